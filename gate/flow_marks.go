@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"callgate/gate/tools"
 	"callgate/internal/flow"
@@ -41,7 +42,7 @@ func (j *Judge) flowMarks(v Verdict, call Call) []tools.Mark {
 		return q.marks
 	}
 	if sawPrivate && len(q.marks) == 0 {
-		q.mark(markFlowUnnamed, "The session has read private data (%s) and untrusted text (%s), and this leaves %s.", described(private), described(untrusted), toward(unnamed))
+		q.mark(markFlowUnnamed, unnamed, untrusted, "The session has read private data (%s) and untrusted text (%s), and this leaves %s.", described(private), described(untrusted), toward(unnamed))
 	}
 	return q.marks
 }
@@ -56,8 +57,10 @@ type flowQuestions struct {
 	marks   []tools.Mark
 }
 
-func (q *flowQuestions) mark(code, text string, arguments ...any) {
-	q.marks = append(q.marks, tools.Mark{Code: code, Text: fmt.Sprintf(text, arguments...)})
+// mark adds a question about words of the arguments that a result held.
+func (q *flowQuestions) mark(code, quote string, from flow.Source, text string, arguments ...any) {
+	source := tools.Source{Call: from.Call, Tool: from.Tool, Server: from.Server, At: from.At.UTC().Truncate(time.Second)}
+	q.marks = append(q.marks, tools.Mark{Code: code, Text: fmt.Sprintf(text, arguments...), Quote: quote, From: source})
 }
 
 // doubtful marks a value that is known only from untrusted text, and reports whether it did.
@@ -66,14 +69,14 @@ func (q *flowQuestions) doubtful(what, text string) bool {
 	if known.In&flow.Untrusted == 0 || known.Said != 0 || !telling(text) || q.judge.trustsSource(known.From.Tool) || q.judge.namedByRule(q.verdict, q.call, text) {
 		return false
 	}
-	q.mark(markFlowUntrusted, "The %s %s is known only from %s.", what, shown(text), described(known.From))
+	q.mark(markFlowUntrusted, text, known.From, "The %s %s is known only from %s.", what, shown(text), described(known.From))
 	return true
 }
 
 // ofRunning asks about a file that the session made of untrusted text.
 func (q *flowQuestions) ofRunning() {
 	if file, from, ok := q.judge.flow.runsMade(q.verdict.Analysis, q.judge.trustsSource); ok {
-		q.mark(markFlowRuns, "It runs %s, which this session made of text from %s.", tools.Visible(file), described(from))
+		q.mark(markFlowRuns, "", from, "It runs %s, which this session made of text from %s.", tools.Visible(file), described(from))
 	}
 }
 
@@ -86,7 +89,7 @@ func (q *flowQuestions) ofDestinations(sawPrivate bool) (unnamed string) {
 		known := q.memory.Know(to)
 		switch fetches := q.out.effect == effectFetch; {
 		case fetches && known.In&flow.Orders != 0 && known.Said == 0 && !q.judge.trustsSource(known.From.Tool):
-			q.mark(markFlowUntrusted, "The address %s stands in %s, which reads as if it told the model what to do.", shown(to), described(known.From))
+			q.mark(markFlowUntrusted, to, known.From, "The address %s stands in %s, which reads as if it told the model what to do.", shown(to), described(known.From))
 		case fetches, q.out.effect == effectUnknown && hostOf(to) != "" && !strings.Contains(to, "@"):
 			// A link that stands in a result as it is carries nothing out; one that was put together can.
 			if sawPrivate && known.In == 0 && carriesData(to) {
@@ -127,7 +130,7 @@ func (q *flowQuestions) ofParts() {
 			continue
 		}
 		if c, ok := q.memory.Carry(command, flow.Untrusted); ok && 3*len(c.Text) >= 2*len(command) && !q.judge.trustsSource(c.From.Tool) {
-			q.mark(markFlowUntrusted, "The command %s stands in %s.", shown(c.Text), described(c.From))
+			q.mark(markFlowUntrusted, c.Text, c.From, "The command %s stands in %s.", shown(c.Text), described(c.From))
 		}
 	}
 	for _, n := range q.out.amounts {
@@ -144,11 +147,11 @@ func (q *flowQuestions) ofContent(private bool, unnamed string) {
 			q.ofLinks(text)
 		}
 		if c, ok := q.memory.Carry(text, flow.Secret); ok {
-			q.mark(markFlowSecret, "It takes a secret out that %s held.", described(c.From))
+			q.mark(markFlowSecret, "", c.From, "It takes a secret out that %s held.", described(c.From))
 		} else if !private {
 			continue
 		} else if c, ok := q.memory.Carry(text, flow.Private); ok {
-			q.mark(markFlowPrivate, "It takes %s from %s %s.", shown(c.Text), described(c.From), toward(unnamed))
+			q.mark(markFlowPrivate, c.Text, c.From, "It takes %s from %s %s.", shown(c.Text), described(c.From), toward(unnamed))
 		}
 	}
 }

@@ -38,6 +38,7 @@ type provenance struct {
 	mu      sync.Mutex
 	results map[string]origin      // by call id: what the result of a call that runs will be
 	made    map[string]flow.Source // files and folders that the session made of untrusted text
+	prompt  string                 // the beginning of what the user said last
 }
 
 // origin is what a result is: its label, or that it holds the user's own files or records.
@@ -179,9 +180,26 @@ func (g *Gate) Prompt(sessionID, text string) error {
 func (s *Session) Prompt(text string) { s.flow.prompted(text) }
 
 func (p *provenance) prompted(text string) {
-	if !p.off {
-		p.memory.Said(flow.Prompt, text)
+	if p.off {
+		return
 	}
+	p.memory.Said(flow.Prompt, text)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if runes := []rune(text[:min(len(text), 4*maxPrompt)]); len(runes) > maxPrompt {
+		text = string(runes[:maxPrompt]) + "…"
+	}
+	p.prompt = text
+}
+
+// maxPrompt is how many characters of a prompt people see beside a question.
+const maxPrompt = 500
+
+// lastPrompt returns the beginning of what the user said last.
+func (p *provenance) lastPrompt() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.prompt
 }
 
 // taken returns what the result of a call is, and forgets it.

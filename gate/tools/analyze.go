@@ -101,8 +101,13 @@ func (b *builder) mapped(list []argument) {
 	})
 	for _, a := range list {
 		role := b.tool.Roles[a.name]
-		if role == Unmapped && b.tool.unroled && b.bare(a) {
-			continue
+		if role == Unmapped && b.tool.unroled {
+			if b.tool.Definition == nil { // nobody asked its server which arguments there are
+				role = harmlessRole(a.name)
+			}
+			if role == Unmapped && b.bare(a) {
+				continue
+			}
 		}
 		if role == Unmapped {
 			b.mark("unmapped-argument", fmt.Sprintf("Nobody said what the argument %s is for.", quote(a.name)))

@@ -287,6 +287,13 @@ func TestLabelsOfTheConfiguration(t *testing.T) {
 			t.Errorf("%s: no deny of the file could hold: %+v", arguments, a.Subjects)
 		}
 	}
+	// The same holds where nobody asked the server for its tools, as callgate check does.
+	unseen := describe(Labels{Effect: EffectMoney, Destination: []string{"to"}}, nil, false)
+	for arguments, asks := range map[string]bool{`{"to":"a","amount":5,"subject":"x"}`: false, `{"to":"a","command":"ls"}`: true} {
+		if a := Analyze(Call{Tool: unseen, Arguments: []byte(arguments), Place: Place{Dir: "/w"}}); slices.Contains(codes(a), "unmapped-argument") != asks {
+			t.Errorf("%s: marks %v", arguments, a.Marks)
+		}
+	}
 	for _, l := range []Labels{{Effect: "sends"}, {Returns: []string{"mine"}}} {
 		if l.Check() == nil {
 			t.Errorf("%+v passes", l)

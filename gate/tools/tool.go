@@ -8,6 +8,8 @@
 package tools
 
 import (
+	"time"
+
 	"callgate/permissions"
 	"callgate/shellparse"
 )
@@ -88,6 +90,18 @@ type Call struct {
 type Mark struct {
 	Code string `json:"code"` // stable, for programs: "dynamic", "unparsable", "start-up-file", "process-input", "no-subject", …
 	Text string `json:"text"` // one sentence for people
+	// Quote are the words of the arguments that it speaks of, From the result that they are known from: of a mark about
+	// where values come from.
+	Quote string `json:"quote,omitempty"`
+	From  Source `json:"from,omitzero"`
+}
+
+// Source is the result of an earlier call.
+type Source struct {
+	Call   string    `json:"call"` // its id
+	Tool   string    `json:"tool"` // qualified name
+	Server string    `json:"server"`
+	At     time.Time `json:"at"` // in seconds of UTC, so that two of them can be compared
 }
 
 // Written is one path that a call writes.

@@ -3,6 +3,7 @@ package companion
 import (
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
 	"callgate/permissions"
@@ -153,6 +154,7 @@ func approveRequest(a *gate.Approval) wire.ToolApproveRequest {
 		Presence:          a.Presence,
 		Approvers:         a.Approvers,
 		ApprovedBy:        a.ApprovedBy,
+		Prompt:            a.Prompt,
 	}
 	for _, r := range a.Reasons {
 		f.Reasons = append(f.Reasons, wire.Reason{Subject: r.Subject, Rule: r.Rule, Layer: string(r.Layer), Action: r.Action.String()})
@@ -161,7 +163,7 @@ func approveRequest(a *gate.Approval) wire.ToolApproveRequest {
 		f.Always = append(f.Always, wire.Offer{Tool: o.Tool, Pattern: o.Pattern, Risk: o.Risk.String(), Subject: o.Subject, Default: o.Default, NewlyAllows: (*wire.Widening)(o.NewlyAllows)})
 	}
 	for _, m := range a.Marks {
-		f.Marks = append(f.Marks, wire.Mark{Code: m.Code, Text: m.Text})
+		f.Marks = append(f.Marks, markOf(m))
 	}
 	analysis := a.Analysis
 	if analysis == nil {
@@ -172,6 +174,14 @@ func approveRequest(a *gate.Approval) wire.ToolApproveRequest {
 	f.Risk = wire.Risk{Class: analysis.Risk.String(), Label: analysis.Risk.Label(), Category: analysis.Category}
 	for _, c := range analysis.Commands {
 		f.Commands = append(f.Commands, wire.Command{Argv: c.Argv, Via: c.Via, Writes: c.Writes, Reads: c.Reads, Risk: c.Risk.String()})
+	}
+	return f
+}
+
+func markOf(m tools.Mark) wire.Mark {
+	f := wire.Mark{Code: m.Code, Text: m.Text, Quote: m.Quote}
+	if m.From != (tools.Source{}) {
+		f.From = &wire.Source{ToolCallID: m.From.Call, Tool: m.From.Tool, Server: m.From.Server, At: m.From.At}
 	}
 	return f
 }

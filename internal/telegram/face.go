@@ -81,9 +81,7 @@ func (q *question) face() face {
 	if commands := texts(f.Commands, wire.CommandText); commands != "" {
 		fmt.Fprintf(&b, "Runs\n<pre>%s</pre>\n", part(commands, roomCommands))
 	}
-	offered, complete := clip(texts(defaults(f), func(o wire.Offer) string {
-		return visible.Text(o.Tool) + " " + wire.Quoted(o.Pattern)
-	}), roomOffers)
+	offered, complete := clip(texts(defaults(f), wire.Offer.Allows), roomOffers)
 	if offered != "" && complete && whole && q.over == "" {
 		fmt.Fprintf(&b, "Always would allow\n<pre>%s</pre>\n", html.EscapeString(offered))
 	}

@@ -80,7 +80,7 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 		heading("Always could allow")
 	}
 	for _, o := range a.Always {
-		text := "• " + shown(o.Tool) + " " + wire.Quoted(o.Pattern) + ", at worst: " + wire.RiskWords(o.Risk)
+		text := "• " + o.Allows() + ", at worst: " + wire.RiskWords(o.Risk)
 		add(wrap(text, width, "  ")...)
 	}
 	if a.Description != "" {
@@ -119,6 +119,9 @@ func (s *styles) facts(a *approval, field func(name, text string)) {
 	}
 	if !slices.ContainsFunc(a.Marks, func(m wire.Mark) bool { return m.Text == a.Reason }) {
 		field("Why", shown(a.Reason)) // else the mark says it, louder
+	}
+	if a.Prompt != "" {
+		field("Asked for", shown(a.Prompt))
 	}
 }
 

@@ -166,7 +166,7 @@ func (d *ladder) content(m *model, width, _ int) boxed {
 		if d.picked[i] {
 			radio = "(•) "
 		}
-		add(i, radio+shown(o.Tool)+" "+wire.Quoted(o.Pattern)+" · at worst "+wire.RiskWords(o.Risk))
+		add(i, radio+o.Allows()+" · at worst "+wire.RiskWords(o.Risk))
 		for _, line := range wrap(reach(o), width-6, "") {
 			b.lines = append(b.lines, "      "+s.warn.Styled(line))
 		}

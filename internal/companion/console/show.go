@@ -59,7 +59,7 @@ func show(f *wire.ToolApproveRequest, now time.Time, whole bool) (text string, c
 		if i == 0 {
 			b.WriteString("Always could allow\n")
 		}
-		fmt.Fprintf(&b, "  %d. %s %s, at worst: %s", i+1, visible.Text(o.Tool), wire.Quoted(o.Pattern), wire.RiskWords(o.Risk))
+		fmt.Fprintf(&b, "  %d. %s, at worst: %s", i+1, o.Allows(), wire.RiskWords(o.Risk))
 		if o.Default {
 			b.WriteString(" (chosen when you name none)")
 		}

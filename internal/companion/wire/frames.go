@@ -255,6 +255,8 @@ type ToolApproveRequest struct {
 	// Approvers is how many persons have to approve, each with a credential of their own; 0 is one, whoever it is.
 	Approvers  int      `json:"approvers,omitempty"`
 	ApprovedBy []string `json:"approvedBy,omitempty"`
+	// Prompt is the beginning of what the user asked the model for last; "" where callgate does not hear it.
+	Prompt string `json:"prompt,omitempty"`
 }
 
 // Host is how the program that made a call names itself: a claim.
@@ -334,6 +336,17 @@ type Offer struct {
 type Mark struct {
 	Code string `json:"code"`
 	Text string `json:"text"`
+	// Quote are the words of the arguments that it speaks of, From the result that they are known from; of flow.
+	Quote string  `json:"quote,omitempty"`
+	From  *Source `json:"from,omitempty"`
+}
+
+// Source is the result of an earlier call.
+type Source struct {
+	ToolCallID string    `json:"toolCallId"`
+	Tool       string    `json:"tool"`
+	Server     string    `json:"server"`
+	At         time.Time `json:"at"`
 }
 
 // ToolApproveResolved: an approval is over, whoever or whatever ended it.

@@ -132,6 +132,17 @@ func Quoted(word string) string {
 	return word
 }
 
+// Allows says, for people, what a grant would allow: calls of a tool, a destination, or the results of a tool.
+func (o Offer) Allows() string {
+	switch o.Tool {
+	case "flow:destination":
+		return "this destination is fine: " + Quoted(o.Pattern)
+	case "flow:source":
+		return "trust what " + Quoted(o.Pattern) + " returns"
+	}
+	return visible.Text(o.Tool) + " " + Quoted(o.Pattern)
+}
+
 // RiskWords says, for people, what a class of risk means.
 func RiskWords(class string) string {
 	switch class {

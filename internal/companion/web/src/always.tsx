@@ -12,6 +12,12 @@ const expiries: [label: string, seconds: number][] = [
   ["after 30 days", 2_592_000],
 ];
 
+// lasting are answers about where values come from and go to.
+const lasting: { [tool: string]: string } = {
+  "flow:destination": "This destination is fine:",
+  "flow:source": "Trust the results of",
+};
+
 // preselected is the step that is chosen at first: none for a part of high risk, which a person allows knowingly or not.
 function preselected(ladder: Offer[]): number {
   const at = ladder.findIndex((offer) => offer.default);
@@ -47,7 +53,7 @@ export function AlwaysPanel({ of, off, close, answer }: { of: Approval; off: boo
       {ladders.map(([subject, ladder], part) => (
         <fieldset>
           <legend>
-            <Text of={ladder[0]?.tool ?? ""} code />
+            {lasting[ladder[0]?.tool ?? ""] ? "Where the words come from" : <Text of={ladder[0]?.tool ?? ""} code />}
             {ladders.length > 1 && <span class="label"> part {part + 1} of {ladders.length}</span>}
           </legend>
           {ladder.map((offer, i) => (
@@ -92,6 +98,7 @@ function Step({ offer, name, checked, choose }: { offer: Offer; name: string; ch
     <label class="step">
       <input type="radio" name={name} checked={checked} onChange={choose} />
       <span>
+        {lasting[offer.tool]}{" "}
         <code>
           <Text of={offer.pattern} code />
         </code>{" "}

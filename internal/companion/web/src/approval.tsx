@@ -87,7 +87,7 @@ export function Detail(props: Props) {
         <Readable of={props.of} limit={lines} onDisk={onDisk} />
         <h3 id="arguments">Exact arguments</h3>
         {args ? (
-          <JsonTree key={`${request.toolCallId} ${request.argsDigest} ${viewed}`} of={args} lines={lines} bytes={bytes} fold={!viewed} />
+          <JsonTree key={`${request.toolCallId} ${request.argsDigest} ${viewed}`} of={args} lines={lines} bytes={bytes} fold={!viewed} quotes={quotesOf(props.of)} />
         ) : (
           <pre class="json">
             <Text of={raw.slice(0, bytes)} code />
@@ -114,6 +114,11 @@ export function Detail(props: Props) {
       {!props.of.over && !props.viewOnly && <Actions {...props} />}
     </article>
   );
+}
+
+// quotesOf are the words of the arguments that the marks speak of.
+function quotesOf(of: Approval): string[] {
+  return (of.request.marks ?? []).flatMap((m) => m.quote ?? []);
 }
 
 // told reports whether the commands below say all that the summary would say again.
@@ -175,8 +180,26 @@ function Notes({ of, next }: { of: Approval; next(): void }) {
       {(request.marks ?? []).map((mark) => (
         <div class="note mark">
           <strong>Only you can approve this.</strong> <Text of={mark.text} /> <span class="label">({<Text of={mark.code} code />})</span>
+          {mark.from && (
+            <p class="label">
+              {mark.quote && (
+                <>
+                  <mark>
+                    <Text of={mark.quote} code />
+                  </mark>{" "}
+                  comes from
+                </>
+              )}{" "}
+              the server <Text of={mark.from.server} />, call <Text of={mark.from.toolCallId} code /> of <Text of={mark.from.tool} code /> at {new Date(mark.from.at).toLocaleTimeString()}
+            </p>
+          )}
         </div>
       ))}
+      {request.prompt && !over && (
+        <p class="asked-for">
+          <span class="label">You asked for:</span> <Text of={request.prompt} />
+        </p>
+      )}
       {of.stale && (
         <div class="note" role="status">
           Reconnected. Checking whether this is still pending.

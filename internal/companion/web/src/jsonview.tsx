@@ -1,13 +1,14 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { lineCount, type Json } from "./json";
-import { Text } from "./text";
+import { Quoting, Text } from "./text";
 
 // Budget is how many lines and bytes may still be shown, and whether large parts begin folded.
 interface Budget {
   lines: number;
   bytes: number;
   fold: boolean;
+  quotes: string[]; // what is set off within texts
 }
 
 // What is larger than this is folded at first, where folding is asked for.
@@ -18,10 +19,10 @@ const foldBytes = 1_000;
 // what is over the limits, and that is said. Its parts can be folded. With fold the large ones begin so, and what is
 // small is seen whatever stands before it: only where nobody can approve before everything was unfolded. The caller
 // MUST give it a key that changes with what is shown, so that nothing is folded because something else was.
-export function JsonTree({ of, lines, bytes, fold }: { of: Json; lines: number; bytes: number; fold: boolean }) {
+export function JsonTree({ of, lines, bytes, fold, quotes = [] }: { of: Json; lines: number; bytes: number; fold: boolean; quotes?: string[] }) {
   return (
     <div class="json">
-      <Value of={of} budget={{ lines, bytes, fold }} />
+      <Value of={of} budget={{ lines, bytes, fold, quotes: [...quotes, ...quotes.map(escaped)] }} />
     </div>
   );
 }
@@ -86,10 +87,10 @@ function foldable(json: Json): boolean {
 }
 
 function folding(head: ComponentChildren, json: Json, budget: Budget): ComponentChildren {
-  const { lines, bytes, fold } = budget;
+  const { lines, bytes, fold, quotes } = budget;
   if (fold && large(json)) {
     spend(budget, 1, 0);
-    return <Fold head={head} of={json} inside={() => value(json, { lines, bytes, fold })} />;
+    return <Fold head={head} of={json} inside={() => value(json, { lines, bytes, fold, quotes })} />;
   }
   return <Fold head={head} of={json} shown={value(json, budget)} />;
 }
@@ -156,7 +157,7 @@ function text(value: string, budget: Budget): ComponentChildren {
   if (lines.length === 1) {
     return (
       <span class="json-string">
-        <Text of={quoted(shown[0] ?? "")} code />
+        <Quoting of={quoted(shown[0] ?? "")} quotes={budget.quotes} code />
         {more}
       </span>
     );
@@ -165,7 +166,7 @@ function text(value: string, budget: Budget): ComponentChildren {
     <span class="json-string block">
       {shown.map((line) => (
         <span class="line">
-          <Text of={line} code />
+          <Quoting of={line} quotes={budget.quotes} code />
           {"\n"}
         </span>
       ))}
@@ -178,7 +179,11 @@ function text(value: string, budget: Budget): ComponentChildren {
 const simpleName = /^[\w$@./-]+$/;
 
 function quoted(text: string): string {
-  return `"${text.replace(/[\\"]/g, "\\$&")}"`;
+  return `"${escaped(text)}"`;
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\"]/g, "\\$&");
 }
 
 function spend(budget: Budget, lines: number, bytes: number): void {

@@ -1,4 +1,4 @@
-import { pieces } from "./visible";
+import { pieces, split } from "./visible";
 
 // Text shows a string that came from outside: as text, apart from its surroundings, with what hides made visible.
 export function Text({ of, code = false }: { of: string; code?: boolean }) {
@@ -14,6 +14,23 @@ export function Text({ of, code = false }: { of: string; code?: boolean }) {
         ),
       )}
     </bdi>
+  );
+}
+
+// Quoting shows a text from outside with the quotes in it set off.
+export function Quoting({ of, quotes, code = false }: { of: string; quotes: string[]; code?: boolean }) {
+  return (
+    <>
+      {split(of, quotes).map(({ text, quote }) =>
+        quote ? (
+          <mark>
+            <Text of={text} code={code} />
+          </mark>
+        ) : (
+          <Text of={text} code={code} />
+        ),
+      )}
+    </>
   );
 }
 

@@ -38,3 +38,21 @@ function codePoint(c: string): string {
 export function visible(text: string): string {
   return pieces(text).map((piece) => piece.text).join("");
 }
+
+// split cuts a text where one of the quotes begins and ends, whatever their case; of several the first counts.
+export function split(of: string, quotes: string[]): { text: string; quote: boolean }[] {
+  const parts: { text: string; quote: boolean }[] = [];
+  const folded = of.toLowerCase();
+  const wanted = folded.length === of.length ? quotes.filter((q) => q !== "").map((q) => q.toLowerCase()) : [];
+  let from = 0;
+  for (;;) {
+    const found = wanted.map((q) => ({ at: folded.indexOf(q, from), length: q.length })).filter(({ at }) => at >= 0);
+    if (found.length === 0) break;
+    const { at, length } = found.reduce((a, b) => (b.at < a.at || (b.at === a.at && b.length > a.length) ? b : a));
+    if (at > from) parts.push({ text: of.slice(from, at), quote: false });
+    parts.push({ text: of.slice(at, at + length), quote: true });
+    from = at + length;
+  }
+  if (from < of.length || parts.length === 0) parts.push({ text: of.slice(from), quote: false });
+  return parts;
+}

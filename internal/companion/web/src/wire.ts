@@ -36,6 +36,8 @@ export interface Offer {
 export interface Mark {
   code: string;
   text: string;
+  quote?: string; // the words of the arguments that it speaks of
+  from?: { toolCallId: string; tool: string; server: string; at: string }; // the result that they are known from
 }
 
 // Origin is where a host works.
@@ -87,6 +89,7 @@ export interface Request {
   createdAt: string;
   expiresAt: string;
   presence?: boolean; // a yes needs a passkey
+  prompt?: string; // what the user asked the model for last
 }
 
 export interface Resolved {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load } from "./load.mjs";
 
-const { visible, pieces } = await load("visible.ts");
+const { visible, pieces, split } = await load("visible.ts");
 
 // The same cases as the terminal's, which gate/tools shows.
 for (const [input, want] of [
@@ -27,4 +27,14 @@ for (const [input, want] of [
 
 test("text that only looks like an escape is not marked as one", () => {
   assert.deepEqual(pieces("⟨U+202E⟩"), [{ text: "⟨U+202E⟩", hidden: false }]);
+});
+
+// What marks quote of the arguments is set off wherever it stands.
+test("quotes in a text", () => {
+  const parts = (text, ...quotes) => split(text, quotes).map(({ text, quote }) => (quote ? `[${text}]` : text)).join("");
+  assert.equal(parts("to Eve@evil.example, eve@evil.example", "eve@evil.example"), "to [Eve@evil.example], [eve@evil.example]");
+  assert.equal(parts("ab abc", "ab", "abc"), "[ab] [abc]");
+  assert.equal(parts("nothing", "other", ""), "nothing");
+  assert.equal(parts("", "x"), "");
+  assert.equal(parts("İ eve", "eve"), "İ eve"); // its lower case has another length: nothing is cut wrongly
 });
