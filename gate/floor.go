@@ -263,10 +263,15 @@ func (f *floored) losesRemote() string {
 		if len(c.Argv) == 0 {
 			continue
 		}
-		if !slices.ContainsFunc(c.Argv, func(w string) bool { return holdsAny(strings.ToLower(w), mayLose) }) || slices.ContainsFunc(c.Argv, onlyShows) {
+		words := slices.Concat(c.Argv, c.Around)
+		words[0] = program(c)
+		if c.Input != "" && about(words[0]).Has(programs.TakesSQL) {
+			words = append(words, strings.Fields(c.Input)...)
+		}
+		if !slices.ContainsFunc(words, func(w string) bool { return holdsAny(strings.ToLower(w), mayLose) }) || slices.ContainsFunc(c.Argv, onlyShows) {
 			continue
 		}
-		line := " " + strings.ToLower(strings.Join(append(c.Argv[:len(c.Argv):len(c.Argv)], c.Around...), " ")) + " "
+		line := " " + strings.ToLower(strings.Join(words, " ")) + " "
 		for _, l := range losses {
 			if m := l.says.FindString(line); m != "" && (l.local == nil || !l.local.MatchString(line)) {
 				return fmt.Sprintf("destroys %s for good (%s)", l.what, tools.Visible(strings.TrimSpace(m)))

@@ -17,6 +17,11 @@ func (a *analysis) apply(h hit, c *call) {
 		if h.opt.Arg != programs.Needed || h.has {
 			c.effectOf("option "+h.name, h)
 		}
+	case 'U':
+		if h.has {
+			c.reads = a.file(c.reads, h.value, c.name, c.sc)
+		}
+		c.effectOf("option "+h.name, h)
 	case 'F':
 		c.effectOf("option "+h.name, h)
 	case 'd':

@@ -22,6 +22,11 @@ func runContainer(a *analysis, c *call) bool {
 		return false
 	}
 	s := containerOptions.scan(c.argv[2:], stylePOSIX)
+	for _, h := range s.hits {
+		if src := mountSource(h.value.text); (h.opt.Last == "--volume" || h.opt.Last == "--mount") && h.value.known && hasPrefix(src, "/", ".", "~") {
+			c.reads = a.file(c.reads, lit(src), c.name, c.sc)
+		}
+	}
 	a.emit(c)
 	if len(s.operands) > 1 && s.unknown == "" {
 		in := c.inner(s.operands[1:], texts(c.argv[:2+s.rest+1]))

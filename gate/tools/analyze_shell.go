@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/internal/address"
 	"callgate/permissions"
 	"callgate/shellparse"
 	"callgate/shellparse/programs"
@@ -267,6 +268,7 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	b.wipes(c, whole)
 	b.upward(c)
 	b.mentioned(c, view.Risk)
+	b.addresses(c, view.Risk)
 	b.recursive(c)
 	b.gitReads(c)
 }
@@ -628,6 +630,47 @@ func (b *builder) mentioned(c *shellparse.Command, risk permissions.Risk) {
 	if risk == permissions.Unknown || risk == permissions.Escalation || len(c.Argv) > 1 && risk == permissions.Destructive && risks(c.Argv[0].Value, c.Argv[1:]) == permissions.Unknown {
 		b.mayRead(c, dirs)
 	}
+}
+
+// addresses makes the subjects, for denies, of the addresses that the words of a command name, if it can use the network.
+func (b *builder) addresses(c *shellparse.Command, risk permissions.Risk) {
+	if len(c.Argv) == 0 || permissions.Network.Exceeds(risk) || c.Remote {
+		return
+	}
+	fetches := known(c.Argv[0].Value).Has(programs.SendsQueries)
+	for _, w := range c.Argv[1:] {
+		if len(w.Value) > maxPath || !w.Known && strings.ContainsAny(w.Value, "$`") {
+			continue
+		}
+		given := w.Value
+		switch at := strings.Index(given, "://"); {
+		case at > 0:
+			for at > 0 && isWordByte(given[at-1]) {
+				at--
+			}
+			given = given[at:]
+		case fetches && !isOption(given) && strings.ContainsAny(given, ".:") && !strings.ContainsAny(given, " {"):
+		default:
+			continue
+		}
+		if i := strings.IndexAny(given, "\"'`<> \t\n"); i >= 0 {
+			given = given[:i]
+		}
+		readings := address.Readings(given)
+		if len(readings) == 0 || !b.count() {
+			continue
+		}
+		form := permissions.Form{given}
+		for _, u := range readings {
+			form = append(form, u.String())
+		}
+		s := permissions.Subject{Kind: KindFetch, KindBound: b.tool.Bound, Value: given, Decides: form, DeniesOnly: true, Risk: permissions.ReadOnly}
+		b.subject(s, CategoryNetwork, source{})
+	}
+}
+
+func isWordByte(c byte) bool {
+	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.'
 }
 
 // Bounds of what is looked for among the words of a command that nobody knows.

@@ -96,7 +96,7 @@ func TestSubjects(t *testing.T) {
 		{"words of a pod's command", kube, "pods_exec", `{"name":"p","command":["rm","-rf","/my data"]}`,
 			[]string{`shell_exec "rm -rf /my data" DESTRUCTIVE unbound arguments`, `write_file "/my data" READ_ONLY denies`, `write_file "/my data" WRITE unbound`}, nil, permissions.Destructive, CategoryNetwork},
 		{"words that start a shell", kube, "pods_exec", `{"name":"p","command":["sh","-c","ls; curl x.example"]}`,
-			[]string{`shell_exec "ls" NETWORK unbound arguments`, `shell_exec "curl x.example" NETWORK unbound arguments`}, nil, permissions.Network, CategoryNetwork},
+			[]string{`shell_exec "ls" NETWORK unbound arguments`, `shell_exec "curl x.example" NETWORK unbound arguments`, `web_fetch "x.example" READ_ONLY denies`}, nil, permissions.Network, CategoryNetwork},
 
 		{"nobody knows it", unknown, "do_thing", `{"message":"hello there","n":3}`, []string{` "" UNKNOWN arguments`}, nil, permissions.Unknown, CategoryNetwork},
 		{"a path in it", unknown, "do_thing", `{"message":".env"}`,

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -82,8 +83,36 @@ func sends(c *shellparse.Command) bool {
 		}
 		n, args = next, rest[1:]
 	}
-	return found
+	return found || posts(c)
 }
+
+// posts reports whether a program that fetches addresses is told to send something to one of another machine.
+func posts(c *shellparse.Command) bool {
+	program := programs.Canonical(c.Argv[0].Value)
+	if !known(program).Has(programs.SendsQueries) || program == "gh" {
+		return false
+	}
+	items := strings.HasPrefix(program, "http") || strings.HasPrefix(program, "xh")
+	sends, away := false, false
+	for i, w := range c.Argv[1:] {
+		method := c.Argv[i].Value == "-X" || strings.HasPrefix("--request", c.Argv[i].Value) && len(c.Argv[i].Value) > 4 || items
+		switch {
+		case sendOption.MatchString(w.Value), method && sendMethod.MatchString(w.Value), items && sendItem.MatchString(w.Value):
+			sends = true
+		case isOption(w.Value):
+		default:
+			away = away || !w.Known || strings.ContainsAny(w.Value, ".:/") && !localAddress.MatchString(w.Value)
+		}
+	}
+	return sends && away
+}
+
+var (
+	sendOption   = regexp.MustCompile(`^(?:-[a-zA-Z]*[dFT]|--(?:data[a-z-]*|form[a-z-]*|json|upload-file|post-data|post-file|body-data|body-file|raw)(?:$|=)|-X(?:POST|PUT|PATCH)|--(?:request|method)=(?i:POST|PUT|PATCH))`)
+	sendMethod   = regexp.MustCompile(`^(?i:POST|PUT|PATCH)$`)
+	sendItem     = regexp.MustCompile(`^[\w.-]+(?:=(?:[^=]|$)|:=|@)`)
+	localAddress = regexp.MustCompile(`^(?:https?://)?(?:localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)(?:[:/]|$)|^[^/:.]*$|^\{`)
+)
 
 // known is what the table says of a program.
 func known(program string) *programs.Command { return programs.Find(programs.Canonical(program)) }

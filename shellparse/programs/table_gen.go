@@ -1363,10 +1363,10 @@ var options213 = Options{List: []Option{
 	{"--proto", "--proto", 1, 0}, {"--proto-default", "--proto-default", 1, 33}, {"--proto-redir", "--proto-redir", 1, 0}, {"--proxy", "--proxy", 1, 33}, {"--proxy-user", "--proxy-user", 1, 0}, {"--quote", "--quote", 1, 33}, {"--range", "--range", 1, 0}, {"--referer", "--referer", 1, 0},
 	{"--remote-header-name", "--remote-header-name", 0, 33}, {"--remote-name", "--remote-name", 0, 0}, {"--remote-name-all", "--remote-name-all", 0, 0}, {"--request", "--request", 1, 0}, {"--resolve", "--resolve", 1, 33}, {"--retry", "--retry", 1, 0}, {"--retry-delay", "--retry-delay", 1, 0}, {"--retry-max-time", "--retry-max-time", 1, 0},
 	{"--show-error", "--show-error", 0, 0}, {"--silent", "--silent", 0, 0}, {"--socks4", "--socks4", 1, 33}, {"--socks4a", "--socks4a", 1, 33}, {"--socks5", "--socks5", 1, 33}, {"--socks5-hostname", "--socks5-hostname", 1, 33}, {"--stderr", "--stderr", 1, 119}, {"--telnet-option", "--telnet-option", 1, 33},
-	{"--time-cond", "--time-cond", 1, 0}, {"--tls-max", "--tls-max", 1, 0}, {"--trace", "--trace", 1, 119}, {"--trace-ascii", "--trace-ascii", 1, 119}, {"--unix-socket", "--unix-socket", 1, 33}, {"--upload-file", "--upload-file", 1, 33}, {"--url", "--url", 1, 0}, {"--url-query", "--url-query", 1, 117},
+	{"--time-cond", "--time-cond", 1, 0}, {"--tls-max", "--tls-max", 1, 0}, {"--trace", "--trace", 1, 119}, {"--trace-ascii", "--trace-ascii", 1, 119}, {"--unix-socket", "--unix-socket", 1, 33}, {"--upload-file", "--upload-file", 1, 85}, {"--url", "--url", 1, 0}, {"--url-query", "--url-query", 1, 117},
 	{"--user", "--user", 1, 0}, {"--user-agent", "--user-agent", 1, 0}, {"--variable", "--variable", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--write-out", "--write-out", 1, 117}, {"-A", "--user-agent", 1, 0}, {"-C", "--continue-at", 1, 0}, {"-D", "--dump-header", 1, 119},
 	{"-E", "--cert", 1, 114}, {"-F", "--form", 1, 117}, {"-G", "--get", 0, 0}, {"-H", "--header", 1, 117}, {"-I", "--head", 0, 0}, {"-J", "--remote-header-name", 0, 33}, {"-K", "--config", 1, 120}, {"-L", "--location", 0, 0},
-	{"-N", "-N", 0, 0}, {"-O", "--remote-name", 0, 0}, {"-P", "--ftp-port", 1, 33}, {"-Q", "--quote", 1, 33}, {"-S", "--show-error", 0, 0}, {"-T", "--upload-file", 1, 33}, {"-U", "--proxy-user", 1, 0}, {"-X", "--request", 1, 0},
+	{"-N", "-N", 0, 0}, {"-O", "--remote-name", 0, 0}, {"-P", "--ftp-port", 1, 33}, {"-Q", "--quote", 1, 33}, {"-S", "--show-error", 0, 0}, {"-T", "--upload-file", 1, 85}, {"-U", "--proxy-user", 1, 0}, {"-X", "--request", 1, 0},
 	{"-Y", "-Y", 1, 0}, {"-Z", "-Z", 0, 0}, {"-b", "--cookie", 1, 117}, {"-c", "--cookie-jar", 1, 119}, {"-d", "--data", 1, 117}, {"-e", "--referer", 1, 0}, {"-f", "--fail", 0, 0}, {"-g", "--globoff", 0, 0},
 	{"-i", "--include", 0, 0}, {"-k", "--insecure", 0, 0}, {"-m", "--max-time", 1, 0}, {"-n", "--netrc", 0, 33}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0}, {"-r", "--range", 1, 0}, {"-s", "--silent", 0, 0},
 	{"-t", "--telnet-option", 1, 33}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--write-out", 1, 117}, {"-x", "--proxy", 1, 33}, {"-y", "-y", 1, 0}, {"-z", "--time-cond", 1, 0},
@@ -2218,6 +2218,13 @@ var row389 = Row{Options: &options388, Operands: "", Default: "", Style: 0, Subc
 var worse390 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
 var options391 = Options{List: []Option{
+	{"--commit-filter", "--commit-filter", 1, 115}, {"--env-filter", "--env-filter", 1, 115}, {"--force", "--force", 0, 0}, {"--index-filter", "--index-filter", 1, 115}, {"--msg-filter", "--msg-filter", 1, 115}, {"--original", "--original", 1, 0}, {"--parent-filter", "--parent-filter", 1, 115}, {"--prune-empty", "--prune-empty", 0, 0},
+	{"--setup", "--setup", 1, 115}, {"--subdirectory-filter", "--subdirectory-filter", 1, 0}, {"--tag-name-filter", "--tag-name-filter", 1, 115}, {"--tree-filter", "--tree-filter", 1, 115}, {"-d", "-d", 1, 0}, {"-f", "--force", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row392 = Row{Options: &options391, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+
+var options393 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--attach", "--attach", 2, 0}, {"--author", "--author", 1, 0}, {"--base", "--base", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0},
 	{"--cc", "--cc", 1, 0}, {"--color", "--color", 2, 0}, {"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--cover-letter", "--cover-letter", 0, 0}, {"--creation-factor", "--creation-factor", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0},
 	{"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--description-file", "--description-file", 1, 114}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0}, {"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0},
@@ -2231,188 +2238,188 @@ var options391 = Options{List: []Option{
 	{"-X", "-X", 2, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "--max-count", 1, 0}, {"-o", "--output-directory", 1, 116}, {"-s", "-s", 0, 0}, {"-v", "--reroll-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row392 = Row{Options: &options391, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row394 = Row{Options: &options393, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options393 = Options{List: []Option{
+var options395 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--full", "--full", 0, 0}, {"--lost-found", "--lost-found", 0, 33}, {"--no-reflogs", "--no-reflogs", 0, 0}, {"--root", "--root", 0, 0}, {"--strict", "--strict", 0, 0}, {"--tags", "--tags", 0, 0}, {"--unreachable", "--unreachable", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row394 = Row{Options: &options393, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row396 = Row{Options: &options395, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse395 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse397 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options396 = Options{List: []Option{
+var options398 = Options{List: []Option{
 	{"--ext-grep", "--ext-grep", 0, 120}, {"--max-depth", "--max-depth", 1, 0}, {"--open-files-in-pager", "--open-files-in-pager", 2, 120}, {"--textconv", "--textconv", 0, 120}, {"--threads", "--threads", 1, 0}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0},
 	{"-O", "--open-files-in-pager", 2, 120}, {"-e", "-e", 1, 99}, {"-f", "-f", 1, 114}, {"-m", "-m", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row397 = Row{Options: &options396, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row399 = Row{Options: &options398, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options398 = Options{List: []Option{
+var options400 = Options{List: []Option{
 	{"--bare", "--bare", 0, 0}, {"--initial-branch", "--initial-branch", 1, 0}, {"--object-format", "--object-format", 1, 0}, {"--ref-format", "--ref-format", 1, 0}, {"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--shared", "--shared", 2, 0}, {"--template", "--template", 1, 120}, {"-b", "--initial-branch", 1, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row399 = Row{Options: &options398, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options400 = Options{List: []Option{
-	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
-}, Danger: false, Writes: true, Values: false, Reads: false}
-
 var row401 = Row{Options: &options400, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options402 = Options{List: []Option{
-	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
+	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
+}, Danger: false, Writes: true, Values: false, Reads: false}
 
 var row403 = Row{Options: &options402, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options404 = Options{List: []Option{
-	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
-	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
-}, Danger: false, Writes: true, Values: false, Reads: false}
+	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row405 = Row{Options: &options404, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options406 = Options{List: []Option{
+	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
+	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
+}, Danger: false, Writes: true, Values: false, Reads: false}
+
+var row407 = Row{Options: &options406, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options408 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row407 = Row{Options: &options406, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row409 = Row{Options: &options408, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options408 = Options{List: []Option{
+var options410 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--ref", "--ref", 1, 0}, {"-C", "-C", 1, 0}, {"-F", "--file", 1, 114}, {"-c", "-c", 1, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row409 = Row{Options: &options408, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row411 = Row{Options: &options410, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse410 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse412 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options411 = Options{List: []Option{
+var options413 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--atomic", "--atomic", 0, 0}, {"--branches", "--branches", 0, 0}, {"--delete", "--delete", 0, 33}, {"--dry-run", "--dry-run", 0, 0}, {"--exec", "--exec", 1, 120}, {"--follow-tags", "--follow-tags", 0, 0}, {"--force", "--force", 0, 33},
 	{"--force-if-includes", "--force-if-includes", 0, 0}, {"--force-with-lease", "--force-with-lease", 2, 33}, {"--mirror", "--mirror", 0, 33}, {"--no-verify", "--no-verify", 0, 0}, {"--porcelain", "--porcelain", 0, 0}, {"--progress", "--progress", 0, 0}, {"--prune", "--prune", 0, 33}, {"--push-option", "--push-option", 1, 0},
 	{"--receive-pack", "--receive-pack", 1, 120}, {"--recurse-submodules", "--recurse-submodules", 1, 0}, {"--repo", "--repo", 1, 33}, {"--set-upstream", "--set-upstream", 0, 0}, {"--signed", "--signed", 2, 0}, {"--tags", "--tags", 0, 0}, {"--thin", "--thin", 0, 0}, {"-d", "--delete", 0, 33},
 	{"-f", "--force", 0, 33}, {"-n", "--dry-run", 0, 0}, {"-o", "--push-option", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--set-upstream", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row412 = Row{Options: &options411, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row414 = Row{Options: &options413, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse413 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse415 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options414 = Options{List: []Option{
+var options416 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--autostash", "--autostash", 0, 0}, {"--continue", "--continue", 0, 0}, {"--edit-todo", "--edit-todo", 0, 120}, {"--empty", "--empty", 1, 0}, {"--exec", "--exec", 1, 115}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--interactive", "--interactive", 0, 0},
 	{"--keep-base", "--keep-base", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--onto", "--onto", 1, 0}, {"--quit", "--quit", 0, 0}, {"--root", "--root", 0, 0}, {"--skip", "--skip", 0, 0}, {"--strategy", "--strategy", 1, 120}, {"--strategy-option", "--strategy-option", 1, 0},
 	{"--whitespace", "--whitespace", 1, 0}, {"-C", "-C", 1, 0}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "--interactive", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 2, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "--exec", 1, 115},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row415 = Row{Options: &options414, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options416 = Options{List: []Option{
-	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
-	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
 var row417 = Row{Options: &options416, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options418 = Options{List: []Option{
-	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
+	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
+	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row419 = Row{Options: &options418, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options420 = Options{List: []Option{
+	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row421 = Row{Options: &options420, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options422 = Options{List: []Option{
 	{"--hard", "--hard", 0, 33}, {"--keep", "--keep", 0, 33}, {"--merge", "--merge", 0, 33}, {"--mixed", "--mixed", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--soft", "--soft", 0, 0}, {"-N", "-N", 0, 0}, {"-p", "-p", 0, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row421 = Row{Options: &options420, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row423 = Row{Options: &options422, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse422 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse424 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options423 = Options{List: []Option{
+var options425 = Options{List: []Option{
 	{"--ignore-unmerged", "--ignore-unmerged", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--source", "--source", 1, 0}, {"--staged", "--staged", 0, 0},
 	{"--worktree", "--worktree", 0, 0}, {"-S", "--staged", 0, 0}, {"-W", "--worktree", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--source", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row424 = Row{Options: &options423, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row426 = Row{Options: &options425, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse425 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse427 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options426 = Options{List: []Option{
+var options428 = Options{List: []Option{
 	{"--message", "--message", 1, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-a", "-a", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--message", 1, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row427 = Row{Options: &options426, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row429 = Row{Options: &options428, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options428 = Options{List: []Option{
+var options430 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--depth", "--depth", 1, 0}, {"--force", "--force", 0, 33}, {"--init", "--init", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--merge", "--merge", 0, 0}, {"--name", "--name", 1, 0}, {"--rebase", "--rebase", 0, 0},
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--remote", "--remote", 0, 0}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-j", "--jobs", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row429 = Row{Options: &options428, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options430 = Options{List: []Option{
-	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
 var row431 = Row{Options: &options430, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options432 = Options{List: []Option{
+	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row433 = Row{Options: &options432, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options434 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--create", "--create", 1, 0}, {"--detach", "--detach", 0, 0}, {"--discard-changes", "--discard-changes", 0, 33}, {"--force", "--force", 0, 33}, {"--force-create", "--force-create", 1, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0},
 	{"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--track", "--track", 2, 0}, {"-C", "--force-create", 1, 33}, {"-c", "--create", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33},
 	{"-m", "--merge", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row433 = Row{Options: &options432, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row435 = Row{Options: &options434, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse434 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse436 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse435 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse437 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options436 = Options{List: []Option{
+var options438 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--local-user", "--local-user", 1, 0}, {"--merged", "--merged", 2, 0}, {"--message", "--message", 1, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--sort", "--sort", 1, 0},
 	{"--verify", "--verify", 0, 0}, {"-F", "--file", 1, 114}, {"-a", "-a", 0, 0}, {"-d", "--delete", 0, 33}, {"-e", "--edit", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "--list", 0, 0}, {"-m", "--message", 1, 0},
 	{"-n", "-n", 2, 0}, {"-s", "-s", 0, 0}, {"-u", "--local-user", 1, 0}, {"-v", "--verify", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row437 = Row{Options: &options436, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row439 = Row{Options: &options438, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse438 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse440 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse439 = []Worse{{When: []string{"-d"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse441 = []Worse{{When: []string{"-d"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options440 = Options{List: []Option{
+var options442 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--detach", "--detach", 0, 0}, {"--expire", "--expire", 1, 0}, {"--force", "--force", 0, 33}, {"--guess-remote", "--guess-remote", 0, 0}, {"--lock", "--lock", 0, 0}, {"--orphan", "--orphan", 0, 0}, {"--porcelain", "--porcelain", 0, 0},
 	{"--reason", "--reason", 1, 0}, {"--track", "--track", 0, 0}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row441 = Row{Options: &options440, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options442 = Options{List: []Option{
-	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
 var row443 = Row{Options: &options442, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options444 = Options{List: []Option{
+	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row445 = Row{Options: &options444, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options446 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--pager", "--pager", 0, 120}, {"--style", "--style", 1, 0}, {"--tui", "--tui", 0, 120}, {"--width", "--width", 1, 0}, {"-p", "--pager", 0, 120}, {"-s", "--style", 1, 0}, {"-t", "--tui", 0, 120},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row445 = Row{Options: &options444, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row447 = Row{Options: &options446, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options446 = Options{List: []Option{
+var options448 = Options{List: []Option{
 	{"--help", "-version", 0, 0}, {"-C", "-C", 1, 100}, {"-h", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row447 = Row{Options: &options446, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
+var row449 = Row{Options: &options448, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
 
-var options448 = Options{List: []Option{
+var options450 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiler", "-compiler", 1, 120}, {"-cover", "-cover", 2, 0},
 	{"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-d", "-d", 0, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0},
 	{"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0},
@@ -2420,34 +2427,34 @@ var options448 = Options{List: []Option{
 	{"-toolexec", "-toolexec", 1, 120}, {"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row449 = Row{Options: &options448, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row451 = Row{Options: &options450, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse450 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
-
-var options451 = Options{List: []Option{
-	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row452 = Row{Options: &options451, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var worse452 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
 var options453 = Options{List: []Option{
-	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
-	{"-u", "-u", 0, 0},
+	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row454 = Row{Options: &options453, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse455 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+var options455 = Options{List: []Option{
+	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
+	{"-u", "-u", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
 
-var options456 = Options{List: []Option{
+var row456 = Row{Options: &options455, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+
+var worse457 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+
+var options458 = Options{List: []Option{
 	{"-changed", "-changed", 0, 0}, {"-json", "-json", 0, 0}, {"-u", "-u", 0, 33}, {"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row457 = Row{Options: &options456, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row459 = Row{Options: &options458, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse458 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse460 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options459 = Options{List: []Option{
+var options461 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0}, {"-benchmem", "-benchmem", 0, 0},
 	{"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120}, {"-count", "-count", 1, 0},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119},
@@ -2461,17 +2468,17 @@ var options459 = Options{List: []Option{
 	{"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row460 = Row{Options: &options459, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row462 = Row{Options: &options461, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options461 = Options{List: []Option{
+var options463 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-mod", "-mod", 1, 0}, {"-modfile", "-modfile", 1, 120}, {"-n", "-n", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row462 = Row{Options: &options461, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row464 = Row{Options: &options463, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var row463 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
+var row465 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
 
-var options464 = Options{List: []Option{
+var options466 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiled", "-compiled", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-deps", "-deps", 0, 0}, {"-e", "-e", 0, 0}, {"-export", "-export", 0, 0},
 	{"-f", "-f", 1, 0}, {"-find", "-find", 0, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0},
@@ -2480,9 +2487,9 @@ var options464 = Options{List: []Option{
 	{"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-versions", "-versions", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row465 = Row{Options: &options464, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row467 = Row{Options: &options466, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options466 = Options{List: []Option{
+var options468 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-compat", "-compat", 1, 0}, {"-diff", "-diff", 0, 0}, {"-dropexclude", "-dropexclude", 1, 0}, {"-dropgodebug", "-dropgodebug", 1, 0}, {"-dropignore", "-dropignore", 1, 0}, {"-dropreplace", "-dropreplace", 1, 0}, {"-droprequire", "-droprequire", 1, 0},
 	{"-dropretract", "-dropretract", 1, 0}, {"-droptool", "-droptool", 1, 0}, {"-e", "-e", 0, 0}, {"-exclude", "-exclude", 1, 0}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-godebug", "-godebug", 1, 0}, {"-ignore", "-ignore", 1, 0},
 	{"-json", "-json", 2, 0}, {"-m", "-m", 0, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-module", "-module", 1, 0}, {"-o", "-o", 1, 119}, {"-overlay", "-overlay", 1, 120}, {"-print", "-print", 0, 0},
@@ -2490,78 +2497,78 @@ var options466 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row467 = Row{Options: &options466, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row469 = Row{Options: &options468, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse468 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse470 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var row469 = Row{Options: &options459, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
-
-var options470 = Options{List: []Option{
-	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row471 = Row{Options: &options470, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row471 = Row{Options: &options461, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
 var options472 = Options{List: []Option{
-	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
-}, Danger: false, Writes: true, Values: false, Reads: false}
+	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
 
 var row473 = Row{Options: &options472, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
 var options474 = Options{List: []Option{
-	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
+	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
+}, Danger: false, Writes: true, Values: false, Reads: false}
 
 var row475 = Row{Options: &options474, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
 var options476 = Options{List: []Option{
+	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row477 = Row{Options: &options476, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+
+var options478 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
 	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row477 = Row{Options: &options476, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row479 = Row{Options: &options478, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options478 = Options{List: []Option{
+var options480 = Options{List: []Option{
 	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
 	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row479 = Row{Options: &options478, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row481 = Row{Options: &options480, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse480 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse482 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options481 = Options{List: []Option{
+var options483 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fix", "--fix", 0, 109}, {"--new-from-rev", "--new-from-rev", 1, 0}, {"--out-format", "--out-format", 1, 0}, {"--output.json.path", "--output.json.path", 1, 119}, {"--path-prefix", "--path-prefix", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"-D", "-D", 1, 0},
 	{"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row482 = Row{Options: &options481, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row484 = Row{Options: &options483, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper483 = Wrapper{Options: &options21, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper485 = Wrapper{Options: &options21, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options484 = Options{List: []Option{
+var options486 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--format", "-f", 1, 0}, {"--jsonfile", "--jsonfile", 1, 119}, {"--jsonfile-timing-events", "--jsonfile-timing-events", 1, 119}, {"--junitfile", "--junitfile", 1, 119}, {"--max-fails", "--max-fails", 1, 0}, {"--packages", "--packages", 1, 0}, {"--post-run-command", "--post-run-command", 1, 120},
 	{"--raw-command", "--raw-command", 0, 120}, {"--rerun-fails", "--rerun-fails", 2, 0}, {"--rerun-fails-report", "--rerun-fails-report", 1, 119}, {"--watch", "--watch", 0, 0}, {"--watch-chdir", "--watch-chdir", 0, 0}, {"-f", "-f", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row485 = Row{Options: &options484, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row487 = Row{Options: &options486, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options486 = Options{List: []Option{
+var options488 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-db", "-db", 1, 33}, {"-format", "-format", 1, 0}, {"-json", "-json", 0, 0}, {"-mode", "-mode", 1, 0}, {"-scan", "-scan", 1, 0}, {"-show", "-show", 1, 0}, {"-tags", "-tags", 1, 0},
 	{"-test", "-test", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row487 = Row{Options: &options486, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row489 = Row{Options: &options488, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options488 = Options{List: []Option{
+var options490 = Options{List: []Option{
 	{"--agent-program", "--agent-program", 1, 120}, {"--attribute-file", "--attribute-file", 1, 119}, {"--batch", "--batch", 0, 0}, {"--dirmngr-program", "--dirmngr-program", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--gpgconf-program", "--gpgconf-program", 2, 0}, {"--homedir", "--homedir", 1, 120}, {"--keyserver", "--keyserver", 1, 33},
 	{"--load-extension", "--load-extension", 1, 120}, {"--local-user", "--local-user", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--logger-file", "--logger-file", 1, 119}, {"--options", "--options", 1, 120}, {"--output", "--output", 1, 119}, {"--photo-viewer", "--photo-viewer", 1, 120}, {"--recipient", "--recipient", 1, 0},
 	{"--status-file", "--status-file", 1, 119}, {"--yes", "--yes", 0, 0}, {"-o", "--output", 1, 119}, {"-r", "--recipient", 1, 0}, {"-u", "--local-user", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row489 = Row{Options: &options488, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row491 = Row{Options: &options490, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts490 = []Act{
+var acts492 = []Act{
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"deploy:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"release:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
@@ -2584,25 +2591,25 @@ var acts490 = []Act{
 	{Operands: []string{"hibernate:drop"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 }
 
-var options491 = Options{List: []Option{
+var options493 = Options{List: []Option{
 	{"--insecure", "--insecure", 0, 0}, {"--ungron", "--ungron", 0, 0}, {"-k", "--insecure", 0, 0}, {"-u", "--ungron", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row492 = Row{Options: &options491, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row494 = Row{Options: &options493, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options493 = Options{List: []Option{
+var options495 = Options{List: []Option{
 	{"--blocksize", "--blocksize", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--processes", "--processes", 1, 0}, {"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112},
 	{"--to-stdout", "--to-stdout", 0, 112}, {"-S", "--suffix", 1, 0}, {"-b", "--blocksize", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-p", "--processes", 1, 0},
 	{"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row494 = Row{Options: &options493, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row496 = Row{Options: &options495, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts495 = []Act{
+var acts497 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "stops the machine"},
 }
 
-var acts496 = []Act{
+var acts498 = []Act{
 	{Operands: []string{"metadata", "clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--down*"}, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "delete"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -2612,28 +2619,28 @@ var acts496 = []Act{
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--type=down"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options497 = Options{List: []Option{
+var options499 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row498 = Row{Options: &options497, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row500 = Row{Options: &options499, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options499 = Options{List: []Option{
+var options501 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--call", "--call", 1, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--include-dependencies", "--include-dependencies", 0, 0}, {"--no-bail", "--no-bail", 0, 0}, {"--no-prefix", "--no-prefix", 0, 0}, {"--no-private", "--no-private", 0, 0},
 	{"--no-sort", "--no-sort", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--profile", "--profile", 0, 0}, {"--scope", "--scope", 1, 0}, {"--since", "--since", 2, 0}, {"--stream", "--stream", 0, 0}, {"-A", "--all", 0, 0}, {"-c", "--call", 1, 0},
 	{"-i", "-i", 0, 0}, {"-j", "-j", 1, 0}, {"-p", "-p", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper500 = Wrapper{Options: &options499, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper502 = Wrapper{Options: &options501, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options501 = Options{List: []Option{
+var options503 = Options{List: []Option{
 	{"--burst-limit", "--burst-limit", 1, 0}, {"--debug", "--debug", 0, 0}, {"--kube-apiserver", "--kube-apiserver", 1, 33}, {"--kube-as-user", "--kube-as-user", 1, 33}, {"--kube-context", "--kube-context", 1, 0}, {"--kube-token", "--kube-token", 1, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"-n", "--namespace", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row502 = Row{Options: &options501, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
+var row504 = Row{Options: &options503, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
 
-var acts503 = []Act{
+var acts505 = []Act{
 	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
@@ -2652,16 +2659,16 @@ var acts503 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 }
 
-var row504 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row506 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options505 = Options{List: []Option{
+var options507 = Options{List: []Option{
 	{"--destination", "--destination", 1, 116}, {"--keyring", "--keyring", 1, 114}, {"--output-dir", "--output-dir", 1, 116}, {"--post-renderer", "--post-renderer", 1, 120}, {"--post-renderer-args", "--post-renderer-args", 1, 120}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 33}, {"--set-string", "--set-string", 1, 0},
 	{"--values", "--values", 1, 114}, {"-d", "--destination", 1, 116}, {"-f", "--values", 1, 114}, {"-o", "-o", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row506 = Row{Options: &options505, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row508 = Row{Options: &options507, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts507 = []Act{
+var acts509 = []Act{
 	{Operands: []string{"*:destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:reset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2690,58 +2697,58 @@ var acts507 = []Act{
 	{Operands: []string{"run:*", "rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options508 = Options{List: []Option{
-	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row509 = Row{Options: &options508, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
 var options510 = Options{List: []Option{
-	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
+	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row511 = Row{Options: &options510, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options512 = Options{List: []Option{
+	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row513 = Row{Options: &options512, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options514 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language513 = Language{Options: &options512, Python: false}
+var language515 = Language{Options: &options514, Python: false}
 
-var worse514 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse516 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts515 = []Act{
+var acts517 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "deletes the history"},
 	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "deletes the history"},
 }
 
-var options516 = Options{List: []Option{
+var options518 = Options{List: []Option{
 	{"--boot", "--boot", 0, 33}, {"--file", "--file", 1, 33}, {"-A", "-A", 0, 0}, {"-F", "--file", 1, 33}, {"-I", "-I", 0, 0}, {"-a", "-a", 0, 0}, {"-b", "--boot", 0, 33}, {"-d", "-d", 0, 0},
 	{"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-s", "-s", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row517 = Row{Options: &options516, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row519 = Row{Options: &options518, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse518 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse520 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts519 = []Act{
+var acts521 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options520 = Options{List: []Option{
+var options522 = Options{List: []Option{
 	{"--baseURL", "--baseURL", 1, 0}, {"--cacheDir", "--cacheDir", 1, 116}, {"--config", "--themesDir", 1, 120}, {"--configDir", "--themesDir", 1, 120}, {"--destination", "--destination", 1, 116}, {"--environment", "--environment", 1, 0}, {"--source", "--source", 1, 100}, {"--theme", "--theme", 1, 0},
 	{"--themesDir", "--themesDir", 1, 120}, {"-b", "--baseURL", 1, 0}, {"-d", "--destination", 1, 116}, {"-e", "--environment", 1, 0}, {"-s", "--source", 1, 100}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row521 = Row{Options: &options520, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row523 = Row{Options: &options522, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options522 = Options{List: []Option{
+var options524 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 120}, {"--command-name", "--command-name", 1, 0}, {"--export-csv", "--export-csv", 1, 119}, {"--export-json", "--export-json", 1, 119}, {"--export-markdown", "--export-markdown", 1, 119}, {"--ignore-failure", "--ignore-failure", 0, 0}, {"--input", "--input", 1, 114}, {"--max-runs", "--max-runs", 1, 0},
 	{"--min-runs", "--min-runs", 1, 0}, {"--output", "--output", 1, 119}, {"--parameter-list", "--parameter-list", 1, 0}, {"--parameter-scan", "--parameter-scan", 1, 0}, {"--prepare", "--prepare", 1, 120}, {"--runs", "--runs", 1, 0}, {"--setup", "--setup", 1, 120}, {"--shell", "--shell", 1, 120},
 	{"--show-output", "--show-output", 0, 0}, {"--style", "--style", 1, 0}, {"--time-unit", "--time-unit", 1, 0}, {"--warmup", "--warmup", 1, 0}, {"-L", "--parameter-list", 1, 0}, {"-M", "--max-runs", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "--parameter-scan", 1, 0},
@@ -2749,51 +2756,51 @@ var options522 = Options{List: []Option{
 	{"-u", "--time-unit", 1, 0}, {"-w", "--warmup", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper523 = Wrapper{Options: &options522, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
+var wrapper525 = Wrapper{Options: &options524, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
 
-var options524 = Options{List: []Option{
+var options526 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper525 = Wrapper{Options: &options524, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper527 = Wrapper{Options: &options526, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options526 = Options{List: []Option{
+var options528 = Options{List: []Option{
 	{"--from-code", "--from-code", 1, 0}, {"--list", "--list", 0, 0}, {"--output", "--output", 1, 119}, {"--to-code", "--to-code", 1, 0}, {"-c", "-c", 0, 0}, {"-f", "--from-code", 1, 0}, {"-l", "--list", 0, 0}, {"-o", "--output", 1, 119},
 	{"-s", "-s", 0, 0}, {"-t", "--to-code", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row527 = Row{Options: &options526, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row529 = Row{Options: &options528, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options528 = Options{List: []Option{
+var options530 = Options{List: []Option{
 	{"--cwd", "--cwd", 1, 0}, {"--env", "--env", 1, 0}, {"--force-interactive", "--force-interactive", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--uid", "--uid", 1, 0},
 	{"--user", "--user", 1, 0}, {"-E", "--setenv", 1, 0}, {"-T", "-T", 0, 0}, {"-d", "-d", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--force-interactive", 0, 0}, {"-u", "-u", 1, 0},
 	{"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper529 = Wrapper{Options: &options528, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
+var wrapper531 = Wrapper{Options: &options530, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
 
-var options530 = Options{List: []Option{
+var options532 = Options{List: []Option{
 	{"--apropos", "--apropos", 1, 0}, {"--directory", "--directory", 1, 114}, {"--dribble", "--dribble", 1, 119}, {"--file", "--file", 1, 114}, {"--index-search", "--index-search", 1, 0}, {"--init-file", "--init-file", 1, 120}, {"--node", "--node", 1, 0}, {"--output", "--output", 1, 119},
 	{"--restore", "--restore", 1, 120}, {"--variable", "--variable", 1, 33}, {"-d", "--directory", 1, 114}, {"-f", "--file", 1, 114}, {"-k", "--apropos", 1, 0}, {"-n", "--node", 1, 0}, {"-o", "--output", 1, 119}, {"-v", "--variable", 1, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row531 = Row{Options: &options530, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row533 = Row{Options: &options532, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options532 = Options{List: []Option{
+var options534 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--directory", "--directory", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--owner", "--owner", 1, 0}, {"--strip", "--strip", 0, 0}, {"--strip-program", "--strip-program", 1, 120}, {"--suffix", "--suffix", 1, 0},
 	{"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-d", "--directory", 0, 0}, {"-g", "--group", 1, 0}, {"-m", "--mode", 1, 0}, {"-o", "--owner", 1, 0}, {"-s", "--strip", 0, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row533 = Row{Options: &options532, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row535 = Row{Options: &options534, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options534 = Options{List: []Option{
+var options536 = Options{List: []Option{
 	{"--class", "--class", 1, 0}, {"--classdata", "--classdata", 1, 0}, {"--help", "--help", 0, 0}, {"--ignore", "--ignore", 0, 0}, {"--pgid", "--pgid", 1, 0}, {"--pid", "--pid", 1, 0}, {"--uid", "--uid", 1, 0}, {"--version", "--version", 0, 0},
 	{"-P", "--pgid", 1, 0}, {"-V", "--version", 0, 0}, {"-c", "--class", 1, 0}, {"-h", "--help", 0, 0}, {"-n", "--classdata", 1, 0}, {"-p", "--pid", 1, 0}, {"-t", "--ignore", 0, 0}, {"-u", "--uid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper535 = Wrapper{Options: &options534, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper537 = Wrapper{Options: &options536, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options536 = Options{List: []Option{
+var options538 = Options{List: []Option{
 	{"-0", "-0", 0, 0}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-B", "-B", 0, 0}, {"-M", "-M", 0, 0}, {"-N", "-N", 0, 0}, {"-V", "-V", 0, 0}, {"-a", "-a", 0, 0},
 	{"-b", "-batch", 1, 120}, {"-ba", "-batch", 1, 120}, {"-bat", "-batch", 1, 120}, {"-batc", "-batch", 1, 120}, {"-batch", "-batch", 1, 120}, {"-br", "-brief", 0, 0}, {"-brief", "-brief", 0, 0}, {"-c", "-color", 2, 0},
 	{"-color", "-color", 2, 0}, {"-d", "-d", 0, 0}, {"-f", "-family", 1, 0}, {"-family", "-family", 1, 0}, {"-force", "-force", 0, 33}, {"-h", "-h", 0, 0}, {"-j", "-j", 0, 0}, {"-l", "-loops", 1, 0},
@@ -2801,34 +2808,34 @@ var options536 = Options{List: []Option{
 	{"-r", "-r", 0, 0}, {"-rc", "-rcvbuf", 1, 0}, {"-rcvbuf", "-rcvbuf", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-ts", "-ts", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row537 = Row{Options: &options536, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row539 = Row{Options: &options538, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var wrapper538 = Wrapper{Options: &options21, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
+var wrapper540 = Wrapper{Options: &options21, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
 
-var options539 = Options{List: []Option{
+var options541 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language540 = Language{Options: &options539, Python: false}
+var language542 = Language{Options: &options541, Python: false}
 
-var options541 = Options{List: []Option{
+var options543 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row542 = Row{Options: &options541, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row544 = Row{Options: &options543, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options543 = Options{List: []Option{
+var options545 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row544 = Row{Options: &options543, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row546 = Row{Options: &options545, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options545 = Options{List: []Option{
+var options547 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -2839,32 +2846,32 @@ var options545 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row546 = Row{Options: &options545, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options547 = Options{List: []Option{
-	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row548 = Row{Options: &options547, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row548 = Row{Options: &options547, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options549 = Options{List: []Option{
-	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
+	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row550 = Row{Options: &options549, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options551 = Options{List: []Option{
+	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row552 = Row{Options: &options551, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options553 = Options{List: []Option{
 	{"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--no-pager", "--no-pager", 0, 0}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--sync", "--sync", 0, 33},
 	{"--update-catalog", "--update-catalog", 0, 33}, {"--vacuum-files", "--vacuum-files", 1, 33}, {"--vacuum-size", "--vacuum-size", 1, 33}, {"--vacuum-time", "--vacuum-time", 1, 33}, {"-D", "--directory", 1, 114}, {"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-b", "-b", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row552 = Row{Options: &options551, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row554 = Row{Options: &options553, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse553 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse555 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts554 = []Act{
+var acts556 = []Act{
 	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
@@ -2872,21 +2879,21 @@ var acts554 = []Act{
 	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
 }
 
-var options555 = Options{List: []Option{
+var options557 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row556 = Row{Options: &options555, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row558 = Row{Options: &options557, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options557 = Options{List: []Option{
+var options559 = Options{List: []Option{
 	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114}, {"--edit", "--edit", 0, 120},
 	{"--global-justfile", "-g", 0, 33}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33}, {"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--summary", "--summary", 0, 0}, {"--working-directory", "--working-directory", 1, 100},
 	{"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100}, {"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row558 = Row{Options: &options557, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row560 = Row{Options: &options559, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts559 = []Act{
+var acts561 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
@@ -2904,7 +2911,7 @@ var acts559 = []Act{
 	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
 }
 
-var acts560 = []Act{
+var acts562 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
@@ -2925,7 +2932,7 @@ var acts560 = []Act{
 	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 }
 
-var acts561 = []Act{
+var acts563 = []Act{
 	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -2933,64 +2940,64 @@ var acts561 = []Act{
 	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var options562 = Options{List: []Option{
+var options564 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 0}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row563 = Row{Options: &options562, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row565 = Row{Options: &options564, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options564 = Options{List: []Option{
+var options566 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row565 = Row{Options: &options564, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row567 = Row{Options: &options566, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse566 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse568 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse567 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse569 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options568 = Options{List: []Option{
+var options570 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper569 = Wrapper{Options: &options568, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper571 = Wrapper{Options: &options570, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options570 = Options{List: []Option{
+var options572 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
 	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row571 = Row{Options: &options570, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row573 = Row{Options: &options572, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options572 = Options{List: []Option{
+var options574 = Options{List: []Option{
 	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper573 = Wrapper{Options: &options572, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper575 = Wrapper{Options: &options574, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options574 = Options{List: []Option{
+var options576 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row575 = Row{Options: &options574, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row577 = Row{Options: &options576, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options576 = Options{List: []Option{
+var options578 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row577 = Row{Options: &options576, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row579 = Row{Options: &options578, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts578 = []Act{
+var acts580 = []Act{
 	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -2998,7 +3005,7 @@ var acts578 = []Act{
 	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options579 = Options{List: []Option{
+var options581 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -3009,53 +3016,53 @@ var options579 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row580 = Row{Options: &options579, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row582 = Row{Options: &options581, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options581 = Options{List: []Option{
+var options583 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row582 = Row{Options: &options581, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row584 = Row{Options: &options583, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options583 = Options{List: []Option{
+var options585 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row584 = Row{Options: &options583, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row586 = Row{Options: &options585, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts585 = []Act{
+var acts587 = []Act{
 	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
 }
 
-var options586 = Options{List: []Option{
+var options588 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row587 = Row{Options: &options586, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row589 = Row{Options: &options588, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options588 = Options{List: []Option{
+var options590 = Options{List: []Option{
 	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
 	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row589 = Row{Options: &options588, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row591 = Row{Options: &options590, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options590 = Options{List: []Option{
+var options592 = Options{List: []Option{
 	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
 	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row591 = Row{Options: &options590, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row593 = Row{Options: &options592, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options592 = Options{List: []Option{
+var options594 = Options{List: []Option{
 	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
 	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row593 = Row{Options: &options592, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row595 = Row{Options: &options594, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options594 = Options{List: []Option{
+var options596 = Options{List: []Option{
 	{"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0}, {"-D", "-D", 0, 0},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0}, {"-T", "-T", 0, 0},
 	{"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
@@ -3065,24 +3072,24 @@ var options594 = Options{List: []Option{
 	{"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper595 = Wrapper{Options: &options594, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper597 = Wrapper{Options: &options596, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options596 = Options{List: []Option{
+var options598 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row597 = Row{Options: &options596, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row599 = Row{Options: &options598, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options598 = Options{List: []Option{
+var options600 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row599 = Row{Options: &options598, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row601 = Row{Options: &options600, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options600 = Options{List: []Option{
+var options602 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -3092,16 +3099,16 @@ var options600 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row601 = Row{Options: &options600, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row603 = Row{Options: &options602, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts602 = []Act{
+var acts604 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 }
 
-var acts603 = []Act{
+var acts605 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3116,25 +3123,25 @@ var acts603 = []Act{
 	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options604 = Options{List: []Option{
-	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row605 = Row{Options: &options604, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
 var options606 = Options{List: []Option{
-	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
+	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row607 = Row{Options: &options606, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options608 = Options{List: []Option{
+	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row609 = Row{Options: &options608, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options610 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row609 = Row{Options: &options608, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row611 = Row{Options: &options610, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts610 = []Act{
+var acts612 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3143,14 +3150,14 @@ var acts610 = []Act{
 	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options611 = Options{List: []Option{
+var options613 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper612 = Wrapper{Options: &options611, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper614 = Wrapper{Options: &options613, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var acts613 = []Act{
+var acts615 = []Act{
 	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
@@ -3161,25 +3168,25 @@ var acts613 = []Act{
 	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 }
 
-var options614 = Options{List: []Option{
+var options616 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row615 = Row{Options: &options614, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row617 = Row{Options: &options616, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options616 = Options{List: []Option{
+var options618 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 116}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 116}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row617 = Row{Options: &options616, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row619 = Row{Options: &options618, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options618 = Options{List: []Option{
+var options620 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row619 = Row{Options: &options618, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row621 = Row{Options: &options620, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts620 = []Act{
+var acts622 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
@@ -3190,31 +3197,31 @@ var acts620 = []Act{
 	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 }
 
-var options621 = Options{List: []Option{
+var options623 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row622 = Row{Options: &options621, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row624 = Row{Options: &options623, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts623 = []Act{
+var acts625 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
 }
 
-var options624 = Options{List: []Option{
+var options626 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper625 = Wrapper{Options: &options624, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper627 = Wrapper{Options: &options626, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row626 = Row{Options: &options581, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row628 = Row{Options: &options583, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts627 = []Act{
+var acts629 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var options628 = Options{List: []Option{
+var options630 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -3226,17 +3233,17 @@ var options628 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row629 = Row{Options: &options628, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row631 = Row{Options: &options630, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options630 = Options{List: []Option{
+var options632 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row631 = Row{Options: &options630, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row633 = Row{Options: &options632, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts632 = []Act{
+var acts634 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -3250,7 +3257,7 @@ var acts632 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts633 = []Act{
+var acts635 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3262,14 +3269,14 @@ var acts633 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options634 = Options{List: []Option{
+var options636 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper635 = Wrapper{Options: &options634, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper637 = Wrapper{Options: &options636, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts636 = []Act{
+var acts638 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -3280,26 +3287,26 @@ var acts636 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options637 = Options{List: []Option{
+var options639 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row638 = Row{Options: &options637, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options639 = Options{List: []Option{
-	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
-}, Danger: true, Writes: false, Values: true, Reads: false}
-
 var row640 = Row{Options: &options639, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options641 = Options{List: []Option{
+	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
+}, Danger: true, Writes: false, Values: true, Reads: false}
+
+var row642 = Row{Options: &options641, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options643 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper642 = Wrapper{Options: &options641, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper644 = Wrapper{Options: &options643, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts643 = []Act{
+var acts645 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3317,19 +3324,19 @@ var acts643 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options644 = Options{List: []Option{
+var options646 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--force-dep", "--force-dep", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--result-json", "--result-json", 1, 119},
 	{"--root", "--root", 1, 33}, {"--workdir", "--workdir", 1, 116}, {"-c", "--conf", 1, 120}, {"-e", "-e", 1, 0}, {"-f", "--noxfile", 1, 120}, {"-k", "-k", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row645 = Row{Options: &options644, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row647 = Row{Options: &options646, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts646 = []Act{
+var acts648 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options647 = Options{List: []Option{
+var options649 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -3341,9 +3348,9 @@ var options647 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row648 = Row{Options: &options647, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row650 = Row{Options: &options649, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options649 = Options{List: []Option{
+var options651 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -3356,11 +3363,11 @@ var options649 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row650 = Row{Options: &options649, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row652 = Row{Options: &options651, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse651 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse653 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options652 = Options{List: []Option{
+var options654 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3372,9 +3379,9 @@ var options652 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row653 = Row{Options: &options652, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row655 = Row{Options: &options654, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options654 = Options{List: []Option{
+var options656 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3385,15 +3392,15 @@ var options654 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row655 = Row{Options: &options654, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row657 = Row{Options: &options656, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row656 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row658 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse657 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse659 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row658 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row660 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options659 = Options{List: []Option{
+var options661 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -3401,39 +3408,39 @@ var options659 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper660 = Wrapper{Options: &options659, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper662 = Wrapper{Options: &options661, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options661 = Options{List: []Option{
+var options663 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper662 = Wrapper{Options: &options661, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
-
-var options663 = Options{List: []Option{
-	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
-	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row664 = Row{Options: &options663, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var wrapper664 = Wrapper{Options: &options663, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
 var options665 = Options{List: []Option{
-	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
-	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
-	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
+	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
+	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row666 = Row{Options: &options665, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options667 = Options{List: []Option{
-	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
-	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
+	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
+	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
+	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row668 = Row{Options: &options667, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options669 = Options{List: []Option{
+	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
+	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row670 = Row{Options: &options669, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options671 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -3442,23 +3449,23 @@ var options669 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row670 = Row{Options: &options669, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row672 = Row{Options: &options671, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse671 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse673 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts672 = []Act{
+var acts674 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var options673 = Options{List: []Option{
+var options675 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row674 = Row{Options: &options673, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row676 = Row{Options: &options675, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options675 = Options{List: []Option{
+var options677 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -3466,42 +3473,42 @@ var options675 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row676 = Row{Options: &options675, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row678 = Row{Options: &options677, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options677 = Options{List: []Option{
+var options679 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper678 = Wrapper{Options: &options677, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper680 = Wrapper{Options: &options679, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options679 = Options{List: []Option{
+var options681 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language680 = Language{Options: &options679, Python: false}
+var language682 = Language{Options: &options681, Python: false}
 
-var options681 = Options{List: []Option{
+var options683 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row682 = Row{Options: &options681, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row684 = Row{Options: &options683, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options683 = Options{List: []Option{
+var options685 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row684 = Row{Options: &options683, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row686 = Row{Options: &options685, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options685 = Options{List: []Option{
+var options687 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -3509,40 +3516,40 @@ var options685 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row686 = Row{Options: &options685, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row688 = Row{Options: &options687, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse687 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse689 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options688 = Options{List: []Option{
+var options690 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper689 = Wrapper{Options: &options688, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper691 = Wrapper{Options: &options690, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options690 = Options{List: []Option{
+var options692 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row691 = Row{Options: &options690, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row693 = Row{Options: &options692, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options692 = Options{List: []Option{
+var options694 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row693 = Row{Options: &options692, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row695 = Row{Options: &options694, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options694 = Options{List: []Option{
+var options696 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper695 = Wrapper{Options: &options694, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper697 = Wrapper{Options: &options696, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options696 = Options{List: []Option{
+var options698 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -3550,41 +3557,41 @@ var options696 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row697 = Row{Options: &options696, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row699 = Row{Options: &options698, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options698 = Options{List: []Option{
+var options700 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row699 = Row{Options: &options698, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row701 = Row{Options: &options700, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse700 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse702 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options701 = Options{List: []Option{
+var options703 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row702 = Row{Options: &options701, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row704 = Row{Options: &options703, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options703 = Options{List: []Option{
+var options705 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 0}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row704 = Row{Options: &options703, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row706 = Row{Options: &options705, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options705 = Options{List: []Option{
+var options707 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 0},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row706 = Row{Options: &options705, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row708 = Row{Options: &options707, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse707 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse709 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts708 = []Act{
+var acts710 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -3593,7 +3600,7 @@ var acts708 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options709 = Options{List: []Option{
+var options711 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -3602,15 +3609,15 @@ var options709 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper710 = Wrapper{Options: &options709, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper712 = Wrapper{Options: &options711, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options711 = Options{List: []Option{
+var options713 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row712 = Row{Options: &options711, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row714 = Row{Options: &options713, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options713 = Options{List: []Option{
+var options715 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -3622,16 +3629,16 @@ var options713 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row714 = Row{Options: &options713, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row716 = Row{Options: &options715, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options715 = Options{List: []Option{
+var options717 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row716 = Row{Options: &options715, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row718 = Row{Options: &options717, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts717 = []Act{
+var acts719 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -3648,7 +3655,7 @@ var acts717 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options718 = Options{List: []Option{
+var options720 = Options{List: []Option{
 	{"--basetemp", "--basetemp", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0}, {"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120},
 	{"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120}, {"--cov-report", "--cov-report", 1, 0}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 2, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--ds", "--ds", 1, 33},
 	{"--durations", "--durations", 1, 0}, {"--ff", "--ff", 0, 0}, {"--help", "--help", 0, 0}, {"--html", "--html", 1, 119}, {"--ignore", "--ignore", 1, 0}, {"--ignore-glob", "--ignore-glob", 1, 0}, {"--import-mode", "--import-mode", 1, 0}, {"--json-report-file", "--json-report-file", 1, 119},
@@ -3659,13 +3666,13 @@ var options718 = Options{List: []Option{
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row719 = Row{Options: &options718, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row721 = Row{Options: &options720, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse720 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse722 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse721 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse723 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts722 = []Act{
+var acts724 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -3692,7 +3699,7 @@ var acts722 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts723 = []Act{
+var acts725 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -3709,7 +3716,7 @@ var acts723 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var acts724 = []Act{
+var acts726 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3724,18 +3731,18 @@ var acts724 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options725 = Options{List: []Option{
+var options727 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options726 = Options{List: []Option{
+var options728 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row727 = Row{Options: &options726, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row729 = Row{Options: &options728, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts728 = []Act{
+var acts730 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -3765,7 +3772,7 @@ var acts728 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var acts729 = []Act{
+var acts731 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -3783,7 +3790,7 @@ var acts729 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts730 = []Act{
+var acts732 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -3794,7 +3801,7 @@ var acts730 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options731 = Options{List: []Option{
+var options733 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -3802,20 +3809,20 @@ var options731 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row732 = Row{Options: &options731, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row734 = Row{Options: &options733, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options733 = Options{List: []Option{
+var options735 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row734 = Row{Options: &options733, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row736 = Row{Options: &options735, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse735 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse737 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options736 = Options{List: []Option{
+var options738 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -3824,11 +3831,11 @@ var options736 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row737 = Row{Options: &options736, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row739 = Row{Options: &options738, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse738 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse740 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts739 = []Act{
+var acts741 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -3840,16 +3847,16 @@ var acts739 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var row740 = Row{Options: &options96, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row742 = Row{Options: &options96, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options741 = Options{List: []Option{
+var options743 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row742 = Row{Options: &options741, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row744 = Row{Options: &options743, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options743 = Options{List: []Option{
+var options745 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -3858,208 +3865,208 @@ var options743 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row744 = Row{Options: &options743, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row746 = Row{Options: &options745, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options745 = Options{List: []Option{
+var options747 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper746 = Wrapper{Options: &options745, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper748 = Wrapper{Options: &options747, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options747 = Options{List: []Option{
+var options749 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--sysroot", "--sysroot", 1, 120},
 	{"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row748 = Row{Options: &options747, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row750 = Row{Options: &options749, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options749 = Options{List: []Option{
+var options751 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row750 = Row{Options: &options749, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row752 = Row{Options: &options751, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options751 = Options{List: []Option{
+var options753 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row752 = Row{Options: &options751, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row754 = Row{Options: &options753, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options753 = Options{List: []Option{
+var options755 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row754 = Row{Options: &options753, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row756 = Row{Options: &options755, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options755 = Options{List: []Option{
+var options757 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row756 = Row{Options: &options755, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row758 = Row{Options: &options757, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse757 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse759 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options758 = Options{List: []Option{
+var options760 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row759 = Row{Options: &options758, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row761 = Row{Options: &options760, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts760 = []Act{
+var acts762 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options761 = Options{List: []Option{
+var options763 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper762 = Wrapper{Options: &options761, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
-
-var options763 = Options{List: []Option{
-	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
-	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row764 = Row{Options: &options763, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var wrapper764 = Wrapper{Options: &options763, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
 var options765 = Options{List: []Option{
-	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
-	{"-x", "--remove", 1, 0},
+	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
+	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row766 = Row{Options: &options765, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options767 = Options{List: []Option{
+	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
+	{"-x", "--remove", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row768 = Row{Options: &options767, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options769 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper768 = Wrapper{Options: &options767, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper770 = Wrapper{Options: &options769, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options769 = Options{List: []Option{
+var options771 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper770 = Wrapper{Options: &options769, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper772 = Wrapper{Options: &options771, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options771 = Options{List: []Option{
+var options773 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row772 = Row{Options: &options771, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row774 = Row{Options: &options773, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options773 = Options{List: []Option{
+var options775 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row774 = Row{Options: &options773, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row776 = Row{Options: &options775, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options775 = Options{List: []Option{
+var options777 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row776 = Row{Options: &options775, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row778 = Row{Options: &options777, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options777 = Options{List: []Option{
+var options779 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"-e", "--echo", 0, 0}, {"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0},
 	{"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row778 = Row{Options: &options777, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row780 = Row{Options: &options779, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options779 = Options{List: []Option{
+var options781 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
 	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
 	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row780 = Row{Options: &options779, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row782 = Row{Options: &options781, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options781 = Options{List: []Option{
+var options783 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row782 = Row{Options: &options781, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row784 = Row{Options: &options783, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options783 = Options{List: []Option{
+var options785 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row784 = Row{Options: &options783, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row786 = Row{Options: &options785, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options785 = Options{List: []Option{
+var options787 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row786 = Row{Options: &options785, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row788 = Row{Options: &options787, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options787 = Options{List: []Option{
+var options789 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row788 = Row{Options: &options787, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row790 = Row{Options: &options789, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options789 = Options{List: []Option{
+var options791 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row790 = Row{Options: &options789, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row792 = Row{Options: &options791, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options791 = Options{List: []Option{
+var options793 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper792 = Wrapper{Options: &options791, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper794 = Wrapper{Options: &options793, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options793 = Options{List: []Option{
+var options795 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row794 = Row{Options: &options793, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options795 = Options{List: []Option{
-	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row796 = Row{Options: &options795, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row796 = Row{Options: &options795, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options797 = Options{List: []Option{
+	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row798 = Row{Options: &options797, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options799 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper798 = Wrapper{Options: &options797, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper800 = Wrapper{Options: &options799, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options799 = Options{List: []Option{
+var options801 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row800 = Row{Options: &options799, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row802 = Row{Options: &options801, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options801 = Options{List: []Option{
+var options803 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -4069,9 +4076,9 @@ var options801 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper802 = Wrapper{Options: &options801, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper804 = Wrapper{Options: &options803, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts803 = []Act{
+var acts805 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -4091,15 +4098,15 @@ var acts803 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options804 = Options{List: []Option{
+var options806 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row805 = Row{Options: &options804, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row807 = Row{Options: &options806, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts806 = []Act{
+var acts808 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -4108,15 +4115,15 @@ var acts806 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options807 = Options{List: []Option{
+var options809 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row808 = Row{Options: &options807, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row810 = Row{Options: &options809, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options809 = Options{List: []Option{
+var options811 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -4125,21 +4132,21 @@ var options809 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper810 = Wrapper{Options: &options809, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
-
-var options811 = Options{List: []Option{
-	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
-}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row812 = Row{Options: &options811, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var wrapper812 = Wrapper{Options: &options811, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
 var options813 = Options{List: []Option{
-	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
+	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
 var row814 = Row{Options: &options813, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options815 = Options{List: []Option{
+	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
+}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row816 = Row{Options: &options815, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options817 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -4148,36 +4155,36 @@ var options815 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row816 = Row{Options: &options815, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row818 = Row{Options: &options817, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse817 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse819 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts818 = []Act{
+var acts820 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options819 = Options{List: []Option{
+var options821 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper820 = Wrapper{Options: &options819, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper822 = Wrapper{Options: &options821, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options821 = Options{List: []Option{
+var options823 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row822 = Row{Options: &options821, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row824 = Row{Options: &options823, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options823 = Options{List: []Option{
+var options825 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row824 = Row{Options: &options823, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row826 = Row{Options: &options825, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts825 = []Act{
+var acts827 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4191,104 +4198,104 @@ var acts825 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options826 = Options{List: []Option{
+var options828 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row827 = Row{Options: &options826, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
-
-var options828 = Options{List: []Option{
-	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
 var row829 = Row{Options: &options828, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
 var options830 = Options{List: []Option{
+	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row831 = Row{Options: &options830, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+
+var options832 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper831 = Wrapper{Options: &options830, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper833 = Wrapper{Options: &options832, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options832 = Options{List: []Option{
+var options834 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper833 = Wrapper{Options: &options832, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper835 = Wrapper{Options: &options834, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options834 = Options{List: []Option{
+var options836 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row835 = Row{Options: &options834, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row837 = Row{Options: &options836, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options836 = Options{List: []Option{
+var options838 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row837 = Row{Options: &options836, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row839 = Row{Options: &options838, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options838 = Options{List: []Option{
+var options840 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row839 = Row{Options: &options838, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row841 = Row{Options: &options840, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options840 = Options{List: []Option{
+var options842 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row841 = Row{Options: &options840, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row843 = Row{Options: &options842, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options842 = Options{List: []Option{
+var options844 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row843 = Row{Options: &options842, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row845 = Row{Options: &options844, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options844 = Options{List: []Option{
+var options846 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row845 = Row{Options: &options844, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row847 = Row{Options: &options846, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options846 = Options{List: []Option{
+var options848 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--html", 1, 116}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row847 = Row{Options: &options846, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row849 = Row{Options: &options848, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts848 = []Act{
+var acts850 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options849 = Options{List: []Option{
+var options851 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper850 = Wrapper{Options: &options849, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper852 = Wrapper{Options: &options851, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options851 = Options{List: []Option{
+var options853 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row852 = Row{Options: &options851, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row854 = Row{Options: &options853, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options853 = Options{List: []Option{
+var options855 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -4296,25 +4303,25 @@ var options853 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper854 = Wrapper{Options: &options853, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper856 = Wrapper{Options: &options855, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options855 = Options{List: []Option{
+var options857 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row856 = Row{Options: &options855, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row858 = Row{Options: &options857, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse857 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse859 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options858 = Options{List: []Option{
+var options860 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row859 = Row{Options: &options858, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row861 = Row{Options: &options860, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts860 = []Act{
+var acts862 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -4336,15 +4343,15 @@ var acts860 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options861 = Options{List: []Option{
+var options863 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row862 = Row{Options: &options861, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row864 = Row{Options: &options863, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options863 = Options{List: []Option{
+var options865 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -4354,17 +4361,17 @@ var options863 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper864 = Wrapper{Options: &options863, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper866 = Wrapper{Options: &options865, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options865 = Options{List: []Option{
+var options867 = Options{List: []Option{
 	{"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114},
 	{"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"-q", "--quiet", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper866 = Wrapper{Options: &options865, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper868 = Wrapper{Options: &options867, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options867 = Options{List: []Option{
+var options869 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0}, {"--coverage", "--coverage", 2, 0},
 	{"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reportsDirectory", "--coverage.reportsDirectory", 1, 116}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33}, {"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120},
 	{"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--inspectBrk", "--inspectBrk", 2, 0}, {"--maxWorkers", "--maxWorkers", 1, 0},
@@ -4375,9 +4382,9 @@ var options867 = Options{List: []Option{
 	{"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row868 = Row{Options: &options867, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row870 = Row{Options: &options869, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options869 = Options{List: []Option{
+var options871 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -4385,18 +4392,18 @@ var options869 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper870 = Wrapper{Options: &options869, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper872 = Wrapper{Options: &options871, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options871 = Options{List: []Option{
+var options873 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row872 = Row{Options: &options871, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row874 = Row{Options: &options873, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options873 = Options{List: []Option{
-	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 33}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
+var options875 = Options{List: []Option{
+	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
-	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 33}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
+	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
 	{"--rejected-log", "--rejected-log", 1, 119}, {"--save-cookies", "--save-cookies", 1, 119}, {"--spider", "--spider", 0, 0}, {"--timeout", "--timeout", 1, 0}, {"--tries", "--tries", 1, 0}, {"--trust-server-names", "--trust-server-names", 0, 33}, {"--use-askpass", "--use-askpass", 1, 120}, {"--user", "--user", 1, 0},
 	{"--warc-file", "--warc-file", 1, 119}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "--output-document", 1, 119}, {"-P", "--directory-prefix", 1, 116},
 	{"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "--timeout", 1, 0}, {"-U", "-U", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "--append-output", 1, 119}, {"-b", "-b", 0, 0},
@@ -4405,24 +4412,24 @@ var options873 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row874 = Row{Options: &options873, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row876 = Row{Options: &options875, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts875 = []Act{
+var acts877 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options876 = Options{List: []Option{
+var options878 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row877 = Row{Options: &options876, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row879 = Row{Options: &options878, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts878 = []Act{
+var acts880 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -4446,31 +4453,31 @@ var acts878 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options879 = Options{List: []Option{
+var options881 = Options{List: []Option{
 	{"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-destination", "-destination", 1, 0}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-project", "-xcconfig", 1, 111},
 	{"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0}, {"-target", "-target", 1, 0}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row880 = Row{Options: &options879, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row882 = Row{Options: &options881, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options881 = Options{List: []Option{
+var options883 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row882 = Row{Options: &options881, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row884 = Row{Options: &options883, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse883 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse885 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options884 = Options{List: []Option{
+var options886 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row885 = Row{Options: &options884, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row887 = Row{Options: &options886, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options886 = Options{List: []Option{
+var options888 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -4479,17 +4486,17 @@ var options886 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row887 = Row{Options: &options886, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row889 = Row{Options: &options888, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse888 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse890 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options889 = Options{List: []Option{
+var options891 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row890 = Row{Options: &options889, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row892 = Row{Options: &options891, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -5753,51 +5760,51 @@ var commands = [...]Command{
 	{Name: "git fast-import", Row: &row49, Risk: 6},
 	{Name: "git fetch", Row: &row382, Inspector: "gitfetch", Risk: 4, Worse: worse390},
 	{Name: "git fetch-pack", Row: &row382},
-	{Name: "git filter-branch", Row: &row49, Is: 0x100000, Risk: 6},
+	{Name: "git filter-branch", Row: &row392, Is: 0x100000, Risk: 6},
 	{Name: "git filter-repo", Risk: 6},
 	{Name: "git flow", Row: &row49, Arity: 3},
 	{Name: "git for-each-ref", Row: &row369, Risk: 1},
 	{Name: "git for-each-repo", Row: &row49},
-	{Name: "git format-patch", Row: &row392, Risk: 3},
-	{Name: "git fsck", Row: &row394, Risk: 1},
-	{Name: "git gc", Row: &row374, Is: 0x100000, Risk: 3, Worse: worse395},
+	{Name: "git format-patch", Row: &row394, Risk: 3},
+	{Name: "git fsck", Row: &row396, Risk: 1},
+	{Name: "git gc", Row: &row374, Is: 0x100000, Risk: 3, Worse: worse397},
 	{Name: "git get-tar-commit-id", Row: &row369, Risk: 1},
 	{Name: "git gitk", Row: &row49},
-	{Name: "git grep", Row: &row397, Inspector: "gitshow", Risk: 1},
+	{Name: "git grep", Row: &row399, Inspector: "gitshow", Risk: 1},
 	{Name: "git gui", Row: &row49},
 	{Name: "git hash-object", Row: &row367, Inspector: "gitadd"},
 	{Name: "git help", Row: &row49, Risk: 1},
 	{Name: "git hook", Row: &row49},
 	{Name: "git http-backend", Row: &row49},
 	{Name: "git imap-send", Row: &row49},
-	{Name: "git init", Row: &row399, Inspector: "gitinit", Risk: 3},
+	{Name: "git init", Row: &row401, Inspector: "gitinit", Risk: 3},
 	{Name: "git instaweb", Row: &row49},
-	{Name: "git interpret-trailers", Row: &row401},
-	{Name: "git lfs", Row: &row403, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
+	{Name: "git interpret-trailers", Row: &row403},
+	{Name: "git lfs", Row: &row405, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
 	{Name: "git log", Row: &row376, Inspector: "gitshow", Is: 0x40, Risk: 1},
-	{Name: "git ls-files", Row: &row405, Risk: 1},
+	{Name: "git ls-files", Row: &row407, Risk: 1},
 	{Name: "git ls-remote", Row: &row382, Inspector: "gitfetch", Risk: 4},
-	{Name: "git ls-tree", Row: &row405, Risk: 1},
+	{Name: "git ls-tree", Row: &row407, Risk: 1},
 	{Name: "git maintenance", Row: &row49, Risk: 3},
 	{Name: "git merge", Row: &row378, Is: 0x800000000, Risk: 3},
 	{Name: "git merge-base", Row: &row369, Is: 0x40, Risk: 1},
 	{Name: "git merge-index", Row: &row49},
 	{Name: "git mergetool", Row: &row389},
 	{Name: "git mktree", Row: &row367},
-	{Name: "git mv", Row: &row407, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
+	{Name: "git mv", Row: &row409, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
 	{Name: "git name-rev", Row: &row369, Risk: 1},
-	{Name: "git notes", Row: &row409, Arity: 3, Inspector: "gitloss", Risk: 3},
+	{Name: "git notes", Row: &row411, Arity: 3, Inspector: "gitloss", Risk: 3},
 	{Name: "git p4", Row: &row49, Is: 0x400000, Risk: 4},
 	{Name: "git pack-redundant", Row: &row374},
 	{Name: "git patch-id", Row: &row369, Risk: 1},
 	{Name: "git prune", Row: &row374, Is: 0x100000, Risk: 6},
 	{Name: "git prune-packed", Row: &row374, Risk: 6},
-	{Name: "git pull", Row: &row382, Inspector: "gitfetch", Is: 0x800000000, Risk: 4, Worse: worse410},
-	{Name: "git push", Row: &row412, Inspector: "gitpush", Is: 0x800400000, Risk: 4, Worse: worse413},
+	{Name: "git pull", Row: &row382, Inspector: "gitfetch", Is: 0x800000000, Risk: 4, Worse: worse412},
+	{Name: "git push", Row: &row414, Inspector: "gitpush", Is: 0x800400000, Risk: 4, Worse: worse415},
 	{Name: "git quiltimport", Row: &row49},
 	{Name: "git range-diff", Row: &row376, Risk: 1},
 	{Name: "git read-tree", Row: &row374},
-	{Name: "git rebase", Row: &row415, Is: 0x800100000, Risk: 3},
+	{Name: "git rebase", Row: &row417, Is: 0x800100000, Risk: 3},
 	{Name: "git receive-pack", Row: &row49},
 	{Name: "git reflog", Row: &row376, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true},
 	{Name: "git reflog delete", Risk: 6},
@@ -5806,9 +5813,9 @@ var commands = [...]Command{
 	{Name: "git reflog show", Row: &row376, Risk: 1},
 	{Name: "git reflog-delete", Row: &row374},
 	{Name: "git refs", Row: &row374},
-	{Name: "git remote", Row: &row417, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git remote", Row: &row419, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git remote add", Risk: 5},
-	{Name: "git remote get-url", Row: &row419, Risk: 1},
+	{Name: "git remote get-url", Row: &row421, Risk: 1},
 	{Name: "git remote prune", Risk: 4},
 	{Name: "git remote remove", Risk: 5},
 	{Name: "git remote rename", Risk: 5},
@@ -5816,21 +5823,21 @@ var commands = [...]Command{
 	{Name: "git remote set-branches", Risk: 5},
 	{Name: "git remote set-head", Risk: 5},
 	{Name: "git remote set-url", Risk: 5},
-	{Name: "git remote show", Row: &row419, Risk: 4},
+	{Name: "git remote show", Row: &row421, Risk: 4},
 	{Name: "git remote update", Risk: 4},
 	{Name: "git remote-http", Row: &row382},
 	{Name: "git repack", Row: &row374, Risk: 3},
 	{Name: "git replace", Row: &row374, Is: 0x100000, Risk: 6},
 	{Name: "git request-pull", Row: &row49, Risk: 1},
-	{Name: "git reset", Row: &row421, Is: 0x100000, Risk: 3, Worse: worse422},
-	{Name: "git restore", Row: &row424, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse425},
+	{Name: "git reset", Row: &row423, Is: 0x100000, Risk: 3, Worse: worse424},
+	{Name: "git restore", Row: &row426, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse427},
 	{Name: "git rev-list", Row: &row376, Is: 0xc0, Risk: 1},
 	{Name: "git rev-parse", Row: &row369, Inspector: "gitshow", Is: 0x40, Risk: 1},
 	{Name: "git revert", Row: &row378, Is: 0x800000000, Risk: 3},
-	{Name: "git rm", Row: &row407, Inspector: "gitwrite", Is: 0x100000, Risk: 6},
+	{Name: "git rm", Row: &row409, Inspector: "gitwrite", Is: 0x100000, Risk: 6},
 	{Name: "git scalar", Row: &row49},
 	{Name: "git send-email", Row: &row49, Risk: 6},
-	{Name: "git send-pack", Row: &row412},
+	{Name: "git send-pack", Row: &row414},
 	{Name: "git shell", Row: &row49},
 	{Name: "git shortlog", Row: &row376, Risk: 1},
 	{Name: "git show", Row: &row376, Inspector: "gitshow", Risk: 1},
@@ -5839,7 +5846,7 @@ var commands = [...]Command{
 	{Name: "git show-ref", Row: &row369, Risk: 1},
 	{Name: "git sparse-checkout", Row: &row374, Arity: 3, Risk: 3},
 	{Name: "git stage", Row: &row352, Inspector: "gitadd"},
-	{Name: "git stash", Row: &row427, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
+	{Name: "git stash", Row: &row429, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
 	{Name: "git stash apply", Risk: 3},
 	{Name: "git stash branch", Risk: 3},
 	{Name: "git stash clear", Risk: 6},
@@ -5851,25 +5858,25 @@ var commands = [...]Command{
 	{Name: "git stash save", Risk: 3},
 	{Name: "git stash show", Row: &row376, Risk: 1},
 	{Name: "git stash store", Risk: 3},
-	{Name: "git status", Row: &row405, Risk: 1},
+	{Name: "git status", Row: &row407, Risk: 1},
 	{Name: "git stripspace", Row: &row367, Risk: 1},
-	{Name: "git submodule", Row: &row429, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git submodule", Row: &row431, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git submodule absorbgitdirs", Risk: 4},
 	{Name: "git submodule add", Risk: 4},
 	{Name: "git submodule deinit", Risk: 6},
 	{Name: "git submodule init", Risk: 4},
 	{Name: "git submodule set-branch", Risk: 4},
 	{Name: "git submodule set-url", Risk: 4},
-	{Name: "git submodule status", Row: &row431, Risk: 1},
-	{Name: "git submodule summary", Row: &row431, Risk: 1},
+	{Name: "git submodule status", Row: &row433, Risk: 1},
+	{Name: "git submodule summary", Row: &row433, Risk: 1},
 	{Name: "git submodule sync", Risk: 4},
 	{Name: "git submodule update", Risk: 4},
 	{Name: "git svn", Row: &row49, Arity: 3, Is: 0x400000, Risk: 4},
-	{Name: "git switch", Row: &row433, Is: 0x800000000, Risk: 3, Worse: worse434},
-	{Name: "git symbolic-ref", Row: &row374, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse435},
-	{Name: "git tag", Row: &row437, Is: 0x100000, Risk: 1, Worse: worse438},
+	{Name: "git switch", Row: &row435, Is: 0x800000000, Risk: 3, Worse: worse436},
+	{Name: "git symbolic-ref", Row: &row374, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse437},
+	{Name: "git tag", Row: &row439, Is: 0x100000, Risk: 1, Worse: worse440},
 	{Name: "git update-index", Row: &row374, Inspector: "gitadd", Risk: 3},
-	{Name: "git update-ref", Row: &row374, Is: 0x100000, Risk: 3, Worse: worse439},
+	{Name: "git update-ref", Row: &row374, Is: 0x100000, Risk: 3, Worse: worse441},
 	{Name: "git upload-archive", Row: &row49},
 	{Name: "git upload-pack", Row: &row49},
 	{Name: "git var", Row: &row369, Inspector: "gitvar", Risk: 1},
@@ -5877,9 +5884,9 @@ var commands = [...]Command{
 	{Name: "git verify-tag", Row: &row369, Risk: 1},
 	{Name: "git version", Row: &row369, Risk: 1},
 	{Name: "git whatchanged", Row: &row376, Risk: 1},
-	{Name: "git worktree", Row: &row441, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
+	{Name: "git worktree", Row: &row443, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
 	{Name: "git worktree add", Risk: 3},
-	{Name: "git worktree list", Row: &row443, Risk: 1},
+	{Name: "git worktree list", Row: &row445, Risk: 1},
 	{Name: "git worktree lock", Risk: 3},
 	{Name: "git worktree move", Risk: 3},
 	{Name: "git worktree prune", Risk: 6},
@@ -5888,52 +5895,52 @@ var commands = [...]Command{
 	{Name: "git worktree unlock", Risk: 3},
 	{Name: "glab", Arity: 2, Is: 0x10000000, Destroys: acts334},
 	{Name: "gleam", Risk: 5},
-	{Name: "glow", Row: &row445, Risk: 5},
+	{Name: "glow", Row: &row447, Risk: 5},
 	{Name: "gm4", Language: &language3, Is: 0x2000},
 	{Name: "gmailctl", Destroys: acts15},
 	{Name: "gnome-terminal", Is: 0x4},
 	{Name: "gnuplot", Language: &language3, Is: 0x2000},
-	{Name: "go", Row: &row447, Arity: 2, Inspector: "go", Is: 0x20001118, Parent: true},
+	{Name: "go", Row: &row449, Arity: 2, Inspector: "go", Is: 0x20001118, Parent: true},
 	{Name: "go bug", Row: &row34},
-	{Name: "go build", Row: &row449, Is: 0x1000000000, Risk: 2, Worse: worse450},
-	{Name: "go clean", Row: &row452, Is: 0x100000, Risk: 3},
-	{Name: "go doc", Row: &row454, Risk: 1, Worse: worse455},
-	{Name: "go env", Row: &row457, Is: 0x100040, Risk: 1, Worse: worse458},
-	{Name: "go fix", Row: &row460, Risk: 3},
-	{Name: "go fmt", Row: &row462, Risk: 3},
-	{Name: "go generate", Row: &row463, Is: 0x1000000000, Risk: 5},
-	{Name: "go get", Row: &row449, Is: 0x300000, Risk: 4},
+	{Name: "go build", Row: &row451, Is: 0x1000000000, Risk: 2, Worse: worse452},
+	{Name: "go clean", Row: &row454, Is: 0x100000, Risk: 3},
+	{Name: "go doc", Row: &row456, Risk: 1, Worse: worse457},
+	{Name: "go env", Row: &row459, Is: 0x100040, Risk: 1, Worse: worse460},
+	{Name: "go fix", Row: &row462, Risk: 3},
+	{Name: "go fmt", Row: &row464, Risk: 3},
+	{Name: "go generate", Row: &row465, Is: 0x1000000000, Risk: 5},
+	{Name: "go get", Row: &row451, Is: 0x300000, Risk: 4},
 	{Name: "go help", Risk: 1},
-	{Name: "go install", Row: &row449, Is: 0x1000300000, Risk: 5},
-	{Name: "go list", Row: &row465, Is: 0x40, Risk: 1, Worse: worse455},
-	{Name: "go mod", Row: &row467, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "go install", Row: &row451, Is: 0x1000300000, Risk: 5},
+	{Name: "go list", Row: &row467, Is: 0x40, Risk: 1, Worse: worse457},
+	{Name: "go mod", Row: &row469, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "go mod download", Risk: 4},
 	{Name: "go mod edit", Risk: 3},
-	{Name: "go mod graph", Risk: 1, Worse: worse468},
+	{Name: "go mod graph", Risk: 1, Worse: worse470},
 	{Name: "go mod init", Risk: 3},
 	{Name: "go mod tidy", Risk: 4},
 	{Name: "go mod vendor", Risk: 3},
-	{Name: "go mod verify", Risk: 1, Worse: worse468},
-	{Name: "go mod why", Risk: 1, Worse: worse468},
-	{Name: "go run", Row: &row460, Arity: 3, Operation: 2, Is: 0x1000000000, Risk: 5},
+	{Name: "go mod verify", Risk: 1, Worse: worse470},
+	{Name: "go mod why", Risk: 1, Worse: worse470},
+	{Name: "go run", Row: &row462, Arity: 3, Operation: 2, Is: 0x1000000000, Risk: 5},
 	{Name: "go telemetry", Row: &row34},
-	{Name: "go test", Row: &row469, Is: 0x1000000000, Risk: 2, Worse: worse450},
+	{Name: "go test", Row: &row471, Is: 0x1000000000, Risk: 2, Worse: worse452},
 	{Name: "go tool", Row: &row49, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
-	{Name: "go tool addr2line", Row: &row471, Risk: 1},
-	{Name: "go tool cover", Row: &row473, Risk: 1},
-	{Name: "go tool nm", Row: &row471, Risk: 1},
-	{Name: "go tool objdump", Row: &row471, Risk: 1},
-	{Name: "go version", Row: &row475, Risk: 1},
-	{Name: "go vet", Row: &row460, Is: 0x1000000000, Risk: 2, Worse: worse450},
-	{Name: "go work", Row: &row477, Arity: 3, Risk: 3},
+	{Name: "go tool addr2line", Row: &row473, Risk: 1},
+	{Name: "go tool cover", Row: &row475, Risk: 1},
+	{Name: "go tool nm", Row: &row473, Risk: 1},
+	{Name: "go tool objdump", Row: &row473, Risk: 1},
+	{Name: "go version", Row: &row477, Risk: 1},
+	{Name: "go vet", Row: &row462, Is: 0x1000000000, Risk: 2, Worse: worse452},
+	{Name: "go work", Row: &row479, Arity: 3, Risk: 3},
 	{Name: "go-task", Is: 0x1000000000},
-	{Name: "gofmt", Row: &row479, Risk: 1, Worse: worse480},
-	{Name: "gofumpt", Row: &row479, Risk: 2, Worse: worse90},
+	{Name: "gofmt", Row: &row481, Risk: 1, Worse: worse482},
+	{Name: "gofumpt", Row: &row481, Risk: 2, Worse: worse90},
 	{Name: "gog", Destroys: acts15},
 	{Name: "gogcli", Destroys: acts15},
-	{Name: "goimports", Row: &row479, Risk: 2, Worse: worse90},
+	{Name: "goimports", Row: &row481, Risk: 2, Worse: worse90},
 	{Name: "golang-migrate", Destroys: acts45},
-	{Name: "golangci-lint", Row: &row482, Is: 0x8, Risk: 2, Worse: worse12},
+	{Name: "golangci-lint", Row: &row484, Is: 0x8, Risk: 2, Worse: worse12},
 	{Name: "gold", Row: &row39, Is: 0x200},
 	{Name: "goose", Arity: 2, Destroys: acts45},
 	{Name: "goose acp", Is: 0x80000000},
@@ -5947,19 +5954,19 @@ var commands = [...]Command{
 	{Name: "goreman", Is: 0x1000000000},
 	{Name: "gosec", Row: &row294},
 	{Name: "gosh", Language: &language3},
-	{Name: "gosu", Wrapper: &wrapper483, Is: 0x1},
-	{Name: "gotestsum", Row: &row485, Handler: "gotestsum", Risk: 2},
-	{Name: "govulncheck", Row: &row487, Risk: 2, Worse: worse12},
+	{Name: "gosu", Wrapper: &wrapper485, Is: 0x1},
+	{Name: "gotestsum", Row: &row487, Handler: "gotestsum", Risk: 2},
+	{Name: "govulncheck", Row: &row489, Risk: 2, Worse: worse12},
 	{Name: "gp", Language: &language3},
 	{Name: "gpasswd", Destroys: acts142},
-	{Name: "gpg", Row: &row489, Arity: 2, Is: 0x40000100000, Risk: 5, Destroys: acts16},
+	{Name: "gpg", Row: &row491, Arity: 2, Is: 0x40000100000, Risk: 5, Destroys: acts16},
 	{Name: "gprof", Is: 0x200},
 	{Name: "gprolog", Language: &language3},
 	{Name: "gpt-engineer", Is: 0x80000000},
 	{Name: "gpte", Is: 0x80000000},
 	{Name: "gptme", Is: 0x80000000},
 	{Name: "gq", Is: 0x10000000},
-	{Name: "gradle", Row: &row26, Arity: 2, Is: 0x1021000018, Risk: 2, Destroys: acts490},
+	{Name: "gradle", Row: &row26, Arity: 2, Is: 0x1021000018, Risk: 2, Destroys: acts492},
 	{Name: "gradle jshell", Is: 0x800},
 	{Name: "graphqurl", Is: 0x10000000},
 	{Name: "gremlin", Row: &row89},
@@ -5967,7 +5974,7 @@ var commands = [...]Command{
 	{Name: "groff", Row: &row121},
 	{Name: "grok", Is: 0x80000000},
 	{Name: "grok-cli", Is: 0x80000000},
-	{Name: "gron", Row: &row492, Risk: 5},
+	{Name: "gron", Row: &row494, Risk: 5},
 	{Name: "groovy", Language: &language3, Arity: 2, Is: 0x400},
 	{Name: "groovyc", Is: 0x200},
 	{Name: "groovysh", Language: &language3},
@@ -5992,93 +5999,93 @@ var commands = [...]Command{
 	{Name: "guix", Is: 0x100000, Destroys: acts27},
 	{Name: "gulp", Row: &row44, Is: 0x1000000018},
 	{Name: "gunicorn", Is: 0x80000},
-	{Name: "gunzip", Row: &row494, Is: 0x100000, Risk: 3},
+	{Name: "gunzip", Row: &row496, Is: 0x100000, Risk: 3},
 	{Name: "gvim", Row: &row174},
 	{Name: "gzcat", Row: &row121},
-	{Name: "gzip", Row: &row494, Is: 0x100000, Risk: 3},
+	{Name: "gzip", Row: &row496, Is: 0x100000, Risk: 3},
 	{Name: "hadolint", Risk: 2, Worse: worse12},
-	{Name: "halt", Risk: 6, Destroys: acts495},
+	{Name: "halt", Risk: 6, Destroys: acts497},
 	{Name: "hanami"},
 	{Name: "hanami console", Is: 0x800},
 	{Name: "happy-coder", Is: 0x80000000},
 	{Name: "hash", Inspector: "state", Is: 0x4000, Risk: 1},
-	{Name: "hasura", Destroys: acts496},
+	{Name: "hasura", Destroys: acts498},
 	{Name: "hatch", Row: &row184, Arity: 2, Passes: []string{"pytest"}, Is: 0x1020000018, Destroys: acts313},
 	{Name: "hatch env", Is: 0x100000},
 	{Name: "hatch run", Wrapper: &wrapper41, Arity: 3},
 	{Name: "hcloud", Row: &row22, Arity: 3, Is: 0x8000000000, Destroys: acts157},
 	{Name: "hdiutil", Destroys: acts42},
 	{Name: "hdparm", Is: 0x2000000000, Destroys: acts77},
-	{Name: "head", Row: &row498, Arity: 1, Risk: 1},
+	{Name: "head", Row: &row500, Arity: 1, Risk: 1},
 	{Name: "heaptrack", Wrapper: &wrapper7},
 	{Name: "heft"},
-	{Name: "heft exec", Wrapper: &wrapper500},
+	{Name: "heft exec", Wrapper: &wrapper502},
 	{Name: "heimdall", Destroys: acts77},
 	{Name: "helix", Row: &row174},
-	{Name: "helm", Row: &row502, Arity: 2, Is: 0x8000100000, Parent: true, Destroys: acts503},
-	{Name: "helm create", Row: &row504},
-	{Name: "helm delete", Row: &row504, Risk: 6},
-	{Name: "helm dependency", Row: &row506, Arity: 3, Risk: 4},
-	{Name: "helm get", Row: &row506, Arity: 3, Risk: 4},
-	{Name: "helm history", Row: &row506, Risk: 4},
-	{Name: "helm install", Row: &row504},
-	{Name: "helm lint", Row: &row506, Risk: 4},
-	{Name: "helm list", Row: &row506, Risk: 4},
-	{Name: "helm ls", Row: &row506, Risk: 4},
-	{Name: "helm package", Row: &row506},
-	{Name: "helm plugin", Row: &row504, Is: 0x200000},
-	{Name: "helm pull", Row: &row506},
-	{Name: "helm push", Row: &row504},
-	{Name: "helm registry", Row: &row504},
-	{Name: "helm repo", Row: &row504, Arity: 3, Risk: 4},
-	{Name: "helm rollback", Row: &row504, Risk: 6},
+	{Name: "helm", Row: &row504, Arity: 2, Is: 0x8000100000, Parent: true, Destroys: acts505},
+	{Name: "helm create", Row: &row506},
+	{Name: "helm delete", Row: &row506, Risk: 6},
+	{Name: "helm dependency", Row: &row508, Arity: 3, Risk: 4},
+	{Name: "helm get", Row: &row508, Arity: 3, Risk: 4},
+	{Name: "helm history", Row: &row508, Risk: 4},
+	{Name: "helm install", Row: &row506},
+	{Name: "helm lint", Row: &row508, Risk: 4},
+	{Name: "helm list", Row: &row508, Risk: 4},
+	{Name: "helm ls", Row: &row508, Risk: 4},
+	{Name: "helm package", Row: &row508},
+	{Name: "helm plugin", Row: &row506, Is: 0x200000},
+	{Name: "helm pull", Row: &row508},
+	{Name: "helm push", Row: &row506},
+	{Name: "helm registry", Row: &row506},
+	{Name: "helm repo", Row: &row506, Arity: 3, Risk: 4},
+	{Name: "helm rollback", Row: &row506, Risk: 6},
 	{Name: "helm search", Risk: 4},
-	{Name: "helm show", Row: &row506, Arity: 3, Risk: 4},
-	{Name: "helm status", Row: &row506, Risk: 4},
-	{Name: "helm template", Row: &row506, Risk: 4},
-	{Name: "helm test", Row: &row504},
+	{Name: "helm show", Row: &row508, Arity: 3, Risk: 4},
+	{Name: "helm status", Row: &row508, Risk: 4},
+	{Name: "helm template", Row: &row508, Risk: 4},
+	{Name: "helm test", Row: &row506},
 	{Name: "helm un", Risk: 6},
-	{Name: "helm uninstall", Row: &row504, Risk: 6},
-	{Name: "helm upgrade", Row: &row504},
+	{Name: "helm uninstall", Row: &row506, Risk: 6},
+	{Name: "helm upgrade", Row: &row506},
 	{Name: "helm version", Risk: 4},
-	{Name: "helmfile", Destroys: acts503},
+	{Name: "helmfile", Destroys: acts505},
 	{Name: "help", Risk: 1},
 	{Name: "hermes-agent", Is: 0x80000000},
-	{Name: "heroku", Row: &row22, Arity: 2, Is: 0x8002100002, Risk: 5, Worse: worse23, Destroys: acts507},
+	{Name: "heroku", Row: &row22, Arity: 2, Is: 0x8002100002, Risk: 5, Worse: worse23, Destroys: acts509},
 	{Name: "hex", Destroys: acts125},
-	{Name: "hexdump", Row: &row509, Risk: 1},
-	{Name: "hexyl", Row: &row511},
+	{Name: "hexdump", Row: &row511, Risk: 1},
+	{Name: "hexyl", Row: &row513},
 	{Name: "hg", Arity: 2, Is: 0x200000000, Destroys: acts124},
-	{Name: "hhvm", Language: &language513},
+	{Name: "hhvm", Language: &language515},
 	{Name: "himalaya", Destroys: acts15},
 	{Name: "hipcc", Is: 0x200},
-	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse514, Destroys: acts515},
+	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse516, Destroys: acts517},
 	{Name: "hive", Row: &row89, Is: 0x2000000},
 	{Name: "hivemind", Is: 0x1000000000},
 	{Name: "honcho", Is: 0x1000000004},
 	{Name: "host", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
 	{Name: "host-spawn", Is: 0x4},
-	{Name: "hostname", Row: &row517, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse518},
+	{Name: "hostname", Row: &row519, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse520},
 	{Name: "hostnamectl", Arity: 2},
 	{Name: "htop", Risk: 1},
-	{Name: "http", Inspector: "fetch", Is: 0x4010000000, Risk: 4, Destroys: acts519},
-	{Name: "httpie", Inspector: "fetch", Is: 0x4010000000, Risk: 4, Destroys: acts519},
-	{Name: "https", Inspector: "fetch", Is: 0x4010000000, Risk: 4, Destroys: acts519},
+	{Name: "http", Inspector: "fetch", Is: 0x4010000000, Risk: 4, Destroys: acts521},
+	{Name: "httpie", Inspector: "fetch", Is: 0x4010000000, Risk: 4, Destroys: acts521},
+	{Name: "https", Inspector: "fetch", Is: 0x4010000000, Risk: 4, Destroys: acts521},
 	{Name: "hub", Arity: 2, Destroys: acts334},
-	{Name: "hugo", Row: &row521, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "hugo", Row: &row523, Arity: 2, Is: 0x18, Risk: 2},
 	{Name: "hugs", Language: &language3},
 	{Name: "hurl", Is: 0x10000000, Destroys: acts101},
 	{Name: "husky", Is: 0x1000080000},
 	{Name: "hx", Row: &row174},
 	{Name: "hy", Language: &language94},
-	{Name: "hyperfine", Wrapper: &wrapper523},
-	{Name: "i386", Wrapper: &wrapper525},
+	{Name: "hyperfine", Wrapper: &wrapper525},
+	{Name: "i386", Wrapper: &wrapper527},
 	{Name: "ibmcloud", Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse23, Destroys: acts157, Recursive: []string{"*"}},
 	{Name: "ibmcloud cos"},
 	{Name: "ibmcloud cos upload", Transfer: &options74},
 	{Name: "icacls", Is: 0x400000000000},
 	{Name: "icc", Row: &row39, Is: 0x200},
-	{Name: "iconv", Row: &row527, Risk: 1},
+	{Name: "iconv", Row: &row529, Risk: 1},
 	{Name: "icpx", Is: 0x200},
 	{Name: "icx", Is: 0x200},
 	{Name: "id", Is: 0x140, Risk: 1},
@@ -6092,16 +6099,16 @@ var commands = [...]Command{
 	{Name: "imsg", Destroys: acts11},
 	{Name: "include-what-you-use", Is: 0x200},
 	{Name: "incus", Is: 0x2, Destroys: acts4},
-	{Name: "incus exec", Wrapper: &wrapper529},
+	{Name: "incus exec", Wrapper: &wrapper531},
 	{Name: "infisical", Is: 0x8000100000},
 	{Name: "infisical run", Wrapper: &wrapper66},
 	{Name: "influx", Row: &row193, Is: 0xa100000, Risk: 5, Worse: worse201, Destroys: acts164},
 	{Name: "influxd", Destroys: acts164},
-	{Name: "info", Row: &row531, Risk: 1},
+	{Name: "info", Row: &row533, Risk: 1},
 	{Name: "init", Risk: 6},
 	{Name: "initctl", Destroys: acts320},
 	{Name: "insmod", Risk: 7},
-	{Name: "install", Row: &row533, Is: 0x100020, Risk: 3},
+	{Name: "install", Row: &row535, Is: 0x100020, Risk: 3},
 	{Name: "intercept-build", Wrapper: &wrapper7},
 	{Name: "interpreter", Is: 0x80000000},
 	{Name: "interrogate", Row: &row51},
@@ -6109,9 +6116,9 @@ var commands = [...]Command{
 	{Name: "invoke", Row: &row86, Arity: 2, Passes: []string{"pytest"}, Is: 0x1001000000, Risk: 2},
 	{Name: "invoke-restmethod", Is: 0x4000000000},
 	{Name: "invoke-webrequest", Is: 0x4000000000},
-	{Name: "ionice", Wrapper: &wrapper535},
+	{Name: "ionice", Wrapper: &wrapper537},
 	{Name: "iostat", Risk: 1},
-	{Name: "ip", Row: &row537, Arity: 2, Risk: 5, Parent: true},
+	{Name: "ip", Row: &row539, Arity: 2, Risk: 5, Parent: true},
 	{Name: "ip a", Risk: 1, Worse: worse110, Parent: true},
 	{Name: "ip a list", Risk: 1},
 	{Name: "ip a ls", Risk: 1},
@@ -6141,7 +6148,7 @@ var commands = [...]Command{
 	{Name: "ip neigh ls", Risk: 1},
 	{Name: "ip neigh show", Risk: 1},
 	{Name: "ip netns"},
-	{Name: "ip netns exec", Wrapper: &wrapper538},
+	{Name: "ip netns exec", Wrapper: &wrapper540},
 	{Name: "ip r", Risk: 1, Worse: worse110, Parent: true},
 	{Name: "ip r get", Risk: 1},
 	{Name: "ip r list", Risk: 1},
@@ -6171,7 +6178,7 @@ var commands = [...]Command{
 	{Name: "iptables", Is: 0x100000, Destroys: acts288},
 	{Name: "ipython", Language: &language94, Is: 0x100000},
 	{Name: "ipython3", Is: 0x100000},
-	{Name: "irb", Language: &language540, Is: 0x100000},
+	{Name: "irb", Language: &language542, Is: 0x100000},
 	{Name: "iredis", Is: 0x2000000},
 	{Name: "irm", Is: 0x4000000000},
 	{Name: "isort", Row: &row51, Is: 0x80000, Risk: 3},
@@ -6185,32 +6192,32 @@ var commands = [...]Command{
 	{Name: "jar", Row: &row1, Inspector: "archiver", Is: 0x200},
 	{Name: "jarsigner", Is: 0x200},
 	{Name: "jasmine", Row: &row53},
-	{Name: "java", Row: &row542, Inspector: "compiler", Is: 0x101200, Risk: 5},
-	{Name: "javac", Row: &row542, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "javadoc", Row: &row542, Is: 0x200},
+	{Name: "java", Row: &row544, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row544, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row544, Is: 0x200},
 	{Name: "javap", Is: 0x200},
 	{Name: "javaw", Is: 0x100000},
 	{Name: "jbang", Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row544, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "jest", Row: &row546, Is: 0x1000080018, Risk: 2},
+	{Name: "jekyll", Row: &row546, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row548, Is: 0x1000080018, Risk: 2},
 	{Name: "jimsh", Language: &language3},
 	{Name: "jira", Destroys: acts11},
 	{Name: "jiti", Language: &language3},
 	{Name: "jj", Arity: 2, Destroys: acts124},
-	{Name: "jless", Row: &row548, Risk: 5},
+	{Name: "jless", Row: &row550, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
 	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
 	{Name: "joe", Row: &row174},
-	{Name: "join", Row: &row550, Risk: 1},
-	{Name: "journalctl", Row: &row552, Risk: 1, Worse: worse553, Destroys: acts554},
+	{Name: "join", Row: &row552, Risk: 1},
+	{Name: "journalctl", Row: &row554, Risk: 1, Worse: worse555, Destroys: acts556},
 	{Name: "jpackage", Is: 0x200},
 	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
 	{Name: "jsc", Language: &language3},
-	{Name: "jsdoc", Row: &row556, Is: 0x80000, Risk: 2},
-	{Name: "jshell", Row: &row542, Language: &language3, Is: 0x200},
+	{Name: "jsdoc", Row: &row558, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row544, Language: &language3, Is: 0x200},
 	{Name: "jsr", Destroys: acts108},
 	{Name: "jules", Is: 0x80000000},
 	{Name: "julia", Language: &language3, Arity: 2, Risk: 5},
@@ -6219,24 +6226,24 @@ var commands = [...]Command{
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row558, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x1001000010, Risk: 2},
+	{Name: "just", Row: &row560, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x1001000010, Risk: 2},
 	{Name: "jython", Language: &language94},
 	{Name: "k3d", Row: &row22, Destroys: acts33},
-	{Name: "k3s", Destroys: acts559},
+	{Name: "k3s", Destroys: acts561},
 	{Name: "k9s", Row: &row22},
 	{Name: "kadmin", Destroys: acts142},
-	{Name: "kafka-delete-records", Destroys: acts560},
-	{Name: "kafka-delete-records.sh", Destroys: acts560},
-	{Name: "kafka-topics", Destroys: acts560},
-	{Name: "kafka-topics.sh", Destroys: acts560},
+	{Name: "kafka-delete-records", Destroys: acts562},
+	{Name: "kafka-delete-records.sh", Destroys: acts562},
+	{Name: "kafka-topics", Destroys: acts562},
+	{Name: "kafka-topics.sh", Destroys: acts562},
 	{Name: "kak", Row: &row174},
 	{Name: "karma", Is: 0x1000000008, Risk: 2},
-	{Name: "kcat", Row: &row34, Destroys: acts560},
+	{Name: "kcat", Row: &row34, Destroys: acts562},
 	{Name: "kcov", Is: 0x4},
 	{Name: "kdb", Row: &row89},
 	{Name: "kdb5_util", Destroys: acts142},
 	{Name: "keepassxc-cli", Is: 0x100000},
-	{Name: "kexec", Destroys: acts495},
+	{Name: "kexec", Destroys: acts497},
 	{Name: "keyring", Row: &row109, Is: 0x100000, Destroys: acts16},
 	{Name: "keystone", Destroys: acts243},
 	{Name: "keytool", Destroys: acts16},
@@ -6253,7 +6260,7 @@ var commands = [...]Command{
 	{Name: "kiro", Is: 0x80000000},
 	{Name: "kiro-cli", Is: 0x80000000},
 	{Name: "kitty", Is: 0x4},
-	{Name: "knex", Arity: 2, Destroys: acts561},
+	{Name: "knex", Arity: 2, Destroys: acts563},
 	{Name: "knife", Row: &row22, Destroys: acts24},
 	{Name: "knip", Is: 0x80000},
 	{Name: "ko", Destroys: acts48},
@@ -6262,7 +6269,7 @@ var commands = [...]Command{
 	{Name: "konsole", Is: 0x4},
 	{Name: "kopia", Destroys: acts47},
 	{Name: "kops", Destroys: acts33},
-	{Name: "kotlin", Row: &row542, Language: &language3, Is: 0x600},
+	{Name: "kotlin", Row: &row544, Language: &language3, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
 	{Name: "kotlinc", Language: &language3, Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
@@ -6271,17 +6278,17 @@ var commands = [...]Command{
 	{Name: "ksh", Handler: "shell", Is: 0x100040000},
 	{Name: "ktrace", Is: 0x4},
 	{Name: "kubeadm", Destroys: acts33},
-	{Name: "kubectl", Row: &row563, Arity: 2, Inspector: "kubectl", Is: 0x108000000002, Parent: true, Destroys: acts559},
-	{Name: "kubectl annotate", Row: &row504, Risk: 5},
-	{Name: "kubectl api-resources", Row: &row565, Risk: 4, Worse: worse566},
-	{Name: "kubectl api-versions", Risk: 4, Worse: worse566},
-	{Name: "kubectl apply", Row: &row504, Risk: 5},
-	{Name: "kubectl attach", Row: &row504, Risk: 5},
-	{Name: "kubectl auth", Row: &row565, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row504, Risk: 5},
-	{Name: "kubectl certificate", Row: &row504},
-	{Name: "kubectl cluster-info", Row: &row565, Risk: 4, Worse: worse566},
-	{Name: "kubectl config", Row: &row565, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubectl", Row: &row565, Arity: 2, Inspector: "kubectl", Is: 0x108000000002, Parent: true, Destroys: acts561},
+	{Name: "kubectl annotate", Row: &row506, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row567, Risk: 4, Worse: worse568},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse568},
+	{Name: "kubectl apply", Row: &row506, Risk: 5},
+	{Name: "kubectl attach", Row: &row506, Risk: 5},
+	{Name: "kubectl auth", Row: &row567, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row506, Risk: 5},
+	{Name: "kubectl certificate", Row: &row506},
+	{Name: "kubectl cluster-info", Row: &row567, Risk: 4, Worse: worse568},
+	{Name: "kubectl config", Row: &row567, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "kubectl config current-context", Risk: 1},
 	{Name: "kubectl config delete-context", Row: &row60},
 	{Name: "kubectl config get-clusters", Risk: 1},
@@ -6290,46 +6297,46 @@ var commands = [...]Command{
 	{Name: "kubectl config set-context", Row: &row60},
 	{Name: "kubectl config set-credentials", Row: &row60},
 	{Name: "kubectl config use-context", Row: &row60},
-	{Name: "kubectl config view", Risk: 1, Worse: worse567},
-	{Name: "kubectl cordon", Row: &row504, Risk: 5},
-	{Name: "kubectl cp", Row: &row504, Is: 0x100000, Risk: 5},
-	{Name: "kubectl create", Row: &row504, Risk: 5},
-	{Name: "kubectl debug", Row: &row504, Risk: 5},
-	{Name: "kubectl delete", Row: &row504, Risk: 6},
-	{Name: "kubectl describe", Row: &row565, Risk: 4, Worse: worse566},
-	{Name: "kubectl diff", Row: &row565, Risk: 4, Worse: worse566},
-	{Name: "kubectl drain", Row: &row504, Risk: 6},
-	{Name: "kubectl edit", Row: &row504, Risk: 5},
-	{Name: "kubectl events", Row: &row565, Risk: 4, Worse: worse566},
+	{Name: "kubectl config view", Risk: 1, Worse: worse569},
+	{Name: "kubectl cordon", Row: &row506, Risk: 5},
+	{Name: "kubectl cp", Row: &row506, Is: 0x100000, Risk: 5},
+	{Name: "kubectl create", Row: &row506, Risk: 5},
+	{Name: "kubectl debug", Row: &row506, Risk: 5},
+	{Name: "kubectl delete", Row: &row506, Risk: 6},
+	{Name: "kubectl describe", Row: &row567, Risk: 4, Worse: worse568},
+	{Name: "kubectl diff", Row: &row567, Risk: 4, Worse: worse568},
+	{Name: "kubectl drain", Row: &row506, Risk: 6},
+	{Name: "kubectl edit", Row: &row506, Risk: 5},
+	{Name: "kubectl events", Row: &row567, Risk: 4, Worse: worse568},
 	{Name: "kubectl evict", Risk: 6},
-	{Name: "kubectl exec", Wrapper: &wrapper569, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "kubectl explain", Row: &row565, Risk: 4, Worse: worse566},
-	{Name: "kubectl expose", Row: &row504, Risk: 5},
-	{Name: "kubectl get", Row: &row565, Risk: 4, Worse: worse566},
+	{Name: "kubectl exec", Wrapper: &wrapper571, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row567, Risk: 4, Worse: worse568},
+	{Name: "kubectl expose", Row: &row506, Risk: 5},
+	{Name: "kubectl get", Row: &row567, Risk: 4, Worse: worse568},
 	{Name: "kubectl krew", Is: 0x100000},
-	{Name: "kubectl kustomize", Row: &row504},
-	{Name: "kubectl label", Row: &row504, Risk: 5},
+	{Name: "kubectl kustomize", Row: &row506},
+	{Name: "kubectl label", Row: &row506, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row565, Risk: 4, Worse: worse566},
-	{Name: "kubectl patch", Row: &row504, Risk: 5},
-	{Name: "kubectl plugin", Row: &row504},
-	{Name: "kubectl port-forward", Row: &row504, Is: 0x100000, Risk: 5},
-	{Name: "kubectl proxy", Row: &row504, Is: 0x100000, Risk: 5},
-	{Name: "kubectl replace", Row: &row504, Risk: 6},
-	{Name: "kubectl rollout", Row: &row565, Arity: 3, Risk: 5},
-	{Name: "kubectl rsh", Wrapper: &wrapper569},
-	{Name: "kubectl run", Row: &row504, Risk: 5},
-	{Name: "kubectl scale", Row: &row504, Risk: 5},
-	{Name: "kubectl set", Row: &row504, Risk: 5},
-	{Name: "kubectl taint", Row: &row504, Risk: 5},
-	{Name: "kubectl top", Row: &row565, Arity: 3, Risk: 4, Worse: worse566},
-	{Name: "kubectl uncordon", Row: &row504, Risk: 5},
-	{Name: "kubectl version", Row: &row565, Risk: 4, Worse: worse566},
-	{Name: "kubectl wait", Row: &row565, Risk: 4, Worse: worse566},
+	{Name: "kubectl logs", Row: &row567, Risk: 4, Worse: worse568},
+	{Name: "kubectl patch", Row: &row506, Risk: 5},
+	{Name: "kubectl plugin", Row: &row506},
+	{Name: "kubectl port-forward", Row: &row506, Is: 0x100000, Risk: 5},
+	{Name: "kubectl proxy", Row: &row506, Is: 0x100000, Risk: 5},
+	{Name: "kubectl replace", Row: &row506, Risk: 6},
+	{Name: "kubectl rollout", Row: &row567, Arity: 3, Risk: 5},
+	{Name: "kubectl rsh", Wrapper: &wrapper571},
+	{Name: "kubectl run", Row: &row506, Risk: 5},
+	{Name: "kubectl scale", Row: &row506, Risk: 5},
+	{Name: "kubectl set", Row: &row506, Risk: 5},
+	{Name: "kubectl taint", Row: &row506, Risk: 5},
+	{Name: "kubectl top", Row: &row567, Arity: 3, Risk: 4, Worse: worse568},
+	{Name: "kubectl uncordon", Row: &row506, Risk: 5},
+	{Name: "kubectl version", Row: &row567, Risk: 4, Worse: worse568},
+	{Name: "kubectl wait", Row: &row567, Risk: 4, Worse: worse568},
 	{Name: "kustomize", Row: &row22, Arity: 2, Destroys: acts33},
 	{Name: "kwallet-query", Is: 0x100000},
 	{Name: "kwriteconfig5", Destroys: acts92},
-	{Name: "last", Row: &row571, Risk: 1},
+	{Name: "last", Row: &row573, Risk: 1},
 	{Name: "launchctl", Row: &row49, Arity: 2, Inspector: "service", Is: 0x80000100000, Destroys: acts320},
 	{Name: "lb4", Destroys: acts243},
 	{Name: "lckdo", Is: 0x4},
@@ -6337,19 +6344,19 @@ var commands = [...]Command{
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper573, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper575, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
 	{Name: "ldapdelete", Destroys: acts142},
 	{Name: "ldapmodify", Destroys: acts142},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row575},
+	{Name: "ldd", Row: &row577},
 	{Name: "lefthook", Is: 0x1000000000},
-	{Name: "lein", Row: &row26, Arity: 2, Is: 0x1000000000, Risk: 2, Destroys: acts490},
+	{Name: "lein", Row: &row26, Arity: 2, Is: 0x1000000000, Risk: 2, Destroys: acts492},
 	{Name: "lein repl", Is: 0x800},
 	{Name: "lein run", Is: 0x800},
 	{Name: "lerna", Row: &row44, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080000, Risk: 2, Parent: true, Destroys: acts48},
-	{Name: "lerna exec", Wrapper: &wrapper500, Risk: 5},
-	{Name: "less", Row: &row577, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "lerna exec", Wrapper: &wrapper502, Risk: 5},
+	{Name: "less", Row: &row579, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "let", Inspector: "let", Risk: 1},
 	{Name: "letta", Is: 0x80000000},
 	{Name: "letta-code", Is: 0x80000000},
@@ -6365,10 +6372,10 @@ var commands = [...]Command{
 	{Name: "linode", Destroys: acts157},
 	{Name: "linode-cli", Row: &row22, Arity: 3, Risk: 5, Worse: worse23, Destroys: acts157},
 	{Name: "lint-staged", Row: &row44, Is: 0x1000080000},
-	{Name: "linux32", Wrapper: &wrapper525},
-	{Name: "linux64", Wrapper: &wrapper525},
-	{Name: "liquibase", Destroys: acts578},
-	{Name: "litecli", Row: &row580, Inspector: "sql", Is: 0x6000000, Risk: 5},
+	{Name: "linux32", Wrapper: &wrapper527},
+	{Name: "linux64", Wrapper: &wrapper527},
+	{Name: "liquibase", Destroys: acts580},
+	{Name: "litecli", Row: &row582, Inspector: "sql", Is: 0x6000000, Risk: 5},
 	{Name: "litefs", Row: &row89},
 	{Name: "llc", Is: 0x200},
 	{Name: "lld", Row: &row39, Is: 0x200},
@@ -6381,18 +6388,18 @@ var commands = [...]Command{
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row582, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "ln", Row: &row584, Inspector: "link", Is: 0x100020, Risk: 3},
 	{Name: "local", Inspector: "declare", Risk: 1},
 	{Name: "locale", Risk: 1},
 	{Name: "localtunnel", Row: &row34},
-	{Name: "locate", Row: &row584, Is: 0x200000000, Risk: 1},
+	{Name: "locate", Row: &row586, Is: 0x200000000, Risk: 1},
 	{Name: "lockrun", Wrapper: &wrapper7},
 	{Name: "loginctl", Arity: 2},
 	{Name: "logname", Risk: 1},
-	{Name: "logrotate", Destroys: acts585},
+	{Name: "logrotate", Destroys: acts587},
 	{Name: "logsave", Is: 0x4},
 	{Name: "lolcode", Language: &language3},
-	{Name: "look", Row: &row587, Risk: 1},
+	{Name: "look", Row: &row589, Risk: 1},
 	{Name: "losetup", Risk: 6, Destroys: acts77},
 	{Name: "lpass", Is: 0x100000},
 	{Name: "ls", Row: &row242, Arity: 1, Is: 0x840200000000, Risk: 1},
@@ -6400,39 +6407,39 @@ var commands = [...]Command{
 	{Name: "lscpu", Risk: 1},
 	{Name: "lsd", Row: &row242, Risk: 1},
 	{Name: "lsmod", Risk: 1},
-	{Name: "lsof", Row: &row589, Is: 0x40, Risk: 1},
-	{Name: "lspci", Row: &row591, Risk: 1},
-	{Name: "lsusb", Row: &row593, Risk: 1},
-	{Name: "ltrace", Wrapper: &wrapper595, Is: 0x20000},
+	{Name: "lsof", Row: &row591, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row593, Risk: 1},
+	{Name: "lsusb", Row: &row595, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper597, Is: 0x20000},
 	{Name: "lua", Language: &language305, Arity: 2, Is: 0x100000000, Risk: 5},
 	{Name: "luajit", Language: &language305, Arity: 2},
 	{Name: "luarocks", Row: &row117, Is: 0x100000, Destroys: acts125},
-	{Name: "lv", Row: &row577},
+	{Name: "lv", Row: &row579},
 	{Name: "lvextend", Destroys: acts77},
 	{Name: "lvreduce", Destroys: acts77},
 	{Name: "lvremove", Is: 0x2000000000, Destroys: acts77},
 	{Name: "lxc", Is: 0x2, Destroys: acts4},
-	{Name: "lxc exec", Wrapper: &wrapper529},
+	{Name: "lxc exec", Wrapper: &wrapper531},
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
 	{Name: "lynx", Risk: 4},
-	{Name: "lz4", Row: &row597},
+	{Name: "lz4", Row: &row599},
 	{Name: "lz4cat", Row: &row121},
 	{Name: "lzcat", Row: &row121},
 	{Name: "lzgrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "lzless", Row: &row121},
-	{Name: "lzma", Row: &row599},
+	{Name: "lzma", Row: &row601},
 	{Name: "m4", Language: &language3, Is: 0x106000},
 	{Name: "mac2unix", Row: &row277},
 	{Name: "machinectl", Is: 0x1},
-	{Name: "machinectl shell", Wrapper: &wrapper529},
+	{Name: "machinectl shell", Wrapper: &wrapper531},
 	{Name: "madge", Is: 0x80000},
 	{Name: "mage", Row: &row86, Arity: 2, Passes: []string{"go"}, Is: 0x1000000000},
 	{Name: "magic-wormhole", Is: 0x4000400000, Risk: 4},
 	{Name: "mail", Row: &row34, Is: 0x14000000000, Destroys: acts15},
 	{Name: "mailsend", Destroys: acts15},
 	{Name: "mailx", Row: &row34, Is: 0x14000000000, Destroys: acts15},
-	{Name: "make", Row: &row601, Arity: 2, Handler: "make", Inspector: "make", Is: 0x1021004010, Risk: 2},
+	{Name: "make", Row: &row603, Arity: 2, Handler: "make", Inspector: "make", Is: 0x1021004010, Risk: 2},
 	{Name: "man", Row: &row29, Is: 0x20004000, Risk: 1},
 	{Name: "manage.py", Is: 0x100000, Destroys: acts245},
 	{Name: "manage.py dbshell", Is: 0x800},
@@ -6441,7 +6448,7 @@ var commands = [...]Command{
 	{Name: "manage.py shell_plus", Is: 0x800},
 	{Name: "mangohud", Wrapper: &wrapper7},
 	{Name: "mapfile", Inspector: "names", Risk: 1},
-	{Name: "mariadb-admin", Destroys: acts602},
+	{Name: "mariadb-admin", Destroys: acts604},
 	{Name: "marimo", Is: 0x100000},
 	{Name: "markdownlint", Is: 0x80000, Risk: 2, Worse: worse12},
 	{Name: "markdownlint-cli2", Is: 0x80000, Risk: 2, Worse: worse12},
@@ -6452,33 +6459,33 @@ var commands = [...]Command{
 	{Name: "mattermost", Destroys: acts11},
 	{Name: "maturin", Is: 0x1000000000, Destroys: acts313},
 	{Name: "maxima", Language: &language3},
-	{Name: "mc", Inspector: "transfer", Is: 0x4000000000, Destroys: acts603, Recursive: []string{"*"}},
+	{Name: "mc", Inspector: "transfer", Is: 0x4000000000, Destroys: acts605, Recursive: []string{"*"}},
 	{Name: "mc cp", Transfer: &options73},
 	{Name: "mc mirror", Transfer: &options73},
 	{Name: "mc mv", Transfer: &options73},
 	{Name: "mcedit", Row: &row174},
-	{Name: "mcli", Inspector: "transfer", Destroys: acts603, Recursive: []string{"*"}},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts605, Recursive: []string{"*"}},
 	{Name: "mcli cp", Transfer: &options73},
 	{Name: "mcli mirror", Transfer: &options73},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row605, Risk: 1},
-	{Name: "md5sum", Row: &row607, Risk: 1},
+	{Name: "md5", Row: &row607, Risk: 1},
+	{Name: "md5sum", Row: &row609, Risk: 1},
 	{Name: "mdadm", Is: 0x2000000000, Destroys: acts77},
-	{Name: "mdbook", Row: &row609, Is: 0x8, Risk: 2},
+	{Name: "mdbook", Row: &row611, Is: 0x8, Risk: 2},
 	{Name: "mdcat", Row: &row121},
 	{Name: "medusa", Destroys: acts243},
 	{Name: "melos", Arity: 2},
 	{Name: "mentat", Is: 0x80000000},
 	{Name: "meson", Row: &row86, Is: 0x1000000018, Risk: 2},
 	{Name: "meta"},
-	{Name: "meta exec", Wrapper: &wrapper500},
+	{Name: "meta exec", Wrapper: &wrapper502},
 	{Name: "metagpt", Is: 0x80000000},
 	{Name: "metal", Destroys: acts157},
 	{Name: "micro", Row: &row174},
-	{Name: "microk8s.kubectl", Destroys: acts559},
+	{Name: "microk8s.kubectl", Destroys: acts561},
 	{Name: "micropython", Language: &language94},
 	{Name: "migrate", Arity: 2, Destroys: acts45},
-	{Name: "mikro-orm", Destroys: acts610},
+	{Name: "mikro-orm", Destroys: acts612},
 	{Name: "mill", Is: 0x1000000000, Risk: 2},
 	{Name: "mina", Destroys: acts24},
 	{Name: "mini-swe-agent", Is: 0x80000000},
@@ -6486,14 +6493,14 @@ var commands = [...]Command{
 	{Name: "minikube", Row: &row22, Destroys: acts33},
 	{Name: "minitest", Row: &row97, Risk: 2},
 	{Name: "mise", Arity: 2, Is: 0x60000000, Destroys: acts27},
-	{Name: "mise exec", Wrapper: &wrapper612, Arity: 3, Is: 0x100000},
+	{Name: "mise exec", Wrapper: &wrapper614, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper612, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper614, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper612},
+	{Name: "mise x", Wrapper: &wrapper614},
 	{Name: "mispipe", Is: 0x4},
 	{Name: "mistral-vibe", Is: 0x80000000},
-	{Name: "mix", Row: &row117, Arity: 2, Is: 0x1000000010, Risk: 5, Parent: true, Destroys: acts613},
+	{Name: "mix", Row: &row117, Arity: 2, Is: 0x1000000010, Risk: 5, Parent: true, Destroys: acts615},
 	{Name: "mix archive.install", Is: 0x100000},
 	{Name: "mix compile", Risk: 2},
 	{Name: "mix credo", Risk: 2},
@@ -6504,69 +6511,69 @@ var commands = [...]Command{
 	{Name: "mix local.hex", Is: 0x100000},
 	{Name: "mix run", Is: 0x100800},
 	{Name: "mix test", Risk: 2},
-	{Name: "mkdir", Row: &row615, Arity: 1, Is: 0x40000000020, Risk: 3},
-	{Name: "mkdocs", Row: &row617, Arity: 2, Is: 0x1000080018, Risk: 2, Parent: true},
+	{Name: "mkdir", Row: &row617, Arity: 1, Is: 0x40000000020, Risk: 3},
+	{Name: "mkdocs", Row: &row619, Arity: 2, Is: 0x1000080018, Risk: 2, Parent: true},
 	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
 	{Name: "mke2fs", Is: 0x2000000000, Destroys: acts77},
-	{Name: "mkfifo", Row: &row615, Is: 0x20, Risk: 3},
+	{Name: "mkfifo", Row: &row617, Is: 0x20, Risk: 3},
 	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts77},
 	{Name: "mkfs*", Risk: 6},
 	{Name: "mkfs.*", Destroys: acts77},
-	{Name: "mknod", Row: &row615, Is: 0x20},
+	{Name: "mknod", Row: &row617, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
 	{Name: "mkswap", Is: 0x2000000000, Risk: 6, Destroys: acts77},
-	{Name: "mktemp", Row: &row619, Is: 0x40, Risk: 1},
-	{Name: "mlocate", Row: &row584},
+	{Name: "mktemp", Row: &row621, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row586},
 	{Name: "mlr", Row: &row323, Risk: 5},
 	{Name: "mmctl", Destroys: acts11},
 	{Name: "mocha", Row: &row53, Is: 0x1000080008, Risk: 2},
 	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
 	{Name: "moltbot", Is: 0x80000000},
-	{Name: "mongo", Row: &row193, Is: 0x8100000, Risk: 5, Worse: worse201, Destroys: acts620},
-	{Name: "mongodump", Row: &row622},
-	{Name: "mongorestore", Destroys: acts623},
-	{Name: "mongosh", Row: &row193, Is: 0x8100000, Risk: 5, Worse: worse201, Destroys: acts620},
+	{Name: "mongo", Row: &row193, Is: 0x8100000, Risk: 5, Worse: worse201, Destroys: acts622},
+	{Name: "mongodump", Row: &row624},
+	{Name: "mongorestore", Destroys: acts625},
+	{Name: "mongosh", Row: &row193, Is: 0x8100000, Risk: 5, Worse: worse201, Destroys: acts622},
 	{Name: "monit", Destroys: acts320},
 	{Name: "moon", Is: 0x1000000000},
-	{Name: "more", Row: &row577, Inspector: "less", Is: 0x4000, Risk: 1},
-	{Name: "mosh", Wrapper: &wrapper625, Is: 0x400000, Risk: 4},
+	{Name: "more", Row: &row579, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper627, Is: 0x400000, Risk: 4},
 	{Name: "mosquitto_pub", Row: &row34},
-	{Name: "most", Row: &row577, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "most", Row: &row579, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "mount", Is: 0x100000, Risk: 7},
 	{Name: "msbuild", Is: 0x1000000208},
 	{Name: "mshta", Row: &row49},
 	{Name: "msmtp", Row: &row34, Is: 0x4000000000, Destroys: acts15},
 	{Name: "mtr", Inspector: "lookup", Risk: 4},
 	{Name: "multipass", Is: 0x2, Destroys: acts4},
-	{Name: "multipass exec", Wrapper: &wrapper529},
+	{Name: "multipass exec", Wrapper: &wrapper531},
 	{Name: "mutt", Row: &row34, Is: 0x4000000000, Destroys: acts15},
-	{Name: "mv", Row: &row626, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts627, Recursive: []string{"*"}},
-	{Name: "mvn", Row: &row26, Arity: 2, Inspector: "maven", Is: 0x1021000018, Risk: 2, Destroys: acts490},
-	{Name: "mycli", Row: &row580, Inspector: "sql", Is: 0x2004000, Risk: 5},
+	{Name: "mv", Row: &row628, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts629, Recursive: []string{"*"}},
+	{Name: "mvn", Row: &row26, Arity: 2, Inspector: "maven", Is: 0x1021000018, Risk: 2, Destroys: acts492},
+	{Name: "mycli", Row: &row582, Inspector: "sql", Is: 0x2004000, Risk: 5},
 	{Name: "mypy", Row: &row249, Is: 0x80208, Risk: 2, Worse: worse12},
-	{Name: "mysql", Row: &row629, Inspector: "sql", Is: 0x2104000, Risk: 5},
-	{Name: "mysql_secure_installation", Destroys: acts623},
-	{Name: "mysqladmin", Risk: 6, Destroys: acts602},
-	{Name: "mysqldump", Row: &row622, Risk: 4},
-	{Name: "mysqlimport", Destroys: acts623},
+	{Name: "mysql", Row: &row631, Inspector: "sql", Is: 0x2104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts625},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts604},
+	{Name: "mysqldump", Row: &row624, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts625},
 	{Name: "mysqlsh", Row: &row89, Is: 0x2100000},
 	{Name: "nano", Row: &row174},
 	{Name: "nanobot", Is: 0x80000000},
 	{Name: "nanocoder", Is: 0x80000000},
-	{Name: "nasm", Row: &row631, Is: 0x200, Risk: 2},
-	{Name: "nats", Destroys: acts560},
+	{Name: "nasm", Row: &row633, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts562},
 	{Name: "nc", Row: &row34, Is: 0x14000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
 	{Name: "ncat", Row: &row34, Is: 0x14000400000, Risk: 4},
 	{Name: "ncftp", Is: 0x10000000000},
 	{Name: "ncu", Is: 0x20000000},
 	{Name: "neomutt", Destroys: acts15},
-	{Name: "neon", Destroys: acts632},
-	{Name: "neonctl", Is: 0x2000000, Destroys: acts632},
+	{Name: "neon", Destroys: acts634},
+	{Name: "neonctl", Is: 0x2000000, Destroys: acts634},
 	{Name: "net", Destroys: acts142},
 	{Name: "netcat", Row: &row34, Is: 0x14000400000, Risk: 4},
-	{Name: "netlify", Row: &row22, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse23, Destroys: acts633, Recursive: []string{"*"}},
+	{Name: "netlify", Row: &row22, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse23, Destroys: acts635, Recursive: []string{"*"}},
 	{Name: "netlify deploy", Transfer: &options74},
 	{Name: "netplan", Destroys: acts288},
 	{Name: "netsh", Destroys: acts288},
@@ -6584,26 +6591,26 @@ var commands = [...]Command{
 	{Name: "nft", Destroys: acts288},
 	{Name: "ng", Row: &row44, Arity: 2, Is: 0x80000},
 	{Name: "ngrok", Row: &row34, Is: 0x8000000000},
-	{Name: "nice", Wrapper: &wrapper635},
+	{Name: "nice", Wrapper: &wrapper637},
 	{Name: "nim", Language: &language3, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
 	{Name: "nimble", Row: &row117},
 	{Name: "ninja", Row: &row86, Arity: 2, Is: 0x1020000018, Risk: 2},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x1020000400, Risk: 5, Destroys: acts636},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x1020000400, Risk: 5, Destroys: acts638},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
 	{Name: "nix-build", Is: 0x1000000000},
-	{Name: "nix-collect-garbage", Destroys: acts636},
+	{Name: "nix-collect-garbage", Destroys: acts638},
 	{Name: "nix-env", Is: 0x20100000, Risk: 5, Destroys: acts27},
 	{Name: "nix-shell", Handler: "nix", Is: 0x1020000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts636},
-	{Name: "nl", Row: &row638, Risk: 1},
-	{Name: "nm", Row: &row640, Is: 0x200, Risk: 1},
+	{Name: "nix-store", Destroys: acts638},
+	{Name: "nl", Row: &row640, Risk: 1},
+	{Name: "nm", Row: &row642, Is: 0x200, Risk: 1},
 	{Name: "nmap", Row: &row89, Risk: 4},
 	{Name: "nmcli", Destroys: acts288},
 	{Name: "nocorrect", Wrapper: &wrapper138},
@@ -6618,119 +6625,119 @@ var commands = [...]Command{
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
 	{Name: "noglob", Wrapper: &wrapper138},
-	{Name: "nohup", Wrapper: &wrapper642},
+	{Name: "nohup", Wrapper: &wrapper644},
 	{Name: "nomad", Row: &row22, Arity: 2, Is: 0x8000000002, Destroys: acts91},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
 	{Name: "notify-slack", Destroys: acts11},
 	{Name: "notmuch", Destroys: acts15},
-	{Name: "now", Destroys: acts643},
-	{Name: "nox", Row: &row645, Passes: []string{"pytest"}, Is: 0x1000080218, Risk: 2},
-	{Name: "np", Destroys: acts646},
-	{Name: "npm", Row: &row648, Arity: 2, Inspector: "npm", Is: 0x9260000010, Parent: true, Destroys: acts108},
+	{Name: "now", Destroys: acts645},
+	{Name: "nox", Row: &row647, Passes: []string{"pytest"}, Is: 0x1000080218, Risk: 2},
+	{Name: "np", Destroys: acts648},
+	{Name: "npm", Row: &row650, Arity: 2, Inspector: "npm", Is: 0x9260000010, Parent: true, Destroys: acts108},
 	{Name: "npm access", Row: &row109, Risk: 6},
-	{Name: "npm add", Row: &row650, Is: 0x300000, Risk: 4, Worse: worse110},
+	{Name: "npm add", Row: &row652, Is: 0x300000, Risk: 4, Worse: worse110},
 	{Name: "npm adduser", Row: &row109},
-	{Name: "npm audit", Row: &row650, Is: 0x100000, Risk: 4, Worse: worse651},
-	{Name: "npm bin", Row: &row653, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row655, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row656},
-	{Name: "npm c edit", Row: &row656},
+	{Name: "npm audit", Row: &row652, Is: 0x100000, Risk: 4, Worse: worse653},
+	{Name: "npm bin", Row: &row655, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row657, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row658},
+	{Name: "npm c edit", Row: &row658},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row656},
+	{Name: "npm c set", Row: &row658},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row650, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row650},
+	{Name: "npm ci", Row: &row652, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row652},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row655, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row656},
-	{Name: "npm config edit", Row: &row656},
-	{Name: "npm config fix", Row: &row656},
+	{Name: "npm config", Row: &row657, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row658},
+	{Name: "npm config edit", Row: &row658},
+	{Name: "npm config fix", Row: &row658},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row656},
+	{Name: "npm config set", Row: &row658},
 	{Name: "npm create", Row: &row109, Is: 0x300000},
 	{Name: "npm ddp", Risk: 4, Worse: worse110},
-	{Name: "npm dedupe", Row: &row650, Risk: 4, Worse: worse110},
+	{Name: "npm dedupe", Row: &row652, Risk: 4, Worse: worse110},
 	{Name: "npm deprecate", Row: &row109, Risk: 6},
 	{Name: "npm dist-tag", Row: &row109, Risk: 6},
-	{Name: "npm doctor", Row: &row653, Risk: 4},
+	{Name: "npm doctor", Row: &row655, Risk: 4},
 	{Name: "npm edit", Row: &row109},
 	{Name: "npm exec", Wrapper: &wrapper115, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row653, Risk: 1},
+	{Name: "npm explain", Row: &row655, Risk: 1},
 	{Name: "npm explore", Row: &row109},
-	{Name: "npm fund", Row: &row653, Risk: 1, Worse: worse657},
-	{Name: "npm get", Row: &row653, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row653, Risk: 1},
+	{Name: "npm fund", Row: &row655, Risk: 1, Worse: worse659},
+	{Name: "npm get", Row: &row655, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row655, Risk: 1},
 	{Name: "npm hook", Row: &row109},
-	{Name: "npm i", Row: &row650, Is: 0x300000, Risk: 4, Worse: worse110},
+	{Name: "npm i", Row: &row652, Is: 0x300000, Risk: 4, Worse: worse110},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row653, Risk: 4},
+	{Name: "npm info", Row: &row655, Risk: 4},
 	{Name: "npm init", Row: &row109, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row650, Is: 0x300000, Risk: 4, Worse: worse110},
-	{Name: "npm install-test", Row: &row650, Is: 0x200000},
-	{Name: "npm it", Row: &row650, Is: 0x200000},
-	{Name: "npm la", Row: &row653, Risk: 1},
-	{Name: "npm link", Row: &row650, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row653, Risk: 1},
-	{Name: "npm ll", Row: &row653, Risk: 1},
+	{Name: "npm install", Row: &row652, Is: 0x300000, Risk: 4, Worse: worse110},
+	{Name: "npm install-test", Row: &row652, Is: 0x200000},
+	{Name: "npm it", Row: &row652, Is: 0x200000},
+	{Name: "npm la", Row: &row655, Risk: 1},
+	{Name: "npm link", Row: &row652, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row655, Risk: 1},
+	{Name: "npm ll", Row: &row655, Risk: 1},
 	{Name: "npm login", Row: &row109, Is: 0x100000},
 	{Name: "npm logout", Row: &row109},
-	{Name: "npm ls", Row: &row653, Risk: 1},
+	{Name: "npm ls", Row: &row655, Risk: 1},
 	{Name: "npm org", Row: &row109},
-	{Name: "npm outdated", Row: &row653, Risk: 4},
+	{Name: "npm outdated", Row: &row655, Risk: 4},
 	{Name: "npm owner", Row: &row109, Risk: 6},
-	{Name: "npm pack", Row: &row653, Risk: 3},
-	{Name: "npm ping", Row: &row653, Risk: 4},
-	{Name: "npm pkg", Row: &row655, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row658},
-	{Name: "npm pkg fix", Row: &row658},
+	{Name: "npm pack", Row: &row655, Risk: 3},
+	{Name: "npm ping", Row: &row655, Risk: 4},
+	{Name: "npm pkg", Row: &row657, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row660},
+	{Name: "npm pkg fix", Row: &row660},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row658},
-	{Name: "npm prefix", Row: &row653, Risk: 1},
+	{Name: "npm pkg set", Row: &row660},
+	{Name: "npm prefix", Row: &row655, Risk: 1},
 	{Name: "npm profile", Row: &row109},
-	{Name: "npm prune", Row: &row650, Risk: 3},
+	{Name: "npm prune", Row: &row652, Risk: 3},
 	{Name: "npm publish", Row: &row109, Risk: 6},
-	{Name: "npm query", Row: &row653, Risk: 1},
-	{Name: "npm r", Row: &row653, Risk: 3},
-	{Name: "npm rebuild", Row: &row650, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row653, Risk: 3},
-	{Name: "npm restart", Row: &row653},
-	{Name: "npm rm", Row: &row650, Risk: 3},
-	{Name: "npm root", Row: &row653, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row653},
-	{Name: "npm run", Row: &row653, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse110},
+	{Name: "npm query", Row: &row655, Risk: 1},
+	{Name: "npm r", Row: &row655, Risk: 3},
+	{Name: "npm rebuild", Row: &row652, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row655, Risk: 3},
+	{Name: "npm restart", Row: &row655},
+	{Name: "npm rm", Row: &row652, Risk: 3},
+	{Name: "npm root", Row: &row655, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row655},
+	{Name: "npm run", Row: &row655, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse110},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row653, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse110},
-	{Name: "npm search", Row: &row653, Risk: 4},
+	{Name: "npm run-script", Row: &row655, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse110},
+	{Name: "npm search", Row: &row655, Risk: 4},
 	{Name: "npm set", Row: &row109, Is: 0x100000},
 	{Name: "npm set-script", Row: &row109},
-	{Name: "npm show", Row: &row653, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row653, Risk: 3},
+	{Name: "npm show", Row: &row655, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row655, Risk: 3},
 	{Name: "npm star", Row: &row109},
-	{Name: "npm start", Row: &row653},
-	{Name: "npm stop", Row: &row653},
-	{Name: "npm t", Row: &row653, Risk: 2},
+	{Name: "npm start", Row: &row655},
+	{Name: "npm stop", Row: &row655},
+	{Name: "npm t", Row: &row655, Risk: 2},
 	{Name: "npm team", Row: &row109},
-	{Name: "npm test", Row: &row653, Risk: 2},
+	{Name: "npm test", Row: &row655, Risk: 2},
 	{Name: "npm token", Row: &row109, Is: 0x100000},
-	{Name: "npm tst", Row: &row653, Risk: 2},
-	{Name: "npm un", Row: &row653, Risk: 3},
-	{Name: "npm uninstall", Row: &row650, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row653, Risk: 3},
+	{Name: "npm tst", Row: &row655, Risk: 2},
+	{Name: "npm un", Row: &row655, Risk: 3},
+	{Name: "npm uninstall", Row: &row652, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row655, Risk: 3},
 	{Name: "npm unpublish", Row: &row109, Risk: 6},
-	{Name: "npm up", Row: &row650, Is: 0x200000, Risk: 4, Worse: worse110},
-	{Name: "npm update", Row: &row650, Is: 0x300000, Risk: 4, Worse: worse110},
+	{Name: "npm up", Row: &row652, Is: 0x200000, Risk: 4, Worse: worse110},
+	{Name: "npm update", Row: &row652, Is: 0x300000, Risk: 4, Worse: worse110},
 	{Name: "npm upgrade", Risk: 4, Worse: worse110},
-	{Name: "npm urn", Row: &row653},
-	{Name: "npm v", Row: &row653, Risk: 4},
+	{Name: "npm urn", Row: &row655},
+	{Name: "npm v", Row: &row655, Risk: 4},
 	{Name: "npm version", Row: &row109, Risk: 3},
-	{Name: "npm view", Row: &row653, Risk: 4},
-	{Name: "npm whoami", Row: &row653, Risk: 4},
-	{Name: "npm why", Row: &row653, Risk: 1},
+	{Name: "npm view", Row: &row655, Risk: 4},
+	{Name: "npm whoami", Row: &row655, Risk: 4},
+	{Name: "npm why", Row: &row655, Risk: 1},
 	{Name: "npm x", Wrapper: &wrapper115, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x20000000},
 	{Name: "npm-run-all", Is: 0x1000080000},
@@ -6738,14 +6745,14 @@ var commands = [...]Command{
 	{Name: "npx", Wrapper: &wrapper115, Arity: 2, Is: 0x60000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
 	{Name: "nroff", Row: &row121},
-	{Name: "nsenter", Wrapper: &wrapper660, Is: 0x1, Risk: 7},
+	{Name: "nsenter", Wrapper: &wrapper662, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts633},
+	{Name: "ntl", Destroys: acts635},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
 	{Name: "nuget", Destroys: acts125},
-	{Name: "numactl", Wrapper: &wrapper662},
-	{Name: "numfmt", Row: &row664, Risk: 1},
+	{Name: "numactl", Wrapper: &wrapper664},
+	{Name: "numfmt", Row: &row666, Risk: 1},
 	{Name: "nuxt", Row: &row44, Is: 0x1000080008},
 	{Name: "nvcc", Row: &row39, Is: 0x200},
 	{Name: "nvim", Row: &row174},
@@ -6754,13 +6761,13 @@ var commands = [...]Command{
 	{Name: "nvram", Destroys: acts92},
 	{Name: "nwipe", Destroys: acts77},
 	{Name: "nx", Row: &row44, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080008, Risk: 2, Parent: true},
-	{Name: "nx exec", Wrapper: &wrapper500, Risk: 5},
+	{Name: "nx exec", Wrapper: &wrapper502, Risk: 5},
 	{Name: "nyc", Row: &row53, Is: 0x80008},
 	{Name: "nzsql", Is: 0x2000000},
 	{Name: "oao"},
-	{Name: "oao all", Wrapper: &wrapper500},
+	{Name: "oao all", Wrapper: &wrapper502},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row666, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row668, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "obsutil cp", Transfer: &options74},
 	{Name: "ocaml", Language: &language3},
@@ -6774,7 +6781,7 @@ var commands = [...]Command{
 	{Name: "oci os object put", Transfer: &options74},
 	{Name: "octave", Language: &language3},
 	{Name: "octosql", Row: &row89},
-	{Name: "od", Row: &row668, Risk: 1},
+	{Name: "od", Row: &row670, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x80000000},
 	{Name: "op", Is: 0x100000, Risk: 5, Destroys: acts16},
@@ -6789,11 +6796,11 @@ var commands = [...]Command{
 	{Name: "openhands", Is: 0x80000000},
 	{Name: "openhands-ai", Is: 0x80000000},
 	{Name: "opensearch", Destroys: acts212},
-	{Name: "openssl", Row: &row670, Arity: 2, Inspector: "openssl", Is: 0x4000100000, Parent: true},
+	{Name: "openssl", Row: &row672, Arity: 2, Inspector: "openssl", Is: 0x4000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse671},
+	{Name: "openssl req", Risk: 1, Worse: worse673},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
@@ -6818,23 +6825,23 @@ var commands = [...]Command{
 	{Name: "p4", Destroys: acts124},
 	{Name: "packer", Row: &row22, Arity: 2, Destroys: acts91},
 	{Name: "packet", Destroys: acts157},
-	{Name: "pacman", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts672},
+	{Name: "pacman", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts674},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts672},
+	{Name: "pamac", Is: 0x100000, Destroys: acts674},
 	{Name: "pandoc", Row: &row121},
 	{Name: "pants", Row: &row86, Is: 0x1000000000, Risk: 2},
 	{Name: "parallel", Handler: "parallel"},
 	{Name: "parcel", Row: &row44, Is: 0x1000080008, Risk: 2},
 	{Name: "parted", Is: 0x2000100000, Risk: 6, Destroys: acts77},
 	{Name: "partprobe", Destroys: acts77},
-	{Name: "paru", Is: 0x100000, Destroys: acts672},
+	{Name: "paru", Is: 0x100000, Destroys: acts674},
 	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts16},
 	{Name: "passage", Is: 0x100000},
 	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts142},
-	{Name: "paste", Row: &row674, Risk: 1},
-	{Name: "patch", Row: &row676, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "paste", Row: &row676, Risk: 1},
+	{Name: "patch", Row: &row678, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
 	{Name: "pax", Row: &row1, Inspector: "archiver"},
 	{Name: "payload", Destroys: acts243},
@@ -6855,33 +6862,33 @@ var commands = [...]Command{
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
 	{Name: "perf", Row: &row89},
-	{Name: "perf record", Wrapper: &wrapper678},
-	{Name: "perf stat", Wrapper: &wrapper678},
-	{Name: "perf trace", Wrapper: &wrapper678},
-	{Name: "perl", Language: &language680, Arity: 2, Is: 0x100000000, Risk: 5},
+	{Name: "perf record", Wrapper: &wrapper680},
+	{Name: "perf stat", Wrapper: &wrapper680},
+	{Name: "perf trace", Wrapper: &wrapper680},
+	{Name: "perl", Language: &language682, Arity: 2, Is: 0x100000000, Risk: 5},
 	{Name: "pest", Row: &row36, Is: 0x1000000000, Risk: 2},
 	{Name: "pfctl", Destroys: acts288},
 	{Name: "pg_dropcluster", Destroys: acts285},
-	{Name: "pg_dump", Row: &row622, Risk: 4},
-	{Name: "pg_dumpall", Row: &row622, Risk: 4},
+	{Name: "pg_dump", Row: &row624, Risk: 4},
+	{Name: "pg_dumpall", Row: &row624, Risk: 4},
 	{Name: "pg_isready", Risk: 4},
-	{Name: "pg_resetwal", Destroys: acts623},
-	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts623},
-	{Name: "pg_upgrade", Destroys: acts623},
+	{Name: "pg_resetwal", Destroys: acts625},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts625},
+	{Name: "pg_upgrade", Destroys: acts625},
 	{Name: "pgbench", Is: 0x2000000},
-	{Name: "pgcli", Row: &row580, Inspector: "sql", Is: 0x2000000, Risk: 5},
-	{Name: "pgloader", Destroys: acts623},
-	{Name: "pgrep", Row: &row593, Is: 0x40, Risk: 1},
+	{Name: "pgcli", Row: &row582, Inspector: "sql", Is: 0x2000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts625},
+	{Name: "pgrep", Row: &row595, Is: 0x40, Risk: 1},
 	{Name: "pgroll", Destroys: acts45},
 	{Name: "phinx", Destroys: acts128},
-	{Name: "php", Language: &language513, Arity: 2, Is: 0x100000000, Risk: 5},
+	{Name: "php", Language: &language515, Arity: 2, Is: 0x100000000, Risk: 5},
 	{Name: "php artisan", Arity: 3},
 	{Name: "php artisan tinker", Is: 0x100000},
-	{Name: "php-cgi", Language: &language513},
+	{Name: "php-cgi", Language: &language515},
 	{Name: "php-cs-fixer", Row: &row36},
 	{Name: "phpcbf", Row: &row36},
 	{Name: "phpcs", Row: &row36},
-	{Name: "phpdbg", Language: &language513},
+	{Name: "phpdbg", Language: &language515},
 	{Name: "phpstan", Row: &row36},
 	{Name: "phpunit", Row: &row36, Is: 0x1000000008, Risk: 2},
 	{Name: "pi-agent", Is: 0x80000000},
@@ -6890,27 +6897,27 @@ var commands = [...]Command{
 	{Name: "picoclaw", Is: 0x80000000},
 	{Name: "picolisp", Language: &language3},
 	{Name: "pidproxy", Is: 0x4},
-	{Name: "pigz", Row: &row494},
+	{Name: "pigz", Row: &row496},
 	{Name: "pike", Language: &language3},
 	{Name: "pinentry", Is: 0x100000},
 	{Name: "ping", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pip", Row: &row682, Arity: 2, Is: 0x20080000, Parent: true, Destroys: acts27},
+	{Name: "pip", Row: &row684, Arity: 2, Is: 0x20080000, Parent: true, Destroys: acts27},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row684, Risk: 1},
+	{Name: "pip check", Row: &row686, Risk: 1},
 	{Name: "pip config", Row: &row109, Is: 0x100000, Risk: 5},
 	{Name: "pip debug", Row: &row109, Risk: 5},
-	{Name: "pip download", Row: &row686, Is: 0x300000, Risk: 4, Worse: worse687},
-	{Name: "pip freeze", Row: &row684, Risk: 1},
-	{Name: "pip help", Row: &row684, Risk: 1},
-	{Name: "pip index", Row: &row684, Risk: 4},
-	{Name: "pip install", Row: &row686, Is: 0x1000300000, Risk: 4, Worse: worse687},
-	{Name: "pip list", Row: &row684, Risk: 1},
+	{Name: "pip download", Row: &row688, Is: 0x300000, Risk: 4, Worse: worse689},
+	{Name: "pip freeze", Row: &row686, Risk: 1},
+	{Name: "pip help", Row: &row686, Risk: 1},
+	{Name: "pip index", Row: &row686, Risk: 4},
+	{Name: "pip install", Row: &row688, Is: 0x1000300000, Risk: 4, Worse: worse689},
+	{Name: "pip list", Row: &row686, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row684, Risk: 1},
-	{Name: "pip uninstall", Row: &row686, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row686, Is: 0x1000200000, Risk: 4, Worse: worse687},
+	{Name: "pip show", Row: &row686, Risk: 1},
+	{Name: "pip uninstall", Row: &row688, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row688, Is: 0x1000200000, Risk: 4, Worse: worse689},
 	{Name: "pipenv", Row: &row184, Arity: 2, Is: 0x1000000000, Parent: true},
 	{Name: "pipenv check", Risk: 4, Worse: worse110},
 	{Name: "pipenv graph", Risk: 4, Worse: worse110},
@@ -6926,69 +6933,69 @@ var commands = [...]Command{
 	{Name: "pipx upgrade", Is: 0x100000},
 	{Name: "pixi", Row: &row184, Is: 0x1000000400},
 	{Name: "pixi run", Wrapper: &wrapper41},
-	{Name: "pkexec", Wrapper: &wrapper689, Is: 0x1, Risk: 7},
+	{Name: "pkexec", Wrapper: &wrapper691, Is: 0x1, Risk: 7},
 	{Name: "pkg", Is: 0x100000, Destroys: acts27},
 	{Name: "pkgin", Is: 0x100000, Destroys: acts27},
 	{Name: "pkill", Inspector: "kill", Is: 0x80000100000, Risk: 6, Destroys: acts311},
 	{Name: "plandex", Is: 0x80000000},
 	{Name: "playwright", Row: &row220, Is: 0x1000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
-	{Name: "plocate", Row: &row584},
-	{Name: "plutil", Row: &row691, Destroys: acts92},
-	{Name: "pm-suspend", Destroys: acts495},
+	{Name: "plocate", Row: &row586},
+	{Name: "plutil", Row: &row693, Destroys: acts92},
+	{Name: "pm-suspend", Destroys: acts497},
 	{Name: "pm2", Row: &row44, Arity: 2, Is: 0x80000000000, Destroys: acts320},
 	{Name: "pmap", Is: 0x20000},
 	{Name: "pmset", Destroys: acts92},
-	{Name: "pnpm", Row: &row693, Arity: 2, Inspector: "npm", Is: 0x1060000010, Parent: true, Destroys: acts108},
+	{Name: "pnpm", Row: &row695, Arity: 2, Inspector: "npm", Is: 0x1060000010, Parent: true, Destroys: acts108},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper695},
+	{Name: "pnpm -r exec", Wrapper: &wrapper697},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row655, Risk: 1},
-	{Name: "pnpm c list", Row: &row655, Risk: 1},
-	{Name: "pnpm c ls", Row: &row655, Risk: 1},
-	{Name: "pnpm c set", Row: &row656},
+	{Name: "pnpm c get", Row: &row657, Risk: 1},
+	{Name: "pnpm c list", Row: &row657, Risk: 1},
+	{Name: "pnpm c ls", Row: &row657, Risk: 1},
+	{Name: "pnpm c set", Row: &row658},
 	{Name: "pnpm check", Risk: 2},
 	{Name: "pnpm config", Row: &row109, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row656},
-	{Name: "pnpm config get", Row: &row655, Risk: 1},
-	{Name: "pnpm config list", Row: &row655, Risk: 1},
-	{Name: "pnpm config ls", Row: &row655, Risk: 1},
-	{Name: "pnpm config set", Row: &row656},
+	{Name: "pnpm config delete", Row: &row658},
+	{Name: "pnpm config get", Row: &row657, Risk: 1},
+	{Name: "pnpm config list", Row: &row657, Risk: 1},
+	{Name: "pnpm config ls", Row: &row657, Risk: 1},
+	{Name: "pnpm config set", Row: &row658},
 	{Name: "pnpm coverage", Risk: 2},
 	{Name: "pnpm create", Row: &row109, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
 	{Name: "pnpm dlx", Wrapper: &wrapper115, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
 	{Name: "pnpm env", Row: &row109},
-	{Name: "pnpm exec", Wrapper: &wrapper695, Arity: 3},
-	{Name: "pnpm fetch", Row: &row697, Risk: 4, Worse: worse110},
+	{Name: "pnpm exec", Wrapper: &wrapper697, Arity: 3},
+	{Name: "pnpm fetch", Row: &row699, Risk: 4, Worse: worse110},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row653, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row697, Is: 0x300000, Risk: 4, Worse: worse110},
-	{Name: "pnpm install", Row: &row697, Is: 0x300000, Risk: 4, Worse: worse110},
-	{Name: "pnpm la", Row: &row697, Risk: 1},
+	{Name: "pnpm get", Row: &row655, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row699, Is: 0x300000, Risk: 4, Worse: worse110},
+	{Name: "pnpm install", Row: &row699, Is: 0x300000, Risk: 4, Worse: worse110},
+	{Name: "pnpm la", Row: &row699, Risk: 1},
 	{Name: "pnpm link", Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row697, Risk: 1},
-	{Name: "pnpm ll", Row: &row697, Risk: 1},
+	{Name: "pnpm list", Row: &row699, Risk: 1},
+	{Name: "pnpm ll", Row: &row699, Risk: 1},
 	{Name: "pnpm login", Row: &row109},
-	{Name: "pnpm ls", Row: &row697, Risk: 1},
-	{Name: "pnpm outdated", Row: &row697, Risk: 1},
+	{Name: "pnpm ls", Row: &row699, Risk: 1},
+	{Name: "pnpm outdated", Row: &row699, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row658},
+	{Name: "pnpm pkg set", Row: &row660},
 	{Name: "pnpm prune", Risk: 3},
 	{Name: "pnpm publish", Row: &row109, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Risk: 3},
-	{Name: "pnpm root", Row: &row697, Risk: 1},
-	{Name: "pnpm run", Row: &row697, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse110},
+	{Name: "pnpm root", Row: &row699, Risk: 1},
+	{Name: "pnpm run", Row: &row699, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse110},
 	{Name: "pnpm setup", Row: &row109},
 	{Name: "pnpm start", Risk: 2},
 	{Name: "pnpm store", Row: &row109, Arity: 3, Is: 0x100000, Risk: 3},
-	{Name: "pnpm t", Row: &row697, Risk: 2},
-	{Name: "pnpm test", Row: &row697, Risk: 2},
+	{Name: "pnpm t", Row: &row699, Risk: 2},
+	{Name: "pnpm test", Row: &row699, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm uninstall", Risk: 3},
@@ -6997,17 +7004,17 @@ var commands = [...]Command{
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Risk: 3},
-	{Name: "pnpm why", Row: &row697, Risk: 1},
+	{Name: "pnpm why", Row: &row699, Risk: 1},
 	{Name: "pnpx", Wrapper: &wrapper115, Arity: 2, Is: 0x60000000},
 	{Name: "pod", Row: &row117, Is: 0x20000000, Destroys: acts125},
 	{Name: "poetry", Row: &row184, Arity: 2, Is: 0x1020000010, Parent: true, Destroys: acts313},
-	{Name: "poetry about", Row: &row699, Risk: 1},
+	{Name: "poetry about", Row: &row701, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row699, Risk: 1},
+	{Name: "poetry check", Row: &row701, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row699, Risk: 1},
-	{Name: "poetry env list", Row: &row699, Risk: 1},
+	{Name: "poetry env info", Row: &row701, Risk: 1},
+	{Name: "poetry env list", Row: &row701, Risk: 1},
 	{Name: "poetry env remove", Row: &row185},
 	{Name: "poetry env use", Row: &row185},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
@@ -7027,57 +7034,57 @@ var commands = [...]Command{
 	{Name: "poetry run tox", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row699, Risk: 1},
+	{Name: "poetry show", Row: &row701, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row699, Risk: 1, Worse: worse700},
+	{Name: "poetry version", Row: &row701, Risk: 1, Worse: worse702},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts27},
 	{Name: "postcss", Row: &row44, Is: 0x80000},
 	{Name: "posting", Destroys: acts101},
-	{Name: "poweroff", Risk: 6, Destroys: acts495},
+	{Name: "poweroff", Risk: 6, Destroys: acts497},
 	{Name: "powershell", Row: &row49, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row702},
-	{Name: "pre-commit", Row: &row704, Is: 0x1020080018},
+	{Name: "pr", Row: &row704},
+	{Name: "pre-commit", Row: &row706, Is: 0x1020080018},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
 	{Name: "prek", Is: 0x1000000000},
 	{Name: "presto", Row: &row89, Is: 0x2000000},
 	{Name: "presto-cli", Is: 0x2000000},
-	{Name: "prettier", Row: &row706, Is: 0x1000080018, Risk: 2, Worse: worse90},
+	{Name: "prettier", Row: &row708, Is: 0x1000080018, Risk: 2, Worse: worse90},
 	{Name: "prime-run", Wrapper: &wrapper7},
 	{Name: "primusrun", Wrapper: &wrapper7},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse707},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse709},
 	{Name: "printf", Inspector: "printf", Is: 0x800200008000, Risk: 1},
-	{Name: "prisma", Arity: 2, Is: 0x2080000, Destroys: acts708},
+	{Name: "prisma", Arity: 2, Is: 0x2080000, Destroys: acts710},
 	{Name: "prisma db", Is: 0x800},
-	{Name: "prisma1", Destroys: acts708},
+	{Name: "prisma1", Destroys: acts710},
 	{Name: "prlctl", Destroys: acts4},
-	{Name: "prlimit", Wrapper: &wrapper710},
+	{Name: "prlimit", Wrapper: &wrapper712},
 	{Name: "profiles", Destroys: acts92},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row712, Is: 0x200, Risk: 2},
+	{Name: "protoc", Row: &row714, Is: 0x200, Risk: 2},
 	{Name: "proxychains", Wrapper: &wrapper7},
 	{Name: "proxychains4", Wrapper: &wrapper7},
-	{Name: "pry", Language: &language540, Is: 0x100000},
+	{Name: "pry", Language: &language542, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
 	{Name: "psalm", Row: &row36},
 	{Name: "psc", Language: &language3},
-	{Name: "pscale", Is: 0x8002000000, Destroys: acts632},
-	{Name: "psql", Row: &row714, Inspector: "sql", Is: 0x2104000, Risk: 5},
+	{Name: "pscale", Is: 0x8002000000, Destroys: acts634},
+	{Name: "psql", Row: &row716, Inspector: "sql", Is: 0x2104000, Risk: 5},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row593, Risk: 1},
+	{Name: "pstree", Row: &row595, Risk: 1},
 	{Name: "psycopg", Is: 0x2000000},
 	{Name: "pt", Is: 0x400000000, Recursive: []string{"*"}},
 	{Name: "ptpython", Language: &language94, Is: 0x100000},
-	{Name: "ptx", Row: &row716},
+	{Name: "ptx", Row: &row718},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
 	{Name: "pueue add", Wrapper: &wrapper7},
-	{Name: "pulsar-admin", Destroys: acts560},
-	{Name: "pulumi", Row: &row22, Arity: 2, Risk: 5, Worse: worse23, Destroys: acts717},
+	{Name: "pulsar-admin", Destroys: acts562},
+	{Name: "pulumi", Row: &row22, Arity: 2, Risk: 5, Worse: worse23, Destroys: acts719},
 	{Name: "puppet", Row: &row22, Destroys: acts24},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x2000000000},
@@ -7097,7 +7104,7 @@ var commands = [...]Command{
 	{Name: "pypy3", Language: &language94, Arity: 2, Handler: "module"},
 	{Name: "pyright", Row: &row51, Is: 0x80008, Risk: 2, Worse: worse12},
 	{Name: "pyspark", Row: &row89},
-	{Name: "pytest", Row: &row719, Is: 0x1000080218, Risk: 2},
+	{Name: "pytest", Row: &row721, Is: 0x1000080218, Risk: 2},
 	{Name: "python", Language: &language94, Arity: 2, Handler: "module", Is: 0x100080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
@@ -7112,13 +7119,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse720},
-	{Name: "python -m pip download", Risk: 4, Worse: worse721},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse720},
-	{Name: "python -m pip install", Risk: 4, Worse: worse721},
-	{Name: "python -m pip list", Risk: 1, Worse: worse720},
-	{Name: "python -m pip show", Risk: 1, Worse: worse720},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse721},
+	{Name: "python -m pip check", Risk: 1, Worse: worse722},
+	{Name: "python -m pip download", Risk: 4, Worse: worse723},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse722},
+	{Name: "python -m pip install", Risk: 4, Worse: worse723},
+	{Name: "python -m pip list", Risk: 1, Worse: worse722},
+	{Name: "python -m pip show", Risk: 1, Worse: worse722},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse723},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -7164,12 +7171,12 @@ var commands = [...]Command{
 	{Name: "qwen", Is: 0x80000000},
 	{Name: "qwen-code", Is: 0x80000000},
 	{Name: "r2", Row: &row89},
-	{Name: "rabbitmqadmin", Destroys: acts560},
-	{Name: "rabbitmqctl", Destroys: acts560},
+	{Name: "rabbitmqadmin", Destroys: acts562},
+	{Name: "rabbitmqctl", Destroys: acts562},
 	{Name: "racket", Language: &language3, Risk: 5},
 	{Name: "raco", Row: &row117, Is: 0x100000},
 	{Name: "radare2", Row: &row89},
-	{Name: "rails", Arity: 2, Is: 0x1000080000, Destroys: acts722},
+	{Name: "rails", Arity: 2, Is: 0x1000080000, Destroys: acts724},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
 	{Name: "rails db", Arity: 3, Is: 0x800},
@@ -7177,8 +7184,8 @@ var commands = [...]Command{
 	{Name: "rails destroy", Is: 0x100000},
 	{Name: "rails r", Is: 0x100800},
 	{Name: "rails runner", Is: 0x100800},
-	{Name: "railway", Row: &row22, Arity: 2, Is: 0x8000000000, Risk: 5, Worse: worse23, Destroys: acts723},
-	{Name: "rake", Row: &row86, Arity: 2, Is: 0x1001080010, Risk: 5, Destroys: acts722},
+	{Name: "railway", Row: &row22, Arity: 2, Is: 0x8000000000, Risk: 5, Worse: worse23, Destroys: acts725},
+	{Name: "rake", Row: &row86, Arity: 2, Is: 0x1001080010, Risk: 5, Destroys: acts724},
 	{Name: "raku", Language: &language3},
 	{Name: "rambler", Destroys: acts45},
 	{Name: "rancher", Destroys: acts33},
@@ -7191,51 +7198,51 @@ var commands = [...]Command{
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
 	{Name: "rc-service", Is: 0x80000000000, Destroys: acts320},
-	{Name: "rclone", Row: &row34, Inspector: "transfer", Is: 0x4000400000, Risk: 4, Parent: true, Destroys: acts724, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options725},
+	{Name: "rclone", Row: &row34, Inspector: "transfer", Is: 0x4000400000, Risk: 4, Parent: true, Destroys: acts726, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options727},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options725},
-	{Name: "rclone copyto", Transfer: &options725},
+	{Name: "rclone copy", Transfer: &options727},
+	{Name: "rclone copyto", Transfer: &options727},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options725, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options725, Risk: 6},
+	{Name: "rclone move", Transfer: &options727, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options727, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options725, Risk: 6},
+	{Name: "rclone sync", Transfer: &options727, Risk: 6},
 	{Name: "rd", Is: 0x200000000000},
 	{Name: "rdiff-backup", Destroys: acts47},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row546, Is: 0x80000},
+	{Name: "react-scripts", Row: &row548, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row727, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row729, Is: 0x200, Risk: 1},
 	{Name: "readlink", Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
 	{Name: "realm", Destroys: acts142},
 	{Name: "realpath", Risk: 1},
 	{Name: "rebar3", Row: &row117, Arity: 2, Is: 0x1000000000, Destroys: acts125},
 	{Name: "rebar3 shell", Is: 0x800},
-	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts495},
+	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts497},
 	{Name: "red", Row: &row174},
-	{Name: "redis-cli", Row: &row193, Is: 0x8100000, Risk: 5, Worse: worse201, Destroys: acts728},
+	{Name: "redis-cli", Row: &row193, Is: 0x8100000, Risk: 5, Worse: worse201, Destroys: acts730},
 	{Name: "reek", Row: &row97},
 	{Name: "refinery", Destroys: acts45},
 	{Name: "reflex", Wrapper: &wrapper18},
-	{Name: "reg", Destroys: acts729},
+	{Name: "reg", Destroys: acts731},
 	{Name: "regctl", Destroys: acts202},
 	{Name: "regedit", Destroys: acts92},
 	{Name: "regina", Language: &language3},
 	{Name: "regsvr32", Row: &row49},
-	{Name: "release-it", Destroys: acts646},
+	{Name: "release-it", Destroys: acts648},
 	{Name: "release-please", Destroys: acts48},
 	{Name: "remove-item", Is: 0x200000000000},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row22, Is: 0x8000000000, Destroys: acts730},
+	{Name: "render", Row: &row22, Is: 0x8000000000, Destroys: acts732},
 	{Name: "renice", Is: 0x20000},
 	{Name: "repo", Destroys: acts124},
-	{Name: "repo forall", Wrapper: &wrapper500},
+	{Name: "repo forall", Wrapper: &wrapper502},
 	{Name: "resize2fs", Destroys: acts77},
 	{Name: "resolvectl", Arity: 2, Inspector: "lookup"},
 	{Name: "restic", Destroys: acts47},
@@ -7245,7 +7252,7 @@ var commands = [...]Command{
 	{Name: "revive", Row: &row294},
 	{Name: "rexec", Row: &row34},
 	{Name: "rexx", Language: &language3},
-	{Name: "rg", Row: &row732, Is: 0x600000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row734, Is: 0x600000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x400000000, Recursive: []string{"*"}},
 	{Name: "ri", Is: 0x200000000000},
 	{Name: "rimraf", Row: &row230, Is: 0x200000080000, Destroys: acts228},
@@ -7260,44 +7267,44 @@ var commands = [...]Command{
 	{Name: "roo", Is: 0x80000000},
 	{Name: "route", Risk: 1, Worse: worse110, Destroys: acts288},
 	{Name: "rovodev", Is: 0x80000000},
-	{Name: "rpk", Destroys: acts560},
-	{Name: "rpm", Row: &row734, Risk: 5, Parent: true, Destroys: acts283},
-	{Name: "rpm --query", Risk: 1, Worse: worse735},
-	{Name: "rpm --version", Risk: 1, Worse: worse735},
-	{Name: "rpm -V", Risk: 1, Worse: worse735},
-	{Name: "rpm -Va", Risk: 1, Worse: worse735},
-	{Name: "rpm -q", Risk: 1, Worse: worse735},
-	{Name: "rpm -qR", Risk: 1, Worse: worse735},
-	{Name: "rpm -qa", Risk: 1, Worse: worse735},
-	{Name: "rpm -qai", Risk: 1, Worse: worse735},
-	{Name: "rpm -qal", Risk: 1, Worse: worse735},
-	{Name: "rpm -qc", Risk: 1, Worse: worse735},
-	{Name: "rpm -qd", Risk: 1, Worse: worse735},
-	{Name: "rpm -qf", Risk: 1, Worse: worse735},
-	{Name: "rpm -qi", Risk: 1, Worse: worse735},
-	{Name: "rpm -ql", Risk: 1, Worse: worse735},
+	{Name: "rpk", Destroys: acts562},
+	{Name: "rpm", Row: &row736, Risk: 5, Parent: true, Destroys: acts283},
+	{Name: "rpm --query", Risk: 1, Worse: worse737},
+	{Name: "rpm --version", Risk: 1, Worse: worse737},
+	{Name: "rpm -V", Risk: 1, Worse: worse737},
+	{Name: "rpm -Va", Risk: 1, Worse: worse737},
+	{Name: "rpm -q", Risk: 1, Worse: worse737},
+	{Name: "rpm -qR", Risk: 1, Worse: worse737},
+	{Name: "rpm -qa", Risk: 1, Worse: worse737},
+	{Name: "rpm -qai", Risk: 1, Worse: worse737},
+	{Name: "rpm -qal", Risk: 1, Worse: worse737},
+	{Name: "rpm -qc", Risk: 1, Worse: worse737},
+	{Name: "rpm -qd", Risk: 1, Worse: worse737},
+	{Name: "rpm -qf", Risk: 1, Worse: worse737},
+	{Name: "rpm -qi", Risk: 1, Worse: worse737},
+	{Name: "rpm -ql", Risk: 1, Worse: worse737},
 	{Name: "rpm-ostree", Destroys: acts27},
-	{Name: "rpmquery", Row: &row734},
+	{Name: "rpmquery", Row: &row736},
 	{Name: "rqlite", Is: 0x2000000},
-	{Name: "rr", Row: &row89, Wrapper: &wrapper678},
+	{Name: "rr", Row: &row89, Wrapper: &wrapper680},
 	{Name: "rsh", Row: &row34},
 	{Name: "rsnapshot", Destroys: acts47},
 	{Name: "rspec", Row: &row97, Is: 0x1000080008, Risk: 2},
-	{Name: "rsync", Row: &row737, Arity: 1, Is: 0x24020504000, Risk: 4, Worse: worse738, Destroys: acts739, Recursive: []string{"*"}},
+	{Name: "rsync", Row: &row739, Arity: 1, Is: 0x24020504000, Risk: 4, Worse: worse740, Destroys: acts741, Recursive: []string{"*"}},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper612},
+	{Name: "rtx exec", Wrapper: &wrapper614},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row740, Is: 0x80008, Risk: 2, Worse: worse90},
-	{Name: "ruby", Language: &language540, Arity: 2, Is: 0x100000010, Risk: 5},
-	{Name: "ruff", Row: &row742, Is: 0x80200, Risk: 2, Worse: worse90, Parent: true},
-	{Name: "ruff analyze", Row: &row744},
-	{Name: "ruff check", Row: &row744},
+	{Name: "rubocop", Row: &row742, Is: 0x80008, Risk: 2, Worse: worse90},
+	{Name: "ruby", Language: &language542, Arity: 2, Is: 0x100000010, Risk: 5},
+	{Name: "ruff", Row: &row744, Is: 0x80200, Risk: 2, Worse: worse90, Parent: true},
+	{Name: "ruff analyze", Row: &row746},
+	{Name: "ruff check", Row: &row746},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row744, Risk: 3},
+	{Name: "ruff format", Row: &row746, Risk: 3},
 	{Name: "run-p", Handler: "texts", Is: 0x1000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x1000000000},
-	{Name: "run0", Wrapper: &wrapper746, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper748, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row49},
 	{Name: "runghc", Language: &language3, Is: 0x100200},
@@ -7305,8 +7312,8 @@ var commands = [...]Command{
 	{Name: "runuser", Handler: "su", Is: 0x1, Risk: 7},
 	{Name: "rush", Passes: []string{"jest"}, Is: 0x1000000004},
 	{Name: "rush-pnpm"},
-	{Name: "rush-pnpm exec", Wrapper: &wrapper500},
-	{Name: "rustc", Row: &row748, Is: 0x200, Risk: 2},
+	{Name: "rush-pnpm exec", Wrapper: &wrapper502},
+	{Name: "rustc", Row: &row750, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
 	{Name: "rustfmt", Risk: 3},
 	{Name: "rustup", Row: &row109, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts27},
@@ -7325,11 +7332,11 @@ var commands = [...]Command{
 	{Name: "rye run", Wrapper: &wrapper41, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
 	{Name: "s-nail", Destroys: acts15},
-	{Name: "s3cmd", Row: &row34, Inspector: "transfer", Is: 0x4000000000, Destroys: acts603, Recursive: []string{"*"}},
+	{Name: "s3cmd", Row: &row34, Inspector: "transfer", Is: 0x4000000000, Destroys: acts605, Recursive: []string{"*"}},
 	{Name: "s3cmd get", Transfer: &options73},
 	{Name: "s3cmd put", Transfer: &options73},
 	{Name: "s3cmd sync", Transfer: &options73},
-	{Name: "s5cmd", Inspector: "transfer", Is: 0x4000000000, Destroys: acts603, Recursive: []string{"*"}},
+	{Name: "s5cmd", Inspector: "transfer", Is: 0x4000000000, Destroys: acts605, Recursive: []string{"*"}},
 	{Name: "s5cmd cp", Transfer: &options73},
 	{Name: "s5cmd mv", Transfer: &options73},
 	{Name: "s5cmd sync", Transfer: &options73},
@@ -7345,81 +7352,81 @@ var commands = [...]Command{
 	{Name: "sandbox-exec", Is: 0x4},
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbcl", Language: &language3},
-	{Name: "sbt", Row: &row26, Arity: 2, Is: 0x1000000008, Risk: 2, Destroys: acts490},
+	{Name: "sbt", Row: &row26, Arity: 2, Is: 0x1000000008, Risk: 2, Destroys: acts492},
 	{Name: "sbt console", Is: 0x800},
 	{Name: "sc", Destroys: acts320},
-	{Name: "scala", Row: &row542, Language: &language3, Is: 0x1200},
+	{Name: "scala", Row: &row544, Language: &language3, Is: 0x1200},
 	{Name: "scala-cli", Language: &language3, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
 	{Name: "scalac", Is: 0x200, Risk: 2},
 	{Name: "scaleway", Destroys: acts157},
 	{Name: "scan-build", Wrapper: &wrapper7},
-	{Name: "scc", Row: &row750, Risk: 1},
+	{Name: "scc", Row: &row752, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper7},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schroot", Is: 0x4},
 	{Name: "scons", Row: &row86, Is: 0x1000000018, Risk: 2},
 	{Name: "scoop", Is: 0x20100000, Risk: 5, Destroys: acts27},
-	{Name: "scp", Row: &row752, Arity: 1, Is: 0x24000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row754, Arity: 1, Is: 0x24000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
 	{Name: "scrub", Destroys: acts77},
 	{Name: "scutil", Destroys: acts92},
 	{Name: "scw", Row: &row22, Destroys: acts157},
-	{Name: "sdiff", Row: &row754, Risk: 1},
+	{Name: "sdiff", Row: &row756, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts45},
 	{Name: "sea-orm-cli", Destroys: acts45},
 	{Name: "secret-tool", Is: 0x100000, Destroys: acts16},
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts16},
-	{Name: "sed", Row: &row756, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse757},
+	{Name: "sed", Row: &row758, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse759},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x1000080000, Destroys: acts646},
-	{Name: "semgrep", Row: &row759, Risk: 2, Worse: worse12},
+	{Name: "semantic-release", Is: 0x1000080000, Destroys: acts648},
+	{Name: "semgrep", Row: &row761, Risk: 2, Worse: worse12},
 	{Name: "sendemail", Destroys: acts15},
 	{Name: "sendmail", Row: &row34, Is: 0x14000000000, Destroys: acts15},
 	{Name: "sendxmpp", Destroys: acts11},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts760},
-	{Name: "sequelize-cli", Destroys: acts760},
+	{Name: "sequelize", Arity: 2, Destroys: acts762},
+	{Name: "sequelize-cli", Destroys: acts762},
 	{Name: "serverless", Row: &row22, Risk: 5, Worse: worse23, Destroys: acts32},
 	{Name: "service", Arity: 2, Inspector: "service", Is: 0x80000100000, Destroys: acts320},
-	{Name: "set", Inspector: "set", Is: 0x100000, Risk: 1, Worse: worse707},
-	{Name: "setarch", Wrapper: &wrapper762},
+	{Name: "set", Inspector: "set", Is: 0x100000, Risk: 1, Worse: worse709},
+	{Name: "setarch", Wrapper: &wrapper764},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts5},
-	{Name: "setfacl", Row: &row764, Is: 0x400000100000},
-	{Name: "setfattr", Row: &row766},
+	{Name: "setfacl", Row: &row766, Is: 0x400000100000},
+	{Name: "setfattr", Row: &row768},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
-	{Name: "setpriv", Wrapper: &wrapper483, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper768},
+	{Name: "setpriv", Wrapper: &wrapper485, Is: 0x1},
+	{Name: "setsid", Wrapper: &wrapper770},
 	{Name: "setuidgid", Wrapper: &wrapper292},
 	{Name: "sfdisk", Is: 0x2000000000, Risk: 6, Destroys: acts77},
-	{Name: "sftp", Row: &row752, Is: 0x34000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper770, Is: 0x1},
+	{Name: "sftp", Row: &row754, Is: 0x34000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper772, Is: 0x1},
 	{Name: "sg_format", Destroys: acts77},
 	{Name: "sgdisk", Is: 0x2000000000, Destroys: acts77},
 	{Name: "sgpt", Is: 0x80000000},
 	{Name: "sh", Arity: 1, Handler: "shell", Is: 0x100040000},
-	{Name: "sha1sum", Row: &row607, Risk: 1},
-	{Name: "sha224sum", Row: &row607, Risk: 1},
-	{Name: "sha256sum", Row: &row607, Risk: 1},
-	{Name: "sha384sum", Row: &row607, Risk: 1},
-	{Name: "sha512sum", Row: &row607, Risk: 1},
-	{Name: "shasum", Row: &row772, Risk: 1},
+	{Name: "sha1sum", Row: &row609, Risk: 1},
+	{Name: "sha224sum", Row: &row609, Risk: 1},
+	{Name: "sha256sum", Row: &row609, Risk: 1},
+	{Name: "sha384sum", Row: &row609, Risk: 1},
+	{Name: "sha512sum", Row: &row609, Risk: 1},
+	{Name: "shasum", Row: &row774, Risk: 1},
 	{Name: "shell-gpt", Is: 0x80000000},
 	{Name: "shellcheck", Risk: 2, Worse: worse12},
-	{Name: "shfmt", Row: &row774, Risk: 2, Worse: worse12},
+	{Name: "shfmt", Row: &row776, Risk: 2, Worse: worse12},
 	{Name: "shift", Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row776, Is: 0x202000100020, Risk: 6, Destroys: acts228},
-	{Name: "shuf", Row: &row778, Risk: 1},
-	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts495},
+	{Name: "shred", Row: &row778, Is: 0x202000100020, Risk: 6, Destroys: acts228},
+	{Name: "shuf", Row: &row780, Risk: 1},
+	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts497},
 	{Name: "sift", Is: 0x400000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts11},
 	{Name: "singularity", Is: 0x100000000000},
-	{Name: "size", Row: &row640, Is: 0x200, Risk: 1},
+	{Name: "size", Row: &row642, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
 	{Name: "sk", Row: &row325},
 	{Name: "skaffold", Row: &row22, Is: 0x1000000000, Destroys: acts33},
@@ -7446,7 +7453,7 @@ var commands = [...]Command{
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
 	{Name: "sops exec-env", Wrapper: &wrapper66},
-	{Name: "sort", Row: &row780, Arity: 1, Risk: 1},
+	{Name: "sort", Row: &row782, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x40100100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x2000000},
@@ -7454,10 +7461,10 @@ var commands = [...]Command{
 	{Name: "spark-shell", Row: &row89},
 	{Name: "spark-sql", Row: &row89, Is: 0x2000000},
 	{Name: "spctl", Destroys: acts92},
-	{Name: "sphinx-build", Row: &row782, Is: 0x1000080008, Risk: 2},
+	{Name: "sphinx-build", Row: &row784, Is: 0x1000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
 	{Name: "split", Row: &row207, Risk: 3},
-	{Name: "sponge", Row: &row784, Is: 0x20},
+	{Name: "sponge", Row: &row786, Is: 0x20},
 	{Name: "spps", Is: 0x80000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
@@ -7467,7 +7474,7 @@ var commands = [...]Command{
 	{Name: "sqlc", Arity: 2},
 	{Name: "sqlcipher", Row: &row89, Is: 0x2000000},
 	{Name: "sqlcl", Is: 0x2000000},
-	{Name: "sqlcmd", Row: &row786, Inspector: "sql", Is: 0x2000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row788, Inspector: "sql", Is: 0x2000000, Risk: 5},
 	{Name: "sqld", Is: 0x2000000},
 	{Name: "sqlite", Row: &row89, Is: 0x2000000},
 	{Name: "sqlite-utils", Row: &row89},
@@ -7475,12 +7482,12 @@ var commands = [...]Command{
 	{Name: "sqlplus", Row: &row89, Is: 0x2100000},
 	{Name: "sqlx", Destroys: acts45},
 	{Name: "srm", Row: &row230, Is: 0x200000100000, Risk: 6, Destroys: acts228},
-	{Name: "ss", Row: &row788, Risk: 1},
+	{Name: "ss", Row: &row790, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0x54020500000, Risk: 4},
-	{Name: "ssh-add", Row: &row790, Is: 0x40000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row790, Wrapper: &wrapper792, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row792, Is: 0x40000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row792, Wrapper: &wrapper794, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x40000000000},
-	{Name: "ssh-keygen", Row: &row794, Is: 0x40000100000, Risk: 5, Destroys: acts16},
+	{Name: "ssh-keygen", Row: &row796, Is: 0x40000100000, Risk: 5, Destroys: acts16},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts15},
 	{Name: "sst", Destroys: acts20},
@@ -7495,34 +7502,34 @@ var commands = [...]Command{
 	{Name: "stack test", Risk: 2},
 	{Name: "stack-runghc", Is: 0x100000},
 	{Name: "standard", Risk: 2, Worse: worse90},
-	{Name: "standard-version", Destroys: acts646},
+	{Name: "standard-version", Destroys: acts648},
 	{Name: "standardrb", Row: &row97},
 	{Name: "start", Row: &row49},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row796, Is: 0x40000000000, Risk: 1},
+	{Name: "stat", Row: &row798, Is: 0x40000000000, Risk: 1},
 	{Name: "staticcheck", Row: &row294, Risk: 2, Worse: worse12},
-	{Name: "stdbuf", Wrapper: &wrapper798},
+	{Name: "stdbuf", Wrapper: &wrapper800},
 	{Name: "steampipe", Row: &row89},
 	{Name: "step", Is: 0x100000, Destroys: acts16},
 	{Name: "stop-process", Is: 0x80000000000},
 	{Name: "storybook", Row: &row44, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper595, Is: 0x20000},
+	{Name: "strace", Wrapper: &wrapper597, Is: 0x20000},
 	{Name: "strapi", Destroys: acts243},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row800, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row802, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
 	{Name: "stylelint", Row: &row44, Is: 0x1000080008, Risk: 2, Worse: worse90},
 	{Name: "su", Handler: "su", Is: 0x1, Risk: 7},
-	{Name: "su-exec", Wrapper: &wrapper483, Is: 0x1},
+	{Name: "su-exec", Wrapper: &wrapper485, Is: 0x1},
 	{Name: "subl", Row: &row174},
 	{Name: "sucrase-node", Language: &language3},
-	{Name: "sudo", Wrapper: &wrapper802, Is: 0x1, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper804, Is: 0x1, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
 	{Name: "sum", Row: &row121, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x8002000000, Destroys: acts803},
+	{Name: "supabase", Arity: 2, Is: 0x8002000000, Destroys: acts805},
 	{Name: "supabase db", Is: 0x800},
 	{Name: "supervisorctl", Is: 0x80000000000, Destroys: acts320},
 	{Name: "surge", Inspector: "transfer", Recursive: []string{"*"}},
@@ -7547,18 +7554,18 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options74},
-	{Name: "swift-frontend", Row: &row805, Is: 0x200},
-	{Name: "swiftc", Row: &row805, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row807, Is: 0x200},
+	{Name: "swiftc", Row: &row807, Is: 0x200, Risk: 2},
 	{Name: "swipl", Language: &language3},
 	{Name: "swupd", Destroys: acts27},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
 	{Name: "sysadminctl", Destroys: acts142},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts806},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts808},
 	{Name: "sysdig", Row: &row89},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row808, Arity: 2, Inspector: "service", Is: 0x80000100000, Parent: true, Destroys: acts320},
+	{Name: "systemctl", Row: &row810, Arity: 2, Inspector: "service", Is: 0x80000100000, Parent: true, Destroys: acts320},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl cat", Risk: 1},
 	{Name: "systemctl disable", Risk: 6},
@@ -7581,23 +7588,23 @@ var commands = [...]Command{
 	{Name: "systemd-cat", Wrapper: &wrapper7},
 	{Name: "systemd-inhibit", Wrapper: &wrapper7},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper810},
+	{Name: "systemd-run", Wrapper: &wrapper812},
 	{Name: "systemsetup", Destroys: acts92},
 	{Name: "tabnine", Is: 0x80000000},
-	{Name: "tac", Row: &row812, Risk: 1},
-	{Name: "tail", Row: &row814, Arity: 1, Risk: 1},
+	{Name: "tac", Row: &row814, Risk: 1},
+	{Name: "tail", Row: &row816, Arity: 1, Risk: 1},
 	{Name: "tailscale", Is: 0x100000, Destroys: acts157},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Is: 0x400000000000},
 	{Name: "talosctl", Destroys: acts33},
 	{Name: "tap", Row: &row53, Is: 0x80000},
-	{Name: "tar", Row: &row816, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse817, Destroys: acts818, Recursive: []string{"*"}},
+	{Name: "tar", Row: &row818, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse819, Destroys: acts820, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts47},
 	{Name: "tart", Destroys: acts4},
 	{Name: "task", Row: &row86, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x1001000410, Risk: 2},
 	{Name: "task-master", Is: 0x80000000},
 	{Name: "taskkill", Is: 0x80000000000, Destroys: acts311},
-	{Name: "taskset", Wrapper: &wrapper820, Is: 0x20000},
+	{Name: "taskset", Wrapper: &wrapper822, Is: 0x20000},
 	{Name: "tc", Destroys: acts288},
 	{Name: "tcc", Row: &row39, Is: 0x1200},
 	{Name: "tccutil", Destroys: acts92},
@@ -7607,42 +7614,42 @@ var commands = [...]Command{
 	{Name: "tdl", Destroys: acts11},
 	{Name: "tea", Arity: 2, Destroys: acts334},
 	{Name: "teams", Destroys: acts11},
-	{Name: "tee", Row: &row822, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row824, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts11},
-	{Name: "telinit", Risk: 6, Destroys: acts495},
+	{Name: "telinit", Risk: 6, Destroys: acts497},
 	{Name: "teller"},
 	{Name: "teller run", Wrapper: &wrapper66},
 	{Name: "telnet", Row: &row34, Is: 0x14000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts45},
-	{Name: "terraform", Row: &row824, Arity: 2, Is: 0x10, Parent: true, Destroys: acts825},
+	{Name: "terraform", Row: &row826, Arity: 2, Is: 0x10, Parent: true, Destroys: acts827},
 	{Name: "terraform apply", Row: &row22, Risk: 6},
 	{Name: "terraform console", Row: &row22},
 	{Name: "terraform destroy", Row: &row22, Risk: 6},
-	{Name: "terraform fmt", Row: &row827, Risk: 3},
+	{Name: "terraform fmt", Row: &row829, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row22, Risk: 6},
-	{Name: "terraform get", Row: &row827, Risk: 4},
-	{Name: "terraform graph", Row: &row827, Risk: 1},
+	{Name: "terraform get", Row: &row829, Risk: 4},
+	{Name: "terraform graph", Row: &row829, Risk: 1},
 	{Name: "terraform import", Row: &row22, Risk: 6},
-	{Name: "terraform init", Row: &row827, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row829, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row22},
-	{Name: "terraform output", Row: &row827, Risk: 1},
-	{Name: "terraform plan", Row: &row827, Risk: 4},
-	{Name: "terraform providers", Row: &row827, Arity: 3, Risk: 1, Worse: worse110, Parent: true},
+	{Name: "terraform output", Row: &row829, Risk: 1},
+	{Name: "terraform plan", Row: &row829, Risk: 4},
+	{Name: "terraform providers", Row: &row829, Arity: 3, Risk: 1, Worse: worse110, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row22, Risk: 4},
-	{Name: "terraform show", Row: &row827, Risk: 1},
+	{Name: "terraform show", Row: &row829, Risk: 1},
 	{Name: "terraform state", Row: &row22, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row829, Risk: 4},
-	{Name: "terraform state pull", Row: &row829, Risk: 4},
-	{Name: "terraform state show", Row: &row829, Risk: 4},
+	{Name: "terraform state list", Row: &row831, Risk: 4},
+	{Name: "terraform state pull", Row: &row831, Risk: 4},
+	{Name: "terraform state show", Row: &row831, Risk: 4},
 	{Name: "terraform taint", Row: &row22, Risk: 6},
 	{Name: "terraform untaint", Row: &row22, Risk: 6},
-	{Name: "terraform validate", Row: &row827, Risk: 1},
-	{Name: "terraform version", Row: &row827, Risk: 1},
+	{Name: "terraform validate", Row: &row829, Risk: 1},
+	{Name: "terraform version", Row: &row829, Risk: 1},
 	{Name: "terraform workspace", Row: &row22, Arity: 3},
-	{Name: "terragrunt", Row: &row824, Arity: 2, Destroys: acts825},
+	{Name: "terragrunt", Row: &row826, Arity: 2, Destroys: acts827},
 	{Name: "terragrunt apply", Row: &row22},
 	{Name: "terragrunt destroy", Row: &row22},
 	{Name: "terragrunt run-all", Row: &row22},
@@ -7654,9 +7661,9 @@ var commands = [...]Command{
 	{Name: "tftp", Row: &row34, Is: 0x4000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row22, Is: 0x1000000000, Destroys: acts33},
-	{Name: "time", Wrapper: &wrapper831},
+	{Name: "time", Wrapper: &wrapper833},
 	{Name: "timedatectl", Arity: 2},
-	{Name: "timeout", Wrapper: &wrapper833},
+	{Name: "timeout", Wrapper: &wrapper835},
 	{Name: "times", Risk: 1},
 	{Name: "tini", Wrapper: &wrapper7},
 	{Name: "tldr", Risk: 5},
@@ -7665,14 +7672,14 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x10000000000},
-	{Name: "tokei", Row: &row835, Risk: 1},
-	{Name: "tomlq", Row: &row837, Risk: 5},
+	{Name: "tokei", Row: &row837, Risk: 1},
+	{Name: "tomlq", Row: &row839, Risk: 5},
 	{Name: "toolbox", Is: 0x2},
 	{Name: "top", Risk: 1},
 	{Name: "torify", Wrapper: &wrapper7},
 	{Name: "torsocks", Wrapper: &wrapper7},
-	{Name: "touch", Row: &row839, Arity: 1, Is: 0x40000000000, Risk: 3},
-	{Name: "tox", Row: &row645, Passes: []string{"pytest"}, Is: 0x1000080218, Risk: 2},
+	{Name: "touch", Row: &row841, Arity: 1, Is: 0x40000000000, Risk: 3},
+	{Name: "tox", Row: &row647, Passes: []string{"pytest"}, Is: 0x1000080218, Risk: 2},
 	{Name: "toybox", Wrapper: &wrapper103},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
@@ -7685,19 +7692,19 @@ var commands = [...]Command{
 	{Name: "trash-empty", Destroys: acts228},
 	{Name: "trash-put", Row: &row230, Is: 0x200000000000, Destroys: acts228},
 	{Name: "trdsql", Row: &row89},
-	{Name: "tree", Row: &row841, Is: 0x800000000000, Risk: 1},
+	{Name: "tree", Row: &row843, Is: 0x800000000000, Risk: 1},
 	{Name: "trello-cli", Destroys: acts11},
 	{Name: "trickle", Wrapper: &wrapper7},
 	{Name: "trino", Row: &row89, Is: 0x2000000},
 	{Name: "troff", Row: &row121},
 	{Name: "true", Risk: 1},
-	{Name: "truncate", Row: &row843, Is: 0x200000100020, Risk: 6, Destroys: acts228},
+	{Name: "truncate", Row: &row845, Is: 0x200000100020, Risk: 6, Destroys: acts228},
 	{Name: "trunk", Is: 0x1000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper7},
 	{Name: "ts-node", Language: &language3, Arity: 2, Is: 0x80400, Risk: 5},
 	{Name: "ts-node-dev", Wrapper: &wrapper18},
-	{Name: "tsc", Row: &row845, Is: 0x1000080218, Risk: 2},
+	{Name: "tsc", Row: &row847, Is: 0x1000080218, Risk: 2},
 	{Name: "tsd", Risk: 2},
 	{Name: "tshark", Row: &row89},
 	{Name: "tskill", Destroys: acts311},
@@ -7712,15 +7719,15 @@ var commands = [...]Command{
 	{Name: "tune2fs", Destroys: acts77},
 	{Name: "tup", Row: &row86, Is: 0x1000000000},
 	{Name: "turbo", Row: &row44, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080008, Risk: 2},
-	{Name: "turso", Is: 0x8002000000, Destroys: acts632},
+	{Name: "turso", Is: 0x8002000000, Destroys: acts634},
 	{Name: "turso db", Is: 0x800},
 	{Name: "twilio", Destroys: acts11},
 	{Name: "twine", Row: &row109, Destroys: acts313},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row847, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts848},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts848},
-	{Name: "typeorm-ts-node-esm", Destroys: acts848},
+	{Name: "typedoc", Row: &row849, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts850},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts850},
+	{Name: "typeorm-ts-node-esm", Destroys: acts850},
 	{Name: "typeset", Inspector: "declare", Risk: 1},
 	{Name: "typos", Risk: 2, Worse: worse12},
 	{Name: "uftrace", Is: 0x4},
@@ -7729,29 +7736,29 @@ var commands = [...]Command{
 	{Name: "ugrep", Is: 0x400000000, Recursive: []string{"*"}},
 	{Name: "ul", Row: &row121},
 	{Name: "ulimit", Is: 0x100000, Risk: 1},
-	{Name: "ultra", Wrapper: &wrapper500},
+	{Name: "ultra", Wrapper: &wrapper502},
 	{Name: "umask", Is: 0x100000, Risk: 1},
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "unbuffer", Wrapper: &wrapper850},
+	{Name: "unbuffer", Wrapper: &wrapper852},
 	{Name: "uncompress", Row: &row182},
 	{Name: "unexpand", Row: &row299, Risk: 1},
-	{Name: "uniq", Row: &row852, Arity: 1, Risk: 1},
+	{Name: "uniq", Row: &row854, Arity: 1, Risk: 1},
 	{Name: "unittest", Is: 0x8, Risk: 2},
 	{Name: "unix2dos", Row: &row277, Risk: 3},
 	{Name: "unix2mac", Row: &row277},
 	{Name: "unlink", Row: &row230, Is: 0x200000100020, Risk: 6, Destroys: acts228},
-	{Name: "unlz4", Row: &row597},
-	{Name: "unlzma", Row: &row599},
-	{Name: "unpigz", Row: &row494},
+	{Name: "unlz4", Row: &row599},
+	{Name: "unlzma", Row: &row601},
+	{Name: "unpigz", Row: &row496},
 	{Name: "unrar", Row: &row1, Inspector: "archiver"},
 	{Name: "unset", Inspector: "names", Is: 0x100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper854},
-	{Name: "unxz", Row: &row599, Risk: 3},
-	{Name: "unzip", Row: &row856, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse857},
-	{Name: "unzstd", Row: &row859, Risk: 3},
+	{Name: "unshare", Wrapper: &wrapper856},
+	{Name: "unxz", Row: &row601, Risk: 3},
+	{Name: "unzip", Row: &row858, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse859},
+	{Name: "unzstd", Row: &row861, Risk: 3},
 	{Name: "up", Destroys: acts32},
 	{Name: "upcloud", Destroys: acts157},
 	{Name: "upctl", Destroys: acts157},
@@ -7762,24 +7769,24 @@ var commands = [...]Command{
 	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts142},
 	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts142},
 	{Name: "users", Row: &row121, Risk: 1},
-	{Name: "usql", Row: &row580, Inspector: "sql", Is: 0x2004000, Risk: 5},
+	{Name: "usql", Row: &row582, Inspector: "sql", Is: 0x2004000, Risk: 5},
 	{Name: "utmctl", Destroys: acts4},
 	{Name: "uudecode", Row: &row121},
 	{Name: "uuencode", Row: &row121},
-	{Name: "uv", Row: &row184, Arity: 2, Is: 0x60000410, Parent: true, Destroys: acts860},
+	{Name: "uv", Row: &row184, Arity: 2, Is: 0x60000410, Parent: true, Destroys: acts862},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
 	{Name: "uv build", Is: 0x1000000000, Risk: 4},
 	{Name: "uv export", Risk: 4},
 	{Name: "uv lock", Is: 0x1000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x1000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row862, Risk: 1},
-	{Name: "uv pip freeze", Row: &row862, Risk: 1},
-	{Name: "uv pip list", Row: &row862, Risk: 1},
-	{Name: "uv pip show", Row: &row862, Risk: 1},
-	{Name: "uv pip tree", Row: &row862, Risk: 1},
+	{Name: "uv pip check", Row: &row864, Risk: 1},
+	{Name: "uv pip freeze", Row: &row864, Risk: 1},
+	{Name: "uv pip list", Row: &row864, Risk: 1},
+	{Name: "uv pip show", Row: &row864, Risk: 1},
+	{Name: "uv pip tree", Row: &row864, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper864, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper866, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
 	{Name: "uv run coverage", Risk: 2},
 	{Name: "uv run flake8", Risk: 2},
@@ -7805,7 +7812,7 @@ var commands = [...]Command{
 	{Name: "vagrant", Row: &row22, Arity: 2, Is: 0x1000000012, Destroys: acts4},
 	{Name: "valac", Is: 0x200},
 	{Name: "vale", Risk: 2, Worse: worse12},
-	{Name: "valgrind", Wrapper: &wrapper866},
+	{Name: "valgrind", Wrapper: &wrapper868},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x8000100000, Risk: 5, Destroys: acts78},
 	{Name: "vbc", Is: 0x200},
@@ -7813,7 +7820,7 @@ var commands = [...]Command{
 	{Name: "vcpkg", Row: &row117, Is: 0x100000, Destroys: acts125},
 	{Name: "vdir", Row: &row242, Risk: 1},
 	{Name: "velero", Destroys: acts33},
-	{Name: "vercel", Row: &row22, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse23, Destroys: acts643, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row22, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse23, Destroys: acts645, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options74},
 	{Name: "vgreduce", Destroys: acts77},
 	{Name: "vgremove", Is: 0x2000000000, Destroys: acts77},
@@ -7828,7 +7835,7 @@ var commands = [...]Command{
 	{Name: "visudo", Is: 0x1, Risk: 7},
 	{Name: "vite", Row: &row44, Is: 0x1000080018, Risk: 2},
 	{Name: "vite-node", Language: &language3},
-	{Name: "vitest", Row: &row868, Is: 0x1000080018, Risk: 2},
+	{Name: "vitest", Row: &row870, Is: 0x1000080018, Risk: 2},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0x60000000, Destroys: acts27},
 	{Name: "volta install", Is: 0x100000},
@@ -7849,20 +7856,20 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x80000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x1000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper870, Handler: "watch"},
+	{Name: "watch", Wrapper: &wrapper872, Handler: "watch"},
 	{Name: "watchexec", Wrapper: &wrapper18},
 	{Name: "waypoint", Row: &row22, Destroys: acts91},
-	{Name: "wc", Row: &row872, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row874, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts125},
 	{Name: "webpack", Row: &row44, Is: 0x1000080018, Risk: 2},
 	{Name: "websocat", Row: &row34, Is: 0x4000000000},
-	{Name: "werf", Destroys: acts503},
+	{Name: "werf", Destroys: acts505},
 	{Name: "west"},
-	{Name: "west forall", Wrapper: &wrapper500},
+	{Name: "west forall", Wrapper: &wrapper502},
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row34, Is: 0x100000},
 	{Name: "wg-quick", Destroys: acts288},
-	{Name: "wget", Row: &row874, Arity: 1, Inspector: "fetch", Is: 0x4010100000, Risk: 4, Destroys: acts875},
+	{Name: "wget", Row: &row876, Arity: 1, Inspector: "fetch", Is: 0x4010100000, Risk: 4, Destroys: acts877},
 	{Name: "wget2", Is: 0x4000000000},
 	{Name: "whatis", Row: &row29, Risk: 1},
 	{Name: "whereis", Risk: 1},
@@ -7873,7 +7880,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x20100000, Risk: 5, Destroys: acts27},
-	{Name: "wipe", Row: &row877, Is: 0x100000, Risk: 6, Destroys: acts228},
+	{Name: "wipe", Row: &row879, Is: 0x100000, Risk: 6, Destroys: acts228},
 	{Name: "wipefs", Is: 0x2000000000, Risk: 6, Destroys: acts77},
 	{Name: "wireit", Is: 0x1000000000},
 	{Name: "wireshark", Row: &row89},
@@ -7885,36 +7892,36 @@ var commands = [...]Command{
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row22, Arity: 2, Inspector: "transfer", Is: 0x8002100000, Risk: 5, Worse: worse23, Destroys: acts878},
+	{Name: "wrangler", Row: &row22, Arity: 2, Inspector: "transfer", Is: 0x8002100000, Risk: 5, Worse: worse23, Destroys: acts880},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options74},
 	{Name: "wrangler r2", Transfer: &options74},
 	{Name: "wscat", Row: &row34, Is: 0x4000000000},
 	{Name: "wscript", Row: &row49},
 	{Name: "wsl", Is: 0x2},
-	{Name: "wsrun", Wrapper: &wrapper500},
+	{Name: "wsrun", Wrapper: &wrapper502},
 	{Name: "x-terminal-emulator", Is: 0x4},
-	{Name: "x86_64", Wrapper: &wrapper525},
+	{Name: "x86_64", Wrapper: &wrapper527},
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x20000000},
 	{Name: "xata", Is: 0x2000000},
-	{Name: "xbps-remove", Destroys: acts636},
-	{Name: "xcodebuild", Row: &row880, Arity: 2, Is: 0x1000000210, Risk: 2, Worse: worse221},
+	{Name: "xbps-remove", Destroys: acts638},
+	{Name: "xcodebuild", Row: &row882, Arity: 2, Is: 0x1000000210, Risk: 2, Worse: worse221},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xdg-open", Row: &row49},
 	{Name: "xfce4-terminal", Is: 0x4},
 	{Name: "xfs_growfs", Destroys: acts77},
-	{Name: "xh", Inspector: "fetch", Is: 0x4010000000, Risk: 4, Destroys: acts519},
-	{Name: "xhs", Is: 0x4010000000, Destroys: acts519},
+	{Name: "xh", Inspector: "fetch", Is: 0x4010000000, Risk: 4, Destroys: acts521},
+	{Name: "xhs", Is: 0x4010000000, Destroys: acts521},
 	{Name: "xinit", Is: 0x4},
 	{Name: "xkill", Is: 0x80000000000, Risk: 6, Destroys: acts311},
-	{Name: "xmllint", Row: &row882, Risk: 1, Worse: worse883},
+	{Name: "xmllint", Row: &row884, Risk: 1, Worse: worse885},
 	{Name: "xo", Risk: 2, Worse: worse90},
 	{Name: "xonsh", Language: &language94, Is: 0x100000},
-	{Name: "xq", Row: &row837, Risk: 5},
+	{Name: "xq", Row: &row839, Risk: 5},
 	{Name: "xterm", Is: 0x4},
 	{Name: "xvfb-run", Wrapper: &wrapper227},
-	{Name: "xxd", Row: &row885, Risk: 1},
-	{Name: "xz", Row: &row599, Risk: 3},
+	{Name: "xxd", Row: &row887, Risk: 1},
+	{Name: "xz", Row: &row601, Risk: 3},
 	{Name: "xzcat", Row: &row121, Risk: 1},
 	{Name: "xzdiff", Row: &row121},
 	{Name: "xzgrep", Row: &row123, Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
@@ -7923,39 +7930,39 @@ var commands = [...]Command{
 	{Name: "yakuake", Is: 0x4},
 	{Name: "yamllint", Is: 0x80000, Risk: 2, Worse: worse12},
 	{Name: "yapf", Row: &row51, Risk: 3},
-	{Name: "yarn", Row: &row693, Arity: 2, Inspector: "npm", Is: 0x1060000010, Risk: 4, Parent: true, Destroys: acts108},
+	{Name: "yarn", Row: &row695, Arity: 2, Inspector: "npm", Is: 0x1060000010, Risk: 4, Parent: true, Destroys: acts108},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
 	{Name: "yarn config", Row: &row109, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row655, Risk: 1},
-	{Name: "yarn config list", Row: &row655, Risk: 1},
-	{Name: "yarn config set", Row: &row656},
-	{Name: "yarn config unset", Row: &row656},
+	{Name: "yarn config get", Row: &row657, Risk: 1},
+	{Name: "yarn config list", Row: &row657, Risk: 1},
+	{Name: "yarn config set", Row: &row658},
+	{Name: "yarn config unset", Row: &row658},
 	{Name: "yarn coverage", Risk: 2},
 	{Name: "yarn create", Row: &row109, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
 	{Name: "yarn dlx", Wrapper: &wrapper115, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper695, Arity: 3},
+	{Name: "yarn exec", Wrapper: &wrapper697, Arity: 3},
 	{Name: "yarn format", Risk: 2},
 	{Name: "yarn global", Row: &row109, Is: 0x200000},
-	{Name: "yarn info", Row: &row697, Risk: 4},
-	{Name: "yarn install", Row: &row697, Is: 0x100000, Risk: 4},
-	{Name: "yarn licenses", Row: &row697, Risk: 1},
+	{Name: "yarn info", Row: &row699, Risk: 4},
+	{Name: "yarn install", Row: &row699, Is: 0x100000, Risk: 4},
+	{Name: "yarn licenses", Row: &row699, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row697, Risk: 1},
+	{Name: "yarn list", Row: &row699, Risk: 1},
 	{Name: "yarn login", Row: &row109},
 	{Name: "yarn npm", Row: &row109, Risk: 6},
 	{Name: "yarn plugin", Row: &row109, Is: 0x100000},
 	{Name: "yarn publish", Row: &row109, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row697, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse110},
+	{Name: "yarn run", Row: &row699, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse110},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
-	{Name: "yarn test", Row: &row697, Risk: 2},
+	{Name: "yarn test", Row: &row699, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn unlink", Risk: 3},
@@ -7963,19 +7970,19 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row697, Risk: 1},
-	{Name: "yarn why", Row: &row697, Risk: 1},
+	{Name: "yarn versions", Row: &row699, Risk: 1},
+	{Name: "yarn why", Row: &row699, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
-	{Name: "yarn workspaces foreach", Wrapper: &wrapper500},
+	{Name: "yarn workspaces foreach", Wrapper: &wrapper502},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row631, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts672},
+	{Name: "yasm", Row: &row633, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts674},
 	{Name: "yc", Destroys: acts157},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts16},
 	{Name: "youtube-dl", Risk: 4},
-	{Name: "yq", Row: &row887, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse888},
+	{Name: "yq", Row: &row889, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse890},
 	{Name: "yt-dlp", Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts27},
 	{Name: "yum install", Is: 0x200000},
@@ -7986,7 +7993,7 @@ var commands = [...]Command{
 	{Name: "zdiff", Row: &row121},
 	{Name: "zegrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts708},
+	{Name: "zenstack", Destroys: acts710},
 	{Name: "zeroclaw", Is: 0x80000000},
 	{Name: "zfgrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts77},
@@ -7997,21 +8004,21 @@ var commands = [...]Command{
 	{Name: "zig fmt", Risk: 2},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row890, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zip", Row: &row892, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
 	{Name: "zkCli.sh", Destroys: acts194},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row577, Risk: 1},
+	{Name: "zless", Row: &row579, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row577},
+	{Name: "zmore", Row: &row579},
 	{Name: "zpool", Is: 0x2000000000, Destroys: acts77},
 	{Name: "zrun", Wrapper: &wrapper7},
 	{Name: "zsh", Arity: 1, Handler: "shell", Is: 0x100040000},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row859, Risk: 3},
+	{Name: "zstd", Row: &row861, Risk: 3},
 	{Name: "zstdcat", Row: &row121},
 	{Name: "zstdgrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row121},
-	{Name: "zstdmt", Row: &row859},
+	{Name: "zstdmt", Row: &row861},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts11},
 	{Name: "zx", Language: &language3},
