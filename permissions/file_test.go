@@ -385,8 +385,8 @@ func TestDocumentedFiles(t *testing.T) {
 		}
 		policies = append(policies, p)
 	}
-	if len(policies) != 8 {
-		t.Fatalf("%d files are shown, want 8", len(policies))
+	if len(policies) != 9 {
+		t.Fatalf("%d files are shown, want 9", len(policies))
 	}
 	edit := func(path string) Subject {
 		return Subject{Tool: "fs_edit", Kind: "edit_file", KindBound: true, Decides: Form{path}}
@@ -405,19 +405,19 @@ func TestDocumentedFiles(t *testing.T) {
 		{0, run("git push -f"), Confirm},
 		{1, start("ls"), Allow},
 		{1, start("rm -rf x"), Deny},
-		{2, read("/w/.envrc", Form{".envrc"}), Deny},
-		{3, call(`{"owner": "acme"}`), Allow},
-		{3, call(`{"owner": "acme", "labels": ["ui", "security-high"]}`), Deny},
-		{5, read("/home/u/.ssh/id_rsa"), Deny},
-		{5, edit("/home/u/src/app/main.go"), Allow},
-		{5, edit("/home/u/src/app/.git/config"), Deny},
-		{5, edit("/etc/passwd"), Deny},
-		{6, run("git log"), Allow},
-		{6, run("npm run test:unit"), Ask},
-		{6, run("npm run test --watch"), Allow},
-		{6, run("rm -rf build"), Deny},
-		{7, run("anything"), Allow},
-		{7, run("shutdown"), Deny},
+		{3, read("/w/.envrc", Form{".envrc"}), Deny},
+		{4, call(`{"owner": "acme"}`), Allow},
+		{4, call(`{"owner": "acme", "labels": ["ui", "security-high"]}`), Deny},
+		{6, read("/home/u/.ssh/id_rsa"), Deny},
+		{6, edit("/home/u/src/app/main.go"), Allow},
+		{6, edit("/home/u/src/app/.git/config"), Deny},
+		{6, edit("/etc/passwd"), Deny},
+		{7, run("git log"), Allow},
+		{7, run("npm run test:unit"), Ask},
+		{7, run("npm run test --watch"), Allow},
+		{7, run("rm -rf build"), Deny},
+		{8, run("anything"), Allow},
+		{8, run("shutdown"), Deny},
 	} {
 		if f := Evaluate(policies[c.file], Context{}, &c.subject); f.Action != c.want {
 			t.Errorf("file %d: %s = %v by %v, want %v", c.file, c.subject.Value, f.Action, f.Rule, c.want)
