@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/adrg/xdg"
@@ -31,7 +32,7 @@ func newDoctorCommand(s *config.Settings) *cobra.Command {
 		Long: `Doctor checks the hosts on this machine, servers that bypass the gate, hooks and what hosts have proven about them,
 rules, credentials, running processes, files and the audit trail. Each line says ok, warning or broken, and which command
 fixes it. Doctor also sends two calls through each connected host's hook: one that no rule can allow, which must be
-refused, and one that reads a file in this folder.
+refused, and one that reads a file of a new folder.
 
 --fix fixes what needs no decision of yours: hooks of an older callgate, shipped rules that your file lacks (with a backup),
 files that others may read or change, and a hub that does not run. The exit code is 1 while something is broken.`,
@@ -79,6 +80,7 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 		o.Listen = c.Listen
 	}
 	o.Guard = c.CommonWall().Probe().String()
+	o.Presence, o.Servers = c.Presence, serversOf(c)
 	o.DataDir, o.Rules = c.DataDir, c.PermissionsFile()
 	o.Target = companionclient.Target{DataDir: c.DataDir, Credential: credentials.View}
 	here, err := os.Getwd()
@@ -90,8 +92,8 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 	}
 	connect := app.Connect{DataDir: c.DataDir, Scopes: app.Scopes, Project: here}
 	o.Plan, o.PlanErr = connect.Plan(nil)
-	o.Try = func(ctx context.Context, d *hosthooks.Dialect, path string) (string, error) {
-		event, body := d.Try(path, here)
+	o.Try = func(ctx context.Context, d *hosthooks.Dialect, path, folder string) (string, error) {
+		event, body := d.Try(path, folder)
 		reply, err := askGate(ctx, s, door.Order{Host: d.ID, Event: event}, body)
 		if reply.Exit == 0 {
 			return "", err
@@ -115,4 +117,31 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 	}
 	o.Start = func() error { return app.LaunchHub(ctx, c.DataDir, o.Config) }
 	return doctor.Look(ctx, o), nil
+}
+
+// serversOf lists the servers that callgate starts: those of the configuration, and those of connected hosts. What cannot
+// be read is reported elsewhere.
+func serversOf(c *config.Config) (list []doctor.Server) {
+	add := func(c *config.Config) {
+		servers, err := c.ServerConfigs()
+		if err != nil {
+			return
+		}
+		for _, s := range servers {
+			if s.Command != "" && !slices.ContainsFunc(list, func(d doctor.Server) bool { return d.Name == s.Name }) {
+				list = append(list, doctor.Server{Name: s.Name, Guard: s.Guard, Sandbox: s.Sandbox})
+			}
+		}
+	}
+	add(c)
+	files, err := filepath.Glob(filepath.Join(app.ServersFolder(), "*.mcp.json"))
+	if err != nil {
+		return list
+	}
+	for _, file := range files {
+		one := *c
+		one.Servers, one.MCPConfig = nil, []string{file}
+		add(&one)
+	}
+	return list
 }

@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"callgate/internal/companion/wire"
 	"callgate/internal/hosthooks"
 	"callgate/internal/install"
+	"callgate/internal/presence"
 	"callgate/permissions"
 )
 
@@ -67,11 +69,19 @@ type Options struct {
 	Machine   install.Machine
 	Target    client.Target
 	Guard     string // what keeps a server that starts now from callgate
-	// Try asks, as a host would, whether a file may be read; why is what the host is told, "" when it may.
-	Try     func(ctx context.Context, d *hosthooks.Dialect, path string) (why string, err error)
+	Servers   []Server
+	Presence  presence.Class
+	// Try asks, as a host would that works in a folder, whether a file may be read; why is what the host is told, "" when it
+	// may.
+	Try     func(ctx context.Context, d *hosthooks.Dialect, path, folder string) (why string, err error)
 	Connect func(host string) error // installs a host's hooks anew
 	Merge   func() error            // merges the shipped rules into the worker's
 	Start   func() error            // starts a hub that outlives this process
+}
+
+// Server is a server that callgate starts, and the walls around it.
+type Server struct {
+	Name, Guard, Sandbox string // Guard is "" for that of all
 }
 
 // examination collects findings.
@@ -89,6 +99,7 @@ func Look(ctx context.Context, o Options) []Finding {
 	x.hosts()
 	x.rules()
 	x.credentials()
+	x.approvers()
 	x.guard()
 	x.processes()
 	x.files()
@@ -272,6 +283,27 @@ func (x *examination) guard() {
 		f.State, f.Cure = Warning, "callgate run --guard require refuses servers without it"
 	}
 	x.add(f)
+	for _, s := range x.o.Servers {
+		walls := cmp.Or(s.Guard, x.o.Guard)
+		f := Finding{About: "server " + s.Name, State: OK, Text: fmt.Sprintf("guard: %s; sandbox: %s", walls, cmp.Or(s.Sandbox, "off"))}
+		if s.Guard == "off" || strings.HasPrefix(walls, "none") {
+			f.State = Warning
+		}
+		x.add(f)
+	}
+}
+
+// approvers says who can say yes, and what a yes needs.
+func (x *examination) approvers() {
+	keys, err := presence.OpenKeys(x.o.DataDir).List()
+	switch {
+	case err != nil:
+		x.add(Finding{About: "approvers", Text: err.Error(), Cure: "callgate passkeys list"})
+	case x.o.Presence != presence.None && x.o.Presence != "" && len(keys) == 0:
+		x.add(Finding{About: "approvers", Text: fmt.Sprintf("approvers.presence is %s and there is no passkey: nobody can say yes", x.o.Presence), Cure: "callgate passkeys add"})
+	default:
+		x.add(Finding{About: "approvers", State: OK, Text: fmt.Sprintf("answers that need a passkey: %s; passkeys: %d", cmp.Or(x.o.Presence, presence.None), len(keys))})
+	}
 }
 
 // port looks whether somebody else has the page's address.
@@ -285,6 +317,7 @@ func (x *examination) port() {
 		return
 	}
 	l.Close()
+	x.add(Finding{About: "hub", State: OK, Text: "the page's address " + x.o.Listen + " is free"})
 }
 
 // room is how little of the disk may be free: less is a warning, and a tenth of it is broken.
@@ -307,7 +340,9 @@ func (x *examination) files() {
 	} else {
 		x.add(Finding{About: "data", State: OK, Text: dir})
 	}
-	if free, ok := freeBytes(dir); ok && free < room {
+	if free, ok := freeBytes(dir); ok && free >= room {
+		x.add(Finding{About: "disk", State: OK, Text: fmt.Sprintf("%d GiB are free", free>>30)})
+	} else if ok {
 		state := Warning
 		if free < room/10 {
 			state = Broken
@@ -344,7 +379,9 @@ func (x *examination) trail() {
 		x.add(Finding{About: "record", State: OK, Text: "it is whole"})
 	}
 	for r, err := range audit.Read(dir, audit.Filter{Limit: 1}) {
-		if err == nil && r.Time.After(time.Now().Add(time.Minute)) {
+		if err == nil && !r.Time.After(time.Now().Add(time.Minute)) {
+			x.add(Finding{About: "clock", State: OK, Text: "it is not behind the newest record"})
+		} else if err == nil {
 			x.add(Finding{About: "clock", State: Warning, Text: fmt.Sprintf("the newest record is of %s, which is in the future: the clock was set back", r.Time.Local().Format(time.DateTime))})
 		}
 	}

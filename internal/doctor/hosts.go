@@ -3,6 +3,7 @@ package doctor
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -90,22 +91,27 @@ func ours(host string, text []byte) bool {
 	return bytes.Contains(text, []byte(" hook "+host)) || bytes.Contains(text, []byte(`"hook","`+host+`"`))
 }
 
-// walk makes two calls on the way of the host's: one that no rule can allow, and one for a file of this folder, about which
-// the rules decide. Both have to be on record.
+// walk makes two calls on the way of the host's, as if it worked in a new folder: one that no rule can allow, and one for a
+// file of the folder, which the shipped rules allow. Both have to be on record.
 func (x *examination) walk(about, name string, d *hosthooks.Dialect) Finding {
 	began := time.Now()
-	why, err := x.o.Try(x.ctx, d, filepath.Join(x.o.DataDir, "credentials", string(credentials.Approve)))
+	folder, err := os.MkdirTemp("", "callgate-doctor-")
+	if err != nil {
+		return Finding{About: about, Text: err.Error()}
+	}
+	defer os.Remove(folder)
+	why, err := x.o.Try(x.ctx, d, filepath.Join(x.o.DataDir, "credentials", string(credentials.Approve)), folder)
 	if err != nil {
 		return Finding{About: about, Text: "the hook does not work: " + err.Error()}
 	}
 	if why == "" {
 		return Finding{About: about, Text: "the hook let a call through that no rule can allow"}
 	}
-	said := "reading a file of this folder was allowed"
-	if why, err = x.o.Try(x.ctx, d, filepath.Join(x.o.Machine.Project, "callgate-doctor.txt")); err != nil {
+	said := "reading a file of its project was allowed"
+	if why, err = x.o.Try(x.ctx, d, filepath.Join(folder, "a.txt"), folder); err != nil {
 		return Finding{About: about, Text: "the hook does not work: " + err.Error()}
 	} else if why != "" {
-		said = "reading a file of this folder is not allowed without you (" + strings.TrimSuffix(strings.TrimPrefix(why, "callgate: "), ".") + ")"
+		said = "reading a file of its project is not allowed without you (" + strings.TrimSuffix(strings.TrimPrefix(why, "callgate: "), ".") + ")"
 	}
 	var calls []string
 	for r, err := range audit.Read(audit.Dir(x.o.DataDir), audit.Filter{Tool: d.ID + "_*", Since: began, Limit: 10}) {
