@@ -42,6 +42,7 @@ func (d *Desk) after(v *visit, e *Event) Reply {
 	case d.onRecord(v, e, call):
 		return Reply{}
 	default:
+		v.hear(key) // the transcript need not say it again
 		d.alarm(v, d.o.Proof.Uncovered, fmt.Sprintf("%s ran %s, and callgate was not asked", v.dialect.Name, tools.Visible(e.Tool)))
 	}
 	return v.dialect.say(After, "context", "callgate has no decision that allowed this call. Stop, and tell the user.")

@@ -77,6 +77,11 @@ type visit struct {
 	asked   map[string]*question // by the host's id of the call, for hosts that have ids
 	running map[string][]*ran    // calls that were allowed and are not known to have ended, by key
 	denied  map[string]string    // calls that were denied: key → tool
+	reading reading              // of the host's transcript
+}
+
+func clientOf(d *Dialect, version string) gate.Client {
+	return gate.Client{Name: d.Client, Version: version}
 }
 
 // question is a call that is judged once, however often the host asks about it.
@@ -150,6 +155,7 @@ func (d *Desk) Handle(ctx context.Context, host, name string, body []byte, env m
 	case Start:
 		return d.start(v)
 	case Idle:
+		d.checkTranscript(v)
 		d.settle(v)
 	case Subagent:
 		d.note(v, fmt.Sprintf("%s: %s %s.", dialect.Name, e.Name, tools.Visible(e.Agent)))
@@ -175,14 +181,15 @@ func (d *Desk) visit(dialect *Dialect, e *Event) (*visit, error) {
 			v.project = e.Workspace[0]
 		}
 		session.SetOrigin(gate.Origin{Folder: tools.Visible(v.project)})
-		session.SetClient(gate.Client{Name: dialect.Client, Version: e.Version})
+		session.SetClient(clientOf(dialect, e.Version))
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.last = time.Now(); e.Version != "" && e.Version != v.version {
 		v.version = e.Version
-		v.session.SetClient(gate.Client{Name: dialect.Client, Version: e.Version})
+		v.session.SetClient(clientOf(dialect, e.Version))
 	}
+	v.follow(e.Transcript)
 	return v, nil
 }
 
@@ -239,6 +246,9 @@ const margin = 10 * time.Second
 
 // before judges a call, once however often the host asks about it.
 func (d *Desk) before(ctx context.Context, v *visit, e *Event) Reply {
+	if call, err := d.callOf(v, e); err == nil {
+		v.hear(keyOf(e, call))
+	}
 	if d.ours(v, e) {
 		return Reply{} // it is judged on its way, and the host has no rule of its own for it
 	}

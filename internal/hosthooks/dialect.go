@@ -72,6 +72,8 @@ type Dialect struct {
 	} `yaml:"guard"`
 	Off  map[string]bool `yaml:"off"`  // settings by which the host is told to run no hooks, in the file that has them
 	Note string          `yaml:"note"` // what the person has to do in the host
+
+	Transcript Transcript `yaml:"transcript"`
 }
 
 // field is the way to a value: names of members, one inside the other.
@@ -208,6 +210,9 @@ func (d *Dialect) check() error {
 		if s.Role.Decides() && d.Post != "" && d.Answers[s.Role]["deny"].Body == nil {
 			return fmt.Errorf("event %s: a denial that is posted needs a body", name)
 		}
+	}
+	if form := d.Transcript.Form; form != "" && transcriptForms[form] == nil {
+		return fmt.Errorf("unknown form of transcripts %q", form)
 	}
 	if len(d.Events) == 0 || d.Client == "" || d.Limit <= door.Patience {
 		return fmt.Errorf("events, client and a limit of more than %s are needed", door.Patience)

@@ -28,6 +28,8 @@ type Event struct {
 	Prompt    string
 	Result    []byte
 	Failure   string
+
+	Transcript string // the file in which the host writes down what it does
 }
 
 // Read reads what a host sent. name is the event where the command line names it; env holds the host's variables.
@@ -52,7 +54,7 @@ func (d *Dialect) Read(name string, body []byte, env map[string]string) (Event, 
 	f := d.Fields
 	e = Event{
 		Name: name, Role: spec.Role, Session: d.text(body, f.Session), Cwd: clean(d.text(body, f.Cwd)), Agent: d.text(body, f.Agent),
-		Mode: d.text(body, f.Mode), Version: d.text(body, f.Version), Prompt: d.text(body, f.Prompt), Failure: d.text(body, f.Failure), Foreign: spec.Foreign,
+		Mode: d.text(body, f.Mode), Version: d.text(body, f.Version), Prompt: d.text(body, f.Prompt), Failure: d.text(body, f.Failure), Foreign: spec.Foreign, Transcript: clean(d.text(body, d.Transcript.Path)),
 		Tool: d.text(body, either(spec.Tool, f.Tool)), Server: d.text(body, spec.Server), Call: d.text(body, either(spec.Call, f.Call)), Result: at(body, either(spec.Result, f.Result)),
 	}
 	if spec.Is != "" {

@@ -81,6 +81,9 @@ func (p *Proof) Seen(host, version, event string) {
 	if !fresh {
 		p.change(host, version, func(s *State) {
 			s.Seen = now
+			if event == "" {
+				return
+			}
 			if s.Events == nil {
 				s.Events = map[string]time.Time{}
 			}

@@ -23,6 +23,7 @@ func (d *Desk) leave(dialect *Dialect, session string) {
 }
 
 func (d *Desk) end(v *visit) {
+	d.checkTranscript(v)
 	d.settle(v)
 	v.session.Close()
 }

@@ -1,0 +1,318 @@
+package hosthooks
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"callgate/gate/tools"
+)
+
+// A host that skips its hooks, before a call and after it, still writes its transcript: each call in it is matched with what
+// the hook was asked.
+
+// Transcript says how a host writes down what it does: a file with a JSON value on each line.
+type Transcript struct {
+	Path field    `yaml:"path"`
+	Form string   `yaml:"form"` // one of transcriptForms
+	Only []string `yaml:"only"` // the tools that have hooks; empty: all
+	Skip []string `yaml:"skip"` // tools that have none and do nothing
+}
+
+// told is what one line of a transcript says.
+type told struct {
+	version string
+	calls   []toldCall
+	results []toldResult
+}
+
+type toldCall struct {
+	id, tool  string
+	arguments json.RawMessage
+}
+
+type toldResult struct {
+	id   string
+	fine bool // it ran, as the host says; a host may not say
+}
+
+var transcriptForms = map[string]func(line []byte) told{"claude": tellClaude, "codex": tellCodex, "gemini": tellGemini, "qwen": tellQwen}
+
+func tellClaude(line []byte) (t told) {
+	var l struct {
+		Version string `json:"version"`
+		Message struct {
+			Content json.RawMessage `json:"content"`
+		} `json:"message"`
+	}
+	var content []struct {
+		Type      string          `json:"type"`
+		ID        string          `json:"id"`
+		Name      string          `json:"name"`
+		Input     json.RawMessage `json:"input"`
+		ToolUseID string          `json:"tool_use_id"`
+		IsError   bool            `json:"is_error"`
+	}
+	if json.Unmarshal(line, &l) != nil {
+		return t
+	}
+	t.version = l.Version
+	if json.Unmarshal(l.Message.Content, &content) != nil { // a text
+		return t
+	}
+	for _, c := range content {
+		switch c.Type {
+		case "tool_use":
+			t.calls = append(t.calls, toldCall{c.ID, c.Name, c.Input})
+		case "tool_result":
+			t.results = append(t.results, toldResult{c.ToolUseID, !c.IsError})
+		}
+	}
+	return t
+}
+
+func tellCodex(line []byte) (t told) {
+	var l struct {
+		Payload struct {
+			Type    string `json:"type"`
+			Version string `json:"cli_version"`
+			Name    string `json:"name"`
+			ID      string `json:"call_id"`
+		} `json:"payload"`
+	}
+	if json.Unmarshal(line, &l) != nil {
+		return t
+	}
+	t.version = l.Payload.Version
+	switch p := l.Payload; p.Type {
+	case "function_call", "custom_tool_call":
+		t.calls = []toldCall{{id: p.ID, tool: p.Name}}
+	case "function_call_output", "custom_tool_call_output":
+		t.results = []toldResult{{id: p.ID}}
+	}
+	return t
+}
+
+type geminiPart struct {
+	Call *struct {
+		ID   string          `json:"id"`
+		Name string          `json:"name"`
+		Args json.RawMessage `json:"args"`
+	} `json:"functionCall"`
+	Response *struct {
+		ID       string `json:"id"`
+		Response struct {
+			Error any `json:"error"`
+		} `json:"response"`
+	} `json:"functionResponse"`
+}
+
+func (t *told) parts(parts []geminiPart) {
+	for _, p := range parts {
+		if p.Call != nil {
+			t.calls = append(t.calls, toldCall{p.Call.ID, p.Call.Name, p.Call.Args})
+		}
+		if p.Response != nil {
+			t.results = append(t.results, toldResult{p.Response.ID, p.Response.Response.Error == nil})
+		}
+	}
+}
+
+func tellQwen(line []byte) (t told) {
+	var l struct {
+		Version string `json:"version"`
+		Message struct {
+			Parts []geminiPart `json:"parts"`
+		} `json:"message"`
+	}
+	if json.Unmarshal(line, &l) == nil {
+		t.version = l.Version
+		t.parts(l.Message.Parts)
+	}
+	return t
+}
+
+func tellGemini(line []byte) (t told) {
+	var l struct {
+		Content json.RawMessage `json:"content"`
+		Calls   []struct {
+			ID   string          `json:"id"`
+			Name string          `json:"name"`
+			Args json.RawMessage `json:"args"`
+		} `json:"toolCalls"`
+	}
+	if json.Unmarshal(line, &l) != nil {
+		return t
+	}
+	for _, c := range l.Calls {
+		t.calls = append(t.calls, toldCall{c.ID, c.Name, c.Args})
+	}
+	var parts []geminiPart
+	if json.Unmarshal(l.Content, &parts) == nil { // otherwise it is a text
+		t.parts(parts)
+	}
+	return t
+}
+
+// maxTold bounds what is read of a transcript at a time, and maxPending the calls in it that have no result.
+const (
+	maxTold    = 16 << 20
+	maxFirst   = 256 << 10
+	maxPending = 10_000
+)
+
+// reading is how far a transcript has been read.
+type reading struct {
+	path    string
+	offset  int64
+	pending map[string]toldCall // by id, without a result yet
+	asked   map[string]int      // how often the hook was asked, by key; what the transcript tells is taken off
+	seen    map[string]bool     // ids whose results are done with
+	version string              // of the host, as the first line says
+}
+
+// follow begins to read a transcript at its end: what is in it already is of an earlier session.
+func (v *visit) follow(path string) {
+	if path == "" || path == v.reading.path || v.dialect.Transcript.Form == "" {
+		return
+	}
+	v.reading.path, v.reading.offset = path, 0
+	v.reading.pending, v.reading.seen = map[string]toldCall{}, map[string]bool{}
+	f, err := os.Open(path)
+	if err != nil {
+		return // it is not there yet
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	v.reading.offset = info.Size()
+	in := bufio.NewScanner(io.LimitReader(f, maxFirst))
+	in.Buffer(nil, maxFirst)
+	if in.Scan() { // a host may say its version there alone
+		v.reading.version = transcriptForms[v.dialect.Transcript.Form](in.Bytes()).version
+	}
+}
+
+// hear notes that the hook was asked about a call.
+func (v *visit) hear(key string) {
+	if v.dialect.Transcript.Form == "" {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.reading.asked == nil || len(v.reading.asked) > maxPending {
+		v.reading.asked = map[string]int{}
+	}
+	v.reading.asked[key]++
+}
+
+// readOn reads what the transcript says since the last time.
+func (v *visit) readOn() (version string, done []toldCall, fine map[string]bool, err error) {
+	f, err := os.Open(v.reading.path)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() < v.reading.offset {
+		return "", nil, nil, err // it is another file now
+	}
+	if _, err := f.Seek(v.reading.offset, io.SeekStart); err != nil {
+		return "", nil, nil, err
+	}
+	tell := transcriptForms[v.dialect.Transcript.Form]
+	version = v.reading.version
+	in := bufio.NewReader(io.LimitReader(f, maxTold))
+	fine = map[string]bool{}
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil { // the rest comes with the next event
+			return version, done, fine, nil
+		}
+		v.reading.offset += int64(len(line))
+		t := tell(bytes.TrimSpace(line))
+		if t.version != "" {
+			version = t.version
+		}
+		for _, c := range t.calls {
+			if len(v.reading.pending) < maxPending && !v.reading.seen[c.id] {
+				v.reading.pending[c.id] = c
+			}
+		}
+		for _, r := range t.results {
+			c, ok := v.reading.pending[r.id]
+			if !ok {
+				continue
+			}
+			delete(v.reading.pending, r.id)
+			if len(v.reading.seen) > maxPending {
+				clear(v.reading.seen)
+			}
+			v.reading.seen[r.id] = true
+			done, fine[r.id] = append(done, c), r.fine
+		}
+	}
+}
+
+// checkTranscript matches the calls in the host's transcript with what the hook was asked, and raises the alarm for those
+// that it was not. It also learns the host's version there.
+func (d *Desk) checkTranscript(v *visit) {
+	if v.reading.path == "" {
+		return
+	}
+	v.mu.Lock()
+	version, done, fine, err := v.readOn()
+	v.mu.Unlock()
+	if err != nil {
+		d.o.Log.Warn("a host's transcript cannot be read", "host", v.dialect.ID, "error", err)
+		return
+	}
+	if version != "" {
+		d.learn(v, version)
+	}
+	rules := v.dialect.Transcript
+	for _, c := range done {
+		if len(rules.Only) > 0 && !slices.Contains(rules.Only, c.tool) || slices.Contains(rules.Skip, c.tool) {
+			continue
+		}
+		e := &Event{Role: After, Tool: c.tool, Arguments: c.arguments, Call: c.id, Cwd: v.project}
+		if len(v.dialect.Fields.Call) == 0 {
+			e.Call = ""
+		}
+		call, err := d.callOf(v, e)
+		if err != nil {
+			continue // what nobody can read was refused, or is told of by the next hook
+		}
+		key := keyOf(e, call)
+		v.mu.Lock()
+		asked := v.reading.asked[key] > 0
+		if asked {
+			v.reading.asked[key]--
+		}
+		_, denied := v.denied[key]
+		v.mu.Unlock()
+		switch {
+		case denied && fine[c.id] && e.Call != "":
+			d.alarm(v, d.o.Proof.Disobeyed, fmt.Sprintf("%s ran %s although callgate had denied it, as its transcript says", v.dialect.Name, tools.Visible(c.tool)))
+		case !asked && (fine[c.id] || len(rules.Only) > 0) && !d.onRecord(v, e, call):
+			d.alarm(v, d.o.Proof.Uncovered, fmt.Sprintf("%s ran %s, and callgate was not asked, as its transcript says", v.dialect.Name, tools.Visible(c.tool)))
+		}
+	}
+}
+
+// learn notes the host's version.
+func (d *Desk) learn(v *visit, version string) {
+	v.mu.Lock()
+	known := v.version
+	v.version = version
+	v.mu.Unlock()
+	if known != version {
+		v.session.SetClient(clientOf(v.dialect, version))
+		d.o.Proof.Seen(v.dialect.ID, version, "")
+	}
+}
