@@ -25,7 +25,7 @@ func ansiC(s string) (string, bool) {
 			continue
 		}
 		var digits int
-		base, size := 16, 0
+		base := 16
 		switch {
 		case c >= '0' && c <= '7':
 			digits, base, i = 3, 8, i-1
@@ -42,14 +42,8 @@ func ansiC(s string) (string, bool) {
 			b = append(b, '\\', c)
 			continue
 		}
-		for size < digits && i+1+size < len(s) && isDigit(s[i+1+size], base) {
-			size++
-		}
-		if size == 0 {
-			return "", false
-		}
-		n, err := strconv.ParseUint(s[i+1:i+1+size], base, 32)
-		if err != nil || n == 0 || base == 8 && n > 0xff {
+		n, size, ok := ansiNumber(s[i+1:], digits, base)
+		if !ok {
 			return "", false
 		}
 		i += size
@@ -60,6 +54,18 @@ func ansiC(s string) (string, bool) {
 		}
 	}
 	return string(b), true
+}
+
+// ansiNumber reads the number of an escape, of at most so many digits.
+func ansiNumber(s string, digits, base int) (n uint64, size int, ok bool) {
+	for size < digits && size < len(s) && isDigit(s[size], base) {
+		size++
+	}
+	if size == 0 {
+		return 0, 0, false
+	}
+	n, err := strconv.ParseUint(s[:size], base, 32)
+	return n, size, err == nil && n != 0 && (base != 8 || n <= 0xff)
 }
 
 func isDigit(c byte, base int) bool {

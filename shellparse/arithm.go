@@ -60,14 +60,7 @@ func (a *analysis) subscript(name string, x syntax.ArithmExpr, sc *scope) {
 // numeric says that an arithmetic operand is certainly a number.
 func (a *analysis) numeric(w *syntax.Word) bool {
 	if s := w.Lit(); s != "" {
-		if s[0] >= '0' && s[0] <= '9' || s == "@" || s == "*" || s == "-1" {
-			return true
-		}
-		if a.number(s) {
-			return true
-		}
-		v, ok := a.vars[s]
-		return ok && v.known && isNumber(v.text)
+		return s[0] >= '0' && s[0] <= '9' || s == "@" || s == "*" || s == "-1" || a.number(s) || a.holdsNumber(s)
 	}
 	for _, p := range w.Parts {
 		switch p := p.(type) {
@@ -88,7 +81,7 @@ func (a *analysis) numeric(w *syntax.Word) bool {
 			if p.Length || name == "#" || name == "?" || name == "$" || name == "!" && !p.Excl || a.number(name) {
 				continue
 			}
-			if v, ok := a.vars[name]; !ok || !v.known || !isNumber(v.text) {
+			if !a.holdsNumber(name) {
 				return false
 			}
 		default:
@@ -96,6 +89,12 @@ func (a *analysis) numeric(w *syntax.Word) bool {
 		}
 	}
 	return true
+}
+
+// holdsNumber says that the script itself gave a variable a number.
+func (a *analysis) holdsNumber(name string) bool {
+	v, ok := a.vars[name]
+	return ok && v.known && isNumber(v.text)
 }
 
 // number says that a variable only ever holds numbers: each value that the text assigns is one.

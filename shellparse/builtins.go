@@ -207,6 +207,19 @@ func inspectTest(a *analysis, c *call, _ *scanned) {
 	}
 }
 
+// namesOption looks at an option with a value of a builtin whose operands are variable names.
+func (a *analysis) namesOption(c *call, option byte, value word) {
+	if option == 'a' || option == 'p' {
+		a.forget(value)
+	}
+	switch {
+	case option == 'C':
+		a.callback(c, value)
+	case (option == 'a' || option == 'p' && c.name == "wait") && evaluated(value):
+		a.evaluates(c, value)
+	}
+}
+
 // inspectNames looks at builtins whose operands are variable names: read, unset, mapfile, getopts, wait -p.
 func inspectNames(a *analysis, c *call, _ *scanned) {
 	takes := map[string]string{"read": "adinNptu", "mapfile": "dnOsucC", "readarray": "dnOsucC", "unset": "", "getopts": "", "wait": "p"}[c.name]
@@ -217,26 +230,16 @@ func inspectNames(a *analysis, c *call, _ *scanned) {
 	for i := 1; i < len(c.argv); i++ {
 		w := c.argv[i]
 		if w.known && len(w.text) > 1 && w.text[0] == '-' {
-			for k := 1; k < len(w.text); k++ {
-				if strings.IndexByte(takes, w.text[k]) < 0 {
-					continue
-				}
-				v := lit(w.text[k+1:])
-				if v.text == "" && i+1 < len(c.argv) {
-					i++
-					v = c.argv[i]
-				}
-				if w.text[k] == 'a' || w.text[k] == 'p' {
-					a.forget(v)
-				}
-				switch {
-				case w.text[k] == 'C':
-					a.callback(c, v)
-				case (w.text[k] == 'a' || w.text[k] == 'p' && c.name == "wait") && evaluated(v):
-					a.evaluates(c, v)
-				}
-				break
+			k := 1 + strings.IndexAny(w.text[1:], takes)
+			if k == 0 {
+				continue
 			}
+			v := lit(w.text[k+1:])
+			if v.text == "" && i+1 < len(c.argv) {
+				i++
+				v = c.argv[i]
+			}
+			a.namesOption(c, w.text[k], v)
 			continue
 		}
 		if skip > 0 {
@@ -351,17 +354,21 @@ func inspectSet(a *analysis, c *call, _ *scanned) {
 				if a.assigned["PS4"] {
 					a.problem("dynamic", "set -x expands PS4, which can run code.")
 				}
-			case 'a', 'k', 'h', 'm', 'b', 'H', 'p', 'o':
-				if w.text[k] == 'o' {
-					i++
-					if i < len(c.argv) && !harmlessSet[c.argv[i].text] && c.argv[i].text != "xtrace" && c.argv[i].text != "verbose" {
-						c.effect("option -o " + c.argv[i].text)
-					}
-				} else if w.text[k] == 'a' || w.text[k] == 'k' {
-					c.effect("option -" + w.text[k:k+1])
+			case 'o':
+				if i++; i < len(c.argv) {
+					c.setsOption(c.argv[i].text)
 				}
+			case 'a', 'k':
+				c.effect("option -" + w.text[k:k+1])
 			}
 		}
+	}
+}
+
+// setsOption notes an option that set -o names.
+func (c *call) setsOption(name string) {
+	if !harmlessSet[name] && name != "xtrace" && name != "verbose" {
+		c.effect("option -o " + name)
 	}
 }
 

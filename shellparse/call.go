@@ -124,6 +124,17 @@ func rawText(ce *syntax.CallExpr, rds []*syntax.Redirect, sc *scope) string {
 	return sc.src[lo:hi]
 }
 
+// elements notes what an array is made of.
+func (a *analysis) elements(name string, array *syntax.ArrayExpr, sc *scope) {
+	for _, e := range array.Elems {
+		if e.Index != nil {
+			a.subscript(name, e.Index, sc)
+		}
+		a.nested(e.Value, sc)
+		a.gives(name, a.value(e.Value, sc))
+	}
+}
+
 // assign notes one assignment, before a command or alone.
 func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 	if as.Name == nil {
@@ -135,13 +146,7 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 		a.subscript(name, as.Index, sc)
 	}
 	if as.Array != nil {
-		for _, e := range as.Array.Elems {
-			if e.Index != nil {
-				a.subscript(name, e.Index, sc)
-			}
-			a.nested(e.Value, sc)
-			a.gives(name, a.value(e.Value, sc))
-		}
+		a.elements(name, as.Array, sc)
 	} else {
 		a.nested(as.Value, sc)
 		if v = a.value(as.Value, sc); !v.known {

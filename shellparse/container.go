@@ -128,6 +128,18 @@ func privileged(s *scanned) bool {
 	return false
 }
 
+// buildContexts notes what is built from elsewhere.
+func (a *analysis) buildContexts(c *call) {
+	for _, w := range c.argv[2:] {
+		if w.known && (hasPrefix(w.text, "/", "~", "../") || w.text == "..") && a.outside(joinDirs(c.sc.dirs, w.text)) {
+			c.effectAt("context "+w.text, w)
+		}
+		if w.text == "-" || strings.Contains(w.text, "://") || strings.HasPrefix(w.text, "git@") {
+			c.effectAt("context "+w.text, w)
+		}
+	}
+}
+
 // inspectContainer notes files that are copied, build contexts from elsewhere, and what is removed.
 func inspectContainer(a *analysis, c *call, s *scanned) {
 	if len(c.argv) > 3 && c.argv[1].known && c.argv[1].text == "cp" {
@@ -142,14 +154,7 @@ func inspectContainer(a *analysis, c *call, s *scanned) {
 		}
 	}
 	if len(c.argv) > 2 && c.argv[1].known && (c.argv[1].text == "build" || c.argv[1].text == "buildx") {
-		for _, w := range c.argv[2:] {
-			if w.known && (hasPrefix(w.text, "/", "~") || w.text == ".." || strings.HasPrefix(w.text, "../")) && a.outside(joinDirs(c.sc.dirs, w.text)) {
-				c.effectAt("context "+w.text, w)
-			}
-			if w.text == "-" || strings.Contains(w.text, "://") || strings.HasPrefix(w.text, "git@") {
-				c.effectAt("context "+w.text, w)
-			}
-		}
+		a.buildContexts(c)
 	}
 	if len(c.argv) > 2 && c.argv[1].known && c.argv[2].known {
 		switch c.argv[2].text {

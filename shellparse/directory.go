@@ -6,10 +6,13 @@ import (
 	"strings"
 )
 
+// cdOptions do not say where to.
+var cdOptions = map[string]bool{"-P": true, "-L": true, "-e": true, "--": true, "-q": true}
+
 // runCd follows a change of directory. One that stays below the start needs no rule.
 func runCd(a *analysis, c *call) bool {
 	words := c.argv[1:]
-	for len(words) > 0 && words[0].known && (words[0].text == "-P" || words[0].text == "-L" || words[0].text == "-e" || words[0].text == "--" || words[0].text == "-q") {
+	for len(words) > 0 && words[0].known && cdOptions[words[0].text] {
 		words = words[1:]
 	}
 	outer := c.outer

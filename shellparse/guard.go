@@ -76,6 +76,21 @@ func guardBytes(s string) *Problem {
 	return nil
 }
 
+// joinsAlike reports whether all join lines in the same way between these two characters.
+func joinsAlike(prev, next byte) bool {
+	if next == '#' {
+		return false
+	}
+	blank := func(c byte) bool { return c == ' ' || c == '\t' }
+	switch prev {
+	case '|', '&':
+		return blank(next) || wordByte(next)
+	case '"', '\'', ';', ')', '}', ']':
+		return blank(next) || wordByte(prev)
+	}
+	return blank(prev) || wordByte(prev)
+}
+
 // continuations looks at every backslash before a line end that is outside single quotes, quoted here-documents
 // (the spans, sorted) and reports the first that the parser and bash may join differently. bash drops the pair
 // while it reads characters; the parser drops it while it reads tokens, so that they agree only between
@@ -101,9 +116,7 @@ func continuations(s string, literal []span) *Problem {
 		if from < len(s) {
 			next = s[from]
 		}
-		pipe := (prev == '|' || prev == '&') && (next == ' ' || next == '\t' || wordByte(next))
-		quoted := prev == '"' || prev == '\'' || prev == ';' || prev == ')' || prev == '}' || prev == ']'
-		if !(prev == ' ' || prev == '\t' || wordByte(prev) || pipe || quoted && (next == ' ' || next == '\t')) || next == '#' {
+		if !joinsAlike(prev, next) {
 			return &Problem{"disagreement", "Shells and parsers join the lines at " + quote(around(s, i)) + " differently."}
 		}
 	}

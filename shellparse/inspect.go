@@ -19,28 +19,7 @@ func (a *analysis) inspect(c *call) {
 	s := &c.words
 	c.began = c.sc.dirs
 	if row != nil {
-		if row.Effect != "" {
-			c.rowEffect(row, n)
-		}
-		*s = (*optset)(row.Options).scan(c.argv[n:], row.Style)
-		for _, h := range s.hits {
-			a.apply(h, c)
-		}
-		if s.vague != "" && (row.Options.Danger || row.Options.Writes && s.vagueBad) {
-			c.effectAt("word "+s.vague, word{text: s.vague})
-		}
-		before := len(c.writes)
-		a.operands(row, s, c)
-		for _, h := range s.hits {
-			if h.opt.Does != 'm' || len(c.writes) > before {
-				continue
-			}
-			if c.is(programs.ProjectTool) { // it writes files of the project that its words do not name
-				c.writes = a.file(c.writes, lit("."), c.name, c.sc)
-			} else {
-				c.effectOf("option "+h.name, h)
-			}
-		}
+		a.inspectRow(row, n, s, c)
 	}
 	inspector := c.facts().Inspector
 	if inspector != "" {
@@ -95,6 +74,42 @@ func (c *call) rowEffect(row *programs.Row, n int) {
 	c.operates(row.Effect)
 }
 
+// unclearGlobal returns the first word from n to end that may be the subcommand or not; nil for none.
+func (c *call) unclearGlobal(n, end int, s *scanned) *word {
+	for i := n; i < end && i < len(c.argv); i++ {
+		if !c.argv[i].known && !c.argv[i].safe() && (i == n || !valueOf(s, c.argv[i])) {
+			return &c.argv[i]
+		}
+	}
+	return nil
+}
+
+// inspectRow looks at a command as its row says, whose name takes n words.
+func (a *analysis) inspectRow(row *programs.Row, n int, s *scanned, c *call) {
+	if row.Effect != "" {
+		c.rowEffect(row, n)
+	}
+	*s = (*optset)(row.Options).scan(c.argv[n:], row.Style)
+	for _, h := range s.hits {
+		a.apply(h, c)
+	}
+	if s.vague != "" && (row.Options.Danger || row.Options.Writes && s.vagueBad) {
+		c.effectAt("word "+s.vague, word{text: s.vague})
+	}
+	before := len(c.writes)
+	a.operands(row, s, c)
+	for _, h := range s.hits {
+		if h.opt.Does != 'm' || len(c.writes) > before {
+			continue
+		}
+		if c.is(programs.ProjectTool) { // it writes files of the project that its words do not name
+			c.writes = a.file(c.writes, lit("."), c.name, c.sc)
+		} else {
+			c.effectOf("option "+h.name, h)
+		}
+	}
+}
+
 // row returns the most specific row for a command and the number of words that name it.
 func (a *analysis) row(c *call) (*programs.Row, int) {
 	t := a.tables
@@ -131,11 +146,9 @@ func (a *analysis) takeGlobals(c *call) {
 		}
 		s := (*optset)(p.Options).scan(c.argv[n:], p.Style)
 		end := n + s.rest
-		for i := n; i < end && i < len(c.argv); i++ {
-			if !c.argv[i].known && !c.argv[i].safe() && (i == n || !valueOf(&s, c.argv[i])) {
-				c.effect("subcommand " + c.argv[i].text)
-				return
-			}
+		if w := c.unclearGlobal(n, end, &s); w != nil {
+			c.effect("subcommand " + w.text)
+			return
 		}
 		before := len(c.effects)
 		for _, h := range s.hits {
@@ -156,10 +169,10 @@ func (a *analysis) takeGlobals(c *call) {
 			return
 		}
 		sub := c.argv[n]
-		if strings.HasPrefix(sub.text, "-") && sub.known {
+		switch {
+		case strings.HasPrefix(sub.text, "-") && sub.known:
 			return
-		}
-		if !sub.known || strings.ContainsAny(sub.text, " \t\n") {
+		case !sub.known || strings.ContainsAny(sub.text, " \t\n"):
 			c.effect("subcommand " + sub.text)
 			return
 		}
@@ -256,23 +269,16 @@ func (a *analysis) operands(row *programs.Row, s *scanned, c *call) {
 			f(w)
 		}
 	}
-	edit := false
-	for _, h := range s.hits {
-		edit = edit || h.opt.Does == 'm'
+	does := func(what byte) bool {
+		return slices.ContainsFunc(s.hits, func(h hit) bool { return h.opt.Does == what })
 	}
 	switch role {
 	case "r", "1r":
-		if role == "1r" {
-			code := false
-			for _, h := range s.hits {
-				code = code || h.opt.Does == 'c'
-			}
-			if !code {
-				ops = ops[1:]
-			}
+		if role == "1r" && !does('c') {
+			ops = ops[1:]
 		}
 		all(read, ops)
-		if edit {
+		if does('m') {
 			all(write, ops)
 		}
 	case "w":
@@ -289,7 +295,7 @@ func (a *analysis) operands(row *programs.Row, s *scanned, c *call) {
 		}
 	case "rw", "mv":
 		last := len(ops) - 1
-		if slices.ContainsFunc(s.hits, func(h hit) bool { return h.opt.Does == 't' }) {
+		if does('t') {
 			last = len(ops) // an option names the target
 		}
 		all(read, ops[:last])

@@ -81,11 +81,16 @@ func (a *analysis) inspectLanguage(l *programs.Language, c *call) {
 			c.runsInput()
 		}
 	}
+	a.interprets(c, &s)
+}
+
+// interprets notes what an interpreter runs that was given no code: a file, or its input.
+func (a *analysis) interprets(c *call, s *scanned) {
 	switch {
 	case s.dashes && c.name == "php" && c.sc.input.kind != inputNone: // what follows are the arguments of what it reads
 		c.runsInput()
 	case len(s.operands) == 0:
-		if c.sc.input.kind != inputNone && !onlyAsks(args) {
+		if c.sc.input.kind != inputNone && !onlyAsks(c.argv[1:]) {
 			c.runsInput()
 		}
 	case s.operands[0].known && standardInput(s.operands[0].text):

@@ -44,6 +44,19 @@ func (s *scanned) codes() []word {
 	return list
 }
 
+// joinedLines is a script in several words, one line for each.
+func joinedLines(list []word) word {
+	script := word{known: true}
+	for i, w := range list {
+		if i > 0 {
+			script.text += "\n"
+		}
+		script.text += w.text
+		script.known = script.known && w.known
+	}
+	return script
+}
+
 // inspectSed looks at the script that sed is given. GNU's takes options behind operands and BSD's does not, so that
 // they can find it in different words: it is harmless when it is for both.
 func inspectSed(a *analysis, c *call, s *scanned) {
@@ -59,14 +72,7 @@ func inspectSed(a *analysis, c *call, s *scanned) {
 		if len(list) == 0 && len(files) > 0 {
 			list, files = files[:1], files[1:]
 		}
-		script := word{known: true}
-		for i, w := range list {
-			if i > 0 {
-				script.text += "\n"
-			}
-			script.text += w.text
-			script.known = script.known && w.known
-		}
+		script := joinedLines(list)
 		suffix, inPlace := r.find("-i", "--in-place", "-I")
 		if strings.ContainsAny(suffix.text, "/*") || !suffix.known && suffix.text != "" {
 			c.effectAt("option -i "+suffix.text, suffix) // the copy goes elsewhere

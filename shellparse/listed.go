@@ -1,6 +1,7 @@
 package shellparse
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -105,14 +106,15 @@ func foundNames(words []word, printed bool) ([]string, bool) {
 		last.prints = last.prints || w.text == "-print" || w.text == "-print0"
 		i += n
 	}
-	explicit := false
-	for _, alt := range list {
-		explicit = explicit || alt.prints
+	explicit := slices.ContainsFunc(list, func(alt alternative) bool { return alt.prints })
+	if parens && slices.ContainsFunc(list, func(alt alternative) bool { return !alt.named }) {
+		return nil, true
 	}
 	var names []string
 	for i, alt := range list {
 		switch {
-		case !parens && !printed && i < len(list)-1, !parens && printed && explicit && !alt.prints:
+		case parens:
+		case !printed && i < len(list)-1, printed && explicit && !alt.prints:
 			continue // what it lets through does not get to the action
 		case !alt.named:
 			return nil, true

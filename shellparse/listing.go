@@ -169,6 +169,11 @@ func inspectTransfer(a *analysis, c *call, _ *scanned) {
 			c.operates("sends " + h.value.text)
 		}
 	}
+	a.transfers(c, ops)
+}
+
+// transfers notes the operands of a transfer: those that name a place elsewhere, and the files here.
+func (a *analysis) transfers(c *call, ops []word) {
 	for i, w := range ops {
 		switch {
 		case w.known && elsewhereName(w.text):
@@ -185,6 +190,17 @@ func inspectTransfer(a *analysis, c *call, _ *scanned) {
 			c.operates("sends " + w.text)
 		}
 	}
+}
+
+// awsWrites reports whether a command of aws writes the file that its operand names.
+func awsWrites(service, operation string) bool {
+	switch service + " " + operation {
+	case "lambda invoke", "glacier get-job-output", "polly synthesize-speech":
+		return true
+	case "s3api get-object-attributes", "s3api get-object-tagging", "s3api get-object-acl":
+		return false
+	}
+	return service == "s3api" && hasPrefix(operation, "get-object", "select-object")
 }
 
 // awsFiles notes what commands of aws besides s3 write and send: get-object names its file by its operand, and
@@ -209,8 +225,7 @@ func awsFiles(a *analysis, c *call) {
 		case (operation == "put-object" || operation == "upload-part" || operation == "upload-archive") && before.known && before.text == "--body":
 			c.reads = a.file(c.reads, w, c.name, c.sc)
 			c.operates("sends " + w.text)
-		case service == "s3api" && (hasPrefix(operation, "get-object", "select-object") && operation != "get-object-attributes" && operation != "get-object-tagging" && operation != "get-object-acl"),
-			service == "lambda" && operation == "invoke", service == "glacier" && operation == "get-job-output", service == "polly" && operation == "synthesize-speech":
+		case awsWrites(service, operation):
 			if !strings.HasPrefix(w.text, "-") && (strings.Contains(before.text, "=") || !strings.HasPrefix(before.text, "--") || strings.HasPrefix(before.text, "--no-")) {
 				c.writes = a.file(c.writes, w, c.name, c.sc)
 			}

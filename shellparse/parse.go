@@ -335,6 +335,22 @@ func literals(f *syntax.File, comments *[]int) []span {
 	return spans
 }
 
+// holdsLine reports whether a text has a line, as it is written or after its lines are joined; tabs says that the tabs at
+// the beginning of a line do not count.
+func holdsLine(text, line string, tabs bool) bool {
+	for _, s := range [...]string{text, strings.ReplaceAll(text, "\\\n", "")} {
+		for l := range strings.SplitSeq(s, "\n") {
+			if tabs {
+				l = strings.TrimLeft(l, "\t")
+			}
+			if l == line {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // rewritten reports what bash reads otherwise because it changes the text of a construct before it reads what is
 // inside. It ends an unquoted here-document at the first line that is the delimiter, whatever is open there, joins
 // its lines and, behind <<-, drops the tabs that they begin with, in quotes also. It joins lines in quotes inside
@@ -380,15 +396,8 @@ func rewritten(f *syntax.File, text string) (found *Problem) {
 			if strings.HasSuffix(body, "\\") {
 				report(n)
 			}
-			for _, s := range [...]string{body, strings.ReplaceAll(body, "\\\n", "")} {
-				for line := range strings.SplitSeq(s, "\n") {
-					if dash {
-						line = strings.TrimLeft(line, "\t")
-					}
-					if line == n.Word.Lit() {
-						report(n)
-					}
-				}
+			if holdsLine(body, n.Word.Lit(), dash) {
+				report(n)
 			}
 			for _, p := range n.Hdoc.Parts {
 				if _, plain := p.(*syntax.Lit); dash && !plain && strings.Contains(raw(p), "\n\t") {

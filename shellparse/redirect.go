@@ -67,14 +67,8 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 	var r redirs
 	for _, rd := range list {
 		a.nested(rd.Word, sc)
-		if rd.N != nil && strings.HasPrefix(rd.N.Value, "{") && rd.N.Value != "" {
-			name := strings.Trim(rd.N.Value, "{}")
-			if strings.IndexByte(name, '[') >= 0 {
-				a.problem("dynamic", "A redirection evaluates a subscript, which can run code: "+quote(sc.text(rd))+".")
-			}
-			if e := a.tables.envEffect(name, word{}); e != "" {
-				addEffect(&a.poisons, Effect{Text: e})
-			}
+		if rd.N != nil && strings.HasPrefix(rd.N.Value, "{") {
+			a.descriptorVariable(rd, sc)
 		}
 		switch rd.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
@@ -112,23 +106,38 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 				r.reads = a.file(r.reads, w, "redirect", sc)
 			}
 		default:
-			if processSubst(rd.Word) {
-				continue
+			if !processSubst(rd.Word) {
+				a.redirectsOut(&r, rd, sc)
 			}
-			w := a.target(rd.Word, sc)
-			if rd.Op == syntax.RdrInOut {
-				r.input = &input{kind: inputFile}
-			}
-			if r.connection(w) {
-				continue
-			}
-			if rd.Op == syntax.RdrInOut {
-				r.reads = a.file(r.reads, w, "redirect", sc)
-			}
-			r.writes = a.file(r.writes, w, "redirect", sc)
 		}
 	}
 	return r
+}
+
+// descriptorVariable notes the variable that gets a descriptor: {name}>file.
+func (a *analysis) descriptorVariable(rd *syntax.Redirect, sc *scope) {
+	name := strings.Trim(rd.N.Value, "{}")
+	if strings.IndexByte(name, '[') >= 0 {
+		a.problem("dynamic", "A redirection evaluates a subscript, which can run code: "+quote(sc.text(rd))+".")
+	}
+	if e := a.tables.envEffect(name, word{}); e != "" {
+		addEffect(&a.poisons, Effect{Text: e})
+	}
+}
+
+// redirectsOut notes a redirection that writes to its target.
+func (a *analysis) redirectsOut(r *redirs, rd *syntax.Redirect, sc *scope) {
+	w := a.target(rd.Word, sc)
+	if rd.Op == syntax.RdrInOut {
+		r.input = &input{kind: inputFile}
+	}
+	if r.connection(w) {
+		return
+	}
+	if rd.Op == syntax.RdrInOut {
+		r.reads = a.file(r.reads, w, "redirect", sc)
+	}
+	r.writes = a.file(r.writes, w, "redirect", sc)
 }
 
 // connection notes the connection that bash itself opens for a path below /dev/tcp or /dev/udp, and says whether it

@@ -189,6 +189,18 @@ func (a *analysis) binary(cmd *syntax.BinaryCmd, sc *scope) {
 	}
 }
 
+// plainParts reports whether a word is made of text and variables alone.
+func plainParts(w *syntax.Word) bool {
+	for _, p := range w.Parts {
+		switch p.(type) {
+		case *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted, *syntax.ParamExp:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
 // printed returns the text that a plain echo or printf statement writes, unknown for everything else.
 func (a *analysis) printed(st *syntax.Stmt, sc *scope) word {
 	call, ok := st.Cmd.(*syntax.CallExpr)
@@ -200,12 +212,8 @@ func (a *analysis) printed(st *syntax.Stmt, sc *scope) word {
 	}
 	var argv []word
 	for _, w := range call.Args {
-		for _, p := range w.Parts {
-			switch p.(type) {
-			case *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted, *syntax.ParamExp:
-			default:
-				return word{}
-			}
+		if !plainParts(w) {
+			return word{}
 		}
 		argv = a.fields(argv, w, sc)
 	}

@@ -169,27 +169,12 @@ func runFind(a *analysis, c *call) bool {
 			for end < len(argv) && !(argv[end].known && (argv[end].text == ";" || argv[end].text == "+" && end > i+1 && argv[end-1].text == "{}")) {
 				end++
 			}
-			words := slices.Clone(argv[min(i+1, len(argv)):end])
-			item := word{}
-			if !strings.HasSuffix(w.text, "dir") {
-				item.globs = found(tests, false)
-			}
-			replaceToken(words, "{}", item)
-			for k := range words {
-				if !words[k].known && strings.Contains(words[k].text, "{}") {
-					words[k].head += "./"
-				}
-			}
-			if len(words) > 0 {
+			if words := slices.Clone(argv[min(i+1, len(argv)):end]); len(words) > 0 {
 				via := texts(argv[:i+1])
 				if !a.spend(len(via)) {
 					return false
 				}
-				in := c.inner(words, via)
-				in.reads, in.writes, in.outer = nil, nil, nil
-				in.sc.effects = c.sc.effects
-				in.sc.lost = in.sc.lost || strings.HasSuffix(w.text, "dir")
-				inner = append(inner, in)
+				inner = append(inner, c.runsFound(words, via, tests, strings.HasSuffix(w.text, "dir")))
 			}
 			i = end
 		}
@@ -204,6 +189,39 @@ func runFind(a *analysis, c *call) bool {
 	return true
 }
 
+// runsFound is the command that find runs on what passes the tests; within says that it runs in the folder of each file.
+func (c *call) runsFound(words []word, via string, tests []word, within bool) *call {
+	item := word{}
+	if !within {
+		item.globs = found(tests, false)
+	}
+	replaceToken(words, "{}", item)
+	for k := range words {
+		if !words[k].known && strings.Contains(words[k].text, "{}") {
+			words[k].head += "./"
+		}
+	}
+	in := c.inner(words, via)
+	in.reads, in.writes, in.outer = nil, nil, nil
+	in.sc.effects = c.sc.effects
+	in.sc.lost = in.sc.lost || within
+	return in
+}
+
+// fdExec reads a word of fd that may be the option before a command: its name, and what is attached to it.
+func fdExec(text string) (name, val string, has, ok bool) {
+	name, val, has = strings.Cut(text, "=")
+	if name == "-x" || name == "-X" || strings.HasPrefix("--exec-batch", name) && len(name) > 3 {
+		return name, val, has, true
+	}
+	if len(text) > 2 && text[0] == '-' && text[1] != '-' {
+		if k := strings.IndexAny(text, "xX"); k > 0 && !strings.ContainsAny(text[1:k], "dEetcSojM") {
+			return name, text[k+1:], text[k+1:] != "", true
+		}
+	}
+	return name, val, has, false
+}
+
 // runFd records fd, and the command after -x or -X.
 func runFd(a *analysis, c *call) bool {
 	for i := 1; i < len(c.argv); i++ {
@@ -214,13 +232,7 @@ func runFd(a *analysis, c *call) bool {
 			}
 			continue
 		}
-		name, val, has := strings.Cut(w.text, "=")
-		exec := name == "-x" || name == "-X" || strings.HasPrefix("--exec-batch", name) && len(name) > 3
-		if !exec && len(w.text) > 2 && w.text[0] == '-' && w.text[1] != '-' {
-			if k := strings.IndexAny(w.text, "xX"); k > 0 && !strings.ContainsAny(w.text[1:k], "dEetcSojM") {
-				exec, has, val = true, w.text[k+1:] != "", w.text[k+1:]
-			}
-		}
+		name, val, has, exec := fdExec(w.text)
 		if !exec {
 			continue
 		}

@@ -65,6 +65,11 @@ func (a *analysis) envOption(c *call, at int) (next int, step envStep) {
 	case t == "--":
 		return at + 1, envEnd
 	}
+	return a.envLetters(c, at, t)
+}
+
+// envLetters is envOption for an option.
+func (a *analysis) envLetters(c *call, at int, t string) (next int, step envStep) {
 	name, val, has := strings.Cut(t, "=")
 	switch {
 	case envFlags[t] || hasPrefix(t, "--block-signal", "--ignore-signal", "--default-signal"):

@@ -76,17 +76,9 @@ func Started(c *Command, known bool) (commands []string) {
 			commands = append(commands, contained(text)...)
 			continue
 		}
-		words := strings.Fields(text)
-		if len(words) == 0 || !a.systemTool(words[0]) {
-			continue
+		if command := a.toolWith(text, c.Argv[i+1:]); command != "" {
+			commands = append(commands, command)
 		}
-		words[0] = a.programName(words[0])
-		if len(words) == 1 {
-			for _, w := range c.Argv[i+1:] {
-				words = append(words, w.Value)
-			}
-		}
-		commands = append(commands, strings.Join(words, " "))
 	}
 	if !c.Input.Known || len(c.Input.Value) > maxText || known && !speller && !coded && !c.runsInput() {
 		return commands
@@ -102,6 +94,22 @@ func Started(c *Command, known bool) (commands []string) {
 		text = cronTimes.ReplaceAllString(text, "")
 	}
 	return append(commands, contained(text)...)
+}
+
+// toolWith returns the command that a text spells which names one of the system's tools, with the words that follow it if
+// it is that name alone; "" for other texts.
+func (a *analysis) toolWith(text string, follow []Word) string {
+	words := strings.Fields(text)
+	if len(words) == 0 || !a.systemTool(words[0]) {
+		return ""
+	}
+	words[0] = a.programName(words[0])
+	if len(words) == 1 {
+		for _, w := range follow {
+			words = append(words, w.Value)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // spells says that the words of a program can spell commands.
@@ -128,6 +136,17 @@ func (c *Command) runsInput() bool {
 // orders are the words before which a language of its own names what it runs.
 var orders = regexp.MustCompile(`(?i)(?:\b(?:exec[a-z]*|system|spawn[a-z]*|popen[a-z0-9]*|shell|sh|run|call|eval|qx)\b[\s(\[{]*(?:(?:qw|%[wWiI])[\s(\[{]*)?|%x.|[|!` + "`" + `]\s*)$`)
 
+// mayBegin reports whether a command may begin at a place of a text; several says that the text has several words.
+func mayBegin(text string, i int, code, several bool) bool {
+	if i == 0 {
+		return !code || several
+	}
+	if i == 2 && text[0] == '-' && text[1] != '-' && several { // the letter of an option stands before it
+		return true
+	}
+	return spellsBefore(text, i) && (!code || orders.MatchString(text[max(0, i-32):i]))
+}
+
 // spellings returns what a text in some language of its own may name as a command: whatever begins at a word in it. Of
 // code that is behind what runs something.
 func spellings(text string, code bool) (commands []string) {
@@ -138,8 +157,7 @@ func spellings(text string, code bool) (commands []string) {
 		if !letter(ch) && ch != '/' && ch != '.' && ch != '_' {
 			continue
 		}
-		glued := i == 2 && text[0] == '-' && text[1] != '-' && several // the letter of an option stands before it
-		if i == 0 && code && !several || i > 0 && !glued && (!spellsBefore(text, i) || code && !orders.MatchString(text[max(0, i-32):i])) {
+		if !mayBegin(text, i, code, several) {
 			continue
 		}
 		command, _, _ := strings.Cut(text[i:], "\n")

@@ -23,6 +23,18 @@ func (a *analysis) wrapperFor(c *call) (*programs.Wrapper, int) {
 	return t.wrapper(c.name), 1
 }
 
+// wrapsNothing records a wrapper that no inner command follows.
+func (a *analysis) wrapsNothing(w *programs.Wrapper, c *call, n int, hits []hit) {
+	if w.Role == "escalates" {
+		c.sc.escalates = true
+	}
+	for _, h := range hits {
+		if h.opt.Does == 'c' && h.has {
+			a.code(h, c, n)
+		}
+	}
+}
+
 // unwrap takes one wrapper off a command whose first words, n of them, name the wrapper. It returns false
 // where no inner command follows, so that the wrapper is a command of its own.
 func (a *analysis) unwrap(w *programs.Wrapper, c *call, n int) bool {
@@ -44,14 +56,7 @@ func (a *analysis) unwrap(w *programs.Wrapper, c *call, n int) bool {
 		at++
 	}
 	if at >= len(c.argv) {
-		if w.Role == "escalates" {
-			c.sc.escalates = true
-		}
-		for _, h := range s.hits {
-			if h.opt.Does == 'c' && h.has {
-				a.code(h, c, n)
-			}
-		}
+		a.wrapsNothing(w, c, n, s.hits)
 		return false
 	}
 	if !c.argv[at].known && at == begin && !c.argv[at].safe() && w.Style == stylePOSIX && n == 1 {

@@ -102,6 +102,14 @@ var (
 	awkVariables = names("NF NR FNR FS OFS ORS RS FILENAME SUBSEP RSTART RLENGTH OFMT CONVFMT")
 )
 
+// awkControl are the words whose condition stands in parentheses.
+var awkControl = map[lexer.Token]bool{lexer.IF: true, lexer.WHILE: true, lexer.FOR: true}
+
+// awkOwn reports whether a variable may be one that an awk sets: ENVIRON, PROCINFO, and what awks to come call their own.
+func awkOwn(name string) bool {
+	return len(name) > 1 && strings.ToUpper(name) == name && !awkVariables[name]
+}
+
 // awkTokens says that every awk divides the text into the same tokens, and that none of them stands for a pipe,
 // a redirection, a command or a file.
 func awkTokens(s string) bool {
@@ -111,24 +119,22 @@ func awkTokens(s string) bool {
 	getline := 0
 	for prev := lexer.NEWLINE; ; {
 		_, tok, val := l.Scan()
-		if tok == lexer.DIV || tok == lexer.DIV_ASSIGN {
-			switch {
-			case awkBeforeRegex[prev]:
-				if _, tok, val = l.ScanRegex(); tok == lexer.ILLEGAL || !closedBrackets(val) {
-					return false
-				}
-			case control || !awkBeforeDivision[prev]:
+		switch slash := tok == lexer.DIV || tok == lexer.DIV_ASSIGN; {
+		case slash && awkBeforeRegex[prev]:
+			if _, tok, val = l.ScanRegex(); tok == lexer.ILLEGAL || !closedBrackets(val) {
 				return false
 			}
+		case slash && (control || !awkBeforeDivision[prev]):
+			return false
 		}
-		if getline > 0 {
-			if getline == 1 && tok == lexer.NAME {
-				getline = 2
-			} else if !awkAfterGetline[tok] {
-				return false
-			} else {
-				getline = 0
-			}
+		switch {
+		case getline == 0:
+		case getline == 1 && tok == lexer.NAME:
+			getline = 2
+		case !awkAfterGetline[tok]:
+			return false
+		default:
+			getline = 0
 		}
 		control = false
 		switch tok {
@@ -139,11 +145,11 @@ func awkTokens(s string) bool {
 		case lexer.GETLINE:
 			getline = 1
 		case lexer.NAME:
-			if len(val) > 1 && strings.ToUpper(val) == val && !awkVariables[val] {
-				return false // ENVIRON, PROCINFO, and what awks to come call their own
+			if awkOwn(val) {
+				return false
 			}
 		case lexer.LPAREN:
-			open = append(open, prev == lexer.IF || prev == lexer.WHILE || prev == lexer.FOR)
+			open = append(open, awkControl[prev])
 		case lexer.RPAREN:
 			if len(open) == 0 {
 				return false

@@ -70,23 +70,31 @@ func bracketEnd(s string, i int) int {
 				return -1 // some take the second backslash for one that quotes
 			}
 		case '[':
-			if i+1 >= len(s) || s[i+1] == '.' || s[i+1] == '=' {
+			if i = namedClass(s, i); i < 0 {
 				return -1
 			}
-			if s[i+1] != ':' {
-				continue
-			}
-			end := i + 2
-			for end < len(s) && s[end] >= 'a' && s[end] <= 'z' {
-				end++
-			}
-			if end+1 >= len(s) || s[end] != ':' || s[end+1] != ']' {
-				return -1
-			}
-			i = end + 1
 		}
 	}
 	return -1
+}
+
+// namedClass returns the last character of the [:class:] that may begin at the bracket at i; i when none begins there, and
+// -1 when that is not certain.
+func namedClass(s string, i int) int {
+	if i+1 >= len(s) || s[i+1] == '.' || s[i+1] == '=' {
+		return -1
+	}
+	if s[i+1] != ':' {
+		return i
+	}
+	end := i + 2
+	for end < len(s) && s[end] >= 'a' && s[end] <= 'z' {
+		end++
+	}
+	if end+1 >= len(s) || s[end] != ':' || s[end+1] != ']' {
+		return -1
+	}
+	return end + 1
 }
 
 func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' }
