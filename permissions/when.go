@@ -132,6 +132,16 @@ func (w *When) check() error {
 		return fmt.Errorf(`"within" of a condition is at most %s`, maxWithin)
 	case w.Within != 0 && w.After == Past{} && w.NotAfter == Past{} && w.Count == Past{}:
 		return fmt.Errorf(`"within" of a condition goes with "after", "notAfter" or "count"`)
+	case w.After != Past{} && w.After == w.NotAfter:
+		return fmt.Errorf(`"after" and "notAfter" name the same calls`)
+	case w.Person != "" && w.Person != Present && w.Person != Away:
+		return fmt.Errorf(`"person" is %q or %q`, Present, Away)
+	}
+	return w.checkCount()
+}
+
+func (w *When) checkCount() error {
+	switch {
 	case w.Count == Past{} && (w.AtLeast != 0 || w.Below != 0):
 		return fmt.Errorf(`"atLeast" and "below" are members of "count"`)
 	case w.Count != Past{} && w.Within == 0:
@@ -142,10 +152,6 @@ func (w *When) check() error {
 		return fmt.Errorf(`"below" and "atLeast" are between 1 and %d`, maxCount)
 	case w.Below != 0 && w.AtLeast >= w.Below:
 		return fmt.Errorf(`"count" never holds: "atLeast" is not less than "below"`)
-	case w.After != Past{} && w.After == w.NotAfter:
-		return fmt.Errorf(`"after" and "notAfter" name the same calls`)
-	case w.Person != "" && w.Person != Present && w.Person != Away:
-		return fmt.Errorf(`"person" is %q or %q`, Present, Away)
 	}
 	return nil
 }
@@ -253,8 +259,44 @@ func (r *Rule) unmetPast(c *Circumstances, now time.Time) (why string, known boo
 	if c.Past == nil || now.IsZero() {
 		return "what the session did before is not known", false
 	}
-	var after, not time.Time
-	n := 0
+	f := r.findPast(c, now)
+	switch {
+	case p.after != nil && f.after.IsZero():
+		return fmt.Sprintf("no %s ended well%s", w.After, w.back()), true
+	case p.notAfter != nil && !f.not.IsZero() && (p.after == nil || !f.not.Before(f.after)):
+		return fmt.Sprintf("%s ran at %s", w.NotAfter, f.not.Local().Format("15:04:05")), true
+	case p.notAfter != nil && p.after == nil && f.forgotten:
+		return "the session remembers no calls from so long ago", false
+	case p.count != nil:
+		return w.unmetCount(f.n, f.forgotten)
+	}
+	return "", true
+}
+
+// unmetCount says why a condition on the number of calls does not hold, of which n are remembered.
+func (w *When) unmetCount(n int, forgotten bool) (why string, known bool) {
+	switch {
+	case w.Below > 0 && n >= w.Below:
+		return fmt.Sprintf("%s ran %d times%s", w.Count, n, w.back()), true
+	case forgotten && (w.Below > 0 || n < w.AtLeast):
+		return "the session remembers no calls from so long ago", false
+	case n < w.AtLeast:
+		return fmt.Sprintf("%s ran %d times%s", w.Count, n, w.back()), true
+	}
+	return "", true
+}
+
+// foundPast is what of a session's earlier calls a condition is about.
+type foundPast struct {
+	after     time.Time // when the last call of After was made that ended well
+	not       time.Time // when the last call of NotAfter ended
+	n         int       // calls of Count
+	forgotten bool      // the session may have made others
+}
+
+// findPast looks through the session's earlier calls, the latest first.
+func (r *Rule) findPast(c *Circumstances, now time.Time) (f foundPast) {
+	w, p := &r.When, r.condition
 	whole := c.Past(func(e *PastCall) bool {
 		ended := e.Ended
 		if ended.IsZero() {
@@ -263,14 +305,14 @@ func (r *Rule) unmetPast(c *Circumstances, now time.Time) (why string, known boo
 		if w.Within > 0 && now.Sub(ended) > w.Within {
 			return true
 		}
-		if after.IsZero() && p.after != nil && e.Done && e.Alone && p.after.match(e, true) {
-			after = e.At
+		if f.after.IsZero() && p.after != nil && e.Done && e.Alone && p.after.match(e, true) {
+			f.after = e.At
 		}
-		if ended.After(not) && p.notAfter != nil && p.notAfter.match(e, false) {
-			not = ended
+		if ended.After(f.not) && p.notAfter != nil && p.notAfter.match(e, false) {
+			f.not = ended
 		}
 		if p.count != nil && p.count.match(e, false) {
-			n++
+			f.n++
 		}
 		return true
 	})
@@ -278,22 +320,8 @@ func (r *Rule) unmetPast(c *Circumstances, now time.Time) (why string, known boo
 	if w.Within > 0 {
 		from = now.Add(-w.Within)
 	}
-	forgotten := whole.After(from) || w.Within == 0 && !whole.IsZero()
-	switch {
-	case p.after != nil && after.IsZero():
-		return fmt.Sprintf("no %s ended well%s", w.After, w.back()), true
-	case p.notAfter != nil && !not.IsZero() && (p.after == nil || !not.Before(after)):
-		return fmt.Sprintf("%s ran at %s", w.NotAfter, not.Local().Format("15:04:05")), true
-	case p.notAfter != nil && p.after == nil && forgotten:
-		return "the session remembers no calls from so long ago", false
-	case p.count != nil && w.Below > 0 && n >= w.Below:
-		return fmt.Sprintf("%s ran %d times%s", w.Count, n, w.back()), true
-	case p.count != nil && forgotten && (w.Below > 0 || n < w.AtLeast):
-		return "the session remembers no calls from so long ago", false
-	case p.count != nil && n < w.AtLeast:
-		return fmt.Sprintf("%s ran %d times%s", w.Count, n, w.back()), true
-	}
-	return "", true
+	f.forgotten = whole.After(from) || w.Within == 0 && !whole.IsZero()
+	return f
 }
 
 // match reports whether the pattern covers what ran. Surely is for what loosens: a guessed kind and a value that was not

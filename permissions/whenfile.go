@@ -1,6 +1,8 @@
 package permissions
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,33 +36,8 @@ func (p *fileParser) when(value *hujson.Value, r *Rule) error {
 		if !ok || literal.Kind() != '"' || literal.String() == "" {
 			return p.errorf(value, "%q of a condition is a string", name)
 		}
-		switch text := literal.String(); name {
-		case "carries":
-			if text != "private" && text != "secret" {
-				return p.errorf(value, `"carries" is "private" or "secret"`)
-			}
-			w.Carries = text
-		case "from":
-			if text != "untrusted" {
-				return p.errorf(value, `"from" is "untrusted"`)
-			}
-			w.From = text
-		case "within":
-			if w.Within, err = time.ParseDuration(text); err != nil || w.Within <= 0 {
-				return p.errorf(value, `"within" is a duration such as "30m"`)
-			}
-		case "time":
-			if w.Hours, err = ParseHours(text); err != nil {
-				return p.errorf(value, `"time": %v`, err)
-			}
-		case "host":
-			w.Host = text
-		case "agent":
-			w.Agent = text
-		case "branch":
-			w.Branch = text
-		case "person":
-			w.Person = text
+		if err := w.set(name, literal.String()); err != nil {
+			return p.errorf(value, "%v", err)
 		}
 		return nil
 	})
@@ -72,6 +49,53 @@ func (p *fileParser) when(value *hujson.Value, r *Rule) error {
 	}
 	if _, err := w.compile(); err != nil {
 		return p.errorf(value, "%v", err)
+	}
+	return nil
+}
+
+// set gives a condition one of its texts.
+func (w *When) set(name, text string) (err error) {
+	switch name {
+	case "carries":
+		if text != "private" && text != "secret" {
+			return errors.New(`"carries" is "private" or "secret"`)
+		}
+		w.Carries = text
+	case "from":
+		if text != "untrusted" {
+			return errors.New(`"from" is "untrusted"`)
+		}
+		w.From = text
+	case "within":
+		if w.Within, err = time.ParseDuration(text); err != nil || w.Within <= 0 {
+			return errors.New(`"within" is a duration such as "30m"`)
+		}
+	case "time":
+		if w.Hours, err = ParseHours(text); err != nil {
+			return fmt.Errorf(`"time": %w`, err)
+		}
+	case "host":
+		w.Host = text
+	case "agent":
+		w.Agent = text
+	case "branch":
+		w.Branch = text
+	case "person":
+		w.Person = text
+	}
+	return nil
+}
+
+// setCount gives a condition one of its bounds for the number of calls.
+func (w *When) setCount(name, text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return fmt.Errorf("%q is a number, 1 or more", name)
+	}
+	if name == "below" {
+		w.Below = n
+	} else {
+		w.AtLeast = n
 	}
 	return nil
 }
@@ -105,14 +129,8 @@ func (p *fileParser) past(name string, value *hujson.Value, to *Past, w *When) e
 			}
 			to.Pattern = expanded
 		case w != nil && (member == "below" || member == "atLeast") && literal.Kind() == '0':
-			n, err := strconv.Atoi(text)
-			if err != nil || n < 1 {
-				return p.errorf(value, "%q is a number, 1 or more", member)
-			}
-			if member == "below" {
-				w.Below = n
-			} else {
-				w.AtLeast = n
+			if err := w.setCount(member, text); err != nil {
+				return p.errorf(value, "%v", err)
 			}
 		default:
 			return p.errorf(key, "%q of %q: use tool and pattern, and for count below or atLeast", member, name)

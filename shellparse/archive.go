@@ -6,6 +6,21 @@ import (
 	"strings"
 )
 
+// archiverModes returns the first words with which a program shows archives, and those with which it makes them.
+func archiverModes(name string) (shows, makes string) {
+	switch name {
+	case "ar":
+		return "t p", "r q d m s"
+	case "jar":
+		return "t", "c u i"
+	case "cpio":
+		return "t", "o"
+	case "pax":
+		return "", "w"
+	}
+	return "l t v p i h", "a u d rn"
+}
+
 // inspectArchiver reads the first word of a program for archives that callgate cannot list: it says whether the program shows
 // an archive, writes one, or writes the files that one names.
 func inspectArchiver(a *analysis, c *call, s *scanned) {
@@ -13,30 +28,18 @@ func inspectArchiver(a *analysis, c *call, s *scanned) {
 	if len(c.argv) > 1 && c.argv[1].known {
 		mode = strings.TrimPrefix(c.argv[1].text, "-")
 	}
-	shows, makes := "l t v p i h", "a u d rn"
-	switch c.name {
-	case "ar":
-		shows, makes = "t p", "r q d m s"
-	case "jar":
-		shows, makes = "t", "c u i"
-	case "cpio":
-		shows, makes = "t", "o"
-	case "pax":
-		shows, makes = "", "w"
-	}
+	shows, makes := archiverModes(c.name)
 	first := func(modes string) bool {
 		return mode != "" && !strings.HasPrefix(mode, "-") && slices.Contains(strings.Fields(modes), mode[:1]) || slices.Contains(strings.Fields(modes), mode)
 	}
-	unpacks := strings.ContainsAny(mode, "xe") && c.name != "cpio" && c.name != "pax" || strings.HasPrefix(mode, "-") ||
-		(c.name == "cpio" || c.name == "pax") && (len(c.argv) > 2 || strings.ContainsAny(mode, "ripx"))
+	copies := c.name == "cpio" || c.name == "pax"
+	unpacks := !copies && strings.ContainsAny(mode, "xe") || strings.HasPrefix(mode, "-") ||
+		copies && (len(c.argv) > 2 || strings.ContainsAny(mode, "ripx"))
 	switch {
 	case first(shows) && !unpacks:
 	case first(makes) && !unpacks:
-		if c.name == "jar" && !strings.Contains(mode, "f") {
+		if copies || c.name == "jar" && !strings.Contains(mode, "f") {
 			return // to its standard output
-		}
-		if c.name == "cpio" || c.name == "pax" {
-			return
 		}
 		if archive++; archive < len(c.argv) {
 			c.writes = a.file(c.writes, c.argv[archive], c.name, c.sc)
@@ -46,25 +49,31 @@ func inspectArchiver(a *analysis, c *call, s *scanned) {
 	}
 }
 
+// tarLetters reads letters that are options without a dash, and returns the operands behind their values.
+func (a *analysis) tarLetters(letters string, ops []word, c *call, s *scanned) []word {
+	for _, l := range letters {
+		o := a.tables.row("tar").Options.Find("-" + string(l))
+		if o == nil || o.Arg != programs.Needed {
+			continue
+		}
+		if len(ops) == 0 {
+			break
+		}
+		h := hit{opt: o, name: "-" + string(l), value: ops[0], has: true}
+		a.apply(h, c)
+		s.hits = append(s.hits, h)
+		ops = ops[1:]
+	}
+	return ops
+}
+
 // inspectTar reads tar's first word, whose letters can be options without a dash, and what it packs or writes.
 func inspectTar(a *analysis, c *call, s *scanned) {
 	ops := s.operands
 	letters := ""
 	if len(c.argv) > 1 && c.argv[1].known && !strings.HasPrefix(c.argv[1].text, "-") && len(ops) > 0 {
 		letters = c.argv[1].text
-		ops = ops[1:]
-		for _, l := range letters {
-			o := a.tables.row("tar").Options.Find("-" + string(l))
-			if o == nil || o.Arg != programs.Needed {
-				continue
-			}
-			if len(ops) == 0 {
-				break
-			}
-			a.apply(hit{opt: o, name: "-" + string(l), value: ops[0], has: true}, c)
-			s.hits = append(s.hits, hit{opt: o, name: "-" + string(l), value: ops[0], has: true})
-			ops = ops[1:]
-		}
+		ops = a.tarLetters(letters, ops[1:], c, s)
 	}
 	for _, w := range c.argv[1:] {
 		if w.known && strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") {

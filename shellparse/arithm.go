@@ -78,10 +78,7 @@ func (a *analysis) numeric(w *syntax.Word) bool {
 				return false
 			}
 			name := p.Param.Value
-			if p.Length || name == "#" || name == "?" || name == "$" || name == "!" && !p.Excl || a.number(name) {
-				continue
-			}
-			if !a.holdsNumber(name) {
+			if !p.Length && !isNumberParam(p) && !a.number(name) && !a.holdsNumber(name) {
 				return false
 			}
 		default:
@@ -89,6 +86,17 @@ func (a *analysis) numeric(w *syntax.Word) bool {
 		}
 	}
 	return true
+}
+
+// isNumberParam reports whether the shell itself gives a parameter a number.
+func isNumberParam(p *syntax.ParamExp) bool {
+	switch p.Param.Value {
+	case "#", "?", "$":
+		return true
+	case "!":
+		return !p.Excl
+	}
+	return false
 }
 
 // holdsNumber says that the script itself gave a variable a number.

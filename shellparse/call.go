@@ -124,6 +124,17 @@ func rawText(ce *syntax.CallExpr, rds []*syntax.Redirect, sc *scope) string {
 	return sc.src[lo:hi]
 }
 
+// expandsAsItRuns reports whether a shell reads the value of a variable as code.
+func expandsAsItRuns(name string, v word) bool {
+	switch name {
+	case "PROMPT_COMMAND":
+		return true
+	case "PS4", "PS0":
+		return !v.known || strings.ContainsAny(v.text, "$`")
+	}
+	return false
+}
+
 // elements notes what an array is made of.
 func (a *analysis) elements(name string, array *syntax.ArrayExpr, sc *scope) {
 	for _, e := range array.Elems {
@@ -169,7 +180,7 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 		}
 		return
 	}
-	if (name == "PS4" || name == "PS0" || name == "PROMPT_COMMAND") && (!v.known || strings.ContainsAny(v.text, "$`") || name == "PROMPT_COMMAND") {
+	if expandsAsItRuns(name, v) {
 		a.problem("dynamic", "The shell expands "+name+" as it runs, which can run code: "+quote(v.text)+".")
 	}
 	if as.Append || as.Index != nil || as.Array != nil {

@@ -24,22 +24,20 @@ func runCd(a *analysis, c *call) bool {
 	switch {
 	case c.name == "popd" || len(words) > 1:
 		outer.lost = true
-	case len(words) == 0:
-		if a.opts.Home == "" || c.name != "cd" {
-			outer.lost = true
-		} else {
-			outer.dirs = []string{clean(a.opts.Home)}
-		}
-	case !words[0].known || words[0].text == "-" || strings.HasPrefix(words[0].text, "+") || words[0].text == "":
+	case len(words) == 0 && (a.opts.Home == "" || c.name != "cd"):
 		outer.lost = true
-		if !words[0].known && strings.HasPrefix(words[0].text, "~") {
+	case len(words) == 0:
+		outer.dirs = []string{clean(a.opts.Home)}
+	case !words[0].known:
+		outer.lost = true
+		if strings.HasPrefix(words[0].text, "~") {
 			outer.dirs = []string{words[0].text}
 		}
+	case words[0].text == "-" || strings.HasPrefix(words[0].text, "+") || words[0].text == "":
+		outer.lost = true
 	default:
 		outer.enter(words[0].text)
-		if !outer.lost && a.assigned["CDPATH"] {
-			outer.lost = true
-		}
+		outer.lost = outer.lost || a.assigned["CDPATH"]
 	}
 	outer.failed = outer.union(outer.failed, before)
 	if len(c.writes)+len(c.reads)+len(c.effects)+len(c.sc.effects)+len(c.sc.via) == 0 && !outer.lost && !a.outside(outer.dirs) {

@@ -173,6 +173,18 @@ func (a *analysis) runTool(c *call, at int) {
 // psValues are the letters of ps that take the rest of the word, or the next one, as their value.
 const psValues = "oOkptqUNgG"
 
+// psShowsEnvironment reports whether letters behind a dash ask ps for environments.
+func psShowsEnvironment(letters string) bool {
+	if !strings.Contains(letters, "E") && !(strings.Contains(letters, "e") && strings.ContainsAny(letters, "xu")) {
+		return false
+	}
+	i := strings.IndexAny(letters, psValues+"u")
+	return i < 0 || strings.ContainsAny(letters[:i], "eE") || letters[i] == 'u' && strings.ContainsAny(letters[i:], "eE")
+}
+
+// psFlags are options of ps that take no value.
+var psFlags = map[string]bool{"-forest": true, "-no-headers": true, "-headers": true, "-help": true, "-version": true}
+
 // inspectPs notes that ps is asked for environments: e in the letters without a dash, E with one. Letters with
 // a dash that make no sense with it are read as those without.
 func inspectPs(_ *analysis, c *call, _ *scanned) {
@@ -185,16 +197,14 @@ func inspectPs(_ *analysis, c *call, _ *scanned) {
 			continue
 		case dash && strings.HasPrefix(letters, "-"):
 			name, _, attached := strings.Cut(letters, "=")
-			skip = !attached && name != "-forest" && name != "-no-headers" && name != "-headers" && name != "-help" && name != "-version"
+			skip = !attached && !psFlags[name]
 			continue
 		case !w.known && !w.safe():
 			c.effect("word " + w.text)
 			continue
 		}
-		if dash && (strings.Contains(letters, "E") || strings.Contains(letters, "e") && strings.ContainsAny(letters, "xu")) {
-			if i := strings.IndexAny(letters, psValues+"u"); i < 0 || strings.ContainsAny(letters[:i], "eE") || letters[i] == 'u' && strings.ContainsAny(letters[i:], "eE") {
-				c.effect("prints the environment")
-			}
+		if dash && psShowsEnvironment(letters) {
+			c.effect("prints the environment")
 		}
 		values := psValues
 		if dash {

@@ -74,6 +74,9 @@ func (c *call) rowEffect(row *programs.Row, n int) {
 	c.operates(row.Effect)
 }
 
+// harmlessGlobals are options before a subcommand that no table has to name.
+var harmlessGlobals = map[string]bool{"--help": true, "--version": true, "-h": true}
+
 // unclearGlobal returns the first word from n to end that may be the subcommand or not; nil for none.
 func (c *call) unclearGlobal(n, end int, s *scanned) *word {
 	for i := n; i < end && i < len(c.argv); i++ {
@@ -157,7 +160,7 @@ func (a *analysis) takeGlobals(c *call) {
 		for i := before; i < len(c.effects); i++ {
 			c.effects[i].Named = 0 // the option will not be among the words
 		}
-		if s.unknown != "" && s.unknown != "--help" && s.unknown != "--version" && s.unknown != "-h" {
+		if s.unknown != "" && !harmlessGlobals[s.unknown] {
 			c.effect("option " + s.unknown)
 			return
 		}
@@ -290,20 +293,18 @@ func (a *analysis) operands(row *programs.Row, s *scanned, c *call) {
 		all(write, ops[1:])
 	case "2w":
 		read(ops[0])
-		if len(ops) > 1 {
-			all(write, ops[1:])
-		}
+		all(write, ops[1:])
 	case "rw", "mv":
-		last := len(ops) - 1
+		sources := ops[:len(ops)-1]
 		if does('t') {
-			last = len(ops) // an option names the target
+			sources = ops // an option names the target
 		}
-		all(read, ops[:last])
+		all(read, sources)
 		if role == "mv" {
-			all(write, ops[:last])
+			all(write, sources)
 		}
-		if last < len(ops) {
-			all(write, intoTarget(ops[:last], ops[last]))
+		if len(sources) < len(ops) {
+			all(write, intoTarget(sources, ops[len(ops)-1]))
 		}
 	}
 }

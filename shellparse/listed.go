@@ -63,10 +63,6 @@ func found(words []word, printed bool) []string {
 // foundNames returns the patterns of the names that an expression of find lets through, none for every name. It
 // returns false for an expression that is not known to print the names of files only.
 func foundNames(words []word, printed bool) ([]string, bool) {
-	type alternative struct {
-		names         []string
-		named, prints bool
-	}
 	list := []alternative{{}}
 	parens, negated := false, false
 	for i := 0; i < len(words); i++ {
@@ -106,11 +102,25 @@ func foundNames(words []word, printed bool) ([]string, bool) {
 		last.prints = last.prints || w.text == "-print" || w.text == "-print0"
 		i += n
 	}
-	explicit := slices.ContainsFunc(list, func(alt alternative) bool { return alt.prints })
-	if parens && slices.ContainsFunc(list, func(alt alternative) bool { return !alt.named }) {
+	names, named := namesOf(list, parens, printed)
+	if !named {
 		return nil, true
 	}
-	var names []string
+	return names, true
+}
+
+// alternative is a part of an expression of find: the patterns of its names, whether it has any, and whether it prints.
+type alternative struct {
+	names         []string
+	named, prints bool
+}
+
+// namesOf returns the names that one of the alternatives lets through to the action. named is false when one lets all.
+func namesOf(list []alternative, parens, printed bool) (names []string, named bool) {
+	explicit := slices.ContainsFunc(list, func(alt alternative) bool { return alt.prints })
+	if parens && slices.ContainsFunc(list, func(alt alternative) bool { return !alt.named }) {
+		return nil, false
+	}
 	for i, alt := range list {
 		switch {
 		case parens:

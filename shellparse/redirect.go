@@ -67,9 +67,7 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 	var r redirs
 	for _, rd := range list {
 		a.nested(rd.Word, sc)
-		if rd.N != nil && strings.HasPrefix(rd.N.Value, "{") {
-			a.descriptorVariable(rd, sc)
-		}
+		a.descriptorVariable(rd, sc)
 		switch rd.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
 			r.input = &input{kind: inputText, text: a.heredoc(rd, sc)}
@@ -114,8 +112,11 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 	return r
 }
 
-// descriptorVariable notes the variable that gets a descriptor: {name}>file.
+// descriptorVariable notes the variable that gets a descriptor, if one does: {name}>file.
 func (a *analysis) descriptorVariable(rd *syntax.Redirect, sc *scope) {
+	if rd.N == nil || !strings.HasPrefix(rd.N.Value, "{") {
+		return
+	}
 	name := strings.Trim(rd.N.Value, "{}")
 	if strings.IndexByte(name, '[') >= 0 {
 		a.problem("dynamic", "A redirection evaluates a subscript, which can run code: "+quote(sc.text(rd))+".")

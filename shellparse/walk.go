@@ -224,15 +224,20 @@ func (a *analysis) printed(st *syntax.Stmt, sc *scope) word {
 	if _, shadowed := a.bodies[name]; shadowed || name != "echo" && name != "printf" {
 		return word{}
 	}
+	if name == "printf" && len(argv) > 2 {
+		return word{}
+	}
+	return echoed(argv[1:])
+}
+
+// echoed returns the words as echo writes them, unknown where echos differ.
+func echoed(words []word) word {
 	var b strings.Builder
-	for i, w := range argv[1:] {
+	for i, w := range words {
 		if !w.known || strings.ContainsAny(w.text, `\%`) || i == 0 && strings.HasPrefix(w.text, "-") {
 			return word{}
 		}
 		if i > 0 {
-			if name == "printf" {
-				return word{}
-			}
 			b.WriteByte(' ')
 		}
 		b.WriteString(w.text)

@@ -165,10 +165,7 @@ func runFind(a *analysis, c *call) bool {
 				}
 			}
 		case 'x':
-			end := i + 1
-			for end < len(argv) && !(argv[end].known && (argv[end].text == ";" || argv[end].text == "+" && end > i+1 && argv[end-1].text == "{}")) {
-				end++
-			}
+			end := execEnd(argv, i+1)
 			if words := slices.Clone(argv[min(i+1, len(argv)):end]); len(words) > 0 {
 				via := texts(argv[:i+1])
 				if !a.spend(len(via)) {
@@ -187,6 +184,15 @@ func runFind(a *analysis, c *call) bool {
 		a.run(in)
 	}
 	return true
+}
+
+// execEnd returns where the command ends that an action of find runs, which begins at a place.
+func execEnd(argv []word, begin int) int {
+	end := begin
+	for end < len(argv) && !(argv[end].known && (argv[end].text == ";" || argv[end].text == "+" && end > begin && argv[end-1].text == "{}")) {
+		end++
+	}
+	return end
 }
 
 // runsFound is the command that find runs on what passes the tests; within says that it runs in the folder of each file.

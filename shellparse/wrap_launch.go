@@ -55,14 +55,13 @@ func Started(c *Command, known bool) (commands []string) {
 	coded := languageOf(name) != nil || strings.HasSuffix(name, "awk")
 	speller := a.spells(name)
 	for i := 1; i < len(c.Argv) && i <= maxCandidates; i++ {
-		if !c.Argv[i].Known {
+		text := c.Argv[i].Value
+		spelled := speller || coded || c.effectIn(i)
+		if !c.Argv[i].Known || known && !spelled {
 			continue
 		}
-		text := c.Argv[i].Value
-		if speller || coded || c.effectIn(i) {
+		if spelled {
 			commands = append(commands, spellings(text, coded)...)
-		} else if known {
-			continue
 		}
 		if _, value, ok := strings.Cut(text, "="); ok && text[0] == '-' {
 			text = value
@@ -83,9 +82,13 @@ func Started(c *Command, known bool) (commands []string) {
 	if !c.Input.Known || len(c.Input.Value) > maxText || known && !speller && !coded && !c.runsInput() {
 		return commands
 	}
-	text := c.Input.Value
+	return append(commands, a.startedBy(c.Input.Value, name, speller, coded)...)
+}
+
+// startedBy returns the commands that a program of this name may start for its input.
+func (a *analysis) startedBy(text, name string, speller, coded bool) (commands []string) {
 	if speller || coded {
-		commands = append(commands, spellings(text, coded)...)
+		commands = spellings(text, coded)
 	}
 	if coded {
 		return append(commands, a.spelled(text)...)

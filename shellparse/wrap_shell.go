@@ -80,25 +80,29 @@ func (a *analysis) shellWords(c *call) (at int, code, stdin, ok bool) {
 			code = code || name == "--command"
 			continue
 		}
-		for k := 1; k < len(t); k++ {
-			switch t[k] {
-			case 'c':
-				code = code || t[0] == '-'
-			case 's':
-				stdin = true
-			case 'o', 'O':
-				if at+1 < len(argv) {
-					at++
-					if !argv[at].known || !harmlessSet[argv[at].text] {
-						c.effect("option -" + string(t[k]) + " " + argv[at].text)
-					}
-				}
-			case 'i':
-				c.effect("option -i")
-			}
-		}
+		code = code || t[0] == '-' && strings.Contains(t, "c")
+		stdin = stdin || strings.Contains(t, "s")
+		at = c.shellLetters(t, at)
 	}
 	return at, code, stdin, true
+}
+
+// shellLetters notes what the letters of an option of a shell do at a place, and returns the last word that they take.
+func (c *call) shellLetters(t string, at int) int {
+	for k := 1; k < len(t); k++ {
+		switch t[k] {
+		case 'o', 'O':
+			if at+1 < len(c.argv) {
+				at++
+				if w := c.argv[at]; !w.known || !harmlessSet[w.text] {
+					c.effect("option -" + string(t[k]) + " " + w.text)
+				}
+			}
+		case 'i':
+			c.effect("option -i")
+		}
+	}
+	return at
 }
 
 // shellCode parses the script that a shell is given by its words.

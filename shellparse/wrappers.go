@@ -23,6 +23,17 @@ func (a *analysis) wrapperFor(c *call) (*programs.Wrapper, int) {
 	return t.wrapper(c.name), 1
 }
 
+// wrapperEffect notes what a wrapper does beside running the inner command.
+func (c *call) wrapperEffect(w *programs.Wrapper) {
+	switch {
+	case w.Effect == "":
+	case w.Role == "instead" || w.Role == "download":
+		c.operates(w.Effect)
+	default:
+		c.effect(w.Effect)
+	}
+}
+
 // wrapsNothing records a wrapper that no inner command follows.
 func (a *analysis) wrapsNothing(w *programs.Wrapper, c *call, n int, hits []hit) {
 	if w.Role == "escalates" {
@@ -64,13 +75,7 @@ func (a *analysis) unwrap(w *programs.Wrapper, c *call, n int) bool {
 		a.uncertain(c, n)
 		return true
 	}
-	if w.Effect != "" {
-		if w.Role == "instead" || w.Role == "download" {
-			c.operates(w.Effect)
-		} else {
-			c.effect(w.Effect)
-		}
-	}
+	c.wrapperEffect(w)
 	inner := c.inner(c.argv[at:], texts(c.argv[:at]))
 	inner.sc.env = append(slices.Clip(inner.sc.env), env...)
 	if w.Script {

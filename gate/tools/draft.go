@@ -46,21 +46,12 @@ func draft(name string, d definition) (l Labels, sure bool) {
 			l.Effect, sure = draftWords[at].effect, true
 		}
 	}
-	people := slices.ContainsFunc(d.arguments, func(a string) bool {
-		return slices.ContainsFunc(wordsOf(a), func(w string) bool { return personWords[w] })
-	})
 	switch {
 	case sure:
 	case has(addWords) && has(userWords):
 		l.Effect, sure = EffectAccess, true
-	case d.hints.destructive == yes && d.hints.readOnly != yes:
-		l.Effect = EffectDeletes
-	case (reads || d.hints.readOnly == yes) && !changes && d.hints.readOnly != no:
-		l.Effect = EffectNone
-	case changes && d.hints.openWorld == no && !people:
-		l.Effect = EffectOwn
 	default:
-		l.Effect = EffectOutside
+		l.Effect = d.guessEffect(reads, changes)
 	}
 	if l.Effect == EffectNone {
 		l.Returns = guessReturns(has)
@@ -68,6 +59,22 @@ func draft(name string, d definition) (l Labels, sure bool) {
 	}
 	l.guessArguments(d.arguments)
 	return l, sure
+}
+
+// guessEffect is what annotations suggest of a tool whose name says whether it reads and whether it changes something.
+func (d *definition) guessEffect(reads, changes bool) string {
+	people := slices.ContainsFunc(d.arguments, func(a string) bool {
+		return slices.ContainsFunc(wordsOf(a), func(w string) bool { return personWords[w] })
+	})
+	switch {
+	case d.hints.destructive == yes && d.hints.readOnly != yes:
+		return EffectDeletes
+	case (reads || d.hints.readOnly == yes) && !changes && d.hints.readOnly != no:
+		return EffectNone
+	case changes && d.hints.openWorld == no && !people:
+		return EffectOwn
+	}
+	return EffectOutside
 }
 
 // guessArguments tells by their names which arguments say where something goes, and which what goes there.

@@ -28,21 +28,21 @@ func (b *builder) gitReads(c *shellparse.Command) {
 			return
 		}
 	}
-	at := b.place.at(c.Dir)
+	at, here := b.place.at(c.Dir), !b.tool.remote && b.place.Dir != ""
 	for _, w := range c.Argv[2:] {
 		switch {
-		case !w.Known && w.NoOption && isPlainGlob(w.Value) && !b.tool.remote && b.place.Dir != "":
+		case !w.Known && w.NoOption && isPlainGlob(w.Value) && here:
 			b.readsGlob(at.absolute(w.Value))
 		case !w.Known && !printsRevision(w.Value):
 			b.mark("unknown-read", "What "+quote(w.Value)+" names, which git shows, cannot be told.")
-		case w.Known && !isOption(w.Value) && !b.tool.remote && b.place.Dir != "" && len(w.Value) <= maxPath:
+		case w.Known && !isOption(w.Value) && here && len(w.Value) <= maxPath:
 			path := at.absolute(b.place.expand(w.Value))
 			if _, err := os.Lstat(path); err == nil {
 				b.reads(path)
 			}
 		}
 	}
-	if whole && !b.tool.remote && b.place.Dir != "" {
+	if whole && here {
 		if index, ok := gitIndex(at.Dir); ok {
 			b.searches(index, b.pathspecs(c, at))
 		}
@@ -69,6 +69,12 @@ func (b *builder) readsGlob(pattern string) {
 	b.reads(pattern) // what no file matches is handed on as it is
 }
 
+// ownRules reports whether a word of git is no path, or a pattern with rules of its own.
+func ownRules(w shellparse.Word) bool {
+	return strings.ContainsAny(w.Value, ":\\[") || w.Value == "--no-index" || strings.HasPrefix(w.Value, "--full") ||
+		strings.HasPrefix(w.Value, "--path") || !w.Known && !(w.NoOption && isPlainGlob(w.Value))
+}
+
 // pathspecs returns what a git command leaves out because its words name the paths that it shows, nil when it may show
 // all.
 func (b *builder) pathspecs(c *shellparse.Command, at Place) *search {
@@ -82,8 +88,7 @@ func (b *builder) pathspecs(c *shellparse.Command, at Place) *search {
 	for i, w := range args {
 		path := at.absolute(b.place.expand(w.Value))
 		switch {
-		case strings.ContainsAny(w.Value, ":\\[") || w.Value == "--no-index" || strings.HasPrefix(w.Value, "--full") || strings.HasPrefix(w.Value, "--path"),
-			c.Argv[1].Value != "log" && isObjectName(w.Value), !w.Known && !(w.NoOption && isPlainGlob(w.Value)):
+		case ownRules(w), c.Argv[1].Value != "log" && isObjectName(w.Value):
 			return nil // a file of a revision, a pattern with rules of its own
 		case from >= 0 && i > from:
 			s.only = append(s.only, path)

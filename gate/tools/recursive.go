@@ -30,6 +30,19 @@ func readsRecursively(c *shellparse.Command) bool {
 	})
 }
 
+// searchesFolder notes a folder that is read whole. It is false when there is no folder at path.
+func (b *builder) searchesFolder(path string, leaves *search) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	if real, _, err := realPath(path); err == nil {
+		path = real
+	}
+	b.searches(path, leaves)
+	return true
+}
+
 // readsBelow returns the words among which the folders are that a command reads whole. ok is false when it reads none.
 func readsBelow(c *shellparse.Command) (words []shellparse.Word, ok bool) {
 	if readsRecursively(c) {
@@ -70,16 +83,8 @@ func (b *builder) recursive(c *shellparse.Command) {
 	}
 	found := slices.ContainsFunc(c.Reads, func(f shellparse.File) bool { return f.Pattern != "" })
 	for _, w := range words {
-		if !w.Known || strings.HasPrefix(w.Value, "-") {
-			continue
-		}
-		path := b.place.at(c.Dir).absolute(b.place.expand(w.Value))
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			if real, _, err := realPath(path); err == nil {
-				path = real
-			}
-			b.searches(path, leaves)
-			found = true
+		if w.Known && !strings.HasPrefix(w.Value, "-") {
+			found = b.searchesFolder(b.place.at(c.Dir).absolute(b.place.expand(w.Value)), leaves) || found
 		}
 	}
 	if leaves != nil && len(leaves.operands) > 0 {

@@ -320,13 +320,18 @@ func (s *search) leavesOut(folder, file string) bool {
 	if s.skipsListed && listed(file) && !unhidden(folder, parts) {
 		return true
 	}
+	return !s.keeps(base)
+}
+
+// keeps reports whether a file of this name is read, as the patterns say: the last that matches counts.
+func (s *search) keeps(name string) bool {
 	keep := !s.onlyFound
 	for _, g := range s.globs {
-		if matches(g.pattern, base) {
+		if matches(g.pattern, name) {
 			keep = g.keeps
 		}
 	}
-	return !keep
+	return keep
 }
 
 func matches(pattern, name string) bool {

@@ -111,13 +111,8 @@ func (p *Plan) read(h *Host, e *entry, l *located) (s Server, why string) {
 	if h.SSE != "" && s.Type == "" && text(v[h.SSE]) == s.URL && s.URL != "" && v["httpUrl"] == nil {
 		s.Type = "sse"
 	}
-	switch {
-	case s.Command == "" && s.URL == "":
-		return s, "it has neither a command nor an address"
-	case s.Command != "" && s.URL != "":
-		return s, "it has a command and an address"
-	case strings.TrimSuffix(strings.ToLower(filepath.Base(filepath.ToSlash(s.Command))), ".exe") == "callgate":
-		return s, itself
+	if why := s.unfit(); why != "" {
+		return s, why
 	}
 	if s.Type == "stdio" {
 		s.Type = ""
@@ -127,6 +122,19 @@ func (p *Plan) read(h *Host, e *entry, l *located) (s Server, why string) {
 	}
 	p.pass(&s)
 	return s, ""
+}
+
+// unfit says what keeps a server from being moved; "" when nothing does.
+func (s *Server) unfit() string {
+	switch {
+	case s.Command == "" && s.URL == "":
+		return "it has neither a command nor an address"
+	case s.Command != "" && s.URL != "":
+		return "it has a command and an address"
+	case strings.TrimSuffix(strings.ToLower(filepath.Base(filepath.ToSlash(s.Command))), ".exe") == "callgate":
+		return itself
+	}
+	return ""
 }
 
 // readProcess reads how the server is started.

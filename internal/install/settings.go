@@ -117,6 +117,46 @@ func is(name string) func(hujson.Value) bool {
 	}
 }
 
+// names finds the names of tools in a host's settings.
+func (s *Settings) names(v *hujson.Value, add func(name string)) {
+	for _, list := range s.Lists {
+		if array := arrayAt(v, list); array != nil {
+			for _, e := range array.Elements {
+				if l, ok := e.Value.(hujson.Literal); ok && l.Kind() == '"' {
+					add(l.String())
+				}
+			}
+		}
+	}
+	for _, place := range s.Keys {
+		for _, obj := range objectsAt(v, place) {
+			for _, m := range obj.Members {
+				add(nameOf(m))
+			}
+		}
+	}
+	for _, name := range s.Matchers {
+		below := v.Find("/" + name)
+		if below == nil {
+			continue
+		}
+		for x := range below.All() {
+			if obj, ok := x.Value.(*hujson.Object); ok {
+				matchers(obj, add)
+			}
+		}
+	}
+}
+
+// matchers finds the texts of an object's members with that name.
+func matchers(obj *hujson.Object, add func(text string)) {
+	for _, m := range obj.Members {
+		if l, ok := m.Value.Value.(hujson.Literal); ok && nameOf(m) == "matcher" && l.Kind() == '"' {
+			add(l.String())
+		}
+	}
+}
+
 // renamesFor finds the names in a host's settings that change when servers move behind callgate's entries: tools in lists,
 // as members, and in matchers of hooks, which are regular expressions; and lists of servers, which get the entries.
 func renamesFor(s *Settings, text []byte, moved []moving) (out []rename, err error) {
@@ -137,35 +177,7 @@ func renamesFor(s *Settings, text []byte, moved []moving) (out []rename, err err
 	if err != nil {
 		return nil, fmt.Errorf("read as JSON: %w", err)
 	}
-	for _, list := range s.Lists {
-		if array := arrayAt(&v, list); array != nil {
-			for _, e := range array.Elements {
-				if l, ok := e.Value.(hujson.Literal); ok && l.Kind() == '"' {
-					add(l.String())
-				}
-			}
-		}
-	}
-	for _, place := range s.Keys {
-		for _, obj := range objectsAt(&v, place) {
-			for _, m := range obj.Members {
-				add(nameOf(m))
-			}
-		}
-	}
-	for _, name := range s.Matchers {
-		if below := v.Find("/" + name); below != nil {
-			for x := range below.All() {
-				if obj, ok := x.Value.(*hujson.Object); ok {
-					for _, m := range obj.Members {
-						if l, ok := m.Value.Value.(hujson.Literal); ok && nameOf(m) == "matcher" && l.Kind() == '"' {
-							add(l.String())
-						}
-					}
-				}
-			}
-		}
-	}
+	s.names(&v, add)
 	addAll := func(list []string, wanted func(m *moving, array *hujson.Array) string) {
 		array := arrayAt(&v, list)
 		for i := range moved {

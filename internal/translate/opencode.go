@@ -103,9 +103,8 @@ func (im *Import) opencode(name, pattern string, value hujson.Literal) {
 }
 
 func exportOpencode(e *Export) ([]byte, error) {
-	type entry struct{ pattern, action string }
 	var names []string
-	byName := map[string][]entry{}
+	byName := map[string][]opencodeRule{}
 	for i := range e.Rules {
 		r := &e.Rules[i]
 		if !e.plain(r) {
@@ -119,8 +118,8 @@ func exportOpencode(e *Export) ([]byte, error) {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
-			list := slices.DeleteFunc(byName[name], func(old entry) bool { return old.pattern == pattern })
-			byName[name] = append(list, entry{pattern, action})
+			list := slices.DeleteFunc(byName[name], func(old opencodeRule) bool { return old.pattern == pattern })
+			byName[name] = append(list, opencodeRule{pattern, action})
 		}
 		if r.Tool == "*" && r.Pattern == "*" {
 			put("*", "*")
@@ -163,6 +162,14 @@ func exportOpencode(e *Export) ([]byte, error) {
 			}
 		}
 	}
+	return writeOpencode(names, byName), nil
+}
+
+// opencodeRule is what is done about calls of a tool with a pattern.
+type opencodeRule struct{ pattern, action string }
+
+// writeOpencode writes the rules of each tool in the order of names.
+func writeOpencode(names []string, byName map[string][]opencodeRule) []byte {
 	var b bytes.Buffer
 	b.WriteString("{\n  \"$schema\": \"https://opencode.ai/config.json\",\n  \"permission\": {\n")
 	for i, name := range names {
@@ -179,5 +186,5 @@ func exportOpencode(e *Export) ([]byte, error) {
 		b.WriteString(comma(i < len(names)-1) + "\n")
 	}
 	b.WriteString("  }\n}\n")
-	return b.Bytes(), nil
+	return b.Bytes()
 }
