@@ -235,6 +235,9 @@ func (a *analysis) elsewhere(c *call, s *scanned) {
 		if !w.known {
 			text = w.head
 		}
+		if c.is(programs.TakesLabels) && strings.HasPrefix(text, "//") {
+			continue
+		}
 		if (strings.HasPrefix(text, "/") || strings.HasPrefix(text, "..") && !strings.HasPrefix(text, "...")) && a.outside(joinDirs(c.sc.dirs, text)) {
 			c.effect("directory " + w.text)
 		}

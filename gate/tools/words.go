@@ -7,14 +7,19 @@ import (
 
 	"callgate/permissions"
 	"callgate/shellparse"
+	"callgate/shellparse/programs"
 )
 
 // plainly returns the command as an allow looks at it, with its paths spelled plainly: src/../../x is ../x, so that a
 // rule for src/* does not cover it. Where a link makes it lead elsewhere, the real path stands for it.
 func (b *builder) plainly(c *shellparse.Command) *shellparse.Command {
 	plain := c
+	labels := len(c.Argv) > 0 && known(c.Argv[0].Value).Has(programs.TakesLabels)
 	for i, w := range c.Argv {
 		value := w.Value
+		if labels && strings.HasPrefix(value, "//") {
+			continue
+		}
 		if w.Known && strings.Contains(value, "/") {
 			value = spelledPlainly(value)
 		}

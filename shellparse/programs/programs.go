@@ -136,6 +136,7 @@ const (
 	RunsContainers                   // it runs containers
 	Removes                          // it removes or overwrites its operands
 	Closes                           // it changes the permissions of its operands
+	TakesLabels                      // a word that begins with // names a target of the workspace
 	PutsOut                          // it puts out its operands, for another program to read
 )
 
@@ -150,7 +151,7 @@ var Traits = map[string]Trait{
 	"reads-code": ReadsCode, "sends-queries": SendsQueries, "yes-is-harmless": YesIsHarmless, "package-runner": PackageRunner, "agent": Agent,
 	"interpreter": Interpreter, "lists-names": ListsNames, "searches": Searches, "runs-hooks": RunsHooks, "runs-project": RunsProject,
 	"formats": Formats, "can-send": CanSend, "sometimes-sends": SometimesSends, "talks": Talks, "copies": Copies, "uses-keys": UsesKeys,
-	"kills": Kills, "runs-containers": RunsContainers, "removes": Removes, "closes": Closes, "puts-out": PutsOut,
+	"kills": Kills, "runs-containers": RunsContainers, "removes": Removes, "closes": Closes, "takes-labels": TakesLabels, "puts-out": PutsOut,
 }
 
 // nothing is known of the commands that the table does not have.
