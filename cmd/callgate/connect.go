@@ -78,7 +78,7 @@ a destination you named, and asks about the rest.
 	cmd.Flags().StringSliceVar(&o.Servers, "server", nil, "only the server of this `name`; repeatable")
 	cmd.Flags().BoolVar(&o.NoHooks, "no-hooks", false, "gate MCP servers only, not the built-in tools of hosts")
 	cmd.Flags().StringVar(&managed, "managed", "", "write settings for administrators below this `folder` (/: in place), so that nobody can take callgate out of Claude Code, Codex and VS Code")
-	cmd.Flags().BoolVar(&watch, "watch", false, "keep running, and report servers that bypass callgate")
+	cmd.Flags().BoolVar(&watch, "watch", false, "keep running, and report servers that bypass callgate; with --yes, move them behind it")
 	return cmd
 }
 

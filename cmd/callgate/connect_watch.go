@@ -11,7 +11,8 @@ import (
 	"callgate/internal/install"
 )
 
-// watch reports servers that hosts have beside callgate, now and whenever one of their files changes, until it is ended.
+// watch reports servers that hosts have beside callgate, now and whenever one of their files changes, until it is ended. With
+// --yes it takes them in.
 func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 	files, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -19,10 +20,21 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 	}
 	defer files.Close()
 	said := map[string]bool{}
-	look := func() error {
+	var look func() error
+	look = func() error {
 		plan, err := o.Plan(args)
 		if err != nil {
 			return err
+		}
+		if o.yes && beside(plan) {
+			changed, err := plan.Apply()
+			for _, path := range changed {
+				fmt.Fprintf(cmd.OutOrStdout(), "taken in  %s\n", tools.Visible(path))
+			}
+			if err != nil {
+				return err
+			}
+			return look() // what stays is said
 		}
 		now := map[string]bool{}
 		for _, h := range plan.Hosts {
@@ -57,6 +69,20 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 			}
 		}
 	}
+}
+
+// beside reports whether a server could move behind callgate.
+func beside(plan *install.Plan) bool {
+	for _, h := range plan.Hosts {
+		for _, c := range h.Changes {
+			for _, s := range c.Servers {
+				if s.Stays == "" {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // watchFolders watches each folder that a file of a host could be in: hosts replace their files.

@@ -12,6 +12,7 @@ import (
 const guideText = `callgate asks you before your agents do what your rules leave open.
 
   callgate connect    put it in front of the agents on this machine (shows every change first)
+  callgate demo       try it first: three calls, and you answer one
   callgate open       answer their questions on a page; callgate approve does it in the terminal
   callgate doctor     see whether everything is in order
   callgate status     one line: what waits, who is there

@@ -128,8 +128,8 @@ func (d *Desk) Handle(ctx context.Context, host, name string, body []byte, env m
 	if err != nil {
 		return d.refuse(v, &e, err)
 	}
-	if e.Session == trying {
-		defer d.leave(dialect, trying)
+	if e.Session == trying || e.Session == Showing {
+		defer d.leave(dialect, e.Session)
 		if e.Role == Before {
 			q := &question{}
 			d.judge(ctx, v, &e, q)

@@ -145,12 +145,20 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// trying is the session of calls by which callgate tries its own way: they prove nothing of a host.
-const trying = "callgate doctor"
+// The sessions of calls by which callgate tries its own way: they prove nothing of a host, and doctor asks nobody.
+const (
+	trying  = "callgate doctor"
+	Showing = "callgate demo"
+)
 
 // Try is what the host would send to ask whether a file may be read: event and body.
 func (d *Dialect) Try(path, folder string) (event string, body []byte) {
 	return d.Probe.Event, d.message(d.Probe.Event, d.Probe.Tool, map[string]any{d.Probe.Path: path}, trying, folder)
+}
+
+// Ask is what the host sends before it calls a tool of its own: event and body.
+func (d *Dialect) Ask(tool string, arguments map[string]any, session, folder string) (event string, body []byte) {
+	return d.Probe.Event, d.message(d.Probe.Event, tool, arguments, session, folder)
 }
 
 // message is what the host sends about a call of its tool.
