@@ -238,6 +238,9 @@ func (c *client) kill() {
 
 // buildServers builds the servers that tests put behind callgate, and returns their folder.
 var buildServers = sync.OnceValues(func() (string, error) {
+	if bin := os.Getenv(builtServers); bin != "" {
+		return bin, nil
+	}
 	bin, err := os.MkdirTemp("", "callgate-test-")
 	if err != nil {
 		return "", err
@@ -253,6 +256,9 @@ var buildServers = sync.OnceValues(func() (string, error) {
 	}
 	return bin, nil
 })
+
+// builtServers is the variable that names the folder of buildServers for tests that another test runs.
+const builtServers = "CALLGATE_TEST_SERVERS"
 
 // gateFolder is the folder of callgate itself below that of the servers.
 const gateFolder = "gates"

@@ -183,6 +183,9 @@ func sdkDoors(g *gates, c sdkClient, upstreams []sdkUpstream) []sdkDoor {
 // against what it found.
 func TestSDKs(t *testing.T) {
 	t.Parallel()
+	if unraced(t) {
+		return
+	}
 	command := npmServer(t, "server-everything")
 	upstreams := sdkUpstreams(t, command)
 	g := newSDKGates(t, upstreams)

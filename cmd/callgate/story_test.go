@@ -42,7 +42,7 @@ type cleaning struct{ m *testing.M }
 
 func (c cleaning) Run() int {
 	code := c.m.Run()
-	if bin, _ := buildServers(); bin != "" {
+	if bin, _ := buildServers(); bin != "" && os.Getenv(builtServers) == "" {
 		os.RemoveAll(bin)
 	}
 	return code
