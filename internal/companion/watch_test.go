@@ -144,7 +144,7 @@ func TestWatchAnswers(t *testing.T) {
 	x.types("y")
 	x.expect("commands_run was approved by tui:alice.", nothingWaits)
 	x.types("y")
-	x.expect("Nothing waits for an answer.")
+	x.expect("No pending approvals.")
 
 	b.ask(shellApproval("call_2", "git push"))
 	x.expect(prompt)
@@ -280,7 +280,7 @@ func TestWatchSurvivesALostConnection(t *testing.T) {
 	}
 	x.expect("The connection is lost; trying again.", nothingWaits)
 	x.types("y")
-	x.expect("Nothing waits for an answer.")
+	x.expect("No pending approvals.")
 	next, err := Listen(Options{DataDir: r.dir, Address: ":0", Backend: b, Credentials: r.credentials, Logger: r.Server.log})
 	if err != nil {
 		t.Fatal(err)

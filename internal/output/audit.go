@@ -106,7 +106,7 @@ func completeness(log *audit.LogReport) string {
 	case log.State == audit.Closed || log.State == audit.Sealed:
 		return "complete"
 	case log.Good.Seq > log.Vouched:
-		return fmt.Sprintf("complete; after record %d a cut would not show yet", log.Vouched)
+		return fmt.Sprintf("complete; nobody would notice yet if records after %d were removed", log.Vouched)
 	}
 	return "complete so far"
 }

@@ -27,7 +27,7 @@ func (r *Report) Print(w io.Writer) error {
 		p.print(&b, i+1)
 	}
 	if len(r.Left) > 0 {
-		fmt.Fprintln(&b, "\nApproved questions that stay")
+		fmt.Fprintln(&b, "\nApproved questions that no proposal answers")
 	}
 	for _, why := range slices.Sorted(maps.Keys(r.Left)) {
 		fmt.Fprintf(&b, "  %5d  %s\n", r.Left[why], why)

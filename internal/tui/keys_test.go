@@ -34,7 +34,7 @@ func TestAnswers(t *testing.T) {
 			p.sentOne()
 			p.sees("An answer is on its way.")
 			p.event(over(f, "approve", "tui:ann", ""))
-			p.sees("Nothing waits for an answer.", "demo_shell_exec was approved by tui:ann.")
+			p.sees("No pending approvals.", "demo_shell_exec was approved by tui:ann.")
 		})
 	}
 	for _, k := range []string{"n", "N", "enter"} {

@@ -263,7 +263,7 @@ func TestTerminalDefinitions(t *testing.T) {
 	}
 	d.startHost()
 	d = d.on(t, 120, 40, "callgate approve")
-	d.sees("Nothing waits for an answer.", "2/2 up")
+	d.sees("No pending approvals.", "2/2 up")
 	call := func(id, tool, arguments string) {
 		d.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, arguments))
 	}
@@ -304,7 +304,7 @@ func TestTerminalDefinitions(t *testing.T) {
 // approver is a person at work: answers of each kind, the other screens, other sizes, a lost connection.
 func approver(t *testing.T, d *desk, stop func()) {
 	d = d.on(t, 120, 40, "callgate approve")
-	d.sees("Nothing waits for an answer.", "● connected", "1/1 up")
+	d.sees("No pending approvals.", "● connected", "1/1 up")
 
 	id := d.call("echo approved-and-run")
 	d.asked("echo approved-and-run")
@@ -349,7 +349,7 @@ func approver(t *testing.T, d *desk, stop func()) {
 		t.Errorf("edited: %s", got)
 	}
 
-	d.sees("Nothing waits for an answer.")
+	d.sees("No pending approvals.")
 	d.rests()
 	d.types("2")
 	d.sees("claude-code 2.1", "autonomy NONE", "demo", "up", "6 tools")
@@ -392,7 +392,7 @@ func once(t *testing.T, d *desk) {
 	}{{[]string{"y"}, "0"}, {[]string{"n", "Enter"}, "3"}} {
 		t.Run(test.code, func(t *testing.T) {
 			d := d.on(t, 80, 24, "callgate approve --once")
-			d.sees("Nothing waits for an answer.")
+			d.sees("No pending approvals.")
 			id := d.call("printf " + test.code)
 			d.asked("printf " + test.code)
 			d.types(test.keys...)
@@ -404,7 +404,7 @@ func once(t *testing.T, d *desk) {
 
 func bell(t *testing.T, d *desk) {
 	d = d.on(t, 80, 24, "callgate approve --once --notify")
-	d.sees("Nothing waits for an answer.")
+	d.sees("No pending approvals.")
 	d.must("new-window", "-t", d.window, "sleep 1000") // tmux marks windows that ring behind others
 	d.window += ":0"
 	id := d.call("printf bell")

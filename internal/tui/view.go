@@ -115,7 +115,7 @@ func (m *model) body(a areas) (lines []string) {
 func (m *model) approvalLines(a areas) (lines []string) {
 	s := &m.styles
 	if m.current == nil {
-		text := "Nothing waits for an answer."
+		text := "No pending approvals."
 		switch {
 		case m.address == "":
 			text = "There is no connection to callgate. This screen goes on trying."

@@ -219,7 +219,7 @@ func (w *watcher) line(l line) (leave bool, err error) {
 	case word == "q":
 		return true, nil
 	case w.current == nil:
-		return false, w.say("Nothing waits for an answer.")
+		return false, w.say("No pending approvals.")
 	case w.sent:
 		return false, w.say("An answer is on its way.")
 	case l.turn != w.turn:
