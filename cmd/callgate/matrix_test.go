@@ -28,6 +28,9 @@ func TestMatrix(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	t.Parallel()
+	if unraced(t) {
+		return
+	}
 	g := startGates(t)
 	found := map[pair]map[string]error{}
 	var (
