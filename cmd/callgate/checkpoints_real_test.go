@@ -173,15 +173,17 @@ func atWork(dir string) (at, known bool) {
 // newestOpen is the id of the newest checkpoint of a call that was not restored yet, "" when there is none.
 func newestOpen(t *testing.T, program string, common, env []string) string {
 	t.Helper()
-	output, err := run(env, program, append([]string{"checkpoints", "list", "--tail", "0", "--json"}, common...)...)
+	list := exec.Command(program, append([]string{"checkpoints", "list", "--tail", "0", "--json"}, common...)...)
+	list.Env, list.Stderr = env, t.Output() // a kill within a write may leave a segment that the command complains of
+	output, err := list.Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
-	var list struct{ Checkpoints []companion.CheckpointView }
-	if err := json.Unmarshal(output, &list); err != nil {
+	var listed struct{ Checkpoints []companion.CheckpointView }
+	if err := json.Unmarshal(output, &listed); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range list.Checkpoints {
+	for _, c := range listed.Checkpoints {
 		if c.Restores == "" && c.RestoredAt.IsZero() {
 			return c.ID
 		}
