@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"callgate/gate/tools"
+	"callgate/internal/gitfiles"
 	"callgate/internal/secrets"
 	"callgate/permissions"
 )
@@ -122,7 +123,7 @@ func (j *Judge) around(call Call) *permissions.Circumstances {
 		return j.Session
 	}
 	c := *j.Session
-	c.Branch = BranchOf(call.Place.Dir)
+	c.Branch = gitfiles.Branch(call.Place.Dir)
 	return &c
 }
 

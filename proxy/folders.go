@@ -17,6 +17,7 @@ import (
 
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/gitfiles"
 	"callgate/internal/rpc"
 )
 
@@ -132,7 +133,7 @@ func (f *folders) locate() {
 			o.Folder = here
 		}
 	}
-	o.Branch = gate.BranchOf(o.Folder)
+	o.Branch = gitfiles.Branch(o.Folder)
 	if local {
 		o.Terminal = terminalOf(os.Getenv, os.Getppid())
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"callgate/internal/gitfiles"
 )
 
 // Bounds of one walk of DeniedBeneath.
@@ -25,7 +27,7 @@ var ErrBound = errors.New("the folder holds more files than can be looked at")
 // that it lists.
 func DeniedBeneath(folder string, denied func(path string) bool) (paths []string, err error) {
 	w := walker{denied: denied, deadline: time.Now().Add(maxWalkTime), seen: map[string]bool{}}
-	if filepath.Base(folder) == trackedFiles && !isFolder(folder) {
+	if filepath.Base(folder) == gitfiles.IndexName && !isFolder(folder) {
 		err = w.trackedBeneath(folder)
 	} else {
 		err = w.walk(folder)

@@ -1,16 +1,13 @@
 package tools
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"callgate/internal/gitfiles"
 	"callgate/shellparse"
 )
 
@@ -215,69 +212,27 @@ func (b *builder) readsAnyTracked(f shellparse.File) bool {
 
 // gitIndex returns the index of the repository that dir lies in.
 func gitIndex(dir string) (index string, ok bool) {
-	for {
-		folder := filepath.Join(dir, ".git")
-		if info, err := os.Stat(folder); err == nil {
-			if !info.IsDir() {
-				text, err := os.ReadFile(folder)
-				link, isLink := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
-				if err != nil || !isLink {
-					return "", false
-				}
-				if folder = link; !filepath.IsAbs(folder) {
-					folder = filepath.Join(dir, folder)
-				}
-			}
-			return filepath.Join(folder, trackedFiles), true
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", false
-		}
-		dir = parent
+	top := gitfiles.Top(dir, true)
+	if top == "" {
+		return "", false
 	}
+	repository, err := gitfiles.Repository(top)
+	return filepath.Join(repository, gitfiles.IndexName), err == nil
 }
-
-// trackedFiles is the name of a git index. As a folder that is read whole it stands for the files that it
-// lists.
-const trackedFiles = "index"
-
-// maxIndex bounds how large an index may be that is looked at, in bytes.
-const maxIndex = 32 << 20
-
-var errIndex = errors.New("the index of the repository cannot be read")
 
 // workTree returns the folder that the names in an index are relative to.
-func workTree(index string) string {
-	folder := filepath.Dir(index)
-	if text, err := os.ReadFile(filepath.Join(folder, "gitdir")); err == nil { // of a linked work tree
-		return filepath.Dir(strings.TrimSpace(string(text)))
-	}
-	return filepath.Dir(folder)
-}
+func workTree(index string) string { return gitfiles.WorkTree(filepath.Dir(index)) }
 
 // trackedBeneath is DeniedBeneath for the files that a git index lists.
 func (w *walker) trackedBeneath(index string) error {
-	f, err := os.Open(index)
-	if missing(err) {
+	names, err := gitfiles.Index(index)
+	switch {
+	case missing(err):
 		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxIndex+1))
-	if err != nil {
-		return err
-	}
-	if len(raw) > maxIndex {
+	case errors.Is(err, gitfiles.ErrLarge):
 		return ErrBound
-	}
-	names, ok := indexNames(raw, 20)
-	if !ok {
-		if names, ok = indexNames(raw, 32); !ok {
-			return fmt.Errorf("%w: %s", errIndex, index)
-		}
+	case err != nil:
+		return err
 	}
 	top := workTree(index)
 	for _, name := range names {
@@ -290,79 +245,4 @@ func (w *walker) trackedBeneath(index string) error {
 		}
 	}
 	return nil
-}
-
-// indexNames returns the names in a git index of version 2 to 4 whose object names have hash bytes. It is
-// not ok when the index is of another make, or lists only a part of the files.
-func indexNames(raw []byte, hash int) (names []string, ok bool) {
-	if len(raw) < 12+hash || string(raw[:4]) != "DIRC" {
-		return nil, false
-	}
-	version, count := binary.BigEndian.Uint32(raw[4:]), int(binary.BigEndian.Uint32(raw[8:]))
-	if version < 2 || version > 4 || count > len(raw)/(42+hash) {
-		return nil, false
-	}
-	rest := raw[12 : len(raw)-hash]
-	names = make([]string, 0, count)
-	previous := ""
-	for range count {
-		fixed := 40 + hash + 2
-		if len(rest) < fixed {
-			return nil, false
-		}
-		if rest[fixed-2]&0x40 != 0 {
-			fixed += 2
-		}
-		if len(rest) < fixed {
-			return nil, false
-		}
-		name := rest[fixed:]
-		used := fixed
-		prefix := ""
-		if version == 4 {
-			strip, n := indexNumber(name)
-			if n == 0 || strip > len(previous) {
-				return nil, false
-			}
-			prefix, name, used = previous[:len(previous)-strip], name[n:], used+n
-		}
-		end := bytes.IndexByte(name, 0)
-		if end < 0 {
-			return nil, false
-		}
-		previous = prefix + string(name[:end])
-		if used += end + 1; version != 4 {
-			used = (used + 7) &^ 7
-		}
-		mode := binary.BigEndian.Uint32(rest[24:])
-		if previous == "" || mode>>12 == 4 || used > len(rest) { // a folder of a sparse index
-			return nil, false
-		}
-		names, rest = append(names, previous), rest[used:]
-	}
-	for len(rest) >= 8 {
-		size := int(binary.BigEndian.Uint32(rest[4:]))
-		if string(rest[:4]) == "link" || size > len(rest)-8 { // a split index
-			return nil, false
-		}
-		rest = rest[8+size:]
-	}
-	return names, len(rest) == 0
-}
-
-// indexNumber reads a number as version 4 of the index writes it; n is its length, 0 when there is none.
-func indexNumber(raw []byte) (value, n int) {
-	for i, c := range raw {
-		if i == 4 {
-			break
-		}
-		if i > 0 {
-			value++
-		}
-		value = value<<7 | int(c&0x7f)
-		if c&0x80 == 0 {
-			return value, i + 1
-		}
-	}
-	return 0, 0
 }

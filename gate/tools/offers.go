@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/internal/gitfiles"
 	"callgate/permissions"
 	"callgate/shellparse"
 )
@@ -83,7 +84,7 @@ func FolderOffers(a *Analysis, i int, folder string, files []string, denied stri
 	if more := len(files) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	o.Pattern = fmt.Sprintf("%s in %s as it is, with %s", o.Glob, strings.TrimSuffix(folder, string(filepath.Separator)+filepath.Join(".git", trackedFiles)), strings.Join(names, ", "))
+	o.Pattern = fmt.Sprintf("%s in %s as it is, with %s", o.Glob, strings.TrimSuffix(folder, string(filepath.Separator)+filepath.Join(".git", gitfiles.IndexName)), strings.Join(names, ", "))
 	return []Offer{o}
 }
 

@@ -1,11 +1,8 @@
 package checkpoint
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -14,13 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-git/go-git/v5/plumbing/format/index"
-
+	"callgate/internal/gitfiles"
 	"callgate/rag"
 )
-
-// maxIndex bounds the index of a repository, in bytes.
-const maxIndex = 64 << 20
 
 // Workspaces returns the top folders of the git repositories that hold dirs, without links and each once.
 // A repository that holds the home folder is none: nobody works on all of that.
@@ -31,7 +24,7 @@ func (s *Store) Workspaces(dirs []string) (tops []string) {
 		if err != nil {
 			continue
 		}
-		top := topOf(real)
+		top := gitfiles.Top(real, false)
 		if top == "" || seen[top] || s.o.Home != "" && beneath(s.o.Home, top) || s.o.Protected(top) {
 			continue
 		}
@@ -39,20 +32,6 @@ func (s *Store) Workspaces(dirs []string) (tops []string) {
 		tops = append(tops, top)
 	}
 	return tops
-}
-
-// topOf returns the folder above dir, or dir itself, that has a .git.
-func topOf(dir string) string {
-	for at := dir; ; {
-		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil && (info.IsDir() || info.Mode().IsRegular()) {
-			return at
-		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			return ""
-		}
-		at = parent
-	}
 }
 
 // workspaceRules says what of a git workspace is kept: what is tracked, and what is not ignored. All of it is
@@ -78,7 +57,7 @@ func (s *Store) readWorkspace(top string) *workspaceRules {
 // workspaceAround returns the rules for what is in path, which lies in a git workspace at rel; nil when it
 // lies in none.
 func (s *Store) workspaceAround(path string) (w *workspaceRules, rel string) {
-	top := topOf(filepath.Dir(path))
+	top := gitfiles.Top(filepath.Dir(path), false)
 	if top == "" || s.o.Home != "" && beneath(s.o.Home, top) {
 		return nil, "."
 	}
@@ -137,78 +116,21 @@ func (w *workspaceRules) leavesOut(rel string, dir bool) bool {
 	return path.Base(rel) == ".git" || !w.tracked[rel] && (w.everything || w.ignore.Ignores(rel, dir))
 }
 
-// readIndex returns the files that git tracks, and the folders that hold them. The index comes from the
-// workspace, so it is read as hostile: bounded, never a pipe, and a panic of the reader is an error.
+// readIndex returns the files that git tracks, and the folders that hold them.
 func readIndex(top string) (tracked map[string]bool, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			tracked, err = nil, fmt.Errorf("the index is damaged: %v", r)
-		}
-	}()
-	dir, err := gitDir(top)
+	repository, err := gitfiles.Repository(top)
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(dir)
+	names, err := gitfiles.Index(filepath.Join(repository, gitfiles.IndexName))
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
-	info, err := root.Lstat("index")
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxIndex {
-		return nil, errors.New("the index is no file, or too large")
-	}
-	f, err := openFile(root, "index", info)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var x index.Index
-	if err := index.NewDecoder(bufio.NewReader(io.LimitReader(f, maxIndex))).Decode(&x); err != nil {
-		return nil, err
-	}
-	tracked = make(map[string]bool, len(x.Entries))
-	for _, e := range x.Entries {
-		for name := e.Name; name != "." && name != "/" && !tracked[name]; name = path.Dir(name) {
+	tracked = make(map[string]bool, len(names))
+	for _, name := range names {
+		for ; name != "." && name != "/" && !tracked[name]; name = path.Dir(name) {
 			tracked[name] = true
 		}
 	}
 	return tracked, nil
-}
-
-// gitDir returns the folder of the repository: .git, or what a .git file names, as in worktrees.
-func gitDir(top string) (string, error) {
-	at := filepath.Join(top, ".git")
-	root, err := os.OpenRoot(top)
-	if err != nil {
-		return "", err
-	}
-	defer root.Close()
-	info, err := root.Lstat(".git")
-	if err != nil || info.IsDir() {
-		return at, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > 4096 {
-		return "", errors.New(".git is neither a folder nor a small file")
-	}
-	f, err := openFile(root, ".git", info)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	text, err := readAll(f, info.Size())
-	if err != nil {
-		return "", err
-	}
-	dir, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
-	if !ok {
-		return "", errors.New(".git names no folder")
-	}
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(top, dir)
-	}
-	return dir, nil
 }

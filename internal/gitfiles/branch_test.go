@@ -1,4 +1,4 @@
-package gate
+package gitfiles
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestBranchOf(t *testing.T) {
+func TestBranch(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
@@ -32,11 +32,11 @@ func TestBranchOf(t *testing.T) {
 	for folder, want := range map[string]string{
 		"app": "feature/x", "app/src": "feature/x", "loose": "01234567", "w": "w", "relative": "w", "odd": "", "headless": "", "plain": "",
 	} {
-		if got := BranchOf(filepath.Join(dir, folder)); got != want {
+		if got := Branch(filepath.Join(dir, folder)); got != want {
 			t.Errorf("%s: %q, want %q", folder, got, want)
 		}
 	}
-	if got := BranchOf(""); got != "" {
+	if got := Branch(""); got != "" {
 		t.Errorf("no folder: %q", got)
 	}
 }

@@ -1,0 +1,4 @@
+package gitfiles
+
+// noWait is not needed: files of folders are never pipes.
+const noWait = 0
