@@ -102,7 +102,7 @@ var badFiles = []struct {
 	{"a workspace in an argument", `{"a": {"p=$WORKSPACE/x": "allow"}}`, 1, 8, "map the tool"},
 	{"a workspace without a slash", `{"a": {"$WORKSPACES": "allow"}}`, 1, 8, "write $WORKSPACE/"},
 	{"an object too deep", `{"a": {"x": {"y": "deny"}}}`, 1, 14, "use action, risk, approvers, when, match, notMatch"},
-	{"an unknown condition", `{"a": {"x": {"action": "deny", "when": {"holds": "private"}}}}`, 1, 41, "use carries, from"},
+	{"an unknown condition", `{"a": {"x": {"action": "deny", "when": {"holds": "private"}}}}`, 1, 41, "use after, notAfter"},
 	{"a condition of nothing", `{"a": {"x": {"action": "deny", "when": {}}}}`, 1, 40, "leave it out"},
 	{"a wrong label", `{"a": {"x": {"action": "deny", "when": {"carries": "public"}}}}`, 1, 52, `"private" or "secret"`},
 	{"a wrong source", `{"a": {"x": {"action": "deny", "when": {"from": "private"}}}}`, 1, 49, `"untrusted"`},
