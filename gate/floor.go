@@ -225,10 +225,14 @@ func (f *floored) disarms() string {
 		}
 		if about(program(c)).Has(programs.Kills) {
 			for _, word := range c.Argv[1:] {
-				if lower := strings.ToLower(word); strings.Contains(lower, "callgate") || c.Argv[0] != "launchctl" && isOwnProcess(word) {
+				if namesCallgate(word) || c.Argv[0] != "launchctl" && isOwnProcess(word) {
 					return "ends callgate"
 				}
 			}
+		}
+		if name := program(c); (name == "pgrep" || name == "pidof") && slices.ContainsFunc(c.Argv[1:], namesCallgate) &&
+			slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return len(c.Argv) > 0 && about(program(c)).Has(programs.Kills) }) {
+			return "ends callgate"
 		}
 		for _, word := range c.Argv[1:] {
 			if holdsAny(word, mayDisarm) && offSwitch.MatchString(word) {
@@ -251,6 +255,8 @@ func (f *floored) disarms() string {
 	return ""
 }
 
+func namesCallgate(word string) bool { return strings.Contains(strings.ToLower(word), "callgate") }
+
 // isOwnProcess reports whether a word names this process, its group, its parent or every process.
 func isOwnProcess(word string) bool {
 	pid, err := strconv.Atoi(word)
@@ -263,14 +269,16 @@ func (f *floored) losesRemote() string {
 		if len(c.Argv) == 0 {
 			continue
 		}
-		words := slices.Concat(c.Argv, c.Around)
-		words[0] = program(c)
-		if c.Input != "" && about(words[0]).Has(programs.TakesSQL) {
-			words = append(words, strings.Fields(c.Input)...)
+		input := ""
+		if c.Input != "" && about(program(c)).Has(programs.TakesSQL) {
+			input = c.Input
 		}
-		if !slices.ContainsFunc(words, func(w string) bool { return holdsAny(strings.ToLower(w), mayLose) }) || slices.ContainsFunc(c.Argv, onlyShows) {
+		may := func(w string) bool { return holdsAny(strings.ToLower(w), mayLose) }
+		if !slices.ContainsFunc(c.Argv, may) && !may(input) || slices.ContainsFunc(c.Argv, onlyShows) {
 			continue
 		}
+		words := slices.Concat(c.Argv, c.Around, strings.Fields(input))
+		words[0] = program(c)
 		line := " " + strings.ToLower(strings.Join(words, " ")) + " "
 		for _, l := range losses {
 			if m := l.says.FindString(line); m != "" && (l.local == nil || !l.local.MatchString(line)) {
