@@ -11,6 +11,9 @@ GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.
 # The race detector needs a C compiler on most systems; everything else does without.
 RACE ?= $(shell command -v "$$(go env CC | cut -d' ' -f1)" >/dev/null && echo -race)
 
+# Packages whose code runs on one goroutine. The race detector finds nothing there and takes eight times as long.
+ONE_GOROUTINE := ./internal/packaging ./internal/suggest ./internal/translate ./shellparse/... ./rag/chunks ./rag/bench/train
+
 # Go tests and benchmarks to run: make test PKG=./permissions
 PKG ?= ./...
 # How long each fuzz target runs.
@@ -51,7 +54,12 @@ run: build ## try it: three calls through the gate (ANSWER=approve answers the q
 .PHONY: test
 test: $(NPM) $(PAGE) browser terminal languages ## go vet and all tests
 	go vet $(PKG)
+ifeq ($(PKG),./...)
+	go test -timeout 40m $(RACE) $$(go list ./... | grep -vxFf <(go list $(ONE_GOROUTINE)))
+	go test -timeout 40m $(ONE_GOROUTINE)
+else
 	go test -timeout 40m $(RACE) $(PKG)
+endif
 
 # How often stress runs the tests, and with how many busy loops beside them.
 ROUNDS ?= 5
