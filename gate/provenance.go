@@ -213,6 +213,14 @@ func (p *provenance) taken(call Call) origin {
 
 // saw takes over a result.
 func (p *provenance) saw(call Call, o origin, result []byte) {
+	if hints := tools.HintsOf(result); len(hints) > 0 {
+		h := origin{}
+		h.ofLabels(hints)
+		o.label |= h.label
+		if h.label != flow.Private {
+			o.own = 0
+		}
+	}
 	switch {
 	case o.label != 0:
 		if o.label&flow.Untrusted != 0 && orders(result) {

@@ -33,6 +33,7 @@ type definition struct {
 	arguments   []string            // names, in the schema's order
 	enums       map[string][]string // by argument: the only values that the schema allows
 	hints       hints
+	returns     []string // what it says that its results hold, as in Labels.Returns
 }
 
 // parseDefinition reads as much of a raw definition as can be read: what cannot be read makes nothing
@@ -54,7 +55,7 @@ func parseDefinition(raw []byte) (d definition) {
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return d
 	}
-	d.description = in.Description
+	d.description, d.returns = in.Description, claimed(raw)
 	d.hints = hints{hintOf(in.Annotations.ReadOnly), hintOf(in.Annotations.Destructive), hintOf(in.Annotations.OpenWorld)}
 	if d.hints == (hints{no, yes, yes}) && hintOf(in.Annotations.Idempotent) == no {
 		d.hints = hints{} // what MCP assumes of every tool: libraries fill it in, and it says nothing of this one

@@ -65,9 +65,16 @@ func harmlessRole(name string) Role {
 	return Unmapped
 }
 
-// heed raises the effect of a labelled tool where its server says more of it than the label does, unless the server is
+// heed raises what a labelled tool returns and its effect where its server says more than the label does, the effect unless the server is
 // trusted, and where it sets a credential, which decides who may do what.
 func (t *Tool) heed(d definition, trusted bool) {
+	if t.Labels.Effect != "" {
+		for _, r := range d.returns {
+			if !slices.Contains(t.Labels.Returns, r) {
+				t.Labels.Returns = append(slices.Clip(t.Labels.Returns), r)
+			}
+		}
+	}
 	if t.Kind != "" || t.Labels.Effect != EffectNone && t.Labels.Effect != EffectOwn {
 		return
 	}

@@ -294,6 +294,23 @@ func TestLabelsOfTheConfiguration(t *testing.T) {
 			t.Errorf("%s: marks %v", arguments, a.Marks)
 		}
 	}
+	// What a server says of its results adds to what they are labelled with.
+	for annotations, want := range map[string][]string{
+		`{}`: {ReturnsPublic}, `{"privateHint":true}`: {ReturnsPublic, ReturnsPrivate}, `{"sensitiveHint":"high","unsafeOutputHint":true}`: {ReturnsPublic, ReturnsSecret, ReturnsUntrusted},
+		`{"sensitiveHint":"low","privateHint":false}`: {ReturnsPublic}, `{"maliciousActivityHint":true}`: {ReturnsPublic, ReturnsUntrusted}, `{"sensitiveHint":{},"privateHint":"x"}`: {ReturnsPublic},
+	} {
+		if got := describe(Labels{Effect: EffectNone, Returns: []string{ReturnsPublic}}, []byte(`{"name":"post","annotations":`+annotations+`}`), false).Labels.Returns; !slices.Equal(got, want) {
+			t.Errorf("%s: returns %v, want %v", annotations, got, want)
+		}
+	}
+	for result, want := range map[string][]string{
+		`{"content":[{"type":"text","text":"\"privateHint\":true"}]}`: nil, `{"_meta":{"openWorldHint":true}}`: {ReturnsUntrusted},
+		`{"content":[{"type":"text","text":"x","annotations":{"secretHint":true}},{"_meta":{"sensitiveHint":"medium"}}]}`: {ReturnsSecret, ReturnsPrivate},
+	} {
+		if got := HintsOf([]byte(result)); !slices.Equal(got, want) {
+			t.Errorf("%s: returns %v, want %v", result, got, want)
+		}
+	}
 	for _, l := range []Labels{{Effect: "sends"}, {Returns: []string{"mine"}}} {
 		if l.Check() == nil {
 			t.Errorf("%+v passes", l)
