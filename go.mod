@@ -58,6 +58,11 @@ require github.com/ledongthuc/pdf v0.0.0-20260907135840-6c8c28e0e8a0
 require github.com/godbus/dbus/v5 v5.2.4
 
 require (
+	github.com/danieljoos/wincred v1.2.3 // indirect
+	github.com/zalando/go-keyring v0.2.8
+)
+
+require (
 	github.com/benhoyt/goawk v1.31.0
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/bits-and-blooms/bitset v1.24.6 // indirect

@@ -6,6 +6,26 @@ import (
 	"testing"
 )
 
+// What the user names as secret does not leave, whatever its form, and the gate asks for it once.
+func TestNamedCredentials(t *testing.T) {
+	asked := 0
+	b := newBench(t, `{"*": "allow"}`, func(o *Options) {
+		o.Mode = ModeNoPrompt
+		o.Credentials = func() []Credential {
+			asked++
+			return []Credential{{"correct horse battery", "keyring entry mail/alice"}, {"short", "keyring entry mail/bob"}}
+		}
+	})
+	b.play([]step{
+		{`send {"to":"Alice","text":"it is correct horse battery"}`, "", "ask keyring entry mail/alice"},
+		{`send {"to":"Alice","text":"` + base64.StdEncoding.EncodeToString([]byte("it is correct horse battery")) + `"}`, "", "ask keyring entry mail/alice"},
+		{`send {"to":"Alice","text":"a short text"}`, "", "allow"},
+	})
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
 // Credentials and put-together addresses do not leave unasked under GUIDED, and what looks a little like them does.
 func TestEgress(t *testing.T) {
 	const key = "AKIA" + "Z7VRQTSN4KWLQ2XB"

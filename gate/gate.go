@@ -37,12 +37,16 @@ type Options struct {
 	Terminal       *Terminal                                // the terminal allow-list; nil does without
 	Undo           func(Call, *tools.Analysis) *Undo        // says whether what a call changes can be brought back; nil says nothing
 	Unkept         func(Call, *tools.Analysis) (why string) // marks calls whose files could not be kept; nil marks none
+	Credentials    func() []Credential                      // what must not leave beside what sessions see; called once, when the first call is judged; may be nil
 	Presence       Presence                                 // proofs that people are there; nil needs none
 	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
 	NoFlow         bool                                     // sessions do not remember where values come from
 	Off            bool                                     // every call runs but those that touch what is protected
 	Agents         []permissions.Agent                      // profiles that sessions and calls may run under, beside DefaultAgent
 }
+
+// Credential is a secret that must not leave this machine, and where it is kept, for people. The gate keeps a fingerprint.
+type Credential struct{ Value, Place string }
 
 // DefaultAgent is the agent of a session that runs under no profile.
 const DefaultAgent = "default"
@@ -51,6 +55,8 @@ const DefaultAgent = "default"
 type Gate struct {
 	o      Options
 	events hub
+
+	credentials func() []Credential // of Options, asked once
 
 	// mu guards everything about approvals. Judging an allowed call never takes it.
 	mu       sync.Mutex
@@ -84,6 +90,10 @@ func New(o Options) *Gate {
 	g := &Gate{o: o, sessions: map[string]*Session{}, pending: map[string]*approval{}, agents: map[string]permissions.Agent{DefaultAgent: {Name: DefaultAgent}}}
 	for _, a := range o.Agents {
 		g.agents[a.Name] = a
+	}
+	g.credentials = func() []Credential { return nil }
+	if o.Credentials != nil {
+		g.credentials = sync.OnceValue(o.Credentials)
 	}
 	g.protected.Store(o.Protected)
 	g.sweep()

@@ -15,8 +15,9 @@ import (
 // surroundings are what a session knows of its workspaces beside what results say: the values in .env files, which must not
 // leave, and the remotes of the repository, which are the user's own places.
 type surroundings struct {
-	mu   sync.Mutex
-	seen map[string]bool // by folder
+	named sync.Once // what the user named is known
+	mu    sync.Mutex
+	seen  map[string]bool // by folder
 }
 
 const (
@@ -29,6 +30,11 @@ var remotes = regexp.MustCompile(`(?m)^\s*(?:push)?url\s*=\s*(\S+)`)
 
 // look reads what stands in the workspaces of a call, once for each. Nothing of it is kept but fingerprints.
 func (s *Session) look(place tools.Place) {
+	s.around.named.Do(func() {
+		for _, c := range s.gate.credentials() {
+			s.secrets.LearnValue(c.Value, c.Place)
+		}
+	})
 	folders := place.Workspace
 	if len(folders) == 0 {
 		folders = place.Roots

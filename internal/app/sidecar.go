@@ -133,8 +133,8 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 	s.rules = permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log})
 	s.presence = presence.Open(c.DataDir, c.Presence, s.page)
 	s.Gate = gate.New(gate.Options{
-		Presence: s.presence,
-		Worker:   c.Worker, Audit: trail, Logger: s.log, Store: s.rules,
+		Presence: s.presence, Credentials: keyringEntries(c.Secrets.Keyring, s.log),
+		Worker: c.Worker, Audit: trail, Logger: s.log, Store: s.rules,
 		Mode: c.GateMode, Autonomy: c.AutonomyLevel, AskEscalations: c.AsksEscalations, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
 		History: func() []string { return history(c) }, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
 		Freezer: OpenFreezer(c.DataDir), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Off: c.GateOff, NoFlow: c.NoFlow,

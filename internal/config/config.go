@@ -53,10 +53,13 @@ type Config struct {
 	Metrics            bool
 	Traces             bool
 	Flow               string
-	MCPConfig          []string
-	Limits             limitsConfig
-	Shell              shellConfig
-	Approvers          struct {
+	Secrets            struct {
+		Keyring []string // entries of the system's keyring that must not leave, SERVICE/ACCOUNT
+	}
+	MCPConfig []string
+	Limits    limitsConfig
+	Shell     shellConfig
+	Approvers struct {
 		Host     bool   // what the host's own person answers counts
 		Presence string // which answers need a passkey
 	}

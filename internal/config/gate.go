@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"callgate/gate"
@@ -60,6 +61,11 @@ func (c *Config) validateGate() (err error) {
 		c.NoFlow = true
 	default:
 		return invalid("flow", fmt.Errorf("%q: use on or off", c.Flow))
+	}
+	for _, name := range c.Secrets.Keyring {
+		if service, account, ok := strings.Cut(name, "/"); !ok || service == "" || account == "" {
+			return invalid("secrets.keyring", fmt.Errorf("%q: use SERVICE/ACCOUNT", name))
+		}
 	}
 	switch c.Gate {
 	case "on", "true": // YAML reads a bare on and off as true and false

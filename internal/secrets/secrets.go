@@ -130,6 +130,14 @@ func (m *Memory) LearnVariables(text, place string) {
 	}
 }
 
+// LearnValue remembers a credential that is known to be one. A shorter one than eight bytes is passed over: it could stand
+// in any text.
+func (m *Memory) LearnValue(value, place string) {
+	if len(value) >= shortestNamed {
+		m.add(value, place, kind(value))
+	}
+}
+
 // shortestNamed is how many bytes a value has at least that its name gives away.
 const shortestNamed = 8
 

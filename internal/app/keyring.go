@@ -1,0 +1,47 @@
+package app
+
+import (
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/zalando/go-keyring"
+
+	"callgate/gate"
+)
+
+// keyringWait is how long an entry of the keyring may take: the system may ask its user to unlock it.
+const keyringWait = 10 * time.Second
+
+// keyringEntries returns what reads the entries of the system's keyring that the configuration names, each
+// SERVICE/ACCOUNT. An entry that cannot be read is logged, and its value not looked for.
+func keyringEntries(names []string, log *slog.Logger) func() []gate.Credential {
+	if len(names) == 0 {
+		return nil
+	}
+	return func() (found []gate.Credential) {
+		type answer struct {
+			value string
+			err   error
+		}
+		for _, name := range names {
+			service, account, _ := strings.Cut(name, "/")
+			got := make(chan answer, 1)
+			go func() { // it ends when the keyring answers, or with callgate
+				value, err := keyring.Get(service, account)
+				got <- answer{value, err}
+			}()
+			select {
+			case a := <-got:
+				if a.err == nil {
+					found = append(found, gate.Credential{Value: a.value, Place: "keyring entry " + name})
+				} else {
+					log.Warn("an entry of the keyring cannot be read: calls may take its value elsewhere", "entry", name, "error", a.err)
+				}
+			case <-time.After(keyringWait):
+				log.Warn("the keyring did not answer: calls may take the value of an entry elsewhere", "entry", name)
+			}
+		}
+		return found
+	}
+}
