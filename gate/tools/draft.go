@@ -1,6 +1,9 @@
 package tools
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Words of names that say what a tool does to others, from the furthest; the first that a name has counts.
 var draftWords = []draftGroup{
@@ -69,7 +72,7 @@ func (d *definition) guessEffect(reads, changes bool) string {
 	switch {
 	case d.hints.destructive == yes && d.hints.readOnly != yes:
 		return EffectDeletes
-	case (reads || d.hints.readOnly == yes) && !changes && d.hints.readOnly != no:
+	case (reads || answers(d.description) || d.hints.readOnly == yes) && !changes && d.hints.readOnly != no:
 		return EffectNone
 	case changes && d.hints.openWorld == no && !people:
 		return EffectOwn
@@ -100,6 +103,14 @@ func guessReturns(has func(map[string]bool) bool) []string {
 	}
 	return []string{ReturnsPrivate, ReturnsUntrusted}
 }
+
+// answers reports whether a description begins by saying that the tool gives an answer: "Returns the prices of hotels".
+func answers(description string) bool {
+	first, _, _ := strings.Cut(strings.TrimSpace(description), " ")
+	return answerWords[strings.ToLower(strings.TrimRight(first, ".,:"))]
+}
+
+var answerWords = wordSet("returns return lists list gets get shows show searches search reads read retrieves retrieve finds find describes describe counts count looks")
 
 // Draft suggests labels from the names, schema and annotations of a tool, for a person to correct.
 func (t *Tool) Draft() Labels {

@@ -59,6 +59,11 @@ func (b backend) sight(session string) (func(proxy.Standing) wire.ToolView, erro
 			Tool: t.Qualified, Name: t.Name, Description: t.Description(), Kind: t.Kind, Bound: t.Bound, Why: t.Why,
 			Subjects: Judged(t), Hash: t.Hash, Verdict: permissions.Deny.String(),
 		}
+		if t.Labels.Effect != "" {
+			view.Labels = labelsOf(t.Labels)
+		} else if !t.Bound || t.Kind == "" {
+			view.Draft, view.Arguments = labelsOf(t.Draft()), t.Arguments()
+		}
 		if r := standing.Redefined; r != nil {
 			view.DefinitionChanged = &wire.Redefinition{Old: string(r.Old), New: string(r.New), Why: r.Why}
 		}
@@ -70,6 +75,10 @@ func (b backend) sight(session string) (func(proxy.Standing) wire.ToolView, erro
 		view.Verdict, view.Rule, view.Patterns = o.Verdict, o.Rule, o.Patterns
 		return view
 	}, nil
+}
+
+func labelsOf(l tools.Labels) *wire.Labels {
+	return &wire.Labels{Effect: l.Effect, Returns: l.Returns, Destination: l.Destination, Content: l.Content}
 }
 
 func (b backend) AcceptTool(sessionID, tool, hash string, who audit.Author) error {

@@ -54,8 +54,21 @@ type ToolView struct {
 	Rule        string            `json:"rule"`               // which gives it
 	Patterns    int               `json:"patterns"`           // rules for this tool that look at values
 	Hash        string            `json:"hash"`               // of the definition
+	// Labels say what it returns and does; nil for a tool that nobody labelled. Draft is then what callgate would suggest,
+	// and Arguments are the names that it may use. A draft lets nothing run.
+	Labels    *Labels  `json:"labels,omitempty"`
+	Draft     *Labels  `json:"draft,omitempty"`
+	Arguments []string `json:"arguments,omitempty"`
 	// DefinitionChanged holds the definition as it was accepted and as it is; nil when they are the same.
 	DefinitionChanged *Redefinition `json:"definitionChanged,omitempty"`
+}
+
+// Labels are those of a tool, as the configuration spells them.
+type Labels struct {
+	Effect      string   `json:"effect"`
+	Returns     []string `json:"returns,omitempty"`
+	Destination []string `json:"destination,omitempty"`
+	Content     []string `json:"content,omitempty"`
 }
 
 // Redefinition is two definitions as JSON text: a client that decodes it itself loses nothing.

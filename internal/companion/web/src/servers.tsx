@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { Difference } from "./difference";
 import { indented } from "./json";
+import { LabelForm, told } from "./labels";
 import { useLoaded } from "./load";
 import { Mono, Page, SessionChoice, Trouble, Twice } from "./parts";
 import type { State } from "./state";
@@ -100,7 +101,7 @@ function Offered({ of, connected, wanted, accept }: OfferedProps) {
       {shown.length === 0 && of.state !== "down" && <p class="empty">{empty}</p>}
       <ul class="lines">
         {shown.map((tool) => (
-          <Line key={tool.tool} of={tool} accept={accept} />
+          <Line key={tool.tool} of={tool} server={of.name} accept={accept} />
         ))}
       </ul>
     </section>
@@ -115,7 +116,7 @@ const verdicts: { [verdict: string]: string } = {
   "by risk": "by risk",
 };
 
-function Line({ of, accept }: { of: Tool; accept: OfferedProps["accept"] }) {
+function Line({ of, server, accept }: { of: Tool; server: string; accept: OfferedProps["accept"] }) {
   const changed = of.definitionChanged;
   const verdict = changed && of.verdict !== "deny" ? "confirm" : of.verdict;
   return (
@@ -162,7 +163,9 @@ function Line({ of, accept }: { of: Tool; accept: OfferedProps["accept"] }) {
                 </dd>
               </div>
             )}
+            {of.labels && <Fact name="Labels" value={told(of.labels)} />}
           </dl>
+          {of.draft && <LabelForm key={of.hash} server={server} of={of} />}
         </div>
       </details>
     </li>

@@ -238,7 +238,18 @@ export interface Tool {
   rule: string;
   patterns: number;
   hash: string;
+  labels?: Labels;
+  draft?: Labels; // what callgate would suggest for a tool without labels
+  arguments?: string[];
   definitionChanged?: { old?: string; new: string; why: string };
+}
+
+// Labels say what a tool returns and does, as callgate.yaml spells it.
+export interface Labels {
+  effect: string;
+  returns?: string[];
+  destination?: string[];
+  content?: string[];
 }
 
 export interface Fault {

@@ -128,6 +128,15 @@ story(
     await page.getByRole("searchbox", { name: "Tool" }).fill("");
     assert.equal(await page.locator(".redefined").count(), 0);
 
+    // Of a tool that nobody labelled there is a draft to correct, which changes nothing by itself.
+    const awkward = page.getByRole("region", { name: "Server awkward" });
+    await awkward.locator("summary", { hasText: /awkward_echo(?!_)/ }).first().click();
+    const form = awkward.getByRole("form", { name: "Labels of awkward_echo" });
+    await form.getByLabel("A call").selectOption("none");
+    await form.getByLabel("public what anybody").check();
+    const entry = await form.locator("pre").innerText();
+    assert.match(entry, /- name: "awkward"[\s\S]*- name: "echo"[\s\S]*effect: none[\s\S]*returns: \[.*"public".*\]/);
+
     const change = gate.call("awkward_change_definition", {});
     await show(page, "Approvals");
     await ready(page);
