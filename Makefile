@@ -173,8 +173,14 @@ GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.15.0
 # make release SNAPSHOT=1 needs no tag.
 SNAPSHOT ?=
 
+# The packages are installed where they can be, as root.
+.PHONY: rpm
+rpm:
+	@if [ "$$(id -u)" = 0 ] && ! command -v rpm >/dev/null && command -v apt-get >/dev/null; then \
+		apt-get update -q && apt-get install -y -q --no-install-recommends rpm; fi
+
 .PHONY: release
-release: build ## build all packages into .release/out; publishes nothing
+release: build rpm ## build all packages into .release/out; publishes nothing
 	rm -rf .release
 	mkdir -p .release/completions
 	bin/callgate man .release/man

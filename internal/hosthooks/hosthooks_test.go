@@ -422,3 +422,18 @@ func TestEveryBuiltInShellIsAShell(t *testing.T) {
 		}
 	}
 }
+
+// Administrators get files for each system, and none names a user's folder.
+func TestManagedFilesOfEverySystem(t *testing.T) {
+	for system, want := range map[string]string{"linux": `"ChatToolsAutoApprove": false`, "darwin": "<key>ChatToolsAutoApprove</key><false/>", "windows": `"ChatToolsAutoApprove"=dword:00000000`} {
+		files, err := Managed(nil, system, "/opt/callgate")
+		if err != nil || len(files) != 4 {
+			t.Fatalf("%s: %d files, %v", system, len(files), err)
+		}
+		for _, f := range files {
+			if strings.Contains(f.Text, "data-dir") || f.Host == "vscode" && !strings.Contains(f.Text, want) {
+				t.Errorf("%s: %s: %s", system, f.Path, f.Text)
+			}
+		}
+	}
+}

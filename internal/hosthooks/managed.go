@@ -20,7 +20,7 @@ type ManagedFile struct {
 var managedFolders = map[string]map[string]string{
 	"claude": {"linux": "/etc/claude-code", "darwin": "/Library/Application Support/ClaudeCode", "windows": "C:/Program Files/ClaudeCode"},
 	"codex":  {"linux": "/etc/codex", "darwin": "/etc/codex", "windows": "C:/ProgramData/OpenAI/Codex"},
-	"vscode": {"linux": "/etc/vscode"},
+	"vscode": {"linux": "/etc/vscode", "darwin": "/Library/Managed Preferences", "windows": "C:/ProgramData/callgate"},
 }
 
 // Managed returns the files for the hosts (all for none) of a system. program is where callgate is on the machines. Nothing
@@ -28,7 +28,7 @@ var managedFolders = map[string]map[string]string{
 func Managed(hosts []string, system, program string) ([]ManagedFile, error) {
 	all := []struct {
 		id    string
-		files func(folder, program string) ([]ManagedFile, error)
+		files func(system, folder, program string) ([]ManagedFile, error)
 	}{{"claude", managedClaude}, {"codex", managedCodex}, {"vscode", managedVSCode}}
 	var out []ManagedFile
 	for _, one := range all {
@@ -39,7 +39,7 @@ func Managed(hosts []string, system, program string) ([]ManagedFile, error) {
 		if !ok {
 			continue
 		}
-		files, err := one.files(folder, program)
+		files, err := one.files(system, folder, program)
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +54,7 @@ func Managed(hosts []string, system, program string) ([]ManagedFile, error) {
 	return out, nil
 }
 
-func managedClaude(folder, program string) ([]ManagedFile, error) {
+func managedClaude(_, folder, program string) ([]ManagedFile, error) {
 	d := Dialects()["claude"]
 	events := ordered{}
 	for _, name := range slices.Sorted(maps.Keys(d.Events)) {
@@ -78,7 +78,7 @@ func managedClaude(folder, program string) ([]ManagedFile, error) {
 	}, nil
 }
 
-func managedCodex(folder, program string) ([]ManagedFile, error) {
+func managedCodex(_, folder, program string) ([]ManagedFile, error) {
 	d := Dialects()["codex"]
 	var b strings.Builder
 	b.WriteString("# Codex: callgate's hooks run, no others do, and no MCP server but callgate starts.\nallow_managed_hooks_only = true\n\n[features]\nhooks = true\n\n[mcp_servers.callgate.identity]\n")
@@ -97,12 +97,28 @@ func managedCodex(folder, program string) ([]ManagedFile, error) {
 	return []ManagedFile{{Path: folder + "/requirements.toml", Text: b.String(), Note: "Codex runs these hooks without asking for trust and no others, and starts no MCP server but callgate."}}, nil
 }
 
-func managedVSCode(folder, _ string) ([]ManagedFile, error) {
-	text, err := json.MarshalIndent(ordered{{"ChatToolsAutoApprove", false}}, "", "  ")
-	if err != nil {
-		return nil, err
+// managedVSCode keeps VS Code from running every tool unasked. Where it has hooks, nobody can be made to use them.
+func managedVSCode(system, folder, _ string) ([]ManagedFile, error) {
+	const policy = "ChatToolsAutoApprove"
+	f := ManagedFile{Note: "VS Code cannot be told to run every tool unasked. Its own tools are not gated."}
+	switch system {
+	case "darwin":
+		f.Path, f.Note = folder+"/com.microsoft.VSCode.plist", f.Note+" Roll it out in a configuration profile."
+		f.Text = `<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0"><dict><key>` + policy + `</key><false/></dict></plist>
+`
+	case "windows":
+		f.Path, f.Note = folder+"/vscode-policies.reg", f.Note+" Import it, or set the value by Group Policy."
+		f.Text = "Windows Registry Editor Version 5.00\r\n\r\n[HKEY_LOCAL_MACHINE\\SOFTWARE\\Policies\\Microsoft\\VSCode]\r\n\"" + policy + "\"=dword:00000000\r\n"
+	default:
+		text, err := json.MarshalIndent(ordered{{policy, false}}, "", "  ")
+		if err != nil {
+			return nil, err
+		}
+		f.Path, f.Text = folder+"/policy.json", string(text)+"\n"
 	}
-	return []ManagedFile{{Path: folder + "/policy.json", Text: string(text) + "\n", Note: "VS Code cannot be told to run every tool unasked. It has no hooks: its own tools are not gated."}}, nil
+	return []ManagedFile{f}, nil
 }
 
 // tomlString is a basic string of TOML: what JSON escapes, TOML reads.

@@ -286,6 +286,21 @@ func TestUnitsAreWellFormed(t *testing.T) {
 	}
 }
 
+// filesBelow are the regular files below a folder.
+func filesBelow(t *testing.T, folder string) (list []string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, e os.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			list = append(list, path)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return list
+}
+
 // A release that was built (make release) can be installed here, runs, and leaves nothing behind when it is removed.
 func TestReleaseInstalls(t *testing.T) {
 	out := os.Getenv("CALLGATE_RELEASE")
@@ -357,6 +372,40 @@ func TestReleaseInstalls(t *testing.T) {
 		do("", "dpkg", append(dpkg, "--purge", "callgate")...)
 		if left, err := os.ReadDir(filepath.Join(root, "usr")); err == nil {
 			t.Errorf("it left %v", left)
+		}
+	})
+	t.Run("rpm", func(t *testing.T) {
+		if _, err := exec.LookPath("rpm"); err != nil || os.Getuid() != 0 {
+			t.Skip("rpm is not installed, or may not install")
+		}
+		root := t.TempDir()
+		rpm := []string{"--root=" + root, "--dbpath=/var/lib/rpm"}
+		arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+		do("", "rpm", append(rpm, "--nodeps", "--noscripts", "--install", one("callgate-*."+arch+".rpm"))...)
+		if version := do("", filepath.Join(root, "usr/bin/callgate"), "--version"); !strings.HasPrefix(version, "callgate ") {
+			t.Errorf("it says %q", version)
+		}
+		do("", "rpm", append(rpm, "--erase", "callgate")...)
+		if left := filesBelow(t, filepath.Join(root, "usr")); len(left) > 0 {
+			t.Errorf("it left %v", left)
+		}
+	})
+	// Debian has no apk: a package is what apk unpacks, and what it removes is what the package lists.
+	t.Run("apk", func(t *testing.T) {
+		root := t.TempDir()
+		arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+		do(root, "tar", "-xzf", one("callgate_*_"+arch+".apk"))
+		if version := do("", filepath.Join(root, "usr/bin/callgate"), "--version"); !strings.HasPrefix(version, "callgate ") {
+			t.Errorf("it says %q", version)
+		}
+		info, err := os.ReadFile(filepath.Join(root, ".PKGINFO"))
+		if err != nil || !strings.Contains(string(info), "pkgname = callgate\n") || !strings.Contains(string(info), "arch = "+arch+"\n") {
+			t.Errorf("%v: %s", err, info)
+		}
+		for _, path := range filesBelow(t, root) {
+			if rel, err := filepath.Rel(root, path); err != nil || !strings.HasPrefix(rel, "usr/") && rel != ".PKGINFO" {
+				t.Errorf("it puts %s there", rel)
+			}
 		}
 	})
 	t.Run("npm", func(t *testing.T) {
