@@ -250,7 +250,7 @@ func (d *Desk) before(ctx context.Context, v *visit, e *Event) Reply {
 		v.hear(keyOf(e, call))
 	}
 	if d.ours(v, e) {
-		return Reply{} // it is judged on its way, and the host has no rule of its own for it
+		return d.yes(v, e, "callgate judges it on its way") // a host that is told nothing asks a second time, or refuses
 	}
 	if e.Call == "" {
 		q := &question{}

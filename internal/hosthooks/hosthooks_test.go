@@ -216,8 +216,11 @@ func TestOwnServersAreJudgedOnce(t *testing.T) {
 	call := func(tool string) Reply {
 		return ask(d, "claude", "", fmt.Sprintf(`{"hook_event_name":"PreToolUse","session_id":"s","cwd":%q,"tool_name":%q,"tool_input":{},"tool_use_id":%q}`, project, tool, tool))
 	}
-	if r := call("mcp__callgate__files_read"); r != (Reply{}) {
+	if r := call("mcp__callgate__files_read"); r.Exit != 0 || !strings.Contains(r.Stdout, `"permissionDecision":"allow"`) {
 		t.Errorf("its own: %+v", r)
+	}
+	if r := ask(d, "claude", "", fmt.Sprintf(`{"hook_event_name":"PreToolUse","session_id":"s","cwd":%q,"permission_mode":"plan","tool_name":"mcp__callgate__files_read","tool_input":{}}`, project)); r != (Reply{}) {
+		t.Errorf("its own, while the host plans: %+v", r)
 	}
 	if r := ask(d, "claude", "", fmt.Sprintf(`{"hook_event_name":"PermissionRequest","session_id":"s","cwd":%q,"tool_name":"mcp__callgate__files_read","tool_input":{}}`, project)); !strings.Contains(r.Stdout, `"allow"`) {
 		t.Errorf("the host would ask a second time: %+v", r)
