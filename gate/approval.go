@@ -109,6 +109,7 @@ func (g *Gate) show(s *Session, call Call, v Verdict, created time.Time) *Approv
 	offers := v.Offers(call)
 	if len(v.Marks) == 0 {
 		offers = g.widen(s, call, v.Analysis, offers)
+		g.approvedBefore(s, call, v.Analysis, offers)
 	}
 	reasons := v.reasons()
 	if rewrite := call.Before.Rewrite; rewrite != nil {

@@ -47,6 +47,9 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	admitted := v.Action == permissions.Allow
 	v, recorded := g.recordDecision(s, call, v)
 	g.ended(asked, &v, recorded)
+	if asked != nil && recorded == nil {
+		g.note(s, call, &v)
+	}
 	if admitted && v.Action != permissions.Allow {
 		s.runs(call, -1)
 	}

@@ -29,6 +29,7 @@ type Options struct {
 	Timeout        time.Duration                            // how long an approval waits for a person; 0 means 120 s
 	ClaimWithin    time.Duration                            // how long a decision waits for the call that was handed over; 0 means 15 min
 	History        func() []string                          // shell commands that the worker ran or asked about before; may be nil
+	Answered       func(since time.Time) []Answered         // what people answered before, the oldest first; may be nil
 	Dir            string                                   // where such decisions are kept; "" keeps none
 	MaxPending     int                                      // approvals that may wait at once in one session; 0 means 64
 	Protected      *Protected                               // what no call may touch
@@ -71,6 +72,7 @@ type Gate struct {
 	history    history
 	granted    grantBook // for the worker, while grants stay in memory
 	agents     map[string]permissions.Agent
+	answers    answeredBook
 }
 
 // New returns a gate without sessions.

@@ -131,6 +131,7 @@ type Offer struct {
 	Risk        permissions.Risk `json:"risk"`                  // ceiling that the grant would have
 	Subject     int              `json:"subject"`               // index into Analysis.Subjects
 	NewlyAllows *Widening        `json:"newlyAllows,omitempty"` // which known commands the pattern would allow from now on; nil for none
+	Approved    int              `json:"approved,omitempty"`    // how many approved calls of the project the pattern would have answered
 	Default     bool             `json:"default,omitempty"`     // the one that "always" grants for this subject when nobody chooses
 	// Folder and Denied are the grant's: Pattern is then text for people, and Glob the grant's pattern.
 	Folder string `json:"folder,omitempty"`

@@ -10,8 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/adrg/xdg"
 
@@ -136,7 +138,7 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 		Presence: s.presence, Credentials: keyringEntries(c.Secrets.Keyring, s.log),
 		Worker: c.Worker, Audit: trail, Logger: s.log, Store: s.rules,
 		Mode: c.GateMode, Autonomy: c.AutonomyLevel, AskEscalations: c.AsksEscalations, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
-		History: func() []string { return history(c) }, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
+		History: func() []string { return history(c) }, Answered: func(since time.Time) []gate.Answered { return answered(c, since) }, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
 		Freezer: OpenFreezer(c.DataDir), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Off: c.GateOff, NoFlow: c.NoFlow,
 	})
 	s.closers = append(s.closers, func() error { s.Gate.Close(); return nil })
@@ -303,6 +305,37 @@ func history(c *config.Config) (commands []string) {
 		}
 	}
 	return commands
+}
+
+// answered returns what people answered since then, the oldest first.
+func answered(c *config.Config, since time.Time) (list []gate.Answered) {
+	marked := map[string]bool{}
+	for r, err := range audit.Read(audit.Dir(c.DataDir), audit.Filter{Since: since}) {
+		if err != nil || r.Worker != c.Worker {
+			continue // a damaged line is the business of audit verify
+		}
+		if r.Event == audit.Asked && r.By == "mark" {
+			marked[r.CallID] = true
+		}
+		if r.Event != audit.Decision || r.Decision != gate.DecidedApproved && r.Decision != gate.DecidedRejected || r.By == "risk" {
+			continue
+		}
+		from := len(list)
+		for _, s := range r.Subjects {
+			if risk, err := permissions.ParseRisk(s.Risk); err == nil && s.Action == permissions.Ask.String() {
+				list = append(list, gate.Answered{
+					CallID: r.CallID, At: r.Time, Project: r.Project, Server: r.Server, Tool: s.Tool, Kind: s.Kind, Value: s.Value, Risk: risk,
+					Rejected: r.Decision == gate.DecidedRejected,
+				})
+			}
+		}
+		for i := from; i < len(list); i++ {
+			list[i].Several = len(list)-from > 1
+		}
+	}
+	list = slices.DeleteFunc(list, func(a gate.Answered) bool { return marked[a.CallID] })
+	slices.SortStableFunc(list, func(a, b gate.Answered) int { return a.At.Compare(b.At) })
+	return list
 }
 
 // Relay serves the host on standard input and output until it ends.

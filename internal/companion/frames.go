@@ -160,7 +160,7 @@ func approveRequest(a *gate.Approval) wire.ToolApproveRequest {
 		f.Reasons = append(f.Reasons, wire.Reason{Subject: r.Subject, Rule: r.Rule, Layer: string(r.Layer), Action: r.Action.String()})
 	}
 	for _, o := range a.Offers {
-		f.Always = append(f.Always, wire.Offer{Tool: o.Tool, Pattern: o.Pattern, Risk: o.Risk.String(), Subject: o.Subject, Default: o.Default, NewlyAllows: (*wire.Widening)(o.NewlyAllows)})
+		f.Always = append(f.Always, wire.Offer{Tool: o.Tool, Pattern: o.Pattern, Risk: o.Risk.String(), Subject: o.Subject, Default: o.Default, NewlyAllows: (*wire.Widening)(o.NewlyAllows), Approved: o.Approved})
 	}
 	for _, m := range a.Marks {
 		f.Marks = append(f.Marks, markOf(m))

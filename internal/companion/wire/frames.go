@@ -330,6 +330,8 @@ type Offer struct {
 	Default bool   `json:"default"`
 	// NewlyAllows counts known commands that the grant would allow from now on; nil when there are none.
 	NewlyAllows *Widening `json:"newlyAllows,omitempty"`
+	// Approved counts earlier approvals in the project that the grant would have answered.
+	Approved int `json:"approved,omitzero"`
 }
 
 // Mark is a reason why only a person can release the call.

@@ -30,6 +30,7 @@ export interface Offer {
   risk: string;
   subject: number;
   default: boolean;
+  approved?: number; // earlier approvals in the project that the grant would have answered
   newlyAllows?: { count: number; examples?: string[] };
 }
 

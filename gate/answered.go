@@ -1,0 +1,112 @@
+package gate
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"callgate/gate/tools"
+	"callgate/permissions"
+)
+
+// Answered is one subject that asked, of a call that a person approved or rejected.
+type Answered struct {
+	CallID   string
+	At       time.Time
+	Project  string
+	Server   string
+	Tool     string
+	Kind     string
+	Value    string
+	Risk     permissions.Risk
+	Rejected bool
+	Several  bool // the call had others that asked
+}
+
+// answeredBook is what people answered about before: the gate counts in it what an offer would have saved.
+type answeredBook struct {
+	once sync.Once
+	mu   sync.Mutex
+	list []Answered // the oldest first
+}
+
+const (
+	maxAnswered  = 4096
+	answeredBack = 30 * 24 * time.Hour
+)
+
+// note keeps what a person answered about a call that no mark kept from the rules.
+func (g *Gate) note(s *Session, call Call, v *Verdict) {
+	if len(v.Marks) > 0 || v.Decision != DecidedApproved && v.Decision != DecidedRejected || v.By == "risk" {
+		return
+	}
+	var found []Answered
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if f.Action == permissions.Ask && f.Grant == nil && !f.Subject.DeniesOnly {
+			found = append(found, Answered{
+				CallID: call.ID, At: time.Now(), Project: s.Origin().Folder, Server: call.Tool.Server, Tool: f.Subject.Tool, Kind: f.Subject.Kind,
+				Value: f.Subject.Value, Risk: f.Subject.Risk, Rejected: v.Decision == DecidedRejected,
+			})
+		}
+	}
+	for i := range found {
+		found[i].Several = len(found) > 1
+	}
+	g.answers.load(g)
+	g.answers.mu.Lock()
+	defer g.answers.mu.Unlock()
+	g.answers.list = append(g.answers.list, found...)
+	if n := len(g.answers.list) - maxAnswered; n > 0 {
+		g.answers.list = slices.Delete(g.answers.list, 0, n)
+	}
+}
+
+func (b *answeredBook) load(g *Gate) {
+	b.once.Do(func() {
+		if g.o.Answered == nil {
+			return
+		}
+		list := g.o.Answered(time.Now().Add(-answeredBack))
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.list = slices.Concat(list[max(0, len(list)-maxAnswered):], b.list)
+	})
+}
+
+// approvedBefore tells, for every offer, how many calls of the project people approved that it would have answered. One
+// that would have answered a rejected call counts none, and so does one that allows what loses data.
+func (g *Gate) approvedBefore(s *Session, call Call, a *tools.Analysis, offers []tools.Offer) {
+	if len(offers) == 0 {
+		return
+	}
+	g.answers.load(g)
+	project := s.Origin().Folder
+	g.answers.mu.Lock()
+	defer g.answers.mu.Unlock()
+	for i := range offers {
+		o := &offers[i]
+		if o.Folder != "" || !permissions.Unknown.Exceeds(o.Risk) || len(a.Subjects[o.Subject].Runs) > 0 {
+			continue
+		}
+		glob, err := permissions.CompileGlob(o.Pattern)
+		if err != nil {
+			continue
+		}
+		calls := 0
+		for k := range g.answers.list {
+			b := &g.answers.list[k]
+			if b.Server != call.Tool.Server || o.Tool != b.Tool && o.Tool != b.Kind || b.Value == "" && o.Pattern != "*" || b.Value != "" && !glob.Match(b.Value) {
+				continue
+			}
+			if b.Rejected {
+				calls = 0
+				break
+			}
+			if b.Project == project && !b.Several && !b.Risk.Exceeds(o.Risk) {
+				calls++
+			}
+		}
+		o.Approved = calls
+	}
+}
