@@ -55,7 +55,12 @@ require (
 
 require github.com/ledongthuc/pdf v0.0.0-20260907135840-6c8c28e0e8a0
 
-require github.com/godbus/dbus/v5 v5.2.4
+require (
+	github.com/cedar-policy/cedar-go v1.9.0
+	github.com/godbus/dbus/v5 v5.2.4
+)
+
+require golang.org/x/exp v0.0.0-20220921023135-46d9e7742f1e // indirect
 
 require (
 	github.com/danieljoos/wincred v1.2.3 // indirect

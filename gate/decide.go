@@ -144,11 +144,11 @@ func (g *Gate) judgeOf(s *Session, agent string) Judge {
 		remembered = nil
 	}
 	var around *permissions.Circumstances
-	if policy.AsksSession() {
+	if policy.AsksSession() || len(g.o.Advisors) > 0 {
 		around = g.circumstances(s, agent)
 	}
 	return Judge{
-		Session: around, flow: remembered, Policy: policy, PolicyError: err,
+		Session: around, Advisors: g.o.Advisors, flow: remembered, Policy: policy, PolicyError: err,
 		Autonomy: Autonomy(s.autonomy.Load()), Mode: g.o.Mode, AskEscalations: g.o.AskEscalations,
 		Protected: g.protected.Load(), Terminal: g.o.Terminal, Off: g.o.Off, Changed: s.manifests.changed(), Unkept: g.o.Unkept, Now: time.Now(),
 		Freezer: g.o.Freezer, secrets: &s.secrets, Burst: g.o.Limits, Lost: s.burst.count(g.o.Limits.IrreversibleWithin, time.Now()),

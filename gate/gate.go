@@ -42,6 +42,7 @@ type Options struct {
 	Presence       Presence                                 // proofs that people are there; nil needs none
 	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
 	NoFlow         bool                                     // sessions do not remember where values come from
+	Advisors       []Advisor                                // other policy engines, which can deny and ask
 	Off            bool                                     // every call runs but those that touch what is protected
 	Agents         []permissions.Agent                      // profiles that sessions and calls may run under, beside DefaultAgent
 }

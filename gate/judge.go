@@ -25,6 +25,7 @@ type Judge struct {
 	Off            bool                                     // the gate is off: only what is protected is denied
 	Changed        []string                                 // build manifests that the session changed and nobody has looked at
 	Unkept         func(Call, *tools.Analysis) (why string) // what the call writes could not be put back; nil asks nobody
+	Advisors       []Advisor                                // other policy engines, which can deny and ask
 	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
 	secrets        *secrets.Memory                          // credentials that results of the session held; nil knows none
 	flow           *provenance                              // where values of the session come from; nil asks nothing about it
@@ -53,6 +54,10 @@ func (j *Judge) Judge(call Call) Verdict {
 		return v
 	}
 	if v, denied := j.destinationDenials(v, call); denied {
+		return v
+	}
+	v, denied := j.advised(v, call)
+	if denied {
 		return v
 	}
 	if v.Marks = j.marks(&v, call); len(v.Marks) > 0 {
@@ -143,7 +148,7 @@ func (j *Judge) ruleDenials(v Verdict) (Verdict, bool) {
 // marks is phase 2: why only a person can release the call, whatever rules, grants and levels say. A grant for reading a
 // folder as it is takes the mark of that folder away, and releases what reads it.
 func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
-	marks := slices.Concat(v.Analysis.Marks, floorMarks(call, v.Analysis), call.Before.Marks)
+	marks := slices.Concat(v.Analysis.Marks, floorMarks(call, v.Analysis), call.Before.Marks, v.advice)
 	if call.Redefined != nil {
 		marks = append(marks, tools.Mark{Code: "definition-changed", Text: call.Redefined.Why})
 	}

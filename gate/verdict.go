@@ -24,6 +24,7 @@ type Verdict struct {
 	// Note is what the model has to be told beside the result of an allowed call: that a person changed
 	// the arguments. "" when there is nothing.
 	Note   string
+	advice []tools.Mark  // of advisors
 	offers []tools.Offer // what may be granted for good although the call is marked
 	// Timeout bounds how long an allowed call may run once it is forwarded; 0 means no bound.
 	Timeout time.Duration

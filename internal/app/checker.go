@@ -25,6 +25,7 @@ func NewChecker(c *config.Config) (*rulebook.Checker, error) {
 	ch := &rulebook.Checker{
 		Judge: gate.Judge{
 			Autonomy: c.AutonomyLevel, Mode: c.GateMode, AskEscalations: c.AsksEscalations, Terminal: c.TerminalList, Off: c.GateOff,
+			Advisors:  c.PolicyEngines,
 			Protected: protected.WithNames(companion.SocketName).WithPorts(c.OwnPorts()),
 		},
 		Store: permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home}),

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,22 +37,23 @@ import (
 
 // Sidecar is a running callgate: the gate, its records, the side server for people, and the proxy.
 type Sidecar struct {
-	config    *config.Config
-	onlooker  bool // it serves no host, and has no proxy
-	log       *slog.Logger
-	Gate      *gate.Gate
-	rules     *permissions.Store
-	presence  *presence.Desk
-	Proxy     *proxy.Proxy
-	companion atomic.Pointer[companion.Server]
-	metrics   *metrics.Metrics   // nil when nothing is counted
-	keeps     *proxy.Checkpoints // nil when checkpoints are off
-	own       []ownTool          // what callgate itself offers to models; complete before the proxy is made
-	retrieval *retrieval.Service // nil unless rag.enabled
-	prompts   ownPrompts         // nil for none
-	budget    *budget.Budget     // of messages in flight
-	problems  problems
-	closers   []func() error // in the order of opening
+	config      *config.Config
+	onlooker    bool // it serves no host, and has no proxy
+	log         *slog.Logger
+	Gate        *gate.Gate
+	rules       *permissions.Store
+	suggestions suggestions
+	presence    *presence.Desk
+	Proxy       *proxy.Proxy
+	companion   atomic.Pointer[companion.Server]
+	metrics     *metrics.Metrics   // nil when nothing is counted
+	keeps       *proxy.Checkpoints // nil when checkpoints are off
+	own         []ownTool          // what callgate itself offers to models; complete before the proxy is made
+	retrieval   *retrieval.Service // nil unless rag.enabled
+	prompts     ownPrompts         // nil for none
+	budget      *budget.Budget     // of messages in flight
+	problems    problems
+	closers     []func() error // in the order of opening
 }
 
 // Start opens everything. The caller MUST close the sidecar.
@@ -138,7 +138,8 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 		Presence: s.presence, Credentials: keyringEntries(c.Secrets.Keyring, s.log),
 		Worker: c.Worker, Audit: trail, Logger: s.log, Store: s.rules,
 		Mode: c.GateMode, Autonomy: c.AutonomyLevel, AskEscalations: c.AsksEscalations, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
-		History: func() []string { return history(c) }, Answered: func(since time.Time) []gate.Answered { return answered(c, since) }, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
+		Advisors: c.PolicyEngines,
+		History:  func() []string { return history(c) }, Answered: func(since time.Time) []gate.Answered { return answered(c, since) }, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
 		Freezer: OpenFreezer(c.DataDir), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Off: c.GateOff, NoFlow: c.NoFlow,
 	})
 	s.closers = append(s.closers, func() error { s.Gate.Close(); return nil })
@@ -238,7 +239,7 @@ func (s *Sidecar) openCompanion() error {
 		}
 		options := companion.Options{
 			DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
-			Backend: backend{s}, Rules: backend{s}, Hooks: backend{s}, Freezer: s.Gate, Presence: s.presence, Checkpoints: s.shownCheckpoints(), Problems: s.troubles, Credentials: held, Logger: s.log,
+			Backend: backend{s}, Rules: backend{s}, Suggestions: backend{s}, Hooks: backend{s}, Freezer: s.Gate, Presence: s.presence, Checkpoints: s.shownCheckpoints(), Problems: s.troubles, Credentials: held, Logger: s.log,
 			Hosts:     s.hostsHere(),
 			HostHooks: hosthooks.Posted(door.Order{DataDir: s.config.DataDir, Worker: "default"}, func() (string, error) { return held.Token(credentials.Hook) }),
 		}

@@ -32,6 +32,7 @@ func pagePolicy(scheme, host string) string {
 		"script-src 'self'",
 		"style-src 'self'",
 		"img-src 'self'",
+		"manifest-src 'self'",
 		"connect-src 'self' " + scheme + host,
 		"base-uri 'none'",
 		"form-action 'none'",
@@ -64,6 +65,8 @@ func contentType(name string) string {
 		return "text/javascript; charset=utf-8"
 	case ".css":
 		return "text/css; charset=utf-8"
+	case ".webmanifest":
+		return "application/manifest+json"
 	case ".svg":
 		return "image/svg+xml"
 	}

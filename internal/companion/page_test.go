@@ -53,6 +53,7 @@ func TestPageFiles(t *testing.T) {
 		{"/page/style.css", "text/css; charset=utf-8", ":root", 200},
 		{"/page/icon.svg", "image/svg+xml", "<svg", 200},
 		{"/page/icon-waiting.svg", "image/svg+xml", "<svg", 200},
+		{"/page/manifest.webmanifest", "application/manifest+json", `"display": "standalone"`, 200},
 		{"/page/", "application/json", "nothing at this path", 404},
 		{"/page/other.js", "application/json", "nothing at this path", 404},
 		{"/page/..%2Fpage.go", "application/json", "nothing at this path", 404},

@@ -96,6 +96,7 @@ type GrantView struct {
 func (s *Server) ruleRoutes(path func(string, methods)) {
 	path("/api/rules", methods{"GET": s.viewer(s.handleRules), "PUT": s.proved(s.handleReplaceRules)})
 	path("/api/rules/check", methods{"POST": s.approver(s.handleCheckRules)})
+	path("/api/rules/suggestions", methods{"GET": s.viewer(s.handleSuggestions), "POST": s.proved(s.handleTakeSuggestions)})
 	path("/api/grants", methods{"GET": s.viewer(s.handleGrants)})
 	path("/api/grants/{id}", methods{"DELETE": s.approver(s.handleRevokeGrant)})
 }

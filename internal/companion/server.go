@@ -29,6 +29,7 @@ type Options struct {
 	Backend     Backend                 // what waits, and who takes the answers
 	Changes     Changes                 // nil compares nothing
 	Rules       Rules                   // nil shows none
+	Suggestions Suggestions             // nil suggests nothing
 	Tools       Tools                   // nil shows none
 	Hooks       Hooks                   // nil shows none
 	Hosts       func() []wire.HostState // of this machine; nil does not look

@@ -74,15 +74,17 @@ type Config struct {
 	ServeConfig `mapstructure:",squash"`
 
 	// What is made of the values when they are read.
-	File            string            `mapstructure:"-"` // the configuration file, "" when there is none
-	Level           slog.Level        `mapstructure:"-"`
-	GateMode        gate.Mode         `mapstructure:"-"`
-	AutonomyLevel   gate.Autonomy     `mapstructure:"-"`
-	AsksEscalations bool              `mapstructure:"-"`
-	GateOff         bool              `mapstructure:"-"`
-	NoFlow          bool              `mapstructure:"-"`
-	TerminalList    *gate.Terminal    `mapstructure:"-"`
-	Presence        presence.Class    `mapstructure:"-"`
+	File            string         `mapstructure:"-"` // the configuration file, "" when there is none
+	Level           slog.Level     `mapstructure:"-"`
+	GateMode        gate.Mode      `mapstructure:"-"`
+	AutonomyLevel   gate.Autonomy  `mapstructure:"-"`
+	AsksEscalations bool           `mapstructure:"-"`
+	GateOff         bool           `mapstructure:"-"`
+	NoFlow          bool           `mapstructure:"-"`
+	TerminalList    *gate.Terminal `mapstructure:"-"`
+	Presence        presence.Class `mapstructure:"-"`
+	Policy          policyConfig
+	PolicyEngines   []gate.Advisor    `mapstructure:"-"`
 	ShellSetup      *tools.ShellSetup `mapstructure:"-"`
 	HookRunner      *hooks.Runner     `mapstructure:"-"` // not started
 	InMemory        bool              `mapstructure:"-"`

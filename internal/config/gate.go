@@ -26,6 +26,9 @@ var policySettings = []setting{
 	{"allowTerminalWrite", "allow-terminal-write", "with terminal allowlist: ask about build tools and interpreters instead of denying them", false},
 	{"tools.expose", "expose-tools", "all: hosts see every tool; search: pinned tools, and two tools to find and call the others", "all"},
 	{"gate", "gate", "on, or off to run every call that does not touch callgate itself (for throw-away sandboxes only)", "on"},
+	{"policy.cedar", "cedar", "`file` of Cedar policies that can deny and ask beside the rules; repeatable", []string{}},
+	{"policy.authzen", "authzen", "base `address` of an AuthZEN decision point that can deny and ask beside the rules; empty: none", ""},
+	{"policy.timeout", "policy-timeout", "how long the decision point may take before the call is denied", 2 * time.Second},
 	{"flow", "flow", "on, or off: do not track where values in arguments came from", "on"},
 	{"guard", "guard", "on, require or off: let the kernel keep servers, hooks and checks away from callgate's files and memory", "on"},
 	{"metrics", "metrics", "serve metrics for Prometheus at /metrics of the approvers' address", false},
@@ -54,6 +57,9 @@ func (c *Config) validateGate() (err error) {
 		c.InMemory = true
 	default:
 		return invalid("remember", fmt.Errorf("%q: use storage or memory", c.Remember))
+	}
+	if err := c.openPolicies(); err != nil {
+		return err
 	}
 	switch c.Flow {
 	case "on", "true":

@@ -56,7 +56,6 @@ func exportCedar(e *Export) ([]byte, error) {
 			effect = "permit"
 		case permissions.Ask, permissions.Confirm:
 			b.WriteString("@callgate(\"ask\")\n")
-			fmt.Fprintf(&b, "permit (principal, action, resource)\nwhen { %s }%s;\n@callgate(\"ask\")\n", conditions[i], cedarUnless(unless))
 		}
 		fmt.Fprintf(&b, "%s (principal, action, resource)\nwhen { %s }%s;\n", effect, conditions[i], cedarUnless(unless))
 	}

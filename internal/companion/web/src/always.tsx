@@ -6,6 +6,7 @@ import type { Answer, Offer } from "./wire";
 
 const expiries: [label: string, seconds: number][] = [
   ["never", 0],
+  ["after 10 minutes", 600],
   ["after an hour", 3600],
   ["after a day", 86_400],
   ["after a week", 604_800],
@@ -24,13 +25,34 @@ function preselected(ladder: Offer[]): number {
   return at >= 0 && ["high", "critical"].includes(label(ladder[at]!.risk)) ? -1 : at;
 }
 
+// worthOffering is how many earlier approvals make an offer worth a remark.
+const worthOffering = 3;
+
+// suggested is the offer that would have answered most of what people approved in the project; undefined for none.
+export function suggested(of: Approval): Offer | undefined {
+  return of.request.always
+    .filter((offer) => (offer.approved ?? 0) >= worthOffering && !["high", "critical"].includes(label(offer.risk)))
+    .reduce<Offer | undefined>((best, offer) => ((offer.approved ?? 0) > (best?.approved ?? 0) ? offer : best), undefined);
+}
+
+// briefly is the answer that allows the same for ten minutes in this session; null where a part is not offered.
+export function briefly(of: Approval): Answer | null {
+  const ladders = [...Map.groupBy(of.request.always, (offer) => offer.subject).values()];
+  const grants = ladders.flatMap((ladder) => {
+    const at = preselected(ladder);
+    return at < 0 ? [] : [ladder[at]!];
+  });
+  if (ladders.length === 0 || grants.length < ladders.length || grants.some((g) => ["high", "critical"].includes(label(g.risk)))) return null;
+  return { decision: "always", scope: "session", expiresIn: 600, grants: grants.map(({ tool, pattern }) => ({ tool, pattern })).filter((g, i, all) => all.findIndex((h) => h.tool === g.tool && h.pattern === g.pattern) === i) };
+}
+
 // AlwaysPanel lets a person choose what is allowed from now on: for each subject of the call one step of its
 // ladder, or none.
-export function AlwaysPanel({ of, off, close, answer }: { of: Approval; off: boolean; close(): void; answer(a: Answer): void }) {
+export function AlwaysPanel({ of, first, off, close, answer }: { of: Approval; first?: Offer; off: boolean; close(): void; answer(a: Answer): void }) {
   const offers = of.request.always;
   const ladders = [...Map.groupBy(offers, (offer) => offer.subject)];
   const [chosen, setChosen] = useState<{ [subject: number]: number }>(() =>
-    Object.fromEntries(ladders.map(([subject, ladder]) => [subject, preselected(ladder)])),
+    Object.fromEntries(ladders.map(([subject, ladder]) => [subject, first && ladder.includes(first) ? ladder.indexOf(first) : preselected(ladder)])),
   );
   const [scope, setScope] = useState<"session" | "worker">("worker");
   const [expiresIn, setExpiresIn] = useState(0);
@@ -104,6 +126,11 @@ function Step({ offer, name, checked, choose }: { offer: Offer; name: string; ch
         </code>{" "}
         <span class="label">up to</span> <Badge risk={offer.risk} short />
         {offer.default && <span class="label"> suggested</span>}
+        {(offer.approved ?? 0) > 0 && (
+          <span class="allows">
+            would have answered {offer.approved} {offer.approved === 1 ? "call" : "calls"} that you approved in this project
+          </span>
+        )}
         {allows && allows.count > 0 && (
           <span class="allows">
             would newly allow {allows.count} known {allows.count === 1 ? "command" : "commands"}

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { briefly } from "./always";
 import { Detail, type Panel } from "./approval";
 import { Audit } from "./audit";
 import { Chat } from "./chat";
@@ -12,6 +13,8 @@ import { maxSelected, Queue } from "./queue";
 import { Quiet } from "./quiet";
 import { go, href, routeOf } from "./route";
 import { Rules } from "./rules";
+import { Running, useRunning } from "./running";
+import { Suggestions } from "./suggestions";
 import { Servers } from "./servers";
 import { Sessions } from "./sessions";
 import { Passkeys } from "./passkeys";
@@ -56,6 +59,10 @@ export function App({ store }: { store: Store }) {
   const setView = (name: View) => go(href(name));
   const there = views.filter(([name]) => state.powers[name as Power] ?? !powers.includes(name as Power));
   const viewOnly = store.pairing?.credential === "view";
+
+  const running = useRunning(store);
+  const like = current === undefined || needsPerson(current) !== "" ? [] : waiting.filter((a) => a.request.tool === current.request.tool && a.request.sessionId === current.request.sessionId && needsPerson(a) === "").slice(0, maxSelected);
+  const selectLike = () => setSelected(new Set(like.map((a) => a.request.toolCallId)));
 
   useEffect(() => store.start(), [store]);
   useEffect(() => {
@@ -163,6 +170,11 @@ export function App({ store }: { store: Store }) {
       r: () => view === "approvals" && store.mayAnswer && current && !current.over && setPanel(panel === "reject" ? "" : "reject"),
       a: () => view === "approvals" && (current?.request.always.length ?? 0) > 0 && open("always"),
       e: () => view === "approvals" && current?.args != null && open("edit"),
+      m: () => {
+        const brief = current && briefly(current);
+        return view === "approvals" && panel === "" && brief && canApprove && answer(brief);
+      },
+      u: () => store.mayAnswer && running.endNewest(),
       v: () => view === "approvals" && current && store.dispatch({ type: "viewed", id: state.current }),
       x: () => view === "approvals" && current && needsPerson(current) === "" && store.mayAnswer && select(state.current, !selected.has(state.current)),
       "?": () => setHelp(true),
@@ -224,6 +236,7 @@ export function App({ store }: { store: Store }) {
           </button>
         </p>
       )}
+      <Running of={running} mayAnswer={store.mayAnswer} />
       <main>
         {view === "approvals" && (
           <div class={`approvals ${browsing || !current ? "browsing" : ""}`}>
@@ -262,6 +275,8 @@ export function App({ store }: { store: Store }) {
                     view={() => store.dispatch({ type: "viewed", id: state.current })}
                     answer={answer}
                     next={() => walk(1)}
+                    like={like}
+                    selectLike={selectLike}
                     compare={store.mayAnswer ? compare : null}
                   />
                 </>
@@ -270,6 +285,7 @@ export function App({ store }: { store: Store }) {
                   <p class="big">No pending approvals</p>
                   <p>{state.connection === "open" ? "New approvals appear here." : "There is no connection to callgate."}</p>
                   {state.connection === "open" && <Next store={store} />}
+                  <Suggestions store={store} worker={state.sessions[0]?.workerId ?? ""} />
                 </div>
               )}
             </div>
@@ -309,7 +325,7 @@ function Wrong({ store }: { store: Store }) {
 }
 
 // answering are the keys that answer an approval, or press what has the focus.
-const answering = new Set(["y", "a", "r", "e", "x", "Enter", " "]);
+const answering = new Set(["y", "a", "r", "e", "m", "x", "Enter", " "]);
 
 const connections = { connecting: "connecting…", open: "connected", lost: "connection lost, trying again…" };
 

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { AlwaysPanel } from "./always";
+import { AlwaysPanel, briefly, suggested } from "./always";
 import { useChanges, type Compare } from "./changes";
 import { Countdown } from "./countdown";
 import { Difference } from "./difference";
@@ -14,7 +14,7 @@ import { Text } from "./text";
 import type { Answer } from "./wire";
 import { Where } from "./where";
 
-export type Panel = "" | "reject" | "always" | "edit";
+export type Panel = "" | "reject" | "always" | "rule" | "edit";
 
 interface Props {
   of: Approval;
@@ -26,6 +26,8 @@ interface Props {
   view(): void;
   answer(answer: Answer): void;
   next(): void;
+  like: Approval[]; // what waits of the same kind in the session, this one included
+  selectLike(): void;
   compare: Compare | null; // asks what files become; null where nobody may know
 }
 
@@ -111,6 +113,7 @@ export function Detail(props: Props) {
           <Fact name="Approval" value={request.toolCallId} />
         </dl>
       </details>
+      {props.like.length > 1 && !props.of.over && !props.viewOnly && <Like of={props.like} select={props.selectLike} />}
       {!props.of.over && !props.viewOnly && <Actions {...props} />}
     </article>
   );
@@ -243,6 +246,25 @@ function Why({ of }: { of: Approval }) {
   );
 }
 
+// Like is what else waits that is of the same kind, with what differs.
+function Like({ of, select }: { of: Approval[]; select(): void }) {
+  return (
+    <details class="like">
+      <summary>{of.length} like this wait</summary>
+      <ul class="reasons">
+        {of.map((a) => (
+          <li key={a.request.toolCallId}>
+            <Text of={a.request.summary} />
+          </li>
+        ))}
+      </ul>
+      <button type="button" onClick={select}>
+        Select these {of.length} to answer them together
+      </button>
+    </details>
+  );
+}
+
 function Actions(props: Props) {
   const { of, panel, open, resting } = props;
   const bar = useRef<HTMLDivElement>(null);
@@ -265,10 +287,21 @@ function Actions(props: Props) {
           ? "Read all arguments before you approve."
           : "";
   const close = () => open("");
+  const rule = suggested(of);
+  const brief = briefly(of);
   return (
     <div class="answers" ref={bar}>
       {panel === "reject" && <RejectPanel off={off} close={close} answer={props.answer} />}
+      {rule && panel === "" && (
+        <p class="suggestion">
+          You approved {rule.approved} of these in this project.{" "}
+          <button type="button" class="quiet" data-opens="rule" aria-disabled={off || unseen} onClick={() => !off && !unseen && open("rule")}>
+            Make it a rule…
+          </button>
+        </p>
+      )}
       {panel === "always" && <AlwaysPanel of={of} off={off || unseen} close={close} answer={props.answer} />}
+      {panel === "rule" && <AlwaysPanel of={of} {...(rule && { first: rule })} off={off || unseen} close={close} answer={props.answer} />}
       {panel === "edit" && <EditPanel of={of} off={off || unseen} close={close} answer={props.answer} />}
       <div class="actions" role="group" aria-label="Answer" aria-describedby="hint">
         <Action name="reject" keys="r" label="Reject" off={off} opens expanded={panel === "reject"} run={() => open("reject")} />
@@ -276,6 +309,7 @@ function Actions(props: Props) {
         {of.request.always.length > 0 && (
           <Action name="always" keys="a" label="Always…" off={off || unseen} opens expanded={panel === "always"} run={() => open("always")} />
         )}
+        {brief && <Action name="brief" keys="m" label="10 minutes" off={off || unseen} run={() => props.answer(brief)} />}
         <p id="hint" class="hint">
           {hint || (of.request.always.length === 0 ? `“Always” is not offered: ${meaning(of.request.risk.class)}${(of.request.marks ?? []).length > 0 ? ", marked" : ""}.` : "")}
         </p>

@@ -22,6 +22,8 @@ export function notify(a: Approval): void {
 
 // showCount puts the number of pending approvals where it is seen from other tabs.
 export function showCount(count: number): void {
+  // The badge of an installed page; a browser without badges has none.
+  void (count > 0 ? navigator.setAppBadge?.(count) : navigator.clearAppBadge?.())?.catch(() => {});
   document.title = count > 0 ? `(${count}) callgate` : "callgate";
   const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
   const wanted = count > 0 ? "/page/icon-waiting.svg" : "/page/icon.svg";

@@ -6,6 +6,7 @@ import { Mono, Page, Trouble, Twice } from "./parts";
 import { Badge } from "./risk";
 import type { State } from "./state";
 import type { Store } from "./store";
+import { Suggestions } from "./suggestions";
 import { Text } from "./text";
 import type { Grant, Problem, Rules as RulesData } from "./wire";
 import { visible } from "./visible";
@@ -62,6 +63,7 @@ export function Rules({ store, state }: { store: Store; state: State }) {
       )}
       {data && !editing && (
         <>
+          <Suggestions store={store} worker={data.worker} added={again} />
           <Grants store={store} worker={data.worker} />
           <Problems of={data.problems ?? []} />
           <Layers of={data} />

@@ -412,3 +412,24 @@ export interface Answer {
   expiresIn?: number;
   arguments?: string;
 }
+
+// Suggestions are grants that would have answered what people approved.
+export interface Suggestions {
+  worth: boolean; // they save enough to be shown
+  days: number;
+  questions: number;
+  saved: number;
+  proposals: Suggestion[];
+}
+
+export interface Suggestion {
+  id: string;
+  tool: string;
+  pattern: string;
+  ceiling: string;
+  server?: string;
+  workspace?: string;
+  saves: number;
+  examples: string[];
+  opens: { everyday: number; operands: number; hosts: number };
+}

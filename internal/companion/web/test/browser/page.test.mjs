@@ -77,6 +77,48 @@ story("always, and what it releases with it", async (gate, page) => {
   assert.equal((await third).isError, true);
 });
 
+story("what was approved before becomes a rule, and a while without questions ends with a key", async (gate, page) => {
+  for (const name of ["ARG_MAX", "PAGE_SIZE", "CHAR_BIT"]) {
+    const call = gate.shell(`getconf ${name}`);
+    await ready(page);
+    assert.equal(await page.locator(".suggestion").count(), 0, "nothing is suggested yet");
+    await page.keyboard.press("y");
+    assert.equal((await call).isError, false);
+  }
+  const fourth = gate.shell("getconf INT_MAX");
+  await ready(page);
+  assert.match(await page.locator(".suggestion").innerText(), /You approved 3 of these in this project/);
+  await page.getByRole("button", { name: "Make it a rule" }).click();
+  const panel = page.getByRole("form", { name: "Always allow" });
+  assert.match(await panel.locator("input:checked + span").first().innerText(), /3 calls that you approved/);
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("m");
+  assert.equal((await fourth).isError, false);
+  const running = page.getByRole("region", { name: "Allowed for a while" });
+  await running.waitFor();
+  assert.match(await running.getByRole("timer").innerText(), /^(10:00|9:\d\d)$/);
+  await page.keyboard.press("u");
+  await running.waitFor({ state: "detached" });
+  const fifth = gate.shell("getconf INT_MAX");
+  await ready(page);
+  await page.keyboard.press("r");
+  await page.keyboard.press("Enter");
+  assert.equal((await fifth).isError, true, "it asks again");
+});
+
+story("several of one kind are answered together", async (gate, page) => {
+  const calls = ["a", "b", "c"].map((name) => gate.shell(`mkdir -p build/${name}`));
+  await ready(page);
+  await page.locator(".item").nth(2).waitFor();
+  await page.locator(".like summary").click();
+  assert.match(await page.locator(".like").innerText(), /3 like this wait/);
+  for (const name of ["a", "b", "c"]) assert.match(await page.locator(".like").innerText(), new RegExp(`build/${name}`));
+  await page.waitForTimeout(quiet);
+  await page.getByRole("button", { name: "Select these 3" }).click();
+  await page.getByRole("button", { name: /^Approve.*3/ }).click();
+  for (const call of calls) assert.equal((await call).isError, false);
+});
+
 story("edit the arguments", async (gate, page) => {
   const call = gate.call("demo_shell_exec", `{"command":"echo one","timeout_seconds":1.50e1}`);
   await ready(page);

@@ -1,0 +1,45 @@
+package gate
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"callgate/permissions"
+)
+
+// advice is an advisor that always says the same.
+type advice struct {
+	action permissions.Action
+	err    error
+}
+
+func (a advice) Name() string { return "a" }
+func (a advice) Advise(Question) (permissions.Action, string, error) {
+	return a.action, "because", a.err
+}
+
+// Advisors tighten what the rules say, and never loosen it.
+func TestAdvisorsOnlyTighten(t *testing.T) {
+	for _, rule := range []string{"allow", "ask", "deny"} {
+		for _, c := range []struct {
+			advice advice
+			want   map[string]permissions.Action
+		}{
+			{advice{action: permissions.Allow}, map[string]permissions.Action{"allow": permissions.Allow, "ask": permissions.Ask, "deny": permissions.Deny}},
+			{advice{action: permissions.Ask}, map[string]permissions.Action{"allow": permissions.Ask, "ask": permissions.Ask, "deny": permissions.Deny}},
+			{advice{action: permissions.Deny}, map[string]permissions.Action{"allow": permissions.Deny, "ask": permissions.Deny, "deny": permissions.Deny}},
+			{advice{action: permissions.Allow, err: errors.New("gone")}, map[string]permissions.Action{"allow": permissions.Deny, "ask": permissions.Deny, "deny": permissions.Deny}},
+			{advice{}, map[string]permissions.Action{"allow": permissions.Deny, "ask": permissions.Deny, "deny": permissions.Deny}},
+		} {
+			j := Judge{Policy: policy(t, `{"shell_exec": "`+rule+`"}`), Advisors: []Advisor{advice{action: permissions.Allow}, c.advice}, Now: time.Now()}
+			v := j.Judge(kindCall(t, t.TempDir(), "shell_exec", "command", "git status"))
+			if v.Action != c.want[rule] {
+				t.Errorf("%s and %+v: %v %s", rule, c.advice, v.Action, v.Reason)
+			}
+			if v.Action == permissions.Ask && c.advice.action == permissions.Ask && (len(v.Marks) != 1 || v.Marks[0].Code != markAdvisor) {
+				t.Errorf("%s: marks %+v", rule, v.Marks)
+			}
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package app
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"callgate/audit"
+	"callgate/internal/companion"
+	"callgate/internal/suggest"
+)
+
+var _ companion.Suggestions = backend{}
+
+const (
+	suggestBack  = 7 * 24 * time.Hour
+	suggestAgain = 5 * time.Minute // how long what was found is shown
+	worthPerDay  = 3               // questions saved on each day with a decision
+)
+
+// suggestions is what the trail suggested last. One request looks while the others wait for it.
+type suggestions struct {
+	mu     sync.Mutex
+	at     time.Time
+	report *suggest.Report
+}
+
+func (s *suggestions) look(b backend, fresh bool) (*suggest.Report, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.report != nil && !fresh && time.Since(s.at) < suggestAgain {
+		return s.report, nil
+	}
+	checker, err := NewChecker(b.s.config)
+	if err != nil {
+		return nil, err
+	}
+	report, err := suggest.Suggest(checker, suggest.Options{Since: time.Now().Add(-suggestBack)})
+	if report == nil { // what could not be read is the business of audit verify
+		return nil, err
+	}
+	s.report, s.at = report, time.Now()
+	return report, nil
+}
+
+func (b backend) Suggest() (companion.SuggestionsView, error) {
+	report, err := b.s.suggestions.look(b, false)
+	if err != nil {
+		return companion.SuggestionsView{}, err
+	}
+	view := companion.SuggestionsView{
+		Days: report.Days, Questions: report.Questions, Saved: report.Saved,
+		Worth: len(report.Proposals) > 0 && report.Saved >= worthPerDay*report.Days,
+	}
+	for _, p := range report.Proposals {
+		shown := companion.SuggestionView{
+			ID: suggestionID(p), Tool: p.Tool, Pattern: p.Pattern, Ceiling: p.Ceiling, Server: p.Server, Workspace: p.Workspace, Saves: p.Saves, Examples: p.Examples,
+		}
+		shown.Opens.Everyday, shown.Opens.Operands, shown.Opens.Hosts = p.Opens.Everyday, p.Opens.Operands, p.Opens.Hosts
+		view.Proposals = append(view.Proposals, shown)
+	}
+	return view, nil
+}
+
+func suggestionID(p *suggest.Proposal) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{p.Tool, p.Pattern, p.Ceiling, p.Server, p.Workspace}))
+	return hex.EncodeToString(sum[:8])
+}
+
+func (b backend) TakeSuggestions(ids []string, who audit.Author) error {
+	report, err := b.s.suggestions.look(b, true)
+	if err != nil {
+		return err
+	}
+	chosen := *report
+	chosen.Proposals = nil
+	for _, p := range report.Proposals {
+		if slices.Contains(ids, suggestionID(p)) {
+			chosen.Proposals = append(chosen.Proposals, p)
+		}
+	}
+	if len(chosen.Proposals) < len(ids) {
+		return companion.ErrNoSuggestion
+	}
+	err = b.change("", who, chosen.Summary(), func() error {
+		return b.s.rules.AddGrants(chosen.Grants(who.By, time.Now()))
+	})
+	if err == nil {
+		_, err = b.s.suggestions.look(b, true)
+	}
+	return err
+}

@@ -1,0 +1,51 @@
+import { useNow } from "./countdown";
+import { useLoaded } from "./load";
+import { Mono } from "./parts";
+import type { Store } from "./store";
+import { Text } from "./text";
+import type { Grant } from "./wire";
+
+// RunningGrants are the grants of sessions that end by themselves within an hour, the newest last.
+export interface RunningGrants {
+  grants: Grant[];
+  end(grant: Grant): void;
+  endNewest(): void;
+}
+
+const soon = 3_600_000;
+
+export function useRunning(store: Store): RunningGrants {
+  const { data, again } = useLoaded<{ grants: Grant[] }>(store, "/api/grants", 5_000);
+  const now = Date.now();
+  const grants = [...new Map((data?.grants ?? []).map((g) => [g.id, g])).values()]
+    .filter((g) => g.sessionId && g.expires && !g.expired && Date.parse(g.expires) > now && Date.parse(g.expires) - now <= soon)
+    .sort((a, b) => Date.parse(a.at ?? "") - Date.parse(b.at ?? ""));
+  const end = (g: Grant) => void store.ask("DELETE", `/api/grants/${g.id}?sessionId=${encodeURIComponent(g.sessionId ?? "")}`).finally(again);
+  return { grants, end, endNewest: () => grants.length > 0 && end(grants.at(-1)!) };
+}
+
+// Running shows what runs without a question for a while, and how long still.
+export function Running({ of, mayAnswer }: { of: RunningGrants; mayAnswer: boolean }) {
+  const now = useNow();
+  const running = of.grants.filter((g) => Date.parse(g.expires ?? "") > now);
+  if (running.length === 0) return null;
+  return (
+    <section class="banner running" aria-label="Allowed for a while">
+      {running.map((g) => (
+        <p key={g.id}>
+          <Mono of={g.pattern} /> runs in session <Text of={g.sessionId ?? ""} code /> for <span role="timer">{left(Date.parse(g.expires ?? "") - now)}</span>{" "}
+          {mayAnswer && (
+            <button type="button" class="quiet" onClick={() => of.end(g)}>
+              End it {g === running.at(-1) && <kbd aria-hidden="true">u</kbd>}
+            </button>
+          )}
+        </p>
+      ))}
+    </section>
+  );
+}
+
+function left(ms: number): string {
+  const seconds = Math.max(0, Math.ceil(ms / 1000));
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+}

@@ -1,0 +1,167 @@
+package policy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/gate"
+	"callgate/internal/loopback"
+	"callgate/permissions"
+)
+
+// AuthZEN is a remote decision point that speaks the AuthZEN Authorization API 1.0.
+type AuthZEN struct {
+	endpoint string
+	token    string
+	client   *http.Client
+}
+
+// maxDecision bounds an answer, in bytes.
+const maxDecision = 64 << 10
+
+// NewAuthZEN checks the address of a decision point: its base, below which access/v1/evaluation lies. token may be empty.
+func NewAuthZEN(address, token string, timeout time.Duration) (*AuthZEN, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "":
+		return nil, fmt.Errorf("%q is not an address such as https://pdp.example.com", address)
+	case !loopback.Confidential(u):
+		return nil, fmt.Errorf("%q: calls hold secrets, so use https, or http to this machine alone", address)
+	case timeout <= 0:
+		return nil, fmt.Errorf("timeout %s: use a positive duration such as 2s", timeout)
+	}
+	return &AuthZEN{
+		endpoint: u.JoinPath("access", "v1", "evaluation").String(), token: token,
+		client: &http.Client{Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}, nil
+}
+
+// Name is the host's.
+func (a *AuthZEN) Name() string {
+	u, err := url.Parse(a.endpoint)
+	if err != nil {
+		return "authzen"
+	}
+	return u.Host
+}
+
+type authzenEntity struct {
+	Type       string         `json:"type"`
+	ID         string         `json:"id"`
+	Properties map[string]any `json:"properties,omitempty"`
+}
+
+type authzenSubject struct {
+	Kind  string `json:"kind,omitempty"`
+	Value string `json:"value,omitempty"`
+	Risk  string `json:"risk"`
+}
+
+// Advise asks about the whole call. Ask is a decision of false with "ask": true in its context.
+func (a *AuthZEN) Advise(q gate.Question) (permissions.Action, string, error) {
+	subjects := make([]authzenSubject, 0, len(q.Analysis.Subjects))
+	for i := range q.Analysis.Subjects {
+		s := &q.Analysis.Subjects[i]
+		subjects = append(subjects, authzenSubject{s.Kind, valueOf(s), s.Risk.String()})
+	}
+	arguments := json.RawMessage(q.Call.Arguments)
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	request := map[string]any{
+		"subject":  authzenEntity{"agent", q.Agent, map[string]any{"host": q.Host, "principal": q.Call.Principal}},
+		"action":   map[string]any{"name": "call", "properties": map[string]any{"arguments": arguments}},
+		"resource": authzenEntity{"tool", q.Call.Tool.Qualified, map[string]any{"server": q.Call.Tool.Server, "kind": q.Call.Tool.Kind, "effect": q.Call.Tool.Labels.Effect}},
+		"context":  map[string]any{"risk": q.Analysis.Risk.String(), "category": q.Analysis.Category, "workspace": q.Call.Place.Dir, "subjects": subjects},
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return permissions.Deny, "", err
+	}
+	return a.post(body)
+}
+
+func (a *AuthZEN) post(body []byte) (permissions.Action, string, error) {
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, a.endpoint, bytes.NewReader(body))
+	if err != nil {
+		return permissions.Deny, "", err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json")
+	if a.token != "" {
+		r.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	response, err := a.client.Do(r)
+	if err != nil {
+		return permissions.Deny, "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxDecision+1))
+	switch {
+	case err != nil:
+		return permissions.Deny, "", err
+	case response.StatusCode != http.StatusOK:
+		return permissions.Deny, "", fmt.Errorf("it answered %s", response.Status)
+	case len(text) > maxDecision:
+		return permissions.Deny, "", fmt.Errorf("its answer is longer than %d bytes", maxDecision)
+	}
+	var answer struct {
+		Decision *bool `json:"decision"`
+		Context  struct {
+			Ask    bool `json:"ask"`
+			Reason any  `json:"reason_user"`
+			Admin  any  `json:"reason_admin"`
+		} `json:"context"`
+	}
+	if err := json.Unmarshal(text, &answer); err != nil || answer.Decision == nil {
+		return permissions.Deny, "", fmt.Errorf("its answer has no decision")
+	}
+	why := reasonOf(answer.Context.Reason)
+	if why == "" {
+		why = reasonOf(answer.Context.Admin)
+	}
+	if why == "" {
+		why = "it gives no reason"
+	}
+	switch {
+	case *answer.Decision:
+		return permissions.Allow, "", nil
+	case answer.Context.Ask:
+		return permissions.Ask, why, nil
+	}
+	return permissions.Deny, why, nil
+}
+
+// maxReason is how many bytes of a reason are shown.
+const maxReason = 300
+
+// reasonOf reads a reason: a text, or texts by language or code.
+func reasonOf(v any) string {
+	var text string
+	switch v := v.(type) {
+	case string:
+		text = v
+	case map[string]any:
+		if english, ok := v["en"].(string); ok {
+			text = english
+			break
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if s, ok := v[key].(string); ok {
+				text = s
+				break
+			}
+		}
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	return strings.TrimSuffix(text[:min(len(text), maxReason)], ".")
+}

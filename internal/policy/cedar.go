@@ -1,0 +1,222 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cedar-policy/cedar-go"
+
+	"callgate/gate"
+	"callgate/permissions"
+)
+
+// Cedar is one file of Cedar policies.
+//
+// Each subject of a call is one request; docs/policy.md says what it holds. A file that speaks of the namespace AgentCore is
+// asked once a call, as Amazon Bedrock AgentCore asks its gateways' policies.
+type Cedar struct {
+	name    string
+	set     *cedar.PolicySet
+	gateway string // the gateway that AgentCore's policies name; "" for a file that names none of them
+}
+
+// gateways finds the gateways that policies name.
+var gateways = regexp.MustCompile(`AgentCore::Gateway::"([^"\\]*)"`)
+
+// OpenCedar reads a file of policies.
+func OpenCedar(path string) (*Cedar, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return NewCedar(filepath.Base(path), text)
+}
+
+// NewCedar compiles policies.
+func NewCedar(name string, text []byte) (*Cedar, error) {
+	set, err := cedar.NewPolicySetFromBytes(name, text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	c := &Cedar{name: name, set: set}
+	if !strings.Contains(string(text), "AgentCore::") {
+		return c, nil
+	}
+	c.gateway = "callgate"
+	for i, m := range gateways.FindAllStringSubmatch(string(text), -1) {
+		if i > 0 && m[1] != c.gateway {
+			return nil, fmt.Errorf("%s: it names several gateways: put the policies of each into a file of its own", name)
+		}
+		c.gateway = m[1]
+	}
+	return c, nil
+}
+
+// Name is the file's.
+func (c *Cedar) Name() string { return c.name }
+
+// Advise asks about every subject of the call. What a shell command only reads can be forbidden, and needs no permit.
+func (c *Cedar) Advise(q gate.Question) (permissions.Action, string, error) {
+	input, err := cedarInput(q.Call.Arguments)
+	if err != nil {
+		return permissions.Deny, "", err
+	}
+	if c.gateway != "" {
+		return c.agentCore(q, input)
+	}
+	worst, why := permissions.Allow, ""
+	for i := range q.Analysis.Subjects {
+		s := &q.Analysis.Subjects[i]
+		action, reason, err := c.subject(q, s, input)
+		if err != nil {
+			return permissions.Deny, "", err
+		}
+		if action < worst {
+			worst, why = action, reason
+		}
+	}
+	return worst, why, nil
+}
+
+func text(s string) cedar.String { return cedar.String(s) }
+
+func (c *Cedar) subject(q gate.Question, s *permissions.Subject, input cedar.Record) (permissions.Action, string, error) {
+	principal := cedar.NewEntityUID("Callgate::Agent", text(q.Agent))
+	action := cedar.NewEntityUID("Callgate::Action", "call")
+	resource := cedar.NewEntityUID("Callgate::Tool", text(q.Call.Tool.Qualified))
+	labels := q.Call.Tool.Labels
+	entities := cedar.EntityMap{
+		principal: {UID: principal, Attributes: cedar.NewRecord(cedar.RecordMap{"name": text(q.Agent), "host": text(q.Host), "principal": text(q.Call.Principal)})},
+		resource:  {UID: resource, Attributes: cedar.NewRecord(cedar.RecordMap{"name": text(q.Call.Tool.Qualified), "server": text(q.Call.Tool.Server), "kind": text(q.Call.Tool.Kind)})},
+	}
+	context := cedar.RecordMap{
+		"kind": text(s.Kind), "value": text(valueOf(s)), "risk": text(s.Risk.String()), "category": text(q.Analysis.Category), "workspace": text(q.Call.Place.Dir),
+		"effect": text(labels.Effect), "input": input,
+	}
+	return c.ask(cedar.Request{Principal: principal, Action: action, Resource: resource, Context: cedar.NewRecord(context)}, entities, s.DeniesOnly)
+}
+
+// agentCore asks as Amazon's gateways do: the action is {server}___{tool}, and the arguments are context.input.
+func (c *Cedar) agentCore(q gate.Question, input cedar.Record) (permissions.Action, string, error) {
+	user := q.Call.Principal
+	if user == "" {
+		user = q.Agent
+	}
+	own := strings.TrimPrefix(q.Call.Tool.Qualified, q.Call.Tool.Server+"_")
+	principal := cedar.NewEntityUID("AgentCore::OAuthUser", text(user))
+	all, calls := cedar.NewEntityUID("AgentCore::Action", "Mcp"), cedar.NewEntityUID("AgentCore::Action", "CallTool")
+	action := cedar.NewEntityUID("AgentCore::Action", text(q.Call.Tool.Server+"___"+own))
+	resource := cedar.NewEntityUID("AgentCore::Gateway", text(c.gateway))
+	entities := cedar.EntityMap{
+		principal: {UID: principal, Attributes: cedar.NewRecord(cedar.RecordMap{"id": text(user)}), Tags: cedar.NewRecord(cedar.RecordMap{"username": text(user), "sub": text(user)})},
+		action:    {UID: action, Parents: cedar.NewEntityUIDSet(calls)},
+		calls:     {UID: calls, Parents: cedar.NewEntityUIDSet(all)},
+		all:       {UID: all},
+		resource:  {UID: resource},
+	}
+	context := cedar.NewRecord(cedar.RecordMap{"input": input})
+	return c.ask(cedar.Request{Principal: principal, Action: action, Resource: resource, Context: context}, entities, false)
+}
+
+// ask evaluates. A forbid that is annotated @callgate("ask") asks; deniesOnly needs no permit.
+func (c *Cedar) ask(r cedar.Request, entities cedar.EntityMap, deniesOnly bool) (permissions.Action, string, error) {
+	decision, diagnostic := cedar.Authorize(c.set, entities, r)
+	if len(diagnostic.Errors) > 0 {
+		e := diagnostic.Errors[0]
+		return permissions.Deny, "", fmt.Errorf("%s: %s", c.place(e.PolicyID, e.Position), e.Message)
+	}
+	if decision == cedar.Allow {
+		return permissions.Allow, "", nil
+	}
+	if len(diagnostic.Reasons) == 0 {
+		if deniesOnly {
+			return permissions.Allow, "", nil
+		}
+		return permissions.Deny, "no policy permits it", nil
+	}
+	action, places := permissions.Ask, []string{}
+	for _, reason := range diagnostic.Reasons {
+		if p := c.set.Get(reason.PolicyID); p == nil || p.Annotations()["callgate"] != "ask" {
+			action = permissions.Deny
+		}
+		places = append(places, c.place(reason.PolicyID, reason.Position))
+	}
+	slices.Sort(places)
+	return action, "forbidden by " + strings.Join(places, ", "), nil
+}
+
+// place names a policy: by its annotation @id, and by its line.
+func (c *Cedar) place(id cedar.PolicyID, at cedar.Position) string {
+	name := fmt.Sprintf("%s:%d", c.name, at.Line)
+	if p := c.set.Get(id); p != nil && p.Annotations()["id"] != "" {
+		name = string(p.Annotations()["id"]) + " (" + name + ")"
+	}
+	return name
+}
+
+// cedarInput is the arguments as a record. Numbers without a fraction are longs, others decimals.
+func cedarInput(arguments []byte) (cedar.Record, error) {
+	if len(arguments) == 0 {
+		return cedar.NewRecord(nil), nil
+	}
+	v, err := walk(arguments,
+		func(members map[string]any) any {
+			record := cedar.RecordMap{}
+			for name, v := range members {
+				record[text(name)] = cedarValue(v)
+			}
+			return cedar.NewRecord(record)
+		},
+		func(list []any) any {
+			values := make([]cedar.Value, len(list))
+			for i, v := range list {
+				values[i] = cedarValue(v)
+			}
+			return cedar.NewSet(values...)
+		}, cedarNumber)
+	if err != nil {
+		return cedar.Record{}, fmt.Errorf("the arguments: %w", err)
+	}
+	record, ok := v.(cedar.Record)
+	if !ok {
+		return cedar.Record{}, errors.New("the arguments are no object")
+	}
+	return record, nil
+}
+
+func cedarValue(v any) cedar.Value {
+	switch v := v.(type) {
+	case string:
+		return text(v)
+	case bool:
+		return cedar.Boolean(v)
+	case cedar.Value:
+		return v
+	}
+	return text(fmt.Sprint(v)) // there is no other type
+}
+
+func cedarNumber(lexeme string) (any, error) {
+	if n, err := strconv.ParseInt(lexeme, 10, 64); err == nil {
+		return cedar.Long(n), nil
+	}
+	f, err := strconv.ParseFloat(lexeme, 64)
+	if err != nil {
+		return nil, err
+	}
+	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		return cedar.Long(int64(f)), nil
+	}
+	d, err := cedar.NewDecimalFromFloat(f)
+	if err != nil {
+		return nil, fmt.Errorf("the number %s is none that Cedar knows", lexeme)
+	}
+	return d, nil
+}
