@@ -1,0 +1,131 @@
+package report
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"callgate/audit"
+	"callgate/internal/checkpoint"
+)
+
+const hostile = `"'><img src=x onerror=alert(1)><script>alert(1)</script>`
+
+// week is three days of records.
+func week() []audit.Record {
+	start := time.Date(2026, 11, 18, 9, 0, 0, 0, time.Local)
+	var list []audit.Record
+	add := func(day int, seconds int, r audit.Record) {
+		r.Time = start.AddDate(0, 0, day).Add(time.Duration(seconds) * time.Second)
+		list = append(list, r)
+	}
+	ask := func(day, seconds, wait int, id, command, decision string) {
+		subjects := []audit.Subject{{Tool: "sh_run", Kind: "shell_exec", Value: command, Action: "ask", Risk: "NETWORK"}}
+		add(day, seconds, audit.Record{Event: audit.Asked, CallID: id, SessionID: "s1", Tool: "sh_run", Kind: "shell_exec", Host: "host", Project: "/src/app", By: "rule", Rule: `shell_exec "*" ask`, Subjects: subjects})
+		add(day, seconds+wait, audit.Record{Event: audit.Decision, CallID: id, SessionID: "s1", Tool: "sh_run", Host: "host", Project: "/src/app", Decision: decision, By: "web:alice", Subjects: subjects, Arguments: []byte(`{"command":"x"}`), Summary: hostile, Risk: "NETWORK"})
+	}
+	ask(0, 0, 4, "a", "git push origin main", "approved")
+	ask(0, 100, 6, "b", "git push origin dev", "approved")
+	ask(0, 200, 8, "c", "git push", "approved")
+	ask(2, 0, 20, "d", "npm publish", "rejected")
+	ask(2, 100, 120, "e", "npm publish", "timeout")
+	add(0, 300, audit.Record{Event: audit.Decision, CallID: "f", SessionID: "s1", Tool: "fs_read", Host: "host", Project: "/src/app", Decision: "auto_approved", By: "rule"})
+	add(0, 301, audit.Record{Event: audit.Outcome, CallID: "f", SessionID: "s1", Tool: "fs_read", Result: 7, Duration: 12})
+	add(2, 300, audit.Record{Event: audit.Decision, CallID: "g", SessionID: "s2", Tool: "fs_read", Host: "other", Project: "/src/other", Decision: "denied", By: "rule", Rule: `read_file "*.env" deny`})
+	add(2, 301, audit.Record{Event: audit.Decision, CallID: "h", SessionID: "s2", Tool: "x", Host: "other", Project: "/src/other", Decision: "pending"})
+	return list
+}
+
+func TestReportCounts(t *testing.T) {
+	r := summed(week(), Options{})
+	if r.Calls != 7 || r.Sessions != 2 || r.Unasked != 1 || r.Denied != 1 || r.Questions != 5 || r.Approved != 3 || r.Rejected != 1 || r.Missed != 1 {
+		t.Errorf("%+v", r)
+	}
+	if r.Answer != 8 || r.Slowest != 20 {
+		t.Errorf("answers took %v and %v", r.Answer, r.Slowest)
+	}
+	if len(r.Days) != 3 || r.Days[0].Questions != 3 || r.Days[1].Calls != 0 || r.Days[2].Denied != 1 {
+		t.Errorf("days are %+v", r.Days)
+	}
+	if r.ByFamily[0].Name != "git push" || r.ByFamily[0].Asked != 3 || r.ByFamily[1].Name != "npm" || r.ByFamily[1].Rejected != 1 {
+		t.Errorf("families are %+v", r.ByFamily)
+	}
+	if len(r.Constant) != 1 || r.Constant[0].Name != "git push" || r.ByProject[0].Name != "/src/app" || r.Denials[0].Name != `read_file "*.env" deny` {
+		t.Errorf("%+v %+v %+v", r.Constant, r.ByProject, r.Denials)
+	}
+	if only := summed(week(), Options{Host: "other"}); only.Calls != 1 || only.Questions != 0 {
+		t.Errorf("of one host: %+v", only)
+	}
+	if only := summed(week(), Options{Project: "/src/app"}); only.Calls != 6 || only.Denied != 0 {
+		t.Errorf("of one project: %+v", only)
+	}
+	if none := summed(nil, Options{}); none.Calls != 0 || len(none.Days) != 0 || len(none.Chart()) != 0 {
+		t.Errorf("of nothing: %+v", none)
+	}
+	var b bytes.Buffer
+	if err := r.Print(&b); err != nil || !strings.Contains(b.String(), "3 approved (60%), 1 rejected") {
+		t.Errorf("%v\n%s", err, &b)
+	}
+}
+
+// load finds what would make a page load something or run a script of somebody else.
+var load = regexp.MustCompile(`(?i)<script>alert|<img|<link|<[a-z]+[^>]*\ssrc=|@import|url\(|https?://`)
+
+func TestPagesLoadNothing(t *testing.T) {
+	r := summed(week(), Options{})
+	r.ByRule[0].Name = hostile
+	var b bytes.Buffer
+	if err := r.HTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	if found := load.FindString(b.String()); found != "" || !strings.Contains(b.String(), "git push") || strings.Count(b.String(), "<rect") != 4 {
+		t.Errorf("%q, %d bars\n%s", found, strings.Count(b.String(), "<rect"), &b)
+	}
+}
+
+func TestReplay(t *testing.T) {
+	dir := t.TempDir()
+	log, err := audit.Open(audit.Dir(dir), audit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, record := range week() {
+		if _, err := log.Append(record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Replay(dir, "s1", []checkpoint.Checkpoint{{CallID: "f", Changed: []checkpoint.Change{{Path: "/src/app/a.go"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Events) != 6 || s.Project != "/src/app" || s.Host != "host" {
+		t.Fatalf("%+v", s)
+	}
+	read := s.Events[5]
+	if read.Tool != "fs_read" || read.Bytes != 7 || !read.Ended || len(read.Files) != 1 || read.Class() != "allow" {
+		t.Errorf("%+v", read)
+	}
+	push := s.Events[0]
+	if !push.Asked || push.Decision != "approved" || !strings.Contains(push.Test, `"want":"ask"`) || !strings.Contains(push.Test, `"cwd":"/src/app"`) {
+		t.Errorf("%+v", push)
+	}
+	var b bytes.Buffer
+	if err := s.HTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	if found := load.FindString(b.String()); found != "" || strings.Count(b.String(), `<li id="e`) != 6 || !strings.Contains(b.String(), "As a rule test") {
+		t.Errorf("%q\n%s", found, &b)
+	}
+	if _, err := Replay(dir, "s9", nil); err == nil {
+		t.Error("a session that never was")
+	}
+	made, err := Make(dir, Options{})
+	if err != nil || made.Questions != 5 {
+		t.Errorf("%+v %v", made, err)
+	}
+}
