@@ -213,7 +213,7 @@ func (r *Rule) unmetHours(_ *Circumstances, now time.Time) (string, bool) {
 		return "", true
 	case now.IsZero():
 		return "the time is not known", false
-	case !r.When.Hours.hold(now.Local()):
+	case !r.When.Hours.Hold(now.Local()):
 		return "it is " + now.Local().Format("Mon 15:04"), true
 	}
 	return "", true
@@ -448,7 +448,8 @@ func ParseHours(text string) (h Hours, err error) {
 	return h, nil
 }
 
-func (h Hours) hold(t time.Time) bool {
+// Hold reports whether a time, by its own clock, is in these hours.
+func (h Hours) Hold(t time.Time) bool {
 	minute, day := int16(t.Hour()*60+t.Minute()), t.Weekday()
 	if h.From != h.To {
 		switch {

@@ -180,7 +180,7 @@ func TestHours(t *testing.T) {
 			for day.Format("Mon") != at[:3] {
 				day = day.AddDate(0, 0, 1)
 			}
-			if h.hold(day) != want {
+			if h.Hold(day) != want {
 				t.Errorf("%s at %s: %v", text, at, !want)
 			}
 		}

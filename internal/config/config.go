@@ -68,6 +68,7 @@ type Config struct {
 	Verify      verifyConfig
 	RAG         ragConfig
 	Telegram    telegramConfig
+	Channels    []channelConfig
 	Hosts       []hostConfig
 	Servers     []ServerConfig
 	Hooks       []hooks.Config
@@ -301,6 +302,9 @@ func (c *Config) validate() (err error) {
 	}
 	if err := c.validateGate(); err != nil {
 		return err
+	}
+	if err := c.validateChannels(); err != nil {
+		return invalid("channels", err)
 	}
 	if c.HostLimits, err = assembleHosts(c.Hosts); err != nil {
 		return invalid("hosts", err)

@@ -1,0 +1,441 @@
+// Package channels asks where people are: in chats, on phones, and wherever a webhook leads.
+//
+// Place is the contract of one such place. What is common to all of them is here: who may answer what, when a place is
+// asked, and what an answer is good for. It decides nothing, and can do no more than any client of the companion.
+//
+// A message passes through other people's machines, and its buttons stay where they are. So a key is good for one answer to
+// the arguments that it was shown with; low and medium risk can be approved in place by a linked person if the message shows
+// all of it, anything else only be denied: the link leads to the page.
+package channels
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"callgate/internal/companion/wire"
+	"callgate/internal/visible"
+	"callgate/permissions"
+)
+
+// Client is what an approver needs of the companion.
+type Client interface {
+	Events() <-chan wire.Event
+	Answer(wire.ToolApprove) error
+}
+
+// Place is where messages can be shown, and may be answered. Show and Listen may be called at the same time.
+type Place interface {
+	// Show posts the message, or changes the one that is at where, and says where it is now. A place that cannot change
+	// messages posts what is worth a message of its own.
+	Show(ctx context.Context, where string, m Message) (string, error)
+	// Listen tells of answers until ctx ends or the connection is lost. take says what became of one; whether and how that
+	// is shown is up to the place. It MUST NOT tell of answers that it cannot attribute.
+	Listen(ctx context.Context, take func(Press) (said string)) error
+}
+
+// Message is a question as a place shows it.
+type Message struct {
+	Key     string   `json:"key"` // of the answers to it
+	Title   string   `json:"title"`
+	Lines   []string `json:"lines"`
+	Risk    string   `json:"risk"`              // low, medium, high or critical
+	Actions []string `json:"actions"`           // approve and deny, or fewer
+	Link    string   `json:"link,omitempty"`    // of the page
+	Over    string   `json:"over,omitempty"`    // how it ended; "" while it waits
+	Expires string   `json:"expires,omitempty"` // RFC 3339
+}
+
+// Text is the message without its title.
+func (m Message) Text() string {
+	lines := slices.Clone(m.Lines)
+	if m.Over != "" {
+		lines = append(lines, m.Over)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Press is an answer.
+type Press struct {
+	Key    string `json:"key"`
+	Action string `json:"action"`
+	User   string `json:"user"`             // as the place names them
+	Reason string `json:"reason,omitempty"` // of a denial, for the model
+}
+
+// Actions.
+const (
+	Approve = "approve"
+	Deny    = "deny"
+)
+
+// Channel is a place with what is allowed there.
+type Channel struct {
+	Name   string
+	Place  Place
+	People map[string]string // persons by their names in the place; nobody else is heard
+	After  time.Duration     // how long a question waits before it is asked here
+	Quiet  permissions.Hours // when nothing new is posted; the zero value is never
+	Page   string            // address of the page for links; "" for none
+}
+
+// Options of Run.
+type Options struct {
+	Client   Client
+	Channels []Channel
+	Logger   *slog.Logger
+}
+
+const (
+	lookAgain = time.Second
+	callTime  = 15 * time.Second
+	farewell  = 5 * time.Second
+	again     = 5 * time.Second // before a lost connection is tried again
+)
+
+// approver is a running Run.
+type approver struct {
+	Options
+	mu        sync.Mutex
+	questions map[string]*question // by call
+	poked     []chan struct{}      // one a channel
+}
+
+type question struct {
+	request  *wire.ToolApproveRequest
+	since    time.Time
+	key      string
+	answered bool // by a press, whose end is not told yet
+	over     string
+	posted   []posted // one a channel
+}
+
+type posted struct {
+	where string
+	shown string // what it shows, with its key; "" when nothing does
+	key   string
+}
+
+// Run asks and answers until ctx or the connection to callgate ends for good.
+func Run(ctx context.Context, o Options) error {
+	a := &approver{Options: o, questions: map[string]*question{}}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var running sync.WaitGroup
+	for i := range o.Channels {
+		a.poked = append(a.poked, make(chan struct{}, 1))
+		running.Go(func() { a.post(ctx, i) })
+		running.Go(func() { a.listen(ctx, i) })
+	}
+	err := a.follow(ctx)
+	cancel()
+	running.Wait()
+	return err
+}
+
+// follow takes what callgate says.
+func (a *approver) follow(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case event, ok := <-a.Client.Events():
+			if !ok {
+				return ctx.Err()
+			}
+			switch f := event.Frame.(type) {
+			case wire.Disconnected:
+				if f.Final {
+					return f.Err
+				}
+				a.Logger.Warn("channels: the connection to callgate is lost; trying again", "error", f.Err)
+			case *wire.ToolApproveRequest:
+				a.ask(f)
+			case *wire.ToolApproveResolved:
+				a.end(f.ToolCallID, ending(f))
+			case *wire.Error:
+				if f.Code == wire.CodeNotPending {
+					a.end(f.ToolCallID, "It was over already.")
+				} else if f.ToolCallID != "" {
+					a.failed(f)
+				}
+			}
+		}
+	}
+}
+
+func (a *approver) ask(f *wire.ToolApproveRequest) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	q := a.questions[f.ToolCallID]
+	switch {
+	case q == nil:
+		q = &question{since: time.Now(), posted: make([]posted, len(a.Channels))}
+		a.questions[f.ToolCallID] = q
+	case q.over == "" && q.request.ArgsDigest == f.ArgsDigest: // told again after a break of the connection
+		return
+	}
+	q.request, q.key, q.over, q.answered = f, rand.Text(), "", false
+	a.poke()
+}
+
+func (a *approver) end(call, how string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if q := a.questions[call]; q != nil && q.over == "" {
+		q.over = how
+		a.poke()
+	}
+}
+
+// failed gives the question another key: the answer that failed is used up, and somebody may try again.
+func (a *approver) failed(f *wire.Error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if q := a.questions[f.ToolCallID]; q != nil && q.answered && q.over == "" {
+		a.Logger.Warn("channels: the answer did nothing", "call", f.ToolCallID, "reason", f.Message)
+		q.answered, q.key = false, rand.Text()
+		a.poke()
+	}
+}
+
+// poke wakes all posters up; the caller holds mu.
+func (a *approver) poke() {
+	for _, c := range a.poked {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// post brings one channel in line with the questions.
+func (a *approver) post(ctx context.Context, i int) {
+	tick := time.NewTicker(lookAgain)
+	defer tick.Stop()
+	for {
+		for _, call := range a.due(i, time.Now()) {
+			if ctx.Err() == nil && !a.show(ctx, i, call) {
+				break
+			}
+		}
+		select {
+		case <-ctx.Done():
+			a.leave(i)
+			return
+		case <-a.poked[i]:
+		case <-tick.C:
+		}
+	}
+}
+
+// due lists the calls whose message in the channel is not what it should be, the oldest first, and forgets those that are over
+// everywhere.
+func (a *approver) due(i int, now time.Time) (calls []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := &a.Channels[i]
+	for call, q := range a.questions {
+		if q.over == "" && now.After(q.request.ExpiresAt.Add(lookAgain)) {
+			q.over = "It is over."
+		}
+		p := &q.posted[i]
+		switch {
+		case p.where == "" && (q.over != "" || now.Sub(q.since) < c.After || c.Quiet != (permissions.Hours{}) && c.Quiet.Hold(now.Local())):
+		case p.shown != a.message(q, i).state():
+			calls = append(calls, call)
+		}
+		if q.over != "" && !q.unshown(a) {
+			delete(a.questions, call)
+		}
+	}
+	slices.SortFunc(calls, func(x, y string) int { return a.questions[x].since.Compare(a.questions[y].since) })
+	return calls
+}
+
+// unshown reports whether a channel does not show yet how the question ended.
+func (q *question) unshown(a *approver) bool {
+	for i, p := range q.posted {
+		if p.where != "" && p.shown != a.message(q, i).state() {
+			return true
+		}
+	}
+	return false
+}
+
+func (m Message) state() string { return m.Key + m.Over }
+
+// show posts or changes one message. It is false when the channel does not take messages now.
+func (a *approver) show(ctx context.Context, i int, call string) bool {
+	a.mu.Lock()
+	q := a.questions[call]
+	if q == nil {
+		a.mu.Unlock()
+		return true
+	}
+	m, p := a.message(q, i), q.posted[i]
+	a.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTime)
+	defer cancel()
+	place := a.Channels[i].Place
+	if p.where != "" && p.key != m.Key { // another question: its answers must not be those to the old message
+		old := m
+		old.Key, old.Actions, old.Over = p.key, nil, "The question changed: see the new message."
+		if _, err := place.Show(ctx, p.where, old); err != nil {
+			a.Logger.Warn("channels: a message was not changed", "channel", a.Channels[i].Name, "error", err)
+			return false
+		}
+		p.where = ""
+	}
+	where, err := place.Show(ctx, p.where, m)
+	if err != nil {
+		a.Logger.Warn("channels: not posted, trying again", "channel", a.Channels[i].Name, "error", err)
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if q := a.questions[call]; q != nil {
+		q.posted[i] = posted{where, m.state(), m.Key}
+	}
+	return true
+}
+
+// leave takes the buttons of what still waits away.
+func (a *approver) leave(i int) {
+	a.mu.Lock()
+	type left struct {
+		where string
+		m     Message
+	}
+	var all []left
+	for _, q := range a.questions {
+		if p := q.posted[i]; p.where != "" {
+			m := a.message(q, i)
+			m.Actions, m.Over = nil, cmp.Or(m.Over, "Nobody listens here any more; answer on the page or in a terminal.")
+			all = append(all, left{p.where, m})
+		}
+	}
+	a.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	for _, l := range all {
+		if _, err := a.Channels[i].Place.Show(ctx, l.where, l.m); err != nil {
+			a.Logger.Warn("channels: a message was left with its buttons", "channel", a.Channels[i].Name, "error", err)
+		}
+	}
+}
+
+// listen takes the answers of one channel.
+func (a *approver) listen(ctx context.Context, i int) {
+	for {
+		err := a.Channels[i].Place.Listen(ctx, func(p Press) string { return a.take(i, p) })
+		if ctx.Err() != nil {
+			return
+		}
+		a.Logger.Warn("channels: the connection is lost; trying again", "channel", a.Channels[i].Name, "error", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(again):
+		}
+	}
+}
+
+const tooLate = "This is not good any more: the question changed or is over."
+
+// take answers if the press is good: its key is one that was shown there, it is the first, its person is known, and the
+// message offered the action.
+func (a *approver) take(i int, p Press) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := &a.Channels[i]
+	person := c.People[p.User]
+	if person == "" || p.User == "" {
+		a.Logger.Warn("channels: an answer of somebody who is not linked", "channel", c.Name, "user", visible.Text(p.User))
+		return "Your account is not linked, so your answer does not count."
+	}
+	for _, q := range a.questions {
+		if q.key != p.Key || q.posted[i].key != p.Key || p.Key == "" {
+			continue
+		}
+		if m := a.message(q, i); q.over != "" || q.answered || !slices.Contains(m.Actions, p.Action) {
+			return tooLate
+		}
+		answer := wire.ToolApprove{Head: wire.Head{SessionID: q.request.SessionID}, ToolCallID: q.request.ToolCallID, ArgsDigest: q.request.ArgsDigest, Decision: "approve", Person: person}
+		if p.Action == Deny {
+			answer.Decision, answer.Feedback = "reject", p.Reason
+		}
+		if err := a.Client.Answer(answer); err != nil {
+			a.Logger.Warn("channels: the answer did not go out", "error", err)
+			return "callgate cannot be reached. Try again."
+		}
+		q.answered = true
+		return "Your answer is on its way."
+	}
+	return tooLate
+}
+
+// Room for arguments in a message, in bytes.
+const room = 1500
+
+// message is what a question looks like now; the caller holds mu.
+func (a *approver) message(q *question, i int) Message {
+	f := q.request
+	arguments := strings.Join(wire.Readable(f.Args), "\n")
+	whole := len(arguments) <= room && f.DefinitionChanged == nil
+	m := Message{
+		Key: q.key, Risk: f.Risk.Label, Over: q.over, Expires: f.ExpiresAt.UTC().Format(time.RFC3339),
+		Title: fmt.Sprintf("%s asks: %s (%s risk)", visible.Text(cmp.Or(f.Client.Name, "A host")), visible.Text(f.Tool), f.Risk.Label),
+	}
+	if page := a.Channels[i].Page; page != "" {
+		m.Link = strings.TrimSuffix(page, "/") + "/#/approvals/" + url.PathEscape(f.ToolCallID)
+	}
+	add := func(text string) {
+		if text = visible.Text(text); text != "" {
+			m.Lines = append(m.Lines, text)
+		}
+	}
+	add(f.Summary)
+	if f.Origin.Folder != "" {
+		add(strings.TrimSuffix("In "+f.Origin.Folder+" on "+f.Origin.Branch, " on "))
+	}
+	add(f.Reason)
+	for _, mark := range f.Marks {
+		add("! " + mark.Text)
+	}
+	if f.Undo != nil {
+		add(f.Undo.Text)
+	}
+	if whole {
+		m.Lines = append(m.Lines, arguments)
+	} else {
+		add(fmt.Sprintf("The arguments have %d bytes: see all of them on the page.", len(f.Args)))
+	}
+	if q.over != "" {
+		return m
+	}
+	if whole && len(f.Marks) == 0 && !f.Presence && (f.Risk.Label == "low" || f.Risk.Label == "medium") {
+		m.Actions = append(m.Actions, Approve)
+	} else {
+		add("It can be denied here, and approved on the page or in a terminal.")
+	}
+	m.Actions = append(m.Actions, Deny)
+	return m
+}
+
+// ending says how an approval ended.
+func ending(f *wire.ToolApproveResolved) string {
+	words := map[string]string{"approve": "Approved by ", "always": "Approved, always, by ", "reject": "Denied by ", "timeout": "Nobody answered in time: ", "withdrawn": "Withdrawn by "}
+	return visible.Text(cmp.Or(words[f.Decision], "Over: "+f.Decision+" by ") + f.By)
+}
+
+// errStatus is the answer of a server that did not take a request.
+func errStatus(what, status string) error { return errors.New(what + ": " + status) }

@@ -1,0 +1,585 @@
+package channels
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"callgate/internal/companion/wire"
+	"callgate/internal/testserver/waits"
+	"callgate/permissions"
+)
+
+// gate is a callgate as an approver sees it.
+type gate struct {
+	events  chan wire.Event
+	answers chan wire.ToolApprove
+}
+
+func newGate() *gate {
+	return &gate{make(chan wire.Event, 100), make(chan wire.ToolApprove, 100)}
+}
+
+func (g *gate) Events() <-chan wire.Event       { return g.events }
+func (g *gate) Answer(f wire.ToolApprove) error { g.answers <- f; return nil }
+func (g *gate) say(frame any)                   { g.events <- wire.Event{Frame: frame} }
+func (g *gate) ask(id, risk string, change func(*wire.ToolApproveRequest)) {
+	f := &wire.ToolApproveRequest{
+		Head: wire.NewHead(wire.TypeToolApproveRequest, "s1"), ToolCallID: id, ArgsDigest: "d-" + id, Tool: "sh_run", Args: json.RawMessage(`{"command":"git push"}`),
+		Summary: "Run \"git push\".", Risk: wire.Risk{Label: risk, Class: "NETWORK"}, Client: wire.Host{Name: "claude"}, Origin: wire.Origin{Folder: "/src/app", Branch: "main"},
+		Reason: "No rule.", ExpiresAt: time.Now().Add(time.Hour),
+	}
+	if change != nil {
+		change(f)
+	}
+	g.say(f)
+}
+
+// start runs an approver; stop ends it.
+func start(t *testing.T, g *gate, list ...Channel) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- Run(ctx, Options{Client: g, Channels: list, Logger: slog.New(slog.DiscardHandler)})
+	}()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// board is a place in memory.
+type board struct {
+	mu       sync.Mutex
+	messages []Message
+	take     chan func(Press) string
+	fail     bool
+}
+
+func newBoard() *board { return &board{take: make(chan func(Press) string, 1)} }
+
+func (b *board) Show(_ context.Context, where string, m Message) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fail {
+		return "", errors.New("down")
+	}
+	if where == "" {
+		b.messages = append(b.messages, m)
+		return strconv.Itoa(len(b.messages)), nil
+	}
+	at, err := strconv.Atoi(where)
+	if err == nil {
+		b.messages[at-1] = m
+	}
+	return where, err
+}
+
+func (b *board) Listen(ctx context.Context, take func(Press) string) error {
+	b.take <- take
+	<-ctx.Done()
+	return nil
+}
+
+func (b *board) all() []Message {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.messages)
+}
+
+func TestWhatAnAnswerIsGoodFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, b := newGate(), newBoard()
+		stop := start(t, g, Channel{Name: "b", Place: b, People: map[string]string{"U1": "alice"}, Page: "https://gate.example.com"})
+		take := <-b.take
+		last := func() Message {
+			synctest.Wait()
+			time.Sleep(2 * lookAgain)
+			synctest.Wait()
+			all := b.all()
+			return all[len(all)-1]
+		}
+
+		g.ask("c1", "medium", nil)
+		m := last()
+		if !slices.Equal(m.Actions, []string{Approve, Deny}) || m.Link != "https://gate.example.com/#/approvals/c1" || !strings.Contains(m.Text(), "In /src/app on main") || !strings.Contains(m.Text(), "git push") {
+			t.Errorf("%+v", m)
+		}
+		for what, p := range map[string]Press{
+			"somebody else": {m.Key, Approve, "U2", ""}, "nobody": {m.Key, Approve, "", ""}, "another key": {"x", Approve, "U1", ""}, "no key": {"", Approve, "U1", ""}, "no such action": {m.Key, "always", "U1", ""},
+		} {
+			take(p)
+			if len(g.answers) > 0 {
+				t.Fatalf("%s answered %+v", what, <-g.answers)
+			}
+		}
+		take(Press{m.Key, Approve, "U1", ""})
+		if a := <-g.answers; a.ToolCallID != "c1" || a.ArgsDigest != "d-c1" || a.Decision != "approve" || a.Person != "alice" || a.SessionID != "s1" {
+			t.Errorf("%+v", a)
+		}
+		if take(Press{m.Key, Approve, "U1", ""}); len(g.answers) > 0 {
+			t.Error("an answer that is given again counts again")
+		}
+		g.say(&wire.ToolApproveResolved{ToolCallID: "c1", Decision: "approve", By: "custom:channels/alice"})
+		if m := last(); len(m.Actions) != 0 || !strings.Contains(m.Over, "alice") {
+			t.Errorf("after the end: %+v", m)
+		}
+
+		// Arguments that changed are another question, in another message.
+		g.ask("c2", "low", nil)
+		old := last()
+		g.ask("c2", "low", func(f *wire.ToolApproveRequest) { f.ArgsDigest = "other" })
+		m = last()
+		if m.Key == old.Key || !strings.Contains(b.all()[len(b.all())-2].Over, "changed") {
+			t.Errorf("%+v", b.all())
+		}
+		if take(Press{old.Key, Approve, "U1", ""}); len(g.answers) > 0 {
+			t.Error("an answer to the old arguments counts")
+		}
+		take(Press{m.Key, Deny, "U1", "no"})
+		if a := <-g.answers; a.Decision != "reject" || a.Feedback != "no" || a.ArgsDigest != "other" {
+			t.Errorf("%+v", a)
+		}
+
+		// What is not shown whole, high, marked, or needs a passkey can only be denied.
+		for i, change := range []func(*wire.ToolApproveRequest){
+			func(f *wire.ToolApproveRequest) { f.Risk.Label = "high" },
+			func(f *wire.ToolApproveRequest) { f.Args = fmt.Appendf(nil, `{"a":%q}`, strings.Repeat("x", 5000)) },
+			func(f *wire.ToolApproveRequest) { f.Marks = []wire.Mark{{Code: "confirm", Text: "look"}} },
+			func(f *wire.ToolApproveRequest) { f.Presence = true },
+			func(f *wire.ToolApproveRequest) { f.DefinitionChanged = &wire.DefinitionChange{} },
+		} {
+			g.ask(fmt.Sprint("h", i), "low", change)
+			m := last()
+			if take(Press{m.Key, Approve, "U1", ""}); len(g.answers) > 0 || !slices.Equal(m.Actions, []string{Deny}) {
+				t.Errorf("%d: %+v", i, m)
+			}
+		}
+		stop()
+		for _, m := range b.all() {
+			if len(m.Actions) != 0 {
+				t.Errorf("it leaves %+v", m)
+			}
+		}
+	})
+}
+
+func TestEscalationAndQuietHours(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hours, err := permissions.ParseHours("00:00-12:00") // a bubble's clock begins at midnight UTC
+		if err != nil {
+			t.Fatal(err)
+		}
+		quiet := time.Now().Local().Hour() < 12
+		g, first, second, third := newGate(), newBoard(), newBoard(), newBoard()
+		stop := start(t, g, Channel{Name: "1", Place: first}, Channel{Name: "2", Place: second, After: time.Minute}, Channel{Name: "3", Place: third, Quiet: hours})
+		g.ask("c1", "low", nil)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if len(first.all()) != 1 || len(second.all()) != 0 || (len(third.all()) == 0) != quiet {
+			t.Errorf("%d %d %d messages", len(first.all()), len(second.all()), len(third.all()))
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(second.all()) != 1 {
+			t.Error("nobody answered, and the next was not asked")
+		}
+		g.ask("c2", "low", nil)
+		time.Sleep(5 * time.Second)
+		g.say(&wire.ToolApproveResolved{ToolCallID: "c2", Decision: "reject", By: "web:bob"})
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if len(first.all()) != 2 || len(second.all()) != 1 {
+			t.Error("what was answered in time goes on")
+		}
+		stop()
+	})
+}
+
+// fake is a vendor's API that checks who calls.
+type fake struct {
+	*httptest.Server
+	mu    sync.Mutex
+	calls []call
+}
+
+type call struct {
+	method, path string
+	body         map[string]any
+}
+
+func newFake(t *testing.T, token string, more func(http.ResponseWriter, *http.Request) bool, reply func(call) any) *fake {
+	t.Helper()
+	f := new(fake)
+	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if token != "" && r.Header.Get("Authorization") != token && !strings.Contains(r.URL.Path, "/callback") && !strings.HasPrefix(r.URL.Path, "/socket") && r.URL.Path != "/apps.connections.open" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		if more != nil && more(w, r) {
+			return
+		}
+		c := call{method: r.Method, path: r.URL.Path}
+		text, _ := io.ReadAll(r.Body)
+		_ = json.Unmarshal(text, &c.body)
+		f.mu.Lock()
+		f.calls = append(f.calls, c)
+		f.mu.Unlock()
+		_ = json.NewEncoder(w).Encode(reply(c))
+	}))
+	t.Cleanup(f.Close)
+	return f
+}
+
+// want waits for a call that fits.
+func (f *fake) want(t *testing.T, what string, fits func(call) bool) call {
+	t.Helper()
+	var found call
+	waits.Until(t, what, func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		i := slices.IndexFunc(f.calls, fits)
+		if i >= 0 {
+			found = f.calls[i]
+		}
+		return i >= 0
+	})
+	return found
+}
+
+func (g *gate) answered(t *testing.T, decision, person string) {
+	t.Helper()
+	select {
+	case a := <-g.answers:
+		if a.Decision != decision || a.Person != person || a.ArgsDigest != "d-c1" {
+			t.Errorf("%+v", a)
+		}
+	case <-time.After(waits.Limit):
+		t.Fatal("nobody answered")
+	}
+}
+
+func text(v any) string {
+	s, _ := json.Marshal(v)
+	return string(s)
+}
+
+func TestSlack(t *testing.T) {
+	socket := make(chan *websocket.Conn, 1)
+	var f *fake
+	f = newFake(t, "Bearer xoxb-b", func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/socket" {
+			return false
+		}
+		upgrader := websocket.Upgrader{}
+		if c, err := upgrader.Upgrade(w, r, nil); err == nil {
+			socket <- c
+		}
+		return true
+	}, func(c call) any {
+		if c.path == "/apps.connections.open" {
+			return map[string]any{"ok": true, "url": strings.Replace(f.URL, "http", "ws", 1) + "/socket"}
+		}
+		return map[string]any{"ok": true, "ts": "17.1"}
+	})
+	place, err := NewSlack(f.URL, "C1", "xapp-a", "xoxb-b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGate()
+	stop := start(t, g, Channel{Name: "s", Place: place, People: map[string]string{"U1": "alice"}})
+	defer stop()
+	g.ask("c1", "low", func(f *wire.ToolApproveRequest) { f.Summary = "<!channel> & ```" })
+	posted := f.want(t, "a message", func(c call) bool { return c.path == "/chat.postMessage" })
+	if s := text(posted.body); !strings.Contains(s, `"action_id":"approve"`) || strings.Contains(posted.body["blocks"].([]any)[1].(map[string]any)["text"].(map[string]any)["text"].(string), "<!channel>") {
+		t.Errorf("%s", s)
+	}
+	key := posted.body["blocks"].([]any)[2].(map[string]any)["elements"].([]any)[0].(map[string]any)["value"].(string)
+	c := <-socket
+	defer c.Close()
+	press := func(user, channel string) {
+		t.Helper()
+		envelope := map[string]any{"type": "interactive", "envelope_id": "e1", "payload": map[string]any{"type": "block_actions", "user": map[string]any{"id": user}, "channel": map[string]any{"id": channel}, "actions": []any{map[string]any{"action_id": "approve", "value": key}}}}
+		if err := c.WriteJSON(envelope); err != nil {
+			t.Fatal(err)
+		}
+		var ack map[string]string
+		if err := c.ReadJSON(&ack); err != nil || ack["envelope_id"] != "e1" {
+			t.Fatalf("%v %v", ack, err)
+		}
+	}
+	press("U1", "C2") // another channel
+	press("U2", "C1") // somebody else
+	f.want(t, "a refusal", func(c call) bool {
+		return c.path == "/chat.postEphemeral" && strings.Contains(text(c.body), "not linked")
+	})
+	press("U1", "C1")
+	g.answered(t, "approve", "alice")
+	g.say(&wire.ToolApproveResolved{ToolCallID: "c1", Decision: "approve", By: "custom:channels/alice"})
+	over := f.want(t, "the end", func(c call) bool { return c.path == "/chat.update" })
+	if s := text(over.body); strings.Contains(s, "action_id") || over.body["ts"] != "17.1" {
+		t.Errorf("%s", s)
+	}
+	if len(g.answers) > 0 {
+		t.Error("a foreign press counts")
+	}
+}
+
+func TestDiscord(t *testing.T) {
+	socket := make(chan *websocket.Conn, 1)
+	var f *fake
+	f = newFake(t, "Bot tok", func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/socket" {
+			return false
+		}
+		upgrader := websocket.Upgrader{}
+		if c, err := upgrader.Upgrade(w, r, nil); err == nil {
+			socket <- c
+		}
+		return true
+	}, func(c call) any {
+		return map[string]any{"url": strings.Replace(f.URL, "http", "ws", 1) + "/socket", "id": "m1"}
+	})
+	place, err := NewDiscord(f.URL, "C1", "tok")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGate()
+	stop := start(t, g, Channel{Name: "d", Place: place, People: map[string]string{"9": "bob"}})
+	defer stop()
+	g.ask("c1", "medium", nil)
+	posted := f.want(t, "a message", func(c call) bool { return c.method == "POST" && c.path == "/channels/C1/messages" })
+	id := posted.body["components"].([]any)[0].(map[string]any)["components"].([]any)[1].(map[string]any)["custom_id"].(string)
+	c := <-socket
+	defer c.Close()
+	if err := c.WriteJSON(map[string]any{"op": 10, "d": map[string]any{"heartbeat_interval": 60000}}); err != nil {
+		t.Fatal(err)
+	}
+	var identify struct {
+		Op int
+		D  struct{ Token string }
+	}
+	if err := c.ReadJSON(&identify); err != nil || identify.Op != 2 || identify.D.Token != "tok" {
+		t.Fatalf("%+v %v", identify, err)
+	}
+	press := func(user, channel string) {
+		t.Helper()
+		d := map[string]any{"id": "i" + user, "token": "it", "type": 3, "channel_id": channel, "data": map[string]any{"custom_id": id}, "member": map[string]any{"user": map[string]any{"id": user}}}
+		if err := c.WriteJSON(map[string]any{"op": 0, "s": 1, "t": "INTERACTION_CREATE", "d": d}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	press("9", "C2")
+	press("8", "C1")
+	f.want(t, "a refusal", func(c call) bool {
+		return c.path == "/interactions/i8/it/callback" && strings.Contains(text(c.body), "not linked")
+	})
+	press("9", "C1")
+	g.answered(t, "reject", "bob")
+	g.say(&wire.ToolApproveResolved{ToolCallID: "c1", Decision: "reject", By: "custom:channels/bob"})
+	f.want(t, "the end", func(c call) bool {
+		return c.method == "PATCH" && c.path == "/channels/C1/messages/m1" && strings.Contains(text(c.body), "Denied by")
+	})
+	if len(g.answers) > 0 {
+		t.Error("a foreign press counts")
+	}
+}
+
+func TestMatrix(t *testing.T) {
+	batches := make(chan any, 10)
+	var f *fake
+	f = newFake(t, "Bearer tok", func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/sync") {
+			return false
+		}
+		if r.URL.Query().Get("since") == "" {
+			_ = json.NewEncoder(w).Encode(map[string]any{"next_batch": "b0", "rooms": map[string]any{"join": map[string]any{"!r:x": map[string]any{"timeline": map[string]any{"events": []any{reaction("@alice:x", "$1", "✅")}}}}}})
+			return true
+		}
+		select {
+		case b := <-batches:
+			_ = json.NewEncoder(w).Encode(b)
+		case <-r.Context().Done():
+		}
+		return true
+	}, func(c call) any { return map[string]any{"event_id": "$1"} })
+	place, err := NewMatrix(f.URL, "!r:x", "tok")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGate()
+	stop := start(t, g, Channel{Name: "m", Place: place, People: map[string]string{"@alice:x": "alice"}})
+	defer stop()
+	g.ask("c1", "low", func(f *wire.ToolApproveRequest) { f.Summary = "<b>x" })
+	posted := f.want(t, "a message", func(c call) bool { return c.method == "PUT" })
+	if s := posted.body["formatted_body"].(string); strings.Contains(s, "<b>x") || !strings.Contains(s, "✅") {
+		t.Errorf("%s", s)
+	}
+	place.mu.Lock()
+	place.mu.Unlock()
+	events := func(list ...any) {
+		batches <- map[string]any{"next_batch": "b1", "rooms": map[string]any{"join": map[string]any{"!r:x": map[string]any{"timeline": map[string]any{"events": list}}}}}
+	}
+	batches <- map[string]any{"next_batch": "b1", "rooms": map[string]any{"join": map[string]any{"!other:x": map[string]any{"timeline": map[string]any{"events": []any{reaction("@alice:x", "$1", "✅")}}}}}}
+	events(reaction("@eve:x", "$1", "✅"), reaction("@alice:x", "$2", "✅"), reaction("@alice:x", "$1", "🎉"))
+	events(reaction("@alice:x", "$1", "❌"))
+	g.answered(t, "reject", "alice")
+	g.say(&wire.ToolApproveResolved{ToolCallID: "c1", Decision: "reject", By: "custom:channels/alice"})
+	f.want(t, "the end", func(c call) bool {
+		return strings.Contains(text(c.body), "m.replace") && strings.Contains(text(c.body), "Denied by")
+	})
+}
+
+func reaction(sender, event, key string) any {
+	return map[string]any{"type": "m.reaction", "sender": sender, "content": map[string]any{"m.relates_to": map[string]any{"rel_type": "m.annotation", "event_id": event, "key": key}}}
+}
+
+func TestNtfy(t *testing.T) {
+	lines := make(chan string, 10)
+	f := newFake(t, "Bearer tok", func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/calls-answers/json" {
+			return false
+		}
+		w.WriteHeader(http.StatusOK)
+		for {
+			select {
+			case line := <-lines:
+				_, _ = io.WriteString(w, line+"\n")
+				w.(http.Flusher).Flush()
+			case <-r.Context().Done():
+				return true
+			}
+		}
+	}, func(call) any { return map[string]any{"id": "n1"} })
+	place, err := NewNtfy(f.URL, "calls", "tok")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGate()
+	stop := start(t, g, Channel{Name: "n", Place: place, People: map[string]string{Holder: "alice"}})
+	defer stop()
+	g.ask("c1", "medium", nil)
+	posted := f.want(t, "a message", func(c call) bool { return c.body["topic"] == "calls" })
+	action := posted.body["actions"].([]any)[0].(map[string]any)
+	if action["url"] != f.URL+"/calls-answers" || posted.body["priority"] != 4.0 {
+		t.Errorf("%v", posted.body)
+	}
+	for _, message := range []string{"x approve", "", action["body"].(string)} {
+		lines <- text(map[string]string{"event": "message", "message": message})
+	}
+	g.answered(t, "approve", "alice")
+	g.say(&wire.ToolApproveResolved{ToolCallID: "c1", Decision: "approve", By: "custom:channels/alice"})
+	f.want(t, "the end", func(c call) bool { return strings.Contains(text(c.body), "Approved by") && c.body["actions"] == nil })
+}
+
+func TestWebhook(t *testing.T) {
+	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	signer, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f *fake
+	f = newFake(t, "", func(w http.ResponseWriter, r *http.Request) bool {
+		body, _ := io.ReadAll(r.Body)
+		if signer.Verify(body, r.Header) != nil {
+			w.WriteHeader(http.StatusUnauthorized)
+			return true
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		return false
+	}, func(call) any { return map[string]any{} })
+	listen, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, err := NewWebhook(f.URL, "https://gate.example.com/answer", secret, listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGate()
+	stop := start(t, g, Channel{Name: "w", Place: place, People: map[string]string{"u": "alice"}})
+	defer stop()
+	g.ask("c1", "low", nil)
+	posted := f.want(t, "a question", func(c call) bool { return c.body["answer"] == "https://gate.example.com/answer" })
+	key := posted.body["message"].(map[string]any)["key"].(string)
+	post := func(id string, at time.Time, sign *standardwebhooks.Webhook, body string) int {
+		t.Helper()
+		r, err := http.NewRequest(http.MethodPost, "http://"+listen.Addr().String()+"/answer", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		signature, err := sign.Sign(id, at, []byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("webhook-id", id)
+		r.Header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
+		r.Header.Set("webhook-signature", signature)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		return response.StatusCode
+	}
+	other, err := standardwebhooks.NewWebhook("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes := text(Press{Key: key, Action: Approve, User: "u"})
+	if status := post("a1", time.Now(), other, yes); status != http.StatusUnauthorized {
+		t.Errorf("a forged answer: %d", status)
+	}
+	if status := post("a2", time.Now().Add(-time.Hour), signer, yes); status != http.StatusUnauthorized {
+		t.Errorf("a late answer: %d", status)
+	}
+	if status := post("a3", time.Now(), signer, text(Press{Key: key, Action: Approve, User: "eve"})); status != http.StatusOK || len(g.answers) > 0 {
+		t.Errorf("somebody else: %d", status)
+	}
+	if status := post("a3", time.Now(), signer, yes); status != http.StatusConflict || len(g.answers) > 0 {
+		t.Errorf("a replayed id: %d", status)
+	}
+	if status := post("a4", time.Now(), signer, yes); status != http.StatusOK {
+		t.Errorf("a good answer: %d", status)
+	}
+	g.answered(t, "approve", "alice")
+	where := posted.body["where"]
+	g.say(&wire.ToolApproveResolved{ToolCallID: "c1", Decision: "approve", By: "custom:channels/alice"})
+	f.want(t, "the end", func(c call) bool { return c.body["where"] == where && strings.Contains(text(c.body), "Approved by") })
+}
+
+func TestAddressesThatWouldShowCalls(t *testing.T) {
+	if _, err := NewSlack("http://slack.example.com", "C", "xapp-a", "xoxb-b"); err == nil {
+		t.Error("http is taken")
+	}
+	if _, err := NewSlack("", "C", "xoxb-b", "xapp-a"); err == nil {
+		t.Error("tokens in the wrong order are taken")
+	}
+	if _, err := NewWebhook("https://x.example.com", "", "secret", nil); err == nil {
+		t.Error("a secret of another form is taken")
+	}
+	for _, address := range []string{"", "ftp://x", "http://10.0.0.1"} {
+		if _, err := NewNtfy(address, "t", "k"); err == nil {
+			t.Errorf("%q is taken", address)
+		}
+	}
+}

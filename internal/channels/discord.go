@@ -1,0 +1,196 @@
+package channels
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// Discord is a channel of a server, read over the gateway.
+type Discord struct {
+	api, channel, token string
+}
+
+// NewDiscord takes the bot's token. api is "" for Discord's own.
+func NewDiscord(api, channel, token string) (*Discord, error) {
+	if api == "" {
+		api = "https://discord.com/api/v10"
+	}
+	if err := checkAddress("url", api); err != nil {
+		return nil, err
+	}
+	return &Discord{strings.TrimSuffix(api, "/"), channel, token}, nil
+}
+
+// Show posts the message with its buttons, or changes it. Nobody is mentioned, and no address is unfolded.
+func (d *Discord) Show(ctx context.Context, where string, m Message) (string, error) {
+	text := strings.ReplaceAll(m.Text(), "```", "'''")
+	if len(text) > 1700 {
+		text = strings.ToValidUTF8(text[:1700], "") + "…"
+	}
+	var buttons []any
+	for _, action := range m.Actions {
+		style := map[string]int{Approve: 3, Deny: 4}[action]
+		buttons = append(buttons, map[string]any{"type": 2, "style": style, "label": strings.ToUpper(action[:1]) + action[1:], "custom_id": m.Key + ":" + action})
+	}
+	if m.Link != "" && m.Over == "" {
+		buttons = append(buttons, map[string]any{"type": 2, "style": 5, "label": "Page", "url": m.Link})
+	}
+	components := []any{}
+	if buttons != nil {
+		components = append(components, map[string]any{"type": 1, "components": buttons})
+	}
+	title := strings.NewReplacer("*", "", "_", "\\_", "`", "", "~", "", "|", "", "@", "@\u200b").Replace(m.Title)
+	body := map[string]any{"content": "**" + title + "**\n```\n" + text + "\n```", "components": components, "allowed_mentions": map[string]any{"parse": []string{}}, "flags": 4}
+	method, address := http.MethodPost, d.api+"/channels/"+url.PathEscape(d.channel)+"/messages"
+	if where != "" {
+		method, address = http.MethodPatch, address+"/"+url.PathEscape(where)
+	}
+	var sent struct {
+		ID string `json:"id"`
+	}
+	if err := send(ctx, method, address, "Bot "+d.token, body, &sent); err != nil {
+		return "", err
+	}
+	return sent.ID, nil
+}
+
+// Opcodes of the gateway.
+const (
+	discordDispatch  = 0
+	discordHeartbeat = 1
+	discordIdentify  = 2
+	discordReconnect = 7
+	discordInvalid   = 9
+	discordHello     = 10
+)
+
+type discordFrame struct {
+	Op   int             `json:"op"`
+	Seq  *int64          `json:"s"`
+	Type string          `json:"t"`
+	Data json.RawMessage `json:"d"`
+}
+
+// discordPress is a button that was pressed.
+type discordPress struct {
+	ID      string `json:"id"`
+	Token   string `json:"token"`
+	Type    int    `json:"type"`
+	Channel string `json:"channel_id"`
+	Data    struct {
+		CustomID string `json:"custom_id"`
+	} `json:"data"`
+	Member struct {
+		User struct {
+			ID string `json:"id"`
+		} `json:"user"`
+	} `json:"member"`
+}
+
+// Listen follows the gateway until it wants a new connection.
+func (d *Discord) Listen(ctx context.Context, take func(Press) string) error {
+	var gateway struct {
+		URL string `json:"url"`
+	}
+	if err := send(ctx, http.MethodGet, d.api+"/gateway/bot", "Bot "+d.token, nil, &gateway); err != nil {
+		return err
+	}
+	if err := checkAddress("gateway", strings.Replace(gateway.URL, "ws", "http", 1)); err != nil {
+		return err
+	}
+	socket, _, err := websocket.DefaultDialer.DialContext(ctx, gateway.URL+"?v=10&encoding=json", nil)
+	if err != nil {
+		return errors.New("the gateway does not open")
+	}
+	defer socket.Close()
+	socket.SetReadLimit(maxAnswer)
+	stop := context.AfterFunc(ctx, func() { _ = socket.Close() })
+	defer stop()
+
+	frames, failed := make(chan discordFrame), make(chan error, 1)
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() { // ends with the socket
+		for {
+			var f discordFrame
+			if err := socket.ReadJSON(&f); err != nil {
+				failed <- err
+				return
+			}
+			select {
+			case frames <- f:
+			case <-ended:
+				return
+			}
+		}
+	}()
+	write := func(op int, data any) error {
+		if err := socket.SetWriteDeadline(time.Now().Add(callTime)); err != nil {
+			return err
+		}
+		return socket.WriteJSON(map[string]any{"op": op, "d": data})
+	}
+	var seq *int64
+	var beat <-chan time.Time
+	for {
+		select {
+		case err := <-failed:
+			return err
+		case <-beat:
+			if err := write(discordHeartbeat, seq); err != nil {
+				return err
+			}
+		case f := <-frames:
+			if f.Seq != nil {
+				seq = f.Seq
+			}
+			switch f.Op {
+			case discordHello:
+				var hello struct {
+					Interval int `json:"heartbeat_interval"`
+				}
+				if err := json.Unmarshal(f.Data, &hello); err != nil || hello.Interval <= 0 {
+					return errors.New("the gateway's first frame is not understood")
+				}
+				ticker := time.NewTicker(time.Duration(hello.Interval) * time.Millisecond)
+				defer ticker.Stop()
+				beat = ticker.C
+				if err := write(discordIdentify, map[string]any{"token": d.token, "intents": 0, "properties": map[string]string{"os": "linux", "browser": "callgate", "device": "callgate"}}); err != nil {
+					return err
+				}
+			case discordHeartbeat:
+				if err := write(discordHeartbeat, seq); err != nil {
+					return err
+				}
+			case discordReconnect, discordInvalid:
+				return errors.New("Discord wants a new connection")
+			case discordDispatch:
+				if f.Type == "INTERACTION_CREATE" {
+					d.pressed(ctx, f.Data, take)
+				}
+			}
+		}
+	}
+}
+
+func (d *Discord) pressed(ctx context.Context, data []byte, take func(Press) string) {
+	var p discordPress
+	const component = 3
+	if json.Unmarshal(data, &p) != nil || p.Type != component || p.Channel != d.channel {
+		return
+	}
+	key, action, _ := strings.Cut(p.Data.CustomID, ":")
+	said := take(Press{Key: key, Action: action, User: p.Member.User.ID})
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	const reply, ephemeral = 4, 64
+	// The message itself shows how it ends.
+	_ = send(ctx, http.MethodPost, d.api+"/interactions/"+url.PathEscape(p.ID)+"/"+url.PathEscape(p.Token)+"/callback", "", map[string]any{"type": reply, "data": map[string]any{"content": said, "flags": ephemeral}}, nil)
+}

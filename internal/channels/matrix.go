@@ -1,0 +1,132 @@
+package channels
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Matrix is a room without encryption. People answer with reactions to the message.
+type Matrix struct {
+	base, room, token string
+
+	mu   sync.Mutex
+	next int
+	keys map[string]string // by event
+}
+
+// Reactions that answer.
+var reactions = map[string]string{"✅": Approve, "👍": Approve, "❌": Deny, "👎": Deny}
+
+// NewMatrix writes into a room that the token's user is in.
+func NewMatrix(base, room, token string) (*Matrix, error) {
+	if err := checkAddress("url", base); err != nil {
+		return nil, err
+	}
+	return &Matrix{base: strings.TrimSuffix(base, "/") + "/_matrix/client/v3", room: room, token: "Bearer " + token, keys: map[string]string{}}, nil
+}
+
+// Show sends a message, or replaces one.
+func (x *Matrix) Show(ctx context.Context, where string, m Message) (string, error) {
+	text := m.Title + "\n" + m.Text()
+	formatted := "<b>" + html.EscapeString(m.Title) + "</b><pre><code>" + html.EscapeString(m.Text()) + "</code></pre>"
+	if len(m.Actions) > 0 {
+		how := "React with ❌ to deny."
+		if m.Actions[0] == Approve {
+			how = "React with ✅ to approve, ❌ to deny."
+		}
+		if m.Link != "" {
+			how += " " + m.Link
+		}
+		text, formatted = text+"\n"+how, formatted+html.EscapeString(how)
+	}
+	content := map[string]any{"msgtype": "m.text", "body": text, "format": "org.matrix.custom.html", "formatted_body": formatted}
+	body := content
+	if where != "" {
+		body = map[string]any{"msgtype": "m.text", "body": "* " + text, "m.new_content": content, "m.relates_to": map[string]any{"rel_type": "m.replace", "event_id": where}}
+	}
+	x.mu.Lock()
+	x.next++
+	transaction := fmt.Sprintf("callgate-%d-%d", time.Now().UnixNano(), x.next)
+	x.mu.Unlock()
+	var sent struct {
+		EventID string `json:"event_id"`
+	}
+	if err := send(ctx, http.MethodPut, x.base+"/rooms/"+url.PathEscape(x.room)+"/send/m.room.message/"+transaction, x.token, body, &sent); err != nil {
+		return "", err
+	}
+	if where == "" {
+		where = sent.EventID
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if m.Over == "" {
+		x.keys[where] = m.Key
+	} else {
+		delete(x.keys, where)
+	}
+	return where, nil
+}
+
+// Listen follows the room. What happened before it listens is not heard.
+func (x *Matrix) Listen(ctx context.Context, take func(Press) string) error {
+	since := ""
+	for {
+		address := x.base + "/sync?timeout=0"
+		if since != "" {
+			address = fmt.Sprintf("%s/sync?timeout=%d&since=%s", x.base, pollTime.Milliseconds(), url.QueryEscape(since))
+		}
+		var batch matrixBatch
+		if err := send(ctx, http.MethodGet, address, x.token, nil, &batch); err != nil {
+			return err
+		}
+		if since != "" {
+			for _, e := range batch.Rooms.Join[x.room].Timeline.Events {
+				x.heard(e, take)
+			}
+		}
+		since = batch.Next
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+type matrixBatch struct {
+	Next  string `json:"next_batch"`
+	Rooms struct {
+		Join map[string]struct {
+			Timeline struct {
+				Events []matrixEvent `json:"events"`
+			} `json:"timeline"`
+		} `json:"join"`
+	} `json:"rooms"`
+}
+
+type matrixEvent struct {
+	Type    string `json:"type"`
+	Sender  string `json:"sender"`
+	Content struct {
+		Relates struct {
+			Type    string `json:"rel_type"`
+			EventID string `json:"event_id"`
+			Key     string `json:"key"`
+		} `json:"m.relates_to"`
+	} `json:"content"`
+}
+
+func (x *Matrix) heard(e matrixEvent, take func(Press) string) {
+	r := e.Content.Relates
+	action := reactions[strings.TrimSuffix(r.Key, "\ufe0f")]
+	x.mu.Lock()
+	key := x.keys[r.EventID]
+	x.mu.Unlock()
+	if e.Type == "m.reaction" && r.Type == "m.annotation" && action != "" && key != "" {
+		take(Press{Key: key, Action: action, User: e.Sender})
+	}
+}

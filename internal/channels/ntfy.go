@@ -1,0 +1,88 @@
+package channels
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// Ntfy is a topic of an ntfy server. It has to be one that only its people can read: who reads a question can answer it.
+type Ntfy struct {
+	base, topic, token string
+}
+
+// Holder is the name of whoever answers through a topic, which knows no persons.
+const Holder = "holder"
+
+// NewNtfy uses a topic, and {topic}-answers for the answers.
+func NewNtfy(base, topic, token string) (*Ntfy, error) {
+	if err := checkAddress("url", base); err != nil {
+		return nil, err
+	}
+	return &Ntfy{strings.TrimSuffix(base, "/"), topic, "Bearer " + token}, nil
+}
+
+// priorities are ntfy's, by risk.
+var priorities = map[string]int{"low": 3, "medium": 4, "high": 5, "critical": 5}
+
+// Show publishes the question, and another message when it is over.
+func (n *Ntfy) Show(ctx context.Context, where string, m Message) (string, error) {
+	body := map[string]any{"topic": n.topic, "title": m.Title, "message": m.Text(), "priority": priorities[m.Risk], "tags": []string{"lock"}}
+	if m.Over != "" {
+		body["message"], body["priority"] = m.Over, 2
+	}
+	if m.Link != "" {
+		body["click"] = m.Link
+	}
+	var actions []map[string]any
+	for _, action := range m.Actions {
+		actions = append(actions, map[string]any{
+			"action": "http", "label": strings.ToUpper(action[:1]) + action[1:], "url": n.base + "/" + n.topic + "-answers", "method": "POST", "body": m.Key + " " + action, "clear": true,
+		})
+	}
+	if actions != nil {
+		body["actions"] = actions
+	}
+	var sent struct {
+		ID string `json:"id"`
+	}
+	if err := send(ctx, http.MethodPost, n.base+"/", n.token, body, &sent); err != nil {
+		return "", err
+	}
+	if where == "" {
+		where = sent.ID
+	}
+	return where, nil
+}
+
+// Listen subscribes to the answers.
+func (n *Ntfy) Listen(ctx context.Context, take func(Press) string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, n.base+"/"+n.topic+"-answers/json", nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", n.token)
+	response, err := client.Do(r)
+	if err != nil {
+		return withoutQuery(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return errStatus("subscribe", response.Status)
+	}
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		var e struct {
+			Event   string `json:"event"`
+			Message string `json:"message"`
+		}
+		if json.Unmarshal(lines.Bytes(), &e) != nil || e.Event != "message" {
+			continue
+		}
+		key, action, _ := strings.Cut(strings.TrimSpace(e.Message), " ")
+		take(Press{Key: key, Action: action, User: Holder})
+	}
+	return lines.Err()
+}

@@ -1,0 +1,83 @@
+package channels
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"callgate/internal/loopback"
+)
+
+// maxAnswer bounds what a server may answer, in bytes.
+const maxAnswer = 1 << 20
+
+// client follows nothing: what is sent holds tokens and calls.
+var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+// checkAddress refuses addresses that would show what is sent to others on the way.
+func checkAddress(what, address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "":
+		return fmt.Errorf("%s: %q is not an address such as https://example.com", what, address)
+	case !loopback.Confidential(u):
+		return fmt.Errorf("%s: %q: use https, or http to this machine alone", what, address)
+	}
+	return nil
+}
+
+// send makes one request with a JSON body and reads the JSON answer into to, which may be nil.
+func send(ctx context.Context, method, address, token string, body, to any) error {
+	var data io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		data = bytes.NewReader(text)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, address, data)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/json; charset=utf-8")
+	if token != "" {
+		r.Header.Set("Authorization", token)
+	}
+	return receive(r, to)
+}
+
+func receive(r *http.Request, to any) error {
+	response, err := client.Do(r)
+	if err != nil {
+		return withoutQuery(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return err
+	}
+	if response.StatusCode/100 != 2 {
+		return errStatus(r.Method+" "+r.URL.Path, response.Status)
+	}
+	if to == nil {
+		return nil
+	}
+	return json.Unmarshal(text, to)
+}
+
+// withoutQuery keeps addresses, which may hold secrets, out of messages.
+func withoutQuery(err error) error {
+	if u, ok := err.(*url.Error); ok {
+		return u.Err
+	}
+	return err
+}
+
+// pollTime is how long one request for events may take.
+const pollTime = 30 * time.Second

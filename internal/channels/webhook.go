@@ -1,0 +1,125 @@
+package channels
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"bytes"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+// Webhook posts questions to an address and takes answers at another, both signed as Standard Webhooks are.
+type Webhook struct {
+	address string // questions go there
+	listen  net.Listener
+	answer  string // where callgate takes answers, as the receiver reaches it
+	signer  *standardwebhooks.Webhook
+
+	mu   sync.Mutex
+	next int
+	seen map[string]time.Time // ids of answers that came
+}
+
+// maxAge is how old a signed answer may be; standardwebhooks refuses older ones.
+const maxAge = 5 * time.Minute
+
+// NewWebhook takes answers on a listener that it closes when it ends; nil takes none. The secret is "whsec_…".
+func NewWebhook(address, answer, secret string, listen net.Listener) (*Webhook, error) {
+	if err := checkAddress("url", address); err != nil {
+		return nil, err
+	}
+	signer, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		return nil, errors.New(`the secret is not of the form "whsec_" and base64`)
+	}
+	return &Webhook{address: address, listen: listen, answer: answer, signer: signer, seen: map[string]time.Time{}}, nil
+}
+
+// Show posts {"message", "answer"}; the same "where" is the same message.
+func (h *Webhook) Show(ctx context.Context, where string, m Message) (string, error) {
+	h.mu.Lock()
+	h.next++
+	id := fmt.Sprintf("msg_%d_%d", time.Now().UnixMilli(), h.next)
+	h.mu.Unlock()
+	if where == "" {
+		where = id
+	}
+	body, err := json.Marshal(map[string]any{"where": where, "message": m, "answer": h.answer})
+	if err != nil {
+		return "", err
+	}
+	now := time.Now()
+	signature, err := h.signer.Sign(id, now, body)
+	if err != nil {
+		return "", err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.address, bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("webhook-id", id)
+	r.Header.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
+	r.Header.Set("webhook-signature", signature)
+	return where, receive(r, nil)
+}
+
+// Listen serves the answers.
+func (h *Webhook) Listen(ctx context.Context, take func(Press) string) error {
+	if h.listen == nil {
+		<-ctx.Done()
+		return nil
+	}
+	server := &http.Server{ReadHeaderTimeout: callTime, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, said := h.taken(r, take)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(map[string]string{"said": said}) // a client that is gone gets nothing
+	})}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	return server.Serve(h.listen)
+}
+
+func (h *Webhook) taken(r *http.Request, take func(Press) string) (status int, said string) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
+	if err != nil || r.Method != http.MethodPost {
+		return http.StatusBadRequest, "POST an answer"
+	}
+	if err := h.signer.Verify(body, r.Header); err != nil {
+		return http.StatusUnauthorized, "the signature is wrong, or too old"
+	}
+	if !h.first(r.Header.Get("webhook-id"), time.Now()) {
+		return http.StatusConflict, "this answer came before"
+	}
+	var p Press
+	if err := json.Unmarshal(body, &p); err != nil {
+		return http.StatusBadRequest, `an answer is {"key", "action", "user", "reason"}`
+	}
+	return http.StatusOK, take(p)
+}
+
+// first reports whether an id is new, and forgets those that are too old to be signed anew.
+func (h *Webhook) first(id string, now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for old, at := range h.seen {
+		if now.Sub(at) > 2*maxAge {
+			delete(h.seen, old)
+		}
+	}
+	if _, known := h.seen[id]; known || id == "" {
+		return false
+	}
+	h.seen[id] = now
+	return true
+}

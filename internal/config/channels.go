@@ -1,0 +1,120 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/internal/channels"
+	"callgate/internal/companion/credentials"
+	"callgate/permissions"
+)
+
+// channelConfig is one place where "approve --channels" asks. Its secret is no key: it is in {dataDir}/credentials/{name}.
+type channelConfig struct {
+	Name   string
+	Kind   string        // slack, discord, matrix, ntfy or webhook
+	URL    string        // of the service's API or of the receiver
+	To     string        // channel, room or topic
+	People []string      // who may answer: "name in the service=person"
+	After  time.Duration // how long a question waits before it is asked here
+	Quiet  string        // when nothing new is posted: "22:00-07:00"
+	Listen string        // webhook: where answers come in
+	Answer string        // webhook: where the receiver posts answers, as it reaches Listen
+	Page   string        // address of the page for links
+
+	hours  permissions.Hours
+	people map[string]string
+}
+
+var channelKinds = []string{"slack", "discord", "matrix", "ntfy", "webhook"}
+
+// validateChannels checks what needs no secret.
+func (c *Config) validateChannels() error {
+	seen := map[string]bool{}
+	for i := range c.Channels {
+		ch := &c.Channels[i]
+		if ch.Name == "" || seen[ch.Name] || strings.ContainsAny(ch.Name, "/\\.") {
+			return fmt.Errorf("[%d]: a channel needs a name of its own, without dots and slashes", i)
+		}
+		seen[ch.Name] = true
+		if err := ch.validate(); err != nil {
+			return fmt.Errorf("[%d] %s: %w", i, ch.Name, err)
+		}
+	}
+	return nil
+}
+
+func (ch *channelConfig) validate() (err error) {
+	switch {
+	case !slices.Contains(channelKinds, ch.Kind):
+		return fmt.Errorf("kind %q: use %s", ch.Kind, strings.Join(channelKinds, ", "))
+	case (ch.To == "") != (ch.Kind == "webhook"):
+		return errors.New("to: name the channel, room or topic; a webhook has none")
+	case ch.URL == "" && ch.Kind != "slack" && ch.Kind != "discord":
+		return errors.New("url is missing")
+	case (ch.Listen != "" || ch.Answer != "") && (ch.Kind != "webhook" || ch.Listen == "" || ch.Answer == ""):
+		return errors.New("listen and answer go together, and with a webhook")
+	case ch.After < 0:
+		return errors.New("after is negative")
+	}
+	if ch.Quiet != "" {
+		if ch.hours, err = permissions.ParseHours(ch.Quiet); err != nil {
+			return fmt.Errorf("quiet: %w", err)
+		}
+	}
+	ch.people = map[string]string{}
+	for _, entry := range ch.People {
+		at := strings.LastIndexByte(entry, '=')
+		if at <= 0 || at == len(entry)-1 {
+			return fmt.Errorf(`people: %q: write "name in the service=person"`, entry)
+		}
+		ch.people[entry[:at]] = entry[at+1:]
+	}
+	return nil
+}
+
+// OpenChannels reads the secrets and opens the channels. close ends what listens.
+func (c *Config) OpenChannels() (list []channels.Channel, err error) {
+	if len(c.Channels) == 0 {
+		return nil, errors.New("channels: none is configured; docs/chat.md shows how")
+	}
+	for i := range c.Channels {
+		ch := &c.Channels[i]
+		secret, err := credentials.Foreign(c.DataDir, ch.Name)
+		if err != nil {
+			return nil, fmt.Errorf("channel %s: put its secret into {dataDir}/credentials/%s (mode 0600): %w", ch.Name, ch.Name, err)
+		}
+		place, err := ch.open(secret)
+		if err != nil {
+			return nil, fmt.Errorf("channel %s: %w", ch.Name, err)
+		}
+		list = append(list, channels.Channel{Name: ch.Name, Place: place, People: ch.people, After: ch.After, Quiet: ch.hours, Page: ch.Page})
+	}
+	return list, nil
+}
+
+func (ch *channelConfig) open(secret string) (channels.Place, error) {
+	switch ch.Kind {
+	case "slack":
+		app, bot, _ := strings.Cut(secret, "\n")
+		return channels.NewSlack(ch.URL, ch.To, strings.TrimSpace(app), strings.TrimSpace(bot))
+	case "discord":
+		return channels.NewDiscord(ch.URL, ch.To, secret)
+	case "matrix":
+		return channels.NewMatrix(ch.URL, ch.To, secret)
+	case "ntfy":
+		return channels.NewNtfy(ch.URL, ch.To, secret)
+	}
+	var listen net.Listener
+	if ch.Listen != "" {
+		var err error
+		if listen, err = net.Listen("tcp", ch.Listen); err != nil {
+			return nil, fmt.Errorf("listen: %w", err)
+		}
+	}
+	return channels.NewWebhook(ch.URL, ch.Answer, secret, listen)
+}
