@@ -115,16 +115,24 @@ func (d *ladder) grant(m *model) tea.Cmd {
 	return m.answer(d.approval, f)
 }
 
-// reach says which known commands an offer would let run besides, "" when there are none.
+// reach says what of the project an offer would have answered, and which known commands it would let run besides; "" when
+// there is neither.
 func reach(o wire.Offer) string {
+	before := ""
+	if o.Approved > 0 {
+		before = fmt.Sprintf("you approved %d of these in this project", o.Approved)
+	}
 	if o.NewlyAllows == nil || o.NewlyAllows.Count == 0 {
-		return ""
+		return before
+	}
+	if before != "" {
+		before += "; "
 	}
 	what := "1 known command"
 	if o.NewlyAllows.Count > 1 {
 		what = fmt.Sprintf("%d known commands", o.NewlyAllows.Count)
 	}
-	text := "would newly allow " + what
+	text := before + "would newly allow " + what
 	for i, example := range o.NewlyAllows.Examples {
 		separator := ", "
 		if i == 0 {
