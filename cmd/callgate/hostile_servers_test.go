@@ -292,6 +292,9 @@ func TestHostileServersOverHTTP(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("measures the process, on Linux")
 	}
+	if unraced(t) {
+		return
+	}
 	good := remoteEcho(t)
 	slots := make(chan struct{}, 2)
 	for name, bad := range hostileServers {
@@ -365,6 +368,9 @@ func (s oldServer) serve(asked *atomic.Int64) http.HandlerFunc {
 func TestHostileServersOverSSE(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("measures the process, on Linux")
+	}
+	if unraced(t) {
+		return
 	}
 	good := remoteEcho(t)
 	slots := make(chan struct{}, 2)

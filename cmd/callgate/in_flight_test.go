@@ -19,6 +19,9 @@ func TestLargeResultsStayUnderTheBound(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("measures the process, on Linux")
 	}
+	if unraced(t) {
+		return
+	}
 	const bound, each, calls = 96 << 20, 20, 24
 	h := &hostileHosts{client: &http.Client{Timeout: 2 * patience}}
 	h.served = serveConfigured(t, fmt.Sprintf("limits: {maxInFlightBytes: %d}\nservers:\n  - {name: demo, url: %q}\n", bound, largeEcho(t)), "--log-level", "error")
