@@ -72,7 +72,7 @@ func (l *linter) shell() {
 // operationProbes are operations that a pattern for their program alone does not reach.
 var operationProbes = []string{
 	"npm install any-package", "npm run any-script", "yarn add any-package", "pnpm add any-package", "git push origin main", "go run ./any", "cargo install any-crate",
-	"pip install any-package", "python3 -c code", "python -c code", "node -e code", "aws s3 rm s3://any", "gcloud compute instances delete any", "docker compose up", "docker run any-image",
+	"pip install any-package", "bash any-script.sh", "sh any-script.sh", "python3 -c code", "python -c code", "node -e code", "aws s3 rm s3://any", "gcloud compute instances delete any", "docker compose up", "docker run any-image",
 	"kubectl delete pod any", "terraform apply", "gh pr create", "helm uninstall any", "npx any-package", "uv run any-tool", "poetry run any-tool", "deno run any.ts", "brew install any",
 }
 

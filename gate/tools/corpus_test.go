@@ -74,3 +74,42 @@ func TestPostsSend(t *testing.T) {
 		}
 	}
 }
+
+// What an allow that stops at the program does not reach: a script, code, a package, what lies elsewhere.
+func TestAllowsThatStopShort(t *testing.T) {
+	place := Place{Dir: "/w/app", Roots: []string{"/w/app"}, Home: "/home/u"}
+	for _, c := range []struct {
+		allow, command string
+		want           permissions.Action
+	}{
+		{"bash *", "bash scripts/x.sh", permissions.Ask},
+		{"bash scripts/*", "bash scripts/x.sh a b", permissions.Allow},
+		{"bash scripts/x.sh *", "bash scripts/x.sh a b", permissions.Allow},
+		{"bash scripts/*", "bash scripts/../../x.sh", permissions.Ask},
+		{"sh *", "sh x.sh", permissions.Ask},
+		{"zsh *", "zsh x.zsh", permissions.Ask},
+		{"bash *", "bash -c 'ls'", permissions.Ask}, // ls needs a rule of its own
+		{"bazel *", "bazel build //...", permissions.Allow},
+		{"bazel build //...", "bazel build //...", permissions.Allow},
+		{"bazel *", "bazel run //tools:deploy", permissions.Ask},
+		{"invoke *", "invoke deploy", permissions.Ask},
+		{"invoke *", "invoke test", permissions.Allow},
+		{"mvn *", "mvn clean install", permissions.Allow},
+		{"mvn *", "mvn clean deploy", permissions.Ask},
+		{"gcloud *", "gcloud projects list", permissions.Allow},
+		{"gcloud *", "gcloud auth print-access-token", permissions.Ask},
+		{"gcloud *", "gcloud secrets versions access latest", permissions.Ask},
+		{"az *", "az vm list", permissions.Allow},
+		{"az *", "az account get-access-token", permissions.Ask},
+		{"az *", "az keyvault secret show -n x", permissions.Ask},
+		{"poetry *", "poetry run pytest", permissions.Allow},
+		{"poetry *", "poetry run python x.py", permissions.Ask},
+		{"uv *", "uv run pytest", permissions.Allow},
+		{"uv *", "uv run --with x pytest", permissions.Ask},
+	} {
+		pol := policy(t, `{ "*": "ask", "shell_exec": { "`+c.allow+`": "allow" } }`)
+		if got := verdict(pol, analyze(t, KindShell, place, "command", c.command)); got != c.want {
+			t.Errorf("%s by %q: %v, want %v", c.command, c.allow, got, c.want)
+		}
+	}
+}
