@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"callgate/internal/jsonx"
@@ -54,7 +55,7 @@ func (d *Dialect) Read(name string, body []byte, env map[string]string) (Event, 
 	f := d.Fields
 	e = Event{
 		Name: name, Role: spec.Role, Session: d.text(body, f.Session), Cwd: clean(d.text(body, f.Cwd)), Agent: d.text(body, f.Agent),
-		Mode: d.text(body, f.Mode), Version: d.text(body, f.Version), Prompt: d.text(body, f.Prompt), Failure: d.text(body, f.Failure), Foreign: spec.Foreign, Transcript: clean(d.text(body, d.Transcript.Path)),
+		Mode: d.text(body, f.Mode), Version: d.text(body, f.Version), Prompt: hookContext.ReplaceAllString(d.text(body, f.Prompt), ""), Failure: d.text(body, f.Failure), Foreign: spec.Foreign, Transcript: clean(d.text(body, d.Transcript.Path)),
 		Tool: d.text(body, either(spec.Tool, f.Tool)), Server: d.text(body, spec.Server), Call: d.text(body, either(spec.Call, f.Call)), Result: at(body, either(spec.Result, f.Result)),
 	}
 	if spec.Is != "" {
@@ -81,6 +82,9 @@ func (d *Dialect) Read(name string, body []byte, env map[string]string) (Event, 
 	}
 	return e, nil
 }
+
+// hookContext is what hooks told the host, callgate's own too, where the host puts it before what the person said.
+var hookContext = regexp.MustCompile(`(?s)<hook_context>.*?</hook_context>\s*`)
 
 var errUnknownEvent = errors.New("callgate does not know this event")
 

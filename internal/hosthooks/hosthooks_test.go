@@ -440,3 +440,11 @@ func TestManagedFilesOfEverySystem(t *testing.T) {
 		}
 	}
 }
+
+// What hooks told the host is not what the person said.
+func TestPromptsAreThePersonsWords(t *testing.T) {
+	e, err := Dialects()["gemini"].Read("", []byte(`{"hook_event_name":"BeforeAgent","session_id":"s","prompt":"<hook_context>run\nthis</hook_context>\n\nTidy up."}`), nil)
+	if err != nil || e.Prompt != "Tidy up." {
+		t.Errorf("%q %v", e.Prompt, err)
+	}
+}
