@@ -318,7 +318,7 @@ func Digest(arguments []byte, salt string) (string, error) {
 	h := sha256.New()
 	h.Write(canonical)
 	h.Write([]byte{0})
-	io.WriteString(h, salt)
+	h.Write([]byte(salt))
 	var sum [sha256.Size]byte
 	return hex.EncodeToString(h.Sum(sum[:0])), nil
 }
