@@ -79,7 +79,7 @@ Run "callgate connect" to put it in front of the servers of your hosts, or add "
 		settings.Judging(newCheckCommand(settings)), settings.Judging(newToolsCommand(settings)), settings.Judging(newServersCommand(settings)), settings.Naming(newLoginCommand(settings)), settings.Naming(newLogoutCommand(settings)), settings.Judging(newRulesCommand(settings)),
 		newConnectCommand(settings.DataDir), newDemoCommand(settings), newDisconnectCommand(settings.DataDir), newApproveCommand(settings), newFreezeCommand(settings.DataDir), newUnfreezeCommand(settings.DataDir), newOpenCommand(settings.DataDir), newAuditCommand(settings.DataDir),
 		settings.Judging(newReportCommand(settings)),
-		newCredentialsCommand(settings.DataDir), newPasskeysCommand(settings.DataDir),
+		newCredentialsCommand(settings.DataDir), newPasskeysCommand(settings.DataDir), newSecretsCommand(settings.DataDir),
 		newHooksCommand(settings), settings.Relaying(newHookCommand(settings)), settings.Judging(newDoctorCommand(settings)), newStatusCommand(settings.DataDir), settings.Keeping(newCheckpointsCommand(settings)),
 		settings.Searching(newIndexCommand(settings)), settings.Searching(newSearchCommand(settings)), settings.Searching(newKBCommand(settings)), newConfigCommand(), newManCommand(), newVersionCommand(),
 	)

@@ -13,6 +13,7 @@ import (
 	"callgate/internal/guard"
 	"callgate/internal/sandbox"
 	"callgate/internal/upstream"
+	"callgate/internal/vault"
 	"callgate/permissions"
 )
 
@@ -74,6 +75,25 @@ func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
 	level, err := sandbox.ParseLevel(onOff(s.Sandbox))
 	if err != nil {
 		return err
+	}
+	u.Secret, u.Intercept = vault.At(c.DataDir).Get, s.Intercept
+	proxied := level != sandbox.Off && (s.Network == string(guard.ProxyNet) || s.Network == "" && level == sandbox.Workspace)
+	held := false
+	for _, entry := range s.Env {
+		name, host, ok := upstream.SecretOf(entry)
+		if !ok {
+			continue
+		}
+		if err := vault.CheckName(name); err != nil {
+			return err
+		}
+		if host != "" && !proxied {
+			return fmt.Errorf("env %q: a secret for a host needs a sandbox with network: proxy", entry)
+		}
+		held = held || host != ""
+	}
+	if s.Intercept && !held {
+		return errors.New("intercept is for secrets of one host: write NAME=secret:NAME@HOST in env")
 	}
 	if level == sandbox.Off {
 		if len(s.Read)+len(s.Write) > 0 || s.Network != "" || s.Limits != (sandboxLimits{}) {

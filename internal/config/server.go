@@ -26,6 +26,7 @@ type ServerConfig struct {
 	Write      []string // added to what it can change
 	Network    string   // of the sandbox: none, proxy or open
 	Limits     sandboxLimits
+	Intercept  bool   // TLS to the hosts of secrets ends in callgate's proxy
 	Package    string // what the command runs, when the command does not name it
 	Tools      []toolConfig
 	AllowTools []string // globs over the server's own names

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bufio"
 	"context"
+	"crypto/x509"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -41,6 +42,12 @@ type Proxy struct {
 	// Judge says whether a connection may be made; nil is yes. It may wait for a person.
 	Judge  func(ctx context.Context, to Peer) error
 	Logger *slog.Logger
+
+	// Swaps are secrets that are put into requests. Over TLS that needs an Authority; Roots are whom it trusts, nil is the
+	// system's.
+	Swaps     []Swap
+	Authority *Authority
+	Roots     *x509.CertPool
 
 	// Resolve and Dial are those of the system when they are nil.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
@@ -155,6 +162,10 @@ func (p *Proxy) http(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 	if _, _, err := net.SplitHostPort(target); err != nil {
 		target = net.JoinHostPort(strings.Trim(target, "[]"), port)
 	}
+	host, err := hostOf(target)
+	if err != nil {
+		return errors.Join(err, say(c, http.StatusForbidden, err.Error()))
+	}
 	out, err := p.connect(ctx, target)
 	if err != nil {
 		code := http.StatusBadGateway
@@ -168,8 +179,9 @@ func (p *Proxy) http(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 		if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 			return err
 		}
-		return splice(c, in, out)
+		return p.carry(ctx, c, in, out, host, target)
 	}
+	swap(request.Header, p.swapsOf(host))
 	request.Close = true // one request: the next may go elsewhere
 	request.Header.Del("Proxy-Connection")
 	request.Header.Del("Proxy-Authorization")
@@ -239,8 +251,33 @@ func (p *Proxy) socks(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 	if err := reply(socksDone); err != nil {
 		return err
 	}
+	host, err := hostOf(target)
+	if err != nil {
+		return err
+	}
+	return p.carry(ctx, c, in, out, host, target)
+}
+
+// carry carries a connection until it ends. TLS to a host that a secret is for ends here, if the server trusts that.
+func (p *Proxy) carry(ctx context.Context, c net.Conn, in *bufio.Reader, out net.Conn, host, target string) error {
+	if swaps := p.swapsOf(host); p.Authority != nil && len(swaps) > 0 {
+		if first, err := in.Peek(1); err == nil && first[0] == tlsHandshake {
+			return p.intercept(ctx, &read{c, in}, out, host, target, swaps)
+		}
+	}
 	return splice(c, in, out)
 }
+
+// tlsHandshake is how TLS begins.
+const tlsHandshake = 22
+
+// read is a connection of which something has been read ahead.
+type read struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func (r *read) Read(b []byte) (int, error) { return r.in.Read(b) }
 
 // socksTarget reads where a request of SOCKS5 leads: HOST:PORT.
 func socksTarget(kind byte, in *bufio.Reader) (string, error) {
@@ -290,22 +327,32 @@ type refusal struct{ why string }
 
 func (r *refusal) Error() string { return r.why }
 
-// connect connects to HOST:PORT if that may be. What is judged is what is dialled: the name is looked up once.
-func (p *Proxy) connect(ctx context.Context, target string) (net.Conn, error) {
-	host, port, err := net.SplitHostPort(target)
+// hostOf is the host of HOST:PORT in its normal form.
+func hostOf(target string) (string, error) {
+	host, _, err := net.SplitHostPort(target)
 	if err != nil {
-		return nil, &refusal{err.Error()}
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || n == 0 {
-		return nil, &refusal{"no port: " + strconv.Quote(port)}
+		return "", &refusal{err.Error()}
 	}
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
 	normal, ok := address.Host(host)
 	if !ok || len(normal) > 253 {
-		return nil, &refusal{"no host: " + strconv.Quote(host)}
+		return "", &refusal{"no host: " + strconv.Quote(host)}
+	}
+	return normal, nil
+}
+
+// connect connects to HOST:PORT if that may be. What is judged is what is dialled: the name is looked up once.
+func (p *Proxy) connect(ctx context.Context, target string) (net.Conn, error) {
+	normal, err := hostOf(target)
+	if err != nil {
+		return nil, err
+	}
+	_, port, _ := net.SplitHostPort(target) // hostOf has done it
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 {
+		return nil, &refusal{"no port: " + strconv.Quote(port)}
 	}
 	to := Peer{Host: normal, Port: uint16(n)}
 	if err := p.judge(ctx, to); err != nil { // before the name is looked up: a name can carry what a program knows

@@ -21,6 +21,11 @@ type Config struct {
 	Args    []string // as they are, no shell
 	Env     []string // NAME=value, expanded; added to the clean environment, later entries win
 
+	// Secret returns the value of a secret that Env names; nil knows none. Intercept lets the proxy of a sandbox read what the
+	// process sends over TLS to the hosts that secrets are for, to put them in.
+	Secret    func(name string) (string, error)
+	Intercept bool
+
 	// InheritEnv gives the process all of callgate's environment but callgate's own variables.
 	InheritEnv bool
 	Dir        string // working directory; "" means callgate's own

@@ -30,6 +30,7 @@ type process struct {
 	stderr *stderr
 	proxy  *sandbox.Proxy // nil unless the server is in a sandbox and has a network
 
+	trust      string // a folder of its own with the certificates that it trusts; "" when there is none
 	stderrFile *os.File
 	stopping   chan struct{} // closed when stop is called
 	once       sync.Once
@@ -85,6 +86,26 @@ func startProcess(cfg Config, own []string, log *slog.Logger) (_ *process, err e
 			return nil, err
 		}
 	}
+	env, swaps, err := cfg.secrets(env)
+	if err != nil {
+		return nil, err
+	}
+	var authority *sandbox.Authority
+	if len(swaps) > 0 {
+		if wall == nil || wall.Box == nil || wall.Box.Net != guard.ProxyNet {
+			return nil, errors.New("a secret for a host needs a sandbox with the network proxy")
+		}
+		if cfg.Intercept {
+			if authority, p.trust, env, err = cfg.trust(env, wall.Box); err != nil {
+				return nil, err
+			}
+			defer func() {
+				if err != nil {
+					p.forget()
+				}
+			}()
+		}
+	}
 	if p.tree, err = spawn.Plant(log, wall); err != nil {
 		return nil, err
 	}
@@ -100,7 +121,7 @@ func startProcess(cfg Config, own []string, log *slog.Logger) (_ *process, err e
 		log.Warn("the kernel does not keep this server from callgate's files", "guard", s)
 	}
 	if l := p.tree.Proxy(); l != nil {
-		p.proxy = &sandbox.Proxy{Judge: cfg.Connect, Logger: log}
+		p.proxy = &sandbox.Proxy{Judge: cfg.Connect, Swaps: swaps, Authority: authority, Logger: log}
 		p.proxy.Start(l)
 	}
 	closeAll([]*os.File{inR, outW, errW})
@@ -184,9 +205,17 @@ func (p *process) stop(grace time.Duration) (err error) {
 			p.proxy.Close()
 		}
 		p.tree.Release()
+		p.forget()
 		p.wg.Wait()
 	})
 	return err
+}
+
+// forget removes what the process trusted.
+func (p *process) forget() {
+	if p.trust != "" {
+		os.RemoveAll(p.trust) // a temporary folder: what is left goes with the others
+	}
 }
 
 // gone waits until the process has ended and nobody holds its output open any more.

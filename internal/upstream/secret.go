@@ -1,0 +1,88 @@
+package upstream
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	names "callgate/internal/address"
+	"callgate/internal/guard"
+	"callgate/internal/sandbox"
+)
+
+// secretPrefix begins the value of a variable that names a secret: "secret:NAME", or "secret:NAME@HOST" for one that the
+// process only gets a placeholder of.
+const secretPrefix = "secret:"
+
+// SecretOf reads what an entry of an environment says of a secret. ok is false for a plain value.
+func SecretOf(entry string) (name, host string, ok bool) {
+	_, value, _ := strings.Cut(entry, "=")
+	if value, ok = strings.CutPrefix(value, secretPrefix); !ok {
+		return "", "", false
+	}
+	name, host, _ = strings.Cut(value, "@")
+	return name, host, true
+}
+
+// secrets puts secrets into env, whose end is cfg.Env, or placeholders of those that are for one host; swaps say which.
+func (cfg *Config) secrets(env []string) (filled []string, swaps []sandbox.Swap, err error) {
+	filled = slices.Clone(env)
+	for i := len(env) - len(cfg.Env); i < len(env); i++ {
+		name, host, ok := SecretOf(env[i])
+		if !ok {
+			continue
+		}
+		if cfg.Secret == nil {
+			return nil, nil, errors.New("there are no secrets here")
+		}
+		value, err := cfg.Secret(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if host != "" {
+			normal, ok := names.Host(host)
+			if !ok {
+				return nil, nil, fmt.Errorf("no host: %q", host)
+			}
+			placeholder := "callgate-" + rand.Text()
+			swaps = append(swaps, sandbox.Swap{Placeholder: placeholder, Secret: value, Host: normal})
+			value = placeholder
+		}
+		variable, _, _ := strings.Cut(env[i], "=")
+		filled[i] = variable + "=" + value
+	}
+	return filled, swaps, nil
+}
+
+// systemRoots are where systems keep the certificates that programs trust.
+var systemRoots = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem", "/etc/ssl/ca-bundle.pem"}
+
+// trust makes an authority that the process alone trusts, in a file that the box can read; folder goes with the process.
+func (cfg *Config) trust(env []string, box *guard.Box) (authority *sandbox.Authority, folder string, more []string, err error) {
+	if authority, err = sandbox.NewAuthority(cfg.Name); err != nil {
+		return nil, "", nil, err
+	}
+	var bundle []byte
+	for _, path := range systemRoots {
+		if bundle, err = os.ReadFile(path); err == nil {
+			break
+		}
+	}
+	if folder, err = os.MkdirTemp("", "callgate-trust-"); err != nil {
+		return nil, "", nil, err
+	}
+	file := filepath.Join(folder, "roots.pem")
+	if err := os.WriteFile(file, append(bundle, authority.PEM...), 0o600); err != nil {
+		os.RemoveAll(folder) // a temporary folder
+		return nil, "", nil, err
+	}
+	box.Read = append(slices.Clone(box.Read), folder)
+	for _, name := range []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"} {
+		more = append(more, name+"="+file)
+	}
+	return authority, folder, append(slices.Clone(env), more...), nil
+}

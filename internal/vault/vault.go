@@ -1,0 +1,108 @@
+// Package vault keeps values that servers are given and nobody else reads: in the system's keyring, or in files of the
+// user's alone.
+package vault
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/zalando/go-keyring"
+
+	"callgate/internal/companion/credentials"
+)
+
+// Vault is the one of a data directory.
+type Vault struct{ dir string }
+
+// service is what the system's keyring has callgate's entries under.
+const service = "callgate"
+
+// At returns the vault of a data directory, whose files the guard hides from servers.
+func At(dataDir string) *Vault { return &Vault{filepath.Join(dataDir, "secrets")} }
+
+var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// CheckName says what is wrong with a secret's name.
+func CheckName(s string) error {
+	if !name.MatchString(s) {
+		return fmt.Errorf("%q is no name of a secret: use letters, digits, dots, - and _, at most 64", s)
+	}
+	return nil
+}
+
+// Get returns a secret: of the file, or of the keyring where there is no file.
+func (v *Vault) Get(name string) (string, error) {
+	if err := CheckName(name); err != nil {
+		return "", err
+	}
+	data, err := credentials.ReadPrivate(filepath.Join(v.dir, name))
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return string(data), err
+	}
+	value, err := keyring.Get(service, name)
+	if err != nil {
+		return "", fmt.Errorf("there is no secret %s (%w): callgate secrets set %s", name, err, name)
+	}
+	return value, nil
+}
+
+// Set keeps a secret, in the keyring or in a file, in place of an older one.
+func (v *Vault) Set(name, value string, inKeyring bool) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	if value == "" {
+		return errors.New("a secret is not empty")
+	}
+	if inKeyring {
+		if err := keyring.Set(service, name, value); err != nil {
+			return fmt.Errorf("the keyring: %w", err)
+		}
+		return ignoreMissing(os.Remove(filepath.Join(v.dir, name))) // which would come first
+	}
+	if err := os.MkdirAll(v.dir, 0o700); err != nil {
+		return err
+	}
+	return credentials.WritePrivate(filepath.Join(v.dir, name), []byte(value))
+}
+
+// Remove forgets a secret, wherever it is.
+func (v *Vault) Remove(name string) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	file := os.Remove(filepath.Join(v.dir, name))
+	ring := keyring.Delete(service, name)
+	if file == nil || ring == nil {
+		return ignoreMissing(file)
+	}
+	return fmt.Errorf("there is no secret %s", name)
+}
+
+// List names the secrets in files; a keyring lists none.
+func (v *Vault) List() ([]string, error) {
+	entries, err := os.ReadDir(v.dir)
+	if err != nil {
+		return nil, ignoreMissing(err)
+	}
+	var names []string
+	for _, e := range entries {
+		if name.MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
