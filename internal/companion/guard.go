@@ -85,6 +85,9 @@ func (d *door) foreign(r *http.Request) string {
 	if origins, sent := r.Header["Origin"]; sent && (len(origins) != 1 || origins[0] != d.origin(r.Host)) {
 		return "requests from other origins are refused"
 	}
+	if r.URL.Path == signedInPath && r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
+		return "" // the provider sends browsers here; only the one that began the sign-in gets anything
+	}
 	if sites, sent := r.Header["Sec-Fetch-Site"]; sent && (len(sites) != 1 || (sites[0] != "same-origin" && sites[0] != "none")) {
 		return "requests from other sites are refused"
 	}

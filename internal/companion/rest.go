@@ -45,6 +45,7 @@ func (s *Server) routes() http.Handler {
 	path("/api/approvals/{id}", methods{"POST": s.approver(s.handleAnswer)})
 	path("/api/sessions", methods{"GET": s.prompter(s.handleSessions, s.viewer(s.handleSessions))})
 	path("/api/sessions/{id}/prompt", methods{"POST": s.prompter(s.handlePrompt, s.approver(s.handlePrompt))})
+	s.signInRoutes(path)
 	s.controlRoutes(path)
 	s.presenceRoutes(path)
 	s.freezeRoutes(path)

@@ -15,6 +15,7 @@ import (
 	"callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
+	"callgate/internal/idp"
 	"callgate/internal/presence"
 )
 
@@ -35,6 +36,7 @@ type Options struct {
 	Hosts       func() []wire.HostState // of this machine; nil does not look
 	HostHooks   http.Handler            // answers hosts that post their hooks, and knows who may; nil answers none
 	Freezer     Freezer                 // nil freezes nothing
+	Identity    *idp.Provider           // where people sign in; nil nowhere
 	Presence    *presence.Desk          // proofs that people are there; nil needs none and shows no passkeys
 	Metrics     http.Handler            // answers scrapes; nil counts nothing
 	Checkpoints Checkpoints             // nil when none are kept

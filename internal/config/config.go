@@ -62,6 +62,7 @@ type Config struct {
 	Approvers struct {
 		Host     bool   // what the host's own person answers counts
 		Presence string // which answers need a passkey
+		OIDC     oidcConfig
 	}
 	Tools       toolsConfig
 	Checkpoints checkpointsConfig

@@ -93,6 +93,9 @@ func (c *Config) validateGate() (err error) {
 	if c.Presence, err = presence.ParseClass(c.Approvers.Presence); err != nil {
 		return invalid("approvers.presence", err)
 	}
+	if err := c.Approvers.OIDC.validate(); err != nil {
+		return invalid("approvers.oidc", err)
+	}
 	if c.ShellSetup, err = c.Shell.assemble(); err != nil {
 		return invalid("shell", err)
 	}

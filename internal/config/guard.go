@@ -46,6 +46,9 @@ func (c *Config) CommonWall() *guard.Wall {
 	for _, token := range c.MCPTokens {
 		w.Hidden = append(w.Hidden, ExpandHome(token.File))
 	}
+	if file := c.Approvers.OIDC.ClientSecret; file != "" {
+		w.Hidden = append(w.Hidden, ExpandHome(file))
+	}
 	for i := range c.Servers {
 		w.Hidden = append(w.Hidden, c.Servers[i].OAuth.files()...)
 	}

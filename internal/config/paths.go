@@ -51,7 +51,7 @@ func (c *Config) OwnFiles() []string {
 	for i := range c.Servers {
 		files = append(files, c.Servers[i].OAuth.files()...)
 	}
-	for _, path := range []string{c.LogFile, c.TLS.Key} {
+	for _, path := range []string{c.LogFile, c.TLS.Key, c.Approvers.OIDC.ClientSecret} {
 		if path != "" {
 			files = append(files, ExpandHome(path))
 		}

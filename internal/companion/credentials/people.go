@@ -1,6 +1,8 @@
 package credentials
 
 import (
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,19 +10,20 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"time"
 )
 
 // A person can have a secret of their own: the credential "approve@alice" opens what approve opens, and the record
 // says alice because the secret proves it, not because the client says so. The name is the person's from then on:
 // a client that has not proven it cannot use it.
 
-var personalName = regexp.MustCompile(`^(approve|view)@([A-Za-z0-9][A-Za-z0-9._-]{0,62})$`)
+var personalName = regexp.MustCompile(`^(approve|view)@([A-Za-z0-9][A-Za-z0-9._@+-]{0,62})$`)
 
 // CredentialOf names the secret of one person. role is approve or view.
 func Of(role Credential, person string) (Credential, error) {
 	c := Credential(string(role) + "@" + person)
 	if !personalName.MatchString(string(c)) {
-		return "", fmt.Errorf("%q: a person's credential is approve@NAME or view@NAME, the name of letters, digits, dots, - and _, at most 63", c)
+		return "", fmt.Errorf("%q: a person's credential is approve@NAME or view@NAME, the name of letters, digits and . _ @ + -, at most 63", c)
 	}
 	return c, nil
 }
@@ -84,4 +87,46 @@ func (c *Store) Remove(name Credential) error {
 		return fmt.Errorf("there is no credential %s", name)
 	}
 	return err
+}
+
+// SignedInFor is how long a person who signed in at a provider has their credential.
+const SignedInFor = 12 * time.Hour
+
+// SignIn gives a person who proved elsewhere who they are a credential that ends by itself. One that they have by an
+// earlier sign-in goes on, one of another role is taken away. It never takes the place of one that was added by hand.
+func (c *Store) SignIn(role Credential, person string) (name Credential, err error) {
+	if name, err = Of(role, person); err != nil {
+		return "", err
+	}
+	return name, c.locked(func() error {
+		known, err := c.People()
+		if err != nil {
+			return err
+		}
+		for _, other := range known {
+			if Skeleton(other.Person()) != Skeleton(person) {
+				continue
+			}
+			_, until, err := c.read(other)
+			switch {
+			case err != nil:
+				return err
+			case until.IsZero():
+				return fmt.Errorf("%s was added by hand: who signs in cannot have that name while it is there", other)
+			case other.Person() != person && time.Now().Before(until):
+				return fmt.Errorf("the name looks the same as that of %s", other)
+			case other != name:
+				if err := os.Remove(filepath.Join(c.dir, string(other))); err != nil {
+					return err
+				}
+			}
+		}
+		token, until, err := c.read(name)
+		if err != nil || !time.Now().Before(until) {
+			var secret [TokenBytes]byte
+			rand.Read(secret[:])
+			token = base64.RawURLEncoding.EncodeToString(secret[:])
+		}
+		return WritePrivate(filepath.Join(c.dir, string(name)), fmt.Appendf(nil, "%s %d", token, time.Now().Add(SignedInFor).Unix()))
+	})
 }

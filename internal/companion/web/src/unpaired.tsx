@@ -1,10 +1,16 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Store } from "./store";
 import { Text } from "./text";
 
 // Unpaired says how the page gets its credential.
 export function Unpaired({ store }: { store: Store }) {
   const [code, setCode] = useState("");
+  const [issuer, setIssuer] = useState("");
+  useEffect(() => {
+    fetch("/api/signin")
+      .then(async (answer) => answer.ok && setIssuer(((await answer.json()) as { issuer: string }).issuer))
+      .catch(() => undefined); // then nobody signs in
+  }, []);
   return (
     <main class="unpaired">
       <img src="/page/icon.svg" alt="" width="56" height="56" />
@@ -14,6 +20,11 @@ export function Unpaired({ store }: { store: Store }) {
       {store.trouble && (
         <p class="note refused" role="alert">
           <Text of={store.trouble} />
+        </p>
+      )}
+      {issuer && (
+        <p>
+          Or <a href="/signin">sign in</a> at <Text of={issuer} />
         </p>
       )}
       <form

@@ -1,0 +1,93 @@
+package companion
+
+import (
+	"html"
+	"net/http"
+	"net/url"
+
+	"callgate/audit"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
+)
+
+// People sign in at an OpenID Connect provider: GET /signin sends their browser there, and GET /signin/done takes it back.
+// Who has signed in gets a credential of their own that ends by itself, and the page is paired with it.
+
+const (
+	signInPath   = "/signin"
+	signedInPath = "/signin/done"
+	// signInCookie binds a sign-in to the browser that began it.
+	signInCookie = "callgate-signin"
+)
+
+func (s *Server) signInRoutes(path func(string, methods)) {
+	path("/api/signin", methods{"GET": func(w http.ResponseWriter, _ *http.Request) { // the page asks, whether or not
+		issuer := ""
+		if s.options.Identity != nil {
+			issuer = s.options.Identity.Issuer()
+		}
+		writeJSON(w, http.StatusOK, map[string]string{"issuer": issuer})
+	}})
+	if s.options.Identity == nil {
+		return
+	}
+	path(signInPath, methods{"GET": s.handleSignIn})
+	path(signedInPath, methods{"GET": s.handleSignedIn})
+}
+
+// handleSignIn sends the browser to the provider. It needs no credential.
+func (s *Server) handleSignIn(w http.ResponseWriter, r *http.Request) {
+	d := doorOf(r)
+	if d == nil {
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "people sign in at the hub")
+		return
+	}
+	location, state, err := s.options.Identity.Begin(d.origin(r.Host) + signedInPath)
+	if err != nil {
+		s.log.Error("companion: nobody can sign in", "error", err)
+		writeError(w, http.StatusBadGateway, wire.CodeUnavailable, "the sign-in provider does not answer; the log says why")
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: signInCookie, Value: state, Path: signInPath, MaxAge: 600, HttpOnly: true, Secure: d.remote, SameSite: http.SameSiteLaxMode})
+	http.Redirect(w, r, location, http.StatusFound)
+}
+
+// handleSignedIn takes the browser back and shows it the way to the page, paired.
+func (s *Server) handleSignedIn(w http.ResponseWriter, r *http.Request) {
+	d := doorOf(r)
+	query := r.URL.Query()
+	state := query.Get("state")
+	cookie, err := r.Cookie(signInCookie)
+	if d == nil || err != nil || state == "" || cookie.Value != state {
+		writeError(w, http.StatusForbidden, wire.CodeUnauthorized, "this browser has begun no such sign-in: begin at "+signInPath)
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: signInCookie, Path: signInPath, MaxAge: -1, HttpOnly: true, Secure: d.remote, SameSite: http.SameSiteLaxMode})
+	if refused := query.Get("error"); refused != "" {
+		writeError(w, http.StatusForbidden, wire.CodeUnauthorized, "the provider refused the sign-in: "+refused)
+		return
+	}
+	person, err := s.options.Identity.Finish(r.Context(), d.origin(r.Host)+signedInPath, state, query.Get("code"))
+	if err != nil {
+		s.log.Warn("companion: a sign-in was refused", "error", err)
+		writeError(w, http.StatusForbidden, wire.CodeUnauthorized, err.Error())
+		return
+	}
+	role := credentials.View
+	if person.Approve {
+		role = credentials.Approve
+	}
+	credential, err := s.credentials.SignIn(role, person.Name)
+	if err == nil {
+		err = s.options.Backend.Note("Signed in at "+s.options.Identity.Issuer()+" as "+string(credential)+".", audit.Author{By: approverName(wire.ClientInfo{Kind: "web", Name: person.Name}), From: originOf(r)})
+	}
+	if err != nil {
+		s.log.Warn("companion: a sign-in was refused", "name", person.Name, "error", err)
+		writeError(w, http.StatusForbidden, wire.CodeUnauthorized, err.Error())
+		return
+	}
+	page := "/#pair=" + url.QueryEscape(s.pairings.mint(credential, person.Name))
+	// A redirect would go on as a request from another site, which guard refuses.
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write([]byte(`<!doctype html><meta http-equiv="refresh" content="0;url=` + page + `"><title>callgate</title><p>Signed in as ` + html.EscapeString(person.Name) + `. <a href="` + page + `">Go on</a>`)) // a client that is gone gets nothing
+}

@@ -1,0 +1,76 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"callgate/internal/idp"
+	"callgate/internal/loopback"
+)
+
+// oidcConfig is the OpenID Connect provider that approvers sign in at.
+type oidcConfig struct {
+	Issuer       string
+	ClientID     string
+	ClientSecret string // a file
+	Scopes       []string
+	NameClaim    string
+	GroupsClaim  string
+	Approve      []string // groups that may approve
+	View         []string // groups that may watch
+}
+
+func (o *oidcConfig) validate() error {
+	if o.Issuer == "" {
+		if o.ClientID != "" || len(o.Approve)+len(o.View) > 0 {
+			return errors.New("issuer is missing: the address of the provider, such as https://login.example.com")
+		}
+		return nil
+	}
+	if u, err := url.Parse(o.Issuer); err != nil || u.Host == "" || !loopback.Confidential(u) {
+		return fmt.Errorf("issuer: %q: use an https address", o.Issuer)
+	}
+	switch {
+	case o.ClientID == "":
+		return errors.New("clientId is missing: what callgate is called at the provider")
+	case len(o.Approve)+len(o.View) == 0:
+		return errors.New("approve and view name no groups, so nobody could do anything")
+	}
+	if o.ClientSecret != "" {
+		file, err := filepath.Abs(ExpandHome(o.ClientSecret))
+		if err != nil {
+			return err
+		}
+		o.ClientSecret = file
+	}
+	return nil
+}
+
+// IdentityProvider is where approvers sign in; nil when they do not.
+func (c *Config) IdentityProvider() *idp.Provider {
+	o := &c.Approvers.OIDC
+	if o.Issuer == "" {
+		return nil
+	}
+	options := idp.Options{
+		Issuer: o.Issuer, ClientID: o.ClientID, Scopes: o.Scopes, NameClaim: o.NameClaim, GroupsClaim: o.GroupsClaim,
+		Approvers: o.Approve, Viewers: o.View,
+	}
+	if len(o.Scopes) == 0 {
+		options.Scopes = []string{"profile", "email", "groups"}
+	}
+	if o.ClientSecret != "" {
+		options.Secret = func() (string, error) { return readLine(o.ClientSecret) }
+	}
+	return idp.New(options)
+}
+
+// readLine is what a file holds, without blanks around it.
+func readLine(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	return strings.TrimSpace(string(data)), err
+}

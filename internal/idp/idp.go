@@ -1,0 +1,211 @@
+// Package idp has people sign in at an OpenID Connect provider: who they are, and what the groups that they are in
+// let them do.
+package idp
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+// Options describe the provider and what callgate is there.
+type Options struct {
+	Issuer, ClientID string
+	Secret           func() (string, error) // of a confidential client; nil for a public one
+	Scopes           []string               // beside openid
+	NameClaim        string                 // what people are called by; "" is email, if the provider has verified it
+	GroupsClaim      string                 // "" is groups
+	Approvers        []string               // groups whose members may approve
+	Viewers          []string               // and may only watch
+	Client           *http.Client           // nil is one of this package's own
+}
+
+// Provider is ready for use by many goroutines at once. It asks the provider for its metadata when it is first needed.
+type Provider struct {
+	o Options
+
+	mu      sync.Mutex
+	known   *oidc.Provider
+	pending map[string]attempt // by state
+}
+
+// attempt is a sign-in that has begun.
+type attempt struct {
+	nonce, verifier, redirect string
+	expires                   time.Time
+}
+
+// Person is who signed in.
+type Person struct {
+	Name    string
+	Approve bool // else they may watch
+}
+
+// ErrNoRole is for people whose groups let them do nothing.
+var ErrNoRole = errors.New("none of your groups may watch or approve here")
+
+const (
+	attemptLife = 10 * time.Minute
+	maxAttempts = 100 // of more, the oldest is given up
+	patience    = 20 * time.Second
+)
+
+// algorithms are the signatures that are believed: those that only the provider can make.
+var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
+
+// New makes a Provider. It asks nobody.
+func New(o Options) *Provider {
+	if o.GroupsClaim == "" {
+		o.GroupsClaim = "groups"
+	}
+	if o.Client == nil {
+		o.Client = &http.Client{Timeout: patience}
+	}
+	return &Provider{o: o, pending: map[string]attempt{}}
+}
+
+// Issuer is who people sign in at.
+func (p *Provider) Issuer() string { return p.o.Issuer }
+
+func (p *Provider) provider() (*oidc.Provider, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known != nil {
+		return p.known, nil
+	}
+	// The keys are fetched anew when a token names one that is not known, so the context outlives the request.
+	known, err := oidc.NewProvider(oidc.ClientContext(context.Background(), p.o.Client), p.o.Issuer)
+	if err != nil {
+		return nil, fmt.Errorf("the sign-in provider: %w", err)
+	}
+	p.known = known
+	return known, nil
+}
+
+func (p *Provider) client(known *oidc.Provider, redirect string) (*oauth2.Config, error) {
+	c := &oauth2.Config{ClientID: p.o.ClientID, Endpoint: known.Endpoint(), RedirectURL: redirect, Scopes: append([]string{oidc.ScopeOpenID}, p.o.Scopes...)}
+	if p.o.Secret != nil {
+		secret, err := p.o.Secret()
+		if err != nil {
+			return nil, err
+		}
+		c.ClientSecret = secret
+	}
+	return c, nil
+}
+
+// Begin returns where the person's browser has to go, and the state that comes back with it. redirect is the address of
+// callgate's own that it comes back to.
+func (p *Provider) Begin(redirect string) (location, state string, err error) {
+	known, err := p.provider()
+	if err != nil {
+		return "", "", err
+	}
+	c, err := p.client(known, redirect)
+	if err != nil {
+		return "", "", err
+	}
+	a := attempt{nonce: rand.Text(), verifier: oauth2.GenerateVerifier(), redirect: redirect, expires: time.Now().Add(attemptLife)}
+	state = rand.Text()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s, old := range p.pending {
+		if time.Now().After(old.expires) {
+			delete(p.pending, s)
+		}
+	}
+	if len(p.pending) >= maxAttempts {
+		oldest := ""
+		for s, old := range p.pending {
+			if oldest == "" || old.expires.Before(p.pending[oldest].expires) {
+				oldest = s
+			}
+		}
+		delete(p.pending, oldest)
+	}
+	p.pending[state] = a
+	return c.AuthCodeURL(state, oidc.Nonce(a.nonce), oauth2.S256ChallengeOption(a.verifier)), state, nil
+}
+
+// Finish takes what came back and returns who the person is. A state counts once.
+func (p *Provider) Finish(ctx context.Context, redirect, state, code string) (Person, error) {
+	p.mu.Lock()
+	a, ok := p.pending[state]
+	delete(p.pending, state)
+	p.mu.Unlock()
+	if !ok || time.Now().After(a.expires) || a.redirect != redirect {
+		return Person{}, errors.New("this sign-in was not begun here, or is too old")
+	}
+	known, err := p.provider()
+	if err != nil {
+		return Person{}, err
+	}
+	c, err := p.client(known, redirect)
+	if err != nil {
+		return Person{}, err
+	}
+	ctx = oidc.ClientContext(ctx, p.o.Client)
+	token, err := c.Exchange(ctx, code, oauth2.VerifierOption(a.verifier))
+	if err != nil {
+		return Person{}, fmt.Errorf("the provider refused the sign-in: %w", err)
+	}
+	raw, ok := token.Extra("id_token").(string)
+	if !ok {
+		return Person{}, errors.New("the provider sent no ID token")
+	}
+	id, err := known.Verifier(&oidc.Config{ClientID: p.o.ClientID, SupportedSigningAlgs: algorithms}).Verify(ctx, raw)
+	if err != nil {
+		return Person{}, fmt.Errorf("the ID token: %w", err)
+	}
+	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(a.nonce)) != 1 {
+		return Person{}, errors.New("the ID token is for another sign-in")
+	}
+	var claims map[string]any
+	if err := id.Claims(&claims); err != nil {
+		return Person{}, fmt.Errorf("the ID token: %w", err)
+	}
+	return p.person(claims)
+}
+
+// person reads who somebody is, and what they may.
+func (p *Provider) person(claims map[string]any) (Person, error) {
+	claim := p.o.NameClaim
+	if claim == "" {
+		claim = "email"
+	}
+	name, _ := claims[claim].(string)
+	switch {
+	case name == "":
+		return Person{}, fmt.Errorf("the ID token has no %s: set approvers.oidc.nameClaim, or ask for it with approvers.oidc.scopes", claim)
+	case claim == "email" && claims["email_verified"] != true:
+		return Person{}, errors.New("the provider has not verified the email address")
+	}
+	var groups []string
+	switch list := claims[p.o.GroupsClaim].(type) {
+	case string:
+		groups = []string{list}
+	case []any:
+		for _, g := range list {
+			if g, ok := g.(string); ok {
+				groups = append(groups, g)
+			}
+		}
+	}
+	in := func(g string) bool { return slices.Contains(groups, g) }
+	switch {
+	case slices.ContainsFunc(p.o.Approvers, in):
+		return Person{Name: name, Approve: true}, nil
+	case slices.ContainsFunc(p.o.Viewers, in):
+		return Person{Name: name}, nil
+	}
+	return Person{}, ErrNoRole
+}
