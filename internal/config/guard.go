@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"callgate/internal/guard"
 	"callgate/internal/sandbox"
+	"callgate/internal/supply"
 	"callgate/internal/upstream"
 	"callgate/internal/vault"
 	"callgate/permissions"
@@ -118,7 +120,24 @@ func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
 		now.Rules = policy.File
 		return sandbox.Wall(wall, path, now), nil
 	}
+	u.Narrowed = func(ctx context.Context) error { return narrowed(ctx, c.PermissionsFile(), u.Sandbox) }
 	return nil
+}
+
+// narrowed returns nil as soon as the rules in a file make a box smaller than it is at the call.
+func narrowed(ctx context.Context, file string, wall func(program string) (*guard.Wall, error)) error {
+	was, err := wall("")
+	for {
+		if err != nil { // the rules cannot be read, and nothing is let run meanwhile
+			was, err = wall("")
+		}
+		if err := supply.Changed(ctx, file); err != nil {
+			return err
+		}
+		if is, now := wall(""); err == nil && now == nil && is.Box.Narrower(was.Box) {
+			return nil
+		}
+	}
 }
 
 // sandbox is what the server's sandbox is made from, but for the rules.

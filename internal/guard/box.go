@@ -2,6 +2,8 @@ package guard
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -16,6 +18,16 @@ type Box struct {
 
 	// Env are variables that lead programs to a proxy at that address; nil is none.
 	Env func(proxy string) []string `json:"-"`
+}
+
+// Narrower reports whether a box opens less than another did: something that could be changed or read there, and cannot
+// here.
+func (b *Box) Narrower(was *Box) bool {
+	holds := func(list []string, path string) bool {
+		return slices.ContainsFunc(list, func(dir string) bool { return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") })
+	}
+	return slices.ContainsFunc(was.Write, func(path string) bool { return !holds(b.Write, path) }) ||
+		slices.ContainsFunc(was.Read, func(path string) bool { return !holds(b.Read, path) && !holds(b.Write, path) })
 }
 
 // Net says what a program in a box reaches of the network.

@@ -34,6 +34,9 @@ type Config struct {
 	Wall *guard.Wall
 	// Sandbox makes the wall, with a box, of the program at a path when it starts; nil for a server without a sandbox.
 	Sandbox func(path string) (*guard.Wall, error)
+	// Narrowed returns nil as soon as Sandbox opens less than it did at the call, which stops the process once nobody uses it;
+	// else an error, when ctx ends. Nil watches nothing.
+	Narrowed func(ctx context.Context) error
 	// Connect says whether a server in a sandbox may connect; nil is yes. It may wait. Without it nothing connects.
 	Connect func(ctx context.Context, to sandbox.Peer) error
 

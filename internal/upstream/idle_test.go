@@ -75,3 +75,28 @@ func TestUsage(t *testing.T) {
 		}
 	})
 }
+
+// A server whose sandbox opens less than it did is stopped when nobody uses it, and started on use.
+func TestNarrowedServerIsStopped(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	cfg := configOf(t, behaviour{})
+	less := make(chan struct{}, 1)
+	cfg.Narrowed = func(ctx context.Context) error {
+		select {
+		case <-less:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	u := open(t, cfg, Options{Events: h.events()})
+	first := call(t, u, "child", "")
+	h.wait("state ready")
+	less <- struct{}{}
+	h.wait("state idle")
+	if again := call(t, u, "child", ""); again == first {
+		t.Error("it is the same process")
+	}
+	h.wait("state ready")
+}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"callgate/internal/budget"
 	"callgate/internal/jsonx"
@@ -68,18 +69,25 @@ func (u *Upstream) spawn() (*incarnation, error) {
 
 // wait returns why the incarnation is over: ctx ended, or its link did, or nobody uses it.
 func (in *incarnation) wait(ctx context.Context) error {
-	var unused chan struct{}
+	unused := make(chan error, 1) // usage retires once, for one reason
+	retire := func(limit time.Duration, why error) {
+		if in.usage.idle(in.ctx, limit) {
+			unused <- why
+		}
+	}
 	if limit := in.u.cfg.IdleTimeout; limit > 0 {
-		unused = make(chan struct{})
+		in.workers.Go(func() { retire(limit, fmt.Errorf("%w for %v", errIdle, limit)) })
+	}
+	if narrowed := in.u.cfg.Narrowed; narrowed != nil {
 		in.workers.Go(func() {
-			if in.usage.idle(in.ctx, limit) {
-				close(unused)
+			if narrowed(in.ctx) == nil {
+				retire(breath, fmt.Errorf("%w, and its sandbox opens less by now", errIdle))
 			}
 		})
 	}
 	select {
-	case <-unused:
-		return errIdle
+	case err := <-unused:
+		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-in.broken:

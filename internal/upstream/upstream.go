@@ -299,7 +299,7 @@ func (u *Upstream) fall(err error, up time.Duration, in *incarnation) *DownError
 			return
 		case errors.Is(err, errIdle):
 			u.status = Status{State: Idle, Since: now, Resting: true}
-			u.log.Info("server stopped: nobody used it", "for", u.cfg.IdleTimeout)
+			u.log.Info("server stopped", "why", err)
 			return
 		}
 		wait := u.pauseAfter(err, up)
