@@ -274,12 +274,18 @@ func commandReaches(c tools.CommandView, ports []string) bool {
 			port = port || isPort(part, ports)
 			host = host || isLocal(part) && (network || !isNumber(part))
 			name = name || bareName.MatchString(part)
-			if m := hostPort.FindStringSubmatch(part); m != nil && network && isPort(m[2], ports) && mayBeLocal(m[1]) {
+			if network && isHostPort(part, ports) {
 				return true
 			}
 		}
 	}
 	return port && (host || name && (c.Risk == permissions.Network || connects(c.Argv[0])))
+}
+
+// isHostPort reports whether a text names one of the ports at a host that may be this machine.
+func isHostPort(text string, ports []string) bool {
+	m := hostPort.FindStringSubmatch(text)
+	return m != nil && isPort(m[2], ports) && mayBeLocal(m[1])
 }
 
 // fetchesLocal looks for an address without a scheme: it is http, which may lead on to https.

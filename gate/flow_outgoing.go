@@ -67,16 +67,21 @@ func outgoingOf(call Call, a *tools.Analysis) (o outgoing) {
 			o.ofLabels(call, &l)
 			return o
 		}
-		o.effect = effectUnknown
-		for _, v := range call.values() {
-			if v.looksLikeAddress() {
-				o.to = append(o.to, v.text)
-			} else {
-				o.content = append(o.content, v.text)
-			}
-		}
+		o.ofUnknown(call)
 	}
 	return o
+}
+
+// ofUnknown reads a call of a tool of which nothing is known.
+func (o *outgoing) ofUnknown(call Call) {
+	o.effect = effectUnknown
+	for _, v := range call.values() {
+		if v.looksLikeAddress() {
+			o.to = append(o.to, v.text)
+		} else {
+			o.content = append(o.content, v.text)
+		}
+	}
 }
 
 // ofReading reads a call of a tool that only looks: an address that it is given tells the place something.

@@ -334,17 +334,26 @@ func (p *fileParser) grant(value *hujson.Value) (Grant, error) {
 		}
 		return nil
 	})
-	switch {
-	case err != nil:
+	if err == nil {
+		err = p.complete(value, &g, hasRisk)
+	}
+	if err != nil {
 		return Grant{}, err
-	case g.tool == nil:
-		return Grant{}, p.errorf(value, `a grant needs "tool"`)
-	case g.pattern == nil:
-		return Grant{}, p.errorf(value, `a grant needs "pattern": "*" for every value`)
-	case !hasRisk:
-		return Grant{}, p.errorf(value, `a grant needs "risk", the worst class that it lets run: "WRITE" for instance`)
 	}
 	return g, nil
+}
+
+// complete looks for what a grant lacks.
+func (p *fileParser) complete(value *hujson.Value, g *Grant, hasRisk bool) error {
+	switch {
+	case g.tool == nil:
+		return p.errorf(value, `a grant needs "tool"`)
+	case g.pattern == nil:
+		return p.errorf(value, `a grant needs "pattern": "*" for every value`)
+	case !hasRisk:
+		return p.errorf(value, `a grant needs "risk", the worst class that it lets run: "WRITE" for instance`)
+	}
+	return nil
 }
 
 // directory reads a workspace: an absolute directory, in which `~` stands for home.

@@ -86,6 +86,14 @@ func (w *When) set(name, text string) (err error) {
 	return nil
 }
 
+// textOf returns the text that a value is; "" for all others.
+func textOf(value *hujson.Value) string {
+	if literal, ok := value.Value.(hujson.Literal); ok && literal.Kind() == '"' {
+		return literal.String()
+	}
+	return ""
+}
+
 // setCount gives a condition one of its bounds for the number of calls.
 func (w *When) setCount(name, text string) error {
 	n, err := strconv.Atoi(text)
@@ -103,8 +111,8 @@ func (w *When) setCount(name, text string) error {
 // past reads which calls a condition is about: the name of a tool, or {"tool", "pattern"}. With w, it also reads "below"
 // and "atLeast" into it.
 func (p *fileParser) past(name string, value *hujson.Value, to *Past, w *When) error {
-	if literal, ok := value.Value.(hujson.Literal); ok && literal.Kind() == '"' && literal.String() != "" && w == nil {
-		to.Tool = literal.String()
+	if text := textOf(value); text != "" && w == nil {
+		to.Tool = text
 		return nil
 	}
 	if _, ok := value.Value.(*hujson.Object); !ok {

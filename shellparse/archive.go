@@ -6,6 +6,11 @@ import (
 	"strings"
 )
 
+// isMode reports whether a first word is one of these, or begins with the letter that is.
+func isMode(word string, modes []string) bool {
+	return word != "" && !strings.HasPrefix(word, "-") && slices.Contains(modes, word[:1]) || slices.Contains(modes, word)
+}
+
 // archiverModes returns the first words with which a program shows archives, and those with which it makes them.
 func archiverModes(name string) (shows, makes string) {
 	switch name {
@@ -29,9 +34,7 @@ func inspectArchiver(a *analysis, c *call, s *scanned) {
 		mode = strings.TrimPrefix(c.argv[1].text, "-")
 	}
 	shows, makes := archiverModes(c.name)
-	first := func(modes string) bool {
-		return mode != "" && !strings.HasPrefix(mode, "-") && slices.Contains(strings.Fields(modes), mode[:1]) || slices.Contains(strings.Fields(modes), mode)
-	}
+	first := func(modes string) bool { return isMode(mode, strings.Fields(modes)) }
 	copies := c.name == "cpio" || c.name == "pax"
 	unpacks := !copies && strings.ContainsAny(mode, "xe") || strings.HasPrefix(mode, "-") ||
 		copies && (len(c.argv) > 2 || strings.ContainsAny(mode, "ripx"))
@@ -47,6 +50,19 @@ func inspectArchiver(a *analysis, c *call, s *scanned) {
 	case len(c.argv) > 1:
 		c.effect("writes the files that an archive names")
 	}
+}
+
+// bundles returns the options of one letter among the words of a command, and notes words that may be others.
+func (c *call) bundles() (letters string) {
+	for _, w := range c.argv[1:] {
+		if w.known && strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") {
+			letters += w.text
+		}
+		if !w.known && !w.safe() {
+			c.effectAt("word "+w.text, w)
+		}
+	}
+	return letters
 }
 
 // tarLetters reads letters that are options without a dash, and returns the operands behind their values.
@@ -75,14 +91,7 @@ func inspectTar(a *analysis, c *call, s *scanned) {
 		letters = c.argv[1].text
 		ops = a.tarLetters(letters, ops[1:], c, s)
 	}
-	for _, w := range c.argv[1:] {
-		if w.known && strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") {
-			letters += w.text
-		}
-		if !w.known && !w.safe() {
-			c.effectAt("word "+w.text, w)
-		}
-	}
+	letters += c.bundles()
 	has := func(long, short string) bool {
 		if strings.Contains(letters, short) {
 			return true
@@ -102,15 +111,11 @@ func inspectTar(a *analysis, c *call, s *scanned) {
 		for _, w := range ops {
 			c.reads = a.file(c.reads, w, "tar", c.sc)
 		}
-	case has("--extract", "x"), has("--get", "x"):
-		if !strings.Contains(letters, "O") && !has("--to-stdout", "O") {
-			l := Listing{Format: "tar", Strip: s.number(0, "--strip-components")}
-			if named {
-				a.listing(c, l, archive)
-			} else {
-				a.listing(c, l, word{})
-			}
+	case (has("--extract", "x") || has("--get", "x")) && !has("--to-stdout", "O"):
+		if !named {
+			archive = word{}
 		}
+		a.listing(c, Listing{Format: "tar", Strip: s.number(0, "--strip-components")}, archive)
 	}
 }
 

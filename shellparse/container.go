@@ -22,11 +22,7 @@ func runContainer(a *analysis, c *call) bool {
 		return false
 	}
 	s := containerOptions.scan(c.argv[2:], stylePOSIX)
-	for _, h := range s.hits {
-		if src := mountSource(h.value.text); (h.opt.Last == "--volume" || h.opt.Last == "--mount") && h.value.known && hasPrefix(src, "/", ".", "~") {
-			c.reads = a.file(c.reads, lit(src), c.name, c.sc)
-		}
-	}
+	a.mounts(c, s.hits)
 	a.emit(c)
 	if len(s.operands) > 1 && s.unknown == "" {
 		in := c.inner(s.operands[1:], texts(c.argv[:2+s.rest+1]))
@@ -51,16 +47,31 @@ func runContainer(a *analysis, c *call) bool {
 		a.script.Commands[len(a.script.Commands)-1].Escalates = true
 	}
 	if s.unknown != "" {
-		for i := 2; i < len(c.argv) && i < 24; i++ {
-			if w := c.argv[i]; w.known && w.text != "" && !strings.HasPrefix(w.text, "-") {
-				in := c.inner(c.argv[i:], texts(c.argv[:i]))
-				in.name = w.text
-				in.sc.denyOnly = true
-				a.script.Commands = append(a.script.Commands, in.command(""))
-			}
-		}
+		a.mayRun(c)
 	}
 	return true
+}
+
+// mounts notes the files of this machine that a container gets.
+func (a *analysis) mounts(c *call, hits []hit) {
+	for _, h := range hits {
+		if src := mountSource(h.value.text); (h.opt.Last == "--volume" || h.opt.Last == "--mount") && h.value.known && hasPrefix(src, "/", ".", "~") {
+			c.reads = a.file(c.reads, lit(src), c.name, c.sc)
+		}
+	}
+}
+
+// mayRun records, for denials, each word of a container command with what follows it: behind an option that is not known it
+// cannot be told which one is the command.
+func (a *analysis) mayRun(c *call) {
+	for i := 2; i < len(c.argv) && i < 24; i++ {
+		if w := c.argv[i]; w.known && w.text != "" && !strings.HasPrefix(w.text, "-") {
+			in := c.inner(c.argv[i:], texts(c.argv[:i]))
+			in.name = w.text
+			in.sc.denyOnly = true
+			a.script.Commands = append(a.script.Commands, in.command(""))
+		}
+	}
 }
 
 var containerOptions = mustOptions("--add-host= -a,--attach= --annotation= --blkio-weight= --cap-add= --cap-drop= --cgroup-parent= " +

@@ -40,10 +40,15 @@ func runCd(a *analysis, c *call) bool {
 		outer.lost = outer.lost || a.assigned["CDPATH"]
 	}
 	outer.failed = outer.union(outer.failed, before)
+	a.followed(c, outer)
+	return false
+}
+
+// followed notes whether a change of directory needs a rule.
+func (a *analysis) followed(c *call, outer *scope) {
 	if len(c.writes)+len(c.reads)+len(c.effects)+len(c.sc.effects)+len(c.sc.via) == 0 && !outer.lost && !a.outside(outer.dirs) {
 		c.sc.denyOnly = true
 	}
-	return false
 }
 
 // follow takes over the directory of a scope that ran in the same shell.

@@ -272,6 +272,11 @@ func (a *analysis) showsSettings(c *call, args []word, sub string) {
 	}
 }
 
+// readsConfig reports whether an option has git config show settings.
+func readsConfig(option string) bool {
+	return strings.HasPrefix(option, "--get") || option == "-l" || option == "--list"
+}
+
 // gitConfig notes settings that are written: hooks, filters, aliases and helpers execute later.
 func (a *analysis) gitConfig(c *call, args []word) {
 	reads, n, sub := false, 0, ""
@@ -282,7 +287,7 @@ func (a *analysis) gitConfig(c *call, args []word) {
 			return
 		}
 		switch t := w.text; {
-		case strings.HasPrefix(t, "--get") || t == "-l" || t == "--list" || strings.HasPrefix(t, "--show-") && n == 0 && len(args) == 1:
+		case readsConfig(t) || strings.HasPrefix(t, "--show-") && n == 0 && len(args) == 1:
 			reads = true
 		case configValues[t]:
 			if i++; i < len(args) && (t == "-f" || t == "--file") {
@@ -300,12 +305,21 @@ func (a *analysis) gitConfig(c *call, args []word) {
 			n++
 		}
 	}
-	switch {
-	case reads, sub == "list", sub == "get", n == 1:
+	if reads || sub == "list" || sub == "get" {
+		n = 1
+	}
+	a.gitSettings(c, args, sub, n)
+}
+
+// gitSettings notes what git config does with n words that are no options.
+func (a *analysis) gitSettings(c *call, args []word, sub string, n int) {
+	switch n {
+	case 0:
+	case 1:
 		a.showsSettings(c, args, sub)
-	case n == 2, n == 3:
+	case 2, 3:
 		c.operates("setting " + texts(args))
-	case n > 0:
+	default:
 		c.effect("setting")
 	}
 }

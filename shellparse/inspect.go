@@ -252,6 +252,12 @@ func set(list string) map[string]bool {
 	return m
 }
 
+func all(f func(word), list []word) {
+	for _, w := range list {
+		f(w)
+	}
+}
+
 // operands notes the files that the operands of a program name.
 func (a *analysis) operands(row *programs.Row, s *scanned, c *call) {
 	ops := s.operands
@@ -269,11 +275,6 @@ func (a *analysis) operands(row *programs.Row, s *scanned, c *call) {
 			w = lit("./-")
 		}
 		c.writes = a.file(c.writes, w, by, c.sc)
-	}
-	all := func(f func(word), list []word) {
-		for _, w := range list {
-			f(w)
-		}
 	}
 	does := func(what byte) bool {
 		return slices.ContainsFunc(s.hits, func(h hit) bool { return h.opt.Does == what })

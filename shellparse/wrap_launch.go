@@ -70,14 +70,7 @@ func Started(c *Command, known bool) (commands []string) {
 			commands = append(append(commands, a.spelled(text)...), a.joined(text)...)
 			continue
 		}
-		text = strings.TrimPrefix(text, "!") // an alias of git
-		if strings.ContainsAny(text, ";|&\n`") || strings.Contains(text, "$(") {
-			commands = append(commands, contained(text)...)
-			continue
-		}
-		if command := a.toolWith(text, c.Argv[i+1:]); command != "" {
-			commands = append(commands, command)
-		}
+		commands = append(commands, a.namedBy(strings.TrimPrefix(text, "!"), c.Argv[i+1:])...) // the prefix is of an alias of git
 	}
 	if !c.Input.Known || len(c.Input.Value) > maxText || known && !speller && !coded && !c.runsInput() {
 		return commands
@@ -99,12 +92,15 @@ func (a *analysis) startedBy(text, name string, speller, coded bool) (commands [
 	return append(commands, contained(text)...)
 }
 
-// toolWith returns the command that a text spells which names one of the system's tools, with the words that follow it if
-// it is that name alone; "" for other texts.
-func (a *analysis) toolWith(text string, follow []Word) string {
+// namedBy returns the commands that a text contains if it can be shell text, and the one that it spells which names one of
+// the system's tools, with the words that follow it if it is that name alone.
+func (a *analysis) namedBy(text string, follow []Word) []string {
+	if strings.ContainsAny(text, ";|&\n`") || strings.Contains(text, "$(") {
+		return contained(text)
+	}
 	words := strings.Fields(text)
 	if len(words) == 0 || !a.systemTool(words[0]) {
-		return ""
+		return nil
 	}
 	words[0] = a.programName(words[0])
 	if len(words) == 1 {
@@ -112,7 +108,7 @@ func (a *analysis) toolWith(text string, follow []Word) string {
 			words = append(words, w.Value)
 		}
 	}
-	return strings.Join(words, " ")
+	return []string{strings.Join(words, " ")}
 }
 
 // spells says that the words of a program can spell commands.

@@ -71,9 +71,7 @@ func (a *analysis) shellWords(c *call) (at int, code, stdin, ok bool) {
 			return at + 1, code, stdin, true
 		case strings.HasPrefix(t, "--"):
 			name, _, has := strings.Cut(t, "=")
-			if o := shellOptions.find(name); o == nil || o.Does != 0 {
-				c.effect("option " + name)
-			}
+			c.shellOption(name)
 			if (name == "--rcfile" || name == "--init-file") && !has {
 				at++
 			}
@@ -85,6 +83,13 @@ func (a *analysis) shellWords(c *call) (at int, code, stdin, ok bool) {
 		at = c.shellLetters(t, at)
 	}
 	return at, code, stdin, true
+}
+
+// shellOption notes a long option of a shell that does something, or that is not known.
+func (c *call) shellOption(name string) {
+	if o := shellOptions.find(name); o == nil || o.Does != 0 {
+		c.effect("option " + name)
+	}
 }
 
 // shellLetters notes what the letters of an option of a shell do at a place, and returns the last word that they take.

@@ -11,6 +11,16 @@ import (
 	"callgate/shellparse"
 )
 
+// showsNamed are commands of git that show the files which their words name.
+var showsNamed = wordSet("blame annotate grep")
+
+// readsIfThere makes the subjects of a path that may as well be something else.
+func (b *builder) readsIfThere(path string) {
+	if _, err := os.Lstat(path); err == nil {
+		b.reads(path)
+	}
+}
+
 // gitReads notes the files whose content a git command shows: those that its words name, and those that it
 // shows without naming them, which are what the repository tracks, as its index lists.
 func (b *builder) gitReads(c *shellparse.Command) {
@@ -18,12 +28,8 @@ func (b *builder) gitReads(c *shellparse.Command) {
 		return
 	}
 	whole := showsContent(c) || c.Argv[1].Value == "grep" && readsTracked(c)
-	switch c.Argv[1].Value {
-	case "blame", "annotate", "grep":
-	default:
-		if !whole {
-			return
-		}
+	if !whole && !showsNamed[c.Argv[1].Value] {
+		return
 	}
 	at, here := b.place.at(c.Dir), !b.tool.remote && b.place.Dir != ""
 	for _, w := range c.Argv[2:] {
@@ -33,10 +39,7 @@ func (b *builder) gitReads(c *shellparse.Command) {
 		case !w.Known && !printsRevision(w.Value):
 			b.mark("unknown-read", "What "+quote(w.Value)+" names, which git shows, cannot be told.")
 		case w.Known && !isOption(w.Value) && here && len(w.Value) <= maxPath:
-			path := at.absolute(b.place.expand(w.Value))
-			if _, err := os.Lstat(path); err == nil {
-				b.reads(path)
-			}
+			b.readsIfThere(at.absolute(b.place.expand(w.Value)))
 		}
 	}
 	if whole && here {

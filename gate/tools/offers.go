@@ -51,16 +51,21 @@ func Offers(c Call, a *Analysis) []Offer {
 			return nil
 		}
 		for _, p := range ladder {
-			o.Pattern, o.Default, o.Bound = p.Text, p.Default, p.Bound
-			if from.command != nil && !p.Default && operationAlone(p.Text, s.Operation) {
-				o.Bound = o.Bound && permissions.Network.Exceeds(s.Risk) // by its name alone it reaches any host or remote
-			}
-			if !slices.Contains(list, o) {
+			if o := o.with(p, s, from); !slices.Contains(list, o) {
 				list = append(list, o)
 			}
 		}
 	}
 	return list
+}
+
+// with is the offer of a pattern for a subject.
+func (o Offer) with(p shellparse.Pattern, s *permissions.Subject, from source) Offer {
+	o.Pattern, o.Default, o.Bound = p.Text, p.Default, p.Bound
+	if from.command != nil && !p.Default && operationAlone(p.Text, s.Operation) {
+		o.Bound = o.Bound && permissions.Network.Exceeds(s.Risk) // by its name alone it reaches any host or remote
+	}
+	return o
 }
 
 // FolderOffers returns what may be granted for reading folder with the denied files below it: the same program or tool

@@ -87,10 +87,8 @@ func (b *builder) recursive(c *shellparse.Command) {
 			found = b.searchesFolder(b.place.at(c.Dir).absolute(b.place.expand(w.Value)), leaves) || found
 		}
 	}
-	if leaves != nil && len(leaves.operands) > 0 {
-		return // what it was given, and is no folder, it reads by name or not at all
-	}
-	if !found && known(c.Argv[0].Value).Has(programs.Searches) {
+	given := leaves != nil && len(leaves.operands) > 0 // what it was given, and is no folder, it reads by name or not at all
+	if !found && !given && known(c.Argv[0].Value).Has(programs.Searches) {
 		b.searches(b.place.at(c.Dir).Dir, leaves)
 	}
 }

@@ -295,10 +295,7 @@ func readGrep(s *search, option, value string) bool {
 // leavesOut reports whether the program is sure not to read the file at path when it searches folder.
 func (s *search) leavesOut(folder, file string) bool {
 	if s != nil && s.only != nil {
-		return !slices.ContainsFunc(s.only, func(p string) bool {
-			_, in := within(p, file)
-			return in || strings.ContainsAny(p, "*?") && (wildcard(p, file) || wildcard(p+"/*", file))
-		})
+		return !slices.ContainsFunc(s.only, func(p string) bool { return holdsPath(p, file) })
 	}
 	rel, err := filepath.Rel(folder, file)
 	if s == nil || err != nil || strings.HasPrefix(rel, "..") {
@@ -321,6 +318,12 @@ func (s *search) leavesOut(folder, file string) bool {
 		return true
 	}
 	return !s.keeps(base)
+}
+
+// holdsPath reports whether a file is what a path or pattern names, or lies in it.
+func holdsPath(path, file string) bool {
+	_, in := within(path, file)
+	return in || strings.ContainsAny(path, "*?") && (wildcard(path, file) || wildcard(path+"/*", file))
 }
 
 // keeps reports whether a file of this name is read, as the patterns say: the last that matches counts.

@@ -190,6 +190,11 @@ var (
 	findRemoves = wordSet("-delete rm grm unlink shred srm trash rimraf")
 )
 
+// picksAll reports whether the pattern behind a test of find lets every name through.
+func picksAll(words []shellparse.Word) bool {
+	return len(words) > 0 && strings.Trim(words[0].Value, "*.?") == ""
+}
+
 // findRoots splits the words of find into the places where it begins and its expression.
 func findRoots(words []shellparse.Word) (roots, expression []shellparse.Word) {
 	for i, w := range words {
@@ -215,13 +220,14 @@ func (b *builder) wipesFound(c *shellparse.Command, whole string) {
 			removes = true
 		case w.Value == "-name" && !negated && i+1 < len(words) && histories[words[i+1].Value]:
 			below = "/" + words[i+1].Value
-		case findPicks[w.Value] && !negated && !(i+1 < len(words) && strings.Trim(words[i+1].Value, "*.?") == ""):
+		case findPicks[w.Value] && !negated && !picksAll(words[i+1:]):
 			return
 		}
 	}
-	if isFD && len(roots) > 0 && strings.Trim(roots[0].Value, ".^$*") != "" {
-		return // a pattern that picks
-	} else if isFD && len(roots) > 0 {
+	if isFD && len(roots) > 0 {
+		if strings.Trim(roots[0].Value, ".^$*") != "" {
+			return // a pattern that picks
+		}
 		roots = roots[1:]
 	}
 	if len(roots) == 0 {
@@ -278,15 +284,7 @@ func (b *builder) wipesFile(c *shellparse.Command, w shellparse.Word, pattern, w
 	}
 	switch {
 	case w.Known:
-		dirs := c.Dirs
-		if len(dirs) == 0 || filepath.IsAbs(w.Value) {
-			dirs = []string{c.Dir}
-		}
-		for _, dir := range dirs {
-			for _, l := range place.at(dir).locate(wholeOf(w.Value)) {
-				b.wipe(how, l.paths...)
-			}
-		}
+		b.wipesNamed(c, place, w.Value, how)
 	case pattern != "" && w.Value != "{}": // what find and xargs put there is looked at where they begin
 		if folder := wholeOf(pattern); folder != pattern || !strings.ContainsAny(pattern, `*?[`) {
 			b.wipe(how, folder)
@@ -306,6 +304,19 @@ func (b *builder) wipesFile(c *shellparse.Command, w shellparse.Word, pattern, w
 			b.wipesArguments(c, whole, how)
 		}
 		b.wipesListed(place, whole, how)
+	}
+}
+
+// wipesNamed notes what a known word names, in each folder where the command may run.
+func (b *builder) wipesNamed(c *shellparse.Command, place Place, name string, how Loss) {
+	dirs := c.Dirs
+	if len(dirs) == 0 || filepath.IsAbs(name) {
+		dirs = []string{c.Dir}
+	}
+	for _, dir := range dirs {
+		for _, l := range place.at(dir).locate(wholeOf(name)) {
+			b.wipe(how, l.paths...)
+		}
 	}
 }
 

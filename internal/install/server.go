@@ -108,7 +108,7 @@ func (p *Plan) read(h *Host, e *entry, l *located) (s Server, why string) {
 		s.AllowTools = tools
 	}
 	s.readAddress(r)
-	if h.SSE != "" && s.Type == "" && text(v[h.SSE]) == s.URL && s.URL != "" && v["httpUrl"] == nil {
+	if s.Type == "" && s.URL != "" && h.meansSSE(v, s.URL) {
 		s.Type = "sse"
 	}
 	if why := s.unfit(); why != "" {
@@ -122,6 +122,11 @@ func (p *Plan) read(h *Host, e *entry, l *located) (s Server, why string) {
 	}
 	p.pass(&s)
 	return s, ""
+}
+
+// meansSSE reports whether the member with the address says that it is one of the older transport.
+func (h *Host) meansSSE(entry map[string]any, address string) bool {
+	return h.SSE != "" && text(entry[h.SSE]) == address && entry["httpUrl"] == nil
 }
 
 // unfit says what keeps a server from being moved; "" when nothing does.

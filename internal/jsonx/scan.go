@@ -288,6 +288,17 @@ func Leaves(text []byte) (list []Leaf) {
 	return list
 }
 
+// joined is the name of a member within what has a name.
+func joined(name, member string) string {
+	switch {
+	case member == "":
+		return name
+	case name == "":
+		return member
+	}
+	return name + "." + member
+}
+
 func (s *scanner) leaves(depth int, name string, list *[]Leaf) bool {
 	start := s.at
 	if start == len(s.text) || depth > maxNesting {
@@ -304,13 +315,7 @@ func (s *scanner) leaves(depth int, name string, list *[]Leaf) bool {
 			if !ok {
 				return false
 			}
-			within := string(unquoted(quoted))
-			if name != "" && within != "" {
-				within = name + "." + within
-			} else if within == "" {
-				within = name
-			}
-			if !s.leaves(depth+1, within, list) {
+			if !s.leaves(depth+1, joined(name, string(unquoted(quoted))), list) {
 				return false
 			}
 			if !s.byte(',') {

@@ -102,6 +102,16 @@ func (im *Import) opencode(name, pattern string, value hujson.Literal) {
 	}
 }
 
+// opencodeTool is the tool there that does what a kind does; "" for none.
+func opencodeTool(kind string) (name string) {
+	for n, mapped := range opencodeTools {
+		if slices.Contains(mapped, kind) {
+			name = n
+		}
+	}
+	return name
+}
+
 func exportOpencode(e *Export) ([]byte, error) {
 	var names []string
 	byName := map[string][]opencodeRule{}
@@ -140,12 +150,7 @@ func exportOpencode(e *Export) ([]byte, error) {
 			continue
 		}
 		for _, kind := range covered {
-			name := ""
-			for n, mapped := range opencodeTools {
-				if slices.Contains(mapped, kind) {
-					name = n
-				}
-			}
+			name := opencodeTool(kind)
 			switch {
 			case name == "" && len(covered) == 1:
 				e.leave(r, "there is no tool for %s", kind)

@@ -74,10 +74,7 @@ func definedBy(lang, text string, indent int) (name string, minor bool) {
 		after := rest[len(word):]
 		switch {
 		case modifiers[word]:
-			if strings.HasPrefix(after, "(") { // pub(crate), private(set)
-				_, after, _ = strings.Cut(after, ")")
-			}
-			rest = strings.TrimLeft(after, " \t")
+			rest = behindModifier(after)
 			continue
 		case keywords[word] && word == "macro_rules" && strings.HasPrefix(after, "!"),
 			keywords[word] && after != "" && strings.IndexByte(" \t<*", after[0]) >= 0:
@@ -92,11 +89,11 @@ func definedBy(lang, text string, indent int) (name string, minor bool) {
 				return "", false
 			}
 			name := qualifiedName(after)
-			if keywords[name] || modifiers[name] {
-				rest = strings.TrimLeft(after, " \t")
-				continue
+			if !keywords[name] && !modifiers[name] {
+				return name, !isFunctionValue(after)
 			}
-			return name, !isFunctionValue(after)
+			rest = strings.TrimLeft(after, " \t")
+			continue
 		}
 		break
 	}
@@ -104,6 +101,14 @@ func definedBy(lang, text string, indent int) (name string, minor bool) {
 		return name, false
 	}
 	return withoutKeyword(lang, text, indent), false
+}
+
+// behindModifier returns what follows a modifier: pub(crate), private(set).
+func behindModifier(after string) string {
+	if strings.HasPrefix(after, "(") {
+		_, after, _ = strings.Cut(after, ")")
+	}
+	return strings.TrimLeft(after, " \t")
 }
 
 // withoutKeyword returns what a line defines in the languages that have no word for it, "" if nothing.

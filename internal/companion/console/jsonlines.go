@@ -39,11 +39,8 @@ func Relay(ctx context.Context, client *client.Client, in io.Reader, out io.Writ
 				taken = lines
 				clear(pending)
 			case wire.Notice:
-				for _, problem := range f.Problems {
-					problem := wire.Error{Head: wire.NewHead(wire.TypeError, ""), Code: wire.CodeProblem, Message: problem}
-					if err := writeLine(out, problem); err != nil {
-						return wire.Ended, err
-					}
+				if err := writeProblems(out, f.Problems); err != nil {
+					return wire.Ended, err
 				}
 			case wire.Disconnected:
 				if f.Final {
@@ -89,6 +86,17 @@ func linesOf(ctx context.Context, in io.Reader) chan []byte {
 		}
 	}()
 	return lines
+}
+
+// writeProblems writes what the server says of itself as error frames.
+func writeProblems(out io.Writer, problems []string) error {
+	for _, problem := range problems {
+		problem := wire.Error{Head: wire.NewHead(wire.TypeError, ""), Code: wire.CodeProblem, Message: problem}
+		if err := writeLine(out, problem); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeLine writes an error frame of ours among those of the server.

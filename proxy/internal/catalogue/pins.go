@@ -8,6 +8,14 @@ import (
 	"callgate/gate/tools"
 )
 
+// suspect says why a definition that is seen for the first time is not accepted by itself; "" when it is.
+func (s *shadows) suspect(item *listing) string {
+	if why := s.of(item); why != "" {
+		return why
+	}
+	return tools.Poisoned(item.raw)
+}
+
 // pin compares the server's definitions with those that people know it by, and returns what is to be said of
 // each that differs, by name. A definition that is seen for the first time is pinned, unless it
 // reads like an attack or poses as another. One that there is no room for is hidden: what cannot be remembered could be changed unnoticed.
@@ -48,9 +56,7 @@ func (m *Maker) pin(s *Source, items []listing, all []*Source, later func(func()
 				if others == nil {
 					others = m.newShadows(s, items, all)
 				}
-				if why = others.of(item); why == "" {
-					why = tools.Poisoned(item.raw)
-				}
+				why = others.suspect(item)
 			}
 			if why != "" {
 				unlike[item.name] = &gate.Redefinition{New: item.raw, Why: why}
