@@ -213,6 +213,19 @@ func (a *analysis) deniesOf(text string, sc *scope) {
 	a.script.Problems = a.script.Problems[:mark]
 }
 
+// zshPrefix returns how many words stand before a command that zsh runs in another way; 0 in other shells.
+func (a *analysis) zshPrefix(c *call) int {
+	switch {
+	case a.opts.Dialect != Zsh || c.inside:
+		return 0
+	case c.name == "-":
+		return 1
+	case c.name == "repeat":
+		return 2
+	}
+	return 0
+}
+
 // run unwraps a command until the program that does the work stands alone, and records it.
 func (a *analysis) run(c *call) {
 	if c.sc.depth++; c.sc.depth > maxDepth {
@@ -222,15 +235,9 @@ func (a *analysis) run(c *call) {
 	if !a.findProgram(c) {
 		return
 	}
-	if a.opts.Dialect == Zsh && !c.inside && (c.name == "-" || c.name == "repeat") && len(c.argv) > 1 {
-		skip := 1
-		if c.name == "repeat" {
-			skip = 2
-		}
-		if len(c.argv) > skip {
-			a.run(c.inner(c.argv[skip:], texts(c.argv[:skip])))
-			return
-		}
+	if skip := a.zshPrefix(c); skip > 0 && len(c.argv) > skip {
+		a.run(c.inner(c.argv[skip:], texts(c.argv[:skip])))
+		return
 	}
 	if a.funcs[c.name] && !c.inside {
 		a.callFunction(c)

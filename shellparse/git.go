@@ -305,14 +305,14 @@ func (a *analysis) gitConfig(c *call, args []word) {
 			n++
 		}
 	}
+	a.gitSettings(c, args, sub, n, reads)
+}
+
+// gitSettings notes what git config does with n words that are no options; reads says that an option has it show settings.
+func (a *analysis) gitSettings(c *call, args []word, sub string, n int, reads bool) {
 	if reads || sub == "list" || sub == "get" {
 		n = 1
 	}
-	a.gitSettings(c, args, sub, n)
-}
-
-// gitSettings notes what git config does with n words that are no options.
-func (a *analysis) gitSettings(c *call, args []word, sub string, n int) {
 	switch n {
 	case 0:
 	case 1:

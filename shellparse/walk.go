@@ -101,6 +101,16 @@ func (a *analysis) stmt(st *syntax.Stmt, sc *scope) {
 	sc.follow(&inner)
 }
 
+func (a *analysis) caseClause(cmd *syntax.CaseClause, sc *scope) {
+	a.nested(cmd.Word, sc)
+	for _, item := range cmd.Items {
+		for _, p := range item.Patterns {
+			a.nested(p, sc)
+		}
+		a.branch(item.Stmts, sc)
+	}
+}
+
 // compound walks a statement that is no simple command.
 func (a *analysis) compound(st *syntax.Stmt, sc *scope) {
 	switch cmd := st.Cmd.(type) {
@@ -118,13 +128,7 @@ func (a *analysis) compound(st *syntax.Stmt, sc *scope) {
 	case *syntax.ForClause:
 		a.forClause(cmd, sc)
 	case *syntax.CaseClause:
-		a.nested(cmd.Word, sc)
-		for _, item := range cmd.Items {
-			for _, p := range item.Patterns {
-				a.nested(p, sc)
-			}
-			a.branch(item.Stmts, sc)
-		}
+		a.caseClause(cmd, sc)
 	case *syntax.FuncDecl:
 		a.function(cmd, sc)
 	case *syntax.DeclClause:

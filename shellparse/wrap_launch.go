@@ -57,10 +57,10 @@ func Started(c *Command, known bool) (commands []string) {
 	for i := 1; i < len(c.Argv) && i <= maxCandidates; i++ {
 		text := c.Argv[i].Value
 		spelled := speller || coded || c.effectIn(i)
-		if !c.Argv[i].Known || known && !spelled {
+		switch {
+		case !c.Argv[i].Known || known && !spelled:
 			continue
-		}
-		if spelled {
+		case spelled:
 			commands = append(commands, spellings(text, coded)...)
 		}
 		if _, value, ok := strings.Cut(text, "="); ok && text[0] == '-' {
@@ -72,10 +72,15 @@ func Started(c *Command, known bool) (commands []string) {
 		}
 		commands = append(commands, a.namedBy(strings.TrimPrefix(text, "!"), c.Argv[i+1:])...) // the prefix is of an alias of git
 	}
-	if !c.Input.Known || len(c.Input.Value) > maxText || known && !speller && !coded && !c.runsInput() {
-		return commands
+	if c.mayRunInput(known && !speller && !coded) {
+		commands = append(commands, a.startedBy(c.Input.Value, name, speller, coded)...)
 	}
-	return append(commands, a.startedBy(c.Input.Value, name, speller, coded)...)
+	return commands
+}
+
+// mayRunInput reports whether a command may run what it is given to read. known says that callgate knows the program.
+func (c *Command) mayRunInput(known bool) bool {
+	return c.Input.Known && len(c.Input.Value) <= maxText && (!known || c.runsInput())
 }
 
 // startedBy returns the commands that a program of this name may start for its input.

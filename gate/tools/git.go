@@ -27,19 +27,21 @@ func (b *builder) gitReads(c *shellparse.Command) {
 	if len(c.Argv) < 2 || c.Argv[0].Value != "git" {
 		return
 	}
-	whole := showsContent(c) || c.Argv[1].Value == "grep" && readsTracked(c)
+	whole := showsContent(c) || grepsTracked(c)
 	if !whole && !showsNamed[c.Argv[1].Value] {
 		return
 	}
 	at, here := b.place.at(c.Dir), !b.tool.remote && b.place.Dir != ""
 	for _, w := range c.Argv[2:] {
 		switch {
-		case !w.Known && w.NoOption && isPlainGlob(w.Value) && here:
+		case w.Known:
+			if here && !isOption(w.Value) && len(w.Value) <= maxPath {
+				b.readsIfThere(at.absolute(b.place.expand(w.Value)))
+			}
+		case here && w.NoOption && isPlainGlob(w.Value):
 			b.readsGlob(at.absolute(w.Value))
-		case !w.Known && !printsRevision(w.Value):
+		case !printsRevision(w.Value):
 			b.mark("unknown-read", "What "+quote(w.Value)+" names, which git shows, cannot be told.")
-		case w.Known && !isOption(w.Value) && here && len(w.Value) <= maxPath:
-			b.readsIfThere(at.absolute(b.place.expand(w.Value)))
 		}
 	}
 	if whole && here {
@@ -116,6 +118,11 @@ func isObjectName(word string) bool {
 
 // showsOnly are options of git that take no value.
 var showsOnly = wordSet("-p -u --patch --stat --cached --staged -w -b --follow --oneline --name-only --name-status --numstat --no-color --word-diff -1 -2 -3 -4 -5 -10")
+
+// grepsTracked reports whether a command is a git grep that reads what the repository tracks and nothing else.
+func grepsTracked(c *shellparse.Command) bool {
+	return len(c.Argv) > 1 && c.Argv[0].Value == "git" && c.Argv[1].Value == "grep" && readsTracked(c)
+}
 
 // readsTracked reports whether a git grep reads what the repository tracks and nothing else.
 func readsTracked(c *shellparse.Command) bool {

@@ -74,7 +74,7 @@ func (b *builder) recursive(c *shellparse.Command) {
 		b.readsBeneath(b.place.at(c.Dir).Dir)
 		return
 	}
-	if c.Argv[0].Value == "git" && len(c.Argv) > 1 && c.Argv[1].Value == "grep" && readsTracked(c) {
+	if grepsTracked(c) {
 		return // gitReads notes what the repository tracks
 	}
 	leaves := searchOf(c)

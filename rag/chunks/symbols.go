@@ -1,6 +1,7 @@
 package chunks
 
 import (
+	"cmp"
 	"strings"
 
 	"callgate/rag/internal/terms"
@@ -97,10 +98,7 @@ func definedBy(lang, text string, indent int) (name string, minor bool) {
 		}
 		break
 	}
-	if name := assignedFunction(rest); name != "" {
-		return name, false
-	}
-	return withoutKeyword(lang, text, indent), false
+	return cmp.Or(assignedFunction(rest), withoutKeyword(lang, text, indent)), false
 }
 
 // behindModifier returns what follows a modifier: pub(crate), private(set).

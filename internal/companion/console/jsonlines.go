@@ -58,13 +58,8 @@ func Relay(ctx context.Context, client *client.Client, in io.Reader, out io.Writ
 				lines, taken = nil, nil
 				continue
 			}
-			if len(data) == 0 {
-				continue
-			}
-			if refused := relayLine(client, data); refused != nil {
-				if err := writeLine(out, wire.ErrorFrame(refused, "", "")); err != nil {
-					return wire.Ended, err
-				}
+			if err := answerLine(client, data, out); err != nil {
+				return wire.Ended, err
 			}
 		}
 	}
@@ -86,6 +81,17 @@ func linesOf(ctx context.Context, in io.Reader) chan []byte {
 		}
 	}()
 	return lines
+}
+
+// answerLine hands a line to the server, and writes what keeps it from that; an empty one is nothing.
+func answerLine(client *client.Client, data []byte, out io.Writer) error {
+	if len(data) == 0 {
+		return nil
+	}
+	if refused := relayLine(client, data); refused != nil {
+		return writeLine(out, wire.ErrorFrame(refused, "", ""))
+	}
+	return nil
 }
 
 // writeProblems writes what the server says of itself as error frames.
