@@ -84,6 +84,7 @@ func Suggest(ch *rulebook.Checker, o Options) (*Report, error) {
 	if _, err := path.Match(o.Tool, ""); err != nil {
 		return nil, fmt.Errorf("tool filter %q: %w", o.Tool, err)
 	}
+	ch = unadvised(ch)
 	policy, err := ch.Policy()
 	if err != nil {
 		return nil, err
@@ -105,6 +106,14 @@ func Suggest(ch *rulebook.Checker, o Options) (*Report, error) {
 	}
 	r.Gap /= units
 	return r, damaged
+}
+
+// unadvised is the checker without other policy engines: they allow nothing, and one that is far away would be asked thousands
+// of times.
+func unadvised(ch *rulebook.Checker) *rulebook.Checker {
+	own := *ch
+	own.Judge.Advisors = nil
+	return &own
 }
 
 // selects reports whether the decision, which comes after so many newer ones that were selected, is selected, too.

@@ -248,3 +248,29 @@ func TestNoProposalReachesUnnamedPlaces(t *testing.T) {
 		t.Errorf("proposed %s", got)
 	}
 }
+
+// asked fails when it is asked.
+type asked struct{ t *testing.T }
+
+func (a asked) Name() string { return "far away" }
+func (a asked) Advise(gate.Question) (permissions.Action, string, error) {
+	a.t.Error("another policy engine is asked")
+	return permissions.Deny, "", nil
+}
+
+// Other policy engines are not asked about every call on record and every bypass.
+func TestSuggestAsksNoOtherEngine(t *testing.T) {
+	w := newWorkplace(t)
+	dir := w.project("app")
+	for range 4 {
+		w.answered(dir, made{"getconf ARG_MAX", "yes"}, nil)
+	}
+	w.Judge.Advisors = []gate.Advisor{asked{t}}
+	report, err := suggest.Suggest(w.Checker, suggest.Options{})
+	if err != nil || len(report.Proposals) != 1 {
+		t.Errorf("%+v %v", report, err)
+	}
+	if _, err := suggest.Tighten(w.Checker, time.Now()); err != nil {
+		t.Error(err)
+	}
+}

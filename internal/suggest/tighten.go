@@ -62,6 +62,7 @@ type denial struct {
 // reach, denies that fired, and a level that is wider than what ran by it. An error that comes with a result names
 // records that could not be read.
 func Tighten(ch *rulebook.Checker, since time.Time) (*Tightening, error) {
+	ch = unadvised(ch)
 	policy, err := ch.Store.Policy()
 	if err != nil {
 		return nil, err
