@@ -106,7 +106,7 @@ func opensAddress(call Call) bool {
 	if l.Effect != tools.EffectOutside || len(l.Content) > 0 || !slices.Contains(l.Returns, tools.ReturnsUntrusted) && !slices.Contains(l.Returns, tools.ReturnsPublic) {
 		return false
 	}
-	list := argumentsOf(call.Arguments)
+	list := call.values()
 	return len(list) > 0 && !slices.ContainsFunc(list, func(v value) bool { return !v.under(l.Destination) || !v.looksLikePage() })
 }
 
