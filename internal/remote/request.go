@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,10 +18,12 @@ import (
 
 // post sends one message.
 func (e *Endpoint) post(ctx context.Context, address string, m rpc.Message) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(m.Raw))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, newSentBody(m.Raw))
 	if err != nil {
 		return nil, err
 	}
+	request.ContentLength = int64(len(m.Raw))
+	request.GetBody = func() (io.ReadCloser, error) { return newSentBody(m.Raw), nil }
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, text/event-stream")
 	e.mu.Lock()

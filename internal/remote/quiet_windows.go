@@ -1,0 +1,17 @@
+package remote
+
+import (
+	"net"
+	"time"
+)
+
+// quiet reports whether the server has neither closed the connection nor said anything: then a request can be sent on it.
+func quiet(conn net.Conn) bool {
+	if conn.SetReadDeadline(time.Now().Add(time.Millisecond)) != nil {
+		return false
+	}
+	var b [1]byte
+	n, err := conn.Read(b[:])
+	timeout, ok := err.(net.Error)
+	return n == 0 && ok && timeout.Timeout() && conn.SetReadDeadline(time.Time{}) == nil
+}
