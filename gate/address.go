@@ -3,7 +3,6 @@ package gate
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"callgate/gate/tools"
 	"callgate/internal/address"
+	"callgate/internal/lazyregexp"
 	"callgate/permissions"
 )
 
@@ -127,7 +127,7 @@ func namesAddress(text string, ports []string) bool {
 	if !strings.Contains(text, ":/") && !strings.Contains(text, `:\`) && !strings.Contains(text, "/dev/") {
 		return false
 	}
-	for _, re := range []*regexp.Regexp{urlWithPort, deviceWithPort} {
+	for _, re := range []*lazyregexp.Regexp{urlWithPort, deviceWithPort} {
 		for _, m := range re.FindAllStringSubmatch(text, -1) {
 			if isPort(m[2], ports) && mayBeLocal(m[1]) {
 				return true
@@ -139,13 +139,13 @@ func namesAddress(text string, ports []string) bool {
 
 var (
 	// urlWithPort is a URL's host and its port, behind a scheme and perhaps a user.
-	urlWithPort = regexp.MustCompile(`[a-z][a-z0-9+.-]*:[/\\]{1,3}(?:[^/\\\s?#"'<>]*@)?(\[[^\]\s]*\]|[^/\\\s?#"'<>@:]*):([0-9]+)\b`)
+	urlWithPort = lazyregexp.New(`[a-z][a-z0-9+.-]*:[/\\]{1,3}(?:[^/\\\s?#"'<>]*@)?(\[[^\]\s]*\]|[^/\\\s?#"'<>@:]*):([0-9]+)\b`)
 	// urlWithoutPort is a URL's scheme and host where no port follows.
-	urlWithoutPort = regexp.MustCompile(`\b(https?|wss?):[/\\]*(?:[^/\\\s?#"'<>]*@)?(\[[^\]\s]*\]|[^/\\\s?#"'<>@:]+):?(?:$|[/\\\s?#"'<>,;)\]}|&])`)
+	urlWithoutPort = lazyregexp.New(`\b(https?|wss?):[/\\]*(?:[^/\\\s?#"'<>]*@)?(\[[^\]\s]*\]|[^/\\\s?#"'<>@:]+):?(?:$|[/\\\s?#"'<>,;)\]}|&])`)
 	// deviceWithPort is a connection as shells spell it.
-	deviceWithPort = regexp.MustCompile(`/dev/(?:tcp|udp)/([^/\s]+)/([0-9]+)\b`)
+	deviceWithPort = lazyregexp.New(`/dev/(?:tcp|udp)/([^/\s]+)/([0-9]+)\b`)
 	// betweenHostAndPort is what may stand there: host:port, host port, ("host", port), host=h;port=p.
-	betweenHostAndPort = regexp.MustCompile(`[:/ ,;&]\s*(?:(?:-{0,2}port|-p)\s*[=: ]?\s*)?$`)
+	betweenHostAndPort = lazyregexp.New(`[:/ ,;&]\s*(?:(?:-{0,2}port|-p)\s*[=: ]?\s*)?$`)
 )
 
 const (
@@ -312,9 +312,9 @@ func connects(program string) bool {
 
 var (
 	// hostPort is a word that begins with a host, or none, and a port, as network programs take it.
-	hostPort = regexp.MustCompile(`^(?:(?:tcp|udp|openssl|ssl|connect|socks)[a-z0-9-]*:)?(?:[^/\s@]*@)?(\[[^\]\s]*\]|[^/\s:@]*):([0-9]+)(?:$|[/?#,])`)
+	hostPort = lazyregexp.New(`^(?:(?:tcp|udp|openssl|ssl|connect|socks)[a-z0-9-]*:)?(?:[^/\s@]*@)?(\[[^\]\s]*\]|[^/\s:@]*):([0-9]+)(?:$|[/?#,])`)
 	// bareName is a word that can be the name of a machine.
-	bareName = regexp.MustCompile(`^(?:[a-z0-9_-]+\.)*[a-z][a-z0-9_-]*\.?$`)
+	bareName = lazyregexp.New(`^(?:[a-z0-9_-]+\.)*[a-z][a-z0-9_-]*\.?$`)
 )
 
 // attached is what follows the letter of a short option, such as 80 in -p80.
@@ -371,8 +371,8 @@ func (p *pair) number(name, text string, ports []string) {
 }
 
 var (
-	hostName = regexp.MustCompile(`(?i)host|addr|server|domain|\bip\b`)
-	portName = regexp.MustCompile(`(?i)port`)
+	hostName = lazyregexp.New(`(?i)host|addr|server|domain|\bip\b`)
+	portName = lazyregexp.New(`(?i)port`)
 )
 
 // unknownAddress returns the word of a network command that says where it connects and cannot be told, "" when
@@ -401,11 +401,11 @@ func unknownAddress(c tools.CommandView) string {
 
 var (
 	// authority is the part of an address that says where it leads: all before the path.
-	authority = regexp.MustCompile(`^(?:[A-Za-z][A-Za-z0-9+.-]*://)?[^/?#\s]*`)
+	authority = lazyregexp.New(`^(?:[A-Za-z][A-Za-z0-9+.-]*://)?[^/?#\s]*`)
 	// unknownWord is what stands for text that only running tells, and what curl expands by itself.
-	unknownWord = regexp.MustCompile("[$`{]|\\[[^\\]:]*\\]")
+	unknownWord = lazyregexp.New("[$`{]|\\[[^\\]:]*\\]")
 	// payloadOption takes a value that is no address.
-	payloadOption = regexp.MustCompile(`^(?:-[a-zA-Z]*[dHouAebcTFXmw]|--(?:data|header|form|json|output|user|cookie|upload|request|max-time|write-out|referer|post|body|output-document|directory|limit|retry)[a-z-]*)$`)
+	payloadOption = lazyregexp.New(`^(?:-[a-zA-Z]*[dHouAebcTFXmw]|--(?:data|header|form|json|output|user|cookie|upload|request|max-time|write-out|referer|post|body|output-document|directory|limit|retry)[a-z-]*)$`)
 )
 
 // fetches reports whether a program connects to the addresses among its words.

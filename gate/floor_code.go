@@ -2,24 +2,24 @@ package gate
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"callgate/gate/tools"
+	"callgate/internal/lazyregexp"
 	"callgate/permissions"
 	"callgate/shellparse/programs"
 )
 
 // Texts in other languages, which nobody can read to the end: what they name and what they call.
 var (
-	codeVital    = regexp.MustCompile(`["'\x60(,\s](?:/|~/?|/\*|~/\*|(?:/home|/Users|/root)(?:/[\w.-]+)?/?\*{0,2}|(?:[\w./~-]*/)?\.(?:git|hg|svn|jj)/?|/dev/(?:[hsv]d[a-z]|xvd|nvme|mmcblk|r?disk|mapper/)\w*)(?:["'\x60),;\s]|$)|expanduser|homedir\s*\(|\bPath\.home\b|\bDir\.home\b|(?i:\bENV\b[^\w]{0,3}HOME|environ[^\w]{0,3}HOME|env\.HOME\b|getenv\(\W?HOME|\$HOME\b|UserProfile|UserHomeDir)`)
-	codeLoses    = regexp.MustCompile(`(?i)rm_?tree|rm_?rf?\b|rmSync|rmdir|unlink|remove|delete|erase|trash|shred|truncate|overwrite|copytree|rename|\bmove\b|chmod|chown|wipe|mkfs|\bdd\b|["']w[b+t]*["']|writeFile|\bsystem\b|\bexec|spawn|popen|subprocess|shell\s+script|\x60`)
-	codeHarmless = regexp.MustCompile(`["']/["']\s*\.\s*join|(?:split|join|replace(?:All)?|strip|ends_?[wW]ith|starts_?[wW]ith|[iI]ndex_?[oO]f|r?find|g?sub|explode|implode)\s*\(\s*["'/]+["']`)
+	codeVital    = lazyregexp.New(`["'\x60(,\s](?:/|~/?|/\*|~/\*|(?:/home|/Users|/root)(?:/[\w.-]+)?/?\*{0,2}|(?:[\w./~-]*/)?\.(?:git|hg|svn|jj)/?|/dev/(?:[hsv]d[a-z]|xvd|nvme|mmcblk|r?disk|mapper/)\w*)(?:["'\x60),;\s]|$)|expanduser|homedir\s*\(|\bPath\.home\b|\bDir\.home\b|(?i:\bENV\b[^\w]{0,3}HOME|environ[^\w]{0,3}HOME|env\.HOME\b|getenv\(\W?HOME|\$HOME\b|UserProfile|UserHomeDir)`)
+	codeLoses    = lazyregexp.New(`(?i)rm_?tree|rm_?rf?\b|rmSync|rmdir|unlink|remove|delete|erase|trash|shred|truncate|overwrite|copytree|rename|\bmove\b|chmod|chown|wipe|mkfs|\bdd\b|["']w[b+t]*["']|writeFile|\bsystem\b|\bexec|spawn|popen|subprocess|shell\s+script|\x60`)
+	codeHarmless = lazyregexp.New(`["']/["']\s*\.\s*join|(?:split|join|replace(?:All)?|strip|ends_?[wW]ith|starts_?[wW]ith|[iI]ndex_?[oO]f|r?find|g?sub|explode|implode)\s*\(\s*["'/]+["']`)
 )
 
 // shellWipes is a command of a shell that removes a root or a home, in whatever text it stands.
-var shellWipes = regexp.MustCompile(`(?:^|[^\w.-])(?:rm|shred|rimraf|chmod|chown|find)\s+(?:-[\w-]+\s+)*["']?(?:/|~|\$HOME|\$\{HOME\})[/*.]*(?:["'\s;&|)]|$)|delete-directory\s+"(?:/|~)[/"]`)
+var shellWipes = lazyregexp.New(`(?:^|[^\w.-])(?:rm|shred|rimraf|chmod|chown|find)\s+(?:-[\w-]+\s+)*["']?(?:/|~|\$HOME|\$\{HOME\})[/*.]*(?:["'\s;&|)]|$)|delete-directory\s+"(?:/|~)[/"]`)
 
 // codes looks for texts in other languages that name what nobody may lose along with what loses something, or a credential
 // store.
@@ -74,9 +74,9 @@ func namesWhole(text, folder string) bool {
 
 // Programs that run containers, and where their options name folders of this machine.
 var (
-	bindOption = regexp.MustCompile(`^(?:-v|--volume|-B|--bind|--mount)(?:=(.*))?$`)
-	bindSource = regexp.MustCompile(`(?:^|,)(?:src|source)=([^,]*)`)
-	hostPath   = regexp.MustCompile(`"hostPath"\s*:\s*\{[^}]*"path"\s*:\s*"([^"]*)"`)
+	bindOption = lazyregexp.New(`^(?:-v|--volume|-B|--bind|--mount)(?:=(.*))?$`)
+	bindSource = lazyregexp.New(`(?:^|,)(?:src|source)=([^,]*)`)
+	hostPath   = lazyregexp.New(`"hostPath"\s*:\s*\{[^}]*"path"\s*:\s*"([^"]*)"`)
 )
 
 // opens looks for containers that are given what nobody may lose.

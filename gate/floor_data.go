@@ -5,13 +5,13 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"callgate/gate/tools"
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/programs"
 )
 
@@ -147,8 +147,8 @@ func isBlockDevice(path string) bool {
 }
 
 var (
-	blockDevice = regexp.MustCompile(`^/dev/(?:r?disk\d|[hsv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|md\d|dm-\d|mapper/[^c]|loop\d|sr\d|zd\d|nbd\d|disk/|mem$|kmem$|mtd)|^\\\\\.\\PhysicalDrive`)
-	formatVerbs = regexp.MustCompile(`(?i)^(?:erase.*|partitiondisk|zerodisk|secureerase|reformat|labelclear|destroy|[a-z]:)$`)
+	blockDevice = lazyregexp.New(`^/dev/(?:r?disk\d|[hsv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|md\d|dm-\d|mapper/[^c]|loop\d|sr\d|zd\d|nbd\d|disk/|mem$|kmem$|mtd)|^\\\\\.\\PhysicalDrive`)
+	formatVerbs = lazyregexp.New(`(?i)^(?:erase.*|partitiondisk|zerodisk|secureerase|reformat|labelclear|destroy|[a-z]:)$`)
 	onlyLists   = wordsOf("-l --list list info status luksDump print id-ctrl smart-log --help --version -V")
 )
 
@@ -163,29 +163,29 @@ var (
 	environmentDumps = map[string][]string{
 		"env": {"-0", "--null"}, "printenv": {"-0", "--null"}, "set": nil, "export": {"-p"}, "declare": {"-p", "-x", "-px", "-xp"}, "typeset": {"-p", "-x", "-px", "-xp"}, "compgen": {"-e", "-v"},
 	}
-	jqDumps         = regexp.MustCompile(`(?:^|[\s(,|+])(?:env|\$ENV)(?:$|[\s),|+])`) // of jq and those like it
-	environmentFile = regexp.MustCompile(`/proc/[^/]+/environ`)
-	codeDumps       = regexp.MustCompile(`^%\w*(?i:SECRET|TOKEN|PASSW|API_?KEY|ACCESS_?KEY|PRIVATE)\w*$|os\.environ(?:b?\s*(?:[^\[.\s]|$)|\.(?:copy|items|values)\()|process\.env(?:\s*(?:[^.\[\w\s]|$))|\bENV\.(?:to_|inspect|map|each)|%ENV|\$_(?:ENV|SERVER)\b|getenv\(\)|(?i:get-childitem|gci|dir|ls)\s+env:`)
+	jqDumps         = lazyregexp.New(`(?:^|[\s(,|+])(?:env|\$ENV)(?:$|[\s),|+])`) // of jq and those like it
+	environmentFile = lazyregexp.New(`/proc/[^/]+/environ`)
+	codeDumps       = lazyregexp.New(`^%\w*(?i:SECRET|TOKEN|PASSW|API_?KEY|ACCESS_?KEY|PRIVATE)\w*$|os\.environ(?:b?\s*(?:[^\[.\s]|$)|\.(?:copy|items|values)\()|process\.env(?:\s*(?:[^.\[\w\s]|$))|\bENV\.(?:to_|inspect|map|each)|%ENV|\$_(?:ENV|SERVER)\b|getenv\(\)|(?i:get-childitem|gci|dir|ls)\s+env:`)
 )
 
 // What sends.
 var (
-	senderLines = regexp.MustCompile(`^(?:aws s3 (?:cp|mv|sync)|aws s3api put-object|aws (?:secretsmanager|ssm|kms|lambda|ecs|iam) |gh (?:gist|issue|pr|release|secret|variable|api|codespace|ssh-key|repo) |gcloud (?:storage|secrets|compute|functions|run)|az (?:storage|keyvault|webapp|container|vm)|(?:kubectl|oc) (?:cp|create|apply|replace|patch|set|exec|run|debug|annotate|label|edit)|(?:docker|podman|nerdctl|finch) (?:cp|push|build|buildx|image|run|create|exec|secret|config|compose|container|stack|service)|` +
+	senderLines = lazyregexp.New(`^(?:aws s3 (?:cp|mv|sync)|aws s3api put-object|aws (?:secretsmanager|ssm|kms|lambda|ecs|iam) |gh (?:gist|issue|pr|release|secret|variable|api|codespace|ssh-key|repo) |gcloud (?:storage|secrets|compute|functions|run)|az (?:storage|keyvault|webapp|container|vm)|(?:kubectl|oc) (?:cp|create|apply|replace|patch|set|exec|run|debug|annotate|label|edit)|(?:docker|podman|nerdctl|finch) (?:cp|push|build|buildx|image|run|create|exec|secret|config|compose|container|stack|service)|` +
 		`npm publish|git push|cloudflared|ngrok|(?:heroku|fly|flyctl|vercel|netlify|wrangler|railway|render|supabase|firebase|doppler|vault|consul|nomad|helm|doctl|hcloud|ibmcloud|oci|pscale|turso|infisical|eb) )`)
-	showsKeys     = regexp.MustCompile(`^(?:gpg2? .*--export-secret\S*|security find-\S+-password\b.* -w|secret-tool lookup|pass (?:show )?[\w/]+|keyring get)`)
-	served        = regexp.MustCompile(`^(?:python[\d.]* .*-m (?:http\.server|SimpleHTTPServer)|php -S|(?:npx |bunx |pnpm dlx |pnpx )?(?:-y )?(?:serve|http-server|live-server)(?: |$)|caddy file-server|ruby .*-run .*httpd|busybox httpd|miniserve|darkhttpd|twistd .*web)`)
+	showsKeys     = lazyregexp.New(`^(?:gpg2? .*--export-secret\S*|security find-\S+-password\b.* -w|secret-tool lookup|pass (?:show )?[\w/]+|keyring get)`)
+	served        = lazyregexp.New(`^(?:python[\d.]* .*-m (?:http\.server|SimpleHTTPServer)|php -S|(?:npx |bunx |pnpm dlx |pnpx )?(?:-y )?(?:serve|http-server|live-server)(?: |$)|caddy file-server|ruby .*-run .*httpd|busybox httpd|miniserve|darkhttpd|twistd .*web)`)
 	mayServe      = strings.Fields("serve httpd SimpleHTTP php twistd")
-	proxyVariable = regexp.MustCompile(`(?i)\b(?:(?:https?|all|ftp|rsync|grpc|socks)[_.])?proxy=["']?([^\s;&|"']+)`)
-	proxyCommand  = regexp.MustCompile(`(?i)^(?:-o)?\s*proxy(?:command|jump)[= ](.*)$`)
+	proxyVariable = lazyregexp.New(`(?i)\b(?:(?:https?|all|ftp|rsync|grpc|socks)[_.])?proxy=["']?([^\s;&|"']+)`)
+	proxyCommand  = lazyregexp.New(`(?i)^(?:-o)?\s*proxy(?:command|jump)[= ](.*)$`)
 	codeSends     = []string{"http://", "https://", "socket", "urllib", "requests.", "fetch(", "http.client", "Net::HTTP", "LWP::", "file_get_contents(", "smtplib"}
-	sends         = regexp.MustCompile(`(?i)upload|send|attach|post|share|mail|submit|publish|push|transfer|export|import|sync`)
+	sends         = lazyregexp.New(`(?i)upload|send|attach|post|share|mail|submit|publish|push|transfer|export|import|sync`)
 )
 
 // The options and programs by which a key proves who one is and stays where it is.
 var (
-	proves       = regexp.MustCompile(`^(?:-i|-E|--rsh|--key|--cert|--cacert|--capath|--netrc-file|--kubeconfig|--config|--userconfig|--identity.*|--private-key|--ssh-key|--credential.*|--env-file|--key-file|--cert-file)$`)
-	provesItself = regexp.MustCompile(`^(?:-i.+|--(?:key|cert|cacert|capath|netrc-file|kubeconfig|config|userconfig|identity[\w-]*|private-key|credential[\w-]*|env-file|key-file|cert-file)=|-[oe]\s?[A-Za-z].*|ssh\s+-i)`)
-	copierOption = regexp.MustCompile(`^-[FSoec]$`)
+	proves       = lazyregexp.New(`^(?:-i|-E|--rsh|--key|--cert|--cacert|--capath|--netrc-file|--kubeconfig|--config|--userconfig|--identity.*|--private-key|--ssh-key|--credential.*|--env-file|--key-file|--cert-file)$`)
+	provesItself = lazyregexp.New(`^(?:-i.+|--(?:key|cert|cacert|capath|netrc-file|kubeconfig|config|userconfig|identity[\w-]*|private-key|credential[\w-]*|env-file|key-file|cert-file)=|-[oe]\s?[A-Za-z].*|ssh\s+-i)`)
+	copierOption = lazyregexp.New(`^-[FSoec]$`)
 )
 
 // maxStore and maxAddressText bound, in bytes, what is taken for a path or for something that holds an address.
@@ -219,8 +219,8 @@ var (
 	}
 	metadataNames = wordsOf(`metadata metadata.google.internal metadata.goog instance-data instance-data.ec2.internal metadata.tencentyun.com metadata.packet.net
 		metadata.platformequinix.com metadata.azure.internal metadata.oraclecloud.com metadata.internal rancher-metadata`)
-	metadataInName = regexp.MustCompile(`(?:^|[.-])(?:169[.-]254[.-]\d+[.-]\d+|100[.-]100[.-]100[.-]200|168[.-]63[.-]129[.-]16|a9fe[0-9a-f]{4})[.-]`) // 169.254.169.254.nip.io
-	embedded       = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*:[/\\]{1,4}[^\s"'<>]+`)
+	metadataInName = lazyregexp.New(`(?:^|[.-])(?:169[.-]254[.-]\d+[.-]\d+|100[.-]100[.-]100[.-]200|168[.-]63[.-]129[.-]16|a9fe[0-9a-f]{4})[.-]`) // 169.254.169.254.nip.io
+	embedded       = lazyregexp.New(`[A-Za-z][A-Za-z0-9+.-]*:[/\\]{1,4}[^\s"'<>]+`)
 )
 
 // mayNameMetadata is a quick look for what every spelling of an address has: a digit, a name, a letter of another script.
@@ -230,18 +230,18 @@ func mayNameMetadata(text []byte) bool {
 
 // What ends callgate, and what takes permissions off other agents.
 var (
-	offSwitch     = regexp.MustCompile(`^--dangerously-|^--allow-dangerously-|^--yolo$|^--full-auto$|(?i)^--?(?:permission-mode|approval-mode|ask-for-approval|sandbox)=?(?:bypass.*|yolo|never|danger.*|auto_edit)|(?i:bypassPermissions|danger-full-access)`)
+	offSwitch     = lazyregexp.New(`^--dangerously-|^--allow-dangerously-|^--yolo$|^--full-auto$|(?i)^--?(?:permission-mode|approval-mode|ask-for-approval|sandbox)=?(?:bypass.*|yolo|never|danger.*|auto_edit)|(?i:bypassPermissions|danger-full-access)`)
 	mayDisarm     = strings.Fields("anger yolo ypass full-auto never auto_edit")
-	agentSettings = regexp.MustCompile(`(?i)[/\\]\.(?:claude|codex|gemini|cursor|vscode|windsurf|continue|cline|roo|kiro|zed|config[/\\](?:opencode|goose|zed|crush))[/\\]|[/\\](?:settings|config|mcp|permissions?)[\w.-]*\.(?:json|jsonc|toml|ya?ml)$|\.claude\.json$`)
-	offSetting    = regexp.MustCompile(`(?i)bypassPermissions|auto_?approve|danger-full-access|approval_policy\W+never|skipPermissions|dangerously|"yolo"|alwaysAllow|autoApproval`)
+	agentSettings = lazyregexp.New(`(?i)[/\\]\.(?:claude|codex|gemini|cursor|vscode|windsurf|continue|cline|roo|kiro|zed|config[/\\](?:opencode|goose|zed|crush))[/\\]|[/\\](?:settings|config|mcp|permissions?)[\w.-]*\.(?:json|jsonc|toml|ya?ml)$|\.claude\.json$`)
+	offSetting    = lazyregexp.New(`(?i)bypassPermissions|auto_?approve|danger-full-access|approval_policy\W+never|skipPermissions|dangerously|"yolo"|alwaysAllow|autoApproval`)
 )
 
 // loss is an operation that nobody undoes on what lies elsewhere. A command counts where says matches its words, in lower
 // case between single spaces, and local, which tells that it is a thing of this machine after all, does not.
 type loss struct {
 	what  string
-	says  *regexp.Regexp
-	local *regexp.Regexp
+	says  *lazyregexp.Regexp
+	local *lazyregexp.Regexp
 }
 
 // mayLose is a quick look for a word that each of losses has.
@@ -250,28 +250,28 @@ var mayLose = strings.Fields("rollback force unpublish yank disable delet destro
 const options = `(?: -\S+(?: [^\s-]\S*)?)*`
 
 var losses = []loss{
-	{"data", regexp.MustCompile(` --accept-data-loss `), nil},
-	{"infrastructure", regexp.MustCompile(` (?:terraform|tofu|terragrunt|pulumi|cdk|cdktf|sls|serverless|sam|eksctl|kops|copilot)` + options + `(?: run-all| stack| apply)? (?:destroy|remove|delete|-destroy)(?: |$)`), nil},
-	{"infrastructure", regexp.MustCompile(` (?:terraform|tofu|terragrunt) apply .*-destroy `), nil},
-	{"cloud resources", regexp.MustCompile(` aws` + options + ` [a-z0-9-]+` + options + ` (?:terminate-\S+|delete-(?:db\S*|table|bucket|volume|snapshot\S*|stack|cluster|nodegroup|file-system|hosted-zone|function|repository|user-pool|user|role|key-pair|secret|log-group|domain|vault|backup\S*|recovery-point|global-table|vpc|account|organization\S*)|schedule-key-deletion|deregister-image|purge-queue|remove-account\S*) `), regexp.MustCompile(`localhost|127\.0\.0\.1|localstack`)},
-	{"cloud storage", regexp.MustCompile(` aws` + options + ` s3` + options + ` (?:rb .*--force |rm .*--recursive |sync .*--delete )`), regexp.MustCompile(`localhost|127\.0\.0\.1|localstack`)},
-	{"cloud storage", regexp.MustCompile(` (?:gsutil` + options + ` (?:rb|rm .*-r|rm -r)|gcloud` + options + ` storage rm .*-r|rclone` + options + ` (?:purge|delete|rmdirs)|s3cmd` + options + ` (?:rb|del .*-r)|mc (?:rb|rm .*--recursive)|az storage \S+ (?:delete|delete-batch)) `), nil},
-	{"cloud resources", regexp.MustCompile(` (?:gcloud|az|doctl|linode-cli|ibmcloud|oci|hcloud|scw|civo|vultr-cli|exo)(?: [a-z0-9@:._-]+){1,4} (?:delete|destroy|terminate|purge)(?: |$)`), nil},
-	{"what a platform hosts", regexp.MustCompile(` (?:heroku (?:apps:destroy|pg:reset|addons:destroy|destroy|pg:backups:delete)|(?:fly|flyctl)` + options + ` (?:apps |volumes |machine |postgres )?(?:destroy|delete)|railway` + options + ` (?:volume (?:delete|remove)|delete|environment delete|down)|vercel` + options + ` (?:rm|remove|project rm|env rm)|netlify` + options + ` (?:sites:delete|api delete\S*)|wrangler` + options + ` (?:delete|d1 delete|r2 bucket delete|kv\S* (?:namespace )?delete)|firebase` + options + ` (?:firestore:delete|database:remove|projects:delete|hosting:disable|functions:delete)|render \S+ delete|supabase` + options + ` (?:projects|branches|functions) delete|neonctl` + options + ` \S+ delete|(?:pscale|turso|planetscale)` + options + ` (?:database|db|branch|group) (?:delete|destroy)|hasura .*metadata clear|appwrite \S+ delete|gh` + options + ` (?:repo|release|secret|environment) delete)(?: |$)`), nil},
-	{"what a cluster runs", regexp.MustCompile(` (?:kubectl|oc)` + options + ` delete` + options + ` (?:ns|namespaces?|pv|pvc|persistentvolume\S*|nodes?|crd\S*|customresource\S*|sts|statefulsets?|all|-\S+ .*--all|\S+ (?:.* )?--all)(?:[ /]|$)`), regexp.MustCompile(` (?:--context[= ])?(?:kind-|minikube|docker-desktop|k3d-|colima|orbstack|rancher-desktop)`)},
-	{"a published package", regexp.MustCompile(` (?:(?:npm|pnpm|yarn) unpublish|cargo yank|gem yank)(?: |$)`), nil},
-	{"secrets", regexp.MustCompile(` (?:vault` + options + ` kv (?:destroy|metadata delete)|vault` + options + ` secrets disable)(?: |$)`), nil},
-	{"the database", regexp.MustCompile(` supabase` + options + ` db reset .*--(?:linked|db-url)`), nil},
-	{"the database", regexp.MustCompile(` (?:prisma|rails|rake|artisan|doctrine\S*|sequelize\S*|typeorm|mikro-orm|drizzle-kit|knex|alembic|flask|manage\.py|django-admin|ecto|mix|diesel|sqlx|sea-orm-cli|flyway|liquibase|hasura|goose|dbmate|atlas|migrate|mongosh?)\b.* (?:--env\S*[= ]|--environment[= ]|-e |node_env=|rails_env=)?prod\S* .*(?:reset|drop|fresh|wipe|flush|clean|down)|(?:rails_env|rack_env|node_env|mix_env|app_env|django_settings_module)=\S*prod\S* .*(?:reset|drop|fresh|wipe|flush|clean)`), nil},
-	{"the database", regexp.MustCompile(` (?:prisma` + options + ` (?:migrate reset .*(?:--force|-f)|db push .*--force-reset)|drizzle-kit` + options + ` (?:drop|push .*--force)|django-admin (?:flush|reset_db)|knex` + options + ` migrate:rollback .*--all|hasura migrate apply .*--down|dotnet` + options + ` ef database drop|goose(?: .*)? down-to 0|rails` + options + ` db:(?:drop|reset|purge)\S*|rake` + options + ` db:(?:drop|reset|purge)\S*|artisan (?:db:wipe|migrate:fresh|migrate:reset)|doctrine:(?:database|schema):drop|sequelize\S* db:drop|typeorm\S* schema:drop|ecto\.(?:drop|reset)|diesel database reset|sqlx database (?:drop|reset)|flyway\S*` + options + ` clean|liquibase` + options + ` drop-?all|alembic downgrade base|manage\.py (?:flush|reset_db)|dbmate drop|goose .* reset|migrate .* drop)(?: |$)`), regexp.MustCompile(`localhost|127\.0\.0\.1| (?:rails_env|rack_env|node_env|mix_env|app_env)=(?:test|dev\S*) |--env(?:ironment)?[= ](?:test|dev\S*) |-e (?:test|dev\S*) |sqlite|file:`)},
-	{"the database", regexp.MustCompile(` (?:dropdb|mysqladmin .*drop|mongosh?\b.*dropdatabase|redis-cli\b.* flush(?:all|db)|psql\b.* drop (?:database|schema|table|owned)\b|psql\b.* truncate |psql\b.*delete from [\w."]+\s*(?:;|"|'|$)|(?:mysql|mariadb)\b.* drop (?:database|schema|table)\b|(?:mysql|mariadb)\b.* truncate |(?:mysql|mariadb)\b.*delete from [\w.` + "`" + `]+\s*(?:;|"|'|$)|(?:cqlsh|clickhouse-client|snowsql|bq|sqlcmd|influx)\b.*(?:drop |truncate |bq rm| rm -r| delete ))`), regexp.MustCompile(`(?:-h|--host)[= ]?(?:localhost|127\.0\.0\.1|::1|/)|@(?:localhost|127\.0\.0\.1|\[::1\])[:/]| -d \S*(?:test|_dev)\b|(?:_test|_dev)\b`)},
-	{"what an address serves", regexp.MustCompile(`mutation\b.*\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*(?:\(|\{)`), regexp.MustCompile(`https?://(?:localhost|127\.0\.0\.1|\[::1\])[:/ ]`)},
+	{"data", lazyregexp.New(` --accept-data-loss `), nil},
+	{"infrastructure", lazyregexp.New(` (?:terraform|tofu|terragrunt|pulumi|cdk|cdktf|sls|serverless|sam|eksctl|kops|copilot)` + options + `(?: run-all| stack| apply)? (?:destroy|remove|delete|-destroy)(?: |$)`), nil},
+	{"infrastructure", lazyregexp.New(` (?:terraform|tofu|terragrunt) apply .*-destroy `), nil},
+	{"cloud resources", lazyregexp.New(` aws` + options + ` [a-z0-9-]+` + options + ` (?:terminate-\S+|delete-(?:db\S*|table|bucket|volume|snapshot\S*|stack|cluster|nodegroup|file-system|hosted-zone|function|repository|user-pool|user|role|key-pair|secret|log-group|domain|vault|backup\S*|recovery-point|global-table|vpc|account|organization\S*)|schedule-key-deletion|deregister-image|purge-queue|remove-account\S*) `), lazyregexp.New(`localhost|127\.0\.0\.1|localstack`)},
+	{"cloud storage", lazyregexp.New(` aws` + options + ` s3` + options + ` (?:rb .*--force |rm .*--recursive |sync .*--delete )`), lazyregexp.New(`localhost|127\.0\.0\.1|localstack`)},
+	{"cloud storage", lazyregexp.New(` (?:gsutil` + options + ` (?:rb|rm .*-r|rm -r)|gcloud` + options + ` storage rm .*-r|rclone` + options + ` (?:purge|delete|rmdirs)|s3cmd` + options + ` (?:rb|del .*-r)|mc (?:rb|rm .*--recursive)|az storage \S+ (?:delete|delete-batch)) `), nil},
+	{"cloud resources", lazyregexp.New(` (?:gcloud|az|doctl|linode-cli|ibmcloud|oci|hcloud|scw|civo|vultr-cli|exo)(?: [a-z0-9@:._-]+){1,4} (?:delete|destroy|terminate|purge)(?: |$)`), nil},
+	{"what a platform hosts", lazyregexp.New(` (?:heroku (?:apps:destroy|pg:reset|addons:destroy|destroy|pg:backups:delete)|(?:fly|flyctl)` + options + ` (?:apps |volumes |machine |postgres )?(?:destroy|delete)|railway` + options + ` (?:volume (?:delete|remove)|delete|environment delete|down)|vercel` + options + ` (?:rm|remove|project rm|env rm)|netlify` + options + ` (?:sites:delete|api delete\S*)|wrangler` + options + ` (?:delete|d1 delete|r2 bucket delete|kv\S* (?:namespace )?delete)|firebase` + options + ` (?:firestore:delete|database:remove|projects:delete|hosting:disable|functions:delete)|render \S+ delete|supabase` + options + ` (?:projects|branches|functions) delete|neonctl` + options + ` \S+ delete|(?:pscale|turso|planetscale)` + options + ` (?:database|db|branch|group) (?:delete|destroy)|hasura .*metadata clear|appwrite \S+ delete|gh` + options + ` (?:repo|release|secret|environment) delete)(?: |$)`), nil},
+	{"what a cluster runs", lazyregexp.New(` (?:kubectl|oc)` + options + ` delete` + options + ` (?:ns|namespaces?|pv|pvc|persistentvolume\S*|nodes?|crd\S*|customresource\S*|sts|statefulsets?|all|-\S+ .*--all|\S+ (?:.* )?--all)(?:[ /]|$)`), lazyregexp.New(` (?:--context[= ])?(?:kind-|minikube|docker-desktop|k3d-|colima|orbstack|rancher-desktop)`)},
+	{"a published package", lazyregexp.New(` (?:(?:npm|pnpm|yarn) unpublish|cargo yank|gem yank)(?: |$)`), nil},
+	{"secrets", lazyregexp.New(` (?:vault` + options + ` kv (?:destroy|metadata delete)|vault` + options + ` secrets disable)(?: |$)`), nil},
+	{"the database", lazyregexp.New(` supabase` + options + ` db reset .*--(?:linked|db-url)`), nil},
+	{"the database", lazyregexp.New(` (?:prisma|rails|rake|artisan|doctrine\S*|sequelize\S*|typeorm|mikro-orm|drizzle-kit|knex|alembic|flask|manage\.py|django-admin|ecto|mix|diesel|sqlx|sea-orm-cli|flyway|liquibase|hasura|goose|dbmate|atlas|migrate|mongosh?)\b.* (?:--env\S*[= ]|--environment[= ]|-e |node_env=|rails_env=)?prod\S* .*(?:reset|drop|fresh|wipe|flush|clean|down)|(?:rails_env|rack_env|node_env|mix_env|app_env|django_settings_module)=\S*prod\S* .*(?:reset|drop|fresh|wipe|flush|clean)`), nil},
+	{"the database", lazyregexp.New(` (?:prisma` + options + ` (?:migrate reset .*(?:--force|-f)|db push .*--force-reset)|drizzle-kit` + options + ` (?:drop|push .*--force)|django-admin (?:flush|reset_db)|knex` + options + ` migrate:rollback .*--all|hasura migrate apply .*--down|dotnet` + options + ` ef database drop|goose(?: .*)? down-to 0|rails` + options + ` db:(?:drop|reset|purge)\S*|rake` + options + ` db:(?:drop|reset|purge)\S*|artisan (?:db:wipe|migrate:fresh|migrate:reset)|doctrine:(?:database|schema):drop|sequelize\S* db:drop|typeorm\S* schema:drop|ecto\.(?:drop|reset)|diesel database reset|sqlx database (?:drop|reset)|flyway\S*` + options + ` clean|liquibase` + options + ` drop-?all|alembic downgrade base|manage\.py (?:flush|reset_db)|dbmate drop|goose .* reset|migrate .* drop)(?: |$)`), lazyregexp.New(`localhost|127\.0\.0\.1| (?:rails_env|rack_env|node_env|mix_env|app_env)=(?:test|dev\S*) |--env(?:ironment)?[= ](?:test|dev\S*) |-e (?:test|dev\S*) |sqlite|file:`)},
+	{"the database", lazyregexp.New(` (?:dropdb|mysqladmin .*drop|mongosh?\b.*dropdatabase|redis-cli\b.* flush(?:all|db)|psql\b.* drop (?:database|schema|table|owned)\b|psql\b.* truncate |psql\b.*delete from [\w."]+\s*(?:;|"|'|$)|(?:mysql|mariadb)\b.* drop (?:database|schema|table)\b|(?:mysql|mariadb)\b.* truncate |(?:mysql|mariadb)\b.*delete from [\w.` + "`" + `]+\s*(?:;|"|'|$)|(?:cqlsh|clickhouse-client|snowsql|bq|sqlcmd|influx)\b.*(?:drop |truncate |bq rm| rm -r| delete ))`), lazyregexp.New(`(?:-h|--host)[= ]?(?:localhost|127\.0\.0\.1|::1|/)|@(?:localhost|127\.0\.0\.1|\[::1\])[:/]| -d \S*(?:test|_dev)\b|(?:_test|_dev)\b`)},
+	{"what an address serves", lazyregexp.New(`mutation\b.*\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*(?:\(|\{)`), lazyregexp.New(`https?://(?:localhost|127\.0\.0\.1|\[::1\])[:/ ]`)},
 }
 
 // What a tool's arguments say that destroys data of a database as a whole.
 var (
-	losingSQL     = regexp.MustCompile(`(?i)\b(?:drop\s+(?:database|schema|table|owned|keyspace|user|role)|truncate(?:\s+table)?\s+["\w\x60\[]|delete\s+from\s+["\w.\x60\[\]]+\s*(?:;|$)|detach\s+database)\b?`)
-	losingGraphQL = regexp.MustCompile(`(?i)\bmutation\b[^{]*\{[^}]*?\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*[({]`)
+	losingSQL     = lazyregexp.New(`(?i)\b(?:drop\s+(?:database|schema|table|owned|keyspace|user|role)|truncate(?:\s+table)?\s+["\w\x60\[]|delete\s+from\s+["\w.\x60\[\]]+\s*(?:;|$)|detach\s+database)\b?`)
+	losingGraphQL = lazyregexp.New(`(?i)\bmutation\b[^{]*\{[^}]*?\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*[({]`)
 	mayLoseData   = strings.Fields("drop truncate delete detach mutation") // one of which each of them has
-	localDatabase = regexp.MustCompile(`(?i)sqlite|duckdb|local`)
+	localDatabase = lazyregexp.New(`(?i)sqlite|duckdb|local`)
 )

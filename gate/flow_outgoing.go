@@ -3,11 +3,11 @@ package gate
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
 	"callgate/gate/tools"
+	"callgate/internal/lazyregexp"
 	"callgate/permissions"
 	"callgate/shellparse/programs"
 )
@@ -197,7 +197,7 @@ func (o *outgoing) ofWords(c tools.CommandView) {
 }
 
 // uploads is what makes a program that fetches send.
-var uploads = regexp.MustCompile(`^(?:curl|wget|xh|http|https|httpie)\b.* (?:-d|-F|-T|--data\S*|--form\S*|--upload-file|--json|--post-\S+|--body-\S+|-X ?(?:POST|PUT|PATCH))`)
+var uploads = lazyregexp.New(`^(?:curl|wget|xh|http|https|httpie)\b.* (?:-d|-F|-T|--data\S*|--form\S*|--upload-file|--json|--post-\S+|--body-\S+|-X ?(?:POST|PUT|PATCH))`)
 
 // installs reports whether a command brings packages in.
 func installs(argv []string) bool {

@@ -2,10 +2,10 @@ package gate
 
 import (
 	"path/filepath"
-	"regexp"
 
 	"callgate/gate/tools"
 	"callgate/internal/flow"
+	"callgate/internal/lazyregexp"
 	"callgate/permissions"
 	"callgate/shellparse/programs"
 )
@@ -87,4 +87,4 @@ func (o *origin) ofPaths(call Call, a *tools.Analysis) {
 }
 
 // foreign are folders whose files others wrote.
-var foreign = regexp.MustCompile(`(?i)/(?:node_modules|bower_components|vendor|third_party|site-packages|dist-packages|\.venv|\.cargo/registry|go/pkg/mod|Downloads|Attachments)(?:/|$)`)
+var foreign = lazyregexp.New(`(?i)/(?:node_modules|bower_components|vendor|third_party|site-packages|dist-packages|\.venv|\.cargo/registry|go/pkg/mod|Downloads|Attachments)(?:/|$)`)

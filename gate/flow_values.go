@@ -2,7 +2,6 @@ package gate
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -10,6 +9,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"callgate/internal/jsonx"
+	"callgate/internal/lazyregexp"
 )
 
 // value is one text or number of the arguments, under the name of the top-level argument that holds it.
@@ -26,7 +26,7 @@ func (v value) under(places []string) bool {
 	})
 }
 
-var addressForm = regexp.MustCompile(`(?i)^(?:[a-z][a-z0-9+.-]*://\S+|[^\s@/]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:[:/]\S*)?|(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[:/]\S*)?|\+?[0-9][0-9 ()-]{7,}|#?[a-z]{2}[0-9]{2}[a-z0-9]{10,})$`)
+var addressForm = lazyregexp.New(`(?i)^(?:[a-z][a-z0-9+.-]*://\S+|[^\s@/]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:[:/]\S*)?|(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[:/]\S*)?|\+?[0-9][0-9 ()-]{7,}|#?[a-z]{2}[0-9]{2}[a-z0-9]{10,})$`)
 
 // looksLikeAddress reports whether it names a place by its form: a URL, a host, a mail address, a telephone or account
 // number.
@@ -62,7 +62,7 @@ func argumentsOf(raw []byte) (list []value) {
 }
 
 // links finds addresses within a text.
-var links = regexp.MustCompile(`(?i)\b(?:[a-z][a-z0-9+.-]*://|www\.)[^\s"'<>()\[\]{}|` + "`" + `]+`)
+var links = lazyregexp.New(`(?i)\b(?:[a-z][a-z0-9+.-]*://|www\.)[^\s"'<>()\[\]{}|` + "`" + `]+`)
 
 // telling reports whether a value says enough to have come from somewhere: not a single digit or a word like "me".
 func telling(text string) bool {

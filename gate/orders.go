@@ -2,7 +2,8 @@ package gate
 
 import (
 	"bytes"
-	"regexp"
+
+	"callgate/internal/lazyregexp"
 )
 
 // orders reports whether a result reads as if it told the model what to do. It is a sieve that only adds questions: what it
@@ -34,4 +35,4 @@ var orderWords = func() (list [][]byte) {
 }()
 
 // ordering is what orders to a model look like.
-var ordering = regexp.MustCompile(`(?i)(?:ignore|disregard|forget|override) (?:all |any |the |your |my )*(?:previous|prior|earlier|above|other) (?:instructions?|rules|messages)|\b(?:system|important|urgent|new|hidden|admin) (?:note|message|instructions?|prompt|directive|override)\b|\[(?:system|inst|admin)\]|<\s*/?(?:important|system|instructions?)\b|\b(?:you (?:must|should|need to|have to|are required to)|please|now|first|then)[ ,:]{1,3}(?:also |first |immediately |immediate )?(?:call|invoke|use|run|execute|fetch|visit|open|browse|send|forward|post|upload|share|transfer|pay|invite|delete|reply|email|mail)\b[^.]{0,80}(?:\b(?:tool|function|url|https?:|www\.|link|webpage|page)\b|@|://)|\b(?:ai|llm|language model) (?:assistants?|agents?|models?)\b[^.]{0,60}\b(?:must|should|have to|please|need to)\b|\bto complete (?:the|this|your) (?:operation|task|request)\b|do not (?:tell|inform|mention|notify|ask) (?:this to )?the user`)
+var ordering = lazyregexp.New(`(?i)(?:ignore|disregard|forget|override) (?:all |any |the |your |my )*(?:previous|prior|earlier|above|other) (?:instructions?|rules|messages)|\b(?:system|important|urgent|new|hidden|admin) (?:note|message|instructions?|prompt|directive|override)\b|\[(?:system|inst|admin)\]|<\s*/?(?:important|system|instructions?)\b|\b(?:you (?:must|should|need to|have to|are required to)|please|now|first|then)[ ,:]{1,3}(?:also |first |immediately |immediate )?(?:call|invoke|use|run|execute|fetch|visit|open|browse|send|forward|post|upload|share|transfer|pay|invite|delete|reply|email|mail)\b[^.]{0,80}(?:\b(?:tool|function|url|https?:|www\.|link|webpage|page)\b|@|://)|\b(?:ai|llm|language model) (?:assistants?|agents?|models?)\b[^.]{0,60}\b(?:must|should|have to|please|need to)\b|\bto complete (?:the|this|your) (?:operation|task|request)\b|do not (?:tell|inform|mention|notify|ask) (?:this to )?the user`)

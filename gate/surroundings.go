@@ -4,12 +4,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 
 	"callgate/gate/tools"
 	"callgate/internal/flow"
+	"callgate/internal/lazyregexp"
 )
 
 // surroundings are what a session knows of its workspaces beside what results say: the values in .env files, which must not
@@ -26,7 +26,7 @@ const (
 )
 
 // remotes finds the addresses in a git configuration.
-var remotes = regexp.MustCompile(`(?m)^\s*(?:push)?url\s*=\s*(\S+)`)
+var remotes = lazyregexp.New(`(?m)^\s*(?:push)?url\s*=\s*(\S+)`)
 
 // look reads what stands in the workspaces of a call, once for each. Nothing of it is kept but fingerprints.
 func (s *Session) look(place tools.Place) {

@@ -2,10 +2,10 @@ package shellparse
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/programs"
 )
 
@@ -139,7 +139,7 @@ func (c *Command) opensNothing(n int) bool {
 }
 
 // volatile are names that nobody means twice: of temporary files, hashes, ids.
-var volatile = regexp.MustCompile(`(?i)^(tmp|temp)[._-]?[a-z0-9_]*[0-9_][a-z0-9_]*$|^tmp\.[a-z0-9]{6,}$|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-|^[0-9a-f]{7,64}$|/T/|\bT[A-Z0-9]{10,}\b|[._-][a-zA-Z0-9]*[0-9][a-zA-Z0-9]*[A-Z][a-zA-Z0-9]{3,}$`)
+var volatile = lazyregexp.New(`(?i)^(tmp|temp)[._-]?[a-z0-9_]*[0-9_][a-z0-9_]*$|^tmp\.[a-z0-9]{6,}$|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-|^[0-9a-f]{7,64}$|/T/|\bT[A-Z0-9]{10,}\b|[._-][a-zA-Z0-9]*[0-9][a-zA-Z0-9]*[A-Z][a-zA-Z0-9]{3,}$`)
 
 // Volatile reports whether a word holds a temporary name, a hash or an id: a rule for it would never match again.
 func Volatile(word string) bool {

@@ -2,13 +2,13 @@ package shellparse
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/programs"
 )
 
@@ -294,7 +294,7 @@ func (a *analysis) findProgram(c *call) bool {
 }
 
 // expansions are those of variables in the source of a word.
-var expansions = regexp.MustCompile(`["']|\$\{[^}]*\}|\$\w+`)
+var expansions = lazyregexp.New(`["']|\$\{[^}]*\}|\$\w+`)
 
 // maybe adds, for denials, what a command may be whose program depends on the run: each name that the source of the
 // program spells, or that a variable in it is given, with the words behind it.

@@ -2,10 +2,10 @@ package shellparse
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/programs"
 )
 
@@ -200,7 +200,7 @@ func (c *call) takeToolchain() {
 }
 
 // toolchain is a word that selects one of Rust's own toolchains for cargo: others can be any program.
-var toolchain = regexp.MustCompile(`^\+(stable|beta|nightly|1\.[0-9]+(\.[0-9]+)?)(-[0-9]{4}-[0-9]{2}-[0-9]{2})?$`)
+var toolchain = lazyregexp.New(`^\+(stable|beta|nightly|1\.[0-9]+(\.[0-9]+)?)(-[0-9]{4}-[0-9]{2}-[0-9]{2})?$`)
 
 // valueOf says that a word was taken as the value of an option.
 func valueOf(s *scanned, w word) bool {

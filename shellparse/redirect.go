@@ -2,11 +2,12 @@ package shellparse
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"callgate/internal/lazyregexp"
 )
 
 // compoundRedirs walks a compound command with redirections. The files belong to its first command, or to
@@ -60,7 +61,7 @@ func (r *redirs) none() bool {
 }
 
 // closing is a redirection that closes a descriptor.
-var closing = regexp.MustCompile(`[0-9]*[<>]&[ \t]*-`)
+var closing = lazyregexp.New(`[0-9]*[<>]&[ \t]*-`)
 
 // redirs reads a list of redirections: what they open, and what becomes the standard input.
 func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {

@@ -1,10 +1,10 @@
 package shellparse
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/programs"
 )
 
@@ -30,7 +30,7 @@ func secretName(name string) bool {
 
 // expansion is a variable that a text expands; the first group is what stands before the name in braces, the third what
 // follows it there.
-var expansion = regexp.MustCompile(`\$(?:\{([!#]?)([A-Za-z_]\w*)(:?[^}])?|([A-Za-z_]\w*))`)
+var expansion = lazyregexp.New(`\$(?:\{([!#]?)([A-Za-z_]\w*)(:?[^}])?|([A-Za-z_]\w*))`)
 
 // secretIn returns the variable with a credential, or with a name that is not known, that the source of a word shows.
 func (a *analysis) secretIn(source string) string {

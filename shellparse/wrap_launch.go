@@ -2,10 +2,10 @@ package shellparse
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/programs"
 )
 
@@ -138,7 +138,7 @@ func (c *Command) runsInput() bool {
 }
 
 // orders are the words before which a language of its own names what it runs.
-var orders = regexp.MustCompile(`(?i)(?:\b(?:exec[a-z]*|system|spawn[a-z]*|popen[a-z0-9]*|shell|sh|run|call|eval|qx)\b[\s(\[{]*(?:(?:qw|%[wWiI])[\s(\[{]*)?|%x.|[|!` + "`" + `]\s*)$`)
+var orders = lazyregexp.New(`(?i)(?:\b(?:exec[a-z]*|system|spawn[a-z]*|popen[a-z0-9]*|shell|sh|run|call|eval|qx)\b[\s(\[{]*(?:(?:qw|%[wWiI])[\s(\[{]*)?|%x.|[|!` + "`" + `]\s*)$`)
 
 // mayBegin reports whether a command may begin at a place of a text; several says that the text has several words.
 func mayBegin(text string, i int, code, several bool) bool {
@@ -192,7 +192,7 @@ func spellsBefore(text string, i int) bool {
 }
 
 // cronTimes is when a line of a crontab runs.
-var cronTimes = regexp.MustCompile(`(?m)^[ \t]*(@\w+|(\S+[ \t]+){4}\S+)[ \t]+`)
+var cronTimes = lazyregexp.New(`(?m)^[ \t]*(@\w+|(\S+[ \t]+){4}\S+)[ \t]+`)
 
 // contained returns the commands of a text that could be one for a shell.
 func contained(text string) (commands []string) {
@@ -207,10 +207,10 @@ func contained(text string) (commands []string) {
 }
 
 // stringLiteral is a string in most languages.
-var stringLiteral = regexp.MustCompile("\"([^\"\\n]{1,500})\"|'([^'\\n]{1,500})'|`([^`\\n]{1,500})`")
+var stringLiteral = lazyregexp.New("\"([^\"\\n]{1,500})\"|'([^'\\n]{1,500})'|`([^`\\n]{1,500})`")
 
 // runsStrings are the words by which code runs a string as a command.
-var runsStrings = regexp.MustCompile(`(?i)(?:\b|_)(?:exec\w*|system|spawn\w*|popen\w*|open|subprocess|passthru|shell|getline|qx)\b|\|`)
+var runsStrings = lazyregexp.New(`(?i)(?:\b|_)(?:exec\w*|system|spawn\w*|popen\w*|open|subprocess|passthru|shell|getline|qx)\b|\|`)
 
 // joined returns the commands that the strings in code spell when it puts them together: "r" "m x", 'r' + 'm x', and
 // a="r"; b="m x"; system(a b).

@@ -1,10 +1,10 @@
 package tools
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/permissions"
 	"callgate/shellparse"
 	"callgate/shellparse/programs"
@@ -108,10 +108,10 @@ func posts(c *shellparse.Command) bool {
 }
 
 var (
-	sendOption   = regexp.MustCompile(`^(?:-[a-zA-Z]*[dFT]|--(?:data[a-z-]*|form[a-z-]*|json|upload-file|post-data|post-file|body-data|body-file|raw)(?:$|=)|-X(?:POST|PUT|PATCH)|--(?:request|method)=(?i:POST|PUT|PATCH))`)
-	sendMethod   = regexp.MustCompile(`^(?i:POST|PUT|PATCH)$`)
-	sendItem     = regexp.MustCompile(`^[\w.-]+(?:=(?:[^=]|$)|:=|@)`)
-	localAddress = regexp.MustCompile(`^(?:https?://)?(?:localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)(?:[:/]|$)|^[^/:.]*$|^\{`)
+	sendOption   = lazyregexp.New(`^(?:-[a-zA-Z]*[dFT]|--(?:data[a-z-]*|form[a-z-]*|json|upload-file|post-data|post-file|body-data|body-file|raw)(?:$|=)|-X(?:POST|PUT|PATCH)|--(?:request|method)=(?i:POST|PUT|PATCH))`)
+	sendMethod   = lazyregexp.New(`^(?i:POST|PUT|PATCH)$`)
+	sendItem     = lazyregexp.New(`^[\w.-]+(?:=(?:[^=]|$)|:=|@)`)
+	localAddress = lazyregexp.New(`^(?:https?://)?(?:localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)(?:[:/]|$)|^[^/:.]*$|^\{`)
 )
 
 // known is what the table says of a program.

@@ -3,10 +3,10 @@ package tools
 import (
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/permissions"
 	"callgate/shellparse"
 	"callgate/shellparse/programs"
@@ -352,18 +352,18 @@ func wholeOf(pattern string) string {
 }
 
 // wholeName is a segment of a pattern that every name meets, or every hidden one.
-var wholeName = regexp.MustCompile(`^\.?[*?]*\*[*?]*$|^\.\[[!^].*\]\*$|^\.\?\?\*$|^\{\*,\.\*\}$`)
+var wholeName = lazyregexp.New(`^\.?[*?]*\*[*?]*$|^\.\[[!^].*\]\*$|^\.\?\?\*$|^\{\*,\.\*\}$`)
 
 // Words that begin with something that only running tells.
 var (
-	variablePath = regexp.MustCompile(`^(?:\$\{([A-Za-z_]\w*)([^}]*)\}+|\$([A-Za-z_]\w*)|~([\w.-]*))(/.*)?$`)
-	commandPath  = regexp.MustCompile("^(?:\\$\\((.*)\\)|`(.*)`)(/.*)?$")
-	positional   = regexp.MustCompile(`^\$(?:\{?[@*0-9]|\{[@*0-9][^}]*\})`)
-	defaultOf    = regexp.MustCompile(`^:?[-=](.+)$`)
+	variablePath = lazyregexp.New(`^(?:\$\{([A-Za-z_]\w*)([^}]*)\}+|\$([A-Za-z_]\w*)|~([\w.-]*))(/.*)?$`)
+	commandPath  = lazyregexp.New("^(?:\\$\\((.*)\\)|`(.*)`)(/.*)?$")
+	positional   = lazyregexp.New(`^\$(?:\{?[@*0-9]|\{[@*0-9][^}]*\})`)
+	defaultOf    = lazyregexp.New(`^:?[-=](.+)$`)
 )
 
 // listing are commands whose output nobody means a root, a home or a repository by, or that are looked at themselves.
-var listing = regexp.MustCompile(`^\s*(?:mktemp|find|fd|ls|rg|grep|basename|date|uname|uuidgen|seq|cat|jq|go|npm|pnpm|yarn|cargo|docker|git (?:ls-files|diff|status))(?:\s|$)`)
+var listing = lazyregexp.New(`^\s*(?:mktemp|find|fd|ls|rg|grep|basename|date|uname|uuidgen|seq|cat|jq|go|npm|pnpm|yarn|cargo|docker|git (?:ls-files|diff|status))(?:\s|$)`)
 
 // printedPath is mayBe for the output of the command inner and what follows it.
 func (b *builder) printedPath(inner, tail string) (paths []string, unread bool) {
@@ -404,7 +404,7 @@ func (b *builder) mayBe(source, whole string) (paths []string, unread bool) {
 	} else if m[5] != "" && !strings.HasPrefix(m[2], ":?") {
 		paths = []string{tail}
 	}
-	for _, assigned := range regexp.MustCompile(`\b`+name+"=(\"[^\"]*\"|'[^']*'|\\$\\([^)]*\\)|`[^`]*`|[^\\s;&|]*)").FindAllStringSubmatch(whole, 8) {
+	for _, assigned := range lazyregexp.New(`\b`+name+"=(\"[^\"]*\"|'[^']*'|\\$\\([^)]*\\)|`[^`]*`|[^\\s;&|]*)").FindAllStringSubmatch(whole, 8) {
 		if p, u := b.givenPath(assigned[1], m[5], ""); p != nil || u {
 			paths, unread = append(paths, p...), unread || u
 		}

@@ -2,7 +2,7 @@
 // (floor) and behind callgate, all in one process and in turns, so that what else the machine does meets all of them
 // alike. It prints a Markdown table and compares the figures with the targets; a missed target is no failure.
 //
-//	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB] [-only approvals|http|peers|sessions] [-peers DIR] [-install] [-sessions N]
+//	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB] [-only approvals|http|peers|sessions|stdio] [-peers DIR] [-install] [-sessions N]
 //
 // Then it does the same over HTTP, with Go's reverse proxy for the cheapest relay, and beside other MCP proxies over every
 // transport. At last it has people decide: it measures how long a question takes to a client's screen and an answer
@@ -25,7 +25,7 @@ type options struct {
 	starts   int           // cold and warm starts per round and target
 	inflight int           // calls open at the same time
 	large    int           // length of the large text in KiB
-	only     string        // "" for everything, approvals, http, peers or sessions
+	only     string        // "" for everything, approvals, http, peers, sessions or stdio
 	peers    string        // folder of the other proxies
 	install  bool          // those that are not there
 	sessions int           // that are idle
@@ -41,7 +41,7 @@ func main() {
 	flag.IntVar(&o.starts, "starts", 3, "cold and warm starts per round")
 	flag.IntVar(&o.inflight, "inflight", 16, "calls open at the same time")
 	flag.IntVar(&o.large, "large", 100, "length of the large text in `KIB`, 512 at most")
-	flag.StringVar(&o.only, "only", "", "measure nothing but `approvals`, http, peers or sessions")
+	flag.StringVar(&o.only, "only", "", "measure nothing but `approvals`, http, peers, sessions or stdio")
 	flag.StringVar(&o.peers, "peers", peersFolder(), "`folder` of the other proxies")
 	flag.IntVar(&o.sessions, "sessions", 1000, "idle sessions of hosts over HTTP")
 	flag.DurationVar(&o.settle, "settle", 12*time.Second, "how long sessions are idle before their memory is read")
@@ -97,7 +97,7 @@ func run(o options, out, progress io.Writer) error {
 			return err
 		}
 	}
-	if err := report(out, targets, o); err != nil || len(targets) == 2 {
+	if err := report(out, targets, o); err != nil || len(targets) == 2 || o.only == "stdio" {
 		return err
 	}
 	fmt.Fprintln(progress, "over HTTP")

@@ -1,0 +1,52 @@
+// Package lazyregexp compiles regular expressions when they are first used: a program that starts for one call needs few
+// of them, and to compile them all takes longer than the call.
+package lazyregexp
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// Regexp is a regular expression that is compiled when it is first used. Its methods are those of regexp.Regexp.
+type Regexp struct {
+	text     string
+	compiled func() *regexp.Regexp
+}
+
+// inTest is whether this is a test: then a wrong expression fails at once.
+var inTest = len(os.Args) > 0 && strings.HasSuffix(strings.TrimSuffix(os.Args[0], ".exe"), ".test")
+
+// New returns the regular expression. It MUST be one that compiles.
+func New(text string) *Regexp {
+	r := &Regexp{text: text}
+	r.compiled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.text) })
+	if inTest {
+		r.compiled()
+	}
+	return r
+}
+
+func (r *Regexp) String() string                       { return r.text }
+func (r *Regexp) MatchString(s string) bool            { return r.compiled().MatchString(s) }
+func (r *Regexp) Match(b []byte) bool                  { return r.compiled().Match(b) }
+func (r *Regexp) FindString(s string) string           { return r.compiled().FindString(s) }
+func (r *Regexp) FindStringIndex(s string) []int       { return r.compiled().FindStringIndex(s) }
+func (r *Regexp) FindStringSubmatch(s string) []string { return r.compiled().FindStringSubmatch(s) }
+func (r *Regexp) FindStringSubmatchIndex(s string) []int {
+	return r.compiled().FindStringSubmatchIndex(s)
+}
+func (r *Regexp) FindAllString(s string, n int) []string { return r.compiled().FindAllString(s, n) }
+func (r *Regexp) FindAllStringIndex(s string, n int) [][]int {
+	return r.compiled().FindAllStringIndex(s, n)
+}
+func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
+	return r.compiled().FindAllStringSubmatch(s, n)
+}
+func (r *Regexp) ReplaceAllString(s, with string) string {
+	return r.compiled().ReplaceAllString(s, with)
+}
+func (r *Regexp) ReplaceAllLiteralString(s, with string) string {
+	return r.compiled().ReplaceAllLiteralString(s, with)
+}
