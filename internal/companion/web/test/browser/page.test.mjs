@@ -106,24 +106,6 @@ story("what was approved before becomes a rule, and a while without questions en
   assert.equal((await fifth).isError, true, "it asks again");
 });
 
-story("rules are suggested and taken", async (gate, page) => {
-  for (let i = 0; i < 4; i++) {
-    const call = gate.shell("getconf ARG_MAX");
-    await ready(page);
-    await page.keyboard.press("y");
-    assert.equal((await call).isError, false);
-  }
-  await page.getByRole("link", { name: "Rules" }).click();
-  const card = page.getByRole("region", { name: "Suggestions" });
-  await card.waitFor();
-  assert.match(await card.innerText(), /would have answered 4 of 4 questions/);
-  assert.match(await card.innerText(), /getconf ARG_MAX/);
-  await card.getByRole("button", { name: "Allow this one from now on" }).click();
-  await card.waitFor({ state: "detached" });
-  await page.locator(".grants").getByText("getconf ARG_MAX").waitFor();
-  assert.equal((await gate.shell("getconf ARG_MAX")).isError, false, "nobody is asked any more");
-});
-
 story("several of one kind are answered together", async (gate, page) => {
   const calls = ["a", "b", "c"].map((name) => gate.shell(`mkdir -p build/${name}`));
   await ready(page);
