@@ -126,4 +126,4 @@ require (
 	google.golang.org/grpc v1.83.2 // indirect
 )
 
-replace github.com/json-iterator/go => ./third_party/jsoniter
+replace github.com/json-iterator/go => ./internal/jsoniter

@@ -18,8 +18,8 @@ import (
 var update = flag.Bool("update", false, "write the pages that are made from code")
 
 // unlisted are folders that the ladder leaves out: they see callgate from outside, serve its development, or come from elsewhere.
-var unlisted = []string{"examples", "internal/bench", "internal/conformance", "internal/dev", "internal/hosts", "internal/packaging", "internal/testserver",
-	"rag/bench", "third_party",
+var unlisted = []string{"examples", "internal/bench", "internal/conformance", "internal/dev", "internal/hosts", "internal/jsoniter",
+	"internal/packaging", "internal/testserver", "rag/bench",
 }
 
 // TestPackages holds the code against testdata/imports.txt, and testdata/packages.txt against both: every package is
