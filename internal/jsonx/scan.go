@@ -274,10 +274,13 @@ func plain(text []byte) int {
 
 // Leaf is a string or a number within a JSON value.
 type Leaf struct {
-	Name   string // of the members that enclose it, joined by dots
+	Name   string // of the members that enclose it, joined by dots: the outer ones, where all would be too long
 	Text   string // decoded; of a number as it is spelled
 	Number bool
 }
+
+// maxLeafName bounds joined names: each member of an object has the names of those around it once more.
+const maxLeafName = 1 << 10
 
 // Leaves returns the strings and numbers of text in order, names left out, up to where it is no JSON. A long Text shares
 // its memory with text, which nobody may change.
@@ -291,7 +294,7 @@ func Leaves(text []byte) (list []Leaf) {
 // joined is the name of a member within what has a name.
 func joined(name, member string) string {
 	switch {
-	case member == "":
+	case member == "", name != "" && len(name)+len(member) > maxLeafName:
 		return name
 	case name == "":
 		return member

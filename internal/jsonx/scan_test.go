@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -108,6 +109,16 @@ func TestLeaves(t *testing.T) {
 	want := []Leaf{{"to", "a@b", false}, {"body.text", "x", false}, {"body.list.n", "1.50", true}, {"body.list", "y", false}, {"body", "z", false}}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// TestLeavesOfLongNames needs no more memory for a long name around many members than a few times the text.
+func TestLeavesOfLongNames(t *testing.T) {
+	long := strings.Repeat("n", 1<<20)
+	text := []byte(`{"` + long + `":{` + strings.Repeat(`"a":1,`, 20_000) + `"b":2}}`)
+	list := Leaves(text)
+	if len(list) != 20_001 || list[0].Name != long || unsafe.StringData(list[0].Name) != unsafe.StringData(list[20_000].Name) {
+		t.Errorf("%d leaves, of which each has a name of its own", len(list))
 	}
 }
 
