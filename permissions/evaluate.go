@@ -72,7 +72,7 @@ func (f *Finding) pattern() *valuePattern {
 func (v *view) strictest(n int, c *Context, s *Subject, args *arguments) ruling {
 	worst := v.lastMatch(n, c, s.Decides, s, true, args)
 	for _, form := range s.Also {
-		if r := v.lastMatch(n, c, form, s, false, args); r.action <= Confirm && r.action < worst.action {
+		if r := v.lastMatch(n, c, form, s, false, args); r.action <= Confirm && r.stricter(&worst) {
 			worst = r
 		}
 	}
@@ -99,8 +99,11 @@ func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool,
 			continue
 		}
 		if !r.applies(c, s) {
-			if r.Action == Allow && decides && none.unmet == nil {
+			switch {
+			case r.Action == Allow && decides && none.unmet == nil:
 				none.unmet = r.Rule
+			case r.Action == Ask && limit.action == Allow && r.doubtful(c, s):
+				limit = ruling{action: Ask, rule: r.Rule} // what stands before it is not lifted, and allows nothing
 			}
 			continue
 		}
@@ -116,13 +119,13 @@ func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool,
 			}
 		}
 		if !r.weak {
-			if r.Action <= limit.action {
-				limit = ruling{action: r.Action, rule: r.Rule}
+			if found := (ruling{action: r.Action, rule: r.Rule}); !limit.stricter(&found) {
+				limit = found
 			}
 			return limit.after(none)
 		}
-		if action := r.Action.Stricter(Ask); action < limit.action {
-			limit = ruling{action: action, rule: r.Rule, unbound: true}
+		if found := (ruling{action: r.Action.Stricter(Ask), rule: r.Rule, unbound: true}); found.stricter(&limit) {
+			limit = found
 		}
 	}
 	return ruling{action: limit.action.Stricter(Ask), rule: limit.rule, unbound: limit.unbound}.after(none)
@@ -203,6 +206,18 @@ type ruling struct {
 	short   *Rule  // an allow that matched and did not reach the subject
 	beyond  string // what it did not reach
 	unmet   *Rule  // an allow that matched and whose condition does not hold
+}
+
+// stricter reports whether v stops more than w: of two that want persons to confirm, the one that wants more of them.
+func (v *ruling) stricter(w *ruling) bool {
+	return v.action < w.action || v.action == w.action && v.approvers() > w.approvers()
+}
+
+func (v *ruling) approvers() int {
+	if v.rule == nil {
+		return 0
+	}
+	return v.rule.Approvers
 }
 
 // after returns v with what a scan met on its way that did not count.

@@ -47,7 +47,7 @@ func Explain(p *Policy, c Context, s *Subject) Explanation {
 				continue
 			}
 			var unmet string
-			if !r.applies(&c, s) {
+			if won := r.Rule == e.Finding.Rule; !won && !r.applies(&c, s) {
 				unmet, _ = r.unmet(&c, s)
 			}
 			e.Matches = append(e.Matches, Match{

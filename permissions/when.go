@@ -41,7 +41,7 @@ const (
 const maxWithin = 24 * time.Hour
 
 // Circumstances are what conditions look at beside the subject. A member that is not known has its zero value: no allow
-// and no ask holds by it, and every deny and confirm does.
+// holds by it, and every deny and confirm does. An ask lifts no deny then, and lets nothing run that it would ask about.
 type Circumstances struct {
 	Host, Agent, Branch string
 	Answered            time.Time // when a person did something last; the zero time is never, where Known says so
@@ -205,6 +205,12 @@ func (r *Rule) applies(c *Context, s *Subject) bool {
 	}
 	why, known := r.unmet(c, s)
 	return why == "" || !known && r.Action <= Confirm
+}
+
+// doubtful reports whether nobody can tell if the condition holds.
+func (r *Rule) doubtful(c *Context, s *Subject) bool {
+	_, known := r.unmet(c, s)
+	return !known
 }
 
 func (r *Rule) unmetHours(_ *Circumstances, now time.Time) (string, bool) {

@@ -116,6 +116,59 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// TestAsksInDoubt keeps an ask whose condition nobody knows from falling away: the allow before it does not run, and the
+// deny before it stays.
+func TestAsksInDoubt(t *testing.T) {
+	for _, c := range []struct {
+		before string
+		branch string
+		want   Action
+	}{
+		{"allow", "", Ask}, {"allow", "main", Ask}, {"allow", "x", Allow},
+		{"deny", "", Deny}, {"deny", "main", Ask}, {"deny", "x", Deny},
+		{"confirm", "", Confirm},
+	} {
+		f, err := ParseFile("p", fmt.Appendf(nil, `{"shell_exec": {"git *": %q, "git push *": {"action": "ask", "when": {"branch": "main"}}}}`, c.before), "/h")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewPolicy(nil, f.Rules, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := run("git push origin")
+		s.Operation, s.Harmless = len("git push"), true
+		if got := Evaluate(p, Context{Now: localNoon, Session: &Circumstances{Branch: c.branch}}, &s); got.Action != c.want {
+			t.Errorf("%s, branch %q: %v, want %v", c.before, c.branch, got.Action, c.want)
+		}
+	}
+}
+
+// TestMostApprovers takes the rule that wants more persons, whichever reading or name of the call it matches.
+func TestMostApprovers(t *testing.T) {
+	for _, c := range []struct {
+		rules string
+		s     Subject
+	}{
+		{`{"read_file": {"/w/*": "confirm", "/prod/*": {"action": "confirm", "approvers": 2}}}`,
+			Subject{Tool: "fs_read", Kind: "read_file", KindBound: true, Decides: Form{"/w/link"}, Also: []Form{{"/prod/x"}}}},
+		{`{"fs_put": {"*": "confirm"}, "write_file": {"*": {"action": "confirm", "approvers": 2}}}`,
+			Subject{Tool: "fs_put", Kind: "write_file", Decides: Form{"/w/a"}}},
+	} {
+		f, err := ParseFile("p", []byte(c.rules), "/h")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewPolicy(nil, f.Rules, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Evaluate(p, Context{}, &c.s); got.Action != Confirm || got.Rule.Approvers != 2 {
+			t.Errorf("%s: %v by %v", c.rules, got.Action, got.Rule)
+		}
+	}
+}
+
 func TestConditionsThatAreRefused(t *testing.T) {
 	for when, want := range map[string]string{
 		`{}`:            "empty",
