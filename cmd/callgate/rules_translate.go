@@ -126,15 +126,28 @@ func applyImport(cmd *cobra.Command, s *config.Settings, im *translate.Import, f
 	if err != nil {
 		return err
 	}
+	im.Rules = im.Ordered()
 	var refused []translate.Left
-	base, text, err := book.Changed(func(store *permissions.Store) error {
-		for _, r := range im.Rules {
+	var lost []int // of the rules: what is no allow and is refused
+	add := func(store *permissions.Store) error {
+		refused, lost = nil, nil
+		for i, r := range im.Rules {
 			if _, err := store.AddRule(r.Tool, r.Pattern, r.Action, r.Before); err != nil {
 				refused = append(refused, translate.Left{What: r.From, Why: err.Error()})
+				if r.Action != permissions.Allow {
+					lost = append(lost, i)
+				}
 			}
 		}
 		return nil
-	})
+	}
+	base, text, err := book.Changed(add)
+	if err == nil && len(lost) > 0 { // a rule that is in the file stays where it is, before what is added
+		known := len(im.Left)
+		im.WithdrawFor(lost, "is in the file already, before it")
+		base, text, err = book.Changed(add)
+		refused = append(refused, im.Left[known:]...)
+	}
 	if err != nil {
 		return err
 	}

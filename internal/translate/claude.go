@@ -69,9 +69,18 @@ func (im *Import) claude(rule string, action permissions.Action) {
 		}
 		if server == "*" || strings.ContainsAny(name, "()") {
 			im.leave(rule, "no server has that name")
+			for _, r := range slices.Clone(im.Rules) {
+				if action != permissions.Allow && !slices.Contains(kinds, r.Tool) {
+					im.withdraw(r.Tool, "*", rule)
+				}
+			}
 			return
 		}
 		im.add(sanitized(server)+"_"+sanitized(tool), "*", action, rule)
+		return
+	}
+	if rule == "*" && action != permissions.Allow {
+		im.add("*", "*", action, rule)
 		return
 	}
 	m := claudeRule.FindStringSubmatch(rule)
@@ -86,7 +95,7 @@ func (im *Import) claude(rule string, action permissions.Action) {
 			case "shell_exec":
 				patterns = []string{claudeCommand(arg)}
 			case "web_fetch":
-				patterns, why = claudeDomain(arg)
+				patterns, why = claudeDomain(arg, action)
 			case "skill":
 				patterns = []string{permissions.QuoteGlob(arg)}
 			default:
@@ -95,6 +104,11 @@ func (im *Import) claude(rule string, action permissions.Action) {
 		}
 		if why != "" {
 			im.leave(rule, "%s", why)
+			for _, kind := range claudeTools[m[1]] {
+				if action != permissions.Allow && !strings.HasPrefix(m[2], "!") { // that takes something off the others
+					im.withdraw(kind, "*", rule)
+				}
+			}
 			return
 		}
 		for _, p := range patterns {
@@ -130,18 +144,27 @@ func quoteStars(text string) string {
 	return strings.Join(parts, "*")
 }
 
-func claudeDomain(arg string) (patterns []string, why string) {
+func claudeDomain(arg string, action permissions.Action) (patterns []string, why string) {
 	domain, ok := strings.CutPrefix(arg, "domain:")
 	if !ok || domain == "" || strings.ContainsAny(domain, "/()") {
 		return nil, "only domain: is known there"
 	}
 	host := quoteStars(strings.ToLower(domain))
+	if action != permissions.Allow { // whatever the scheme, the port and the user are
+		return []string{"*://" + host, "*://" + host + "[/:?#]*", "*://*@" + host, "*://*@" + host + "[/:?#]*"}, ""
+	}
 	return []string{"https://" + host + "/*", "http://" + host + "/*"}, ""
 }
+
+// brackets are classes of characters, and characters that stand for themselves.
+var brackets = regexp.MustCompile(`\[[!^]?\]?[^\]]*\]|\\.`)
 
 // gitignored is a path pattern of the gitignore kind as one of callgate's, in which a star crosses slashes. In doubt an
 // allow gets narrower, and the others wider.
 func gitignored(arg string, action permissions.Action) (patterns []string, why string) {
+	if action != permissions.Allow {
+		arg = brackets.ReplaceAllString(arg, "*")
+	}
 	if strings.HasPrefix(arg, "!") || strings.ContainsAny(arg, "[\\") {
 		return nil, "negations and brackets are not translated"
 	}
@@ -170,11 +193,13 @@ func gitignored(arg string, action permissions.Action) (patterns []string, why s
 	var b strings.Builder
 	for i := 0; i < len(arg); i++ {
 		switch {
-		case strings.HasPrefix(arg[i:], "**"):
+		case strings.HasPrefix(arg[i:], "**") && (action != permissions.Allow || (i == 0 || arg[i-1] == '/') && (i+2 == len(arg) || arg[i+2] == '/')):
 			b.WriteString("**")
 			i++
 		case arg[i] == '*' && action == permissions.Allow:
 			b.WriteString("*([!/])")
+		case arg[i] == '?' && action == permissions.Allow:
+			b.WriteString("[!/]")
 		case arg[i] == '*' || arg[i] == '?':
 			b.WriteByte(arg[i])
 		default:

@@ -52,10 +52,10 @@ func importGemini(text []byte) (*Import, error) {
 		case !ok:
 			return nil, fmt.Errorf("%s: decision %q is not allow, ask_user or deny", from, r.Decision)
 		case r.CommandRegex != "" || r.ArgsPattern != "":
-			im.leave(from, "regular expressions are not translated")
+			im.loseGemini(&r, names, action, from, "regular expressions are not translated")
 			continue
 		case len(r.Modes) > 0 || r.Subagent != "" || r.Interactive != nil:
-			im.leave(from, "it holds in some modes only")
+			im.loseGemini(&r, names, action, from, "it holds in some modes only")
 			continue
 		}
 		if r.McpName != "" {
@@ -68,10 +68,7 @@ func importGemini(text []byte) (*Import, error) {
 			continue
 		}
 		for _, name := range names {
-			kind := geminiTools[name]
-			if server, tool, found := strings.Cut(strings.TrimPrefix(name, "mcp_"), "__"); kind == "" && found {
-				kind = sanitized(server) + "_" + sanitized(tool)
-			}
+			kind := geminiKind(name)
 			switch {
 			case kind == "":
 				im.leave(from, "callgate has no tool %s", name)
@@ -85,6 +82,35 @@ func importGemini(text []byte) (*Import, error) {
 		}
 	}
 	return im, nil
+}
+
+// geminiKind is what a tool there is here, "" where it is nothing.
+func geminiKind(name string) string {
+	kind := geminiTools[name]
+	if server, tool, found := strings.Cut(strings.TrimPrefix(name, "mcp_"), "__"); kind == "" && found {
+		kind = sanitized(server) + "_" + sanitized(tool)
+	}
+	return kind
+}
+
+// loseGemini loses a rule for all tools that it is for.
+func (im *Import) loseGemini(r *geminiRule, names []string, action permissions.Action, from, why string) {
+	im.leave(from, "%s", why)
+	if action == permissions.Allow {
+		return
+	}
+	if r.McpName != "" {
+		im.withdraw(sanitized(r.McpName)+"_*", "*", from)
+		return
+	}
+	if len(names) == 0 {
+		names = []string{"*"}
+	}
+	for _, name := range names {
+		if kind := geminiKind(name); kind != "" {
+			im.withdraw(kind, "*", from)
+		}
+	}
 }
 
 // textsOf reads what is one text or a list of them.

@@ -89,9 +89,9 @@ func (im *Import) opencode(name, pattern string, value hujson.Literal) {
 		case pattern == "*":
 			im.add(kind, "*", action, from)
 		case !slices.Contains(kinds, kind):
-			im.leave(from, "the tool has no patterns")
+			im.lose(kind, "*", action, from, "the tool has no patterns")
 		case strings.Contains(pattern, "?"):
-			im.leave(from, "? is any character there, and any but a slash here")
+			im.lose(kind, strings.ReplaceAll(quoteStars(pattern), `\?`, "*"), action, from, "? is any character there, and any but a slash here")
 		default:
 			p := quoteStars(pattern)
 			if rest, ok := strings.CutPrefix(pattern, "~/"); ok {

@@ -61,6 +61,42 @@ func (im *Import) leave(what, why string, args ...any) {
 	im.Left = append(im.Left, Left{what, fmt.Sprintf(why, args...)})
 }
 
+// lose lists a rule that does not translate. Where it is no allow, see withdraw.
+func (im *Import) lose(tool, pattern string, action permissions.Action, from, why string, args ...any) {
+	im.leave(from, why, args...)
+	if action != permissions.Allow {
+		im.withdraw(tool, pattern, from)
+	}
+}
+
+// withdraw takes out the allows so far that hold for something a rule is for which does not translate: here they would run
+// what is asked about or denied there.
+func (im *Import) withdraw(tool, pattern, from string) {
+	im.Rules = append(im.Rules, Rule{Tool: tool, Pattern: pattern, From: from})
+	im.WithdrawFor([]int{len(im.Rules) - 1}, "does not translate")
+	im.Rules = im.Rules[:len(im.Rules)-1]
+}
+
+// WithdrawFor takes out and lists the allows that stand before one of the lost rules, which are indexes, and hold for
+// something that it is for.
+func (im *Import) WithdrawFor(lost []int, why string) {
+	rules := im.Rules[:0:0]
+	for i, r := range im.Rules {
+		k := slices.IndexFunc(lost, func(k int) bool {
+			l := &im.Rules[k]
+			return i < k && overlap(&permissions.Rule{Tool: r.Tool, Pattern: r.Pattern}, &permissions.Rule{Tool: l.Tool, Pattern: l.Pattern})
+		})
+		if k < 0 || r.Action != permissions.Allow {
+			rules = append(rules, r)
+			continue
+		}
+		if l := (Left{r.From, im.Rules[lost[k]].From + " takes a part of it away and " + why}); !slices.Contains(im.Left, l) {
+			im.Left = append(im.Left, l)
+		}
+	}
+	im.Rules = rules
+}
+
 func (im *Import) add(tool, pattern string, action permissions.Action, from string) {
 	before := action == permissions.Allow && !slices.Contains(kinds, tool)
 	im.Rules = append(im.Rules, Rule{tool, pattern, action, from, before})
@@ -122,7 +158,7 @@ func (im *Import) File() ([]byte, error) {
 		rules []Rule
 	}
 	var members []*member
-	for _, r := range im.ordered() {
+	for _, r := range im.Ordered() {
 		i := slices.IndexFunc(members, func(m *member) bool { return m.tool == r.Tool })
 		if i < 0 {
 			members = append(members, &member{tool: r.Tool})
@@ -150,9 +186,9 @@ func (im *Import) File() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// ordered is the rules without those that a later one for everything leaves nothing to decide, and with the allows of whole
+// Ordered is the rules without those that a later one for everything leaves nothing to decide, and with the allows of whole
 // tools before the rules for kinds, whose denies they must not lift.
-func (im *Import) ordered() []Rule {
+func (im *Import) Ordered() []Rule {
 	rules := im.Rules
 	for i := len(rules) - 1; i > 0; i-- {
 		if rules[i].Tool == "*" && rules[i].Pattern == "*" {

@@ -145,14 +145,44 @@ modes = ["yolo"]
 decision = "allow"
 priority = 1`)
 	for _, c := range []struct{ tool, value, want string }{
-		{"shell_exec", "git status", "allow"}, {"shell_exec", "git push x", "deny"}, {"git_hub_list", "", "allow"}, {"write_file", "a", "ask"}, {"read_file", "a", "ask"},
+		{"shell_exec", "git status", "ask"}, {"shell_exec", "git push x", "deny"}, {"git_hub_list", "", "allow"}, {"write_file", "a", "ask"}, {"read_file", "a", "ask"},
 	} {
 		if got := permissions.Evaluate(policy, permissions.Context{}, subject(c.tool, c.value)); got.Action.String() != c.want {
 			t.Errorf("%s %q: %s, want %s", c.tool, c.value, got.Action, c.want)
 		}
 	}
-	if len(im.Left) != 2 {
+	if len(im.Left) != 3 { // the commands that the regular expression may take away, too
 		t.Errorf("left are %+v", im.Left)
+	}
+}
+
+// TestImportsNeverWiden holds that what the other program asks about or denies is not allowed where the rule for that is lost.
+func TestImportsNeverWiden(t *testing.T) {
+	for _, c := range []struct{ from, text, tool, value, want string }{
+		{"claude", `{"permissions": {"allow": ["WebFetch"], "ask": ["WebFetch(https://x.org/*)"]}}`, "web_fetch", "https://x.org/a", "ask"},
+		{"claude", `{"permissions": {"allow": ["WebFetch"], "deny": ["WebFetch(domain:evil.com)"]}}`, "web_fetch", "https://evil.com:8443/a", "deny"},
+		{"claude", `{"permissions": {"allow": ["WebFetch"], "deny": ["WebFetch(domain:evil.com)"]}}`, "web_fetch", "https://u@evil.com/a", "deny"},
+		{"claude", `{"permissions": {"allow": ["WebFetch"], "deny": ["WebFetch(domain:evil.com)"]}}`, "web_fetch", "https://evil.com", "deny"},
+		{"claude", `{"permissions": {"allow": ["WebFetch"], "deny": ["WebFetch(domain:evil.com)"]}}`, "web_fetch", "https://evil.com.org/", "allow"},
+		{"claude", `{"permissions": {"allow": ["Read"], "deny": ["Read(key[0-9].pem)"]}}`, "read_file", "/w/key1.pem", "deny"},
+		{"claude", `{"permissions": {"allow": ["Read"], "deny": ["Read(a\\ b)"]}}`, "read_file", "/w/a b", "deny"},
+		{"claude", `{"permissions": {"allow": ["Read"], "deny": ["Read(!x)"]}}`, "read_file", "/w/x", "allow"},
+		{"claude", `{"permissions": {"allow": ["Read(./a**b)"]}}`, "read_file", "$WORKSPACE/a/b", "ask"},
+		{"claude", `{"permissions": {"allow": ["Read(./a?b)"]}}`, "read_file", "$WORKSPACE/a/b", "ask"},
+		{"claude", `{"permissions": {"allow": ["Bash(git *)"], "deny": ["*"]}}`, "shell_exec", "git log", "deny"},
+		{"claude", `{"permissions": {"allow": ["mcp__github", "Bash(ls)"], "deny": ["mcp__*__delete"]}}`, "github_delete", "", "ask"},
+		{"claude", `{"permissions": {"allow": ["mcp__github", "Bash(ls)"], "deny": ["mcp__*__delete"]}}`, "shell_exec", "ls", "allow"},
+		{"opencode", `{"permission": {"bash": {"*": "allow", "rm ?x": "deny"}}}`, "shell_exec", "rm ax", "ask"},
+		{"opencode", `{"permission": {"bash": {"git *": "allow", "rm ?x": "deny"}}}`, "shell_exec", "git log", "allow"},
+		{"opencode", `{"permission": {"github_*": "allow", "github_delete": {"x": "ask"}}}`, "github_delete", "", "ask"},
+		{"gemini", "[[rule]]\ntoolName=\"*\"\ndecision=\"allow\"\n[[rule]]\ntoolName=\"write_file\"\nargsPattern=\"x\"\ndecision=\"ask_user\"\npriority=1", "write_file", "x", "ask"},
+		{"gemini", "[[rule]]\nmcpName=\"a\"\ndecision=\"allow\"\n[[rule]]\nmcpName=\"a\"\nargsPattern=\"x\"\ndecision=\"deny\"\npriority=1", "a_b", "", "ask"},
+		{"gemini", "[[rule]]\ntoolName=\"glob\"\nmodes=[\"x\"]\ndecision=\"deny\"\n[[rule]]\ntoolName=\"glob\"\ndecision=\"allow\"\npriority=1", "glob", "x", "allow"},
+	} {
+		policy, im := imported(t, c.from, c.text)
+		if got := permissions.Evaluate(policy, permissions.Context{}, subject(c.tool, c.value)); got.Action.String() != c.want {
+			t.Errorf("%s %s: %s %q: %s, want %s; left %+v", c.from, c.text, c.tool, c.value, got.Action, c.want, im.Left)
+		}
 	}
 }
 
