@@ -77,7 +77,7 @@ func (s *Server) handleSignedIn(w http.ResponseWriter, r *http.Request) {
 	if person.Approve {
 		role = credentials.Approve
 	}
-	credential, err := s.credentials.SignIn(role, person.Name)
+	credential, err := s.credentials.SignIn(role, person.Name, s.options.Identity.Issuer()+" "+person.Subject)
 	if err == nil {
 		err = s.options.Backend.Note("Signed in at "+s.options.Identity.Issuer()+" as "+string(credential)+".", audit.Author{By: approverName(wire.ClientInfo{Kind: "web", Name: person.Name}), From: originOf(r)})
 	}

@@ -176,7 +176,7 @@ func TestSignIn(t *testing.T) {
 	})
 	at := "http://" + server.Address()
 	person := func(name string, groups ...string) map[string]any {
-		return map[string]any{"email": name, "email_verified": true, "groups": groups}
+		return map[string]any{"sub": "of " + name, "email": name, "email_verified": true, "groups": groups}
 	}
 	for name, c := range map[string]struct {
 		claims map[string]any
@@ -248,6 +248,18 @@ func TestSignIn(t *testing.T) {
 	}
 	if n := status(alice["token"]); n != http.StatusUnauthorized {
 		t.Errorf("with what she had alice sees %d", n)
+	}
+
+	// One account is one person, and one person one account, whatever it is called at the provider by now.
+	for name, c := range map[string]struct{ sub, email, want string }{
+		"another name":    {"of alice@example.com", "alice@example.org", "has signed in as alice@example.com"},
+		"another account": {"of mallory", "alice@example.com", "another account has signed in as alice@example.com"},
+	} {
+		claims := person(c.email, "sre")
+		claims["sub"] = c.sub
+		if status, text := p.signIn(at, claims); status != http.StatusForbidden || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %d %s", name, status, text)
+		}
 	}
 
 	// Another browser's answer of the provider is worth nothing.

@@ -47,7 +47,8 @@ type attempt struct {
 // Person is who signed in.
 type Person struct {
 	Name    string
-	Approve bool // else they may watch
+	Subject string // the account at the provider, whose name can change
+	Approve bool   // else they may watch
 }
 
 // ErrNoRole is for people whose groups let them do nothing.
@@ -173,7 +174,9 @@ func (p *Provider) Finish(ctx context.Context, redirect, state, code string) (Pe
 	if err := id.Claims(&claims); err != nil {
 		return Person{}, fmt.Errorf("the ID token: %w", err)
 	}
-	return p.person(claims)
+	person, err := p.person(claims)
+	person.Subject = id.Subject
+	return person, err
 }
 
 // person reads who somebody is, and what they may.

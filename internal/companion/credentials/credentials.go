@@ -80,29 +80,32 @@ func At(dataDir string) *Store { return &Store{dir: Dir(dataDir)} }
 
 // Token returns the secret called name. The error wraps fs.ErrNotExist when it was never made.
 func (c *Store) Token(name Credential) (string, error) {
-	token, until, err := c.read(name)
+	token, until, _, err := c.read(name)
 	if err == nil && !until.IsZero() && !time.Now().Before(until) {
 		return "", fmt.Errorf("credential %q: the sign-in is over: %w", name, fs.ErrNotExist)
 	}
 	return token, err
 }
 
-// read returns the secret called name, and when it ends: zero for never.
-func (c *Store) read(name Credential) (token string, until time.Time, err error) {
+// read returns the secret called name, and of one that a sign-in made when it ends and what names the account: zero and ""
+// for others.
+func (c *Store) read(name Credential) (token string, until time.Time, account string, err error) {
 	data, err := ReadPrivate(filepath.Join(c.dir, string(name)))
 	if err != nil {
-		return "", until, err
+		return "", until, "", err
 	}
-	token, end, ends := strings.Cut(string(data), " ")
+	token, rest, ends := strings.Cut(string(data), " ")
 	if ends {
+		var end string
+		end, account, _ = strings.Cut(rest, " ")
 		var seconds int64
 		seconds, err = strconv.ParseInt(end, 10, 64)
 		until = time.Unix(seconds, 0)
 	}
 	if raw, wrong := base64.RawURLEncoding.Strict().DecodeString(token); err != nil || wrong != nil || len(raw) != TokenBytes || ends && name.Person() == "" {
-		return "", until, fmt.Errorf("credential %q in %s is damaged: rotate it", name, c.dir)
+		return "", until, "", fmt.Errorf("credential %q in %s is damaged: rotate it", name, c.dir)
 	}
-	return token, until, nil
+	return token, until, account, nil
 }
 
 // Foreign returns the secret of another service that the user put beside callgate's own, where no tool may

@@ -2,6 +2,7 @@ package credentials
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -94,39 +95,57 @@ const SignedInFor = 12 * time.Hour
 
 // SignIn gives a person who proved elsewhere who they are a credential that ends by itself. One that they have by an
 // earlier sign-in goes on, one of another role is taken away. It never takes the place of one that was added by hand.
-func (c *Store) SignIn(role Credential, person string) (name Credential, err error) {
+// account is what the provider knows the person by for good: names can change there, and as long as a credential lasts
+// the account has one name, and the name one account.
+func (c *Store) SignIn(role Credential, person, account string) (name Credential, err error) {
 	if name, err = Of(role, person); err != nil {
 		return "", err
 	}
+	sum := sha256.Sum256([]byte(account))
+	account = base64.RawURLEncoding.EncodeToString(sum[:])
 	return name, c.locked(func() error {
 		known, err := c.People()
 		if err != nil {
 			return err
 		}
 		for _, other := range known {
-			if Skeleton(other.Person()) != Skeleton(person) {
-				continue
-			}
-			_, until, err := c.read(other)
-			switch {
-			case err != nil:
+			if err := c.makeWay(other, name, account); err != nil {
 				return err
-			case until.IsZero():
-				return fmt.Errorf("%s was added by hand: who signs in cannot have that name while it is there", other)
-			case other.Person() != person && time.Now().Before(until):
-				return fmt.Errorf("the name looks the same as that of %s", other)
-			case other != name:
-				if err := os.Remove(filepath.Join(c.dir, string(other))); err != nil {
-					return err
-				}
 			}
 		}
-		token, until, err := c.read(name)
+		token, until, _, err := c.read(name)
 		if err != nil || !time.Now().Before(until) {
 			var secret [TokenBytes]byte
 			rand.Read(secret[:])
 			token = base64.RawURLEncoding.EncodeToString(secret[:])
 		}
-		return WritePrivate(filepath.Join(c.dir, string(name)), fmt.Appendf(nil, "%s %d", token, time.Now().Add(SignedInFor).Unix()))
+		return WritePrivate(filepath.Join(c.dir, string(name)), fmt.Appendf(nil, "%s %d %s", token, time.Now().Add(SignedInFor).Unix(), account))
 	})
+}
+
+// makeWay removes what other is when the account signs in for name, or says why it cannot sign in.
+func (c *Store) makeWay(other, name Credential, account string) error {
+	_, until, of, err := c.read(other)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	lasts := time.Now().Before(until)
+	switch alike := Skeleton(other.Person()) == Skeleton(name.Person()); {
+	case !alike && lasts && of == account:
+		return fmt.Errorf("this account has signed in as %s, which it stays until %s", other.Person(), until.Format(time.DateTime))
+	case !alike:
+		return nil
+	case until.IsZero():
+		return fmt.Errorf("%s was added by hand: who signs in cannot have that name while it is there", other)
+	case other.Person() != name.Person() && lasts:
+		return fmt.Errorf("the name looks the same as that of %s", other)
+	case of != account && lasts:
+		return fmt.Errorf("another account has signed in as %s", other.Person())
+	case other != name || of != account:
+		return os.Remove(filepath.Join(c.dir, string(other)))
+	}
+	return nil
 }
