@@ -64,14 +64,18 @@ type authzenSubject struct {
 	Kind  string `json:"kind,omitempty"`
 	Value string `json:"value,omitempty"`
 	Risk  string `json:"risk"`
+
+	Also []string `json:"also,omitempty"` // other spellings of the value
 }
 
 // Advise asks about the whole call. Ask is a decision of false with "ask": true in its context.
 func (a *AuthZEN) Advise(q gate.Question) (permissions.Action, string, error) {
-	subjects := make([]authzenSubject, 0, len(q.Analysis.Subjects))
-	for i := range q.Analysis.Subjects {
-		s := &q.Analysis.Subjects[i]
-		subjects = append(subjects, authzenSubject{s.Kind, valueOf(s), s.Risk.String()})
+	all := subjectsOf(&q)
+	subjects := make([]authzenSubject, 0, len(all))
+	for i := range all {
+		s := &all[i]
+		values := valuesOf(s)
+		subjects = append(subjects, authzenSubject{s.Kind, values[0], s.Risk.String(), values[1:]})
 	}
 	arguments := json.RawMessage(q.Call.Arguments)
 	if len(arguments) == 0 {

@@ -62,7 +62,8 @@ func NewCedar(name string, text []byte) (*Cedar, error) {
 // Name is the file's.
 func (c *Cedar) Name() string { return c.name }
 
-// Advise asks about every subject of the call. What a shell command only reads can be forbidden, and needs no permit.
+// Advise asks about every subject of the call in all its spellings. What a shell command only reads, and spellings beside
+// the first, can be forbidden and need no permit; as with rules, nobody is asked because of such a spelling.
 func (c *Cedar) Advise(q gate.Question) (permissions.Action, string, error) {
 	input, err := cedarInput(q.Call.Arguments)
 	if err != nil {
@@ -72,14 +73,17 @@ func (c *Cedar) Advise(q gate.Question) (permissions.Action, string, error) {
 		return c.agentCore(q, input)
 	}
 	worst, why := permissions.Allow, ""
-	for i := range q.Analysis.Subjects {
-		s := &q.Analysis.Subjects[i]
-		action, reason, err := c.subject(q, s, input)
-		if err != nil {
-			return permissions.Deny, "", err
-		}
-		if action < worst {
-			worst, why = action, reason
+	subjects := subjectsOf(&q)
+	for i := range subjects {
+		s := &subjects[i]
+		for k, value := range valuesOf(s) {
+			action, reason, err := c.subject(q, s, value, input, s.DeniesOnly || k > 0)
+			if err != nil {
+				return permissions.Deny, "", err
+			}
+			if action < worst && (k == 0 || action == permissions.Deny) {
+				worst, why = action, reason
+			}
 		}
 	}
 	return worst, why, nil
@@ -87,7 +91,7 @@ func (c *Cedar) Advise(q gate.Question) (permissions.Action, string, error) {
 
 func text(s string) cedar.String { return cedar.String(s) }
 
-func (c *Cedar) subject(q gate.Question, s *permissions.Subject, input cedar.Record) (permissions.Action, string, error) {
+func (c *Cedar) subject(q gate.Question, s *permissions.Subject, value string, input cedar.Record, deniesOnly bool) (permissions.Action, string, error) {
 	principal := cedar.NewEntityUID("Callgate::Agent", text(q.Agent))
 	action := cedar.NewEntityUID("Callgate::Action", "call")
 	resource := cedar.NewEntityUID("Callgate::Tool", text(q.Call.Tool.Qualified))
@@ -97,10 +101,10 @@ func (c *Cedar) subject(q gate.Question, s *permissions.Subject, input cedar.Rec
 		resource:  {UID: resource, Attributes: cedar.NewRecord(cedar.RecordMap{"name": text(q.Call.Tool.Qualified), "server": text(q.Call.Tool.Server), "kind": text(q.Call.Tool.Kind)})},
 	}
 	context := cedar.RecordMap{
-		"kind": text(s.Kind), "value": text(valueOf(s)), "risk": text(s.Risk.String()), "category": text(q.Analysis.Category), "workspace": text(q.Call.Place.Dir),
+		"kind": text(s.Kind), "value": text(value), "risk": text(s.Risk.String()), "category": text(q.Analysis.Category), "workspace": text(q.Call.Place.Dir),
 		"effect": text(labels.Effect), "input": input,
 	}
-	return c.ask(cedar.Request{Principal: principal, Action: action, Resource: resource, Context: cedar.NewRecord(context)}, entities, s.DeniesOnly)
+	return c.ask(cedar.Request{Principal: principal, Action: action, Resource: resource, Context: cedar.NewRecord(context)}, entities, deniesOnly)
 }
 
 // agentCore asks as Amazon's gateways do: the action is {server}___{tool}, and the arguments are context.input.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -80,10 +81,29 @@ var (
 	_ gate.Advisor = (*AuthZEN)(nil)
 )
 
-// valueOf is what policies see of a subject: the spelling that an allow would have to match.
-func valueOf(s *permissions.Subject) string {
-	if len(s.Decides) > 0 {
-		return s.Decides[0]
+// valuesOf is what policies see of a subject: the spelling that an allow would have to match first, and then the others,
+// such as the file that a link leads to and a command with the wrapper around it, which a policy may forbid.
+func valuesOf(s *permissions.Subject) []string {
+	values := slices.Clone(s.Decides)
+	for _, form := range s.Also {
+		values = append(values, form...)
 	}
-	return s.Value
+	if len(values) == 0 {
+		values = append(values, s.Value)
+	}
+	var all []string
+	for _, v := range values {
+		if !slices.Contains(all, v) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// subjectsOf are the subjects of a call, of which there is one at least.
+func subjectsOf(q *gate.Question) []permissions.Subject {
+	if len(q.Analysis.Subjects) == 0 {
+		return []permissions.Subject{{Tool: q.Call.Tool.Qualified, Kind: q.Call.Tool.Kind, Risk: q.Analysis.Risk}}
+	}
+	return q.Analysis.Subjects
 }

@@ -62,6 +62,26 @@ forbid (principal, action, resource) when { context.risk == "DESTRUCTIVE" && con
 			t.Errorf("%s: %v %q %v; want %v %q", command, action, why, err, want.action, want.why)
 		}
 	}
+	// Another spelling can be forbidden, too: where a link leads, and the command within a wrapper.
+	for name, s := range map[string]permissions.Subject{
+		"link": {Kind: "read_file", Decides: permissions.Form{"/src/app/link"}, Also: []permissions.Form{{"/x/secret.txt"}}},
+		"none": {},
+	} {
+		q := shell(t, "ls")
+		q.Analysis.Subjects = []permissions.Subject{s}
+		if name == "none" {
+			q.Analysis.Subjects = nil
+		}
+		c := c
+		if name == "none" {
+			if c, err = policy.NewCedar("p.cedar", []byte(`permit (principal, action, resource); forbid (principal, action, resource) when { resource.kind == "shell_exec" };`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if action, why, err := c.Advise(q); err != nil || action != permissions.Deny {
+			t.Errorf("%s: %v %q %v", name, action, why, err)
+		}
+	}
 	if _, err := policy.NewCedar("p.cedar", []byte("permit (principal")); err == nil {
 		t.Error("what does not parse is taken")
 	}
