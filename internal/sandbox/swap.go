@@ -20,6 +20,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"callgate/internal/address"
 )
 
 // Swap is a secret that a server does not get: it has the placeholder, and the proxy puts the secret into the headers of
@@ -46,6 +48,15 @@ func swap(header http.Header, swaps []Swap) {
 			header[name][i] = value
 		}
 	}
+}
+
+// hostHeader is the host of a request in its normal form, "" for none.
+func hostHeader(authority string) string {
+	if host, err := hostOf(authority); err == nil {
+		return host
+	}
+	host, _ := address.Host(authority) // without a port
+	return host
 }
 
 // Authority signs certificates that one server alone trusts, so that the proxy can put secrets into what it sends over
@@ -130,7 +141,9 @@ func (p *Proxy) intercept(ctx context.Context, c net.Conn, out net.Conn, host, t
 		Handler: &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "https", target, r.In.Host
-				swap(r.Out.Header, swaps)
+				if hostHeader(r.In.Host) == host { // behind one address there can be hosts of others, which this name picks
+					swap(r.Out.Header, swaps)
+				}
 			},
 			Transport: transport, FlushInterval: -1, ErrorLog: logTo(p.Logger),
 		},

@@ -92,6 +92,23 @@ func TestSwap(t *testing.T) {
 					}
 				}
 			}
+			if secured { // a host of somebody else's behind the same address
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://example.com/", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				request.Host = "evil.example.net"
+				request.Header.Set("Authorization", "token callgate-x")
+				answer, err := client.Do(request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, err := io.ReadAll(answer.Body)
+				answer.Body.Close()
+				if err != nil || string(text) != "evil.example.net token callgate-x  <nil>" {
+					t.Errorf("another name by %s: %q, %v", by, text, err)
+				}
+			}
 			client.CloseIdleConnections()
 		}
 	}
