@@ -23,7 +23,7 @@ var personalName = regexp.MustCompile(`^(approve|view)@([A-Za-z0-9][A-Za-z0-9._@
 // CredentialOf names the secret of one person. role is approve or view.
 func Of(role Credential, person string) (Credential, error) {
 	c := Credential(string(role) + "@" + person)
-	if !personalName.MatchString(string(c)) {
+	if role != Approve && role != View || !personalName.MatchString(string(c)) {
 		return "", fmt.Errorf("%q: a person's credential is approve@NAME or view@NAME, the name of letters, digits and . _ @ + -, at most 63", c)
 	}
 	return c, nil
