@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/fsnotify/fsnotify"
 	"github.com/spf13/cobra"
@@ -71,14 +72,13 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 	}
 }
 
-// beside reports whether a server could move behind callgate.
+// beside reports whether a server would move behind callgate: a file that cannot be changed leaves its servers where they are.
 func beside(plan *install.Plan) bool {
 	for _, h := range plan.Hosts {
-		for _, c := range h.Changes {
-			for _, s := range c.Servers {
-				if s.Stays == "" {
-					return true
-				}
+		for i := range h.Changes {
+			c := &h.Changes[i]
+			if c.Error == "" && c.Changes() && slices.ContainsFunc(c.Servers, func(s install.Found) bool { return s.Stays == "" }) {
+				return true
 			}
 		}
 	}
