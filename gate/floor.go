@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"callgate/gate/tools"
 	"callgate/internal/address"
+	"callgate/internal/jsonx"
 	"callgate/permissions"
 	"callgate/shellparse/programs"
 )
@@ -240,7 +240,7 @@ func (f *floored) disarms() string {
 			}
 		}
 	}
-	if len(f.a.Commands) > 0 || !bytes.Contains(f.call.Arguments, []byte("ermission")) && !bytes.Contains(f.call.Arguments, []byte("pprov")) {
+	if len(f.a.Commands) > 0 || !slices.ContainsFunc(maySettle, func(word string) bool { return jsonx.MayHold(f.call.Arguments, word) }) {
 		return ""
 	}
 	for _, path := range f.a.Writes {

@@ -1,12 +1,12 @@
 package gate
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
 
 	"callgate/gate/tools"
+	"callgate/internal/jsonx"
 	"callgate/internal/lazyregexp"
 	"callgate/permissions"
 	"callgate/shellparse/programs"
@@ -87,7 +87,7 @@ func (o *outgoing) ofUnknown(call Call) {
 // ofReading reads a call of a tool that only looks: an address that it is given tells the place something.
 func (o *outgoing) ofReading(call Call) {
 	places := call.Tool.Labels.Destination
-	if len(places) == 0 && !bytes.Contains(call.Arguments, []byte("://")) {
+	if len(places) == 0 && !jsonx.MayHold(call.Arguments, "://") {
 		return
 	}
 	for _, v := range call.values() {
