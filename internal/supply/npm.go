@@ -25,6 +25,13 @@ func (x *Examiner) npm(ctx context.Context, s *Server, e *Entry, program, spec s
 	exact := exactVersion.FindStringSubmatch(spec)
 	if before.IsZero() {
 		for _, folder := range npmInstalls(s, e.Package, spec) {
+			var m manifest
+			if err := readJSON(filepath.Join(folder, "package.json"), &m); err != nil {
+				return err
+			}
+			if m.Name != e.Package && !strings.Contains(spec, "npm:") { // it would be held against what was locked of another
+				return fmt.Errorf("%s calls itself %q", folder, m.Name)
+			}
 			if err := installed(ctx, folder, e); err != nil {
 				return err
 			}

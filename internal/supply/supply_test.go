@@ -123,6 +123,12 @@ func TestNPMProject(t *testing.T) {
 	if got := changed(t, s, locked); !strings.Contains(got, "package srv: was 1.0.0, is 9.9.9") {
 		t.Errorf("planted in the project: %s", got)
 	}
+	// It cannot pass for another package of the lock, whose files are not compared because it has a script.
+	locked.Packages["native@1.0.0"] = Package{Integrity: "sha512-x", Script: true}
+	write(t, filepath.Join(dir, "package.json"), `{"name":"native","version":"1.0.0","scripts":{"install":"true"}}`)
+	if _, err := (&Examiner{}).Examine(t.Context(), s); err == nil || !strings.Contains(err.Error(), `calls itself "native"`) {
+		t.Errorf("planted under another name: %v", err)
+	}
 }
 
 func write(t *testing.T, path, text string) {
