@@ -406,8 +406,7 @@ func TestDiscord(t *testing.T) {
 
 func TestMatrix(t *testing.T) {
 	batches := make(chan any, 10)
-	var f *fake
-	f = newFake(t, "Bearer tok", func(w http.ResponseWriter, r *http.Request) bool {
+	f := newFake(t, "Bearer tok", func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, "/sync") {
 			return false
 		}
@@ -434,8 +433,6 @@ func TestMatrix(t *testing.T) {
 	if s := posted.body["formatted_body"].(string); strings.Contains(s, "<b>x") || !strings.Contains(s, "✅") {
 		t.Errorf("%s", s)
 	}
-	place.mu.Lock()
-	place.mu.Unlock()
 	events := func(list ...any) {
 		batches <- map[string]any{"next_batch": "b1", "rooms": map[string]any{"join": map[string]any{"!r:x": map[string]any{"timeline": map[string]any{"events": list}}}}}
 	}
@@ -497,8 +494,7 @@ func TestWebhook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f *fake
-	f = newFake(t, "", func(w http.ResponseWriter, r *http.Request) bool {
+	f := newFake(t, "", func(w http.ResponseWriter, r *http.Request) bool {
 		body, _ := io.ReadAll(r.Body)
 		if signer.Verify(body, r.Header) != nil {
 			w.WriteHeader(http.StatusUnauthorized)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -73,7 +74,7 @@ func receive(r *http.Request, to any) error {
 
 // withoutQuery keeps addresses, which may hold secrets, out of messages.
 func withoutQuery(err error) error {
-	if u, ok := err.(*url.Error); ok {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

@@ -171,7 +171,7 @@ func (d *direct) wire(ctx context.Context, host string) (w *wire, reused bool, e
 
 // exchange sends the request and reads the header of the answer. sent is false when nothing of it has left.
 func (w *wire) exchange(ctx context.Context, r *http.Request, body []byte) (_ *http.Response, sent bool, err error) {
-	stop := context.AfterFunc(ctx, func() { w.conn.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = w.conn.SetDeadline(time.Unix(1, 0)) }) // a closed connection has ended, too
 	defer func() {
 		if err != nil {
 			stop()
@@ -204,7 +204,7 @@ func (w *wire) exchange(ctx context.Context, r *http.Request, body []byte) (_ *h
 		return nil, false, failed
 	}
 	if failed != nil { // the server may have said why it did not read on
-		w.conn.SetReadDeadline(time.Now().Add(time.Second))
+		_ = w.conn.SetReadDeadline(time.Now().Add(time.Second)) // a closed connection ends the read, too
 		if ctx.Err() != nil {
 			return nil, true, ctx.Err()
 		}
@@ -270,7 +270,7 @@ func (b *answerBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.from.Read(p)
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		b.end(true)
 	case err != nil:
 		b.end(false)
