@@ -295,6 +295,13 @@ func (a *approver) show(ctx context.Context, i int, call string) bool {
 		}
 		p.where = ""
 	}
+	if p.where == "" { // somebody may answer before the place has said where the message is
+		a.mu.Lock()
+		if q := a.questions[call]; q != nil {
+			q.posted[i] = posted{key: m.Key}
+		}
+		a.mu.Unlock()
+	}
 	where, err := place.Show(ctx, p.where, m)
 	if err != nil {
 		a.Logger.Warn("channels: not posted, trying again", "channel", a.Channels[i].Name, "error", err)

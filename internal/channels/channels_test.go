@@ -579,3 +579,29 @@ func TestAddressesThatWouldShowCalls(t *testing.T) {
 		}
 	}
 }
+
+// eager is a place where somebody answers before it has said that it posted the message.
+type eager chan func(Press) string
+
+func (e eager) Show(_ context.Context, where string, m Message) (string, error) {
+	if where == "" && len(m.Actions) > 0 {
+		take := <-e
+		take(Press{m.Key, Approve, "U1", ""})
+		e <- take
+	}
+	return "1", nil
+}
+
+func (e eager) Listen(ctx context.Context, take func(Press) string) error {
+	e <- take
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestAnswersBeforeThePostIsThrough(t *testing.T) {
+	g := newGate()
+	stop := start(t, g, Channel{Name: "e", Place: make(eager, 1), People: map[string]string{"U1": "alice"}})
+	defer stop()
+	g.ask("c1", "low", nil)
+	g.answered(t, "approve", "alice")
+}
