@@ -130,8 +130,10 @@ func Run(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var running sync.WaitGroup
-	for i := range o.Channels {
+	for range o.Channels {
 		a.poked = append(a.poked, make(chan struct{}, 1))
+	}
+	for i := range o.Channels {
 		running.Go(func() { a.post(ctx, i) })
 		running.Go(func() { a.listen(ctx, i) })
 	}
