@@ -290,8 +290,12 @@ func (s *Sidecar) troubles() []string {
 	return all
 }
 
-// rememberedDecisions bounds how far back the audit trail is read for commands of this worker.
-const rememberedDecisions = 500
+// How far back the audit trail is read, in records: for commands of this worker, and for what people answered. The first
+// question of a process waits for it.
+const (
+	rememberedDecisions = 500
+	rememberedAnswers   = 5000
+)
 
 // history returns the shell commands that the worker's audit trail remembers, the newest first.
 func history(c *config.Config) (commands []string) {
@@ -308,10 +312,10 @@ func history(c *config.Config) (commands []string) {
 	return commands
 }
 
-// answered returns what people answered since then, the oldest first.
+// answered returns what people answered since then, as far as the newest records tell, the oldest first.
 func answered(c *config.Config, since time.Time) (list []gate.Answered) {
 	marked := map[string]bool{}
-	for r, err := range audit.Read(audit.Dir(c.DataDir), audit.Filter{Since: since}) {
+	for r, err := range audit.Read(audit.Dir(c.DataDir), audit.Filter{Since: since, Limit: rememberedAnswers}) {
 		if err != nil || r.Worker != c.Worker {
 			continue // a damaged line is the business of audit verify
 		}
