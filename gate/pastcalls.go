@@ -12,8 +12,9 @@ import (
 
 // What a session remembers of the calls that it was let run, for conditions of rules.
 const (
-	maxPastCalls = 512 // subjects
-	maxPastValue = 4 << 10
+	maxPastCalls   = 512 // subjects
+	pastCallsSlack = 64  // how many more there may be before the oldest are forgotten, all at once
+	maxPastValue   = 4 << 10
 )
 
 // pastCalls are the last subjects that the session was let run, the oldest first.
@@ -56,7 +57,7 @@ func (p *pastCalls) begin(call Call, a *tools.Analysis, now time.Time) {
 		}
 		p.calls = append(p.calls, pastCall{call.ID, c})
 	}
-	if n := len(p.calls) - maxPastCalls; n > 0 {
+	if n := len(p.calls) - maxPastCalls; n > pastCallsSlack {
 		for _, c := range p.calls[:n] {
 			if c.Ended.IsZero() {
 				c.Ended = now
@@ -73,10 +74,16 @@ func (p *pastCalls) begin(call Call, a *tools.Analysis, now time.Time) {
 func (p *pastCalls) end(id string, done bool, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i := range p.calls {
-		if c := &p.calls[i]; c.id == id && c.Ended.IsZero() {
-			c.Ended, c.Done = now, done
+	found := false // the subjects of a call stand together, and those of one that ends mostly at the end
+	for i := len(p.calls) - 1; i >= 0; i-- {
+		c := &p.calls[i]
+		if c.id != id || !c.Ended.IsZero() {
+			if found {
+				return
+			}
+			continue
 		}
+		c.Ended, c.Done, found = now, done, true
 	}
 }
 
