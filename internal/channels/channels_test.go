@@ -283,10 +283,9 @@ func text(v any) string {
 	return string(s)
 }
 
-func TestSlack(t *testing.T) {
-	socket := make(chan *websocket.Conn, 1)
-	var f *fake
-	f = newFake(t, "Bearer xoxb-b", func(w http.ResponseWriter, r *http.Request) bool {
+// upgrades answers at /socket with a WebSocket, which it hands over.
+func upgrades(socket chan<- *websocket.Conn) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/socket" {
 			return false
 		}
@@ -295,7 +294,13 @@ func TestSlack(t *testing.T) {
 			socket <- c
 		}
 		return true
-	}, func(c call) any {
+	}
+}
+
+func TestSlack(t *testing.T) {
+	socket := make(chan *websocket.Conn, 1)
+	var f *fake
+	f = newFake(t, "Bearer xoxb-b", upgrades(socket), func(c call) any {
 		if c.path == "/apps.connections.open" {
 			return map[string]any{"ok": true, "url": strings.Replace(f.URL, "http", "ws", 1) + "/socket"}
 		}
@@ -347,16 +352,7 @@ func TestSlack(t *testing.T) {
 func TestDiscord(t *testing.T) {
 	socket := make(chan *websocket.Conn, 1)
 	var f *fake
-	f = newFake(t, "Bot tok", func(w http.ResponseWriter, r *http.Request) bool {
-		if r.URL.Path != "/socket" {
-			return false
-		}
-		upgrader := websocket.Upgrader{}
-		if c, err := upgrader.Upgrade(w, r, nil); err == nil {
-			socket <- c
-		}
-		return true
-	}, func(c call) any {
+	f = newFake(t, "Bot tok", upgrades(socket), func(c call) any {
 		return map[string]any{"url": strings.Replace(f.URL, "http", "ws", 1) + "/socket", "id": "m1"}
 	})
 	place, err := NewDiscord(f.URL, "C1", "tok")
