@@ -273,8 +273,8 @@ func (f *floored) losesRemote() string {
 		if c.Input != "" && about(program(c)).Has(programs.TakesSQL) {
 			input = c.Input
 		}
-		may := func(w string) bool { return holdsAny(strings.ToLower(w), mayLose) }
-		if !slices.ContainsFunc(c.Argv, may) && !may(input) || slices.ContainsFunc(c.Argv, onlyShows) {
+		said := strings.ToLower(strings.Join(c.Argv, " ")) // no word of mayLose has a space
+		if !holdsAny(said, mayLose) && !holdsAny(strings.ToLower(input), mayLose) || slices.ContainsFunc(c.Argv, onlyShows) {
 			continue
 		}
 		words := slices.Concat(c.Argv, c.Around, strings.Fields(input))
@@ -340,16 +340,15 @@ func senderOf(a *tools.Analysis) string {
 		if len(c.Argv) == 0 {
 			continue
 		}
-		if is := about(program(c)); is.Has(programs.CanSend) || serves(strings.Join(c.Argv, " ")) || is.Has(programs.SometimesSends) && senderLines.MatchString(strings.Join(c.Argv, " ")) {
-			return program(c)
+		name, line := program(c), strings.Join(c.Argv, " ")
+		if is := about(name); is.Has(programs.CanSend) || serves(line) || is.Has(programs.SometimesSends) && senderLines.MatchString(line) {
+			return name
 		}
 		if len(c.Connects) > 0 {
 			return "/dev/tcp"
 		}
-		for _, word := range c.Argv[1:] {
-			if holdsAny(word, codeSends) {
-				return program(c)
-			}
+		if holdsAny(line[len(c.Argv[0]):], codeSends) { // none of them has a space
+			return name
 		}
 	}
 	return ""

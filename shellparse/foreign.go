@@ -72,10 +72,20 @@ func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // containsAnyFold says that s contains one of the words, which are in small letters, in any case.
 func containsAnyFold(s string, words ...string) bool {
+	var first [256]bool // the bytes that a word begins with
 	for _, w := range words {
-		first := w[0]
-		for i := 0; i+len(w) <= len(s); i++ {
-			if c := s[i]; (c == first || letter(c) && c|0x20 == first) && strings.EqualFold(s[i:i+len(w)], w) {
+		first[w[0]] = true
+	}
+	for i := range len(s) {
+		c := s[i]
+		if letter(c) {
+			c |= 0x20
+		}
+		if !first[c] {
+			continue
+		}
+		for _, w := range words {
+			if w[0] == c && i+len(w) <= len(s) && strings.EqualFold(s[i:i+len(w)], w) {
 				return true
 			}
 		}

@@ -16,9 +16,12 @@ func languageOf(name string) *programs.Language {
 	if l := programs.Find(programs.Canonical(name)).Language; l != nil {
 		return l
 	}
-	name = path.Base(name)
-	if l := programs.Find(programs.Canonical(name)).Language; l != nil {
-		return l
+	whole := name
+	if name = path.Base(name); name != whole {
+		if l := programs.Find(programs.Canonical(name)).Language; l != nil {
+			return l
+		}
+		whole = name
 	}
 	name = strings.TrimSuffix(name, "-dbg")
 	end := len(name)
@@ -27,6 +30,9 @@ func languageOf(name string) *programs.Language {
 	}
 	for end > 0 && (name[end-1] >= '0' && name[end-1] <= '9' || name[end-1] == '.' || name[end-1] == '-') {
 		end--
+	}
+	if end == len(whole) {
+		return nil
 	}
 	return programs.Find(programs.Canonical(name[:end])).Language
 }
