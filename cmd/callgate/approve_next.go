@@ -18,8 +18,7 @@ import (
 
 // approveNext shows the call that has waited longest and takes one key for an answer.
 func approveNext(ctx context.Context, dataDir string, o approving) (wire.Outcome, error) {
-	in := int(os.Stdin.Fd())
-	if !term.IsTerminal(in) || !term.IsTerminal(int(os.Stdout.Fd())) {
+	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 		return wire.Ended, errors.New("standard input and output must be a terminal; programs use --json")
 	}
 	credential, person, err := approverAs(credentials.Approve, o.as)
@@ -39,7 +38,7 @@ func approveNext(ctx context.Context, dataDir string, o approving) (wire.Outcome
 	}
 	a := &list.Approvals[0]
 	fmt.Fprint(os.Stdout, console.Card(a, len(list.Approvals)))
-	key, err := console.ReadKey(in)
+	key, err := console.ReadKey(ctx, os.Stdin)
 	if err != nil {
 		return wire.Ended, err
 	}

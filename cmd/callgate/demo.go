@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,10 +61,12 @@ func demonstrate(cmd *cobra.Command, s *config.Settings) error {
 	} {
 		fmt.Fprintf(out, "The agent wants: %s\n", call.said)
 		ctx, cancel := context.WithCancel(cmd.Context())
-		go letAnswer(ctx, dataDir) // ends with the answer
+		var person sync.WaitGroup
+		person.Go(func() { letAnswer(ctx, dataDir) })
 		event, body := dialect.Ask(call.tool, call.arguments, hosthooks.Showing, folder)
 		reply, err := askGate(ctx, s, door.Order{Host: dialect.ID, Event: event}, body)
 		cancel()
+		person.Wait()
 		switch {
 		case err != nil:
 			return err

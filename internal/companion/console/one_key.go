@@ -1,12 +1,14 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/muesli/cancelreader"
 	"golang.org/x/term"
 
 	"callgate/gate/tools"
@@ -36,20 +38,35 @@ func Card(a *wire.ToolApproveRequest, waiting int) string {
 	return b.String()
 }
 
-// ReadKey reads one key that is pressed after the keyboard has rested.
-func ReadKey(in int) (byte, error) {
-	state, err := term.MakeRaw(in)
+// ReadKey reads one key that is pressed after the keyboard has rested. When ctx ends first, nothing more is read, and the
+// error is that of ctx.
+func ReadKey(ctx context.Context, in *os.File) (byte, error) {
+	state, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
 		return 0, err
 	}
 	defer func() {
-		_ = term.Restore(in, state) // nothing is left to do with a terminal that refuses
+		_ = term.Restore(int(in.Fd()), state) // nothing is left to do with a terminal that refuses
 		fmt.Fprintln(os.Stdout)
 	}()
+	return readKey(ctx, in)
+}
+
+func readKey(ctx context.Context, in *os.File) (byte, error) {
+	keys, err := cancelreader.NewReader(in)
+	if err != nil {
+		return 0, err
+	}
+	defer keys.Close()
+	stop := context.AfterFunc(ctx, func() { keys.Cancel() })
+	defer stop()
 	began := time.Now()
 	for buffer := make([]byte, 256); ; {
-		n, err := os.Stdin.Read(buffer)
-		if err != nil {
+		n, err := keys.Read(buffer)
+		switch {
+		case ctx.Err() != nil:
+			return 0, ctx.Err()
+		case err != nil:
 			return 0, err
 		}
 		if rested := time.Since(began); n == 1 && rested >= restful {
