@@ -170,9 +170,6 @@ func testOf(r *audit.Record) string {
 	return string(text)
 }
 
-// HTML writes the timeline as one page, with a filter.
-func (s *Session) HTML(w io.Writer) error { return pages.ExecuteTemplate(w, "session", s) }
-
 // Print shows the timeline to a person.
 func (s *Session) Print(w io.Writer) error {
 	var b strings.Builder
