@@ -8,6 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"callgate/gate/internal/companions"
+	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/permissions"
@@ -111,11 +113,11 @@ func FuzzAddresses(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		ports := []string{"7777"}
 		names := func(arguments string, a *tools.Analysis) bool {
-			return reaches([]byte(arguments), textsOf([]byte(arguments)), a, ports)
+			return companions.Reaches([]byte(arguments), facts.TextsOf([]byte(arguments)), a, ports)
 		}
 		argv := strings.Fields(text)
 		commands := []tools.CommandView{{Argv: argv}}
-		unknownAddress(commands[0])
+		companions.UnknownAddress(commands[0])
 		names(`{"host":`+string(jsonx.Quote(text))+`}`, &tools.Analysis{Paths: []string{text}, Commands: commands})
 		// Whatever stands around it, in words of its own the plain address is found.
 		if !names(`{"text":`+string(jsonx.Quote(text+" http://localhost:7777/ "+text))+`}`, &tools.Analysis{}) {
@@ -127,7 +129,7 @@ func FuzzAddresses(f *testing.F) {
 func BenchmarkAddresses(b *testing.B) {
 	text := []byte(`{"path":"a","content":` + string(jsonx.Quote(strings.Repeat("a line of text, 127.0.0.1:8080 and 7777\n", 2000))) + `}`)
 	for b.Loop() {
-		if reaches(text, textsOf(text), &tools.Analysis{}, []string{"7777"}) {
+		if companions.Reaches(text, facts.TextsOf(text), &tools.Analysis{}, []string{"7777"}) {
 			b.Fatal("found")
 		}
 	}
@@ -141,7 +143,7 @@ func TestHasExponent(t *testing.T) {
 		for range rapid.IntRange(0, 2).Draw(t, "strings") { // where no number is
 			text = string(jsonx.Quote(rapid.StringMatching(`[1e"\\]{0,6}`).Draw(t, "string"))) + " " + text
 		}
-		if got, want := hasExponent([]byte(text)), expression.MatchString(quoted.ReplaceAllString(text, "")); got != want {
+		if got, want := companions.HasExponent([]byte(text)), expression.MatchString(quoted.ReplaceAllString(text, "")); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	})
@@ -155,7 +157,7 @@ func TestAddressesByImpliedPortsAndInterfaces(t *testing.T) {
 	}
 	j := &Judge{Policy: policy(t, `{"*":"allow"}`), Protected: protected, Now: time.Now()}
 	own := "127.0.0.1"
-	for _, addr := range ownAddresses() {
+	for _, addr := range companions.OwnAddresses() {
 		if addr.Is4() && !addr.IsLoopback() {
 			own = addr.String()
 		}

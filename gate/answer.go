@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/gate/internal/provenance"
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/permissions"
@@ -218,7 +219,7 @@ func (c Call) withArguments(arguments []byte) (Call, error) {
 	if err != nil {
 		return Call{}, err
 	}
-	c.Arguments, c.Digest, c.texts, c.held = arguments, digest, nil, nil
+	c.Arguments, c.Digest, c.read = arguments, digest, nil
 	return c, nil
 }
 
@@ -336,7 +337,7 @@ func (a *approval) choose(answer Answer) ([]permissions.Grant, error) {
 
 // contentOf is what the scripts hold that the grant is about; a grant of flow is about none.
 func contentOf(v *Verdict, offer tools.Offer) string {
-	if offer.Tool == grantDestination || offer.Tool == grantSource {
+	if offer.Tool == provenance.GrantDestination || offer.Tool == provenance.GrantSource {
 		return ""
 	}
 	return v.Analysis.Subjects[offer.Subject].Content

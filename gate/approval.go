@@ -128,7 +128,7 @@ func (g *Gate) show(s *Session, call Call, v Verdict, created time.Time) *Approv
 		Host: s.Client(), Origin: s.Origin(),
 		Presence:  g.needsPresence(&v),
 		Approvers: v.Approvers,
-		Prompt:    s.flow.lastPrompt(),
+		Prompt:    s.flow.LastPrompt(),
 		CreatedAt: created, ExpiresAt: created.Add(g.o.Timeout),
 	}
 }

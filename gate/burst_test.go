@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"callgate/gate/internal/provenance"
 	"callgate/gate/tools"
 	"callgate/permissions"
 )
@@ -118,7 +119,7 @@ func TestSecretOfAResult(t *testing.T) {
 		v := j.Judge(Call{Tool: c.tool, Arguments: []byte(c.arguments), Place: place})
 		got := ""
 		for _, m := range v.Marks {
-			if m.Code == markSecret {
+			if m.Code == provenance.MarkSecret {
 				got = m.Text
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 )
 
@@ -29,24 +30,7 @@ type Call struct {
 	Unasked   bool                          // nobody is asked: what would wait for a person is denied
 	Fixed     bool                          // an approver cannot change the arguments: they stand for more, or for other things, than what is sent as arguments
 
-	texts []text  // of Arguments, once somebody asked
-	held  []value // likewise
-}
-
-// said is every string in the arguments, names included. The judge asks first, so that its checks share one reading.
-func (c *Call) said() []text {
-	if c.texts == nil && len(c.Arguments) > 0 {
-		c.texts = textsOf(c.Arguments)
-	}
-	return c.texts
-}
-
-// values are the texts and numbers in the arguments, each with the name of what holds it. The judge asks first.
-func (c *Call) values() []value {
-	if c.held == nil && len(c.Arguments) > 0 {
-		c.held = argumentsOf(c.Arguments)
-	}
-	return c.held
+	read *facts.Call // of the call, once somebody asked
 }
 
 // NewCall is a call of the session's host, of tool with the raw arguments object, at place. It fails if the arguments
@@ -56,6 +40,14 @@ func (s *Session) NewCall(tool *tools.Tool, arguments []byte, place tools.Place)
 		ID: fmt.Sprintf("call_%x_%s", time.Now().Unix(), rand.Text()[:12]), SessionID: s.id, Agent: s.agent, Tool: tool, Place: place,
 	}
 	return c.withArguments(arguments)
+}
+
+// facts are what the checks look at. The judge asks first, so that its checks share one reading.
+func (c *Call) facts() *facts.Call {
+	if c.read == nil {
+		c.read = facts.Of(tools.Call{Tool: c.Tool, Arguments: c.Arguments, Place: c.Place})
+	}
+	return c.read
 }
 
 func (c *Call) revive(ctx context.Context) error {

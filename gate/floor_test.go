@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"callgate/gate/internal/floor"
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/permissions"
@@ -24,7 +25,7 @@ func standsOnFloor(t *testing.T, tool *tools.Tool, arguments string, place tools
 	} {
 		v := j.Judge(Call{Tool: tool, Arguments: []byte(arguments), Place: place})
 		for _, m := range v.Marks {
-			if m.Code == MarkFloor {
+			if m.Code == floor.Mark {
 				if v.Action != permissions.Ask {
 					t.Errorf("%s: marked, and %v", arguments, v.Action)
 				}

@@ -3,9 +3,12 @@ package gate
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"callgate/gate/internal/companions"
+	"callgate/gate/internal/facts"
+	"callgate/gate/internal/floor"
+	"callgate/gate/internal/provenance"
 	"callgate/gate/tools"
 	"callgate/internal/gitfiles"
 	"callgate/internal/secrets"
@@ -28,7 +31,7 @@ type Judge struct {
 	Advisors       []Advisor                                // other policy engines, which can deny and ask
 	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
 	secrets        *secrets.Memory                          // credentials that results of the session held; nil knows none
-	flow           *provenance                              // where values of the session come from; nil asks nothing about it
+	flow           *provenance.Session                      // where values of the session come from; nil asks nothing about it
 	Burst          Limits                                   // how many irreversible calls run unasked
 	Lost           int                                      // how much the session has lost for good within the window of Burst
 	Session        *permissions.Circumstances               // what conditions of rules look at; nil knows nothing
@@ -40,9 +43,8 @@ type Judge struct {
 // the three phases is a security property: every denial is looked at before anything can release the call,
 // and every mark before any grant, level or rule can.
 func (j *Judge) Judge(call Call) Verdict {
-	call.said()
-	call.values()
-	v := Verdict{Analysis: tools.Analyze(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place})}
+	facts := call.facts()
+	v := Verdict{Analysis: tools.Analyze(facts.Call)}
 	if v, denied := j.denials(v, call); denied {
 		return v
 	}
@@ -53,8 +55,8 @@ func (j *Judge) Judge(call Call) Verdict {
 	if v, denied := j.ruleDenials(v); denied {
 		return v
 	}
-	if v, denied := j.destinationDenials(v, call); denied {
-		return v
+	if rule, why := j.asker().Denial(v.judged(), facts); rule != nil {
+		return v.deny(DecidedDenied, "rule", rule.String(), why)
 	}
 	v, denied := j.advised(v, call)
 	if denied {
@@ -106,12 +108,17 @@ func (j *Judge) denials(v Verdict, call Call) (Verdict, bool) {
 	return v, false
 }
 
+// asker asks about where the values of a call come from and go.
+func (j *Judge) asker() *provenance.Asker {
+	return &provenance.Asker{Policy: j.Policy, Session: j.flow, Secrets: j.secrets, Now: j.Now}
+}
+
 // findings asks the rules about every subject.
 func (j *Judge) findings(a *tools.Analysis, call Call) []permissions.Finding {
 	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: j.Now, Graded: j.Autonomy != AutonomyNone, Session: j.around(call)}
 	findings := make([]permissions.Finding, len(a.Subjects))
 	bound := j.Policy.BindsContent()
-	carries, unsaid := j.flowFacts(call, a)
+	carries, unsaid := j.asker().Facts(call.facts(), a)
 	for i := range a.Subjects {
 		a.Subjects[i].Carries, a.Subjects[i].From = carries, unsaid
 		if s := &a.Subjects[i]; bound && len(s.Runs) > 0 {
@@ -148,7 +155,8 @@ func (j *Judge) ruleDenials(v Verdict) (Verdict, bool) {
 // marks is phase 2: why only a person can release the call, whatever rules, grants and levels say. A grant for reading a
 // folder as it is takes the mark of that folder away, and releases what reads it.
 func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
-	marks := slices.Concat(v.Analysis.Marks, floorMarks(call, v.Analysis), call.Before.Marks, v.advice)
+	facts := call.facts()
+	marks := slices.Concat(v.Analysis.Marks, floor.Marks(facts, v.Analysis), call.Before.Marks, v.advice)
 	if call.Redefined != nil {
 		marks = append(marks, tools.Mark{Code: "definition-changed", Text: call.Redefined.Why})
 	}
@@ -168,29 +176,36 @@ func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
 			marks = append(marks, tools.Mark{Code: MarkUnkept, Text: why})
 		}
 	}
-	marks = append(marks, j.flowMarks(*v, call)...)
-	for _, mark := range []func(Call, *tools.Analysis) (tools.Mark, bool){j.manifestMark, j.burstMark, j.secretMark, j.addressMark} {
+	asker, judged := j.asker(), v.judged()
+	marks = append(marks, asker.Marks(judged, facts)...)
+	for _, mark := range []func(Call, *tools.Analysis) (tools.Mark, bool){j.manifestMark, j.burstMark} {
 		if m, ok := mark(call, v.Analysis); ok {
 			marks = append(marks, m)
 		}
+	}
+	if m, ok := asker.SecretMark(facts, v.Analysis); ok {
+		marks = append(marks, m)
+	}
+	if m, ok := j.addressMark(v.Analysis); ok {
+		marks = append(marks, m)
 	}
 	below := j.beneathMarks(v, call)
 	if len(marks) > 0 {
 		v.offers = nil // the grant would not release the call
 	}
 	if marks = append(marks, below...); v.offers == nil {
-		v.offers = j.flowOffers(v, call, marks)
+		v.offers = asker.Offers(judged, facts, marks)
 	}
 	return marks
 }
 
 // addressMark marks a command that may connect to the address that approvals are given at.
-func (j *Judge) addressMark(_ Call, a *tools.Analysis) (tools.Mark, bool) {
+func (j *Judge) addressMark(a *tools.Analysis) (tools.Mark, bool) {
 	if j.Protected == nil || len(a.Commands) == 0 || len(j.Protected.allPorts()) == 0 {
 		return tools.Mark{}, false
 	}
 	for _, c := range a.Commands {
-		if word := unknownAddress(c); word != "" {
+		if word := companions.UnknownAddress(c); word != "" {
 			return tools.Mark{Code: "unknown-address", Text: fmt.Sprintf("Where %q connects to through %s cannot be told.", tools.Visible(c.Argv[0]), tools.Visible(word))}, true
 		}
 	}
@@ -212,10 +227,10 @@ func (j *Judge) release(v Verdict, call Call) Verdict {
 	if store := j.opensStore(v.Findings); store != "" {
 		return j.asks(v, "autonomy:"+j.Autonomy.String(), "", fmt.Sprintf("%s holds credentials: to open it is more than reading under autonomy %s.", tools.Visible(store), j.Autonomy))
 	}
-	trusted, sends := false, sendsOut(call, v.Analysis)
+	trusted, sends := false, provenance.SendsOut(call.facts(), v.Analysis)
 	out := v
 	if j.Autonomy == Guided {
-		if why := j.unguided(v, call); why != "" {
+		if why := j.asker().Unguided(v.judged(), call.facts()); why != "" {
 			return j.asks(v, "autonomy:GUIDED", "", why)
 		}
 	}
@@ -256,28 +271,18 @@ func (j *Judge) opensStore(findings []permissions.Finding) string {
 	}
 	for i := range findings {
 		f := &findings[i]
-		if f.Grant != nil || !isFileKind(f.Subject.Kind) {
+		if f.Grant != nil || !facts.FileKind(f.Subject.Kind) {
 			continue
 		}
 		for _, form := range append(f.Subject.Also[:len(f.Subject.Also):len(f.Subject.Also)], f.Subject.Decides) {
 			for _, spelling := range form {
-				if store := tools.CredentialStore(spelling); store != "" && !template(store) {
+				if store := tools.CredentialStore(spelling); store != "" && !facts.Template(store) {
 					return store
 				}
 			}
 		}
 	}
 	return ""
-}
-
-// template reports whether a name of a credential store is that of an example, which holds none.
-func template(store string) bool {
-	for _, end := range []string{".example", ".sample", ".template", ".dist", ".pub"} {
-		if strings.HasSuffix(store, end) {
-			return true
-		}
-	}
-	return false
 }
 
 // asks is the end of phase 3 for a call that needs a person: mode auto-approve stands in for one.

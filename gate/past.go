@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"callgate/gate/internal/provenance"
 	"callgate/internal/jsonx"
 	"callgate/internal/secrets"
 	"callgate/permissions"
@@ -12,7 +13,7 @@ import (
 
 // Remember begins the memory of a session, which copies of the judge share. Prompted and Returned fill it.
 func (j *Judge) Remember() {
-	j.flow, j.secrets = &provenance{}, &secrets.Memory{}
+	j.flow, j.secrets = &provenance.Session{}, &secrets.Memory{}
 	j.RememberCalls()
 }
 
@@ -36,14 +37,14 @@ func (j *Judge) Ran(call Call, ago time.Duration, failed bool) {
 
 // Prompted makes the judge judge as for a session whose user said the text to the model.
 func (j *Judge) Prompted(text string) {
-	j.flow.prompted(text)
+	j.flow.Prompted(text)
 }
 
 // Returned makes the judge judge as for a session that got the result, a JSON value, for the call before.
 func (j *Judge) Returned(call Call, result []byte) {
 	v := j.Judge(call)
-	j.flow.before(call, v.Analysis)
-	j.flow.saw(call, j.flow.taken(call), result)
+	j.flow.Before(call.ID, call.facts(), v.Analysis)
+	j.flow.Saw(call.ID, call.facts(), j.flow.Taken(call.ID), result)
 	j.ran.begin(call, v.Analysis, j.Now)
 	j.ran.end(call.ID, !isError(result), j.Now)
 	for text := range jsonx.Strings(result) {

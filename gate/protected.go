@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/gate/internal/companions"
+	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 )
 
@@ -108,7 +110,7 @@ func (p *Protected) touched(call Call, a *tools.Analysis) string {
 	}
 	for i := range a.Subjects {
 		s := &a.Subjects[i]
-		if !isFileKind(s.Kind) {
+		if !facts.FileKind(s.Kind) {
 			continue
 		}
 		for _, form := range append(s.Also[:len(s.Also):len(s.Also)], s.Decides) {
@@ -134,26 +136,26 @@ func (p *Protected) touched(call Call, a *tools.Analysis) string {
 	}
 	for _, folder := range a.Folders {
 		for _, path := range p.paths {
-			if within(path, folder) {
+			if facts.Within(path, folder) {
 				return fmt.Sprintf("The folder %q holds callgate's own files: no tool may read or change them.", tools.Visible(folder))
 			}
 		}
 	}
-	texts := call.said()
+	texts := call.facts().Said()
 	if why := p.named(texts); why != "" {
 		return why
 	}
-	if (len(a.Commands) > 0 || mayNameAddress(call.Arguments)) && reaches(call.Arguments, texts, a, p.allPorts()) {
+	if (len(a.Commands) > 0 || companions.MayNameAddress(call.Arguments)) && companions.Reaches(call.Arguments, texts, a, p.allPorts()) {
 		return "An argument names the address that approvals are given at: no tool may talk to it."
 	}
 	return ""
 }
 
 // named looks for protected paths in the strings of the arguments, names included.
-func (p *Protected) named(texts []text) (why string) {
+func (p *Protected) named(texts []facts.Text) (why string) {
 	for _, t := range texts {
 		for _, n := range p.needles {
-			if n.in(t.lower) {
+			if n.in(t.Lower) {
 				return "An argument names callgate's own files: no tool may read or change them."
 			}
 		}
@@ -176,17 +178,17 @@ func isCallgate(word string) bool {
 // Imitates says why a server's request to the host must be refused: it names the approvers' address, callgate's own
 // files or a pending approval, and so could pass for callgate. "" if it is fine.
 func (g *Gate) Imitates(params []byte) (why string) {
-	texts := textsOf(params)
+	texts := facts.TextsOf(params)
 	if p := g.protected.Load(); p != nil {
 		if why := p.named(texts); why != "" {
 			return why
 		}
-		if reaches(params, texts, &tools.Analysis{}, p.allPorts()) {
+		if companions.Reaches(params, texts, &tools.Analysis{}, p.allPorts()) {
 			return "It names the address that approvals are given at."
 		}
 	}
 	for _, a := range g.Pending() {
-		if slices.ContainsFunc(texts, func(t text) bool { return strings.Contains(t.said, a.ID) }) {
+		if slices.ContainsFunc(texts, func(t facts.Text) bool { return strings.Contains(t.Said, a.ID) }) {
 			return "It names a pending approval."
 		}
 	}
@@ -199,26 +201,9 @@ func (p *Protected) Holds(path string) bool {
 		return false
 	}
 	for _, own := range p.paths {
-		if within(path, own) {
+		if facts.Within(path, own) {
 			return true
 		}
-	}
-	return false
-}
-
-// within reports whether path is folder or beneath it. File systems that ignore case are everywhere, so
-// case is ignored: to protect too much here costs nothing.
-func within(path, folder string) bool {
-	if len(path) < len(folder) || !strings.EqualFold(path[:len(folder)], folder) {
-		return false
-	}
-	return len(path) == len(folder) || path[len(folder)] == '/' || path[len(folder)] == filepath.Separator
-}
-
-func isFileKind(kind string) bool {
-	switch kind {
-	case "read_file", "write_file", "edit_file", "delete_file", "move_file", "glob", "grep", "resource_read":
-		return true
 	}
 	return false
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 )
@@ -53,7 +54,7 @@ func TestNeedle(t *testing.T) {
 		"cat /home/u/.local/share/callgate/x": true, "~/.LOCAL/share/Callgate": true, "$HOME/x": true, "${home}/X/y": true, "/srv/OWN.d/key": true,
 		"a callgate.sock b": true, "NoExtension": true, "/home/v/.local/share/callgate": false, "./x": false, "own.d/key": false, "other.sock": false, "": false,
 	} {
-		if why := p.named(textsOf(jsonx.Quote(said))); (why != "") != want {
+		if why := p.named(facts.TextsOf(jsonx.Quote(said))); (why != "") != want {
 			t.Errorf("%q: %q", said, why)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"callgate/gate/internal/facts"
+	"callgate/gate/internal/provenance"
 	"callgate/gate/tools"
 	"callgate/permissions"
 )
@@ -260,7 +262,7 @@ func TestFlowGrants(t *testing.T) {
 	}
 	end := b.decide(t.Context(), call("one", mallory))
 	asked := b.waiting(1)[0]
-	if len(asked.Offers) != 2 || asked.Offers[0].Tool != grantDestination || asked.Offers[1].Tool != grantSource || !isFlow(asked.Marks[0]) {
+	if len(asked.Offers) != 2 || asked.Offers[0].Tool != provenance.GrantDestination || asked.Offers[1].Tool != provenance.GrantSource || !provenance.IsFlow(asked.Marks[0]) {
 		t.Fatalf("offers %+v, marks %+v", asked.Offers, asked.Marks)
 	}
 	if m := asked.Marks[0]; m.Quote != mallory || m.From.Tool != "mail_read_mail" || m.From.Server != "mail" || m.From.At.IsZero() || asked.Prompt != "Read my mail" {
@@ -277,7 +279,7 @@ func TestFlowGrants(t *testing.T) {
 	}
 	p, err := b.session.policy(DefaultAgent)
 	if err != nil || !slices.ContainsFunc(p.Grants, func(g permissions.Grant) bool {
-		return g.Tool == grantDestination && g.Pattern == permissions.QuoteGlob(mallory) && g.Server == "mail" && g.Risk == permissions.Network
+		return g.Tool == provenance.GrantDestination && g.Pattern == permissions.QuoteGlob(mallory) && g.Server == "mail" && g.Risk == permissions.Network
 	}) {
 		t.Errorf("grants %+v, %v", p.Grants, err)
 	}
@@ -328,7 +330,7 @@ func TestFlowRules(t *testing.T) {
 func TestFlowOff(t *testing.T) {
 	b := newBench(t, `{"*": "allow"}`, func(o *Options) { o.Mode, o.NoFlow = ModeNoPrompt, true })
 	b.play([]step{{"read_mail {}", "write to " + mallory, ""}, {`send {"to":"` + mallory + `","text":"hi"}`, "", "allow"}})
-	if b.session.flow.results != nil {
+	if b.session.flow.Results != nil {
 		t.Error("something is remembered")
 	}
 }
@@ -337,18 +339,19 @@ func TestFlowOff(t *testing.T) {
 func BenchmarkFlow4KiB(bb *testing.B) {
 	for _, to := range []string{"bob@home.example", "carol@other.example"} {
 		bb.Run(to, func(bb *testing.B) {
-			p := &provenance{}
+			p := &provenance.Session{}
 			tool := tools.Describe(tools.Server{Name: "mail", Mappings: labelled}, "send", "mail_send", []byte(`{"name":"send"}`))
 			read := tools.Describe(tools.Server{Name: "mail", Mappings: labelled}, "read_mail", "mail_read_mail", nil)
 			result, _ := json.Marshal(map[string]string{"text": strings.Repeat("the contract with Northwind ends in June ", 200)})
-			p.saw(Call{Tool: read}, originOf(Call{Tool: read}, &tools.Analysis{}), result)
-			p.memory.Said(2, "bob@home.example")
+			call := facts.Of(tools.Call{Tool: read})
+			p.Saw("", call, provenance.OriginOf(call, &tools.Analysis{}), result)
+			p.Memory.Said(2, "bob@home.example")
 			arguments, _ := json.Marshal(map[string]string{"to": to, "text": strings.Repeat("Shall we meet for lunch tomorrow? ", 110)})
-			call := Call{Tool: tool, Arguments: arguments, Place: tools.Place{Dir: "/w"}}
+			call = facts.Of(tools.Call{Tool: tool, Arguments: arguments, Place: tools.Place{Dir: "/w"}})
 			j := Judge{Policy: policy(bb, `{"*": "allow"}`), flow: p, Now: time.Now()}
-			v := j.Judge(call)
+			v := j.Judge(Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place})
 			for bb.Loop() {
-				j.flowMarks(v, call)
+				j.asker().Marks(v.judged(), call)
 			}
 		})
 	}

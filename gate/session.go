@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/gate/internal/provenance"
 	"callgate/internal/secrets"
 	"callgate/permissions"
 )
@@ -35,7 +36,7 @@ type Session struct {
 	refused     refusals
 	burst       burst
 	secrets     secrets.Memory
-	flow        provenance
+	flow        provenance.Session
 	around      surroundings
 	past        pastCalls
 	closed      chan struct{}
@@ -97,7 +98,7 @@ func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
 	s.origin.Store(&Origin{})
 	s.tools.Store(&[]string{})
 	s.touch()
-	s.flow.off = g.o.NoFlow
+	s.flow.Off = g.o.NoFlow
 	s.autonomy.Store(uint32(g.o.Autonomy))
 	if err := g.record(audit.Record{
 		Event: audit.Control, SessionID: s.id, Agent: s.agent,

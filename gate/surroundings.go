@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 	"callgate/internal/flow"
 	"callgate/internal/lazyregexp"
@@ -57,15 +58,15 @@ func (s *Session) look(place tools.Place) {
 		}
 		files, _ := filepath.Glob(filepath.Join(globEscape(folder), ".env*"))
 		for _, file := range files[:min(len(files), maxSurroundings)] {
-			if !template(file) && tools.CredentialStore(file) != "" {
+			if !facts.Template(file) && tools.CredentialStore(file) != "" {
 				s.secrets.LearnVariables(readBounded(file), filepath.Base(file))
 			}
 		}
-		if s.flow.off {
+		if s.flow.Off {
 			continue
 		}
 		for _, m := range remotes.FindAllStringSubmatch(readBounded(filepath.Join(folder, ".git", "config")), maxSurroundings) {
-			s.flow.memory.Said(flow.Record, strings.TrimSuffix(m[1], ".git"), strings.ReplaceAll(m[1], ":", " "))
+			s.flow.Memory.Said(flow.Record, strings.TrimSuffix(m[1], ".git"), strings.ReplaceAll(m[1], ":", " "))
 		}
 	}
 }

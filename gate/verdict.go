@@ -3,6 +3,7 @@ package gate
 import (
 	"time"
 
+	"callgate/gate/internal/provenance"
 	"callgate/gate/tools"
 	"callgate/permissions"
 )
@@ -57,6 +58,11 @@ func (v *Verdict) Category() string {
 		return ""
 	}
 	return v.Analysis.Category
+}
+
+// judged is what provenance looks at.
+func (v *Verdict) judged() provenance.Judged {
+	return provenance.Judged{Analysis: v.Analysis, Findings: v.Findings}
 }
 
 // deny turns v into a refusal.

@@ -1,4 +1,4 @@
-package gate
+package facts
 
 import (
 	"net/url"
@@ -12,17 +12,17 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// value is one text or number of the arguments, under the name of the top-level argument that holds it.
-type value struct {
-	name   string // of the argument, and the members within: body.to
-	text   string
-	number bool
+// Value is one text or number of the arguments, under the name of the top-level argument that holds it.
+type Value struct {
+	Name   string // of the argument, and the members within: body.to
+	Text   string
+	Number bool
 }
 
 // under reports whether the value stands at a place that labels name, or within it.
-func (v value) under(places []string) bool {
+func (v Value) Under(places []string) bool {
 	return slices.ContainsFunc(places, func(p string) bool {
-		return len(v.name) >= len(p) && strings.EqualFold(v.name[:len(p)], p) && (len(v.name) == len(p) || v.name[len(p)] == '.')
+		return len(v.Name) >= len(p) && strings.EqualFold(v.Name[:len(p)], p) && (len(v.Name) == len(p) || v.Name[len(p)] == '.')
 	})
 }
 
@@ -30,15 +30,15 @@ var addressForm = lazyregexp.New(`(?i)^(?:[a-z][a-z0-9+.-]*://\S+|[^\s@/]+@[a-z0
 
 // looksLikeAddress reports whether it names a place by its form: a URL, a host, a mail address, a telephone or account
 // number.
-func (v value) looksLikeAddress() bool {
-	return !v.number && len(v.text) <= 2048 && strings.ContainsAny(v.text, ".:@0123456789") && strings.IndexByte(v.text, '\n') < 0 &&
-		addressForm.MatchString(v.text) && !fileName(v.text)
+func (v Value) LooksLikeAddress() bool {
+	return !v.Number && len(v.Text) <= 2048 && strings.ContainsAny(v.Text, ".:@0123456789") && strings.IndexByte(v.Text, '\n') < 0 &&
+		addressForm.MatchString(v.Text) && !fileName(v.Text)
 }
 
 // looksLikePage reports whether it names a place of the web by its form, with or without a scheme.
-func (v value) looksLikePage() bool {
-	scheme, _, ok := strings.Cut(v.text, "://")
-	return v.looksLikeAddress() && (ok && webSchemes[strings.ToLower(scheme)] || !ok && strings.Contains(hostOf(v.text), ".") && !strings.Contains(v.text, "@"))
+func (v Value) LooksLikePage() bool {
+	scheme, _, ok := strings.Cut(v.Text, "://")
+	return v.LooksLikeAddress() && (ok && WebSchemes[strings.ToLower(scheme)] || !ok && strings.Contains(HostOf(v.Text), ".") && !strings.Contains(v.Text, "@"))
 }
 
 // fileName reports whether what has the form of a host is a file's name instead: notes.txt, README.md.
@@ -51,21 +51,21 @@ func fileName(text string) bool {
 }
 
 // fileEndings are domains of countries and companies that more files than hosts end in.
-var fileEndings = wordsOf("cc md ml mov pl ps py rs sh so tf zip")
+var fileEndings = WordsOf("cc md ml mov pl ps py rs sh so tf zip")
 
 // argumentsOf lists all texts and numbers of the arguments.
-func argumentsOf(raw []byte) (list []value) {
+func argumentsOf(raw []byte) (list []Value) {
 	for _, l := range jsonx.Leaves(raw) {
-		list = append(list, value{name: l.Name, text: l.Text, number: l.Number})
+		list = append(list, Value{Name: l.Name, Text: l.Text, Number: l.Number})
 	}
 	return list
 }
 
-// links finds addresses within a text.
-var links = lazyregexp.New(`(?i)\b(?:[a-z][a-z0-9+.-]*://|www\.)[^\s"'<>()\[\]{}|` + "`" + `]+`)
+// Links finds addresses within a text.
+var Links = lazyregexp.New(`(?i)\b(?:[a-z][a-z0-9+.-]*://|www\.)[^\s"'<>()\[\]{}|` + "`" + `]+`)
 
-// telling reports whether a value says enough to have come from somewhere: not a single digit or a word like "me".
-func telling(text string) bool {
+// Telling reports whether a value says enough to have come from somewhere: not a single digit or a word like "me".
+func Telling(text string) bool {
 	n := 0
 	for _, r := range text {
 		if r > ' ' {
@@ -75,9 +75,9 @@ func telling(text string) bool {
 	return n >= 4
 }
 
-// carriesData reports whether an address has room for something beyond the place: a query, a long path, a long label of
+// CarriesData reports whether an address has room for something beyond the place: a query, a long path, a long label of
 // the host.
-func carriesData(to string) bool {
+func CarriesData(to string) bool {
 	u, err := parsed(to)
 	if err != nil || u.Host == "" {
 		return true
@@ -85,9 +85,9 @@ func carriesData(to string) bool {
 	return u.RawQuery != "" || u.Fragment != "" || len(u.Path) > 40 || slices.ContainsFunc(strings.Split(u.Host, "."), func(label string) bool { return len(label) > 24 })
 }
 
-// carriesCode reports whether a part of an address is a long word of letters and digits: an account, a key, something
+// CarriesCode reports whether a part of an address is a long word of letters and digits: an account, a key, something
 // encoded. The name of a commit within a path is none.
-func carriesCode(to string) bool {
+func CarriesCode(to string) bool {
 	u, err := parsed(to)
 	if err != nil {
 		return true
@@ -113,8 +113,8 @@ func parsed(to string) (*url.URL, error) {
 	return url.Parse(to)
 }
 
-// hostOf returns the host of an address, "" for a value that has none.
-func hostOf(to string) string {
+// HostOf returns the host of an address, "" for a value that has none.
+func HostOf(to string) string {
 	if u, err := url.Parse(to); err == nil && u.Host != "" {
 		return u.Hostname()
 	}

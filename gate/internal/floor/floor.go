@@ -1,4 +1,6 @@
-package gate
+// Package floor holds calls against what a person is asked about under every rule, level, mode and grant: what nobody gets
+// back, and what ends the purpose of the rules.
+package floor
 
 import (
 	"fmt"
@@ -8,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"callgate/gate/internal/companions"
+	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 	"callgate/internal/address"
 	"callgate/internal/jsonx"
@@ -15,12 +19,12 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// MarkFloor is the code of the marks that are the floor.
-const MarkFloor = "floor"
+// Mark is the code of the marks that are the floor.
+const Mark = "floor"
 
 // floor is what a person is asked about under every rule, level, mode and grant, because nobody gets it back or because
 // it ends what the rules are for. Each entry says in one sentence what the call does that stands on it, "" when it does
-// nothing of the kind. What each looks for is in floor_data.go.
+// nothing of the kind. What each looks for is in data.go.
 var floor = []func(*floored) string{
 	(*floored).wipes,        // removes or overwrites the root, a home, a mount, a repository, the workspace
 	(*floored).codes,        // runs a text in another language that names one of these, or a credential store
@@ -36,18 +40,18 @@ var floor = []func(*floored) string{
 
 // floored is one call that is held against the floor.
 type floored struct {
-	call Call
+	call *facts.Call
 	a    *tools.Analysis
 
 	sender func() string // the first command of the text that can send what others put out; "" when there is none
 }
 
-// floorMarks returns the marks of all entries that the call stands on.
-func floorMarks(call Call, a *tools.Analysis) (marks []tools.Mark) {
+// Marks returns the marks of all entries that the call stands on.
+func Marks(call *facts.Call, a *tools.Analysis) (marks []tools.Mark) {
 	f := &floored{call: call, a: a, sender: sync.OnceValue(func() string { return senderOf(a) })}
 	for _, entry := range floor {
 		if what := entry(f); what != "" {
-			marks = append(marks, tools.Mark{Code: MarkFloor, Text: "The floor: the call " + what + "."})
+			marks = append(marks, tools.Mark{Code: Mark, Text: "The floor: the call " + what + "."})
 		}
 	}
 	return marks
@@ -74,12 +78,12 @@ func (f *floored) formats() string {
 		}
 	}
 	for _, c := range f.a.Commands {
-		if len(c.Argv) == 0 || !formats(program(c)) || slices.ContainsFunc(c.Argv[1:], func(w string) bool { return onlyLists[w] }) {
+		if len(c.Argv) == 0 || !formats(Program(c)) || slices.ContainsFunc(c.Argv[1:], func(w string) bool { return onlyLists[w] }) {
 			continue
 		}
 		for _, word := range c.Argv[1:] {
 			if strings.Contains(word, "/dev/") || strings.HasPrefix(word, "disk") || formatVerbs.MatchString(word) {
-				return fmt.Sprintf("changes a device as a whole (%s)", tools.Visible(program(c)))
+				return fmt.Sprintf("changes a device as a whole (%s)", tools.Visible(Program(c)))
 			}
 		}
 	}
@@ -93,8 +97,8 @@ func (f *floored) tellsAll() string {
 		return ""
 	}
 	for _, c := range f.a.Commands {
-		if dumpsEnvironment(c) {
-			return fmt.Sprintf("puts out the whole environment (%s), and %s can send it away", tools.Visible(program(c)), tools.Visible(sender))
+		if DumpsEnvironment(c) {
+			return fmt.Sprintf("puts out the whole environment (%s), and %s can send it away", tools.Visible(Program(c)), tools.Visible(sender))
 		}
 	}
 	return ""
@@ -133,7 +137,7 @@ func (f *floored) tellsSecrets() string {
 // pushesSecrets looks for a credential store that git takes into a repository, in a text that pushes too.
 func (f *floored) pushesSecrets() string {
 	runs := func(c tools.CommandView, of ...string) bool {
-		return len(c.Argv) > 1 && program(c) == "git" && slices.Contains(of, c.Argv[1])
+		return len(c.Argv) > 1 && Program(c) == "git" && slices.Contains(of, c.Argv[1])
 	}
 	if !slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return runs(c, "push", "send-pack") }) {
 		return ""
@@ -144,7 +148,7 @@ func (f *floored) pushesSecrets() string {
 		}
 		for _, word := range c.Argv[2:] {
 			store := tools.CredentialStore(strings.TrimPrefix(strings.TrimPrefix(word, "--file="), "-F"))
-			if store != "" && !template(store) && !strings.ContainsAny(word, " \t\n") {
+			if store != "" && !facts.Template(store) && !strings.ContainsAny(word, " \t\n") {
 				return fmt.Sprintf("takes %s, which holds credentials, into a repository and pushes it", tools.Visible(store))
 			}
 		}
@@ -155,12 +159,12 @@ func (f *floored) pushesSecrets() string {
 // toolTellsSecrets looks at the arguments of a tool that takes things elsewhere.
 func (f *floored) toolTellsSecrets() string {
 	elsewhere := sends.MatchString(f.call.Tool.Name) || f.call.Tool.Bound && f.a.Category == tools.CategoryNetwork
-	if !elsewhere || isFileKind(f.call.Tool.Kind) && f.call.Tool.Bound || !mayNameStore(f.call.Arguments) {
+	if !elsewhere || facts.FileKind(f.call.Tool.Kind) && f.call.Tool.Bound || !MayNameStore(f.call.Arguments) {
 		return ""
 	}
-	for _, t := range f.call.said() {
-		if len(t.said) <= maxStore && !strings.ContainsAny(strings.TrimSpace(t.said), " \t\n{}\"") {
-			if store := tools.CredentialStore(t.said); store != "" {
+	for _, t := range f.call.Said() {
+		if len(t.Said) <= maxStore && !strings.ContainsAny(strings.TrimSpace(t.Said), " \t\n{}\"") {
+			if store := tools.CredentialStore(t.Said); store != "" {
 				return fmt.Sprintf("names %s, which holds credentials, to a tool that may send it away", tools.Visible(store))
 			}
 		}
@@ -191,8 +195,8 @@ func (f *floored) asksCloud() string {
 	if !mayNameMetadata(f.call.Arguments) || f.call.Tool.Kind == tools.KindShell || quiet(f.call.Tool) {
 		return ""
 	}
-	for _, t := range f.call.said() {
-		if at := metadataIn(t.said, f.call.Tool.Kind == tools.KindConnect); at != "" {
+	for _, t := range f.call.Said() {
+		if at := metadataIn(t.Said, f.call.Tool.Kind == tools.KindConnect); at != "" {
 			return fmt.Sprintf("leads to %s, where clouds give out the machine's credentials", tools.Visible(at))
 		}
 	}
@@ -204,8 +208,8 @@ func (f *floored) proxied() string {
 	if !slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return c.Risk.Exceeds(permissions.Write) }) || !mayNameMetadata(f.call.Arguments) {
 		return ""
 	}
-	for _, t := range f.call.said() {
-		for _, m := range proxyVariable.FindAllStringSubmatch(t.said, 16) {
+	for _, t := range f.call.Said() {
+		for _, m := range proxyVariable.FindAllStringSubmatch(t.Said, 16) {
 			if at := metadataIn(m[1], true); at != "" {
 				return at
 			}
@@ -215,7 +219,9 @@ func (f *floored) proxied() string {
 }
 
 // quiet reports whether what a tool gets is text of files, which nothing follows.
-func quiet(t *tools.Tool) bool { return isFileKind(t.Kind) && t.Bound && t.Kind != tools.KindResource }
+func quiet(t *tools.Tool) bool {
+	return facts.FileKind(t.Kind) && t.Bound && t.Kind != tools.KindResource
+}
 
 // disarms looks for what ends callgate or takes an agent's permissions off.
 func (f *floored) disarms() string {
@@ -223,15 +229,15 @@ func (f *floored) disarms() string {
 		if len(c.Argv) == 0 {
 			continue
 		}
-		if about(program(c)).Has(programs.Kills) {
+		if About(Program(c)).Has(programs.Kills) {
 			for _, word := range c.Argv[1:] {
 				if namesCallgate(word) || c.Argv[0] != "launchctl" && isOwnProcess(word) {
 					return "ends callgate"
 				}
 			}
 		}
-		if name := program(c); (name == "pgrep" || name == "pidof") && slices.ContainsFunc(c.Argv[1:], namesCallgate) &&
-			slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return len(c.Argv) > 0 && about(program(c)).Has(programs.Kills) }) {
+		if name := Program(c); (name == "pgrep" || name == "pidof") && slices.ContainsFunc(c.Argv[1:], namesCallgate) &&
+			slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return len(c.Argv) > 0 && About(Program(c)).Has(programs.Kills) }) {
 			return "ends callgate"
 		}
 		for _, word := range c.Argv[1:] {
@@ -245,8 +251,8 @@ func (f *floored) disarms() string {
 	}
 	for _, path := range f.a.Writes {
 		if agentSettings.MatchString(path.Path) {
-			for _, t := range f.call.said() {
-				if offSetting.MatchString(t.said) {
+			for _, t := range f.call.Said() {
+				if offSetting.MatchString(t.Said) {
 					return fmt.Sprintf("takes the permissions off another agent in %s", tools.Visible(path.Path))
 				}
 			}
@@ -270,7 +276,7 @@ func (f *floored) losesRemote() string {
 			continue
 		}
 		input := ""
-		if c.Input != "" && about(program(c)).Has(programs.TakesSQL) {
+		if c.Input != "" && About(Program(c)).Has(programs.TakesSQL) {
 			input = c.Input
 		}
 		said := strings.ToLower(strings.Join(c.Argv, " ")) // no word of mayLose has a space
@@ -278,7 +284,7 @@ func (f *floored) losesRemote() string {
 			continue
 		}
 		words := slices.Concat(c.Argv, c.Around, strings.Fields(input))
-		words[0] = program(c)
+		words[0] = Program(c)
 		line := " " + strings.ToLower(strings.Join(words, " ")) + " "
 		for _, l := range losses {
 			if m := l.says.FindString(line); m != "" && (l.local == nil || !l.local.MatchString(line)) {
@@ -299,17 +305,17 @@ func onlyShows(word string) bool {
 
 // losingStatement looks for SQL and GraphQL in the arguments of a tool that is no shell and writes no file.
 func (f *floored) losingStatement() string {
-	if len(f.a.Commands) > 0 || isFileKind(f.call.Tool.Kind) || permissions.Destructive.Exceeds(f.a.Risk) && permissions.Unknown.Exceeds(f.a.Risk) || localDatabase.MatchString(f.call.Tool.Server) {
+	if len(f.a.Commands) > 0 || facts.FileKind(f.call.Tool.Kind) || permissions.Destructive.Exceeds(f.a.Risk) && permissions.Unknown.Exceeds(f.a.Risk) || localDatabase.MatchString(f.call.Tool.Server) {
 		return ""
 	}
-	for _, t := range f.call.said() {
-		if !holdsAny(t.lower, mayLoseData) {
+	for _, t := range f.call.Said() {
+		if !holdsAny(t.Lower, mayLoseData) {
 			continue
 		}
-		if m := losingSQL.FindString(t.said); m != "" {
+		if m := losingSQL.FindString(t.Said); m != "" {
 			return m
 		}
-		if m := losingGraphQL.FindString(t.said); m != "" {
+		if m := losingGraphQL.FindString(t.Said); m != "" {
 			return m
 		}
 	}
@@ -326,22 +332,22 @@ func holdsAny(text string, words []string) bool {
 	return false
 }
 
-// program is the name of the program that a command runs, in lower case and without its folder.
-func program(c tools.CommandView) string {
+// Program is the name of the program that a command runs, in lower case and without its folder.
+func Program(c tools.CommandView) string {
 	name := c.Argv[0]
 	return strings.TrimSuffix(strings.ToLower(name[strings.LastIndexAny(name, `/\`)+1:]), ".exe")
 }
 
-// about is what is known of a program.
-func about(program string) *programs.Command { return programs.Find(programs.Canonical(program)) }
+// About is what is known of a program.
+func About(program string) *programs.Command { return programs.Find(programs.Canonical(program)) }
 
 func senderOf(a *tools.Analysis) string {
 	for _, c := range a.Commands {
 		if len(c.Argv) == 0 {
 			continue
 		}
-		name, line := program(c), strings.Join(c.Argv, " ")
-		if is := about(name); is.Has(programs.CanSend) || serves(line) || is.Has(programs.SometimesSends) && senderLines.MatchString(line) {
+		name, line := Program(c), strings.Join(c.Argv, " ")
+		if is := About(name); is.Has(programs.CanSend) || serves(line) || is.Has(programs.SometimesSends) && senderLines.MatchString(line) {
 			return name
 		}
 		if len(c.Connects) > 0 {
@@ -354,16 +360,16 @@ func senderOf(a *tools.Analysis) string {
 	return ""
 }
 
-// dumpsEnvironment reports whether a command puts out all variables.
-func dumpsEnvironment(c tools.CommandView) bool {
+// DumpsEnvironment reports whether a command puts out all variables.
+func DumpsEnvironment(c tools.CommandView) bool {
 	if len(c.Argv) == 0 {
 		return false
 	}
-	if takes, ok := environmentDumps[program(c)]; ok && !slices.ContainsFunc(c.Argv[1:], func(w string) bool { return !slices.Contains(takes, w) }) {
+	if takes, ok := environmentDumps[Program(c)]; ok && !slices.ContainsFunc(c.Argv[1:], func(w string) bool { return !slices.Contains(takes, w) }) {
 		return true
 	}
 	return slices.ContainsFunc(slices.Concat(c.Argv[1:], c.Reads), func(word string) bool {
-		return environmentFile.MatchString(word) || strings.HasSuffix(program(c), "jq") && jqDumps.MatchString(word) || codeDumps.MatchString(word)
+		return environmentFile.MatchString(word) || strings.HasSuffix(Program(c), "jq") && jqDumps.MatchString(word) || codeDumps.MatchString(word)
 	})
 }
 
@@ -373,13 +379,13 @@ func storeIn(c tools.CommandView) string {
 	if len(c.Argv) == 0 {
 		return ""
 	}
-	name := program(c)
+	name := Program(c)
 	for i, word := range c.Argv[1:] {
 		if store := tools.CredentialStore(word); store != "" && !stays(name, c.Argv[i], word, store) {
 			return store
 		}
 	}
-	if about(name).Has(programs.Talks) {
+	if About(name).Has(programs.Talks) {
 		if store := tools.CredentialStore(c.Input); store != "" {
 			return store
 		}
@@ -395,17 +401,17 @@ func storeIn(c tools.CommandView) string {
 }
 
 // stays reports whether the store that a word names stays where it is, after the word before: it proves who one is, or the
-// program only uses it.
+// Program only uses it.
 func stays(program, before, word, store string) bool {
 	switch {
 	case program == "gh":
 		return false
 	case strings.Contains(before+word, "env-file"):
 		return strings.Contains(store, ".env")
-	case about(program).Has(programs.UsesKeys), proves.MatchString(before), provesItself.MatchString(word):
+	case About(program).Has(programs.UsesKeys), proves.MatchString(before), provesItself.MatchString(word):
 		return true
 	}
-	return about(program).Has(programs.Copies) && copierOption.MatchString(before)
+	return About(program).Has(programs.Copies) && copierOption.MatchString(before)
 }
 
 // metadataIn returns the metadata service that a text leads to, "" when it leads to none. In words of a command a bare
@@ -419,7 +425,7 @@ func metadataIn(text string, word bool) string {
 		candidates = append(candidates, whole)
 		if word {
 			_, value, _ := strings.Cut(whole, "=")
-			candidates = append(candidates, value, strings.TrimLeft(whole, "-abcdefghijklmnopqrstuvwxyz"), attached(whole))
+			candidates = append(candidates, value, strings.TrimLeft(whole, "-abcdefghijklmnopqrstuvwxyz"), companions.Attached(whole))
 			if !strings.Contains(whole, "://") {
 				candidates = append(candidates, strings.FieldsFunc(whole, func(r rune) bool { return strings.ContainsRune(",:@=", r) })...)
 				if rest, ok := strings.CutPrefix(whole, "/dev/"); ok { // tcp/HOST/PORT

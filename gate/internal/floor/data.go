@@ -1,4 +1,4 @@
-package gate
+package floor
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"callgate/gate/internal/companions"
+	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/internal/lazyregexp"
@@ -33,17 +35,9 @@ var vitalFolders = []struct{ pattern, what string }{
 }
 
 // homeFolders are the folders of a home that hold a person's work or its keys.
-var homeFolders = wordsOf(`Documents Desktop Downloads Pictures Photos Music Videos Movies Public Library Dropbox OneDrive Projects projects Project Code code
+var homeFolders = facts.WordsOf(`Documents Desktop Downloads Pictures Photos Music Videos Movies Public Library Dropbox OneDrive Projects projects Project Code code
 	src Source source dev Dev Developer development work Work workspace workspaces repos repositories git github go sites Sites www
 	.ssh .gnupg .config .local .aws .azure .kube .docker .password-store .mozilla .thunderbird .cache .git .claude .codex .gemini .cursor .vscode .local/share`)
-
-func wordsOf(s string) map[string]bool {
-	set := map[string]bool{}
-	for w := range strings.FieldsSeq(s) {
-		set[w] = true
-	}
-	return set
-}
 
 // vital says why nobody may lose what is at a path; "" when it is like any other.
 func vital(w tools.Wipe, place tools.Place) string {
@@ -54,7 +48,7 @@ func vital(w tools.Wipe, place tools.Place) string {
 		return "of which nobody has read what they are"
 	}
 	path := strings.TrimSuffix(filepath.Clean(w.Path), "/.")
-	holds := func(folder string) bool { return folder != "" && within(folder, path) }
+	holds := func(folder string) bool { return folder != "" && facts.Within(folder, path) }
 	switch {
 	case place.Home != "" && path == place.Home:
 		return "a home"
@@ -76,8 +70,8 @@ func vital(w tools.Wipe, place tools.Place) string {
 			return "which is or holds the workspace"
 		}
 	}
-	inside := slices.ContainsFunc(append(roots, place.Home), func(root string) bool { return root != "" && within(path, root) })
-	if !inside && slices.ContainsFunc([]string{"/tmp", "/var/tmp", os.TempDir()}, func(temp string) bool { return within(path, temp) }) {
+	inside := slices.ContainsFunc(append(roots, place.Home), func(root string) bool { return root != "" && facts.Within(path, root) })
+	if !inside && slices.ContainsFunc([]string{"/tmp", "/var/tmp", os.TempDir()}, func(temp string) bool { return facts.Within(path, temp) }) {
 		return "" // a copy that somebody made for a moment
 	}
 	return repository(path, w.How)
@@ -119,7 +113,7 @@ var mounted struct {
 func mounts() []string {
 	mounted.Lock()
 	defer mounted.Unlock()
-	if !mounted.read.IsZero() && time.Since(mounted.read) < interfacesFor {
+	if !mounted.read.IsZero() && time.Since(mounted.read) < companions.InterfacesFor {
 		return mounted.points
 	}
 	text, _ := os.ReadFile("/proc/self/mountinfo") // other systems have none
@@ -150,12 +144,12 @@ func isBlockDevice(path string) bool {
 var (
 	blockDevice = lazyregexp.New(`^/dev/(?:r?disk\d|[hsv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|md\d|dm-\d|mapper/[^c]|loop\d|sr\d|zd\d|nbd\d|disk/|mem$|kmem$|mtd)|^\\\\\.\\PhysicalDrive`)
 	formatVerbs = lazyregexp.New(`(?i)^(?:erase.*|partitiondisk|zerodisk|secureerase|reformat|labelclear|destroy|[a-z]:)$`)
-	onlyLists   = wordsOf("-l --list list info status luksDump print id-ctrl smart-log --help --version -V")
+	onlyLists   = facts.WordsOf("-l --list list info status luksDump print id-ctrl smart-log --help --version -V")
 )
 
 // formats reports whether a program changes devices as a whole.
 func formats(program string) bool {
-	return about(program).Has(programs.Formats) || strings.HasPrefix(program, "mkfs") || strings.HasPrefix(program, "newfs")
+	return About(program).Has(programs.Formats) || strings.HasPrefix(program, "mkfs") || strings.HasPrefix(program, "newfs")
 }
 
 // What puts out the environment.
@@ -195,8 +189,8 @@ const (
 	maxAddressText = 64 << 10
 )
 
-// mayNameStore is a quick look for what no credential store is called without.
-func mayNameStore(arguments []byte) bool {
+// MayNameStore is a quick look for what no credential store is called without.
+func MayNameStore(arguments []byte) bool {
 	return jsonx.MayHold(arguments, ".") || bytes.Contains(arguments, []byte("id_")) || bytes.Contains(arguments, []byte("shadow")) || bytes.Contains(arguments, []byte("ogin"))
 }
 
@@ -218,7 +212,7 @@ var (
 		netip.MustParsePrefix("168.63.129.16/32"),    // Azure's agent
 		netip.MustParsePrefix("192.0.0.192/32"),      // Oracle
 	}
-	metadataNames = wordsOf(`metadata metadata.google.internal metadata.goog instance-data instance-data.ec2.internal metadata.tencentyun.com metadata.packet.net
+	metadataNames = facts.WordsOf(`metadata metadata.google.internal metadata.goog instance-data instance-data.ec2.internal metadata.tencentyun.com metadata.packet.net
 		metadata.platformequinix.com metadata.azure.internal metadata.oraclecloud.com metadata.internal rancher-metadata`)
 	metadataInName = lazyregexp.New(`(?:^|[.-])(?:169[.-]254[.-]\d+[.-]\d+|100[.-]100[.-]100[.-]200|168[.-]63[.-]129[.-]16|a9fe[0-9a-f]{4})[.-]`) // 169.254.169.254.nip.io
 	embedded       = lazyregexp.New(`[A-Za-z][A-Za-z0-9+.-]*:[/\\]{1,4}[^\s"'<>]+`)
@@ -226,7 +220,7 @@ var (
 
 // mayNameMetadata is a quick look for what every spelling of an address has: a digit, a name, a letter of another script.
 func mayNameMetadata(text []byte) bool {
-	return mayNameAddress(text) || bytes.Contains(text, []byte("etadata")) || bytes.Contains(text, []byte("nstance-data"))
+	return companions.MayNameAddress(text) || bytes.Contains(text, []byte("etadata")) || bytes.Contains(text, []byte("nstance-data"))
 }
 
 // What ends callgate, and what takes permissions off other agents.

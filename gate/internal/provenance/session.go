@@ -1,4 +1,6 @@
-package gate
+// Package provenance asks about where the values of a call come from and where they would go. It never allows anything, and
+// a session that read nothing untrusted is never asked by it.
+package provenance
 
 import (
 	"path/filepath"
@@ -6,14 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 	"callgate/internal/flow"
 	"callgate/internal/jsonx"
 	"callgate/permissions"
 )
-
-// Flow adds questions about where the values of a call come from and where they would go. It never allows anything, and a
-// session that read nothing untrusted is never asked by it.
 
 // Codes of the marks that flow sets.
 const (
@@ -26,17 +26,17 @@ const (
 
 // What grants of flow are called in the rules file: a destination that is fine, a tool whose results are trusted.
 const (
-	grantDestination = "flow:destination"
-	grantSource      = "flow:source"
+	GrantDestination = "flow:destination"
+	GrantSource      = "flow:source"
 )
 
-// provenance is what flow keeps of a session.
-type provenance struct {
-	off    bool // nothing is remembered
-	memory flow.Memory
+// Session is what flow keeps of a session.
+type Session struct {
+	Off    bool // nothing is remembered
+	Memory flow.Memory
 
 	mu      sync.Mutex
-	results map[string]origin      // by call id: what the result of a call that runs will be
+	Results map[string]origin      // by call id: what the result of a call that runs will be
 	made    map[string]flow.Source // files and folders that the session made of untrusted text
 	prompt  string                 // the beginning of what the user said last
 }
@@ -47,21 +47,9 @@ type origin struct {
 	own   flow.Speaker
 }
 
-// will notes what an allowed call is about to give, and what it makes.
-func (s *Session) will(call Call, v *Verdict) {
-	if s.flow.off || v.Analysis == nil {
-		return
-	}
-	s.flow.before(call, v.Analysis)
-	if v.Decision == DecidedApproved {
-		out := outgoingOf(call, v.Analysis)
-		s.flow.memory.Said(flow.Answer, slices.Concat(out.to, out.packages)...)
-	}
-}
-
 // before notes what a call is about to give, and what it makes.
-func (p *provenance) before(call Call, a *tools.Analysis) {
-	o := originOf(call, a)
+func (p *Session) Before(id string, call *facts.Call, a *tools.Analysis) {
+	o := OriginOf(call, a)
 	p.mu.Lock()
 	for _, path := range a.Paths {
 		if from, ok := p.madeOf(path); ok {
@@ -69,30 +57,30 @@ func (p *provenance) before(call Call, a *tools.Analysis) {
 			o.own = 0
 		}
 	}
-	if p.results == nil || len(p.results) >= 4096 { // calls whose end nobody told
-		p.results = map[string]origin{}
+	if p.Results == nil || len(p.Results) >= 4096 { // calls whose end nobody told
+		p.Results = map[string]origin{}
 	}
-	p.results[call.ID] = o
+	p.Results[id] = o
 	p.mu.Unlock()
-	p.makes(call, a, o)
+	p.makes(id, call, a, o)
 }
 
 // makes notes the files that a call makes of untrusted text: what it fetches, and what it writes of a result.
-func (p *provenance) makes(call Call, a *tools.Analysis, o origin) {
+func (p *Session) makes(id string, call *facts.Call, a *tools.Analysis, o origin) {
 	if len(a.Writes) == 0 {
 		return
 	}
 	from, made := flow.Source{}, false
-	if _, armed := p.memory.Seen(flow.Untrusted, nil); armed {
-		for _, v := range call.values() {
-			if c, ok := p.memory.Carry(v.text, flow.Untrusted); ok && (len(c.Text) >= 24 || 2*len(c.Text) >= len(v.text)) {
+	if _, armed := p.Memory.Seen(flow.Untrusted, nil); armed {
+		for _, v := range call.Values() {
+			if c, ok := p.Memory.Carry(v.Text, flow.Untrusted); ok && (len(c.Text) >= 24 || 2*len(c.Text) >= len(v.Text)) {
 				from, made = c.From, true
 				break
 			}
 		}
 	}
 	if !made && len(a.Commands) > 0 && o.label&flow.Untrusted != 0 {
-		from, made = flow.Source{Call: call.ID, Tool: call.Tool.Qualified, Server: call.Tool.Server, At: time.Now(), Label: flow.Untrusted}, true
+		from, made = flow.Source{Call: id, Tool: call.Tool.Qualified, Server: call.Tool.Server, At: time.Now(), Label: flow.Untrusted}, true
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,7 +98,7 @@ func (p *provenance) makes(call Call, a *tools.Analysis, o origin) {
 }
 
 // madeOf returns what a file, or a folder above it, was made of; the caller holds mu.
-func (p *provenance) madeOf(path string) (flow.Source, bool) {
+func (p *Session) madeOf(path string) (flow.Source, bool) {
 	if len(p.made) == 0 {
 		return flow.Source{}, false
 	}
@@ -127,7 +115,7 @@ func (p *provenance) madeOf(path string) (flow.Source, bool) {
 }
 
 // runsMade returns a file that the call runs and that the session made of untrusted text.
-func (p *provenance) runsMade(a *tools.Analysis, trusted func(string) bool) (string, flow.Source, bool) {
+func (p *Session) runsMade(a *tools.Analysis, trusted func(string) bool) (string, flow.Source, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var files []string
@@ -153,37 +141,11 @@ func (p *provenance) runsMade(a *tools.Analysis, trusted func(string) bool) (str
 	return "", flow.Source{}, false
 }
 
-// Heard takes what the user said to the host of a session. It holds for all sessions that were begun in the same
-// folder: a host has one for its own tools and one for those of MCP.
-func (g *Gate) Heard(s *Session, text string) {
-	s.Prompt(text)
-	folder := s.Origin().Folder
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, other := range g.sessions {
-		if other != s && folder != "" && other.Origin().Folder == folder {
-			other.Prompt(text)
-		}
-	}
-}
-
-// Prompt is Session.Prompt for the session with that id.
-func (g *Gate) Prompt(sessionID, text string) error {
-	s, err := g.session(sessionID)
-	if err == nil {
-		s.Prompt(text)
-	}
-	return err
-}
-
-// Prompt tells the session what its user said to the model: what the user names may be written to and sent to.
-func (s *Session) Prompt(text string) { s.flow.prompted(text) }
-
-func (p *provenance) prompted(text string) {
-	if p.off {
+func (p *Session) Prompted(text string) {
+	if p.Off {
 		return
 	}
-	p.memory.Said(flow.Prompt, text)
+	p.Memory.Said(flow.Prompt, text)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if runes := []rune(text[:min(len(text), 4*maxPrompt)]); len(runes) > maxPrompt {
@@ -196,23 +158,23 @@ func (p *provenance) prompted(text string) {
 const maxPrompt = 500
 
 // lastPrompt returns the beginning of what the user said last.
-func (p *provenance) lastPrompt() string {
+func (p *Session) LastPrompt() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.prompt
 }
 
 // taken returns what the result of a call is, and forgets it.
-func (p *provenance) taken(call Call) origin {
+func (p *Session) Taken(id string) origin {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	o := p.results[call.ID]
-	delete(p.results, call.ID)
+	o := p.Results[id]
+	delete(p.Results, id)
 	return o
 }
 
 // saw takes over a result.
-func (p *provenance) saw(call Call, o origin, result []byte) {
+func (p *Session) Saw(id string, call *facts.Call, o origin, result []byte) {
 	if hints := tools.HintsOf(result); len(hints) > 0 {
 		h := origin{}
 		h.ofLabels(hints)
@@ -226,11 +188,17 @@ func (p *provenance) saw(call Call, o origin, result []byte) {
 		if o.label&flow.Untrusted != 0 && orders(result) {
 			o.label |= flow.Orders
 		}
-		p.memory.Saw(flow.Source{Call: call.ID, Tool: call.Tool.Qualified, Server: call.Tool.Server, At: time.Now(), Label: o.label}, jsonx.Strings(result))
+		p.Memory.Saw(flow.Source{Call: id, Tool: call.Tool.Qualified, Server: call.Tool.Server, At: time.Now(), Label: o.label}, jsonx.Strings(result))
 	case o.own == 0:
 		return
 	}
 	if o.own != 0 {
-		p.memory.Said(o.own, slices.Collect(jsonx.Strings(result))...)
+		p.Memory.Said(o.own, slices.Collect(jsonx.Strings(result))...)
 	}
+}
+
+// approved takes the places that a call goes to which a person approved.
+func (p *Session) Approved(call *facts.Call, a *tools.Analysis) {
+	out := outgoingOf(call, a)
+	p.Memory.Said(flow.Answer, slices.Concat(out.To, out.packages)...)
 }

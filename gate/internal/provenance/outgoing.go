@@ -1,10 +1,12 @@
-package gate
+package provenance
 
 import (
 	"encoding/json"
 	"slices"
 	"strings"
 
+	"callgate/gate/internal/facts"
+	"callgate/gate/internal/floor"
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/internal/lazyregexp"
@@ -12,10 +14,10 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// outgoing is what a call does, as flow looks at it.
-type outgoing struct {
+// Outgoing is what a call does, as flow looks at it.
+type Outgoing struct {
 	effect   string   // one of the effects of tools.Labels; fetches for what only asks for an address; "" for none
-	to       []string // destinations
+	To       []string // destinations
 	names    bool     // the tool has arguments for destinations, or the destination is part of what it is
 	optional bool     // all of them were left out, and may be
 	content  []string // what goes there
@@ -31,12 +33,12 @@ const effectFetch = "fetches"
 const effectUnknown = "unknown"
 
 // leaves reports whether the call lets others have something.
-func (o *outgoing) leaves() bool {
+func (o *Outgoing) leaves() bool {
 	return o.effect == tools.EffectOutside || o.effect == tools.EffectMoney || o.effect == effectUnknown
 }
 
 // outgoingOf reads a call.
-func outgoingOf(call Call, a *tools.Analysis) (o outgoing) {
+func outgoingOf(call *facts.Call, a *tools.Analysis) (o Outgoing) {
 	t := call.Tool
 	switch {
 	case t == nil:
@@ -44,21 +46,21 @@ func outgoingOf(call Call, a *tools.Analysis) (o outgoing) {
 		o.ofCommands(a)
 	case t.Kind == tools.KindFetch:
 		o.effect, o.names = effectFetch, true
-		for _, v := range call.values() {
-			if v.looksLikeAddress() {
-				o.to = append(o.to, v.text)
+		for _, v := range call.Values() {
+			if v.LooksLikeAddress() {
+				o.To = append(o.To, v.Text)
 			}
 		}
-	case t.Labels.Effect == tools.EffectNone, t.Bound && isFileKind(t.Kind), a.Risk == permissions.ReadOnly:
+	case t.Labels.Effect == tools.EffectNone, t.Bound && facts.FileKind(t.Kind), a.Risk == permissions.ReadOnly:
 		o.effect = ""
-		if t.Bound && isFileKind(t.Kind) && a.Risk.Exceeds(permissions.ReadOnly) {
+		if t.Bound && facts.FileKind(t.Kind) && a.Risk.Exceeds(permissions.ReadOnly) {
 			o.effect = tools.EffectOwn
 		}
 		if t.Kind == "" {
-			o.ofReading(call)
+			o.OfReading(call)
 		}
 	case opensAddress(call):
-		o.ofReading(call)
+		o.OfReading(call)
 	case t.Labels.Effect != "":
 		o.ofLabels(call, &t.Labels)
 	case t.Reads() && !t.Bound:
@@ -73,69 +75,67 @@ func outgoingOf(call Call, a *tools.Analysis) (o outgoing) {
 }
 
 // ofUnknown reads a call of a tool of which nothing is known.
-func (o *outgoing) ofUnknown(call Call) {
+func (o *Outgoing) ofUnknown(call *facts.Call) {
 	o.effect = effectUnknown
-	for _, v := range call.values() {
-		if v.looksLikeAddress() {
-			o.to = append(o.to, v.text)
+	for _, v := range call.Values() {
+		if v.LooksLikeAddress() {
+			o.To = append(o.To, v.Text)
 		} else {
-			o.content = append(o.content, v.text)
+			o.content = append(o.content, v.Text)
 		}
 	}
 }
 
 // ofReading reads a call of a tool that only looks: an address that it is given tells the place something.
-func (o *outgoing) ofReading(call Call) {
+func (o *Outgoing) OfReading(call *facts.Call) {
 	places := call.Tool.Labels.Destination
 	if len(places) == 0 && !jsonx.MayHold(call.Arguments, "://") {
 		return
 	}
-	for _, v := range call.values() {
-		scheme, _, ok := strings.Cut(v.text, "://")
-		if ok && webSchemes[strings.ToLower(scheme)] || v.under(places) && v.looksLikePage() {
+	for _, v := range call.Values() {
+		scheme, _, ok := strings.Cut(v.Text, "://")
+		if ok && facts.WebSchemes[strings.ToLower(scheme)] || v.Under(places) && v.LooksLikePage() {
 			o.effect, o.names = effectFetch, true
-			o.to = append(o.to, v.text)
+			o.To = append(o.To, v.Text)
 		}
 	}
 }
 
 // opensAddress reports whether a call of a tool that is said to reach others gives a place nothing but its address, and
 // returns what stands there: it opens a page.
-func opensAddress(call Call) bool {
+func opensAddress(call *facts.Call) bool {
 	l := &call.Tool.Labels
 	if l.Effect != tools.EffectOutside || len(l.Content) > 0 || !slices.Contains(l.Returns, tools.ReturnsUntrusted) && !slices.Contains(l.Returns, tools.ReturnsPublic) {
 		return false
 	}
-	list := call.values()
-	return len(list) > 0 && !slices.ContainsFunc(list, func(v value) bool { return !v.under(l.Destination) || !v.looksLikePage() })
+	list := call.Values()
+	return len(list) > 0 && !slices.ContainsFunc(list, func(v facts.Value) bool { return !v.Under(l.Destination) || !v.LooksLikePage() })
 }
 
-var webSchemes = wordsOf("http https ws wss ftp ftps")
-
 // ofLabels reads a call of a labelled tool. Where no argument is said to carry text, all that are no destination do.
-func (o *outgoing) ofLabels(call Call, l *tools.Labels) {
+func (o *Outgoing) ofLabels(call *facts.Call, l *tools.Labels) {
 	o.effect, o.names = l.Effect, len(l.Destination) > 0
-	for _, v := range call.values() {
+	for _, v := range call.Values() {
 		switch {
-		case v.under(l.Destination):
-			if v.text != "" {
-				o.to = append(o.to, v.text)
+		case v.Under(l.Destination):
+			if v.Text != "" {
+				o.To = append(o.To, v.Text)
 			}
-		case v.under(l.Content) || len(l.Content) == 0:
-			o.content = append(o.content, v.text)
-			if v.number && l.Effect == tools.EffectMoney {
-				o.amounts = append(o.amounts, v.text)
+		case v.Under(l.Content) || len(l.Content) == 0:
+			o.content = append(o.content, v.Text)
+			if v.Number && l.Effect == tools.EffectMoney {
+				o.amounts = append(o.amounts, v.Text)
 			}
-		case v.number && l.Effect == tools.EffectMoney:
-			o.amounts = append(o.amounts, v.text)
+		case v.Number && l.Effect == tools.EffectMoney:
+			o.amounts = append(o.amounts, v.Text)
 		}
 	}
-	if o.names && len(o.to) == 0 && o.effect == tools.EffectOutside {
+	if o.names && len(o.To) == 0 && o.effect == tools.EffectOutside {
 		o.optional = !requires(call.Tool.Definition, l.Destination)
 	}
 	// Issue 12 of the repository that the user named is as good as the repository: a number is only a part of the place.
-	if named := slices.DeleteFunc(slices.Clone(o.to), isPart); len(named) > 0 {
-		o.to = named
+	if named := slices.DeleteFunc(slices.Clone(o.To), isPart); len(named) > 0 {
+		o.To = named
 	}
 }
 
@@ -145,7 +145,7 @@ func isPart(value string) bool { return strings.Trim(value, "0123456789.") == ""
 var commandEffects = []string{"", tools.EffectOwn, effectFetch, tools.EffectDeletes, tools.EffectOutside}
 
 // ofCommands reads a shell text.
-func (o *outgoing) ofCommands(a *tools.Analysis) {
+func (o *Outgoing) ofCommands(a *tools.Analysis) {
 	remotes, others := false, false
 	for _, c := range a.Commands {
 		if len(c.Argv) == 0 || c.Risk == permissions.ReadOnly || c.Risk == permissions.BuildTest {
@@ -157,7 +157,7 @@ func (o *outgoing) ofCommands(a *tools.Analysis) {
 			o.effect = effect
 		}
 		if effect == tools.EffectOutside {
-			git := program(c) == "git" // a remote by its name goes where the repository's settings say
+			git := floor.Program(c) == "git" // a remote by its name goes where the repository's settings say
 			remotes, others = remotes || git, others || !git
 		}
 		o.ofWords(c)
@@ -166,12 +166,12 @@ func (o *outgoing) ofCommands(a *tools.Analysis) {
 		}
 		o.content = append(o.content, text)
 	}
-	o.names, o.optional = len(o.to) > 0, remotes && !others
+	o.names, o.optional = len(o.To) > 0, remotes && !others
 }
 
 // commandEffect is what one command does.
 func commandEffect(c tools.CommandView, text string) string {
-	anything := c.Risk == permissions.Unknown && about(program(c)).Has(programs.SometimesSends) // of a program that sends: it may
+	anything := c.Risk == permissions.Unknown && floor.About(floor.Program(c)).Has(programs.SometimesSends) // of a program that sends: it may
 	switch {
 	case c.Sends || len(c.Connects) > 0 || anything || uploads.MatchString(text):
 		return tools.EffectOutside
@@ -184,12 +184,12 @@ func commandEffect(c tools.CommandView, text string) string {
 }
 
 // ofWords finds the places and the packages that a command names.
-func (o *outgoing) ofWords(c tools.CommandView) {
-	o.to = append(o.to, c.Connects...)
+func (o *Outgoing) ofWords(c tools.CommandView) {
+	o.To = append(o.To, c.Connects...)
 	for i, word := range c.Argv[1:] {
-		switch v := (value{text: word}); {
-		case v.looksLikeAddress():
-			o.to = append(o.to, word)
+		switch v := (facts.Value{Text: word}); {
+		case v.LooksLikeAddress():
+			o.To = append(o.To, word)
 		case installs(c.Argv) && i > 0 && !strings.HasPrefix(word, "-"):
 			o.packages = append(o.packages, word)
 		}
@@ -204,7 +204,7 @@ func installs(argv []string) bool {
 	if len(argv) < 2 {
 		return false
 	}
-	name := program(tools.CommandView{Argv: argv})
+	name := floor.Program(tools.CommandView{Argv: argv})
 	switch argv[1] {
 	case "install", "i", "add", "get", "tool", "require", "dlx", "exec", "x":
 		return installers[name]
@@ -213,8 +213,8 @@ func installs(argv []string) bool {
 }
 
 var (
-	installers = wordsOf("npm pnpm yarn bun pip pip3 pipx uv poetry cargo go gem brew apt apt-get dnf apk composer conda deno")
-	runners    = wordsOf("npx bunx uvx pnpx")
+	installers = facts.WordsOf("npm pnpm yarn bun pip pip3 pipx uv poetry cargo go gem brew apt apt-get dnf apk composer conda deno")
+	runners    = facts.WordsOf("npx bunx uvx pnpx")
 )
 
 // requires reports whether the schema of a definition requires one of the arguments. A schema that cannot be read does.

@@ -1,4 +1,6 @@
-package gate
+// Package companions finds the addresses that approvals are given at in what a call says, however they are spelled. No tool
+// may talk to them.
+package companions
 
 import (
 	"bytes"
@@ -8,13 +10,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 	"callgate/internal/address"
 	"callgate/internal/lazyregexp"
 	"callgate/permissions"
 )
 
-// This file finds the addresses that approvals are given at in what a call says, however they are spelled.
 // What is on one of the ports of a companion is looked at in four shapes:
 //
 //   - HOST:PORT in any text, where the host is this machine by name or by any spelling of its numbers;
@@ -23,12 +25,12 @@ import (
 //   - the words of a command, where host and port may stand apart, and names count if it uses the network;
 //   - members of a JSON object, where they stand apart too.
 
-// reaches reports whether a call with these arguments, and texts in them, names one of the ports on this machine.
-func reaches(arguments []byte, texts []text, a *tools.Analysis, ports []string) bool {
+// Reaches reports whether a call with these arguments, and texts in them, names one of the ports on this machine.
+func Reaches(arguments []byte, texts []facts.Text, a *tools.Analysis, ports []string) bool {
 	if len(ports) == 0 {
 		return false
 	}
-	numbered := slices.ContainsFunc(ports, func(port string) bool { return bytes.Contains(arguments, []byte(port)) }) || hasExponent(arguments)
+	numbered := slices.ContainsFunc(ports, func(port string) bool { return bytes.Contains(arguments, []byte(port)) }) || HasExponent(arguments)
 	for _, t := range texts {
 		for _, reading := range readings(t) {
 			numbered = numbered || namesNumber(reading, ports)
@@ -48,9 +50,9 @@ func reaches(arguments []byte, texts []text, a *tools.Analysis, ports []string) 
 	return slices.ContainsFunc(a.Commands, func(c tools.CommandView) bool { return commandReaches(c, ports) })
 }
 
-// mayNameAddress reports whether text can spell a number at all, in digits of any script, or a URL. Most calls
+// MayNameAddress reports whether text can spell a number at all, in digits of any script, or a URL. Most calls
 // cannot, and nobody needs to know the ports for those.
-func mayNameAddress(text []byte) bool {
+func MayNameAddress(text []byte) bool {
 	for i, b := range text {
 		if isDigit(b) || b >= utf8.RuneSelf || (b == '/' || b == '\\') && i > 0 && text[i-1] == ':' {
 			return true
@@ -59,9 +61,9 @@ func mayNameAddress(text []byte) bool {
 	return false
 }
 
-// hasExponent reports whether JSON may hold a number that is not spelled with its digits, such as 7777e0. It looks
+// HasExponent reports whether JSON may hold a number that is not spelled with its digits, such as 7777e0. It looks
 // at the arguments of most calls, which an expression would do a hundred times slower.
-func hasExponent(text []byte) bool {
+func HasExponent(text []byte) bool {
 	for i := 0; i < len(text); i++ {
 		if text[i] == '"' {
 			i = endOfString(text, i)
@@ -200,8 +202,8 @@ func isWord(b byte) bool { return isDigit(b) || 'a' <= b && b <= 'z' || b == '_'
 
 // readings are the spellings that programs make of a text: as it is, without the quotes that a shell or a
 // language takes away, and without the line breaks that URL parsers leave out.
-func readings(t text) []string {
-	text := t.plain()
+func readings(t facts.Text) []string {
+	text := t.Plain()
 	out := []string{text}
 	if slices.ContainsFunc(quotes, func(quote byte) bool { return strings.IndexByte(text, quote) >= 0 }) {
 		out = append(out, unquoting.Replace(text))
@@ -238,7 +240,7 @@ func isLocal(host string) bool {
 		return false
 	}
 	addr = address.Embedded(addr)
-	return addr.IsLoopback() || addr.IsUnspecified() || slices.Contains(ownAddresses(), addr)
+	return addr.IsLoopback() || addr.IsUnspecified() || slices.Contains(OwnAddresses(), addr)
 }
 
 // mayBeLocal is isLocal for places where a host stands for certain: a name that is no number may resolve to
@@ -270,7 +272,7 @@ func commandReaches(c tools.CommandView, ports []string) bool {
 	var port, host, name bool
 	for _, word := range c.Argv[min(1, len(c.Argv)):] {
 		word = address.Plain(word)
-		for _, part := range []string{word, word[strings.LastIndexByte(word, '=')+1:], attached(word)} {
+		for _, part := range []string{word, word[strings.LastIndexByte(word, '=')+1:], Attached(word)} {
 			port = port || isPort(part, ports)
 			host = host || isLocal(part) && (network || !isNumber(part))
 			name = name || bareName.MatchString(part)
@@ -317,8 +319,8 @@ var (
 	bareName = lazyregexp.New(`^(?:[a-z0-9_-]+\.)*[a-z][a-z0-9_-]*\.?$`)
 )
 
-// attached is what follows the letter of a short option, such as 80 in -p80.
-func attached(word string) string {
+// Attached is what follows the letter of a short option, such as 80 in -p80.
+func Attached(word string) string {
 	if len(word) > 2 && word[0] == '-' && word[1] != '-' {
 		return word[2:]
 	}
@@ -375,9 +377,9 @@ var (
 	portName = lazyregexp.New(`(?i)port`)
 )
 
-// unknownAddress returns the word of a network command that says where it connects and cannot be told, "" when
+// UnknownAddress returns the word of a network command that says where it connects and cannot be told, "" when
 // there is none.
-func unknownAddress(c tools.CommandView) string {
+func UnknownAddress(c tools.CommandView) string {
 	if len(c.Argv) == 0 {
 		return ""
 	}

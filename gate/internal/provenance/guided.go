@@ -1,4 +1,4 @@
-package gate
+package provenance
 
 import (
 	"cmp"
@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 	"callgate/internal/flow"
 	"callgate/permissions"
 )
 
-// sendsOut reports whether a call lets others have something, by its labels or by what its commands are for.
-func sendsOut(call Call, a *tools.Analysis) bool {
+// SendsOut reports whether a call lets others have something, by its labels or by what its commands are for.
+func SendsOut(call *facts.Call, a *tools.Analysis) bool {
 	t := call.Tool
 	if t == nil {
 		return false
@@ -26,7 +27,7 @@ func sendsOut(call Call, a *tools.Analysis) bool {
 // unguided says why level GUIDED asks about the call; "" lets it run. Everything that is known runs when it reads, when it
 // changes what is the user's own and can be taken back, and when it sends where the user's side or a rule names the
 // destination.
-func (j *Judge) unguided(v Verdict, call Call) string {
+func (j *Asker) Unguided(v Judged, call *facts.Call) string {
 	if !slices.ContainsFunc(v.Findings, func(f permissions.Finding) bool { return !f.Subject.DeniesOnly && f.Grant == nil }) {
 		return "" // an earlier "always" lets all of it run
 	}
@@ -38,8 +39,8 @@ func (j *Judge) unguided(v Verdict, call Call) string {
 	case len(a.Commands) > 0:
 		return j.unguidedCommands(v, call, o)
 	case o.effect == effectFetch && t.Bound:
-		return j.unguidedFetch(v, call, o.to)
-	case t.Bound && isFileKind(t.Kind):
+		return j.unguidedFetch(v, call, o.To)
+	case t.Bound && facts.FileKind(t.Kind):
 		return unguidedFiles(call, a)
 	case a.Risk == permissions.ReadOnly:
 		return ""
@@ -54,12 +55,12 @@ func (j *Judge) unguided(v Verdict, call Call) string {
 }
 
 // unguidedEffect is unguided for a labelled tool.
-func (j *Judge) unguidedEffect(v Verdict, call Call, o outgoing) string {
+func (j *Asker) unguidedEffect(v Judged, call *facts.Call, o Outgoing) string {
 	nowhere := func(strictly bool) string {
-		if len(o.to) == 0 && !o.optional {
+		if len(o.To) == 0 && !o.optional {
 			return "the call does not say where"
 		}
-		for _, to := range o.to {
+		for _, to := range o.To {
 			if !j.named(v, call, to, strictly) {
 				return fmt.Sprintf("neither you nor a rule named %s", shown(to))
 			}
@@ -72,7 +73,7 @@ func (j *Judge) unguidedEffect(v Verdict, call Call, o outgoing) string {
 	case tools.EffectAccess:
 		return "It changes who may do what."
 	case tools.EffectMoney:
-		if why := nowhere(true); why != "" || len(o.to) == 0 {
+		if why := nowhere(true); why != "" || len(o.To) == 0 {
 			return "It pays, and " + cmp.Or(why, "the call does not say whom") + "."
 		}
 	case tools.EffectOutside:
@@ -84,7 +85,7 @@ func (j *Judge) unguidedEffect(v Verdict, call Call, o outgoing) string {
 }
 
 // unguidedFiles is unguided for a tool that works on files.
-func unguidedFiles(call Call, a *tools.Analysis) string {
+func unguidedFiles(call *facts.Call, a *tools.Analysis) string {
 	switch {
 	case a.Risk == permissions.Destructive:
 		return "It deletes for good."
@@ -94,7 +95,7 @@ func unguidedFiles(call Call, a *tools.Analysis) string {
 	return ""
 }
 
-func writesOutside(call Call, a *tools.Analysis) string {
+func writesOutside(call *facts.Call, a *tools.Analysis) string {
 	for _, w := range a.Writes {
 		if !call.Place.Holds(w.Path) && (len(a.Commands) == 0 || !strings.HasPrefix(w.Path, "/dev/")) {
 			return fmt.Sprintf("It writes %s, outside of the workspace.", tools.Visible(w.Path))
@@ -105,22 +106,22 @@ func writesOutside(call Call, a *tools.Analysis) string {
 
 // unguidedFetch is unguided for what asks for pages: an address that neither anybody named nor a result holds was put
 // together, and can carry what the session knows.
-func (j *Judge) unguidedFetch(v Verdict, call Call, addresses []string) string {
+func (j *Asker) unguidedFetch(v Judged, call *facts.Call, addresses []string) string {
 	for _, to := range addresses {
 		if j.named(v, call, to, false) {
 			continue
 		}
 		sawSecret := false
-		if j.flow != nil {
-			if j.flow.memory.Know(to).In != 0 {
+		if j.Session != nil {
+			if j.Session.Memory.Know(to).In != 0 {
 				continue
 			}
-			_, sawSecret = j.flow.memory.Seen(flow.Secret, nil)
+			_, sawSecret = j.Session.Memory.Seen(flow.Secret, nil)
 		}
 		switch {
-		case carriesCode(to):
+		case facts.CarriesCode(to):
 			return fmt.Sprintf("It asks for %s, which nobody named and which holds a code.", shown(to))
-		case sawSecret && carriesData(to):
+		case sawSecret && facts.CarriesData(to):
 			return fmt.Sprintf("It asks for %s, which nobody named, after secrets were read.", shown(to))
 		}
 	}
@@ -128,7 +129,7 @@ func (j *Judge) unguidedFetch(v Verdict, call Call, addresses []string) string {
 }
 
 // unguidedCommands is unguided for a shell text.
-func (j *Judge) unguidedCommands(v Verdict, call Call, o outgoing) string {
+func (j *Asker) unguidedCommands(v Judged, call *facts.Call, o Outgoing) string {
 	a := v.Analysis
 	for _, c := range a.Commands {
 		if c.Risk == permissions.Unknown || c.Risk == permissions.Destructive || c.Risk == permissions.Escalation {
@@ -144,10 +145,10 @@ func (j *Judge) unguidedCommands(v Verdict, call Call, o outgoing) string {
 	if o.effect != tools.EffectOutside {
 		return ""
 	}
-	if len(o.to) == 0 {
+	if len(o.To) == 0 {
 		return "It sends, and the call does not say where."
 	}
-	for _, to := range o.to {
+	for _, to := range o.To {
 		if !j.named(v, call, to, false) {
 			return fmt.Sprintf("It sends, and neither you nor a rule named %s.", shown(to))
 		}

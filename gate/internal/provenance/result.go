@@ -1,8 +1,10 @@
-package gate
+package provenance
 
 import (
 	"path/filepath"
 
+	"callgate/gate/internal/facts"
+	"callgate/gate/internal/floor"
 	"callgate/gate/tools"
 	"callgate/internal/flow"
 	"callgate/internal/lazyregexp"
@@ -10,8 +12,8 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// originOf says what the result of a call will be.
-func originOf(call Call, a *tools.Analysis) (o origin) {
+// OriginOf says what the result of a call will be.
+func OriginOf(call *facts.Call, a *tools.Analysis) (o origin) {
 	t := call.Tool
 	switch {
 	case t == nil:
@@ -20,7 +22,7 @@ func originOf(call Call, a *tools.Analysis) (o origin) {
 	case len(a.Commands) > 0:
 		o.ofCommands(a)
 		o.ofPaths(call, a)
-	case t.Bound && isFileKind(t.Kind) || t.Kind == tools.KindGlob || t.Kind == tools.KindGrep:
+	case t.Bound && facts.FileKind(t.Kind) || t.Kind == tools.KindGlob || t.Kind == tools.KindGrep:
 		o.ofPaths(call, a)
 	case t.Kind == tools.KindPrompt, t.Kind == tools.KindSampling, len(t.Labels.Returns) > 0, t.Labels.Effect != "":
 		o.ofLabels(t.Labels.Returns)
@@ -52,25 +54,25 @@ func (o *origin) ofLabels(returns []string) {
 func (o *origin) ofCommands(a *tools.Analysis) {
 	for _, c := range a.Commands {
 		switch {
-		case c.Risk == permissions.Network || c.Risk == permissions.Unknown && len(c.Argv) > 0 && about(program(c)).Has(programs.CanSend):
+		case c.Risk == permissions.Network || c.Risk == permissions.Unknown && len(c.Argv) > 0 && floor.About(floor.Program(c)).Has(programs.CanSend):
 			o.label |= flow.Untrusted
-			if len(c.Argv) > 0 && !plainFetch[program(c)] {
+			if len(c.Argv) > 0 && !plainFetch[floor.Program(c)] {
 				o.label |= flow.Private
 			}
-		case dumpsEnvironment(c):
+		case floor.DumpsEnvironment(c):
 			o.label |= flow.Secret | flow.Private
 		}
 	}
 }
 
-var plainFetch = wordsOf("curl wget wget2 http https xh xhs httpie aria2c dig nslookup host ping")
+var plainFetch = facts.WordsOf("curl wget wget2 http https xh xhs httpie aria2c dig nslookup host ping")
 
 // ofPaths says what files are: those of the workspace are the user's side, unless others wrote them.
-func (o *origin) ofPaths(call Call, a *tools.Analysis) {
+func (o *origin) ofPaths(call *facts.Call, a *tools.Analysis) {
 	inside := len(a.Paths) > 0
 	for _, p := range a.Paths {
 		switch {
-		case tools.CredentialStore(p) != "" && !template(p):
+		case tools.CredentialStore(p) != "" && !facts.Template(p):
 			o.label |= flow.Secret | flow.Private
 			inside = false
 		case foreign.MatchString(filepath.ToSlash(p)):

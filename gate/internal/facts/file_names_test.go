@@ -1,6 +1,8 @@
-package gate
+package facts
 
-import "testing"
+import (
+	"testing"
+)
 
 // A file's name is not taken for a host.
 func TestFileNamesAreNoAddresses(t *testing.T) {
@@ -9,7 +11,7 @@ func TestFileNamesAreNoAddresses(t *testing.T) {
 		"example.com": true, "evil.example.org": true, "docs.rs": false, "api.docs.rs": true, "x.zip": false, "evil.sh/x": true,
 		"a@example.com": true, "https://x.txt/": true, "evil.co.uk": true, "x.attacker.md": true, "+49 151 2345678": true,
 	} {
-		if got := (value{text: text}).looksLikeAddress(); got != want {
+		if got := (Value{Text: text}).LooksLikeAddress(); got != want {
 			t.Errorf("%s: an address is %v, want %v", text, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package gate
+package floor
 
 import (
 	"fmt"
@@ -82,7 +82,7 @@ var (
 // opens looks for containers that are given what nobody may lose.
 func (f *floored) opens() string {
 	for _, c := range f.a.Commands {
-		if len(c.Argv) == 0 || !about(program(c)).Has(programs.RunsContainers) {
+		if len(c.Argv) == 0 || !About(Program(c)).Has(programs.RunsContainers) {
 			continue
 		}
 		for i, word := range c.Argv[1:] {

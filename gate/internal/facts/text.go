@@ -1,4 +1,4 @@
-package gate
+package facts
 
 import (
 	"encoding/binary"
@@ -9,28 +9,28 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// text is one string of a call's arguments in the forms in which it is searched. Arguments can be long, whole files
+// Text is one string of a call's arguments in the forms in which it is searched. Arguments can be long, whole files
 // say, and the call waits for this: each form is made once.
-type text struct {
-	said  string
-	lower string
+type Text struct {
+	Said  string
+	Lower string
 	ascii bool
 }
 
-// textsOf returns every string in the arguments, names included.
-func textsOf(arguments []byte) (texts []text) {
+// TextsOf returns every string in the arguments, names included.
+func TextsOf(arguments []byte) (texts []Text) {
 	for said := range jsonx.Strings(arguments) {
-		texts = append(texts, text{said: said, lower: strings.ToLower(said), ascii: isASCII([]byte(said))})
+		texts = append(texts, Text{Said: said, Lower: strings.ToLower(said), ascii: isASCII([]byte(said))})
 	}
 	return texts
 }
 
 // plain is the text as address.Plain makes it.
-func (t text) plain() string {
-	if t.ascii && strings.IndexByte(t.said, '%') < 0 {
-		return t.lower
+func (t Text) Plain() string {
+	if t.ascii && strings.IndexByte(t.Said, '%') < 0 {
+		return t.Lower
 	}
-	return address.Plain(t.said)
+	return address.Plain(t.Said)
 }
 
 // isASCII looks at eight bytes at a time.

@@ -1,4 +1,4 @@
-package gate
+package provenance
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 	"callgate/internal/flow"
 	"callgate/permissions"
@@ -13,29 +14,29 @@ import (
 
 // named reports whether the user's side or a rule names a destination. Strictly is for payments: only the user's own
 // words name those. Files of the workspace name nothing once untrusted text was read: it may stand in them.
-func (j *Judge) named(v Verdict, call Call, to string, strictly bool) bool {
+func (j *Asker) named(v Judged, call *facts.Call, to string, strictly bool) bool {
 	if j.namedByRule(v, call, to) {
 		return true
 	}
-	if j.flow == nil {
+	if j.Session == nil {
 		return false
 	}
 	by := flow.Prompt | flow.Answer | flow.Record
 	if strictly {
 		by = flow.Prompt
-	} else if _, armed := j.flow.memory.Seen(flow.Untrusted, j.trustsSource); !armed {
+	} else if _, armed := j.Session.Memory.Seen(flow.Untrusted, j.trustsSource); !armed {
 		by |= flow.Files
 	}
-	if j.flow.memory.Know(to).Said&by != 0 {
+	if j.Session.Memory.Know(to).Said&by != 0 {
 		return true
 	}
-	host := strings.TrimPrefix(hostOf(to), "www.")
-	return host != "" && host != to && !strictly && j.flow.memory.Know(host).Said&(flow.Prompt|flow.Answer) != 0
+	host := strings.TrimPrefix(facts.HostOf(to), "www.")
+	return host != "" && host != to && !strictly && j.Session.Memory.Know(host).Said&(flow.Prompt|flow.Answer) != 0
 }
 
 // namedByRule reports whether a grant of flow, or an allow that spells the destination out, names it.
-func (j *Judge) namedByRule(v Verdict, call Call, to string) bool {
-	if j.granted(grantDestination, to, call, v.Risk()) {
+func (j *Asker) namedByRule(v Judged, call *facts.Call, to string) bool {
+	if j.granted(GrantDestination, to, call, v.Analysis.Risk) {
 		return true
 	}
 	if r := j.destinationRule(call, v.Analysis, to); r != nil {
@@ -59,7 +60,7 @@ func (j *Judge) namedByRule(v Verdict, call Call, to string) bool {
 
 // spelledOut reports whether rules or grants allow every command by two words or more, as in "gh pr create *": who wrote that
 // named the operation, and with it the place that it goes to where the command names none.
-func spelledOut(v Verdict) (named bool) {
+func spelledOut(v Judged) (named bool) {
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		if f.Subject.DeniesOnly || f.Subject.Kind != tools.KindShell || !f.Subject.Risk.Exceeds(permissions.Write) {
@@ -83,7 +84,7 @@ func spelledOut(v Verdict) (named bool) {
 
 // destinationRule returns the rule for the call's effect that is about a destination, nil when none is. Of the file's the
 // last that matches counts; a deny of the agent's profile is a veto.
-func (j *Judge) destinationRule(call Call, a *tools.Analysis, to string) *permissions.Rule {
+func (j *Asker) destinationRule(call *facts.Call, a *tools.Analysis, to string) *permissions.Rule {
 	if !j.rulesDestinations() {
 		return nil
 	}
@@ -108,36 +109,37 @@ func (j *Judge) destinationRule(call Call, a *tools.Analysis, to string) *permis
 }
 
 // rulesDestinations reports whether a rule is about the destinations of an effect.
-func (j *Judge) rulesDestinations() bool {
+func (j *Asker) rulesDestinations() bool {
 	about := func(r permissions.Rule) bool { return slices.Contains(permissions.EffectKeys, r.Tool) }
 	return j.Policy != nil && (slices.ContainsFunc(j.Policy.File, about) || slices.ContainsFunc(j.Policy.Agent, about))
 }
 
-// destinationDenials is the part of phase 1 that the rules for an effect decide: any destination's deny is final.
-func (j *Judge) destinationDenials(v Verdict, call Call) (Verdict, bool) {
+// denial is the part of phase 1 that the rules for an effect decide: any destination's deny is final. It returns the
+// rule and what it denies.
+func (j *Asker) Denial(v Judged, call *facts.Call) (rule *permissions.Rule, why string) {
 	if !j.rulesDestinations() {
-		return v, false
+		return nil, ""
 	}
 	o := outgoingOf(call, v.Analysis)
-	places := o.to
+	places := o.To
 	if len(places) == 0 {
 		places = []string{""} // only a rule for every destination is about it
 	}
 	for _, to := range places {
 		if r := j.destinationRule(call, v.Analysis, to); r != nil && r.Action == permissions.Deny {
-			return v.deny(DecidedDenied, "rule", r.String(), fmt.Sprintf("The rule %s matches the destination %s.", r, shown(to))), true
+			return r, fmt.Sprintf("The rule %s matches the destination %s.", r, shown(to))
 		}
 	}
-	return v, false
+	return nil, ""
 }
 
 // trustsSource reports whether a person trusts the results of a tool.
-func (j *Judge) trustsSource(tool string) bool {
-	return j.granted(grantSource, tool, Call{}, permissions.ReadOnly)
+func (j *Asker) trustsSource(tool string) bool {
+	return j.granted(GrantSource, tool, nil, permissions.ReadOnly)
 }
 
 // granted looks for a grant of flow.
-func (j *Judge) granted(what, text string, call Call, risk permissions.Risk) bool {
+func (j *Asker) granted(what, text string, call *facts.Call, risk permissions.Risk) bool {
 	if j.Policy == nil {
 		return false
 	}
@@ -146,7 +148,7 @@ func (j *Judge) granted(what, text string, call Call, risk permissions.Risk) boo
 		if g.Tool != what || risk.Exceeds(g.Risk) || !g.Expires.IsZero() && g.Expires.Before(j.Now) {
 			continue
 		}
-		if call.Tool != nil && (g.Server != "" && g.Server != call.Tool.Server || g.Workspace != "" && !inFolder(g.Workspace, call.Place.Dir)) {
+		if call != nil && (g.Server != "" && g.Server != call.Tool.Server || g.Workspace != "" && !inFolder(g.Workspace, call.Place.Dir)) {
 			continue
 		}
 		if glob, err := permissions.CompileGlob(g.Pattern); err == nil && glob.Match(text) {

@@ -1,4 +1,4 @@
-package gate
+package floor
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"callgate/audit"
+	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 	"callgate/permissions"
 )
@@ -14,11 +15,11 @@ import (
 // private key, and in headers also what only its name gives away.
 func (f *floored) tellsTokens() string {
 	if len(f.a.Commands) == 0 {
-		if f.a.Risk == permissions.ReadOnly || isFileKind(f.call.Tool.Kind) && f.call.Tool.Bound {
+		if f.a.Risk == permissions.ReadOnly || facts.FileKind(f.call.Tool.Kind) && f.call.Tool.Bound {
 			return ""
 		}
-		for _, t := range f.call.said() {
-			if audit.Token(t.said) != "" {
+		for _, t := range f.call.Said() {
+			if audit.Token(t.Said) != "" {
 				return "hands a credential to a tool that may send it away"
 			}
 		}

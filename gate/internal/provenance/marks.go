@@ -1,4 +1,4 @@
-package gate
+package provenance
 
 import (
 	"fmt"
@@ -6,24 +6,40 @@ import (
 	"strings"
 	"time"
 
+	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 	"callgate/internal/flow"
+	"callgate/internal/secrets"
 	"callgate/permissions"
 )
 
+// Asker asks about where the values of a call come from and where they would go.
+type Asker struct {
+	Policy  *permissions.Policy
+	Session *Session        // nil asks nothing
+	Secrets *secrets.Memory // credentials that results of the session held; nil knows none
+	Now     time.Time
+}
+
+// Judged is what is known of a call when flow looks at it.
+type Judged struct {
+	Analysis *tools.Analysis
+	Findings []permissions.Finding
+}
+
 // flowMarks says what flow asks about the call.
-func (j *Judge) flowMarks(v Verdict, call Call) []tools.Mark {
-	if j.flow == nil {
+func (j *Asker) Marks(v Judged, call *facts.Call) []tools.Mark {
+	if j.Session == nil {
 		return nil
 	}
-	untrusted, armed := j.flow.memory.Seen(flow.Untrusted, j.trustsSource)
+	untrusted, armed := j.Session.Memory.Seen(flow.Untrusted, j.trustsSource)
 	if !armed {
 		return nil
 	}
-	q := flowQuestions{judge: j, memory: &j.flow.memory, verdict: v, call: call}
+	q := flowQuestions{judge: j, memory: &j.Session.Memory, verdict: v, call: call}
 	q.ofRunning()
 	q.out = outgoingOf(call, v.Analysis)
-	if q.out.effect == "" || q.out.effect == tools.EffectOwn && len(q.out.to) == 0 {
+	if q.out.effect == "" || q.out.effect == tools.EffectOwn && len(q.out.To) == 0 {
 		return q.marks
 	}
 	private, sawPrivate := q.memory.Seen(flow.Private|flow.Secret, nil)
@@ -33,7 +49,7 @@ func (j *Judge) flowMarks(v Verdict, call Call) []tools.Mark {
 	}
 	q.ofParts()
 	if q.out.leaves() {
-		nobody := unnamed != "" || len(q.out.to) == 0 && !q.out.optional && q.out.effect != effectUnknown && !spelledOut(v)
+		nobody := unnamed != "" || len(q.out.To) == 0 && !q.out.optional && q.out.effect != effectUnknown && !spelledOut(v)
 		q.ofContent(nobody && sawPrivate, unnamed)
 		if !nobody {
 			return q.marks
@@ -49,11 +65,11 @@ func (j *Judge) flowMarks(v Verdict, call Call) []tools.Mark {
 
 // flowQuestions gathers what flow asks about one call.
 type flowQuestions struct {
-	judge   *Judge
+	judge   *Asker
 	memory  *flow.Memory
-	verdict Verdict
-	call    Call
-	out     outgoing
+	verdict Judged
+	call    *facts.Call
+	out     Outgoing
 	marks   []tools.Mark
 }
 
@@ -66,7 +82,7 @@ func (q *flowQuestions) mark(code, quote string, from flow.Source, text string, 
 // doubtful marks a value that is known only from untrusted text, and reports whether it did.
 func (q *flowQuestions) doubtful(what, text string) bool {
 	known := q.memory.Know(text)
-	if known.In&flow.Untrusted == 0 || known.Said != 0 || !telling(text) || q.judge.trustsSource(known.From.Tool) || q.judge.namedByRule(q.verdict, q.call, text) {
+	if known.In&flow.Untrusted == 0 || known.Said != 0 || !facts.Telling(text) || q.judge.trustsSource(known.From.Tool) || q.judge.namedByRule(q.verdict, q.call, text) {
 		return false
 	}
 	q.mark(markFlowUntrusted, text, known.From, "The %s %s is known only from %s.", what, shown(text), described(known.From))
@@ -75,14 +91,14 @@ func (q *flowQuestions) doubtful(what, text string) bool {
 
 // ofRunning asks about a file that the session made of untrusted text.
 func (q *flowQuestions) ofRunning() {
-	if file, from, ok := q.judge.flow.runsMade(q.verdict.Analysis, q.judge.trustsSource); ok {
+	if file, from, ok := q.judge.Session.runsMade(q.verdict.Analysis, q.judge.trustsSource); ok {
 		q.mark(markFlowRuns, "", from, "It runs %s, which this session made of text from %s.", tools.Visible(file), described(from))
 	}
 }
 
 // ofDestinations asks where the call goes. It returns a place that nobody named and that the call gives something to.
 func (q *flowQuestions) ofDestinations(sawPrivate bool) (unnamed string) {
-	for _, to := range q.out.to {
+	for _, to := range q.out.To {
 		if q.judge.named(q.verdict, q.call, to, false) {
 			continue
 		}
@@ -90,9 +106,9 @@ func (q *flowQuestions) ofDestinations(sawPrivate bool) (unnamed string) {
 		switch fetches := q.out.effect == effectFetch; {
 		case fetches && known.In&flow.Orders != 0 && known.Said == 0 && !q.judge.trustsSource(known.From.Tool):
 			q.mark(markFlowUntrusted, to, known.From, "The address %s stands in %s, which reads as if it told the model what to do.", shown(to), described(known.From))
-		case fetches, q.out.effect == effectUnknown && hostOf(to) != "" && !strings.Contains(to, "@"):
+		case fetches, q.out.effect == effectUnknown && facts.HostOf(to) != "" && !strings.Contains(to, "@"):
 			// A link that stands in a result as it is carries nothing out; one that was put together can.
-			if sawPrivate && known.In == 0 && carriesData(to) {
+			if sawPrivate && known.In == 0 && facts.CarriesData(to) {
 				unnamed = to
 			}
 		default:
@@ -108,7 +124,7 @@ func (q *flowQuestions) ofPlace(to string) {
 	if q.doubtful("destination", to) {
 		return
 	}
-	if host := hostOf(to); host != "" && host != to && q.memory.Know(host).Said == 0 {
+	if host := facts.HostOf(to); host != "" && host != to && q.memory.Know(host).Said == 0 {
 		q.doubtful("destination", host)
 	}
 }
@@ -161,7 +177,7 @@ func (q *flowQuestions) ofLinks(text string) {
 	if !strings.Contains(text, "://") && !strings.Contains(text, "www.") {
 		return
 	}
-	for _, link := range links.FindAllString(text, 16) {
+	for _, link := range facts.Links.FindAllString(text, 16) {
 		if q.doubtful("address", strings.TrimRight(link, ".,;:!?)")) {
 			return
 		}
@@ -189,37 +205,37 @@ func shown(text string) string {
 	return fmt.Sprintf("%q", tools.Visible(text))
 }
 
-// isFlow reports whether flow set the mark.
-func isFlow(m tools.Mark) bool { return strings.HasPrefix(m.Code, "flow-") }
+// IsFlow reports whether flow set the mark.
+func IsFlow(m tools.Mark) bool { return strings.HasPrefix(m.Code, "flow-") }
 
 // flowOffers are answers that last, for a call that only flow marks: its destinations, and the tools whose results the
 // marks speak of.
-func (j *Judge) flowOffers(v *Verdict, call Call, marks []tools.Mark) (offers []tools.Offer) {
-	if j.flow == nil || len(marks) == 0 || slices.ContainsFunc(marks, func(m tools.Mark) bool { return !isFlow(m) || m.Code == markFlowSecret || m.Code == markFlowRuns }) {
+func (j *Asker) Offers(v Judged, call *facts.Call, marks []tools.Mark) (offers []tools.Offer) {
+	if j.Session == nil || len(marks) == 0 || slices.ContainsFunc(marks, func(m tools.Mark) bool { return !IsFlow(m) || m.Code == markFlowSecret || m.Code == markFlowRuns }) {
 		return nil
 	}
 	o := outgoingOf(call, v.Analysis)
-	for _, to := range slices.Concat(o.to, o.packages) {
-		if !j.named(*v, call, to, false) {
-			offers = append(offers, tools.Offer{Tool: grantDestination, Pattern: permissions.QuoteGlob(to), Risk: v.Risk(), Default: true})
+	for _, to := range slices.Concat(o.To, o.packages) {
+		if !j.named(v, call, to, false) {
+			offers = append(offers, tools.Offer{Tool: GrantDestination, Pattern: permissions.QuoteGlob(to), Risk: v.Analysis.Risk, Default: true})
 		}
 	}
-	if from, ok := j.flow.memory.Seen(flow.Untrusted, j.trustsSource); ok {
-		offers = append(offers, tools.Offer{Tool: grantSource, Pattern: permissions.QuoteGlob(from.Tool), Risk: permissions.ReadOnly})
+	if from, ok := j.Session.Memory.Seen(flow.Untrusted, j.trustsSource); ok {
+		offers = append(offers, tools.Offer{Tool: GrantSource, Pattern: permissions.QuoteGlob(from.Tool), Risk: permissions.ReadOnly})
 	}
 	return offers
 }
 
 // flowFacts says what rules with a condition ask of a call.
-func (j *Judge) flowFacts(call Call, a *tools.Analysis) (carries, from []string) {
-	if j.flow == nil || !j.Policy.AsksFlow() {
+func (j *Asker) Facts(call *facts.Call, a *tools.Analysis) (carries, from []string) {
+	if j.Session == nil || !j.Policy.AsksFlow() {
 		return nil, nil
 	}
-	m, o := &j.flow.memory, outgoingOf(call, a)
+	m, o := &j.Session.Memory, outgoingOf(call, a)
 	texts := o.content
 	if len(texts) == 0 {
-		for _, v := range call.values() {
-			texts = append(texts, v.text)
+		for _, v := range call.Values() {
+			texts = append(texts, v.Text)
 		}
 	}
 	for label, name := range map[flow.Label]string{flow.Private: "private", flow.Secret: "secret"} {
@@ -227,8 +243,8 @@ func (j *Judge) flowFacts(call Call, a *tools.Analysis) (carries, from []string)
 			carries = append(carries, name)
 		}
 	}
-	for _, text := range slices.Concat(o.to, o.packages, o.commands, o.amounts) {
-		if known := m.Know(text); telling(text) && known.In&flow.Untrusted != 0 && known.Said == 0 {
+	for _, text := range slices.Concat(o.To, o.packages, o.commands, o.amounts) {
+		if known := m.Know(text); facts.Telling(text) && known.In&flow.Untrusted != 0 && known.Said == 0 {
 			from = []string{"untrusted"}
 		}
 	}

@@ -1,4 +1,4 @@
-package gate
+package companions
 
 import (
 	"net"
@@ -16,15 +16,15 @@ var interfaces struct {
 	addresses []netip.Addr
 }
 
-// interfacesFor is how long they are believed to be the same.
-const interfacesFor = 10 * time.Second
+// InterfacesFor is how long they are believed to be the same.
+const InterfacesFor = 10 * time.Second
 
-// ownAddresses lists the addresses of this machine. Where they cannot be read, none is known beside those that
+// OwnAddresses lists the addresses of this machine. Where they cannot be read, none is known beside those that
 // every machine has.
-func ownAddresses() []netip.Addr {
+func OwnAddresses() []netip.Addr {
 	interfaces.Lock()
 	defer interfaces.Unlock()
-	if !interfaces.read.IsZero() && time.Since(interfaces.read) < interfacesFor {
+	if !interfaces.read.IsZero() && time.Since(interfaces.read) < InterfacesFor {
 		return interfaces.addresses
 	}
 	all, _ := net.InterfaceAddrs()

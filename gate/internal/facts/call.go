@@ -1,0 +1,80 @@
+// Package facts is a call as the checks of the gate look at it: its tool, its place, and what its arguments say. A check
+// reads it and changes nothing.
+package facts
+
+import (
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"callgate/gate/tools"
+)
+
+// Call is a call as the checks look at it. Each of its readings is made once.
+type Call struct {
+	tools.Call
+	texts  func() []Text
+	values func() []Value
+}
+
+// Of are the facts of a call, which MUST NOT change any more.
+func Of(c tools.Call) *Call {
+	return &Call{
+		Call: c, texts: sync.OnceValue(func() []Text { return TextsOf(c.Arguments) }), values: sync.OnceValue(func() []Value { return argumentsOf(c.Arguments) }),
+	}
+}
+
+// Said is every string in the arguments, names included.
+func (c *Call) Said() []Text {
+	if len(c.Arguments) == 0 {
+		return nil
+	}
+	return c.texts()
+}
+
+// Values are the texts and numbers in the arguments, each with the name of what holds it.
+func (c *Call) Values() []Value {
+	if len(c.Arguments) == 0 {
+		return nil
+	}
+	return c.values()
+}
+
+// WordsOf is the set of the words of a text.
+func WordsOf(s string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(s) {
+		set[w] = true
+	}
+	return set
+}
+
+var WebSchemes = WordsOf("http https ws wss ftp ftps")
+
+// FileKind reports whether tools of the kind get paths of files.
+func FileKind(kind string) bool {
+	switch kind {
+	case "read_file", "write_file", "edit_file", "delete_file", "move_file", "glob", "grep", "resource_read":
+		return true
+	}
+	return false
+}
+
+// Within reports whether path is folder or beneath it. File systems that ignore case are everywhere, so
+// case is ignored: to protect too much here costs nothing.
+func Within(path, folder string) bool {
+	if len(path) < len(folder) || !strings.EqualFold(path[:len(folder)], folder) {
+		return false
+	}
+	return len(path) == len(folder) || path[len(folder)] == '/' || path[len(folder)] == filepath.Separator
+}
+
+// Template reports whether a name of a credential store is that of an example, which holds none.
+func Template(store string) bool {
+	for _, end := range []string{".example", ".sample", ".template", ".dist", ".pub"} {
+		if strings.HasSuffix(store, end) {
+			return true
+		}
+	}
+	return false
+}

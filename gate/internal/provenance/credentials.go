@@ -1,0 +1,70 @@
+package provenance
+
+import (
+	"fmt"
+	"strings"
+
+	"callgate/gate/internal/facts"
+	"callgate/gate/tools"
+	"callgate/internal/flow"
+	"callgate/internal/secrets"
+	"callgate/permissions"
+)
+
+// Codes of the marks for arguments that hold a credential: of an earlier result, or one by its form.
+const (
+	MarkSecret     = "secret-of-a-result"
+	markCredential = "credential-leaves"
+)
+
+// secretMark marks a call that takes a credential elsewhere: one that a result of the session or a file of variables held, or
+// one that its form gives away and that the user did not say. Neither the mark nor what is remembered holds the credential.
+func (j *Asker) SecretMark(call *facts.Call, a *tools.Analysis) (tools.Mark, bool) {
+	reads := a.Risk == permissions.ReadOnly && a.Category != tools.CategoryNetwork
+	if j.Secrets == nil || facts.FileKind(call.Tool.Kind) && call.Tool.Bound || !a.Risk.Exceeds(permissions.Write) && len(a.Commands) > 0 || reads && (call.Tool.Local || call.Tool.Kind != "") {
+		return tools.Mark{}, false
+	}
+	texts := make([]string, 0, 8)
+	for _, t := range call.Said() {
+		texts = append(texts, t.Said)
+	}
+	found, ok := j.Secrets.Find(texts...)
+	if !ok || reads && strings.HasPrefix(found.Place, "result of "+call.Tool.Server+"_") { // what a server gave may go back to it, a cursor for instance
+		return j.credentialMark(call, a)
+	}
+	for _, v := range call.Values() {
+		if found, ok := j.Secrets.Find(v.Text); ok {
+			return tools.Mark{Code: MarkSecret, Text: fmt.Sprintf("The argument %s holds a credential (%s) that the %s held: the call can take it elsewhere.", tools.Visible(v.Name), found.Kind, found.Place)}, true
+		}
+	}
+	return tools.Mark{Code: MarkSecret, Text: fmt.Sprintf("The arguments hold a credential (%s) that the %s held: the call can take it elsewhere.", found.Kind, found.Place)}, true
+}
+
+// credentialMark marks a call that leaves this machine with something that has the form of a credential.
+func (j *Asker) credentialMark(call *facts.Call, a *tools.Analysis) (tools.Mark, bool) {
+	said := func(value string) bool {
+		return j.Session != nil && j.Session.Memory.Know(value).Said&(flow.Prompt|flow.Answer) != 0
+	}
+	before := ""
+	for _, v := range call.Values() {
+		if v.Number {
+			continue
+		}
+		f, ok := secrets.Form(v.Text, said)
+		if word := len(v.Text) <= 64 && !strings.ContainsAny(v.Text, " \n/"); !word {
+			before = ""
+		} else if !ok && before != "" { // one argument may hold the beginning, and the next the rest
+			f, ok = secrets.Form(before+v.Text, said)
+			before = v.Text
+		} else {
+			before = v.Text
+		}
+		if ok {
+			if o := outgoingOf(call, a); !o.leaves() && o.effect != effectFetch && (len(a.Commands) > 0 || call.Tool.Local) {
+				return tools.Mark{}, false
+			}
+			return tools.Mark{Code: markCredential, Text: fmt.Sprintf("The argument %s holds what has the form of a credential (%s): the call can take it elsewhere.", tools.Visible(v.Name), f.Kind)}, true
+		}
+	}
+	return tools.Mark{}, false
+}

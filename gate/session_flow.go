@@ -1,0 +1,61 @@
+package gate
+
+import (
+	"callgate/internal/jsonx"
+)
+
+// will notes what an allowed call is about to give, and what it makes.
+func (s *Session) will(call Call, v *Verdict) {
+	if s.flow.Off || v.Analysis == nil {
+		return
+	}
+	s.flow.Before(call.ID, call.facts(), v.Analysis)
+	if v.Decision == DecidedApproved {
+		s.flow.Approved(call.facts(), v.Analysis)
+	}
+}
+
+// learn remembers the credentials of a result. It is done when the host has its answer; the next call waits for it.
+func (s *Session) learn(call Call, result []byte) (learn func()) {
+	o := s.flow.Taken(call.ID)
+	if len(result) == 0 {
+		return func() {}
+	}
+	done, flowed := s.secrets.Begin(), s.flow.Memory.Begin()
+	return func() {
+		defer done()
+		if !s.flow.Off {
+			s.flow.Saw(call.ID, call.facts(), o, result)
+		}
+		flowed()
+		for text := range jsonx.Strings(result) {
+			s.secrets.Learn(text, "result of "+call.Tool.Qualified)
+		}
+	}
+}
+
+// Heard takes what the user said to the host of a session. It holds for all sessions that were begun in the same
+// folder: a host has one for its own tools and one for those of MCP.
+func (g *Gate) Heard(s *Session, text string) {
+	s.Prompt(text)
+	folder := s.Origin().Folder
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, other := range g.sessions {
+		if other != s && folder != "" && other.Origin().Folder == folder {
+			other.Prompt(text)
+		}
+	}
+}
+
+// Prompt is Session.Prompt for the session with that id.
+func (g *Gate) Prompt(sessionID, text string) error {
+	s, err := g.session(sessionID)
+	if err == nil {
+		s.Prompt(text)
+	}
+	return err
+}
+
+// Prompt tells the session what its user said to the model: what the user names may be written to and sent to.
+func (s *Session) Prompt(text string) { s.flow.Prompted(text) }
