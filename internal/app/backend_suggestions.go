@@ -17,7 +17,7 @@ var _ companion.Suggestions = backend{}
 
 const (
 	suggestBack  = 7 * 24 * time.Hour
-	suggestAgain = 5 * time.Minute // how long what was found is shown
+	suggestAgain = 5 * time.Minute // how long what was found is shown, unless people answer enough questions meanwhile
 	worthPerDay  = 3               // questions saved on each day with a decision
 )
 
@@ -26,23 +26,25 @@ type suggestions struct {
 	mu     sync.Mutex
 	at     time.Time
 	report *suggest.Report
+	memory suggest.Memory
 }
 
 func (s *suggestions) look(b backend, fresh bool) (*suggest.Report, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.report != nil && !fresh && time.Since(s.at) < suggestAgain {
+	if s.report != nil && !fresh && time.Since(s.at) < suggestAgain && suggest.Answered(b.s.config.DataDir, s.at) < worthPerDay {
 		return s.report, nil
 	}
 	checker, err := NewChecker(b.s.config)
 	if err != nil {
 		return nil, err
 	}
-	report, err := suggest.Suggest(checker, suggest.Options{Since: time.Now().Add(-suggestBack)})
+	began := time.Now()
+	report, err := suggest.Suggest(checker, suggest.Options{Since: began.Add(-suggestBack), Remembered: &s.memory})
 	if report == nil { // what could not be read is the business of audit verify
 		return nil, err
 	}
-	s.report, s.at = report, time.Now()
+	s.report, s.at = report, began
 	return report, nil
 }
 

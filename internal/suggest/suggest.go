@@ -30,6 +30,8 @@ type Options struct {
 	Project string // the folder that the host worked in, or one above it
 	Host    string // the host's own name
 	Newest  int    // how many of the newest decisions
+
+	Remembered *Memory // nil reads the whole trail
 }
 
 // Report is what the trail suggests.

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -272,5 +274,58 @@ func TestSuggestAsksNoOtherEngine(t *testing.T) {
 	}
 	if _, err := suggest.Tighten(w.Checker, time.Now()); err != nil {
 		t.Error(err)
+	}
+}
+
+// The second look reads the period alone: what was rejected before it is remembered.
+func TestOldRejectionsAreReadOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorkplace(t)
+		dir := w.project("app")
+		w.answered(dir, made{"git push origin main", "no"}, nil)
+		logs := filepath.Join(audit.Dir(w.DataDir), "2*.jsonl")
+		old, err := filepath.Glob(logs)
+		if err != nil || len(old) != 1 {
+			t.Fatalf("%v, %v", old, err)
+		}
+		time.Sleep(30 * 24 * time.Hour)
+		since := time.Now()
+		newer, err := audit.Open(audit.Dir(w.DataDir), audit.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer newer.Close()
+		w.log = newer
+		for _, branch := range []string{"a", "b", "c", "d"} {
+			for range 4 {
+				w.answered(dir, made{"git push origin " + branch, "yes"}, nil)
+			}
+		}
+		var memory suggest.Memory
+		for look := range 3 {
+			if r := w.suggest(suggest.Options{Since: since, Remembered: &memory}); len(r.Proposals) != 4 || r.Questions != 16 {
+				t.Errorf("look %d: %s for %d questions", look, patterns(r), r.Questions)
+			}
+			if look == 0 {
+				away := filepath.Join(w.DataDir, "away")
+				if err := os.Rename(old[0], away); err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = os.Rename(away, old[0]) }() // who wrote it closes it
+			}
+		}
+	})
+}
+
+func TestAGuessedKindIsNamed(t *testing.T) {
+	w := newWorkplace(t)
+	w.Servers = []proxy.Server{{Tools: tools.Server{Name: "own"}, Place: tools.Place{Dir: w.Cwd, Home: w.Home}}}
+	dir := w.project("app")
+	for range 10 {
+		w.answered(dir, made{"git push origin main", "yes"}, func(r *audit.Record) { r.Tool, r.Server, r.Kind = "own_shell_exec", "own", "shell_exec" })
+	}
+	r := w.suggest(suggest.Options{})
+	if len(r.Proposals) > 0 || !strings.Contains(fmt.Sprint(r.Left), "guess") {
+		t.Errorf("%s, left %v", patterns(r), r.Left)
 	}
 }

@@ -19,6 +19,7 @@ import (
 // Why approved questions count for no proposal.
 const (
 	leftMarked      = "only a person can release them: they are marked"
+	leftGuess       = "what their tool does is a guess: map it (callgate tools shows which, and why)"
 	leftRisk        = "DESTRUCTIVE, ESCALATION, or code that nobody can read (UNKNOWN)"
 	leftCredentials = "they touch credentials"
 	leftRejected    = "the same call was rejected, too"
@@ -80,10 +81,10 @@ func newTrail(ch *rulebook.Checker, policy *permissions.Policy) (*trail, error) 
 // load sorts the answers of people, and judges each call as the gate would today. The error names records that could not
 // be read.
 func (t *trail) load(o Options) error {
-	marked, seen, days := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	read := answers{marked: map[string]bool{}, seen: map[string]bool{}}
+	days := map[string]bool{}
 	var damaged []error
-	var answers []audit.Record
-	for r, err := range audit.Read(audit.Dir(t.ch.DataDir), audit.Filter{}) {
+	for r, err := range audit.Read(audit.Dir(t.ch.DataDir), audit.Filter{Since: o.Remembered.start()}) {
 		if err != nil {
 			damaged = append(damaged, err)
 			continue
@@ -91,35 +92,90 @@ func (t *trail) load(o Options) error {
 		if r.Worker != "" && r.Worker != t.ch.Worker {
 			continue
 		}
-		if r.Event == audit.Asked && r.By == "mark" {
-			marked[r.CallID] = true
-		}
-		if r.Event != audit.Decision {
-			continue
-		}
-		selected := o.selects(&r, t.report.Decisions)
+		selected := r.Event == audit.Decision && o.selects(&r, t.report.Decisions)
 		if selected {
 			t.report.Decisions++
 			days[day(r.Time)] = true
 		}
-		// A call that was handed over is decided, and then claimed.
-		key := r.Decision + " " + r.CallID
-		if decidedByPeople(&r) && (selected || r.Decision == gate.DecidedRejected) && (r.CallID == "" || !seen[key]) {
-			seen[key] = true
-			answers = append(answers, r)
-			if selected {
-				t.count(&r)
-			}
+		if read.take(r, selected) && selected {
+			t.count(&r)
 		}
 	}
 	t.report.Days = len(days)
-	for i := range answers {
-		t.add(&answers[i], marked[answers[i].CallID])
+	for _, r := range o.Remembered.complete(o.Since, &read) {
+		t.add(&r, read.marked[r.CallID])
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.projects)) {
 		t.examine(t.projects[name])
 	}
 	return errors.Join(damaged...)
+}
+
+// answers are what people said, the newest first.
+type answers struct {
+	list   []audit.Record
+	marked map[string]bool // calls that only a person could release
+	seen   map[string]bool
+}
+
+// take keeps the record if it is an answer that counts: a rejection always does, an approval when it is selected.
+func (a *answers) take(r audit.Record, selected bool) bool {
+	if r.Event == audit.Asked && r.By == "mark" {
+		a.marked[r.CallID] = true
+	}
+	// A call that was handed over is decided, and then claimed.
+	key := r.Decision + " " + r.CallID
+	if !decidedByPeople(&r) || !selected && r.Decision != gate.DecidedRejected || r.CallID != "" && a.seen[key] {
+		return false
+	}
+	a.seen[key] = true
+	a.list = append(a.list, r)
+	return true
+}
+
+// Answered counts the questions that people answered since a moment. What could not be read is not counted.
+func Answered(dataDir string, since time.Time) (n int) {
+	for r, err := range audit.Read(audit.Dir(dataDir), audit.Filter{Since: since}) {
+		if err == nil && decidedByPeople(&r) {
+			n++
+		}
+	}
+	return n
+}
+
+// Memory keeps what was rejected before a period, so that only the first look at a trail reads the whole of it. It is for one
+// trail, for periods that begin later each time, and for one look at a time.
+type Memory struct {
+	upTo   time.Time // records before it are known
+	older  []audit.Record
+	marked map[string]bool
+}
+
+// start is from when on records have to be read.
+func (m *Memory) start() time.Time {
+	if m == nil {
+		return time.Time{}
+	}
+	return m.upTo
+}
+
+// complete adds what is remembered to what was read, and remembers what the next look need not read.
+func (m *Memory) complete(since time.Time, read *answers) []audit.Record {
+	if m == nil {
+		return read.list
+	}
+	all := append(read.list, m.older...)
+	maps.Copy(read.marked, m.marked)
+	m.older, m.marked, m.upTo = nil, map[string]bool{}, since
+	for _, r := range all {
+		if r.Time.Before(since) {
+			m.older = append(m.older, r)
+			if read.marked[r.CallID] {
+				m.marked[r.CallID] = true
+			}
+		}
+	}
+	return all
 }
 
 func (t *trail) count(r *audit.Record) {
@@ -197,6 +253,8 @@ func (t *trail) judge(q *question) (why string) {
 	switch {
 	case q.marked:
 		return leftMarked
+	case !call.Tool.Bound && permissions.Unknown == v.Risk():
+		return leftGuess
 	case r.Agent != "" && r.Agent != gate.DefaultAgent:
 		return leftAgent
 	case permissions.Unknown == v.Risk() || v.Risk().Exceeds(permissions.Unknown):

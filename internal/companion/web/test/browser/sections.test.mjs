@@ -114,6 +114,33 @@ story("grants are revoked with a second click", async (gate, page) => {
 });
 
 story(
+  "suggestions: what was approved again and again becomes a rule with one click",
+  async (gate, page) => {
+    await show(page, "Rules");
+    await page.getByRole("region", { name: "Rules of permissions.jsonc" }).waitFor();
+    assert.equal(await page.locator(".suggestions").count(), 0, "nothing was answered yet");
+    await show(page, "Approvals");
+    for (let i = 0; i < 8; i++) {
+      const call = gate.shell(`date -u +%Y-${i}`);
+      await ready(page);
+      await page.keyboard.press("y");
+      assert.equal((await call).isError, false);
+    }
+    await show(page, "Rules");
+    const card = page.getByRole("region", { name: "Suggestions" });
+    await card.waitFor();
+    assert.match((await card.innerText()).replaceAll(/\s+/g, " "), /would have answered (\d) of \1 questions in 1 day, and nothing that you rejected.*date \*.*saves \1, such as/);
+    await card.getByRole("button", { name: "Allow this one from now on" }).click();
+    await card.waitFor({ state: "detached" });
+    await page.locator(".grants li", { hasText: "date *" }).waitFor();
+    assert.equal((await gate.shell("date -u +%H")).isError, false, "it is not asked about any more");
+    const taken = controls(gate).at(-1);
+    assert.match(taken.by, /^web:/);
+  },
+  { config: `    tools:\n      - name: shell_exec\n        kind: shell_exec\n        roles: [{ argument: command, role: command }, { argument: cwd, role: dir }, { argument: timeout, role: plain }]\n` },
+);
+
+story(
   "servers, tools, and a definition that changed",
   async (gate, page) => {
     await gate.call("demo_read_file", { path: "README.md" }); // waits until the server has started
