@@ -1,10 +1,11 @@
 package shellparse
 
 import (
-	"callgate/shellparse/programs"
 	"path"
 	"slices"
 	"strings"
+
+	"callgate/shellparse/programs"
 )
 
 // apply notes what an option of a wrapper or program does.
@@ -19,7 +20,7 @@ func (a *analysis) apply(h hit, c *call) {
 		}
 	case 'U':
 		if h.has {
-			c.reads = a.file(c.reads, h.value, c.name, c.sc)
+			a.reads(c, h.value)
 		}
 		c.effectOf("option "+h.name, h)
 	case 'F':
@@ -56,7 +57,7 @@ func (a *analysis) hides(h hit, c *call) bool {
 	case 'o':
 		return h.has && (!v.known || v.text == "-" || a.outside(joinDirs(c.sc.dirs, v.text)))
 	case 'v':
-		return a.tables.envEffect(strings.SplitN(v.text, "=", 2)[0], v) != "" || !v.known
+		return a.envEffect(strings.SplitN(v.text, "=", 2)[0], v) != "" || !v.known
 	case 'g':
 		return !v.known || v.text != ".git" && v.text != "."
 	}
@@ -70,15 +71,14 @@ func (a *analysis) applyFile(h hit, c *call) bool {
 		if h.opt.Does == 'w' && h.value.known && strings.HasPrefix(h.value.text, "|") {
 			c.effectOf("option "+h.name, h)
 		}
-		c.writes = a.file(c.writes, h.value, c.name, c.sc)
+		a.writes(c, h.value)
 	case 'r':
-		c.reads = a.file(c.reads, h.value, c.name, c.sc)
+		a.reads(c, h.value)
 	case 'l':
-		c.reads = a.file(c.reads, h.value, c.name, c.sc)
+		a.reads(c, h.value)
 		c.effectOf("files that "+h.value.text+" lists", h)
 	case 's':
-		inner := c.inner(c.argv, c.name+" "+h.name)
-		inner.reads, inner.writes, inner.outer = nil, nil, nil
+		inner := c.child(c.argv, c.name+" "+h.name)
 		a.fresh(func() { a.scriptWords(inner, []word{h.value}) })
 	default:
 		return false
@@ -99,13 +99,13 @@ func (a *analysis) upload(h hit, c *call) {
 	case !h.value.known && h.value.head == "":
 		c.effectOf("option "+h.name+" "+v, h)
 	case i == 0, h.name == "--data-urlencode" && i > 0 && eq < 0, i > 0 && eq == i-1:
-		c.reads = a.file(c.reads, word{text: v[i+1:], known: h.value.known}, c.name, c.sc)
+		a.reads(c, word{text: v[i+1:], known: h.value.known})
 		c.effectOf("option "+h.name+" "+v, h)
 	case strings.Contains(v, "=<"):
-		c.reads = a.file(c.reads, word{text: v[eq+2:], known: h.value.known}, c.name, c.sc)
+		a.reads(c, word{text: v[eq+2:], known: h.value.known})
 		c.effectOf("option "+h.name+" "+v, h)
 	case (h.name == "-b" || h.name == "--cookie") && eq < 0:
-		c.reads = a.file(c.reads, h.value, c.name, c.sc)
+		a.reads(c, h.value)
 	}
 }
 

@@ -1,9 +1,10 @@
 package shellparse
 
 import (
-	"callgate/shellparse/programs"
 	"slices"
 	"strings"
+
+	"callgate/shellparse/programs"
 )
 
 // isMode reports whether a first word is one of these, or begins with the letter that is.
@@ -45,7 +46,7 @@ func inspectArchiver(a *analysis, c *call, s *scanned) {
 			return // to its standard output
 		}
 		if archive++; archive < len(c.argv) {
-			c.writes = a.file(c.writes, c.argv[archive], c.name, c.sc)
+			a.writes(c, c.argv[archive])
 		}
 	case len(c.argv) > 1:
 		c.effect("writes the files that an archive names")

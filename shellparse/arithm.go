@@ -8,57 +8,55 @@ import (
 
 // arithm walks an arithmetic expression. A variable in it is evaluated as an expression of its own, whose
 // subscripts can run commands, so that only numbers and variables with a known number are certain.
-func (a *analysis) arithm(x syntax.ArithmExpr, sc *scope) {
-	switch x := x.(type) {
+func (x expansion) arithm(e syntax.ArithmExpr) {
+	switch e := e.(type) {
 	case nil:
 	case *syntax.Word:
-		if x == nil {
+		if e == nil {
 			return
 		}
-		a.nested(x, sc)
-		if !a.numeric(x) {
-			a.problem("dynamic", "Arithmetic evaluates a value that is not known, which can run code: "+quote(sc.text(x))+".")
+		x.word(e)
+		if !x.a.numeric(e) {
+			x.a.problem("dynamic", "Arithmetic evaluates a value that is not known, which can run code: "+quote(x.sc.text(e))+".")
 		}
 	case *syntax.BinaryArithm:
-		if assigns(x.Op) {
-			if w, ok := x.X.(*syntax.Word); ok && syntax.ValidName(w.Lit()) {
-				a.assignArithm(w.Lit())
-				a.arithm(x.Y, sc)
+		if assigns(e.Op) {
+			if w, ok := e.X.(*syntax.Word); ok && syntax.ValidName(w.Lit()) {
+				x.assigned(w.Lit())
+				x.arithm(e.Y)
 				return
 			}
 		}
-		a.arithm(x.X, sc)
-		a.arithm(x.Y, sc)
+		x.arithm(e.X)
+		x.arithm(e.Y)
 	case *syntax.UnaryArithm:
-		a.arithm(x.X, sc)
+		x.arithm(e.X)
 	case *syntax.ParenArithm:
-		a.arithm(x.X, sc)
+		x.arithm(e.X)
 	default:
-		a.problem("dynamic", "Arithmetic evaluates a value that is not known, which can run code: "+quote(sc.text(x))+".")
+		x.a.problem("dynamic", "Arithmetic evaluates a value that is not known, which can run code: "+quote(x.sc.text(e))+".")
 	}
 }
 
 func assigns(op syntax.BinAritOperator) bool { return op == syntax.Assgn }
 
-func (a *analysis) assignArithm(name string) {
-	if e := a.tables.envEffect(name, word{text: name}); e != "" {
-		addEffect(&a.poisons, Effect{Text: e})
-	}
+func (x expansion) assigned(name string) {
+	x.a.sets(name, word{text: name})
 }
 
 // subscript walks the subscript of an array: arithmetic, unless the array is keyed by text. An old bash has no
 // such arrays and evaluates the key, so that only a name which the text does not assign is certain.
-func (a *analysis) subscript(name string, x syntax.ArithmExpr, sc *scope) {
-	if w, ok := x.(*syntax.Word); ok && a.keyed[name] {
-		if key := w.Lit(); syntax.ValidName(key) && !a.assigned[key] && a.once[anything] == 0 {
+func (x expansion) subscript(name string, e syntax.ArithmExpr) {
+	if w, ok := e.(*syntax.Word); ok && x.a.keyed[name] {
+		if key := w.Lit(); syntax.ValidName(key) && !x.a.assigned[key] && x.a.once[anything] == 0 {
 			return
 		}
 	}
-	a.arithm(x, sc)
+	x.arithm(e)
 }
 
 // numeric says that an arithmetic operand is certainly a number.
-func (a *analysis) numeric(w *syntax.Word) bool {
+func (a *reader) numeric(w *syntax.Word) bool {
 	if s := w.Lit(); s != "" {
 		return s[0] >= '0' && s[0] <= '9' || s == "@" || s == "*" || s == "-1" || a.number(s) || a.holdsNumber(s)
 	}
@@ -100,13 +98,13 @@ func isNumberParam(p *syntax.ParamExp) bool {
 }
 
 // holdsNumber says that the script itself gave a variable a number.
-func (a *analysis) holdsNumber(name string) bool {
+func (a *shell) holdsNumber(name string) bool {
 	v, ok := a.vars[name]
 	return ok && v.known && isNumber(v.text)
 }
 
 // number says that a variable only ever holds numbers: each value that the text assigns is one.
-func (a *analysis) number(name string) bool { return a.numbers[name] }
+func (a *shell) number(name string) bool { return a.numbers[name] }
 
 func isNumber(s string) bool {
 	if s == "" {
@@ -121,35 +119,35 @@ func isNumber(s string) bool {
 }
 
 // test walks a [[ ]] expression. Operands of -eq and its kin are arithmetic; -v and -R take subscripts.
-func (a *analysis) test(x syntax.TestExpr, sc *scope) {
-	switch x := x.(type) {
+func (x expansion) test(e syntax.TestExpr) {
+	switch e := e.(type) {
 	case *syntax.Word:
-		a.nested(x, sc)
+		x.word(e)
 	case *syntax.ParenTest:
-		a.test(x.X, sc)
+		x.test(e.X)
 	case *syntax.UnaryTest:
-		a.test(x.X, sc)
-		if w, ok := x.X.(*syntax.Word); ok && (x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar) {
-			if v := a.value(w, sc); !v.known || strings.ContainsAny(v.text, "[$`") {
-				a.problem("dynamic", "A test evaluates a subscript, which can run code: "+quote(sc.text(x))+".")
+		x.test(e.X)
+		if w, ok := e.X.(*syntax.Word); ok && (e.Op == syntax.TsVarSet || e.Op == syntax.TsRefVar) {
+			if v := x.a.value(w, x.sc); !v.known || strings.ContainsAny(v.text, "[$`") {
+				x.a.problem("dynamic", "A test evaluates a subscript, which can run code: "+quote(x.sc.text(e))+".")
 			}
 		}
 	case *syntax.BinaryTest:
-		a.test(x.X, sc)
-		a.test(x.Y, sc)
-		switch x.Op {
+		x.test(e.X)
+		x.test(e.Y)
+		switch e.Op {
 		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
-			for _, side := range []syntax.TestExpr{x.X, x.Y} {
+			for _, side := range []syntax.TestExpr{e.X, e.Y} {
 				w, ok := side.(*syntax.Word)
-				if !ok || !a.numericTest(w, sc) {
-					a.problem("dynamic", "A test evaluates a value that is not known, which can run code: "+quote(sc.text(x))+".")
+				if !ok || !x.a.numericTest(w, x.sc) {
+					x.a.problem("dynamic", "A test evaluates a value that is not known, which can run code: "+quote(x.sc.text(e))+".")
 				}
 			}
 		}
 	}
 }
 
-func (a *analysis) numericTest(w *syntax.Word, sc *scope) bool {
+func (a *reader) numericTest(w *syntax.Word, sc *scope) bool {
 	if a.numeric(w) {
 		return true
 	}

@@ -240,7 +240,7 @@ func neverOffered(c *Command) bool {
 		for _, w := range c.Argv[1:] {
 			in = append(in, word{text: w.Value, known: w.Known})
 		}
-		s := (*optset)(l.Options).scan(in, stylePOSIX)
+		s := (*optset)(l.Options).scan(in, programs.POSIX)
 		return len(s.codes()) > 0
 	}
 	if programs.Find(name).Has(programs.Shell) {

@@ -3,6 +3,8 @@ package shellparse
 import (
 	"strings"
 	"testing"
+
+	"callgate/shellparse/programs"
 )
 
 // TestArity holds how many words name a command.
@@ -122,21 +124,21 @@ func TestExactOnly(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for _, c := range []struct {
 		list, words string
-		style       style
+		style       programs.Style
 		want        string // names of the options found, with values, then operands
 	}{
-		{"-o,--output=w -n", "-no f a", styleGNU, "-n -o=f | a"},
-		{"-o,--output=w -n", "-of a", styleGNU, "-o=f | a"},
-		{"-o,--output=w", "--out f a", styleGNU, "--output=f | a"},
-		{"-o,--output=w", "--output=f -- -o", styleGNU, "--output=f | -o"},
-		{"-o=w", "a -o f", styleGNU, "-o=f | a"},
-		{"-o=w", "a -o f", stylePOSIX, "| a -o f"},
-		{"-exec=x", "--exec y z", styleGo, "-exec=y | z"},
-		{"-exec=x", "-exec=y", styleGo, "-exec=y |"},
-		{"-I=", "-Idir a", styleLong, "-I=dir | a"},
-		{"-i?m -e=c", "-i.bak -e s a", styleGNU, "-i=.bak -e=s | a"},
-		{"-l# -0# -n -e=c", "-lne x", styleGNU, "-l -n -e=x |"},
-		{"-l# -0# -n -e=c", "-0777ne x", styleGNU, "-0 -n -e=x |"},
+		{"-o,--output=w -n", "-no f a", programs.GNU, "-n -o=f | a"},
+		{"-o,--output=w -n", "-of a", programs.GNU, "-o=f | a"},
+		{"-o,--output=w", "--out f a", programs.GNU, "--output=f | a"},
+		{"-o,--output=w", "--output=f -- -o", programs.GNU, "--output=f | -o"},
+		{"-o=w", "a -o f", programs.GNU, "-o=f | a"},
+		{"-o=w", "a -o f", programs.POSIX, "| a -o f"},
+		{"-exec=x", "--exec y z", programs.Go, "-exec=y | z"},
+		{"-exec=x", "-exec=y", programs.Go, "-exec=y |"},
+		{"-I=", "-Idir a", programs.Long, "-I=dir | a"},
+		{"-i?m -e=c", "-i.bak -e s a", programs.GNU, "-i=.bak -e=s | a"},
+		{"-l# -0# -n -e=c", "-lne x", programs.GNU, "-l -n -e=x |"},
+		{"-l# -0# -n -e=c", "-0777ne x", programs.GNU, "-0 -n -e=x |"},
 	} {
 		var words []word
 		for _, w := range strings.Fields(c.words) {

@@ -62,7 +62,7 @@ func inspectMake(a *analysis, c *call, s *scanned) {
 		case ok && (strings.ContainsAny(name, "!:?+$") || strings.ContainsAny(val, "$`")):
 			c.effectAt("variable "+w.text, w)
 		case ok:
-			if e := a.tables.envEffect(name, word{text: val, known: w.known}); e != "" || strings.HasSuffix(name, "FLAGS") {
+			if e := a.envEffect(name, word{text: val, known: w.known}); e != "" || strings.HasSuffix(name, "FLAGS") {
 				c.effectAt("variable "+name, w)
 			}
 		case strings.Contains(text, "$(") || strings.HasPrefix(text, ".") && strings.ToUpper(text) == text && len(text) > 2:
@@ -92,7 +92,7 @@ func inspectNpm(a *analysis, c *call, s *scanned) {
 	}
 	if c.argv[1].text == "pack" {
 		if !slices.ContainsFunc(c.argv, func(w word) bool { return w.text == "--dry-run" || strings.HasPrefix(w.text, "--pack-destination") }) {
-			c.writes = a.file(c.writes, lit("."), c.name, c.sc)
+			a.writes(c, lit("."))
 		}
 		for _, w := range s.operands {
 			if !w.known || !hasPrefix(w.text, ".", "/") {

@@ -9,6 +9,14 @@ import (
 	"callgate/shellparse/programs"
 )
 
+// declaration is a use of export, declare, local, readonly or typeset.
+type declaration struct {
+	a     *analysis
+	c     *call
+	name  string // of the builtin
+	flags string // the options so far
+}
+
 // declare analyses export, declare, local, readonly and typeset, which the parser takes for syntax. It is
 // recorded as a command only where it does something that a rule has to cover.
 func (a *analysis) declare(cmd *syntax.DeclClause, sc *scope) {
@@ -17,12 +25,11 @@ func (a *analysis) declare(cmd *syntax.DeclClause, sc *scope) {
 	if c.raw == "" {
 		c.raw = sc.text(cmd)
 	}
-	flags := ""
+	d := declaration{a: a, c: c, name: cmd.Variant.Value}
 	for _, as := range cmd.Args {
-		w, more := a.declared(cmd.Variant.Value, as, c, flags)
-		argv = append(argv, w)
-		flags += more
+		argv = append(argv, d.word(as))
 	}
+	flags := d.flags
 	if strings.Contains(flags, "A") && sc.sure && sc.start {
 		for _, as := range cmd.Args {
 			if as.Name != nil {
@@ -31,7 +38,7 @@ func (a *analysis) declare(cmd *syntax.DeclClause, sc *scope) {
 		}
 	}
 	if strings.Contains(flags, "f") && cmd.Variant.Value == "export" {
-		addEffect(&a.poisons, Effect{Text: "export -f"})
+		a.poison("export -f")
 		argv = append(argv[:1:1], lit("-f"))
 		a.emit(&call{argv: argv, raw: c.raw, sc: sc})
 		return
@@ -44,61 +51,63 @@ func (a *analysis) declare(cmd *syntax.DeclClause, sc *scope) {
 	}
 }
 
-// declared analyses one word of a declaration and returns it, and the options that it adds to the flags before it.
-func (a *analysis) declared(variant string, as *syntax.Assign, c *call, flags string) (w word, more string) {
+// word analyses one word of a declaration and returns it. An option is one of the flags for the words behind it.
+func (d *declaration) word(as *syntax.Assign) word {
+	a, sc := d.a, d.c.sc
 	switch {
 	case as.Naked && as.Name == nil:
 		// An option, or a name that is not certain.
-		a.nested(as.Value, c.sc)
-		w = a.value(as.Value, c.sc)
-		if !w.known {
-			a.problem("dynamic", "What "+variant+" declares depends on "+quote(w.text)+".")
-		} else if strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "+") {
-			return w, w.text
-		} else {
-			a.declareWord(w.text, variant, flags)
+		a.nested(as.Value, sc)
+		w := a.value(as.Value, sc)
+		switch {
+		case !w.known:
+			a.problem("dynamic", "What "+d.name+" declares depends on "+quote(w.text)+".")
+		case hasPrefix(w.text, "-", "+"):
+			d.flags += w.text
+		default:
+			d.operand(w.text)
 		}
-		return w, ""
+		return w
 	case as.Naked:
 		name := as.Name.Value
-		if e := a.tables.envEffect(name, word{}); e != "" && (flags != "" || name != "PATH" && name != "HOME" && name != "SHELL") {
-			addEffect(&a.poisons, Effect{Text: e})
+		if e := a.envEffect(name, word{}); e != "" && (d.flags != "" || name != "PATH" && name != "HOME" && name != "SHELL") {
+			a.poison(e)
 		}
-		return lit(name), ""
+		return lit(name)
 	}
-	a.assign(as, c, false, c.sc)
-	w = word{text: c.sc.text(as)}
+	a.assign(as, d.c, false, sc)
+	w := word{text: sc.text(as)}
 	if as.Value == nil {
-		return w, ""
+		return w
 	}
 	source := w.text
-	if w = a.value(as.Value, c.sc); w.known {
+	if w = a.value(as.Value, sc); w.known {
 		w.text = as.Name.Value + "=" + w.text
 	} else {
 		w.text = source
 	}
-	if strings.Contains(flags, "i") && !a.numericTest(as.Value, c.sc) {
-		a.problem("dynamic", "An integer declaration evaluates its value, which can run code: "+quote(c.sc.text(as))+".")
+	if strings.Contains(d.flags, "i") && !a.numericTest(as.Value, sc) {
+		a.problem("dynamic", "An integer declaration evaluates its value, which can run code: "+quote(source)+".")
 	}
-	return w, ""
+	return w
 }
 
-// declareWord looks at a quoted operand of declare, which is evaluated like an assignment.
-func (a *analysis) declareWord(s, variant, flags string) {
+// operand looks at a quoted operand, which is evaluated like an assignment.
+func (d *declaration) operand(s string) {
 	name, val, ok := strings.Cut(s, "=")
-	if strings.ContainsAny(name, "[$`") || ok && strings.Contains(flags, "i") && !isNumber(val) {
-		a.problem("dynamic", "An operand of "+variant+" is evaluated, which can run code: "+quote(s)+".")
+	if strings.ContainsAny(name, "[$`") || ok && strings.Contains(d.flags, "i") && !isNumber(val) {
+		d.a.problem("dynamic", "An operand of "+d.name+" is evaluated, which can run code: "+quote(s)+".")
 	}
-	if e := a.tables.envEffect(name, lit(val)); ok && e != "" {
-		addEffect(&a.poisons, Effect{Text: e})
+	if e := d.a.envEffect(name, lit(val)); ok && e != "" {
+		d.a.poison(e)
 	}
 }
 
 // namesOnly says that a command substitution prints names, hashes or dates: nothing that begins with a dash.
-func (a *analysis) namesOnly(p *syntax.CmdSubst) bool { return a.prints(p, programs.PrintsName) }
+func (a *reader) namesOnly(p *syntax.CmdSubst) bool { return a.prints(p, programs.PrintsName) }
 
 // printsNumber says that a substitution prints one number.
-func (a *analysis) printsNumber(p *syntax.CmdSubst) bool {
+func (a *reader) printsNumber(p *syntax.CmdSubst) bool {
 	if !a.prints(p, programs.PrintsNumber) {
 		return false
 	}
@@ -123,7 +132,7 @@ func (a *analysis) printsNumber(p *syntax.CmdSubst) bool {
 }
 
 // prints says that a substitution is one plain command that prints this.
-func (a *analysis) prints(p *syntax.CmdSubst, what programs.Trait) bool {
+func (a *reader) prints(p *syntax.CmdSubst, what programs.Trait) bool {
 	if len(p.Stmts) != 1 {
 		return false
 	}
@@ -187,7 +196,7 @@ func evaluated(w word) bool {
 }
 
 // evaluates reports that a builtin evaluates a word.
-func (a *analysis) evaluates(c *call, w word) {
+func evaluates(a *analysis, c *call, w word) {
 	a.problem("dynamic", c.name+" evaluates "+quote(w.text)+", which can run code.")
 }
 
@@ -197,11 +206,11 @@ func inspectTest(a *analysis, c *call, _ *scanned) {
 	for i := 1; i < len(c.argv); i++ {
 		w := c.argv[i]
 		if w.known && (w.text == "-v" || w.text == "-R") && i+1 < len(c.argv) && evaluated(c.argv[i+1]) {
-			a.evaluates(c, c.argv[i+1])
+			evaluates(a, c, c.argv[i+1])
 		}
 		if !w.known && w.many && !w.files && i+1 < len(c.argv)-1 {
 			if next := c.argv[i+1]; !next.known || strings.ContainsAny(next.text, "[$`") && next.text != "[" {
-				a.evaluates(c, next)
+				evaluates(a, c, next)
 			}
 		}
 	}
@@ -216,7 +225,7 @@ func (a *analysis) namesOption(c *call, option byte, value word) {
 	case option == 'C':
 		a.callback(c, value)
 	case (option == 'a' || option == 'p' && c.name == "wait") && evaluated(value):
-		a.evaluates(c, value)
+		evaluates(a, c, value)
 	}
 }
 
@@ -259,16 +268,16 @@ func inspectNames(a *analysis, c *call, _ *scanned) {
 		}
 		a.forget(w)
 		if evaluated(w) {
-			a.evaluates(c, w)
-		} else if e := a.tables.envEffect(w.text, word{}); e != "" {
-			addEffect(&a.poisons, Effect{Text: e})
+			evaluates(a, c, w)
+		} else {
+			a.sets(w.text, word{})
 		}
 	}
 }
 
 // forget notes that a builtin assigns to the variable of this name, however the text wrote the builtin. What a
 // loop or a function has run before it may run again with the new value.
-func (a *analysis) forget(name word) {
+func (a *reader) forget(name word) {
 	if a.once == nil {
 		return // a shell that has run no text knows nothing
 	}
@@ -300,7 +309,7 @@ func inspectPrintf(a *analysis, c *call, _ *scanned) {
 	w := c.argv[1]
 	if !w.known {
 		if strings.HasPrefix(w.head, "-v") {
-			a.evaluates(c, w)
+			evaluates(a, c, w)
 		}
 		if !w.safe() && !w.files {
 			c.effect("word " + w.text)
@@ -316,9 +325,9 @@ func inspectPrintf(a *analysis, c *call, _ *scanned) {
 	}
 	a.forget(v)
 	if evaluated(v) {
-		a.evaluates(c, v)
-	} else if e := a.tables.envEffect(v.text, word{}); e != "" {
-		addEffect(&a.poisons, Effect{Text: e})
+		evaluates(a, c, v)
+	} else {
+		a.sets(v.text, word{})
 	}
 }
 
@@ -326,7 +335,7 @@ func inspectPrintf(a *analysis, c *call, _ *scanned) {
 func inspectLet(a *analysis, c *call, _ *scanned) {
 	for _, w := range c.argv[1:] {
 		if !w.known || strings.ContainsAny(w.text, "[$`") {
-			a.evaluates(c, w)
+			evaluates(a, c, w)
 		}
 	}
 }
@@ -379,7 +388,7 @@ func inspectState(a *analysis, c *call, _ *scanned) {
 	}
 	poison := func(text string, poisons func(w word) bool) {
 		if slices.ContainsFunc(c.argv[1:], poisons) {
-			addEffect(&a.poisons, Effect{Text: text})
+			a.poison(text)
 		}
 	}
 	switch c.name {
@@ -411,7 +420,7 @@ func (a *analysis) inspectAlias(c *call) {
 		if !ok && w.known {
 			continue
 		}
-		addEffect(&a.poisons, Effect{Text: "alias " + name})
+		a.poison("alias " + name)
 		if w.known {
 			in := c.inner(c.argv, "alias "+name)
 			in.reads, in.writes = nil, nil
@@ -443,7 +452,7 @@ func (a *analysis) inspectStored(c *call) {
 		if v := c.argv[i+2]; v.known && w.text == "-C" {
 			a.callback(c, v)
 		} else if !v.known || strings.ContainsAny(v.text, "$`") {
-			a.evaluates(c, v)
+			evaluates(a, c, v)
 		}
 	}
 	c.effect("builtin " + c.name)

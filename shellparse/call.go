@@ -39,29 +39,32 @@ type frame struct {
 	own  scope
 }
 
-func (a *analysis) frame() *frame {
-	if n := len(a.frames); n > 0 {
-		f := a.frames[n-1]
-		a.frames = a.frames[:n-1]
+// frames are those that are free.
+type frames []*frame
+
+func (free *frames) take() *frame {
+	if n := len(*free); n > 0 {
+		f := (*free)[n-1]
+		*free = (*free)[:n-1]
 		return f
 	}
 	return new(frame)
 }
 
-func (a *analysis) release(f *frame) {
+func (free *frames) put(f *frame) {
 	*f = frame{}
-	a.frames = append(a.frames, f)
+	*free = append(*free, f)
 }
 
 // simple analyses a simple command: assignments, words, redirections.
 func (a *analysis) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *syntax.Stmt, sc *scope) {
 	for _, w := range ce.Args {
-		if len(w.Parts) != 1 || !isLit(w.Parts[0]) || a.opts.Dialect == Zsh {
+		if len(w.Parts) != 1 || !isLit(w.Parts[0]) || a.dialect == Zsh {
 			a.nested(w, sc)
 		}
 	}
-	both := a.frame()
-	defer a.release(both)
+	both := a.frames.take()
+	defer a.frames.put(both)
 	c, child := &both.call, &both.own
 	*child = *sc
 	c.sc, c.outer = child, sc
@@ -76,7 +79,7 @@ func (a *analysis) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *synta
 	}
 	var r redirs
 	if len(rds) > 0 {
-		r = a.redirs(rds, sc)
+		r.open(a, rds, sc)
 		if r.input != nil {
 			child.input = r.input
 		}
@@ -84,7 +87,7 @@ func (a *analysis) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *synta
 	}
 	if len(ce.Args) == 0 {
 		if !r.none() {
-			a.null(st, sc, r)
+			r.null(a, st, sc)
 		}
 		return
 	}
@@ -99,7 +102,7 @@ func (a *analysis) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *synta
 	c.argv = append(c.argv, r.words...)
 	if len(c.argv) == 0 { // every word expanded to nothing
 		if !r.none() {
-			a.null(st, sc, r)
+			r.null(a, st, sc)
 		}
 		return
 	}
@@ -139,7 +142,7 @@ func expandsAsItRuns(name string, v word) bool {
 func (a *analysis) elements(name string, array *syntax.ArrayExpr, sc *scope) {
 	for _, e := range array.Elems {
 		if e.Index != nil {
-			a.subscript(name, e.Index, sc)
+			expansion{a, sc}.subscript(name, e.Index)
 		}
 		a.nested(e.Value, sc)
 		a.gives(name, a.value(e.Value, sc))
@@ -154,7 +157,7 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 	name := as.Name.Value
 	v := word{text: name}
 	if as.Index != nil {
-		a.subscript(name, as.Index, sc)
+		expansion{a, sc}.subscript(name, as.Index)
 	}
 	if as.Array != nil {
 		a.elements(name, as.Array, sc)
@@ -164,9 +167,9 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 			a.copies(name, v.text)
 		}
 	}
-	effect := a.tables.envEffect(name, v)
+	effect := a.envEffect(name, v)
 	if v.known && v.text != "" {
-		if effect != "" && (strings.ContainsAny(v.text, " \t\n;|&`$") || a.systemTool(v.text)) {
+		if effect != "" && (strings.ContainsAny(v.text, " \t\n;|&`$") || a.tables.systemTool(v.text)) {
 			a.deniesOf(v.text, sc)
 		}
 		if !prefix {
@@ -187,7 +190,7 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 		v.known = false
 	}
 	if effect != "" {
-		addEffect(&a.poisons, Effect{Text: effect})
+		a.poison(effect)
 	}
 	if v.known {
 		a.settle(name, v)
@@ -195,7 +198,7 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 }
 
 // gives notes a value that a variable is given, "@" for the positional parameters.
-func (a *analysis) gives(name string, v word) {
+func (a *shell) gives(name string, v word) {
 	if !v.known || v.text == "" || len(a.given[name]) == maxCandidates {
 		return
 	}
@@ -214,9 +217,9 @@ func (a *analysis) deniesOf(text string, sc *scope) {
 }
 
 // zshPrefix returns how many words stand before a command that zsh runs in another way; 0 in other shells.
-func (a *analysis) zshPrefix(c *call) int {
+func (c *call) zshPrefix(dialect Dialect) int {
 	switch {
-	case a.opts.Dialect != Zsh || c.inside:
+	case dialect != Zsh || c.inside:
 		return 0
 	case c.name == "-":
 		return 1
@@ -235,7 +238,7 @@ func (a *analysis) run(c *call) {
 	if !a.findProgram(c) {
 		return
 	}
-	if skip := a.zshPrefix(c); skip > 0 && len(c.argv) > skip {
+	if skip := c.zshPrefix(a.dialect); skip > 0 && len(c.argv) > skip {
 		a.run(c.inner(c.argv[skip:], texts(c.argv[:skip])))
 		return
 	}
@@ -243,26 +246,9 @@ func (a *analysis) run(c *call) {
 		a.callFunction(c)
 		return
 	}
-	switch name := launcher(c.name); name {
-	case "":
-	case "ld.so":
-		c.name = name
-		c.argv = append([]word{lit(name)}, c.argv[1:]...)
-	default:
-		if a.runLauncher(c) {
-			return
-		}
+	if !a.runs(a, c) {
+		a.emit(c)
 	}
-	if h := c.facts().Handler; h != "" && handlers[h](a, c) {
-		return
-	}
-	if p := a.tables.row(c.name); p != nil && len(p.Subcommands) > 0 {
-		a.takeGlobals(c)
-	}
-	if wr, n := a.wrapperFor(c); wr != nil && a.unwrap(wr, c, n) {
-		return
-	}
-	a.emit(c)
 }
 
 // findProgram finds the name of the program that a command runs. It is false where there is none that a rule could name: then
@@ -280,7 +266,7 @@ func (a *analysis) findProgram(c *call) bool {
 		a.maybe(c)
 		return false
 	}
-	c.name = a.programName(w.text)
+	c.name = programName(w.text)
 	if w.text == "" || strings.ContainsAny(w.text, " \t\n*?[]") && w.text != "[" && w.text != "[[" {
 		c.effect("program " + quote(w.text))
 		a.emit(c)
@@ -341,11 +327,11 @@ func letterOrDigit(r rune) bool { return r == '_' || unicode.IsLetter(r) || unic
 func (a *analysis) callFunction(c *call) {
 	for i := range c.argv {
 		if name := a.secretIn(c.argv[i].text); name != "" && !c.argv[i].known {
-			addEffect(&a.poisons, Effect{Text: "gives the function " + c.name + " the variable " + name})
+			a.poison("gives the function " + c.name + " the variable " + name)
 		}
 	}
 	for _, e := range c.sc.effects {
-		addEffect(&a.poisons, Effect{Text: e.Text}) // the body runs under the assignments before its name
+		a.poison(e.Text) // the body runs under the assignments before its name
 	}
 	if len(c.reads)+len(c.writes)+len(c.connects) > 0 {
 		a.script.Commands = append(a.script.Commands, c.command(":"))
@@ -368,7 +354,7 @@ var trustedDirs = map[string]bool{"/bin": true, "/usr/bin": true, "/usr/local/bi
 	"/usr/local/sbin": true, "/opt/homebrew/bin": true}
 
 // programName reduces a path to its last element where only an administrator could have put it there.
-func (a *analysis) programName(s string) string {
+func programName(s string) string {
 	if !strings.HasPrefix(s, "/") {
 		return s
 	}
@@ -385,20 +371,26 @@ func (a *analysis) emit(c *call) {
 		if p := foreignProgram(c.argv[0].text); p != "" {
 			a.problem("foreign", p)
 		}
-		a.inspect(c)
+		a.looks(a, c)
 	}
 	if a.script.Commands == nil {
 		a.script.Commands = make([]Command, 0, 4)
 	}
-	a.script.Commands = append(a.script.Commands, a.named(c))
+	a.script.Commands = append(a.script.Commands, c.named(a.tables))
 }
 
+// reads notes a file that the program of a command reads.
+func (a *analysis) reads(c *call, w word) { c.reads = a.file(c.reads, w, c.name, c.sc) }
+
+// writes notes a file that the program of a command writes.
+func (a *analysis) writes(c *call, w word) { c.writes = a.file(c.writes, w, c.name, c.sc) }
+
 // named makes the record of a call, with how many of its words name it and what it does.
-func (a *analysis) named(c *call) Command {
+func (c *call) named(t *Tables) Command {
 	cmd := c.command("")
-	cmd.wants = wanted(cmd.Argv, a.tables.arities)
+	cmd.wants = wanted(cmd.Argv, t.arities)
 	cmd.Named = arity(cmd.Argv, cmd.wants)
-	cmd.Operation = operation(cmd.Argv, cmd.wants, a.tables.arities)
+	cmd.Operation = operation(cmd.Argv, cmd.wants, t.arities)
 	if c.op > 0 {
 		cmd.Operation = c.op
 	}
@@ -479,6 +471,13 @@ func (c *call) inner(argv []word, via string) *call {
 	sc.via = append(slices.Clip(sc.via), via)
 	sc.effects = append(slices.Clip(sc.effects), unnamed(c.effects)...)
 	return &call{argv: argv, raw: c.raw, reads: c.reads, writes: c.writes, connects: c.connects, sc: &sc, outer: c.outer, inside: true}
+}
+
+// child makes the call of what the command starts in a process of its own, with none of its files.
+func (c *call) child(argv []word, via string) *call {
+	in := c.inner(argv, via)
+	in.reads, in.writes, in.outer = nil, nil, nil
+	return in
 }
 
 // texts joins words by blanks.

@@ -10,7 +10,7 @@ import (
 // collector finds what a text assigns and defines anywhere, so that a variable counts as known only when
 // nothing else can have changed it.
 type collector struct {
-	a          *analysis
+	a          *reader
 	notNumbers map[string]bool
 }
 
@@ -18,7 +18,7 @@ type collector struct {
 const anything = "*"
 
 // collect adds what a text assigns and defines to what is known already.
-func (a *analysis) collect(f *syntax.File, text string) {
+func (a *reader) collect(f *syntax.File, text string) {
 	if a.assigned == nil {
 		a.assigned, a.once, a.numbers = map[string]bool{}, map[string]int{}, map[string]bool{}
 		a.bodies, a.funcs, a.vars, a.keyed = map[string]struct{}{}, map[string]bool{}, map[string]word{}, map[string]bool{}

@@ -3,6 +3,8 @@ package shellparse
 import (
 	"slices"
 	"strings"
+
+	"callgate/shellparse/programs"
 )
 
 // inspectKubectl notes that secrets are printed.
@@ -21,12 +23,11 @@ func runContainer(a *analysis, c *call) bool {
 	if len(c.argv) < 3 || !c.argv[1].known || c.argv[1].text != "run" && c.argv[1].text != "create" {
 		return false
 	}
-	s := containerOptions.scan(c.argv[2:], stylePOSIX)
+	s := containerOptions.scan(c.argv[2:], programs.POSIX)
 	a.mounts(c, s.hits)
 	a.emit(c)
 	if len(s.operands) > 1 && s.unknown == "" {
-		in := c.inner(s.operands[1:], texts(c.argv[:2+s.rest+1]))
-		in.reads, in.writes, in.outer = nil, nil, nil
+		in := c.child(s.operands[1:], texts(c.argv[:2+s.rest+1]))
 		in.sc.effects, in.sc.remote, in.sc.dirs, in.sc.lost = []Effect{{Text: "container"}}, true, nil, true
 		mark := len(a.script.Commands)
 		a.run(in)
@@ -56,7 +57,7 @@ func runContainer(a *analysis, c *call) bool {
 func (a *analysis) mounts(c *call, hits []hit) {
 	for _, h := range hits {
 		if src := mountSource(h.value.text); (h.opt.Last == "--volume" || h.opt.Last == "--mount") && h.value.known && hasPrefix(src, "/", ".", "~") {
-			c.reads = a.file(c.reads, lit(src), c.name, c.sc)
+			a.reads(c, lit(src))
 		}
 	}
 }
@@ -157,9 +158,9 @@ func inspectContainer(a *analysis, c *call, s *scanned) {
 		for i, w := range s.operands {
 			if w.known && (!strings.Contains(w.text, ":") || strings.HasPrefix(w.text, "/") || strings.HasPrefix(w.text, ".")) {
 				if i == len(s.operands)-1 {
-					c.writes = a.file(c.writes, w, c.name, c.sc)
+					a.writes(c, w)
 				} else {
-					c.reads = a.file(c.reads, w, c.name, c.sc)
+					a.reads(c, w)
 				}
 			}
 		}

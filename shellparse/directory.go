@@ -24,10 +24,10 @@ func runCd(a *analysis, c *call) bool {
 	switch {
 	case c.name == "popd" || len(words) > 1:
 		outer.lost = true
-	case len(words) == 0 && (a.opts.Home == "" || c.name != "cd"):
+	case len(words) == 0 && (a.home == "" || c.name != "cd"):
 		outer.lost = true
 	case len(words) == 0:
-		outer.dirs = []string{clean(a.opts.Home)}
+		outer.dirs = []string{clean(a.home)}
 	case !words[0].known:
 		outer.lost = true
 		if strings.HasPrefix(words[0].text, "~") {
@@ -89,7 +89,7 @@ func (sc *scope) union(x, y []string) []string {
 
 // outside says that one of the directories is certainly or possibly not below the start.
 func (a *analysis) outside(dirs []string) bool {
-	root := clean(a.opts.Dir)
+	root := clean(a.start)
 	for _, d := range dirs {
 		switch {
 		case strings.HasPrefix(d, "/"):

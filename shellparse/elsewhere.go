@@ -27,7 +27,7 @@ func (a *analysis) optionFiles(c *call) {
 		}
 		c.effectAt("options from "+w.text, w)
 		if w.known {
-			c.reads = a.file(c.reads, lit(text[at+1:]), c.name, c.sc)
+			a.reads(c, lit(text[at+1:]))
 		}
 	}
 }
@@ -114,7 +114,7 @@ func (a *analysis) passedOn(c *call) {
 		inner := c.inner(append([]word{lit(p)}, c.argv[at+1:]...), texts(c.argv[:at]))
 		inner.name, inner.sc.effects, inner.sc.dirs = p, nil, c.sc.dirs
 		inner.reads, inner.writes, inner.outer = nil, nil, nil
-		a.inspect(inner)
+		inspect(a, inner)
 		for _, e := range inner.effects {
 			c.effect(e.Text)
 		}

@@ -38,8 +38,7 @@ func (a *analysis) gitSetting(w word, c *call) {
 	}
 	// What the setting runs is recorded for deny rules; the effect keeps every rule from allowing it.
 	if w.known && strings.ContainsRune(script, ' ') {
-		in := c.inner(c.argv, "git -c "+name)
-		in.reads, in.writes, in.outer = nil, nil, nil
+		in := c.child(c.argv, "git -c "+name)
 		mark := len(a.script.Problems)
 		a.fresh(func() { a.script1(in, script) })
 		a.script.Problems = a.script.Problems[:mark]
@@ -72,8 +71,7 @@ func runGit(a *analysis, c *call) bool {
 		return false
 	}
 	a.emit(c)
-	in := c.inner(rest, texts(c.argv[:via]))
-	in.reads, in.writes, in.outer = nil, nil, nil
+	in := c.child(rest, texts(c.argv[:via]))
 	in.sc.effects = c.sc.effects
 	if c.argv[1].text == "bisect" || len(rest) > 1 {
 		a.run(in)

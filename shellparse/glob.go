@@ -156,7 +156,7 @@ func (d *decoder) extGlob(p *syntax.ExtGlob) {
 }
 
 // files appends what a word that is not known can name.
-func (a *analysis) files(list []File, w word, by string, sc *scope) []File {
+func (a *reader) files(list []File, w word, by string, sc *scope) []File {
 	if w.pipe {
 		return list // what its commands print or read
 	}

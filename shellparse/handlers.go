@@ -115,8 +115,7 @@ func runGotestsum(a *analysis, c *call) bool {
 		return false
 	}
 	a.emit(c)
-	in := c.inner(append([]word{lit("go"), lit("test")}, c.argv[i+1:]...), texts(c.argv[:i]))
-	in.reads, in.writes, in.outer = nil, nil, nil
+	in := c.child(append([]word{lit("go"), lit("test")}, c.argv[i+1:]...), texts(c.argv[:i]))
 	a.run(in)
 	return true
 }
@@ -133,16 +132,16 @@ func runModule(a *analysis, c *call) bool {
 	args := c.argv[i+2:]
 	switch c.argv[i+1].text {
 	case "json.tool":
-		for n, w := range jsonTool.scan(args, styleGNU).operands {
+		for n, w := range jsonTool.scan(args, programs.GNU).operands {
 			if n == 0 {
-				c.reads = a.file(c.reads, w, c.name, c.sc)
+				a.reads(c, w)
 			} else {
-				c.writes = a.file(c.writes, w, c.name, c.sc)
+				a.writes(c, w)
 			}
 		}
 	case "tokenize", "dis":
-		for _, w := range jsonTool.scan(args, styleGNU).operands {
-			c.reads = a.file(c.reads, w, c.name, c.sc)
+		for _, w := range jsonTool.scan(args, programs.GNU).operands {
+			a.reads(c, w)
 		}
 	default:
 		a.runTool(c, i+1)
@@ -156,8 +155,7 @@ func (a *analysis) runTool(c *call, at int) {
 	if a.tables.row(c.argv[at].text) == nil {
 		return
 	}
-	inner := c.inner(c.argv[at:], texts(c.argv[:at]))
-	inner.reads, inner.writes, inner.outer = nil, nil, nil
+	inner := c.child(c.argv[at:], texts(c.argv[:at]))
 	inner.sc.effects, inner.sc.denyOnly = nil, true
 	mark := len(a.script.Commands)
 	a.run(inner)

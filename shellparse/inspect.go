@@ -11,7 +11,7 @@ import (
 
 // inspect looks at what the words of a program do: the options that stand before its subcommand, those that
 // execute or write, and its operands.
-func (a *analysis) inspect(c *call) {
+func inspect(a *analysis, c *call) {
 	if c.name == "" {
 		c.name = programs.Canonical(c.argv[0].text)
 	}
@@ -43,7 +43,7 @@ func (a *analysis) inspect(c *call) {
 	if row == nil && inspector == "" || languageOf(c.name) != nil {
 		for _, w := range c.argv[1:] {
 			if !w.known && len(w.globs) > 0 {
-				c.reads = a.file(c.reads, w, c.name, c.sc) // nobody knows what it does with them
+				a.reads(c, w) // nobody knows what it does with them
 			}
 		}
 	}
@@ -106,7 +106,7 @@ func (a *analysis) inspectRow(row *programs.Row, n int, s *scanned, c *call) {
 			continue
 		}
 		if c.is(programs.ProjectTool) { // it writes files of the project that its words do not name
-			c.writes = a.file(c.writes, lit("."), c.name, c.sc)
+			a.writes(c, lit("."))
 		} else {
 			c.effectOf("option "+h.name, h)
 		}
@@ -217,7 +217,7 @@ func (a *analysis) workspace(c *call) {
 	if !c.is(programs.Configured) {
 		return
 	}
-	if len(c.sc.dirs) == 1 && (c.sc.dirs[0] == "." || c.sc.dirs[0] == a.opts.Dir) && !c.sc.lost {
+	if len(c.sc.dirs) == 1 && (c.sc.dirs[0] == "." || c.sc.dirs[0] == a.start) && !c.sc.lost {
 		return
 	}
 	if a.outside(c.sc.dirs) {

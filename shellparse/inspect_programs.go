@@ -95,7 +95,7 @@ func inspectDeclare(a *analysis, c *call, _ *scanned) {
 		if !w.known {
 			text = w.head
 			if !strings.Contains(text, "=") {
-				a.evaluates(c, w)
+				evaluates(a, c, w)
 				continue
 			}
 		}
@@ -108,10 +108,10 @@ func inspectDeclare(a *analysis, c *call, _ *scanned) {
 		name, val, ok := strings.Cut(text, "=")
 		a.forget(lit(name))
 		if strings.ContainsAny(name, "[$`") {
-			a.evaluates(c, w)
+			evaluates(a, c, w)
 		}
-		if e := a.tables.envEffect(name, word{text: val, known: w.known}); ok && e != "" {
-			addEffect(&a.poisons, Effect{Text: e})
+		if e := a.envEffect(name, word{text: val, known: w.known}); ok && e != "" {
+			a.poison(e)
 		}
 	}
 	if len(c.argv) == 1 || c.argv[1].text == "-p" || c.argv[1].text == "-x" {

@@ -70,7 +70,7 @@ func (a *analysis) inspectLanguage(l *programs.Language, c *call) {
 		}
 		return
 	}
-	s := (*optset)(l.Options).scan(args, stylePOSIX)
+	s := (*optset)(l.Options).scan(args, programs.POSIX)
 	code := false
 	for _, h := range s.hits {
 		a.apply(h, c)
@@ -105,7 +105,7 @@ func (a *analysis) interprets(c *call, s *scanned) {
 		c.effectAt("word "+s.operands[0].text, s.operands[0])
 	default:
 		c.op = c.upTo(hit{value: s.operands[0], has: true})
-		c.reads = a.file(c.reads, s.operands[0], c.name, c.sc)
+		a.reads(c, s.operands[0])
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"callgate/shellparse/embedded"
+	"callgate/shellparse/programs"
 )
 
 // The programs here are given a text in a language of their own. A rule for their words covers the text when
@@ -63,7 +64,7 @@ func inspectSed(a *analysis, c *call, s *scanned) {
 	if s.unknown != "" {
 		c.effectOf("option "+s.unknown, hit{name: s.unknown})
 	}
-	for _, st := range [2]style{styleGNU, stylePOSIX} {
+	for _, st := range [2]programs.Style{programs.GNU, programs.POSIX} {
 		r := (*optset)(a.tables.row(c.name).Options).scan(c.argv[1:], st)
 		if _, file := r.find("-f", "--file"); file {
 			continue
@@ -79,7 +80,7 @@ func inspectSed(a *analysis, c *call, s *scanned) {
 		} else if suffix.text != "" {
 			for _, w := range files {
 				if w.known {
-					c.writes = a.file(c.writes, lit(w.text+suffix.text), c.name, c.sc)
+					a.writes(c, lit(w.text+suffix.text))
 				}
 			}
 		}
@@ -114,7 +115,7 @@ func inspectJq(a *analysis, c *call, _ *scanned) {
 				return
 			}
 			if n == 2 && strings.HasSuffix(w.text, "file") && i+2 < len(c.argv) {
-				c.reads = a.file(c.reads, c.argv[i+2], c.name, c.sc)
+				a.reads(c, c.argv[i+2])
 			}
 			texts = texts || w.text == "--args" || w.text == "--jsonargs"
 			i += n
@@ -122,7 +123,7 @@ func inspectJq(a *analysis, c *call, _ *scanned) {
 			program = true
 			c.code(w, embedded.Jq)
 		case !texts:
-			c.reads = a.file(c.reads, w, c.name, c.sc)
+			a.reads(c, w)
 		}
 	}
 }
@@ -147,7 +148,7 @@ func inspectYq(a *analysis, c *call, s *scanned) {
 	}
 	c.code(list[0], embedded.Yq)
 	if _, null := s.find("-n", "--null-input"); len(list) == 1 && !null {
-		c.reads = a.file(c.reads, list[0], c.name, c.sc)
+		a.reads(c, list[0])
 		if c.sc.input.kind == inputNone && list[0].text != "." {
 			c.effectAt("word "+list[0].text, list[0])
 		}
@@ -194,9 +195,9 @@ func inspectSQL(a *analysis, c *call, s *scanned) {
 		if db.text == ":memory:" {
 			return
 		}
-		c.reads = a.file(c.reads, db, c.name, c.sc)
+		a.reads(c, db)
 		if writes {
-			c.writes = a.file(c.writes, db, c.name, c.sc)
+			a.writes(c, db)
 		}
 	}
 }

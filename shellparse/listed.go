@@ -159,7 +159,7 @@ func namePattern(s string) string {
 }
 
 // listed returns what a statement prints when that is names of files: an unknown word with patterns.
-func (a *analysis) listed(st *syntax.Stmt, sc *scope) word {
+func (a *reader) listed(st *syntax.Stmt, sc *scope) word {
 	for _, r := range st.Redirs {
 		if r.N == nil || r.N.Value != "2" {
 			return word{}
@@ -193,7 +193,7 @@ func (a *analysis) listed(st *syntax.Stmt, sc *scope) word {
 
 // listedIn returns what a word becomes that is one substitution of a command that prints names of files, and nothing
 // else: wc -l $(git ls-files). Names that zero bytes divide run together there, and nothing is known of them.
-func (a *analysis) listedIn(w *syntax.Word, sc *scope) word {
+func (a *reader) listedIn(w *syntax.Word, sc *scope) word {
 	if len(w.Parts) != 1 {
 		return word{}
 	}
@@ -253,7 +253,7 @@ var trackedFlags = map[string]map[string]bool{
 }
 
 // plainCall returns the words of a statement that is a call of a program and no function, nil for others.
-func (a *analysis) plainCall(st *syntax.Stmt, sc *scope) []word {
+func (a *reader) plainCall(st *syntax.Stmt, sc *scope) []word {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 || len(call.Assigns) > 0 || st.Negated || st.Background {
 		return nil

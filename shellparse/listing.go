@@ -129,7 +129,7 @@ func (a *analysis) fetched(c *call, s *scanned, address word, options ...string)
 		names = append(names, plain)
 	}
 	for _, n := range names {
-		c.writes = a.file(c.writes, word{text: path.Join(dir.text, n), known: address.known && (!given || dir.known)}, c.name, c.sc)
+		a.writes(c, word{text: path.Join(dir.text, n), known: address.known && (!given || dir.known)})
 	}
 }
 
@@ -155,7 +155,7 @@ func inspectTransfer(a *analysis, c *call, _ *scanned) {
 	if options == nil {
 		return
 	}
-	s := options.scan(c.argv[n:], styleGNU)
+	s := options.scan(c.argv[n:], programs.GNU)
 	ops := s.operands
 	for _, h := range s.hits {
 		if h.opt.Does != 'r' || !h.has {
@@ -163,9 +163,9 @@ func inspectTransfer(a *analysis, c *call, _ *scanned) {
 			continue
 		}
 		if slices.ContainsFunc(name, func(w string) bool { return strings.Contains(w, "download") }) || name[len(name)-1] == "get" {
-			c.writes = a.file(c.writes, h.value, c.name, c.sc)
+			a.writes(c, h.value)
 		} else {
-			c.reads = a.file(c.reads, h.value, c.name, c.sc)
+			a.reads(c, h.value)
 			c.operates("sends " + h.value.text)
 		}
 	}
@@ -179,14 +179,14 @@ func (a *analysis) transfers(c *call, ops []word) {
 		case w.known && elsewhereName(w.text):
 		case !w.known && w.head != "" && elsewhereName(w.head):
 		case i == len(ops)-1 && i > 0:
-			c.writes = a.file(c.writes, w, c.name, c.sc)
+			a.writes(c, w)
 			for _, source := range ops[:i] {
 				if base := path.Base(source.text); source.known && w.known && base != "." && base != "/" && elsewhereName(source.text) {
-					c.writes = a.file(c.writes, lit(path.Join(w.text, base)), c.name, c.sc)
+					a.writes(c, lit(path.Join(w.text, base)))
 				}
 			}
 		default:
-			c.reads = a.file(c.reads, w, c.name, c.sc)
+			a.reads(c, w)
 			c.operates("sends " + w.text)
 		}
 	}
@@ -217,17 +217,17 @@ func awsFiles(a *analysis, c *call) {
 		}
 		for _, scheme := range []string{"fileb://", "file://"} {
 			if p, ok := strings.CutPrefix(value, scheme); ok {
-				c.reads = a.file(c.reads, word{text: p, known: w.known, head: p}, c.name, c.sc)
+				a.reads(c, word{text: p, known: w.known, head: p})
 			}
 		}
 		before := c.argv[i+2]
 		switch {
 		case (operation == "put-object" || operation == "upload-part" || operation == "upload-archive") && before.known && before.text == "--body":
-			c.reads = a.file(c.reads, w, c.name, c.sc)
+			a.reads(c, w)
 			c.operates("sends " + w.text)
 		case awsWrites(service, operation):
 			if !strings.HasPrefix(w.text, "-") && (strings.Contains(before.text, "=") || !strings.HasPrefix(before.text, "--") || strings.HasPrefix(before.text, "--no-")) {
-				c.writes = a.file(c.writes, w, c.name, c.sc)
+				a.writes(c, w)
 			}
 		}
 	}

@@ -6,93 +6,100 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// nested walks what a word runs before its value is known: substitutions, subscripts, arithmetic.
-func (a *analysis) nested(w *syntax.Word, sc *scope) {
-	if w == nil {
-		return
-	}
-	a.nestedParts(w.Parts, sc)
+// expansion walks what words run before their values are known: substitutions, subscripts, arithmetic.
+type expansion struct {
+	a  *analysis
+	sc *scope
 }
 
-func (a *analysis) nestedParts(parts []syntax.WordPart, sc *scope) {
+// nested walks what a word runs before its value is known.
+func (a *analysis) nested(w *syntax.Word, sc *scope) { expansion{a, sc}.word(w) }
+
+func (x expansion) word(w *syntax.Word) {
+	if w != nil {
+		x.parts(w.Parts)
+	}
+}
+
+func (x expansion) parts(parts []syntax.WordPart) {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			if a.opts.Dialect == Zsh && strings.IndexByte(p.Value, '(') >= 0 && !strings.Contains(p.Value, `\(`) {
-				a.problem("disagreement", "A glob qualifier can run code: "+quote(p.Value)+".")
+			if x.a.dialect == Zsh && strings.IndexByte(p.Value, '(') >= 0 && !strings.Contains(p.Value, `\(`) {
+				x.a.problem("disagreement", "A glob qualifier can run code: "+quote(p.Value)+".")
 			}
 		case *syntax.DblQuoted:
-			a.nestedQuoted(p.Parts, sc)
+			x.quoted(p.Parts)
 		case *syntax.CmdSubst:
-			a.substitution(p, sc)
+			x.substitution(p)
 		case *syntax.ProcSubst:
-			child := *sc
+			child := *x.sc
 			child.raw, child.sure = "", false
 			if p.Op != syntax.CmdIn {
 				child.input = &input{kind: inputPipe}
 			} else {
 				child.input = noInput
 			}
-			a.deeper(p.Stmts, &child)
+			expansion{x.a, &child}.deeper(p.Stmts)
 		case *syntax.ArithmExp:
-			a.arithm(p.X, sc)
+			x.arithm(p.X)
 		case *syntax.ParamExp:
-			a.nestedParam(p, sc)
+			x.param(p)
 		case *syntax.ExtGlob:
 			// The pattern is one literal for the parser, so that substitutions within it are not nodes. In zsh
 			// it is a qualifier, which can run code, unless it is a choice or an operand of a test.
-			if strings.ContainsAny(p.Pattern.Value, "$`:'\"\\<>;&") || !sc.testing && !strings.Contains(p.Pattern.Value, "|") {
-				a.problem("disagreement", "Shells read this pattern differently: "+quote(sc.text(p))+".")
+			if strings.ContainsAny(p.Pattern.Value, "$`:'\"\\<>;&") || !x.sc.testing && !strings.Contains(p.Pattern.Value, "|") {
+				x.a.problem("disagreement", "Shells read this pattern differently: "+quote(x.sc.text(p))+".")
 			}
 		}
 	}
 }
 
-// nestedQuoted is nestedParts between double quotes, where literal text is only text.
-func (a *analysis) nestedQuoted(parts []syntax.WordPart, sc *scope) {
+// quoted is parts between double quotes, where literal text is only text.
+func (x expansion) quoted(parts []syntax.WordPart) {
 	for i, p := range parts {
 		if !isLit(p) {
-			a.nestedParts(parts[i:i+1], sc)
+			x.parts(parts[i : i+1])
 		}
 	}
 }
 
 // deeper walks the statements of a substitution, whose commands are judged like any other.
-func (a *analysis) deeper(list []*syntax.Stmt, sc *scope) {
-	sc.testing = false
-	if sc.depth++; sc.depth > maxDepth {
-		a.problem("too-deep", "The text nests too deeply.")
+func (x expansion) deeper(list []*syntax.Stmt) {
+	x.sc.testing = false
+	if x.sc.depth++; x.sc.depth > maxDepth {
+		x.a.problem("too-deep", "The text nests too deeply.")
 		return
 	}
-	sc.effects, sc.env, sc.via, sc.denyOnly = nil, nil, nil, false
-	a.within(func() { a.stmts(list, sc) })
+	x.sc.effects, x.sc.env, x.sc.via, x.sc.denyOnly = nil, nil, nil, false
+	x.a.within(func() { x.a.stmts(list, x.sc) })
 }
 
 // substitution walks a command substitution.
-func (a *analysis) substitution(p *syntax.CmdSubst, sc *scope) {
-	child := *sc
+func (x expansion) substitution(p *syntax.CmdSubst) {
+	child := *x.sc
 	child.raw, child.sure, child.input = "", false, noInput
 	if !p.Backquotes {
-		a.deeper(p.Stmts, &child)
+		expansion{x.a, &child}.deeper(p.Stmts)
 		return
 	}
 	// In backquotes a shell removes one level of backslashes and reads the rest as a new text, which the
 	// syntax tree does not do.
-	body := sc.text(p)
+	body := x.sc.text(p)
 	if len(body) < 2 || strings.IndexByte(body, '\\') < 0 {
-		a.deeper(p.Stmts, &child)
+		expansion{x.a, &child}.deeper(p.Stmts)
 		return
 	}
 	if p.Right.Offset() < p.Left.Offset() {
-		a.problem("unparsable", "The text has backquotes that do not match.")
+		x.a.problem("unparsable", "The text has backquotes that do not match.")
 		return
 	}
 	child.effects, child.env, child.via, child.denyOnly = nil, nil, nil, false
 	other := child
-	a.parseString(unbackquote(body[1:len(body)-1], "$`\\"), &child)
+	x.a.parseString(unbackquote(body[1:len(body)-1], "$`\\"), &child)
 	if strings.Contains(body, `\"`) {
 		// Between double quotes a shell removes the backslash of \" too. What runs either way is listed.
-		a.parseString(unbackquote(body[1:len(body)-1], "$`\\\""), &other)
+		x.a.parseString(unbackquote(body[1:len(body)-1], "$`\\\""), &other)
 	}
 }
 
@@ -108,41 +115,39 @@ func unbackquote(s, escapes string) string {
 	return string(b)
 }
 
-// nestedParam walks a parameter expansion: its subscript, its words, and the forms that evaluate a value.
-func (a *analysis) nestedParam(p *syntax.ParamExp, sc *scope) {
+// param walks a parameter expansion: its subscript, its words, and the forms that evaluate a value.
+func (x expansion) param(p *syntax.ParamExp) {
 	if p.NestedParam != nil || p.Flags != nil || len(p.Modifiers) > 0 {
-		a.problem("dynamic", "An expansion can run code: "+quote(sc.text(p))+".")
+		x.a.problem("dynamic", "An expansion can run code: "+quote(x.sc.text(p))+".")
 	}
 	if p.Index != nil {
 		name := ""
 		if p.Param != nil {
 			name = p.Param.Value
 		}
-		a.subscript(name, p.Index, sc)
+		x.subscript(name, p.Index)
 	}
 	if p.Excl && p.Names == 0 {
 		// ${!x} expands the variable that x names, and a name can hold a subscript that runs a command.
-		a.problem("dynamic", "An indirect expansion can run code: "+quote(sc.text(p))+".")
+		x.a.problem("dynamic", "An indirect expansion can run code: "+quote(x.sc.text(p))+".")
 	}
 	if p.Slice != nil {
-		a.arithm(p.Slice.Offset, sc)
-		a.arithm(p.Slice.Length, sc)
+		x.arithm(p.Slice.Offset)
+		x.arithm(p.Slice.Length)
 	}
 	if p.Repl != nil {
-		a.nested(p.Repl.Orig, sc)
-		a.nested(p.Repl.With, sc)
+		x.word(p.Repl.Orig)
+		x.word(p.Repl.With)
 	}
 	if p.Exp != nil {
-		a.nested(p.Exp.Word, sc)
+		x.word(p.Exp.Word)
 		if p.Exp.Op == syntax.OtherParamOps && p.Exp.Word != nil && p.Exp.Word.Lit() != "Q" {
-			a.problem("dynamic", "An expansion can run code: "+quote(sc.text(p))+".")
+			x.a.problem("dynamic", "An expansion can run code: "+quote(x.sc.text(p))+".")
 		}
 		if p.Exp.Op == syntax.AssignUnset || p.Exp.Op == syntax.AssignUnsetOrNull {
 			if p.Param != nil {
-				v := a.value(p.Exp.Word, sc)
-				if e := a.tables.envEffect(p.Param.Value, v); e != "" {
-					addEffect(&a.poisons, Effect{Text: e})
-				}
+				v := x.a.value(p.Exp.Word, x.sc)
+				x.a.sets(p.Param.Value, v)
 			}
 		}
 	}

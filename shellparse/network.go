@@ -69,7 +69,7 @@ func (a *analysis) fetches(c *call, w word) (host string, away bool) {
 	} else if sch := strings.ToLower(scheme); sch != "http" && sch != "https" {
 		c.effectAt("address "+w.text, w)
 		if sch == "file" {
-			c.reads = a.file(c.reads, word{text: strings.TrimPrefix(rest, "localhost"), known: w.known}, c.name, c.sc)
+			a.reads(c, word{text: strings.TrimPrefix(rest, "localhost"), known: w.known})
 		}
 	}
 	host, _, slash := strings.Cut(rest, "/")

@@ -7,29 +7,18 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// Options are those of package programs.
-type (
-	option = programs.Option
-	optset programs.Options
-	style  = programs.Style
-)
-
-const (
-	styleGNU   = programs.GNU
-	stylePOSIX = programs.POSIX
-	styleGo    = programs.Go
-	styleLong  = programs.Long
-)
+// optset are the options of a program.
+type optset programs.Options
 
 // find returns the option of that name, nil when there is none.
-func (set *optset) find(name string) *option { return (*programs.Options)(set).Find(name) }
+func (set *optset) find(name string) *programs.Option { return (*programs.Options)(set).Find(name) }
 
 // guessed is the option that reads a word of which the options do not say that it is a file.
-var guessed = &option{Name: "file", Last: "file", Arg: programs.Needed, Does: 'r'}
+var guessed = &programs.Option{Name: "file", Last: "file", Arg: programs.Needed, Does: 'r'}
 
 // hit is an option that was found.
 type hit struct {
-	opt   *option
+	opt   *programs.Option
 	name  string
 	value word
 	has   bool // it has a value
@@ -49,7 +38,7 @@ type scanned struct {
 // scan reads words as a program with these options does. It never fails: an option that is not listed is
 // taken for one without an argument. A value that looks like an option is judged as one, too: the program may
 // take the option before it for one without an argument.
-func (set *optset) scan(words []word, st style) scanned {
+func (set *optset) scan(words []word, st programs.Style) scanned {
 	s := set.split(words, st)
 	if set.Reads {
 		for _, w := range s.operands {
@@ -64,9 +53,9 @@ func (set *optset) scan(words []word, st style) scanned {
 	return s
 }
 
-func (set *optset) split(words []word, st style) scanned {
+func (set *optset) split(words []word, st programs.Style) scanned {
 	s := scanned{rest: len(words)}
-	stops := st == stylePOSIX || st == styleGo
+	stops := st == programs.POSIX || st == programs.Go
 	for i := 0; i < len(words); i++ {
 		w := words[i]
 		if !w.known && !w.safe() {
@@ -98,7 +87,7 @@ func (set *optset) split(words []word, st style) scanned {
 			s.operands = append(s.operands, w)
 			continue
 		}
-		if v[1] == '-' || st == styleGo || st == styleLong {
+		if v[1] == '-' || st == programs.Go || st == programs.Long {
 			i += set.long(&s, words, i, st)
 		} else {
 			i += set.short(&s, words, i, st)
@@ -108,7 +97,7 @@ func (set *optset) split(words []word, st style) scanned {
 }
 
 // long reads the long option at words[i] and returns how many further words it took.
-func (set *optset) long(s *scanned, words []word, i int, st style) int {
+func (set *optset) long(s *scanned, words []word, i int, st programs.Style) int {
 	w := words[i]
 	text := w.text
 	if !w.known {
@@ -116,7 +105,7 @@ func (set *optset) long(s *scanned, words []word, i int, st style) int {
 	}
 	name, val, attached := strings.Cut(text, "=")
 	o := set.find(name)
-	if o == nil && (st == styleGo || st == styleLong) {
+	if o == nil && (st == programs.Go || st == programs.Long) {
 		if strings.HasPrefix(name, "--") {
 			o = set.find(name[1:])
 		} else {
@@ -125,7 +114,7 @@ func (set *optset) long(s *scanned, words []word, i int, st style) int {
 	} else if o == nil && len(name) > 2 {
 		o = (*programs.Options)(set).Abbreviated(name)
 	}
-	if o == nil && st == styleLong && len(text) > 2 && text[1] != '-' {
+	if o == nil && st == programs.Long && len(text) > 2 && text[1] != '-' {
 		// A compiler's -Idir.
 		if o = set.find(text[:2]); o != nil && o.Arg == programs.Needed {
 			s.hits = append(s.hits, hit{opt: o, name: o.Last, has: true, value: word{text: text[2:], known: w.known, head: text[2:]}})
@@ -153,7 +142,7 @@ func (set *optset) long(s *scanned, words []word, i int, st style) int {
 }
 
 // short reads the bundled short options at words[i] and returns how many further words they took.
-func (set *optset) short(s *scanned, words []word, i int, st style) int {
+func (set *optset) short(s *scanned, words []word, i int, st programs.Style) int {
 	w := words[i]
 	text := w.text
 	if !w.known {
@@ -212,13 +201,13 @@ func (set *optset) short(s *scanned, words []word, i int, st style) int {
 // taken returns how many words the value of an option takes, 0 when the word is to be judged as an option as
 // well. Where the first operand ends the options, that would make another word the first operand, so there the
 // word counts as an option that is not listed.
-func (set *optset) taken(s *scanned, o *option, w word, st style) int {
+func (set *optset) taken(s *scanned, o *programs.Option, w word, st programs.Style) int {
 	text := w.text
 	if !w.known {
 		text = w.head
 	}
 	if o.Does != 'c' && len(text) > 1 && text[0] == '-' && !isNumber(text[1:]) && text[1] != ' ' {
-		if st != stylePOSIX {
+		if st != programs.POSIX {
 			return 0
 		}
 		if s.unknown == "" {

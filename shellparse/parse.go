@@ -12,10 +12,12 @@ import (
 // Parse says what text would run, touch and hide. It never fails: what it cannot know is in Problems.
 // It is safe for concurrent use, and the result shares no memory with later calls.
 func Parse(text string, o Options) *Script {
-	a := &analysis{opts: o, script: &Script{Text: text}, budget: maxReparse, values: maxValues}
-	if a.tables = o.Tables; a.tables == nil {
-		a.tables = builtinTables()
+	tables := o.Tables
+	if tables == nil {
+		tables = builtinTables()
 	}
+	a := &analysis{start: o.Dir, runs: runProgram, looks: inspect}
+	a.reader = reader{findings: findings{script: &Script{Text: text}, texts: maxReparse, values: maxValues}, dialect: o.Dialect, home: o.Home, tables: tables}
 	sc := &scope{src: text, sure: true, start: true, input: noInput}
 	if o.Dir != "" {
 		sc.dirs = []string{clean(o.Dir)}
@@ -28,14 +30,14 @@ func Parse(text string, o Options) *Script {
 		return a.script
 	}
 	a.parse(text, sc)
-	a.handedOn(sc)
-	a.poison()
+	handedOn(a, sc)
+	a.spread()
 	return a.script
 }
 
 // handedOn adds, for denials, the commands in what the text prints and hands on, when something of it runs a text that
 // is not known: that may be it.
-func (a *analysis) handedOn(sc *scope) {
+func handedOn(a *analysis, sc *scope) {
 	startup := func(e Effect) bool { return e.Text == "env BASH_ENV" || e.Text == "env ENV" }
 	if !slices.ContainsFunc(a.script.Problems, func(p Problem) bool { return p.Code == "dynamic" }) &&
 		!slices.ContainsFunc(a.script.Commands, func(c Command) bool { return slices.ContainsFunc(c.Effects, startup) }) {
@@ -52,8 +54,8 @@ func (a *analysis) handedOn(sc *scope) {
 			texts = append(texts, args.Text())
 		}
 		for _, text := range texts {
-			if text != "" && a.budget >= len(text) {
-				a.budget -= len(text)
+			if text != "" && a.texts >= len(text) {
+				a.texts -= len(text)
 				a.guess(strings.NewReplacer(`\\n`, "\n", "%s", " ").Replace(text), sc)
 			}
 		}
@@ -62,17 +64,30 @@ func (a *analysis) handedOn(sc *scope) {
 
 var here = []string{"."}
 
-// analysis is the state of one Parse.
-type analysis struct {
-	opts   Options
-	tables *Tables
-	script *Script
-	budget int      // bytes of literal strings that may still be parsed
-	frames []*frame // that are free
-	values int      // bytes of values that the text may still make of itself
-
+// findings are what is known of a text so far, and how much may still be taken from it.
+type findings struct {
+	script  *Script
 	poisons []Effect // effects of assignments on every command that follows them, or runs beside them
+	texts   int      // bytes of literal strings that may still be parsed
+	values  int      // bytes of values that the text may still make of itself
+}
+
+// reader says what words are, as far as the text itself fixes it.
+type reader struct {
+	findings
 	shell
+	dialect Dialect
+	home    string // what ~ means, "" when unknown
+	tables  *Tables
+}
+
+// analysis is the state of one Parse: it walks the statements of a text.
+type analysis struct {
+	reader
+	start  string // absolute working directory, "" when unknown
+	frames frames
+	runs   func(*analysis, *call) bool // runs what a program runs in its place, and says whether the command is recorded
+	looks  func(*analysis, *call)      // notes what the words of a command do
 }
 
 // shell is what is known of the shell that runs a text.
@@ -134,7 +149,7 @@ const (
 	inputText
 )
 
-func (a *analysis) problem(code, text string) {
+func (a *findings) problem(code, text string) {
 	for _, p := range a.script.Problems {
 		if p.Code == code && p.Text == text {
 			return
@@ -168,7 +183,10 @@ var parserPool = sync.Pool{New: func() any {
 
 // parse analyses a whole text in a scope: the command line itself, or a string that a shell is given.
 func (a *analysis) parse(text string, sc *scope) {
-	f := a.syntax(text)
+	f, problems := readText(text, a.dialect)
+	for _, p := range problems {
+		a.problem(p.Code, p.Text)
+	}
 	if f == nil {
 		a.guess(text, sc)
 		return
@@ -210,7 +228,7 @@ func (a *analysis) parseString(text string, sc *scope) {
 		a.problem("too-deep", "The text nests too deeply.")
 		return
 	}
-	if a.budget -= len(text); a.budget < 0 {
+	if a.texts -= len(text); a.texts < 0 {
 		a.problem("too-long", "The strings that the text runs are too long.")
 		return
 	}
@@ -223,27 +241,26 @@ func (a *analysis) parseString(text string, sc *scope) {
 	a.within(func() { a.parse(text, sc) })
 }
 
-// syntax parses text. What it returns may be read otherwise by a shell, which is a problem then: it is good for
-// denials only. It returns nil, after reporting a problem, for what does not parse.
-func (a *analysis) syntax(text string) *syntax.File {
+// readText parses text. What it returns may be read otherwise by a shell, which is a problem then: it is good for
+// denials only. It returns no file, but a problem, for what does not parse.
+func readText(text string, dialect Dialect) (f *syntax.File, problems []Problem) {
 	if p := foreign(text); p != "" {
-		a.problem("foreign", p)
+		problems = append(problems, Problem{"foreign", p})
 	}
 	ps := parserPool.Get().(*parsers)
 	defer parserPool.Put(ps)
 	parser := ps.bash
-	if a.opts.Dialect == Zsh {
+	if dialect == Zsh {
 		parser = ps.zsh
 	}
 	f, err := parser.Parse(strings.NewReader(text), "")
 	if err != nil {
-		a.problem("unparsable", "The text does not parse: "+err.Error()+".")
-		return nil
+		return nil, append(problems, Problem{"unparsable", "The text does not parse: " + err.Error() + "."})
 	}
 	if p := ps.disagreement(parser, f, text); p != nil {
-		a.problem(p.Code, p.Text)
+		problems = append(problems, *p)
 	}
-	return f
+	return f, problems
 }
 
 // disagreement says why a shell could read the text otherwise than the parser did; nil when there is no reason.
@@ -423,7 +440,7 @@ func quotedDelimiter(w *syntax.Word) bool {
 
 // spend takes from what the text may make of itself: a few doublings of a variable would fill the memory. It
 // returns false after reporting a problem when nothing is left.
-func (a *analysis) spend(n int) bool {
+func (a *findings) spend(n int) bool {
 	if a.values < n {
 		a.values = 0
 		a.problem("too-long", "The text expands to more than can be judged.")
@@ -434,7 +451,7 @@ func (a *analysis) spend(n int) bool {
 }
 
 // settle notes a variable's value when nothing else in the text can change it.
-func (a *analysis) settle(name string, v word) {
+func (a *shell) settle(name string, v word) {
 	if a.once[name] == 1 && a.once[anything] == 0 && !special[name] {
 		a.vars[name] = v
 		a.settled = append(a.settled, name)
@@ -443,7 +460,7 @@ func (a *analysis) settle(name string, v word) {
 
 // within runs f for a part of the text that runs perhaps, or in a shell of its own: what it assigns is certain as
 // far as the part goes, and not behind it.
-func (a *analysis) within(f func()) {
+func (a *shell) within(f func()) {
 	before := len(a.settled)
 	f()
 	for _, name := range a.settled[before:] {
@@ -458,9 +475,12 @@ var special = map[string]bool{"RANDOM": true, "SECONDS": true, "LINENO": true, "
 	"HISTCMD": true, "_": true, "PIPESTATUS": true, "OPTARG": true, "OPTIND": true, "REPLY": true, "BASH_COMMAND": true,
 	"UID": true, "EUID": true, "PPID": true, "BASHOPTS": true, "SHELLOPTS": true, "IFS": true, "HOME": true}
 
-// poison adds what the text assigns for all of its commands: which of them come after is not certain in
+// poison notes an effect on every command that follows, or runs beside it.
+func (a *findings) poison(text string) { addEffect(&a.poisons, Effect{Text: text}) }
+
+// spread adds what the text assigns for all of its commands: which of them come after is not certain in
 // loops and functions, so that all of them carry it.
-func (a *analysis) poison() {
+func (a *findings) spread() {
 	if len(a.poisons) > maxPoisons {
 		a.problem("too-long", "The text changes what its commands do in too many ways.")
 		a.poisons = a.poisons[:maxPoisons]

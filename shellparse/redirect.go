@@ -14,7 +14,8 @@ import (
 // a null command when it has none, so that no file is lost.
 func (a *analysis) compoundRedirs(st *syntax.Stmt, sc, inner *scope) {
 	mark := len(a.script.Commands)
-	r := a.redirs(st.Redirs, sc)
+	var r redirs
+	r.open(a, st.Redirs, sc)
 	if r.input != nil {
 		inner.input = r.input
 	}
@@ -24,7 +25,7 @@ func (a *analysis) compoundRedirs(st *syntax.Stmt, sc, inner *scope) {
 		return
 	}
 	if len(a.script.Commands) == first {
-		a.null(st, sc, r)
+		r.null(a, st, sc)
 		return
 	}
 	c := &a.script.Commands[max(first, mark)]
@@ -37,7 +38,7 @@ func (a *analysis) compoundRedirs(st *syntax.Stmt, sc, inner *scope) {
 }
 
 // null records redirections that stand alone, as those of the null command, which is what they are.
-func (a *analysis) null(st syntax.Node, sc *scope, r redirs) {
+func (r *redirs) null(a *analysis, st syntax.Node, sc *scope) {
 	raw := sc.raw
 	if raw == "" {
 		raw = sc.text(st)
@@ -63,15 +64,14 @@ func (r *redirs) none() bool {
 // closing is a redirection that closes a descriptor.
 var closing = lazyregexp.New(`[0-9]*[<>]&[ \t]*-`)
 
-// redirs reads a list of redirections: what they open, and what becomes the standard input.
-func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
-	var r redirs
+// open reads a list of redirections: what they open, and what becomes the standard input.
+func (r *redirs) open(a *analysis, list []*syntax.Redirect, sc *scope) {
 	for _, rd := range list {
 		a.nested(rd.Word, sc)
-		a.descriptorVariable(rd, sc)
+		r.variable(a, rd, sc)
 		switch rd.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
-			r.input = &input{kind: inputText, text: a.heredoc(rd, sc)}
+			r.input = &input{kind: inputText, text: r.heredoc(a, rd, sc)}
 		case syntax.WordHdoc:
 			r.input = &input{kind: inputText, text: a.value(rd.Word, sc)}
 		case syntax.DplIn, syntax.DplOut:
@@ -106,15 +106,14 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 			}
 		default:
 			if !processSubst(rd.Word) {
-				a.redirectsOut(&r, rd, sc)
+				r.out(a, rd, sc)
 			}
 		}
 	}
-	return r
 }
 
-// descriptorVariable notes the variable that gets a descriptor, if one does: {name}>file.
-func (a *analysis) descriptorVariable(rd *syntax.Redirect, sc *scope) {
+// variable notes the variable that gets a descriptor, if one does: {name}>file.
+func (r *redirs) variable(a *analysis, rd *syntax.Redirect, sc *scope) {
 	if rd.N == nil || !strings.HasPrefix(rd.N.Value, "{") {
 		return
 	}
@@ -122,13 +121,11 @@ func (a *analysis) descriptorVariable(rd *syntax.Redirect, sc *scope) {
 	if strings.IndexByte(name, '[') >= 0 {
 		a.problem("dynamic", "A redirection evaluates a subscript, which can run code: "+quote(sc.text(rd))+".")
 	}
-	if e := a.tables.envEffect(name, word{}); e != "" {
-		addEffect(&a.poisons, Effect{Text: e})
-	}
+	a.sets(name, word{})
 }
 
-// redirectsOut notes a redirection that writes to its target.
-func (a *analysis) redirectsOut(r *redirs, rd *syntax.Redirect, sc *scope) {
+// out notes a redirection that writes to its target.
+func (r *redirs) out(a *analysis, rd *syntax.Redirect, sc *scope) {
 	w := a.target(rd.Word, sc)
 	if rd.Op == syntax.RdrInOut {
 		r.input = &input{kind: inputFile}
@@ -177,13 +174,13 @@ func processSubst(w *syntax.Word) bool {
 }
 
 // heredoc walks a here-document's body and returns its text. A quoted delimiter makes it data.
-func (a *analysis) heredoc(rd *syntax.Redirect, sc *scope) word {
+func (r *redirs) heredoc(a *analysis, rd *syntax.Redirect, sc *scope) word {
 	if rd.Hdoc == nil {
 		return lit("")
 	}
 	if !quotedDelimiter(rd.Word) {
-		a.nestedQuoted(rd.Hdoc.Parts, sc)
-		d := decoder{a: a, sc: sc}
+		expansion{a, sc}.quoted(rd.Hdoc.Parts)
+		d := decoder{a: &a.reader, sc: sc}
 		d.parts([]syntax.WordPart{&syntax.DblQuoted{Parts: rd.Hdoc.Parts}}, false)
 		return d.one(sc.text(rd.Hdoc))
 	}
@@ -199,7 +196,7 @@ func (a *analysis) heredoc(rd *syntax.Redirect, sc *scope) word {
 }
 
 // file appends the files that a word can name, one for each directory the command may run in.
-func (a *analysis) file(list []File, w word, by string, sc *scope) []File {
+func (a *reader) file(list []File, w word, by string, sc *scope) []File {
 	if !w.known {
 		return a.files(list, w, by, sc)
 	}
@@ -226,7 +223,7 @@ func (a *analysis) file(list []File, w word, by string, sc *scope) []File {
 }
 
 // note appends a file that is not in the list.
-func (a *analysis) note(list []File, f File) []File {
+func (a *reader) note(list []File, f File) []File {
 	if slices.Contains(list, f) || !a.spend(fileCost+len(f.Path.Value)+len(f.Pattern)) {
 		return list
 	}

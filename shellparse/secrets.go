@@ -28,16 +28,16 @@ func secretName(name string) bool {
 	return found
 }
 
-// expansion is a variable that a text expands; the first group is what stands before the name in braces, the third what
+// expanded is a variable that a text expands; the first group is what stands before the name in braces, the third what
 // follows it there.
-var expansion = lazyregexp.New(`\$(?:\{([!#]?)([A-Za-z_]\w*)(:?[^}])?|([A-Za-z_]\w*))`)
+var expanded = lazyregexp.New(`\$(?:\{([!#]?)([A-Za-z_]\w*)(:?[^}])?|([A-Za-z_]\w*))`)
 
 // secretIn returns the variable with a credential, or with a name that is not known, that the source of a word shows.
-func (a *analysis) secretIn(source string) string {
+func (a *shell) secretIn(source string) string {
 	if strings.IndexByte(source, '$') < 0 {
 		return ""
 	}
-	for _, m := range expansion.FindAllStringSubmatch(source, maxCandidates) {
+	for _, m := range expanded.FindAllStringSubmatch(source, maxCandidates) {
 		name := m[2] + m[4]
 		switch {
 		case m[1] == "#", strings.HasSuffix(m[3], "+"):
@@ -77,7 +77,7 @@ func (a *analysis) shows(row *programs.Row, c *call) {
 }
 
 // copies notes that a variable is given a value with a credential in it.
-func (a *analysis) copies(name, source string) {
+func (a *shell) copies(name, source string) {
 	if a.secretIn(source) == "" {
 		return
 	}

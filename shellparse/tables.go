@@ -185,7 +185,7 @@ func (t *Tables) addWrapper(w Wrapper) error {
 }
 
 // envEffect names what setting a variable can execute, "" when nothing.
-func (t *Tables) envEffect(name string, v word) string {
+func (t *Tables) envEffect(name string, v Word) string {
 	if row := t.env[name]; row != nil {
 		return row.effect(name, v)
 	}
@@ -202,11 +202,11 @@ func (t *Tables) envEffect(name string, v word) string {
 	return ""
 }
 
-func (e *Env) effect(name string, v word) string {
+func (e *Env) effect(name string, v Word) string {
 	if e.Harmless {
 		return ""
 	}
-	if v.known && e.Values != "" && harmlessValue(e.Values, v.text) {
+	if v.Known && e.Values != "" && harmlessValue(e.Values, v.Value) {
 		return ""
 	}
 	return "env " + name

@@ -136,12 +136,12 @@ func (a *analysis) compound(st *syntax.Stmt, sc *scope) {
 	case *syntax.TestClause:
 		inner := *sc
 		inner.testing = true
-		a.test(cmd.X, &inner)
+		expansion{a, &inner}.test(cmd.X)
 	case *syntax.ArithmCmd:
-		a.arithm(cmd.X, sc)
+		expansion{a, sc}.arithm(cmd.X)
 	case *syntax.LetClause:
 		for _, x := range cmd.Exprs {
-			a.arithm(x, sc)
+			expansion{a, sc}.arithm(x)
 		}
 		raw := sc.raw
 		if raw == "" {
@@ -206,7 +206,7 @@ func plainParts(w *syntax.Word) bool {
 }
 
 // printed returns the text that a plain echo or printf statement writes, unknown for everything else.
-func (a *analysis) printed(st *syntax.Stmt, sc *scope) word {
+func (a *reader) printed(st *syntax.Stmt, sc *scope) word {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) < 2 || len(st.Redirs) > 0 || len(call.Assigns) > 0 {
 		return word{}
@@ -268,22 +268,20 @@ func (a *analysis) forClause(cmd *syntax.ForClause, sc *scope) {
 		if l.InPos.IsValid() {
 			a.loopVar(l.Name.Value, items, cmd.Select)
 		}
-		if e := a.tables.envEffect(l.Name.Value, word{}); e != "" {
-			addEffect(&a.poisons, Effect{Text: e})
-		}
+		a.sets(l.Name.Value, word{})
 		a.loop(cmd.Do, sc)
 		delete(a.vars, l.Name.Value)
 		return
 	case *syntax.CStyleLoop:
 		for _, x := range []syntax.ArithmExpr{l.Init, l.Cond, l.Post} {
-			a.arithm(x, sc)
+			expansion{a, sc}.arithm(x)
 		}
 	}
 	a.loop(cmd.Do, sc)
 }
 
 // loopVar notes what is known of a loop variable: that it holds names of files, or values that are no options.
-func (a *analysis) loopVar(name string, items []word, choice bool) {
+func (a *shell) loopVar(name string, items []word, choice bool) {
 	if choice || a.once[name] != 1 || a.once["*"] != 0 {
 		return
 	}

@@ -40,14 +40,14 @@ func (w *word) safe() bool {
 func lit(s string) word { return word{text: s, known: true} }
 
 // fields appends the words that w expands to.
-func (a *analysis) fields(argv []word, w *syntax.Word, sc *scope) []word {
+func (a *reader) fields(argv []word, w *syntax.Word, sc *scope) []word {
 	if len(w.Parts) == 1 {
-		if l, ok := w.Parts[0].(*syntax.Lit); ok && plain(l.Value) && a.opts.Dialect != Zsh {
+		if l, ok := w.Parts[0].(*syntax.Lit); ok && plain(l.Value) && a.dialect != Zsh {
 			return append(argv, lit(l.Value))
 		}
 	}
 	src := sc.text(w)
-	if !hasBrace(w) || a.opts.Dialect == POSIX {
+	if !hasBrace(w) || a.dialect == POSIX {
 		if strayBrace(w) {
 			return append(argv, word{text: src, many: true})
 		}
@@ -57,11 +57,11 @@ func (a *analysis) fields(argv []word, w *syntax.Word, sc *scope) []word {
 }
 
 // braces is fields for a word with braces, which it changes.
-func (a *analysis) braces(argv []word, w *syntax.Word, src string, sc *scope) []word {
-	if hasBrace(w) && a.opts.Dialect != POSIX && loneDollar(w) {
+func (a *reader) braces(argv []word, w *syntax.Word, src string, sc *scope) []word {
+	if hasBrace(w) && a.dialect != POSIX && loneDollar(w) {
 		return append(argv, word{text: src, many: true}) // braces come first: {$,x}y is $y, and xy
 	}
-	if hasBrace(w) && a.opts.Dialect != POSIX && syntax.SplitBraces(w) {
+	if hasBrace(w) && a.dialect != POSIX && syntax.SplitBraces(w) {
 		n := braceCount(w)
 		if n > maxBraces {
 			return append(argv, word{text: src, many: true})
@@ -96,7 +96,7 @@ func plain(s string) bool {
 }
 
 // split appends the fields of a word without braces: one, unless a known variable is split.
-func (a *analysis) split(argv []word, w *syntax.Word, src string, sc *scope) []word {
+func (a *reader) split(argv []word, w *syntax.Word, src string, sc *scope) []word {
 	if names := a.listedIn(w, sc); len(names.globs) > 0 {
 		names.text = src
 		return append(argv, names)
@@ -107,11 +107,11 @@ func (a *analysis) split(argv []word, w *syntax.Word, src string, sc *scope) []w
 }
 
 // target decodes the target of a redirection, which a shell globs and expands but does not split.
-func (a *analysis) target(w *syntax.Word, sc *scope) word {
+func (a *reader) target(w *syntax.Word, sc *scope) word {
 	if w == nil {
 		return lit("")
 	}
-	if a.opts.Dialect != POSIX && strayBrace(w) {
+	if a.dialect != POSIX && strayBrace(w) {
 		return word{text: sc.text(w)}
 	}
 	d := decoder{a: a, sc: sc, globbing: true}
@@ -120,7 +120,7 @@ func (a *analysis) target(w *syntax.Word, sc *scope) word {
 }
 
 // value decodes a word where the shell does not split: assignments, case words.
-func (a *analysis) value(w *syntax.Word, sc *scope) word {
+func (a *reader) value(w *syntax.Word, sc *scope) word {
 	if w == nil {
 		return lit("")
 	}
@@ -131,7 +131,7 @@ func (a *analysis) value(w *syntax.Word, sc *scope) word {
 
 // decoder builds the value of one word from its parts.
 type decoder struct {
-	a         *analysis
+	a         *reader
 	sc        *scope
 	splitting bool // unquoted expansions are split
 	globbing  bool // unquoted text is globbed
@@ -224,7 +224,7 @@ func (d *decoder) parts(parts []syntax.WordPart, quoted bool) {
 		case *syntax.SglQuoted:
 			if !p.Dollar {
 				d.lit(p.Value)
-			} else if d.a.opts.Dialect == POSIX {
+			} else if d.a.dialect == POSIX {
 				d.vague(partValue) // dash keeps the dollar
 			} else if s, ok := ansiC(p.Value); ok {
 				d.lit(s)
@@ -283,7 +283,7 @@ func (d *decoder) bareLit(s string, first bool, rest []syntax.WordPart) {
 	d.some = true
 	s, first = d.assignedTilde(s, first)
 	s = d.leadingTilde(s, first)
-	if d.a.opts.Dialect == Zsh && first && strings.HasPrefix(s, "=") {
+	if d.a.dialect == Zsh && first && strings.HasPrefix(s, "=") {
 		d.vague(partGlob) // =program is the program's path
 	}
 	for s != "" {
@@ -314,7 +314,7 @@ func (d *decoder) special(s string, rest []syntax.WordPart) int {
 			return 1
 		}
 	case '(', '^', '#':
-		if d.a.opts.Dialect == Zsh {
+		if d.a.dialect == Zsh {
 			d.vague(partGlob)
 		}
 	case '[':
@@ -369,9 +369,9 @@ func (d *decoder) leadingTilde(s string, first bool) string {
 		return s
 	}
 	switch {
-	case user == "" && d.a.opts.Home != "" && !d.a.assigned["HOME"]:
-		d.lit(d.a.opts.Home)
-	case user == "+" && d.a.opts.Dialect != POSIX && d.workingDir() != "":
+	case user == "" && d.a.home != "" && !d.a.assigned["HOME"]:
+		d.lit(d.a.home)
+	case user == "+" && d.a.dialect != POSIX && d.workingDir() != "":
 		d.lit(d.workingDir())
 	default:
 		d.add("~")
@@ -435,7 +435,7 @@ func (d *decoder) place(name string) string {
 	switch {
 	case d.a.assigned[name] || d.a.once[anything] > 0:
 	case name == "HOME":
-		return d.a.opts.Home
+		return d.a.home
 	case name == "PWD":
 		return d.workingDir()
 	}
@@ -455,7 +455,7 @@ func (d *decoder) variable(v word, quoted bool) {
 		d.resplit = d.resplit || v.split || !quoted && d.globbing
 	case quoted || !d.globbing:
 		d.lit(v.text)
-	case d.a.opts.Dialect == Zsh || d.a.assigned["IFS"] || !plain(v.text) && strings.ContainsAny(v.text, " \t\n\\{~"):
+	case d.a.dialect == Zsh || d.a.assigned["IFS"] || !plain(v.text) && strings.ContainsAny(v.text, " \t\n\\{~"):
 		d.vague(partMany)
 	case !plain(v.text):
 		d.globValue(v.text)
@@ -506,4 +506,16 @@ func clean(p string) string {
 		return ""
 	}
 	return path.Clean(p)
+}
+
+// envEffect names what setting a variable can execute, "" when nothing.
+func (a *reader) envEffect(name string, v word) string {
+	return a.tables.envEffect(name, Word{Value: v.text, Known: v.known})
+}
+
+// sets notes that a variable is set for all that follows.
+func (a *reader) sets(name string, v word) {
+	if e := a.envEffect(name, v); e != "" {
+		a.poison(e)
+	}
 }

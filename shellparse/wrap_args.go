@@ -3,6 +3,8 @@ package shellparse
 import (
 	"slices"
 	"strings"
+
+	"callgate/shellparse/programs"
 )
 
 // xargsOptions are those of GNU and BSD xargs.
@@ -12,7 +14,7 @@ var xargsOptions = mustOptions("-0,--null -a,--arg-file=r -d,--delimiter= -E= -e
 
 // runXargs unwraps xargs. What it reads becomes words that are not known.
 func runXargs(a *analysis, c *call) bool {
-	s := xargsOptions.scan(c.argv[1:], stylePOSIX)
+	s := xargsOptions.scan(c.argv[1:], programs.POSIX)
 	at := 1 + s.rest
 	if s.unknown != "" || s.vague != "" && !allKnown(c.argv[1:at]) {
 		a.uncertain(c, 1)
@@ -84,7 +86,7 @@ var parallelOptions = mustOptions("-j,--jobs= -k,--keep-order -n,--max-args= -N=
 
 // runParallel parses the words before ::: as the shell text that parallel makes of them.
 func runParallel(a *analysis, c *call) bool {
-	s := parallelOptions.scan(c.argv[1:], stylePOSIX)
+	s := parallelOptions.scan(c.argv[1:], programs.POSIX)
 	at := 1 + s.rest
 	if s.unknown != "" || s.vague != "" && !allKnown(c.argv[1:min(at, len(c.argv))]) {
 		a.uncertain(c, 1)
@@ -207,8 +209,7 @@ func (c *call) runsFound(words []word, via string, tests []word, within bool) *c
 			words[k].head += "./"
 		}
 	}
-	in := c.inner(words, via)
-	in.reads, in.writes, in.outer = nil, nil, nil
+	in := c.child(words, via)
 	in.sc.effects = c.sc.effects
 	in.sc.lost = in.sc.lost || within
 	return in
@@ -263,8 +264,7 @@ func runFd(a *analysis, c *call) bool {
 		if allKnown(words) {
 			words = append(words, word{text: "{}", head: "./", files: true})
 		}
-		in := c.inner(words[:max(n, len(words))], texts(c.argv[:i+1]))
-		in.reads, in.writes, in.outer = nil, nil, nil
+		in := c.child(words[:max(n, len(words))], texts(c.argv[:i+1]))
 		in.sc.effects = c.sc.effects
 		a.emit(c)
 		a.run(in)

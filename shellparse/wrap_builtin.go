@@ -114,7 +114,7 @@ func runSource(a *analysis, c *call) bool {
 	} else if strings.HasPrefix(w.text, "/proc/") {
 		a.problem("dynamic", c.name+" runs what it reads.")
 	}
-	c.reads = a.file(c.reads, w, c.name, c.sc)
+	a.reads(c, w)
 	if c.outer != nil {
 		c.outer.lost = true
 	}
@@ -124,6 +124,6 @@ func runSource(a *analysis, c *call) bool {
 	}
 	// What the file assigns and defines is not known.
 	a.forget(word{})
-	addEffect(&a.poisons, Effect{Text: "source " + w.text})
+	a.poison("source " + w.text)
 	return false
 }

@@ -1,12 +1,16 @@
 package shellparse
 
-import "strings"
+import (
+	"strings"
+
+	"callgate/shellparse/programs"
+)
 
 var sshOptions = mustOptions("-4 -6 -A -a -B= -b= -C -c= -D=! -E=w -e= -F=x -f -G -g -I=x -i= -J=! -K -k -L=! -l= -M -m= -N -n -O= " +
 	"-o= -P= -p= -Q= -q -R=! -S= -s -T -t -tt -V -v -vv -vvv -W=! -w= -X -x -Y -y")
 
 func runSSH(a *analysis, c *call) bool {
-	s := sshOptions.scan(c.argv[1:], stylePOSIX)
+	s := sshOptions.scan(c.argv[1:], programs.POSIX)
 	at := 1 + s.rest
 	for _, h := range s.hits {
 		a.apply(h, c)
@@ -26,7 +30,7 @@ func runSSH(a *analysis, c *call) bool {
 	// Options may also stand between the host and the command.
 	rest := at + 1
 	for rest < len(c.argv) && c.argv[rest].known && strings.HasPrefix(c.argv[rest].text, "-") {
-		more := sshOptions.scan(c.argv[rest:], stylePOSIX)
+		more := sshOptions.scan(c.argv[rest:], programs.POSIX)
 		for _, h := range more.hits {
 			c.effectOf("option "+h.name, h)
 		}
@@ -40,8 +44,7 @@ func runSSH(a *analysis, c *call) bool {
 	}
 	a.emit(c)
 	if rest < len(c.argv) {
-		inner := c.inner(c.argv[rest:], texts(c.argv[:rest]))
-		inner.reads, inner.writes, inner.outer = nil, nil, nil
+		inner := c.child(c.argv[rest:], texts(c.argv[:rest]))
 		inner.sc.effects, inner.sc.remote = c.sc.effects, true
 		inner.sc.dirs, inner.sc.lost = nil, true
 		a.fresh(func() { a.scriptWords(inner, c.argv[rest:]) })
@@ -58,7 +61,7 @@ var flockOptions = mustOptions("-s,--shared -x,-e,--exclusive -u,--unlock -n,--n
 	"-E,--conflict-exit-code= -F,--no-fork --fcntl -c,--command= --verbose -h,--help -V,--version")
 
 func runFlock(a *analysis, c *call) bool {
-	s := flockOptions.scan(c.argv[1:], stylePOSIX)
+	s := flockOptions.scan(c.argv[1:], programs.POSIX)
 	at := 1 + s.rest
 	if s.unknown != "" || s.vague != "" && at < len(c.argv) && !c.argv[at].known {
 		a.uncertain(c, 1)
@@ -95,7 +98,7 @@ var scriptOptions = mustOptions("-a,--append -c,--command=c -e,--return -f,--flu
 	"-r -F= -h,--help -V,--version")
 
 func runScript(a *analysis, c *call) bool {
-	s := scriptOptions.scan(c.argv[1:], styleGNU)
+	s := scriptOptions.scan(c.argv[1:], programs.GNU)
 	for _, h := range s.hits {
 		a.apply(h, c)
 	}
@@ -123,7 +126,7 @@ func runScript(a *analysis, c *call) bool {
 
 func runWatch(a *analysis, c *call) bool {
 	w := a.tables.wrapper("watch")
-	if s := (*optset)(w.Options).scan(c.argv[1:], stylePOSIX); s.unknown == "" {
+	if s := (*optset)(w.Options).scan(c.argv[1:], programs.POSIX); s.unknown == "" {
 		if _, direct := s.find("-x", "--exec"); direct && 1+s.rest < len(c.argv) {
 			inner := c.inner(c.argv[1+s.rest:], texts(c.argv[:1+s.rest]))
 			inner.outer = nil
@@ -138,7 +141,7 @@ var tmuxOptions = mustOptions("-2 -C -D -l -N -u -v -V -f=x -L= -S= -T= -c=x")
 
 func runTmux(a *analysis, c *call) bool {
 	// Every tmux command can start programs or type into running ones.
-	s := tmuxOptions.scan(c.argv[1:], stylePOSIX)
+	s := tmuxOptions.scan(c.argv[1:], programs.POSIX)
 	for _, h := range s.hits {
 		a.apply(h, c)
 	}
@@ -147,8 +150,7 @@ func runTmux(a *analysis, c *call) bool {
 	a.emit(c)
 	for i, w := range words {
 		if i > 0 && w.known && (strings.ContainsAny(w.text, " ;|&") || i == len(words)-1) && !strings.HasPrefix(w.text, "-") {
-			in := c.inner(c.argv, "tmux")
-			in.reads, in.writes, in.outer = nil, nil, nil
+			in := c.child(c.argv, "tmux")
 			a.fresh(func() { a.script1(in, w.text) })
 		}
 	}
@@ -159,10 +161,9 @@ func runScreen(a *analysis, c *call) bool {
 	c.effect("terminal multiplexer")
 	a.emit(c)
 	set := mustScreen
-	s := set.scan(c.argv[1:], stylePOSIX)
+	s := set.scan(c.argv[1:], programs.POSIX)
 	if len(s.operands) > 0 {
-		in := c.inner(s.operands, "screen")
-		in.reads, in.writes, in.outer = nil, nil, nil
+		in := c.child(s.operands, "screen")
 		a.run(in)
 	}
 	return true
@@ -178,8 +179,7 @@ func runNix(a *analysis, c *call) bool {
 		if !w.known || i+1 >= len(c.argv) {
 			continue
 		}
-		in := c.inner(c.argv[i+1:], texts(c.argv[:i+1]))
-		in.reads, in.writes, in.outer = nil, nil, nil
+		in := c.child(c.argv[i+1:], texts(c.argv[:i+1]))
 		switch {
 		case w.text == "--run" || w.text == "--command" && c.name == "nix-shell":
 			a.emit(c)
@@ -196,11 +196,10 @@ func runNix(a *analysis, c *call) bool {
 
 // runTexts runs programs of which each operand is a shell text.
 func runTexts(a *analysis, c *call) bool {
-	s := concurrentlyOptions.scan(c.argv[1:], styleGNU)
+	s := concurrentlyOptions.scan(c.argv[1:], programs.GNU)
 	a.emit(c)
 	for _, w := range s.operands {
-		in := c.inner(c.argv, c.name)
-		in.reads, in.writes, in.outer = nil, nil, nil
+		in := c.child(c.argv, c.name)
 		in.sc.effects = c.sc.effects
 		a.fresh(func() { a.scriptWords(in, []word{w}) })
 	}

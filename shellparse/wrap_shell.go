@@ -1,6 +1,10 @@
 package shellparse
 
-import "strings"
+import (
+	"strings"
+
+	"callgate/shellparse/programs"
+)
 
 // shellOptions are those of bash and its relatives. A script after -c is code; a file operand is a program.
 var shellOptions = mustOptions("-c -e -u -x:! -v -n -l -i -s -f -h -k -m -p -r -t -a -b -B -C -D -E -H -P -T -o= -O=! +O=! +o= --login " +
@@ -28,7 +32,7 @@ func runShell(a *analysis, c *call) bool {
 		} else if w.text == "/dev/stdin" || hasPrefix(w.text, "/dev/fd/", "/proc/") {
 			a.problem("dynamic", c.name+" runs what it reads.")
 		} else {
-			c.reads = a.file(c.reads, w, c.name, c.sc)
+			a.reads(c, w)
 		}
 		return false
 	}
@@ -142,7 +146,7 @@ var harmlessSet = set("errexit nounset pipefail noclobber noglob noexec posix er
 	"globstar dotglob extglob nocasematch nocaseglob lastpipe globasciiranges")
 
 // fresh runs f for a new shell, which shares no variables or functions that are not exported.
-func (a *analysis) fresh(f func()) {
+func (a *reader) fresh(f func()) {
 	outer := a.shell
 	a.shell = shell{}
 	f()
@@ -155,7 +159,7 @@ var suOptions = mustOptions("-c,--command=c --session-command=c -f,--fast -g,--g
 
 func runSu(a *analysis, c *call) bool {
 	c.sc.escalates = true
-	s := suOptions.scan(c.argv[1:], styleGNU)
+	s := suOptions.scan(c.argv[1:], programs.GNU)
 	if v, ok := s.find("-c", "--command", "--session-command"); ok {
 		inner := c.inner(c.argv, c.name)
 		inner.outer = nil

@@ -7,6 +7,28 @@ import (
 	"callgate/shellparse/programs"
 )
 
+// runProgram runs what a program runs in its place: it is a launcher, it has a handler, or it is a wrapper.
+func runProgram(a *analysis, c *call) bool {
+	switch name := launcher(c.name); name {
+	case "":
+	case "ld.so":
+		c.name = name
+		c.argv = append([]word{lit(name)}, c.argv[1:]...)
+	default:
+		if a.runLauncher(c) {
+			return true
+		}
+	}
+	if h := c.facts().Handler; h != "" && handlers[h](a, c) {
+		return true
+	}
+	if p := a.tables.row(c.name); p != nil && len(p.Subcommands) > 0 {
+		a.takeGlobals(c)
+	}
+	w, n := a.wrapperFor(c)
+	return w != nil && a.unwrap(w, c, n)
+}
+
 // wrapperFor returns how a command runs another one, and how many words name it: "uv run", "docker compose exec".
 func (a *analysis) wrapperFor(c *call) (*programs.Wrapper, int) {
 	t := a.tables
@@ -52,7 +74,7 @@ func (a *analysis) unwrap(w *programs.Wrapper, c *call, n int) bool {
 	s := (*optset)(w.Options).scan(c.argv[n:], w.Style)
 	at := n + s.rest
 	begin := at
-	if s.unknown != "" && w.Style == stylePOSIX && !s.dashes || s.vague != "" && at > n && !allKnown(c.argv[n:at]) || !skips(w, c, &at) {
+	if s.unknown != "" && w.Style == programs.POSIX && !s.dashes || s.vague != "" && at > n && !allKnown(c.argv[n:at]) || !skips(w, c, &at) {
 		a.uncertain(c, n)
 		return true
 	}
@@ -70,7 +92,7 @@ func (a *analysis) unwrap(w *programs.Wrapper, c *call, n int) bool {
 		a.wrapsNothing(w, c, n, s.hits)
 		return false
 	}
-	if !c.argv[at].known && at == begin && !c.argv[at].safe() && w.Style == stylePOSIX && n == 1 {
+	if !c.argv[at].known && at == begin && !c.argv[at].safe() && w.Style == programs.POSIX && n == 1 {
 		// Which program runs, and whether the word is an option of the wrapper, depends on the run.
 		a.uncertain(c, n)
 		return true
@@ -142,7 +164,7 @@ func (a *analysis) instead(w *programs.Wrapper, c *call, inner *call) bool {
 	inner.sc.effects = nil
 	name := inner.argv[0]
 	// A program of the project is part of what the rule names; one of the system needs its own.
-	inner.sc.denyOnly = !(name.known && a.systemTool(name.text))
+	inner.sc.denyOnly = !(name.known && a.tables.systemTool(name.text))
 	if w.Role == "download" && !(name.known && programs.Find(name.text).Has(programs.ProjectTool)) {
 		c.operates("package " + name.text)
 	}
@@ -158,18 +180,18 @@ func (a *analysis) instead(w *programs.Wrapper, c *call, inner *call) bool {
 		}
 		c.writes = append(c.writes, a.script.Commands[i].Writes...)
 	}
-	a.script.Commands[mark] = a.named(c)
+	a.script.Commands[mark] = c.named(a.tables)
 	return true
 }
 
 // systemTool says that a name is one of a program that is not part of a project.
-func (a *analysis) systemTool(name string) bool {
-	name = programs.Canonical(a.programName(name))
+func (t *Tables) systemTool(name string) bool {
+	name = programs.Canonical(programName(name))
 	known := programs.Find(name)
 	if known.Has(programs.ProjectTool) || languageOf(name) != nil {
 		return false
 	}
-	return a.tables.row(name) != nil || a.tables.wrapper(name) != nil || known.Handler != "" || known.Inspector != ""
+	return t.row(name) != nil || t.wrapper(name) != nil || known.Handler != "" || known.Inspector != ""
 }
 
 // uncertain records a command of which it is not known where the inner command begins. Every word that could
@@ -184,7 +206,7 @@ func (a *analysis) uncertain(c *call, n int) {
 		if w := c.argv[i]; w.known && !strings.HasPrefix(w.text, "-") && w.text != "" {
 			in := c.inner(c.argv[i:], texts(c.argv[:i]))
 			in.argv = slices.Clone(in.argv)
-			in.argv[0] = lit(a.programName(w.text))
+			in.argv[0] = lit(programName(w.text))
 			in.name = in.argv[0].text
 			a.script.Commands = append(a.script.Commands, in.command(""))
 		}
@@ -206,7 +228,7 @@ func (a *analysis) assignments(c *call, at int) (int, []Assignment) {
 		}
 		v := word{text: val, known: w.known}
 		env = append(env, Assignment{name, Word{Value: val, Known: w.known}})
-		if e := a.tables.envEffect(name, v); e != "" {
+		if e := a.envEffect(name, v); e != "" {
 			c.effect(e)
 		}
 	}
