@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/gate/internal/fingerprint"
 	"callgate/gate/internal/provenance"
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
@@ -22,6 +23,13 @@ func (g *Gate) Answer(id string, answer Answer) error {
 		g.someoneIsThere(answer.By)
 	}
 	return err
+}
+
+// someoneIsThere notes that a person did something at the gate.
+func (g *Gate) someoneIsThere(by string) {
+	if by != "" && !strings.HasPrefix(by, "host") {
+		g.answeredAt.Store(time.Now().UnixNano())
+	}
 }
 
 func (g *Gate) apply(id string, answer Answer) error {
@@ -183,7 +191,7 @@ func (g *Gate) approveEdited(id string, answer Answer) error {
 // answerEdited releases the call with the edited arguments, which were judged as v, if they are no riskier than what
 // was asked.
 func (g *Gate) answerEdited(id string, answer Answer, edited Call, v Verdict) (*ending, error) {
-	fingerprint := reach(v.Analysis)
+	fingerprint := fingerprint.Of(v.Analysis)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	a, err := g.find(id, answer)

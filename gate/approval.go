@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/gate/internal/fingerprint"
 )
 
 // approval is one pending question. It moves through its states once, under gate.mu:
@@ -56,7 +57,7 @@ type resolution struct {
 func (g *Gate) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *resolution, refused *Verdict) {
 	now := time.Now().UTC()
 	a = &approval{key: g.handOverKey(call), call: call, verdict: v, session: s, expires: now.Add(g.o.Timeout), done: make(chan resolution, 1)}
-	a.shown, a.reach = g.show(s, call, v, now), reach(v.Analysis)
+	a.shown, a.reach = g.show(s, call, v, now), fingerprint.Of(v.Analysis)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if left := g.attach(a); left != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/gate/internal/past"
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/internal/testserver/waits"
@@ -510,7 +511,7 @@ func TestChangedManifestMarksTheBuild(t *testing.T) {
 	}
 	end := b.decide(t.Context(), b.shell("2", "npm test"))
 	a := b.waiting(1)[0]
-	if len(a.Marks) != 1 || a.Marks[0].Code != markManifest || len(a.Offers) != 0 {
+	if len(a.Marks) != 1 || a.Marks[0].Code != past.MarkManifest || len(a.Offers) != 0 {
 		t.Errorf("marks %v, offers %v", a.Marks, a.Offers)
 	}
 	if v := run("3", "ls"); v.Action != permissions.Allow {
@@ -545,7 +546,7 @@ func TestChangedManifestMarksScripts(t *testing.T) {
 				return j.Judge(b.shell("1", command))
 			}
 			marked := func(v Verdict) bool {
-				return slices.ContainsFunc(v.Marks, func(m tools.Mark) bool { return m.Code == markManifest })
+				return slices.ContainsFunc(v.Marks, func(m tools.Mark) bool { return m.Code == past.MarkManifest })
 			}
 			if v := judge(); marked(v) {
 				t.Errorf("%s is marked before %s changed: %v", command, file, v.Marks)
@@ -567,7 +568,7 @@ func TestChangedManifestMarksScripts(t *testing.T) {
 	b := newBench(t, `{"*": "allow"}`, nil)
 	j := b.gate.judgeOf(b.session, b.session.agent)
 	for _, command := range []string{"echo 'x: ; id' > Makefile && make x", "sed -i s/a/b/ package.json; npm run x", "printf x | tee build.sh && bash build.sh"} {
-		if v := j.Judge(b.shell("3", command)); !slices.ContainsFunc(v.Marks, func(m tools.Mark) bool { return m.Code == markManifest }) {
+		if v := j.Judge(b.shell("3", command)); !slices.ContainsFunc(v.Marks, func(m tools.Mark) bool { return m.Code == past.MarkManifest }) {
 			t.Errorf("%s: %v", command, v.Marks)
 		}
 	}

@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"time"
 
+	"callgate/gate/internal/fingerprint"
 	"callgate/permissions"
 )
 
 // ask puts the call before people and waits. The verdict it returns allows or denies. The resolution is how the
 // approval ended, nil when there was none: the caller MUST tell its ending once the verdict is on record.
 func (g *Gate) ask(ctx context.Context, s *Session, call Call, v Verdict) (Verdict, Call, *resolution) {
-	if tired := s.refused.tired(call, time.Now()); tired != "" {
-		return v.deny(DecidedLimited, "callgate", "coolDown", tired), call, nil
+	if wait := s.refused.CoolingDown(call.Tool.Qualified, call.Digest, time.Now()); wait != "" {
+		return v.deny(DecidedLimited, "callgate", "coolDown", wait), call, nil
 	}
 	for {
 		a, claimed, refused := g.enqueue(s, call, v)
@@ -90,11 +91,11 @@ func (g *Gate) answered(s *Session, call Call, v Verdict, r resolution) (Verdict
 	v.From = r.from
 	switch r.decision {
 	case "approve", "always":
-		s.refused.forget(call)
+		s.refused.Forget(call.Tool.Qualified, call.Digest)
 		return g.stillAllowed(s, call, v, r)
 	case "reject":
 		if !r.twin {
-			r.reason += s.refused.note(call, time.Now())
+			r.reason += s.refused.Note(call.Tool.Qualified, call.Digest, time.Now())
 		}
 		return v.deny(DecidedRejected, r.by, v.Rule, r.reason), call
 	case "timeout":
@@ -127,12 +128,76 @@ func (g *Gate) stillAllowed(s *Session, call Call, asked Verdict, r resolution) 
 	if now.Approvers > r.persons {
 		return now.deny(DecidedDenied, "callgate", "changed", "It was approved, but the rules want more persons to approve it by now. Repeat the call to have it looked at again."), call
 	}
-	if reach(now.Analysis) != r.reach {
+	if fingerprint.Of(now.Analysis) != r.reach {
 		return now.deny(DecidedDenied, "callgate", "changed", "It was approved, but what the call would touch changed while it waited. Repeat the call to have it looked at again."), call
 	}
-	s.manifests.lookedAt(now.Marks)
+	s.manifests.LookedAt(now.Marks)
 	now.Presence = r.presence
 	out := now.allow(DecidedApproved, r.by, asked.Rule, r.reason)
 	out.Note = note
 	return out, call
+}
+
+// ending is what became of an approval that a person answered. The answer waits for it: it counts as applied when the
+// decision is on record and the call does as the person said.
+type ending struct {
+	told chan struct{}
+	err  error // set before told is closed
+}
+
+func newEnding() *ending { return &ending{told: make(chan struct{})} }
+
+// tell ends the wait of the answer. Only the first call counts.
+func (e *ending) tell(err error) {
+	if e == nil {
+		return
+	}
+	select {
+	case <-e.told:
+	default:
+		e.err = err
+		close(e.told)
+	}
+}
+
+// wait returns why the answer does not hold, nil when it does.
+func (e *ending) wait() error {
+	<-e.told
+	return e.err
+}
+
+// applied says what the answer with that decision came to. Recorded is why it is not on record, nil when it is.
+func applied(decision string, v *Verdict, recorded error) error {
+	switch {
+	case recorded != nil:
+		return fmt.Errorf("the decision could not be recorded, so the call does not run: %w", recorded)
+	case decision != "reject" && v.Action != permissions.Allow:
+		return errors.New(v.Reason)
+	}
+	return nil
+}
+
+// errUnfinished is what an answer gets whose call ended without a decision, which only a failure of callgate's own does.
+var errUnfinished = fmt.Errorf("%w: callgate failed while it applied the answer", ErrRefused)
+
+// ended tells the answer, and whoever listens, what became of the approval. It is on record.
+func (g *Gate) ended(r *resolution, v *Verdict, recorded error) {
+	if r == nil || r.ending == nil {
+		return
+	}
+	if err := applied(r.decision, v, recorded); err != nil {
+		g.notHeld(r, err)
+		return
+	}
+	g.events.publish(Resolved{SessionID: r.session, ID: r.approval, Decision: r.decision, By: r.by, Reason: r.reason})
+	r.ending.tell(nil)
+}
+
+// notHeld tells the answer, and whoever listens, that it was not applied.
+func (g *Gate) notHeld(r *resolution, why error) {
+	if r.ending == nil {
+		return
+	}
+	g.events.publish(Resolved{SessionID: r.session, ID: r.approval, Decision: "withdrawn", By: "callgate", Reason: why.Error()})
+	r.ending.tell(fmt.Errorf("%w: %w", ErrRefused, why))
 }

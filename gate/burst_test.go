@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"callgate/gate/internal/past"
 	"callgate/gate/internal/provenance"
 	"callgate/gate/tools"
 	"callgate/permissions"
@@ -33,7 +34,7 @@ func TestBurst(t *testing.T) {
 		v := j.Judge(Call{Tool: mail, Arguments: []byte(c.arguments), Place: tools.Place{Dir: t.TempDir()}})
 		got := ""
 		for _, m := range v.Marks {
-			if m.Code == markBurst {
+			if m.Code == past.MarkLosses {
 				got = m.Text
 			}
 		}
@@ -52,7 +53,7 @@ func TestBurstCountsLabels(t *testing.T) {
 			j := Judge{Policy: policy(t, `{ "*": "allow" }`), Autonomy: FullAuto, Burst: Limits{Irreversible: 3, IrreversibleWithin: time.Minute}, Now: time.Now()}
 			call := Call{Tool: tool, Arguments: []byte(`{"items":["a","b","c"]}`), Place: tools.Place{Dir: t.TempDir()}}
 			v := j.Judge(call)
-			if got := lostBy(call, v.Analysis); got != want || (v.Action == permissions.Ask) != (want > 0) {
+			if got := past.LostBy(call.facts().Call, v.Analysis); got != want || (v.Action == permissions.Ask) != (want > 0) {
 				t.Errorf("%s at %s: %d lost, %v; want %d", effect, risk, got, v.Action, want)
 			}
 		}
@@ -62,9 +63,9 @@ func TestBurstCountsLabels(t *testing.T) {
 		if !tool.Bound {
 			continue // another version of the list
 		}
-		call := Call{Tool: tool, Arguments: []byte(`{}`), Place: tools.Place{Dir: t.TempDir()}}
-		if a := tools.Analyze(tools.Call{Tool: tool, Arguments: call.Arguments, Place: call.Place}); lostBy(call, a) != 1 {
-			t.Errorf("%s %s: %d lost, effect %q", c.pkg, c.tool, lostBy(call, a), tool.Labels.Effect)
+		call := tools.Call{Tool: tool, Arguments: []byte(`{}`), Place: tools.Place{Dir: t.TempDir()}}
+		if a := tools.Analyze(call); past.LostBy(call, a) != 1 {
+			t.Errorf("%s %s: %d lost, effect %q", c.pkg, c.tool, past.LostBy(call, a), tool.Labels.Effect)
 		}
 	}
 }
@@ -72,13 +73,12 @@ func TestBurstCountsLabels(t *testing.T) {
 // Calls that come at the same time do not get past the limit together, and the window passes.
 func TestBurstIsCountedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b burst
-		l := &Limits{Irreversible: 5, IrreversibleWithin: time.Minute}
+		var b past.Losses
 		var passed atomic.Int32
 		var wait sync.WaitGroup
 		for range 100 {
 			wait.Go(func() {
-				if b.take(l, 1, false, time.Now()) {
+				if b.Take(5, time.Minute, 1, false, time.Now()) {
 					passed.Add(1)
 				}
 			})
@@ -87,11 +87,11 @@ func TestBurstIsCountedAtOnce(t *testing.T) {
 		if passed.Load() != 4 {
 			t.Errorf("%d passed", passed.Load())
 		}
-		if b.take(l, 1, true, time.Now()); b.count(time.Minute, time.Now()) != 5 {
+		if b.Take(5, time.Minute, 1, true, time.Now()); b.Count(time.Minute, time.Now()) != 5 {
 			t.Error("what a person approved does not count")
 		}
 		time.Sleep(time.Minute)
-		if !b.take(l, 1, false, time.Now()) {
+		if !b.Take(5, time.Minute, 1, false, time.Now()) {
 			t.Error("the window does not pass")
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"callgate/gate/internal/past"
 	"callgate/gate/tools"
 	"callgate/permissions"
 )
@@ -22,15 +23,20 @@ import (
 //	judge → budget → (ask → wait → judge the denials again) → a free place → record → answer
 func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call) {
 	s.touch()
-	s.look(call.Place)
+	s.named.Do(func() {
+		for _, c := range g.credentials() {
+			s.secrets.LearnValue(c.Value, c.Place)
+		}
+	})
+	s.around.Look(call.Place, &s.secrets, &s.flow)
 	v := g.judge(s, call)
-	if spent := s.turn.take(&g.o.Limits, time.Now()); spent != "" && v.Action != permissions.Deny {
+	if spent := s.turn.Take(g.o.Limits.CallsPerTurn, g.o.Limits.TurnIdle, time.Now()); spent != "" && v.Action != permissions.Deny {
 		v = v.deny(DecidedLimited, "limits", "callsPerTurn", spent)
 	}
 	if v.Action == permissions.Allow && !g.loses(s, call, v, false) {
 		v = g.judge(s, call) // others got to the limit meanwhile
 		if v.Action == permissions.Allow {
-			v = v.deny(DecidedLimited, "limits", markBurst, "Too many irreversible calls came at once.")
+			v = v.deny(DecidedLimited, "limits", past.MarkLosses, "Too many irreversible calls came at once.")
 		}
 	}
 	var asked *resolution
@@ -54,8 +60,10 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 		s.runs(call, -1)
 	}
 	if v.Action == permissions.Allow {
-		s.manifests.note(&v)
-		s.past.begin(call, v.Analysis, time.Now())
+		if v.Decision != DecidedApproved { // what a person approved was looked at
+			s.manifests.Note(v.Analysis)
+		}
+		s.past.Begin(call.ID, v.Analysis, time.Now())
 		s.will(call, &v)
 		if g.events.listening() {
 			g.events.publish(Started{SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent), ID: call.ID, Tool: call.Tool.Qualified, Arguments: call.Arguments, Risk: v.Risk(), Thinks: call.Thinks()})
@@ -66,8 +74,8 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 
 // loses counts what an allowed call loses for good. It is false when that is more than may be lost unasked.
 func (g *Gate) loses(s *Session, call Call, v Verdict, approved bool) bool {
-	n := lostBy(call, v.Analysis)
-	return n == 0 || g.o.Limits.Irreversible <= 0 || g.o.Off || s.burst.take(&g.o.Limits, n, approved, time.Now())
+	n := past.LostBy(call.facts().Call, v.Analysis)
+	return n == 0 || g.o.Limits.Irreversible <= 0 || g.o.Off || s.burst.Take(g.o.Limits.Irreversible, g.o.Limits.IrreversibleWithin, n, approved, time.Now())
 }
 
 // admit gives an allowed call its place among those of the session that run, and says how long it may run.
@@ -89,7 +97,7 @@ func (g *Gate) admit(s *Session, call Call, v Verdict) Verdict {
 // nil if none came; then failure says why.
 func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failure string, took time.Duration) (record func()) {
 	s.runs(call, -1)
-	s.past.end(call.ID, !isError && failure == "", time.Now())
+	s.past.End(call.ID, !isError && failure == "", time.Now())
 	s.touch()
 	learn := s.learn(call, result)
 	return func() {
@@ -150,7 +158,16 @@ func (g *Gate) judgeOf(s *Session, agent string) Judge {
 	return Judge{
 		Session: around, Advisors: g.o.Advisors, flow: remembered, Policy: policy, PolicyError: err,
 		Autonomy: Autonomy(s.autonomy.Load()), Mode: g.o.Mode, AskEscalations: g.o.AskEscalations,
-		Protected: g.protected.Load(), Terminal: g.o.Terminal, Off: g.o.Off, Changed: s.manifests.changed(), Unkept: g.o.Unkept, Now: time.Now(),
-		Freezer: g.o.Freezer, secrets: &s.secrets, Burst: g.o.Limits, Lost: s.burst.count(g.o.Limits.IrreversibleWithin, time.Now()),
+		Protected: g.protected.Load(), Terminal: g.o.Terminal, Off: g.o.Off, Changed: s.manifests.Changed(), Unkept: g.o.Unkept, Now: time.Now(),
+		Freezer: g.o.Freezer, secrets: &s.secrets, Burst: g.o.Limits, Lost: s.burst.Count(g.o.Limits.IrreversibleWithin, time.Now()),
 	}
+}
+
+// circumstances are what conditions of the rules look at for a call of the session under an agent.
+func (g *Gate) circumstances(s *Session, agent string) *permissions.Circumstances {
+	c := &permissions.Circumstances{Host: s.Client().Name, Agent: agent, Known: true, Past: s.past.Each}
+	if at := g.answeredAt.Load(); at != 0 {
+		c.Answered = time.Unix(0, at)
+	}
+	return c
 }

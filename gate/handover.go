@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"callgate/gate/internal/fingerprint"
 	"callgate/internal/durable"
 )
 
@@ -168,7 +169,7 @@ func (g *Gate) claim(call Call, v Verdict) (resolution, bool) {
 		return resolution{}, false
 	}
 	var kept handedOver
-	if err := json.Unmarshal(text, &kept); err != nil || time.Now().After(kept.ClaimBy) || kept.Reach != reach(v.Analysis) && kept.Arguments == nil || kept.Decision != "reject" && kept.Persons < v.Approvers {
+	if err := json.Unmarshal(text, &kept); err != nil || time.Now().After(kept.ClaimBy) || kept.Reach != fingerprint.Of(v.Analysis) && kept.Arguments == nil || kept.Decision != "reject" && kept.Persons < v.Approvers {
 		return resolution{}, false // too old, or for what the call no longer does: it is asked about again
 	}
 	if kept.Decision != "reject" && len(kept.Presence) == 0 && g.needsPresence(&v) {

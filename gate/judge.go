@@ -6,8 +6,11 @@ import (
 	"time"
 
 	"callgate/gate/internal/companions"
+	"callgate/gate/internal/explain"
 	"callgate/gate/internal/facts"
+	"callgate/gate/internal/fingerprint"
 	"callgate/gate/internal/floor"
+	"callgate/gate/internal/past"
 	"callgate/gate/internal/provenance"
 	"callgate/gate/tools"
 	"callgate/internal/gitfiles"
@@ -35,7 +38,7 @@ type Judge struct {
 	Burst          Limits                                   // how many irreversible calls run unasked
 	Lost           int                                      // how much the session has lost for good within the window of Burst
 	Session        *permissions.Circumstances               // what conditions of rules look at; nil knows nothing
-	ran            *pastCalls                               // behind Session, where callers tell what ran
+	ran            *past.Calls                              // behind Session, where callers tell what ran
 	Now            time.Time
 }
 
@@ -122,7 +125,7 @@ func (j *Judge) findings(a *tools.Analysis, call Call) []permissions.Finding {
 	for i := range a.Subjects {
 		a.Subjects[i].Carries, a.Subjects[i].From = carries, unsaid
 		if s := &a.Subjects[i]; bound && len(s.Runs) > 0 {
-			s.Content = content(s.Runs)
+			s.Content = fingerprint.Files(s.Runs)
 		}
 		findings[i] = permissions.Evaluate(j.Policy, from, &a.Subjects[i])
 	}
@@ -146,7 +149,7 @@ func (j *Judge) ruleDenials(v Verdict) (Verdict, bool) {
 	}
 	for i := range v.Findings {
 		if f := &v.Findings[i]; f.Action == permissions.Deny {
-			return v.deny(DecidedDenied, "rule", describeRule(f), denialReason(f)), true
+			return v.deny(DecidedDenied, "rule", explain.Rule(f), explain.Denial(f)), true
 		}
 	}
 	return v, false
@@ -163,9 +166,9 @@ func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
 	for i := range v.Findings {
 		if f := &v.Findings[i]; f.Action == permissions.Confirm && f.Rule != nil && f.Rule.Approvers > 0 {
 			v.Approvers = max(v.Approvers, f.Rule.Approvers)
-			marks = append(marks, tools.Mark{Code: "approvers", Text: fmt.Sprintf("The rule %s wants %d persons to approve, each with a credential of their own.", describeRule(f), f.Rule.Approvers)})
+			marks = append(marks, tools.Mark{Code: "approvers", Text: fmt.Sprintf("The rule %s wants %d persons to approve, each with a credential of their own.", explain.Rule(f), f.Rule.Approvers)})
 		} else if f.Action == permissions.Confirm {
-			marks = append(marks, tools.Mark{Code: "confirm", Text: fmt.Sprintf("The rule %s wants a person to confirm every time.", describeRule(f))})
+			marks = append(marks, tools.Mark{Code: "confirm", Text: fmt.Sprintf("The rule %s wants a person to confirm every time.", explain.Rule(f))})
 		}
 	}
 	if v.Analysis.Risk == permissions.Escalation {
@@ -178,10 +181,11 @@ func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
 	}
 	asker, judged := j.asker(), v.judged()
 	marks = append(marks, asker.Marks(judged, facts)...)
-	for _, mark := range []func(Call, *tools.Analysis) (tools.Mark, bool){j.manifestMark, j.burstMark} {
-		if m, ok := mark(call, v.Analysis); ok {
-			marks = append(marks, m)
-		}
+	if m, ok := past.ManifestMark(j.Changed, v.Analysis); ok {
+		marks = append(marks, m)
+	}
+	if m, ok := past.LossMark(j.Lost, past.LostBy(facts.Call, v.Analysis), j.Burst.Irreversible, j.Burst.IrreversibleWithin); ok {
+		marks = append(marks, m)
 	}
 	if m, ok := asker.SecretMark(facts, v.Analysis); ok {
 		marks = append(marks, m)
@@ -243,7 +247,7 @@ func (j *Judge) release(v Verdict, call Call) Verdict {
 			out = out.allow(DecidedTrusted, "grant", f.Grant.String(), "")
 		case j.Autonomy != AutonomyNone && j.Autonomy.runs(f.Subject.Risk, v.Analysis.Category, sends && !permissions.Network.Exceeds(f.Subject.Risk)):
 			if !trusted {
-				out = out.allow(DecidedAutoApproved, "autonomy:"+j.Autonomy.String(), describeRule(f), "")
+				out = out.allow(DecidedAutoApproved, "autonomy:"+j.Autonomy.String(), explain.Rule(f), "")
 			}
 		case j.Autonomy == Supervised && sends && f.Subject.Risk == permissions.Network:
 			return j.asks(v, "autonomy:"+j.Autonomy.String(), "", fmt.Sprintf("Data goes out, which asks under autonomy %s.", j.Autonomy))
@@ -251,10 +255,10 @@ func (j *Judge) release(v Verdict, call Call) Verdict {
 			return j.asks(v, "autonomy:"+j.Autonomy.String(), "", fmt.Sprintf("%s risk asks under autonomy %s.", f.Subject.Risk, j.Autonomy))
 		case f.Action == permissions.Allow || j.Terminal.passes(&f.Subject):
 			if !trusted {
-				out = out.allow(DecidedAutoApproved, "rule", describeRule(f), "")
+				out = out.allow(DecidedAutoApproved, "rule", explain.Rule(f), "")
 			}
 		default:
-			return j.asks(v, askedBy(f), describeRule(f), askReason(f))
+			return j.asks(v, explain.AskedBy(f), explain.Rule(f), explain.Ask(f))
 		}
 	}
 	if out.Action != permissions.Allow {

@@ -1,9 +1,7 @@
 package gate
 
 import (
-	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"callgate/permissions"
@@ -40,36 +38,4 @@ func (l *Limits) timeout(call Call, risk permissions.Risk) (after time.Duration)
 		after = t.After
 	}
 	return after
-}
-
-// turn counts a session's calls.
-type turn struct {
-	mu    sync.Mutex
-	calls int
-	last  time.Time
-}
-
-// take counts one more call and says why it is one too many; "" when it is not. What is refused counts as a
-// call that came: a loop that is refused does not get on by repeating itself.
-func (t *turn) take(l *Limits, now time.Time) string {
-	if l.CallsPerTurn <= 0 {
-		return ""
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if now.Sub(t.last) >= l.TurnIdle {
-		t.calls = 0
-	}
-	t.last = now
-	if t.calls++; t.calls > l.CallsPerTurn {
-		return fmt.Sprintf("This turn's budget of %d calls is used up. It frees after %s without a call: stop, and tell the user what is done and what is left.", l.CallsPerTurn, l.TurnIdle)
-	}
-	return ""
-}
-
-// NewTurn begins a turn: the person sent a prompt, so the budget starts anew.
-func (s *Session) NewTurn() {
-	s.turn.mu.Lock()
-	defer s.turn.mu.Unlock()
-	s.turn.calls = 0
 }

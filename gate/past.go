@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"callgate/gate/internal/past"
 	"callgate/gate/internal/provenance"
 	"callgate/internal/jsonx"
 	"callgate/internal/secrets"
@@ -19,20 +20,20 @@ func (j *Judge) Remember() {
 
 // RememberCalls begins the memory of calls that conditions of rules look at. Ran fills it.
 func (j *Judge) RememberCalls() {
-	p := &pastCalls{}
+	p := &past.Calls{}
 	c := permissions.Circumstances{}
 	if j.Session != nil {
 		c = *j.Session
 	}
-	c.Past = p.each
+	c.Past = p.Each
 	j.Session, j.ran = &c, p
 }
 
 // Ran makes the judge judge as for a session that was let run the call so long ago. RememberCalls comes first.
 func (j *Judge) Ran(call Call, ago time.Duration, failed bool) {
 	v, at := j.Judge(call), j.Now.Add(-ago)
-	j.ran.begin(call, v.Analysis, at)
-	j.ran.end(call.ID, !failed, at)
+	j.ran.Begin(call.ID, v.Analysis, at)
+	j.ran.End(call.ID, !failed, at)
 }
 
 // Prompted makes the judge judge as for a session whose user said the text to the model.
@@ -45,8 +46,8 @@ func (j *Judge) Returned(call Call, result []byte) {
 	v := j.Judge(call)
 	j.flow.Before(call.ID, call.facts(), v.Analysis)
 	j.flow.Saw(call.ID, call.facts(), j.flow.Taken(call.ID), result)
-	j.ran.begin(call, v.Analysis, j.Now)
-	j.ran.end(call.ID, !isError(result), j.Now)
+	j.ran.Begin(call.ID, v.Analysis, j.Now)
+	j.ran.End(call.ID, !isError(result), j.Now)
 	for text := range jsonx.Strings(result) {
 		j.secrets.Learn(text, "result of "+call.Tool.Qualified)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"callgate/gate/internal/past"
 	"callgate/gate/tools"
 	"callgate/permissions"
 )
@@ -72,24 +73,24 @@ func TestConditionsLookAtTheSession(t *testing.T) {
 
 // Whoever floods the memory loosens nothing: what was forgotten is not taken for what never was.
 func TestForgottenCallsAreNotAbsent(t *testing.T) {
-	var p pastCalls
+	var p past.Calls
 	now := time.Now()
 	a := &tools.Analysis{Subjects: []permissions.Subject{{Tool: "fs_edit", Kind: tools.KindEditFile, Decides: permissions.Form{"a"}}}}
-	p.begin(Call{ID: "edit"}, a, now)
-	if !p.each(func(*permissions.PastCall) bool { return true }).IsZero() {
+	p.Begin("edit", a, now)
+	if !p.Each(func(*permissions.PastCall) bool { return true }).IsZero() {
 		t.Error("something was forgotten already")
 	}
-	other := &tools.Analysis{Subjects: []permissions.Subject{{Tool: "x", Decides: permissions.Form{strings.Repeat("a", maxPastValue+1)}}}}
-	for i := range maxPastCalls + pastCallsSlack {
-		p.begin(Call{ID: fmt.Sprint(i)}, other, now)
+	other := &tools.Analysis{Subjects: []permissions.Subject{{Tool: "x", Decides: permissions.Form{strings.Repeat("a", past.MaxValue+1)}}}}
+	for i := range past.MaxCalls + past.Slack {
+		p.Begin(fmt.Sprint(i), other, now)
 	}
 	n := 0
-	whole := p.each(func(c *permissions.PastCall) bool { n++; return c.Long })
-	if n != maxPastCalls || whole.IsZero() {
+	whole := p.Each(func(c *permissions.PastCall) bool { n++; return c.Long })
+	if n != past.MaxCalls || whole.IsZero() {
 		t.Errorf("%d calls, whole from %s", n, whole)
 	}
-	p.end(fmt.Sprint(maxPastCalls/2), true, now.Add(time.Second))
-	p.each(func(c *permissions.PastCall) bool {
+	p.End(fmt.Sprint(past.MaxCalls/2), true, now.Add(time.Second))
+	p.Each(func(c *permissions.PastCall) bool {
 		if c.Done != (c.Ended == now.Add(time.Second)) {
 			t.Errorf("%+v", c)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/gate/internal/explain"
 	"callgate/permissions"
 )
 
@@ -50,7 +51,7 @@ func (g *Gate) recordOf(s *Session, call Call, v Verdict) audit.Record {
 		f := &v.Findings[i]
 		r.Subjects[i] = audit.Subject{
 			Tool: f.Subject.Tool, Kind: f.Subject.Kind, Value: f.Subject.Value,
-			Action: f.Action.String(), Rule: describeRule(f), Risk: f.Subject.Risk.String(),
+			Action: f.Action.String(), Rule: explain.Rule(f), Risk: f.Subject.Risk.String(),
 		}
 	}
 	return r

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"callgate/gate/internal/past"
 	"callgate/permissions"
 )
 
@@ -47,7 +48,7 @@ func TestRefusedAgainAndAgain(t *testing.T) {
 		if v := decide("git push origin", "approve"); v.Action != permissions.Allow {
 			t.Errorf("another call: %s, %s", v.Decision, v.Reason)
 		}
-		time.Sleep(coolDown)
+		time.Sleep(past.CoolDown)
 		if v := decide("git push", "reject"); v.Decision != DecidedRejected || strings.Contains(v.Reason, stop) {
 			t.Errorf("after the cool-down: %s, %s", v.Decision, v.Reason)
 		}

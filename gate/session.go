@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/gate/internal/past"
 	"callgate/gate/internal/provenance"
 	"callgate/internal/secrets"
 	"callgate/permissions"
@@ -31,14 +32,15 @@ type Session struct {
 	autonomy    atomic.Uint32 // an Autonomy
 	running     atomic.Int32  // forwarded calls without an outcome, those to its model included
 	thinking    atomic.Int32  // of them, those to the host's model
-	turn        turn
-	manifests   manifests
-	refused     refusals
-	burst       burst
+	turn        past.Turn
+	manifests   past.Manifests
+	refused     past.Refusals
+	burst       past.Losses
 	secrets     secrets.Memory
 	flow        provenance.Session
-	around      surroundings
-	past        pastCalls
+	around      provenance.Surroundings
+	named       sync.Once // the credentials that the user named are known
+	past        past.Calls
 	closed      chan struct{}
 	closing     sync.Once
 
@@ -182,6 +184,9 @@ func (s *Session) ServerEnded(server, reason string) {
 		g.events.publish(Asked{a.shown})
 	}
 }
+
+// NewTurn begins a turn: the person sent a prompt, so the budget starts anew.
+func (s *Session) NewTurn() { s.turn.Begin() }
 
 // Close withdraws what waits in the session and ends it.
 func (s *Session) Close() {

@@ -3,6 +3,7 @@ package gate
 import (
 	"time"
 
+	"callgate/gate/internal/explain"
 	"callgate/gate/internal/provenance"
 	"callgate/gate/tools"
 	"callgate/permissions"
@@ -81,4 +82,24 @@ func (v Verdict) allow(decision, by, rule, reason string) Verdict {
 func (v Verdict) ask(by, rule, reason string) Verdict {
 	v.Action, v.Decision, v.By, v.Rule, v.Reason = permissions.Ask, "", by, rule, reason
 	return v
+}
+
+// reasons tells, for every subject, what the rules say; marks come first because they outrank rules.
+func (v *Verdict) reasons() []Reason {
+	reasons := make([]Reason, 0, len(v.Marks)+len(v.Findings))
+	for _, m := range v.Marks {
+		reasons = append(reasons, Reason{Subject: m.Code, Rule: m.Text, Layer: "mark", Action: permissions.Confirm})
+	}
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if f.Subject.DeniesOnly && f.Action == permissions.Allow {
+			continue
+		}
+		r := Reason{Subject: explain.Subject(&f.Subject), Rule: explain.Rule(f), Layer: f.Layer, Action: f.Action}
+		if f.Grant != nil {
+			r.Rule, r.Layer, r.Action = f.Grant.String(), f.Grant.Layer, permissions.Allow
+		}
+		reasons = append(reasons, r)
+	}
+	return reasons
 }

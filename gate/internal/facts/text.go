@@ -25,7 +25,7 @@ func TextsOf(arguments []byte) (texts []Text) {
 	return texts
 }
 
-// plain is the text as address.Plain makes it.
+// Plain is the text as address.Plain makes it.
 func (t Text) Plain() string {
 	if t.ascii && strings.IndexByte(t.Said, '%') < 0 {
 		return t.Lower

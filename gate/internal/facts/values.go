@@ -19,7 +19,7 @@ type Value struct {
 	Number bool
 }
 
-// under reports whether the value stands at a place that labels name, or within it.
+// Under reports whether the value stands at a place that labels name, or within it.
 func (v Value) Under(places []string) bool {
 	return slices.ContainsFunc(places, func(p string) bool {
 		return len(v.Name) >= len(p) && strings.EqualFold(v.Name[:len(p)], p) && (len(v.Name) == len(p) || v.Name[len(p)] == '.')
@@ -28,14 +28,14 @@ func (v Value) Under(places []string) bool {
 
 var addressForm = lazyregexp.New(`(?i)^(?:[a-z][a-z0-9+.-]*://\S+|[^\s@/]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:[:/]\S*)?|(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[:/]\S*)?|\+?[0-9][0-9 ()-]{7,}|#?[a-z]{2}[0-9]{2}[a-z0-9]{10,})$`)
 
-// looksLikeAddress reports whether it names a place by its form: a URL, a host, a mail address, a telephone or account
+// LooksLikeAddress reports whether it names a place by its form: a URL, a host, a mail address, a telephone or account
 // number.
 func (v Value) LooksLikeAddress() bool {
 	return !v.Number && len(v.Text) <= 2048 && strings.ContainsAny(v.Text, ".:@0123456789") && strings.IndexByte(v.Text, '\n') < 0 &&
 		addressForm.MatchString(v.Text) && !fileName(v.Text)
 }
 
-// looksLikePage reports whether it names a place of the web by its form, with or without a scheme.
+// LooksLikePage reports whether it names a place of the web by its form, with or without a scheme.
 func (v Value) LooksLikePage() bool {
 	scheme, _, ok := strings.Cut(v.Text, "://")
 	return v.LooksLikeAddress() && (ok && WebSchemes[strings.ToLower(scheme)] || !ok && strings.Contains(HostOf(v.Text), ".") && !strings.Contains(v.Text, "@"))

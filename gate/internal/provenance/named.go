@@ -114,7 +114,7 @@ func (j *Asker) rulesDestinations() bool {
 	return j.Policy != nil && (slices.ContainsFunc(j.Policy.File, about) || slices.ContainsFunc(j.Policy.Agent, about))
 }
 
-// denial is the part of phase 1 that the rules for an effect decide: any destination's deny is final. It returns the
+// Denial is the part of phase 1 that the rules for an effect decide: any destination's deny is final. It returns the
 // rule and what it denies.
 func (j *Asker) Denial(v Judged, call *facts.Call) (rule *permissions.Rule, why string) {
 	if !j.rulesDestinations() {

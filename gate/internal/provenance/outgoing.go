@@ -86,7 +86,7 @@ func (o *Outgoing) ofUnknown(call *facts.Call) {
 	}
 }
 
-// ofReading reads a call of a tool that only looks: an address that it is given tells the place something.
+// OfReading reads a call of a tool that only looks: an address that it is given tells the place something.
 func (o *Outgoing) OfReading(call *facts.Call) {
 	places := call.Tool.Labels.Destination
 	if len(places) == 0 && !jsonx.MayHold(call.Arguments, "://") {

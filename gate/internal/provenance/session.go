@@ -47,7 +47,7 @@ type origin struct {
 	own   flow.Speaker
 }
 
-// before notes what a call is about to give, and what it makes.
+// Before notes what a call is about to give, and what it makes.
 func (p *Session) Before(id string, call *facts.Call, a *tools.Analysis) {
 	o := OriginOf(call, a)
 	p.mu.Lock()
@@ -157,14 +157,14 @@ func (p *Session) Prompted(text string) {
 // maxPrompt is how many characters of a prompt people see beside a question.
 const maxPrompt = 500
 
-// lastPrompt returns the beginning of what the user said last.
+// LastPrompt returns the beginning of what the user said last.
 func (p *Session) LastPrompt() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.prompt
 }
 
-// taken returns what the result of a call is, and forgets it.
+// Taken returns what the result of a call is, and forgets it.
 func (p *Session) Taken(id string) origin {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,7 +173,7 @@ func (p *Session) Taken(id string) origin {
 	return o
 }
 
-// saw takes over a result.
+// Saw takes over a result.
 func (p *Session) Saw(id string, call *facts.Call, o origin, result []byte) {
 	if hints := tools.HintsOf(result); len(hints) > 0 {
 		h := origin{}
@@ -197,7 +197,7 @@ func (p *Session) Saw(id string, call *facts.Call, o origin, result []byte) {
 	}
 }
 
-// approved takes the places that a call goes to which a person approved.
+// Approved takes the places that a call goes to which a person approved.
 func (p *Session) Approved(call *facts.Call, a *tools.Analysis) {
 	out := outgoingOf(call, a)
 	p.Memory.Said(flow.Answer, slices.Concat(out.To, out.packages)...)

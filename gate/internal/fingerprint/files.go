@@ -1,4 +1,4 @@
-package gate
+package fingerprint
 
 import (
 	"crypto/rand"
@@ -11,11 +11,11 @@ import (
 	"os"
 )
 
-// content is a fingerprint of what the files hold that a command executes: a script that changes while a person
+// Files is a fingerprint of what the files hold that a command executes: a script that changes while a person
 // looks at its name, or after an "always" was given for it, is another script. A file that does not exist cannot
 // run; when it appears later the fingerprint changes. What cannot be read to its end equals nothing, not even
 // itself: nobody knows what it holds.
-func content(paths []string) string {
+func Files(paths []string) string {
 	h := sha256.New()
 	for _, path := range paths {
 		fmt.Fprintf(h, "\x00%s\x00", path)

@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 
+	"callgate/gate/internal/explain"
 	"callgate/gate/tools"
 	"callgate/permissions"
 )
@@ -33,7 +34,7 @@ func (g *Gate) ForbidsWriting(s *Session, place tools.Place, path string) (why s
 	for _, subject := range tools.WriteSubjects(path, place) {
 		f := permissions.Evaluate(j.Policy, permissions.Context{Workspace: place.Dir, Now: j.Now, Session: j.around(Call{Place: place})}, &subject)
 		if f.Action == permissions.Deny {
-			return "the rule " + describeRule(&f) + " denies writing it"
+			return "the rule " + explain.Rule(&f) + " denies writing it"
 		}
 	}
 	return ""
@@ -42,9 +43,40 @@ func (g *Gate) ForbidsWriting(s *Session, place tools.Place, path string) (why s
 // Unseen says why nothing of the workspace may run without a person: the session changed a file that says what a build
 // or test runs, and nobody has looked at it since. "" if nothing is in the way.
 func (g *Gate) Unseen(s *Session) (why string) {
-	changed := s.manifests.changed()
+	changed := s.manifests.Changed()
 	if len(changed) == 0 || g.o.Off {
 		return ""
 	}
 	return fmt.Sprintf("it would run what %s says, which this session changed and nobody has looked at since; run the check with a tool, so that a person is asked", tools.Visible(changed[len(changed)-1]))
+}
+
+// DeniesReading reports whether a session may not read the file at that absolute path, by its worker's rules, its
+// profile's rules or because no call may. It is for callgate's own tools, which read files without a call for each. A
+// session that does not exist may read nothing.
+func (g *Gate) DeniesReading(sessionID, path string, place tools.Place) bool {
+	s, err := g.session(sessionID)
+	if err != nil {
+		return true
+	}
+	policy, err := s.policy(s.agent)
+	if err != nil {
+		return true
+	}
+	j := Judge{Policy: policy, Protected: g.protected.Load()}
+	return j.deniesReading(path, Call{Place: place})
+}
+
+// Changes compares what a pending call would write with the files as they are now, for approvers. It hides what the
+// rules keep from being read. It returns ErrNotPending when the approval is over.
+func (g *Gate) Changes(id string) ([]tools.FileChange, error) {
+	g.mu.Lock()
+	a, ok := g.pending[id]
+	if !ok {
+		g.mu.Unlock()
+		return nil, ErrNotPending
+	}
+	call, analysis, session := a.call, a.verdict.Analysis, a.session
+	g.mu.Unlock()
+	hidden := func(path string) bool { return g.HidesFile(session, call.Place, path) }
+	return tools.Changes(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, analysis, hidden), nil
 }

@@ -1,4 +1,4 @@
-package gate
+package past
 
 import (
 	"fmt"
@@ -11,12 +11,12 @@ import (
 const (
 	refusedOften  = 2                // refusals of the very same call after which the model is told to stop
 	refusedEnough = 3                // refusals after which nobody is asked about it
-	coolDown      = 10 * time.Minute // from the last of them
+	CoolDown      = 10 * time.Minute // from the last of them
 	maxRefused    = 256              // calls that a session remembers
 )
 
-// refusals counts what people refused in a session. Its zero value is ready.
-type refusals struct {
+// Refusals counts what people refused in a session. Its zero value is ready.
+type Refusals struct {
 	mu sync.Mutex
 	of map[refusedCall]refused
 }
@@ -29,16 +29,16 @@ type refused struct {
 	last  time.Time
 }
 
-// note counts a person's refusal of the call and returns what the model is to be told beside their words.
-func (r *refusals) note(call Call, now time.Time) string {
+// Note counts a person's refusal of the call and returns what the model is to be told beside their words.
+func (r *Refusals) Note(tool, digest string, now time.Time) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.of == nil || len(r.of) >= maxRefused {
 		r.of = map[refusedCall]refused{} // who refused so much will see it again
 	}
-	key := refusedCall{call.Tool.Qualified, call.Digest}
+	key := refusedCall{tool, digest}
 	before := r.of[key]
-	if now.Sub(before.last) >= coolDown {
+	if now.Sub(before.last) >= CoolDown {
 		before.times = 0
 	}
 	r.of[key] = refused{before.times + 1, now}
@@ -48,19 +48,19 @@ func (r *refusals) note(call Call, now time.Time) string {
 	return fmt.Sprintf(" This very call was refused %d times. Do not repeat it: tell the user what you want to achieve, and ask how to go on.", before.times+1)
 }
 
-// forget starts the count anew: somebody wanted the call after all.
-func (r *refusals) forget(call Call) {
+// Forget starts the count anew: somebody wanted the call after all.
+func (r *Refusals) Forget(tool, digest string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.of, refusedCall{call.Tool.Qualified, call.Digest})
+	delete(r.of, refusedCall{tool, digest})
 }
 
 // tired says why nobody is asked about the call now; "" when somebody can be.
-func (r *refusals) tired(call Call, now time.Time) string {
+func (r *Refusals) CoolingDown(tool, digest string, now time.Time) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before := r.of[refusedCall{call.Tool.Qualified, call.Digest}]
-	if wait := coolDown - now.Sub(before.last); before.times >= refusedEnough && wait > 0 {
+	before := r.of[refusedCall{tool, digest}]
+	if wait := CoolDown - now.Sub(before.last); before.times >= refusedEnough && wait > 0 {
 		return fmt.Sprintf("People refused this very call %d times, so nobody is asked about it for another %s. Stop repeating it: tell the user what you want to achieve, and ask how to go on.",
 			before.times, wait.Round(time.Second))
 	}

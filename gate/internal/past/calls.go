@@ -1,4 +1,6 @@
-package gate
+// Package past is what a session remembers of its calls: what ran, what was lost for good, what people refused, which build
+// files changed, and how many calls came in a turn.
+package past
 
 import (
 	"slices"
@@ -12,13 +14,13 @@ import (
 
 // What a session remembers of the calls that it was let run, for conditions of rules.
 const (
-	maxPastCalls   = 512 // subjects
-	pastCallsSlack = 64  // how many more there may be before the oldest are forgotten, all at once
-	maxPastValue   = 4 << 10
+	MaxCalls = 512 // subjects
+	Slack    = 64  // how many more there may be before the oldest are forgotten, all at once
+	MaxValue = 4 << 10
 )
 
-// pastCalls are the last subjects that the session was let run, the oldest first.
-type pastCalls struct {
+// Calls are the last subjects that the session was let run, the oldest first.
+type Calls struct {
 	mu    sync.Mutex
 	calls []pastCall
 	whole time.Time // nothing that ended after it was forgotten; zero when nothing was
@@ -29,8 +31,8 @@ type pastCall struct {
 	permissions.PastCall
 }
 
-// begin notes that a call was let run.
-func (p *pastCalls) begin(call Call, a *tools.Analysis, now time.Time) {
+// Begin notes that a call was let run.
+func (p *Calls) Begin(id string, a *tools.Analysis, now time.Time) {
 	if a == nil {
 		return
 	}
@@ -49,15 +51,15 @@ func (p *pastCalls) begin(call Call, a *tools.Analysis, now time.Time) {
 		}
 		c := permissions.PastCall{At: now, Tool: s.Tool, Kind: s.Kind, Bound: s.KindBound, Alone: s.Kind != tools.KindShell || commands == 1}
 		for _, value := range s.Decides {
-			if len(value) > maxPastValue {
+			if len(value) > MaxValue {
 				c.Values, c.Long = nil, true
 				break
 			}
 			c.Values = append(c.Values, strings.Clone(value)) // not the whole of the arguments
 		}
-		p.calls = append(p.calls, pastCall{call.ID, c})
+		p.calls = append(p.calls, pastCall{id, c})
 	}
-	if n := len(p.calls) - maxPastCalls; n > pastCallsSlack {
+	if n := len(p.calls) - MaxCalls; n > Slack {
 		for _, c := range p.calls[:n] {
 			if c.Ended.IsZero() {
 				c.Ended = now
@@ -70,8 +72,8 @@ func (p *pastCalls) begin(call Call, a *tools.Analysis, now time.Time) {
 	}
 }
 
-// end notes how a call ended.
-func (p *pastCalls) end(id string, done bool, now time.Time) {
+// End notes how a call ended.
+func (p *Calls) End(id string, done bool, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	found := false // the subjects of a call stand together, and those of one that ends mostly at the end
@@ -87,8 +89,8 @@ func (p *pastCalls) end(id string, done bool, now time.Time) {
 	}
 }
 
-// each is permissions.Circumstances.Past.
-func (p *pastCalls) each(yield func(*permissions.PastCall) bool) (whole time.Time) {
+// Each is permissions.Circumstances.Past.
+func (p *Calls) Each(yield func(*permissions.PastCall) bool) (whole time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := len(p.calls) - 1; i >= 0; i-- {
@@ -97,20 +99,4 @@ func (p *pastCalls) each(yield func(*permissions.PastCall) bool) (whole time.Tim
 		}
 	}
 	return p.whole
-}
-
-// circumstances are what conditions of the rules look at for a call of the session under an agent.
-func (g *Gate) circumstances(s *Session, agent string) *permissions.Circumstances {
-	c := &permissions.Circumstances{Host: s.Client().Name, Agent: agent, Known: true, Past: s.past.each}
-	if at := g.answeredAt.Load(); at != 0 {
-		c.Answered = time.Unix(0, at)
-	}
-	return c
-}
-
-// someoneIsThere notes that a person did something at the gate.
-func (g *Gate) someoneIsThere(by string) {
-	if by != "" && !strings.HasPrefix(by, "host") {
-		g.answeredAt.Store(time.Now().UnixNano())
-	}
 }

@@ -1,4 +1,6 @@
-package gate
+// Package fingerprint says what an approval or a grant holds for: what a call touches, and what the files hold that it runs.
+// Anything else has another fingerprint.
+package fingerprint
 
 import (
 	"crypto/sha256"
@@ -7,15 +9,15 @@ import (
 	"callgate/gate/tools"
 )
 
-// reach is a fingerprint of what a call touches, how bad that is, and what it executes: an approval holds for
+// Of is a fingerprint of what a call touches, how bad that is, and what it executes: an approval holds for
 // it alone. It notes the content of what each subject executes in the analysis.
-func reach(a *tools.Analysis) string {
+func Of(a *tools.Analysis) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %q", a.Risk, a.Marks)
 	for i := range a.Subjects {
 		s := &a.Subjects[i]
 		if len(s.Runs) > 0 {
-			s.Content = content(s.Runs)
+			s.Content = Files(s.Runs)
 		}
 		fmt.Fprintf(h, "\x00%s\x00%s\x00%s\x00%q\x00%s", s.Kind, s.Value, s.EffectText(), s.Decides, s.Content)
 	}

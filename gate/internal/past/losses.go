@@ -1,4 +1,4 @@
-package gate
+package past
 
 import (
 	"encoding/json"
@@ -11,39 +11,39 @@ import (
 	"callgate/permissions"
 )
 
-// markBurst is the code of the mark for one irreversible call too many.
-const markBurst = "burst"
+// MarkLosses is the code of the mark for one irreversible call too many.
+const MarkLosses = "burst"
 
-// burst counts what a session did that nobody can take back. Its zero value is ready.
-type burst struct {
+// Losses counts what a session did that nobody can take back. Its zero value is ready.
+type Losses struct {
 	mu   sync.Mutex
 	done []time.Time // one for each thing that was lost, the oldest first
 }
 
 // within returns how many there were in the window, and forgets older ones. The caller holds mu.
-func (b *burst) within(window time.Duration, now time.Time) int {
+func (b *Losses) within(window time.Duration, now time.Time) int {
 	b.done = slices.DeleteFunc(b.done, func(t time.Time) bool { return now.Sub(t) >= window })
 	return len(b.done)
 }
 
-func (b *burst) count(window time.Duration, now time.Time) int {
+func (b *Losses) Count(window time.Duration, now time.Time) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.within(window, now)
 }
 
-// take counts n more. Unless a person said so, it refuses what reaches the limit: calls that come at the same time do not
+// Take counts n more. Unless a person said so, it refuses what reaches the limit: calls that come at the same time do not
 // get past it together.
-func (b *burst) take(l *Limits, n int, approved bool, now time.Time) bool {
+func (b *Losses) Take(limit int, window time.Duration, n int, approved bool, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.within(l.IrreversibleWithin, now)+n >= l.Irreversible && !approved {
+	if b.within(window, now)+n >= limit && !approved {
 		return false
 	}
-	for range min(n, 2*l.Irreversible) { // more tell nothing
+	for range min(n, 2*limit) { // more tell nothing
 		b.done = append(b.done, now)
 	}
-	if over := len(b.done) - 4*l.Irreversible; over > 0 {
+	if over := len(b.done) - 4*limit; over > 0 {
 		b.done = b.done[over:]
 	}
 	return true
@@ -52,9 +52,9 @@ func (b *burst) take(l *Limits, n int, approved bool, now time.Time) bool {
 // final are the effects of tools that nobody takes back, whatever class the tool was given.
 var final = map[string]bool{tools.EffectMoney: true, tools.EffectDeletes: true}
 
-// lostBy is how many things a call loses that nobody can bring back: 0 for most calls, 1 for a command, and for tools as
+// LostBy is how many things a call loses that nobody can bring back: 0 for most calls, 1 for a command, and for tools as
 // many as their longest list has.
-func lostBy(call Call, a *tools.Analysis) int {
+func LostBy(call tools.Call, a *tools.Analysis) int {
 	if a == nil || !a.Risk.Exceeds(permissions.Unknown) && !final[call.Tool.Labels.Effect] {
 		return 0
 	}
@@ -84,17 +84,17 @@ func longest(value any) (n int) {
 	return n
 }
 
-// burstMark marks the call with which the session's losses within the window reach the limit.
-func (j *Judge) burstMark(call Call, a *tools.Analysis) (tools.Mark, bool) {
-	n := lostBy(call, a)
-	if n == 0 || j.Burst.Irreversible <= 0 || j.Lost+n < j.Burst.Irreversible {
+// LossMark marks the call with which the losses of a session within the window reach the limit: it lost so much, and the
+// call loses n more.
+func LossMark(lost, n, limit int, window time.Duration) (tools.Mark, bool) {
+	if n == 0 || limit <= 0 || lost+n < limit {
 		return tools.Mark{}, false
 	}
-	which := ordinal(j.Lost + 1)
+	which := ordinal(lost + 1)
 	if n > 1 {
-		which += " to " + ordinal(j.Lost+n)
+		which += " to " + ordinal(lost+n)
 	}
-	return tools.Mark{Code: markBurst, Text: fmt.Sprintf("%s irreversible call in %s: whoever goes on like this has to be looked at.", which, spell(j.Burst.IrreversibleWithin))}, true
+	return tools.Mark{Code: MarkLosses, Text: fmt.Sprintf("%s irreversible call in %s: whoever goes on like this has to be looked at.", which, spell(window))}, true
 }
 
 func ordinal(n int) string {

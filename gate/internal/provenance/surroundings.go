@@ -1,4 +1,4 @@
-package gate
+package provenance
 
 import (
 	"io"
@@ -11,14 +11,14 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/flow"
 	"callgate/internal/lazyregexp"
+	"callgate/internal/secrets"
 )
 
-// surroundings are what a session knows of its workspaces beside what results say: the values in .env files, which must not
+// Surroundings are what a session knows of its workspaces beside what results say: the values in .env files, which must not
 // leave, and the remotes of the repository, which are the user's own places.
-type surroundings struct {
-	named sync.Once // what the user named is known
-	mu    sync.Mutex
-	seen  map[string]bool // by folder
+type Surroundings struct {
+	mu   sync.Mutex
+	seen map[string]bool // by folder
 }
 
 const (
@@ -29,13 +29,8 @@ const (
 // remotes finds the addresses in a git configuration.
 var remotes = lazyregexp.New(`(?m)^\s*(?:push)?url\s*=\s*(\S+)`)
 
-// look reads what stands in the workspaces of a call, once for each. Nothing of it is kept but fingerprints.
-func (s *Session) look(place tools.Place) {
-	s.around.named.Do(func() {
-		for _, c := range s.gate.credentials() {
-			s.secrets.LearnValue(c.Value, c.Place)
-		}
-	})
+// Look reads what stands in the workspaces of a call, once for each. Nothing of it is kept but fingerprints.
+func (s *Surroundings) Look(place tools.Place, known *secrets.Memory, session *Session) {
 	folders := place.Workspace
 	if len(folders) == 0 {
 		folders = place.Roots
@@ -44,29 +39,29 @@ func (s *Session) look(place tools.Place) {
 		folders = []string{place.Dir}
 	}
 	for _, folder := range folders {
-		s.around.mu.Lock()
-		known := s.around.seen[folder] || len(s.around.seen) >= maxSurroundings
-		if !known {
-			if s.around.seen == nil {
-				s.around.seen = map[string]bool{}
+		s.mu.Lock()
+		done := s.seen[folder] || len(s.seen) >= maxSurroundings
+		if !done {
+			if s.seen == nil {
+				s.seen = map[string]bool{}
 			}
-			s.around.seen[folder] = true
+			s.seen[folder] = true
 		}
-		s.around.mu.Unlock()
-		if known {
+		s.mu.Unlock()
+		if done {
 			continue
 		}
 		files, _ := filepath.Glob(filepath.Join(globEscape(folder), ".env*"))
 		for _, file := range files[:min(len(files), maxSurroundings)] {
 			if !facts.Template(file) && tools.CredentialStore(file) != "" {
-				s.secrets.LearnVariables(readBounded(file), filepath.Base(file))
+				known.LearnVariables(readBounded(file), filepath.Base(file))
 			}
 		}
-		if s.flow.Off {
+		if session.Off {
 			continue
 		}
 		for _, m := range remotes.FindAllStringSubmatch(readBounded(filepath.Join(folder, ".git", "config")), maxSurroundings) {
-			s.flow.Memory.Said(flow.Record, strings.TrimSuffix(m[1], ".git"), strings.ReplaceAll(m[1], ":", " "))
+			session.Memory.Said(flow.Record, strings.TrimSuffix(m[1], ".git"), strings.ReplaceAll(m[1], ":", " "))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package gate
+package past
 
 import (
 	"fmt"
@@ -9,23 +9,20 @@ import (
 	"callgate/permissions"
 )
 
-// markManifest is the code of the mark for a build whose manifest the session has changed.
-const markManifest = "manifest-changed"
+// MarkManifest is the code of the mark for a build whose manifest the session has changed.
+const MarkManifest = "manifest-changed"
 
-// manifests are the files that say what a build runs and that the session has changed without anybody
+// Manifests are the files that say what a build runs and that the session has changed without anybody
 // having looked: a program that can write them decides what `npm test` does.
-type manifests struct {
+type Manifests struct {
 	mu    sync.Mutex
 	paths []string
 }
 
-// note takes over what an allowed call writes. A call that a person approved was looked at.
-func (m *manifests) note(v *Verdict) {
-	if v.Decision == DecidedApproved {
-		return
-	}
-	for i := range v.Analysis.Subjects {
-		s := &v.Analysis.Subjects[i]
+// Note takes over what an allowed call writes that nobody looked at.
+func (m *Manifests) Note(a *tools.Analysis) {
+	for i := range a.Subjects {
+		s := &a.Subjects[i]
 		if s.DeniesOnly || len(s.Decides) == 0 || !writes(s.Kind) || !tools.IsManifest(s.Decides[0]) {
 			continue
 		}
@@ -45,25 +42,24 @@ func writes(kind string) bool {
 	return false
 }
 
-func (m *manifests) changed() []string {
+func (m *Manifests) Changed() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.paths
 }
 
-// lookedAt forgets the changes: a person has approved a call that was marked for them.
-func (m *manifests) lookedAt(marks []tools.Mark) {
-	if slices.ContainsFunc(marks, func(k tools.Mark) bool { return k.Code == markManifest }) {
+// LookedAt forgets the changes: a person has approved a call that was marked for them.
+func (m *Manifests) LookedAt(marks []tools.Mark) {
+	if slices.ContainsFunc(marks, func(k tools.Mark) bool { return k.Code == MarkManifest }) {
 		m.mu.Lock()
 		m.paths = nil
 		m.mu.Unlock()
 	}
 }
 
-// manifestMark marks a call that runs what a manifest says which the session changed, or which the call changes itself:
+// ManifestMark marks a call that runs what a manifest says which the session changed, or which the call changes itself:
 // a build, a test, a named script or target, a script by its path, and git where it runs hooks.
-func (j *Judge) manifestMark(_ Call, a *tools.Analysis) (tools.Mark, bool) {
-	changed := j.Changed
+func ManifestMark(changed []string, a *tools.Analysis) (tools.Mark, bool) {
 	builds := a.Builds
 	for i := range a.Subjects {
 		s := &a.Subjects[i]
@@ -75,7 +71,7 @@ func (j *Judge) manifestMark(_ Call, a *tools.Analysis) (tools.Mark, bool) {
 	for _, file := range slices.Backward(changed) {
 		runs := builds || a.Hooks && tools.IsHookManifest(file) || slices.ContainsFunc(a.Subjects, func(s permissions.Subject) bool { return slices.Contains(s.Runs, file) })
 		if runs {
-			return tools.Mark{Code: markManifest, Text: fmt.Sprintf("It runs what %s says, which this session changed and nobody has looked at since.", tools.Visible(file))}, true
+			return tools.Mark{Code: MarkManifest, Text: fmt.Sprintf("It runs what %s says, which this session changed and nobody has looked at since.", tools.Visible(file))}, true
 		}
 	}
 	return tools.Mark{}, false

@@ -1,0 +1,68 @@
+// Package explain says in a sentence what a rule decided about a subject, for people and for the model.
+package explain
+
+import (
+	"fmt"
+
+	"callgate/gate/tools"
+	"callgate/permissions"
+)
+
+// Rule names the rule of a finding the way every message and record does.
+func Rule(f *permissions.Finding) string {
+	if f.Rule == nil {
+		return "no rule matches"
+	}
+	return f.Rule.String()
+}
+
+func Denial(f *permissions.Finding) string {
+	who := "The rule"
+	if f.Veto {
+		who = "The agent profile's rule"
+	}
+	return fmt.Sprintf("%s %s matches %s.", who, Rule(f), Subject(&f.Subject))
+}
+
+func AskedBy(f *permissions.Finding) string {
+	switch {
+	case len(f.Subject.Effects) > 0:
+		return "effect"
+	case f.Rule == nil:
+		return "default"
+	default:
+		return "rule"
+	}
+}
+
+func Ask(f *permissions.Finding) string {
+	switch {
+	case f.Short != nil && len(f.Subject.Effects) > 0:
+		return fmt.Sprintf("%s does more than the rule %s names: %s.", Subject(&f.Subject), f.Short, tools.Visible(f.Beyond))
+	case len(f.Subject.Effects) > 0:
+		return fmt.Sprintf("%s does more than its text shows: %s.", Subject(&f.Subject), tools.Visible(f.Subject.EffectText()))
+	case f.Short != nil:
+		return fmt.Sprintf("The rule %s stops short of %s: it covers what looks, builds, tests and changes the workspace.", f.Short, Subject(&f.Subject))
+	case f.Unmet != nil:
+		return fmt.Sprintf("The rule %s would allow %s, but its condition does not hold: %s.", f.Unmet, Subject(&f.Subject), tools.Visible(f.Why))
+	case f.Rule == nil:
+		return fmt.Sprintf("No rule says anything about %s.", Subject(&f.Subject))
+	default:
+		return fmt.Sprintf("The rule %s asks about %s.", Rule(f), Subject(&f.Subject))
+	}
+}
+
+func Subject(s *permissions.Subject) string {
+	name := s.Kind
+	if name == "" {
+		name = s.Tool
+	}
+	if s.Value == "" {
+		return name
+	}
+	value := tools.Visible(s.Value)
+	if runes := []rune(value); len(runes) > 200 {
+		value = string(runes[:200]) + "…"
+	}
+	return fmt.Sprintf("%s %q", name, value)
+}
