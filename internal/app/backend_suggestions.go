@@ -10,10 +10,14 @@ import (
 
 	"callgate/audit"
 	"callgate/internal/companion"
+	"callgate/internal/report"
 	"callgate/internal/suggest"
 )
 
-var _ companion.Suggestions = backend{}
+var (
+	_ companion.Suggestions = backend{}
+	_ companion.Reports     = backend{}
+)
 
 const (
 	suggestBack  = 7 * 24 * time.Hour
@@ -65,6 +69,12 @@ func (b backend) Suggest() (companion.SuggestionsView, error) {
 		view.Proposals = append(view.Proposals, shown)
 	}
 	return view, nil
+}
+
+// Report is what "callgate report" says, of all workers. What could not be read is the business of audit verify.
+func (b backend) Report(since time.Time) (any, error) {
+	made, _ := report.Make(b.s.config.DataDir, report.Options{Since: since})
+	return made, nil
 }
 
 func suggestionID(p *suggest.Proposal) string {

@@ -284,6 +284,7 @@ func TestPageLooks(t *testing.T) {
 	r := start(t, showcase(t))
 	r.options.Changes, r.options.Rules, r.options.Tools = showcaseChanges{}, showcaseRules(t), showcaseTools{}
 	r.options.Hooks, r.options.Checkpoints = showcaseHooks{}, showcaseCheckpoints{}
+	r.options.Reports = showcaseReports{}
 	r.options.Chatter = fakeChatter{r.backend, nil}
 	env := []string{pagesOf(t, r), "CHROMIUM=" + chromium}
 	if os.Getenv("CALLGATE_SCREENSHOTS") == "1" {

@@ -51,6 +51,7 @@ func (s *Server) routes() http.Handler {
 	s.freezeRoutes(path)
 	s.chatRoutes(path)
 	path("/api/audit", methods{"GET": s.viewer(s.handleAudit)})
+	path("/api/report", methods{"GET": s.viewer(s.handleReport)})
 	s.changeRoutes(path)
 	s.ruleRoutes(path)
 	s.toolRoutes(path)

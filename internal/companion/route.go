@@ -34,7 +34,7 @@ import (
 // The hub checks the client's credential and says to the process what it was; the credential itself stays here.
 
 // shared is what is one for all processes: files of the data directory, or the hub's own.
-var shared = []string{"/api/proof", "/api/pair", "/api/info", "/api/audit", "/api/freeze", "/api/commands", "/api/presence"}
+var shared = []string{"/api/proof", "/api/pair", "/api/info", "/api/audit", "/api/report", "/api/freeze", "/api/commands", "/api/presence"}
 
 // counted adds up what each process counts of the things that they share.
 var counted = map[string]func(sum, next json.RawMessage) json.RawMessage{"/api/hooks": addHook}

@@ -31,6 +31,7 @@ type Options struct {
 	Changes     Changes                 // nil compares nothing
 	Rules       Rules                   // nil shows none
 	Suggestions Suggestions             // nil suggests nothing
+	Reports     Reports                 // nil makes none
 	Tools       Tools                   // nil shows none
 	Hooks       Hooks                   // nil shows none
 	Hosts       func() []wire.HostState // of this machine; nil does not look

@@ -3,6 +3,7 @@ package companion
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/checkpoint"
+	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
 	"callgate/internal/hooks"
 	"callgate/permissions"
@@ -259,4 +261,44 @@ func (showcaseCheckpoints) CheckpointDiff(context.Context, string, []string) ([]
 
 func (showcaseCheckpoints) RestoreCheckpoint(context.Context, string, CheckpointRestore, audit.Author) (*checkpoint.Restored, error) {
 	return &checkpoint.Restored{ID: "ck_b", Files: []string{}}, nil
+}
+
+// showcaseReports is three days.
+type showcaseReports struct{}
+
+func (showcaseReports) Report(since time.Time) (any, error) {
+	shares := func(names ...string) []map[string]any {
+		list := []map[string]any{}
+		for i, name := range names {
+			list = append(list, map[string]any{"name": name, "asked": 9 - i, "approved": 8 - i, "rejected": 1, "answer": 4.5})
+		}
+		return list
+	}
+	days, chart := []map[string]any{}, []map[string]any{}
+	for i, class := range []string{"ran", "asked", "denied"} {
+		days = append(days, map[string]any{"day": fmt.Sprintf("2026-11-%d", 20+i), "calls": 30, "questions": 9, "denied": 1, "marked": 1})
+		chart = append(chart, map[string]any{"x": 333 * i, "y": 20, "width": 330, "height": 100, "class": class, "title": "2026-11-20: 30 calls"})
+	}
+	return map[string]any{
+		"since": since, "until": time.Now(), "sessions": 4, "calls": 90, "unasked": 60, "denied": 3, "marked": 3, "questions": 27, "approved": 24, "rejected": 2, "missed": 1,
+		"answer": 4.5, "slowest": 130, "days": days, "chart": chart, "constant": shares("git push"), "denials": shares(`read_file "*.env" deny`),
+		"byProject": shares("/home/ann/src/app"), "byHost": shares("Claude Code"), "byRule": shares(`shell_exec "*" ask`), "byFamily": shares("git push", "npm install"),
+	}, nil
+}
+
+func TestReportsAreHandedOver(t *testing.T) {
+	r := start(t, newFakeBackend())
+	if response, _ := r.do(t, credentials.View, "GET", "/api/report", ""); response.StatusCode != 404 {
+		t.Errorf("without reports: %d", response.StatusCode)
+	}
+	r.options.Reports = showcaseReports{}
+	if response, body := r.do(t, credentials.View, "GET", "/api/report?since=2026-11-20T10:00:00Z", ""); response.StatusCode != 200 || !strings.Contains(body, `"since":"2026-11-20T10:00:00Z"`) {
+		t.Errorf("%d %s", response.StatusCode, body)
+	}
+	if response, _ := r.do(t, credentials.View, "GET", "/api/report?since=yesterday", ""); response.StatusCode != 400 {
+		t.Errorf("a wrong time: %d", response.StatusCode)
+	}
+	if response, _ := r.do(t, "", "GET", "/api/report", ""); response.StatusCode != 401 {
+		t.Errorf("nobody: %d", response.StatusCode)
+	}
 }

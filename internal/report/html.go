@@ -68,10 +68,10 @@ func (r *Report) HTML(w io.Writer) error {
 	p.put("<li><b>%d</b> denied</li>\n<li><b>%s</b> to half of the answers, %s to nine of ten</li>\n</ul>\n", r.Denied, seconds(r.Answer), seconds(r.Slowest))
 	if len(r.Days) > 0 {
 		p.put("<figure>\n<svg viewBox=\"0 0 1000 120\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Calls by day\">")
-		for _, b := range r.Chart() {
+		for _, b := range r.Chart {
 			p.put(`<rect class="%s" x="%g" y="%g" width="%g" height="%g"><title>%s</title></rect>`, b.Class, b.X, b.Y, b.Width, b.Height, b.Title)
 		}
-		p.put("</svg>\n<figcaption>Calls by day, %s and later: ran unasked (blue), questions (amber), denials (red)</figcaption>\n</figure>\n", r.Days[0].Day)
+		p.put("</svg>\n<figcaption>Calls by day, %s and later: ran unasked (blue), questions (amber), marked ones (violet), denials (red)</figcaption>\n</figure>\n", r.Days[0].Day)
 	}
 	p.put("<h2>Why so many questions?</h2>\n")
 	p.shares("<h3>By command or tool</h3>", r.ByFamily)
@@ -175,32 +175,38 @@ func (p *page) event(e *Event) {
 	p.put("</li>\n")
 }
 
-// bar is one part of a day in the chart.
-type bar struct {
-	X, Y, Width, Height float64
-	Class, Title        string
+// Bar is one part of a day in the chart.
+type Bar struct {
+	X      float64 `json:"x"`
+	Y      float64 `json:"y"`
+	Width  float64 `json:"width"`
+	Height float64 `json:"height"`
+	Class  string  `json:"class"` // denied, marked, asked or ran
+	Title  string  `json:"title"`
 }
 
-// Chart is a day's bars, stacked, in a field of 1000 by 120.
-func (r *Report) Chart() (bars []bar) {
-	most := 1
-	for _, d := range r.Days {
+// chart is each day's bars, stacked, in a field of 1000 by 120.
+func chart(days []Day) []Bar {
+	bars, most := []Bar{}, 1
+	for _, d := range days {
 		most = max(most, d.Calls)
 	}
-	width := 1000 / float64(max(1, len(r.Days)))
-	for i, d := range r.Days {
-		y := 120.0
+	width := 1000 / float64(max(1, len(days)))
+	for i, d := range days {
+		y, left := 120.0, d.Calls
 		add := func(n int, class, what string) {
-			if n <= 0 {
+			if n = min(n, left); n <= 0 {
 				return
 			}
+			left -= n
 			height := 120 * float64(n) / float64(most)
 			y -= height
-			bars = append(bars, bar{float64(i) * width, y, max(1, width-2), height, class, d.Day + ": " + visible.Count(n, what)})
+			bars = append(bars, Bar{float64(i) * width, y, max(1, width-2), height, class, d.Day + ": " + visible.Count(n, what)})
 		}
-		add(min(d.Denied, d.Calls), "denied", "denial")
-		add(min(d.Questions, d.Calls-d.Denied), "asked", "question")
-		add(d.Calls-d.Denied-min(d.Questions, d.Calls-d.Denied), "ran", "call that ran unasked")
+		add(d.Denied, "denied", "denial")
+		add(d.Marked, "marked", "question that only a person could answer")
+		add(d.Questions-d.Marked, "asked", "question")
+		add(left, "ran", "call that ran unasked")
 	}
 	return bars
 }

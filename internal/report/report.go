@@ -42,6 +42,7 @@ type Report struct {
 	Answer    float64   `json:"answer"`    // median seconds from a question to a person's answer
 	Slowest   float64   `json:"slowest"`   // 90th percentile of that
 	Days      []Day     `json:"days"`      // in order, without gaps
+	Chart     []Bar     `json:"chart"`     // of the days
 	ByProject []Share   `json:"byProject"` // questions, the most first
 	ByHost    []Share   `json:"byHost"`
 	ByRule    []Share   `json:"byRule"`
@@ -112,7 +113,7 @@ func (o *Options) selects(r *audit.Record) bool {
 
 // summed counts records, which are in order.
 func summed(records []audit.Record, o Options) *Report {
-	r := &Report{Since: o.Since, Until: o.Until, Days: []Day{}}
+	r := &Report{Since: o.Since, Until: o.Until, Days: []Day{}, Constant: []Share{}}
 	if r.Until.IsZero() {
 		r.Until = time.Now()
 	}
@@ -173,6 +174,7 @@ func summed(records []audit.Record, o Options) *Report {
 	r.Denials = ranked(denials)
 	r.group(questions)
 	r.fill(days)
+	r.Chart = chart(r.Days)
 	return r
 }
 

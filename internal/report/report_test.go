@@ -2,12 +2,16 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"callgate/audit"
+	"callgate/docs"
 	"callgate/internal/checkpoint"
 )
 
@@ -61,7 +65,7 @@ func TestReportCounts(t *testing.T) {
 	if only := summed(week(), Options{Project: "/src/app"}); only.Calls != 6 || only.Denied != 0 {
 		t.Errorf("of one project: %+v", only)
 	}
-	if none := summed(nil, Options{}); none.Calls != 0 || len(none.Days) != 0 || len(none.Chart()) != 0 {
+	if none := summed(nil, Options{}); none.Calls != 0 || len(none.Days) != 0 || len(none.Chart) != 0 {
 		t.Errorf("of nothing: %+v", none)
 	}
 	var b bytes.Buffer
@@ -82,6 +86,35 @@ func TestPagesLoadNothing(t *testing.T) {
 	}
 	if found := load.FindString(b.String()); found != "" || !strings.Contains(b.String(), "git push") || strings.Count(b.String(), "<rect") != 4 {
 		t.Errorf("%q, %d bars\n%s", found, strings.Count(b.String(), "<rect"), &b)
+	}
+}
+
+// What the page gets is what the protocol says.
+func TestReportIsAsTheProtocolSays(t *testing.T) {
+	var schema any
+	if err := json.Unmarshal(docs.ProtocolSchema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("urn:protocol", schema); err != nil {
+		t.Fatal(err)
+	}
+	report, err := compiler.Compile("urn:protocol#/$defs/report")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, records := range [][]audit.Record{week(), nil} {
+		text, err := json.Marshal(summed(records, Options{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v any
+		if err := json.Unmarshal(text, &v); err != nil {
+			t.Fatal(err)
+		}
+		if err := report.Validate(v); err != nil {
+			t.Errorf("%v in %s", err, text)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import { Hooks } from "./hooks";
 import { useLoaded } from "./load";
 import { mayNotify, showCount } from "./notify";
 import { maxSelected, Queue } from "./queue";
+import { Questions } from "./questions";
 import { Quiet } from "./quiet";
 import { go, href, routeOf } from "./route";
 import { Rules } from "./rules";
@@ -24,7 +25,7 @@ import { Text } from "./text";
 import { Unpaired } from "./unpaired";
 import type { Answer, FileChange, Info } from "./wire";
 
-type View = "approvals" | "sessions" | "audit" | "chat" | Power;
+type View = "approvals" | "sessions" | "audit" | "questions" | "chat" | Power;
 
 // Views in their order. What a callgate does not have is not there.
 const views: [view: View, label: string][] = [
@@ -36,6 +37,7 @@ const views: [view: View, label: string][] = [
   ["checkpoints", "Checkpoints"],
   ["hooks", "Hooks"],
   ["chat", "Chat"],
+  ["questions", "Questions"],
   ["passkeys", "Passkeys"],
 ];
 
@@ -295,6 +297,7 @@ export function App({ store }: { store: Store }) {
           <Sessions state={state} mayAnswer={store.mayAnswer} setAutonomy={(id, level) => store.setAutonomy(id, level)} cancel={(id) => store.cancel(id)} freeze={() => store.freeze(true)} />
         )}
         {view === "audit" && <Audit store={store} live={state.audit} route={route} />}
+        {view === "questions" && <Questions store={store} worker={state.sessions[0]?.workerId ?? ""} />}
         {view === "chat" && <Chat store={store} state={state} session={route.id} />}
         {view === "rules" && <Rules store={store} state={state} />}
         {view === "tools" && <Servers store={store} state={state} />}

@@ -6,13 +6,13 @@ import { message, type Store } from "./store";
 import { Text } from "./text";
 import type { Suggestions as Found } from "./wire";
 
-// Suggestions is a card with grants that would have answered what people approved, where they save enough.
-export function Suggestions({ store, worker, added }: { store: Store; worker: string; added?(): void }) {
+// Suggestions is a card with grants that would have answered what people approved, where they save enough, or always.
+export function Suggestions({ store, worker, always, added }: { store: Store; worker: string; always?: boolean; added?(): void }) {
   const at = `/api/rules/suggestions${worker && `?worker=${encodeURIComponent(worker)}`}`;
   const { data, again } = useLoaded<Found>(store, at);
   const [off, setOff] = useState<Set<string>>(new Set());
   const [trouble, setTrouble] = useState("");
-  if (!data || !data.worth) return null;
+  if (!data || data.proposals.length === 0 || !(data.worth || always)) return null;
   const chosen = data.proposals.filter((p) => !off.has(p.id));
   const add = () =>
     store.ask("POST", at, { ids: chosen.map((p) => p.id) }).then(

@@ -433,3 +433,30 @@ export interface Suggestion {
   examples: string[];
   opens: { everyday: number; operands: number; hosts: number };
 }
+
+// Report says why people were asked.
+export interface Report {
+  calls: number;
+  unasked: number;
+  denied: number;
+  questions: number;
+  marked: number;
+  approved: number;
+  answer: number; // median seconds
+  slowest: number;
+  days: { day: string; calls: number; questions: number; denied: number }[];
+  chart: { x: number; y: number; width: number; height: number; class: string; title: string }[]; // in 1000 by 120
+  byProject: Share[];
+  byHost: Share[];
+  byRule: Share[];
+  byFamily: Share[];
+  constant: Share[];
+  denials: Share[];
+}
+
+export interface Share {
+  name: string;
+  asked: number;
+  approved: number;
+  answer: number;
+}

@@ -103,6 +103,9 @@ for (const scheme of ["light", "dark"]) {
     await page.keyboard.press("8");
     await page.locator(".chat").waitFor();
     await accessible(page, "chat");
+    await page.keyboard.press("9");
+    await page.locator(".chart rect").nth(2).waitFor();
+    await accessible(page, "questions");
     await page.check();
   });
 }
@@ -116,7 +119,7 @@ test("a phone", { timeout: 1_200_000 }, async () => {
   await picture(page, "phone");
   await page.locator(".back").tap();
   await fits("the list");
-  for (const [name, selector] of [["Sessions", ".card"], ["Audit", ".calls li"], ["Rules", ".grants li"], ["Tools", ".redefined"], ["Checkpoints", ".checkpoints > li"], ["Hooks", ".hooks > li"], ["Chat", ".chat"]]) {
+  for (const [name, selector] of [["Sessions", ".card"], ["Audit", ".calls li"], ["Rules", ".grants li"], ["Tools", ".redefined"], ["Checkpoints", ".checkpoints > li"], ["Hooks", ".hooks > li"], ["Chat", ".chat"], ["Questions", ".chart rect"]]) {
     await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name }).tap();
     await page.locator(selector).first().waitFor();
     await fits(name);

@@ -130,8 +130,17 @@ story(
     const card = page.getByRole("region", { name: "Suggestions" });
     await card.waitFor();
     assert.match((await card.innerText()).replaceAll(/\s+/g, " "), /would have answered (\d) of \1 questions in 1 day, and nothing that you rejected.*date \*.*saves \1, such as/);
+    await show(page, "Questions");
+    await card.waitFor();
+    const families = page.getByRole("region", { name: "By command or tool" });
+    assert.match((await families.innerText()).replaceAll(/\s+/g, " "), /8 100% .* date/i);
+    await page.getByRole("region", { name: "Always the same answer" }).waitFor();
+    await page.locator(".chart rect.asked").waitFor();
+    const drawn = await page.locator(".figures").innerText();
+    assert.match(drawn.replaceAll(/\s+/g, " "), /8 calls 0 ran unasked 8 questions, 0 only for a person 100% of them approved/);
     await card.getByRole("button", { name: "Allow this one from now on" }).click();
     await card.waitFor({ state: "detached" });
+    await show(page, "Rules");
     await page.locator(".grants li", { hasText: "date *" }).waitFor();
     assert.equal((await gate.shell("date -u +%H")).isError, false, "it is not asked about any more");
     const taken = controls(gate).at(-1);
@@ -309,10 +318,10 @@ test("tabs come at once, so that none moves under the pointer", { timeout: 1_200
     await page.locator(".connection.open").waitFor();
     await answered;
     const tabs = page.getByRole("navigation", { name: "Views" }).getByRole("link");
-    assert.deepEqual(await tabs.allInnerTexts(), ["Approvals", "Sessions", "Audit", "Chat"]);
+    assert.deepEqual(await tabs.allInnerTexts(), ["Approvals", "Sessions", "Audit", "Chat", "Questions"]);
     release();
     await tabs.getByText("Hooks").waitFor();
-    assert.deepEqual(await tabs.allInnerTexts(), ["Approvals", "Sessions", "Audit", "Rules", "Tools", "Checkpoints", "Hooks", "Chat"]);
+    assert.deepEqual(await tabs.allInnerTexts(), ["Approvals", "Sessions", "Audit", "Rules", "Tools", "Checkpoints", "Hooks", "Chat", "Questions"]);
     await page.check();
   } finally {
     await gate.close();
@@ -387,6 +396,6 @@ story("an older callgate has fewer views", async (gate, page) => {
     await p.route(/\/api\/(rules|tools|hooks|checkpoints)$/, (route) => route.fulfill({ status: 404, json: { error: { code: "BAD_MESSAGE", message: "there is nothing at this path" } } }));
   });
   await without.locator(".connection.open").waitFor();
-  assert.deepEqual(await without.locator(".tabs a").allInnerTexts(), ["Approvals", "Sessions", "Audit", "Chat"]);
+  assert.deepEqual(await without.locator(".tabs a").allInnerTexts(), ["Approvals", "Sessions", "Audit", "Chat", "Questions"]);
   await without.check();
 });
