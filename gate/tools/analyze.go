@@ -197,6 +197,11 @@ func (b *builder) value(role Role, s string) {
 	case URL:
 		b.note(URL, s)
 		b.url(s)
+	case URLText:
+		for _, address := range addressesIn(s) {
+			b.note(URL, address)
+			b.url(address)
+		}
 	case URI:
 		b.resource(s)
 	case Name:

@@ -30,6 +30,23 @@ func (b *builder) url(given string) {
 	}
 }
 
+// addressesIn returns the addresses that a text names. A text with anything else in it that could be one is returned whole,
+// as an address that nobody can read.
+func addressesIn(text string) (list []string) {
+	for _, word := range strings.Fields(text) {
+		switch {
+		case strings.Contains(word, "://"):
+			list = append(list, word)
+		case strings.ContainsAny(strings.TrimRight(word, ".,!?;:"), ".:/@[%\\") || !isASCII(word):
+			return []string{text}
+		}
+	}
+	if len(list) == 0 {
+		return []string{text}
+	}
+	return list
+}
+
 // address reads an address: an allow must match its normal form, and a deny looks at it in all the ways in which
 // programs read it, too. A "file:" address is a file that is read as well.
 func (b *builder) address(given string) permissions.Subject {

@@ -447,6 +447,28 @@ func TestURLs(t *testing.T) {
 	}
 }
 
+// Gemini CLI's web_fetch takes a prompt: each address in it is judged, and a prompt that may hold another one asks.
+func TestAddressesInAText(t *testing.T) {
+	tool := Describe(Server{Name: "host", Identity: "host:gemini", Packages: []string{"callgate-host-gemini"}}, "web_fetch", "gemini_web_fetch", nil)
+	pol := policy(t, `{ "*": "ask", "web_fetch": { "https://docs.example/*": "allow", "*evil.example*": "deny" } }`)
+	for prompt, want := range map[string]permissions.Action{
+		"https://docs.example/a": permissions.Allow,
+		"Say, please: what is in https://docs.example/a and HTTPS://docs.example/b": permissions.Allow,
+		"Compare https://docs.example/a with https://other.example/":                permissions.Ask,
+		"Compare https://docs.example/a with https://evil.example/":                 permissions.Deny,
+		"Compare https://docs.example/a with evil.example":                          permissions.Deny,
+		"Compare https://docs.example/a with other.example/x":                       permissions.Ask,
+		"Compare https://docs.example/a with localhost:8080":                        permissions.Ask,
+		"Compare https://docs.example/a with other。example":                         permissions.Ask,
+		"Look it up": permissions.Ask,
+	} {
+		a := Analyze(Call{Tool: tool, Arguments: arguments(t, "prompt", prompt), Place: Place{Dir: "/ws"}})
+		if got := verdict(pol, a); got != want {
+			t.Errorf("%q: %v, want %v (%v, %v)", prompt, got, want, a.Subjects, a.Marks)
+		}
+	}
+}
+
 // A deny on a host holds however the host is spelled, for a tool that fetches and for one that nobody knows.
 func TestDeniedHostInEverySpelling(t *testing.T) {
 	deny := policy(t, `{ "*": "allow", "web_fetch": { "*": "allow", "http*://10.1.2.3/*": "deny", "*://evil.example*": "deny" } }`)

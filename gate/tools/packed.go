@@ -13,7 +13,7 @@ import (
 // JSON that it holds: a list of paths that came as one text, say.
 func (r Role) readsPacked() bool {
 	switch r {
-	case ReadPath, ReadFolder, WritePath, DeletePath, ListFolder, PatternPath, Command, URL, URI, Name, Revision:
+	case ReadPath, ReadFolder, WritePath, DeletePath, ListFolder, PatternPath, Command, URL, URLText, URI, Name, Revision:
 		return true
 	}
 	return false

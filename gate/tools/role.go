@@ -30,6 +30,7 @@ const (
 	Revision                // a git revision, which may name a file too: "HEAD:.env"
 	SQL                     // statements for a database
 	URI                     // an MCP resource
+	URLText                 // text that names the addresses that are fetched
 	StagePath               // a file that becomes part of the repository that the tool works on
 )
 
@@ -37,7 +38,7 @@ var roleNames = [...]string{
 	Unmapped: "unmapped", Plain: "plain", ReadPath: "read-path", ReadFolder: "read-folder", WritePath: "write-path",
 	DeletePath: "delete-path", Command: "command", Argv: "argv", Input: "input", Dir: "dir",
 	PatternPath: "pattern-path", URL: "url", Name: "name", Code: "code", ListFolder: "list-folder",
-	Shell: "shell", Env: "env", Revision: "revision", SQL: "sql", URI: "uri", StagePath: "stage-path",
+	Shell: "shell", Env: "env", Revision: "revision", SQL: "sql", URI: "uri", URLText: "url-text", StagePath: "stage-path",
 }
 
 // isValue reports whether rules match what an argument of the role holds, and not only what it is beside.
