@@ -197,6 +197,8 @@ func (b *builder) value(role Role, s string) {
 	case URL:
 		b.note(URL, s)
 		b.url(s)
+	case Patch:
+		b.patch(s)
 	case URLText:
 		for _, address := range addressesIn(s) {
 			b.note(URL, address)

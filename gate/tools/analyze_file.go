@@ -30,8 +30,12 @@ func fileKind(tool string, role Role) string {
 
 // file makes the subjects of a path that is read, written or deleted.
 func (b *builder) file(role Role, given string) {
+	b.fileAs(fileKind(b.tool.Kind, role), role, given)
+}
+
+// fileAs makes them of the kind.
+func (b *builder) fileAs(kind string, role Role, given string) {
 	b.note(role, given)
-	kind := fileKind(b.tool.Kind, role)
 	if isAddress(given) {
 		b.url(given) // some servers take addresses where they take paths
 	}

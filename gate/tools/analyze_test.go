@@ -469,6 +469,34 @@ func TestAddressesInAText(t *testing.T) {
 	}
 }
 
+// A patch is judged by the files that its headers name.
+func TestPatches(t *testing.T) {
+	tool := Describe(Server{Name: "host", Identity: "host:codex", Packages: []string{"callgate-host-codex"}}, "apply_patch", "codex_apply_patch", nil)
+	pol := policy(t, `{ "*": "ask", "shell_exec": "allow", "edit_file": { "*": "allow", "*.env": "deny" }, "write_file": { "*": "allow", "*.key": "deny" }, "delete_file": { "/ws/tmp/*": "allow" } }`)
+	for patch, want := range map[string]permissions.Action{
+		"*** Update File: a.txt\n@@\n-old\n+new":                                  permissions.Allow,
+		"*** Add File: sub/a.txt\n+*** Delete File: b.txt\n+text":                 permissions.Allow,
+		"*** Update File: a.txt\n@@\n-old\n+new\n*** Update File: x/.env\n@@\n+A": permissions.Deny,
+		"*** Add File: id.key\n+text":                                             permissions.Deny,
+		"*** Update File: a.txt\n*** Move to: id.key\n@@\n+text":                  permissions.Deny,
+		"*** Update File: a.txt\n*** Move to: b.txt\n@@\n+text":                   permissions.Ask, // a.txt goes away
+		"*** Update File: tmp/a.txt\n*** Move to: b.txt\n@@\n+text":               permissions.Allow,
+		"*** Delete File: tmp/a.txt":                                              permissions.Allow,
+		"*** Delete File: a.txt":                                                  permissions.Ask,
+		"  *** Update File: x/.env\n@@\n+A":                                       permissions.Deny,
+		"*** Update File:  a.txt\n@@\n+A":                                         permissions.Ask,
+		"*** Rename File: a.txt\n@@\n+A":                                          permissions.Ask,
+		"*** Update File: a.txt\n@@\n+A\nUpdate File: x/.env":                     permissions.Ask,
+		"@@\n+A": permissions.Ask,
+		"":       permissions.Ask,
+	} {
+		a := Analyze(Call{Tool: tool, Arguments: arguments(t, "command", "*** Begin Patch\n"+patch+"\n*** End Patch\n"), Place: Place{Dir: "/ws", Workspace: []string{"/ws"}}})
+		if got := verdict(pol, a); got != want {
+			t.Errorf("%q: %v, want %v (%v, %v)", patch, got, want, a.Subjects, a.Marks)
+		}
+	}
+}
+
 // A deny on a host holds however the host is spelled, for a tool that fetches and for one that nobody knows.
 func TestDeniedHostInEverySpelling(t *testing.T) {
 	deny := policy(t, `{ "*": "allow", "web_fetch": { "*": "allow", "http*://10.1.2.3/*": "deny", "*://evil.example*": "deny" } }`)

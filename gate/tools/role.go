@@ -31,6 +31,7 @@ const (
 	SQL                     // statements for a database
 	URI                     // an MCP resource
 	URLText                 // text that names the addresses that are fetched
+	Patch                   // a patch as apply_patch takes it: its headers name the files that it changes
 	StagePath               // a file that becomes part of the repository that the tool works on
 )
 
@@ -38,7 +39,7 @@ var roleNames = [...]string{
 	Unmapped: "unmapped", Plain: "plain", ReadPath: "read-path", ReadFolder: "read-folder", WritePath: "write-path",
 	DeletePath: "delete-path", Command: "command", Argv: "argv", Input: "input", Dir: "dir",
 	PatternPath: "pattern-path", URL: "url", Name: "name", Code: "code", ListFolder: "list-folder",
-	Shell: "shell", Env: "env", Revision: "revision", SQL: "sql", URI: "uri", URLText: "url-text", StagePath: "stage-path",
+	Shell: "shell", Env: "env", Revision: "revision", SQL: "sql", URI: "uri", URLText: "url-text", Patch: "patch", StagePath: "stage-path",
 }
 
 // isValue reports whether rules match what an argument of the role holds, and not only what it is beside.

@@ -15,7 +15,7 @@ func (b *builder) summary() string {
 	case KindWriteFile:
 		s = "Write " + b.quoted(WritePath) + b.size("content") + "."
 	case KindEditFile:
-		s = "Edit " + b.quoted(WritePath) + "."
+		s = "Edit " + b.quoted(WritePath, DeletePath) + "."
 	case KindDeleteFile:
 		s = "Delete " + b.quoted(DeletePath) + "."
 	case KindMoveFile:

@@ -58,6 +58,7 @@ type Dialect struct {
 	Limit    time.Duration                `yaml:"limit"` // how long it waits, as connect sets it
 	Events   map[string]Spec              `yaml:"events"`
 	Reshape  map[string]string            `yaml:"reshape"` // arguments that are lists: "lines" are one text; else the member that counts of each
+	Texts    map[string]string            `yaml:"texts"`   // tools that take a text, and the argument that it is called
 	Answers  map[Role]map[string]template `yaml:"answers"`
 	Install  []Place                      `yaml:"install"`
 	Probe    struct {                     // a call by which doctor tries the way to the gate

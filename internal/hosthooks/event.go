@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"callgate/internal/jsonx"
@@ -75,7 +76,7 @@ func (d *Dialect) Read(name string, body []byte, env map[string]string) (Event, 
 			return e, fmt.Errorf("%s did not say which tool %s is about", d.Name, name)
 		}
 		var err error
-		if e.Arguments, err = d.arguments(body, spec); err == nil {
+		if e.Arguments, err = d.arguments(body, spec, e.Tool); err == nil {
 			err = jsonx.Check(e.Arguments)
 		}
 		return e, err
@@ -89,7 +90,7 @@ var hookContext = regexp.MustCompile(`(?s)<hook_context>.*?</hook_context>\s*`)
 var errUnknownEvent = errors.New("callgate does not know this event")
 
 // arguments returns the raw object of the call's arguments.
-func (d *Dialect) arguments(body []byte, spec Spec) ([]byte, error) {
+func (d *Dialect) arguments(body []byte, spec Spec, tool string) ([]byte, error) {
 	if spec.Arguments != nil {
 		object := map[string]json.RawMessage{}
 		for name, f := range spec.Arguments {
@@ -100,6 +101,9 @@ func (d *Dialect) arguments(body []byte, spec Spec) ([]byte, error) {
 		return json.Marshal(object)
 	}
 	raw := at(body, either(spec.Raw, d.Fields.Arguments))
+	if name := d.Texts[tool]; name != "" && len(raw) > 0 && raw[0] == '"' {
+		return slices.Concat([]byte("{"), jsonx.Quote(name), []byte(":"), raw, []byte("}")), nil
+	}
 	if text, ok := jsonx.String(raw); ok { // an object written as a string
 		if raw = []byte(text); len(text) == 0 {
 			raw = nil

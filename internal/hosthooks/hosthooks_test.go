@@ -24,13 +24,13 @@ import (
 func TestRecordedInputsOfHosts(t *testing.T) {
 	for host, want := range map[string][]string{
 		"claude": {"start", "prompt", "before mcp__probe__echo", "after mcp__probe__echo", "idle", "end"},
-		"codex":  {"start", "prompt", "before Bash shell_exec echo hi", "after Bash shell_exec echo hi", "idle", "end"},
+		"codex":  {"start", "prompt", "before Bash shell_exec echo hi", "after Bash shell_exec echo hi", "before apply_patch edit_file *** Begin Patch", "idle", "end"},
 		"gemini": {"start", "prompt", "before run_shell_command shell_exec echo hi", "after run_shell_command shell_exec echo hi", "before write_file write_file /home/u/project/w.txt",
 			"after write_file write_file /home/u/project/w.txt", "before web_fetch web_fetch", "after web_fetch web_fetch", "idle", "end"},
 		"qwen": {"start", "prompt", "before run_shell_command shell_exec echo hi", "after run_shell_command shell_exec echo hi", "prompt", "before read_file read_file /etc/hostname",
 			"after read_file read_file /etc/hostname", "prompt", "before write_file write_file /home/u/project/w.txt", "after write_file write_file /home/u/project/w.txt", "prompt", "idle"},
 		"copilot": {"start", "prompt", "before bash shell_exec echo hi", "", "after bash shell_exec echo hi", "before view read_file /etc/hostname", "before create write_file /home/u/project/w.txt", "",
-			"after create write_file /home/u/project/w.txt", "idle", "end"},
+			"after create write_file /home/u/project/w.txt", "before apply_patch edit_file *** Begin Patch", "idle", "end"},
 		"cline": {"start", "before run_commands shell_exec echo hi > f.txt", "after run_commands shell_exec echo hi > f.txt", "before read_files read_file /etc/hostname", "after read_files read_file /etc/hostname",
 			"before editor edit_file /home/u/project/w.txt", "after editor edit_file /home/u/project/w.txt", "before fetch_web_content web_fetch http://127.0.0.1:9/x", "after fetch_web_content web_fetch http://127.0.0.1:9/x",
 			"before probe__echo", "after probe__echo"},
@@ -59,7 +59,7 @@ func TestRecordedInputsOfHosts(t *testing.T) {
 			if e.Tool != "" {
 				tool := desk.tool(d, &e)
 				text = strings.TrimSpace(text + " " + e.Tool + " " + tool.Kind)
-				for _, name := range []string{"command", "command_line", "commands", "file_path", "path", "files", "url", "requests"} {
+				for _, name := range []string{"command", "command_line", "commands", "file_path", "path", "files", "url", "requests", "patch"} {
 					if tool.Bound && tool.Roles[name] > 1 {
 						if v, ok := argument(e.Arguments, name); ok {
 							text += " " + v

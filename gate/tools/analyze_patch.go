@@ -1,0 +1,39 @@
+package tools
+
+import "strings"
+
+// patch makes the subjects of the files that the headers of a patch name. A patch with a line that is neither a header nor
+// what follows one asks: programs may read it otherwise.
+func (b *builder) patch(text string) {
+	unclear, updated := false, ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		header, ok := strings.CutPrefix(strings.TrimSpace(line), "*** ")
+		if !ok {
+			unclear = unclear || line != "" && !strings.ContainsRune("+- @", rune(line[0]))
+			continue
+		}
+		name, path, _ := strings.Cut(header, ": ")
+		if path != strings.TrimSpace(path) {
+			unclear = true
+		}
+		switch name {
+		case "Begin Patch", "End Patch", "End of File":
+		case "Add File":
+			b.fileAs(KindWriteFile, WritePath, path)
+		case "Update File":
+			b.file(WritePath, path)
+			updated = path
+		case "Delete File":
+			b.file(DeletePath, path)
+		case "Move to":
+			b.fileAs(KindWriteFile, WritePath, path)
+			b.file(DeletePath, updated)
+		default:
+			unclear = true
+		}
+	}
+	if unclear || !b.has(WritePath) && !b.has(DeletePath) {
+		b.mark("unclear-patch", "It cannot be told which files the patch "+quote(text)+" changes.")
+	}
+}
