@@ -214,3 +214,40 @@ func FuzzRedact(f *testing.F) {
 		}
 	})
 }
+
+// eachByte is nextSecret, which looks at every byte.
+func eachByte(s string, from int) (start, end int, ok bool) {
+	for i := from; i < len(s); i++ {
+		t := &trigger[s[i]]
+		if t.shapes != nil && (i == 0 || !isAlnum(s[i-1])) {
+			if end = shapeEnd(s, i, t.shapes); end > 0 {
+				return i, end, true
+			}
+		}
+		switch s[i] {
+		case '=', ':':
+			start, end, ok = assigned(s, i)
+		case '-':
+			start, end, ok = dashed(s, i)
+		}
+		if ok {
+			return start, end, true
+		}
+	}
+	return 0, 0, false
+}
+
+// What nextSecret passes over holds nothing.
+func FuzzNextSecret(f *testing.F) {
+	for _, c := range textCases {
+		f.Add(c.in, 0)
+		f.Add("a "+c.in+" 0123456789abcdef "+c.in, len(c.in)/2)
+	}
+	f.Fuzz(func(t *testing.T, s string, from int) {
+		from = min(max(from, 0), len(s))
+		start, end, ok := nextSecret(s, from)
+		if wantStart, wantEnd, want := eachByte(s, from); ok != want || ok && (start != wantStart || end != wantEnd) {
+			t.Fatalf("%q from %d: %d to %d, %v; looking at each byte: %d to %d, %v", s, from, start, end, ok, wantStart, wantEnd, want)
+		}
+	})
+}

@@ -3,6 +3,8 @@ package audit
 import (
 	"iter"
 	"strings"
+
+	"callgate/internal/textscan"
 )
 
 // Secrets returns where the credentials in a text begin and end, as far as their form or the name before them tells.
@@ -64,27 +66,32 @@ var trigger = func() (t [256]struct {
 	return t
 }()
 
-// nextSecret finds the first secret in s at or after from.
+// nextSecret finds the first secret in s at or after from. All shapes begin with a letter or digit that follows none, so
+// that the rest of a word is passed over.
 func nextSecret(s string, from int) (start, end int, ok bool) {
-	for i := from; i < len(s); i++ {
+	for i := from; i < len(s); {
 		t := &trigger[s[i]]
 		if t.shapes != nil && (i == 0 || !isAlnum(s[i-1])) {
 			if end = shapeEnd(s, i, t.shapes); end > 0 {
 				return i, end, true
 			}
 		}
-		if !t.special {
+		if next := textscan.Alnum(s, i); next > i {
+			i = next
 			continue
 		}
-		switch s[i] {
-		case '=', ':':
-			start, end, ok = assigned(s, i)
-		case '-':
-			start, end, ok = dashed(s, i)
+		if t.special {
+			switch s[i] {
+			case '=', ':':
+				start, end, ok = assigned(s, i)
+			case '-':
+				start, end, ok = dashed(s, i)
+			}
+			if ok {
+				return start, end, true
+			}
 		}
-		if ok {
-			return start, end, true
-		}
+		i++
 	}
 	return 0, 0, false
 }
@@ -349,7 +356,7 @@ func isTokenByte(c byte) bool {
 // Token returns the first credential in a text that its form alone gives away: a known issuer's token, or a private
 // key. "" if there is none; a password is not recognised by its form.
 func Token(text string) string {
-	for i := range len(text) {
+	for i := 0; i < len(text); i = max(i+1, textscan.Alnum(text, i)) {
 		if i > 0 && isAlnum(text[i-1]) {
 			continue
 		}

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+	"unsafe"
+
+	"callgate/internal/textscan"
 )
 
 // What a text is made of, as hashes that depend neither on case, punctuation and white space, nor on how the text was
@@ -390,9 +393,12 @@ func decoded(token string) (string, bool) {
 	if len(token) < encodedMin {
 		return "", false
 	}
-	if isHex(token) {
+	if textscan.IsHex(token) {
+		if head, err := hex.DecodeString(token[:encodedMin]); err != nil || !mostlyText(head) { // most of what is long is no text
+			return "", false
+		}
 		raw, err := hex.DecodeString(token[:len(token)&^1])
-		return string(raw), err == nil && isText(string(raw))
+		return textOf(raw), err == nil && isText(textOf(raw))
 	}
 	token = strings.TrimRight(token, "=")
 	encoding := base64.RawStdEncoding
@@ -406,17 +412,11 @@ func decoded(token string) (string, bool) {
 		token = token[:len(token)-1]
 	}
 	raw, err := encoding.DecodeString(token)
-	return string(raw), err == nil && isText(string(raw))
+	return textOf(raw), err == nil && isText(textOf(raw))
 }
 
-func isHex(s string) bool {
-	for i := range len(s) {
-		if c := lower[s[i]]; !isDigit(c) && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
+// textOf is what was decoded, which nobody changes.
+func textOf(decoded []byte) string { return unsafe.String(unsafe.SliceData(decoded), len(decoded)) }
 
 // mostlyText reports whether the first bytes of something can be text: the last character may be cut.
 func mostlyText(b []byte) bool {
@@ -428,7 +428,9 @@ func mostlyText(b []byte) bool {
 	return true
 }
 
-func isText(s string) bool { return mostlyText([]byte(s)) && utf8.ValidString(s) }
+func isText(s string) bool {
+	return mostlyText(unsafe.Slice(unsafe.StringData(s), len(s))) && utf8.ValidString(s)
+}
 
 // unescaped reads the escapes of JSON and of programming languages: what another layer wrote as \n or \u0040.
 func unescaped(text string) string {
@@ -448,7 +450,7 @@ func unescaped(text string) string {
 			if text[i] == 'x' {
 				digits = 2
 			}
-			if i+digits < len(text) && isHex(text[i+1:i+1+digits]) {
+			if i+digits < len(text) && textscan.IsHex(text[i+1:i+1+digits]) {
 				var r rune
 				for _, c := range []byte(text[i+1 : i+1+digits]) {
 					c = lower[c]

@@ -37,6 +37,12 @@ func Check(text []byte) error {
 	return check(text)
 }
 
+// Valid reports whether text is one JSON value in UTF-8. Names of an object may be alike.
+func Valid(text []byte) bool {
+	s := scanner{text: text}
+	return s.document(maxNesting)
+}
+
 // check is Check, which says what is wrong.
 func check(text []byte) error {
 	r := open(text, jsontext.AllowDuplicateNames(true)) // nameStack is stricter

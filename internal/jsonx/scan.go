@@ -1,6 +1,7 @@
 package jsonx
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
@@ -254,7 +255,18 @@ func codeUnit(text []byte) (unit uint16, ok bool) {
 
 // plain is how many bytes at the beginning of text are ASCII characters that stand for themselves in a string.
 func plain(text []byte) int {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	i := wordsPlain(text[:min(len(text), 64)])
+	if i < 64 {
+		return i
+	}
+	for len(text)-i >= stretch && stretchPlain(text[i:i+stretch]) {
+		i += stretch
+	}
+	return i + wordsPlain(text[i:])
+}
+
+// wordsPlain is plain, eight bytes at a time.
+func wordsPlain(text []byte) int {
 	i := 0
 	for ; len(text)-i >= 8; i += 8 {
 		w := binary.LittleEndian.Uint64(text[i:])
@@ -270,6 +282,27 @@ func plain(text []byte) int {
 		}
 	}
 	return i
+}
+
+const ones, highs = 0x0101010101010101, 0x8080808080808080
+
+// stretch is how much of a long text is looked at in one step.
+const stretch = 512
+
+// stretchPlain reports whether all of a stretch is plain.
+func stretchPlain(text []byte) bool {
+	if bytes.IndexByte(text, '"') >= 0 || bytes.IndexByte(text, '\\') >= 0 {
+		return false
+	}
+	for ; len(text) >= 32; text = text[32:] {
+		a, b := binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint64(text[8:])
+		c, d := binary.LittleEndian.Uint64(text[16:]), binary.LittleEndian.Uint64(text[24:])
+		// The highest bit of a byte is set where it is above ASCII, or becomes set where it is below ' '.
+		if (a|b|c|d|(a-ones*' ')|(b-ones*' ')|(c-ones*' ')|(d-ones*' '))&highs != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Leaf is a string or a number within a JSON value.

@@ -43,6 +43,9 @@ func scansAlike(t *testing.T, text []byte) {
 	if fast, slow := Check(text), check(text); (fast == nil) != (slow == nil) {
 		t.Fatalf("Check: %v, jsontext: %v", fast, slow)
 	}
+	if fast, slow := Valid(text), jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true)); fast != slow {
+		t.Fatalf("Valid: %v, jsontext: %v", fast, slow)
+	}
 	names := &nameStack{}
 	if s := (scanner{text: text, names: names}); s.document(MaxDepth) != (check(text) == nil) {
 		t.Fatalf("a scanner does not take what jsontext takes, or more: %v", check(text))

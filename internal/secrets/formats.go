@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"callgate/audit"
+	"callgate/internal/textscan"
 )
 
 // Credentials give themselves away by their form. What forms there are is gitleaks' knowledge, as data: gitleaks.json says
@@ -56,26 +57,37 @@ type keyword struct {
 }
 
 // starts tells which keywords begin with two bytes, without regard to case. Most of a text is passed over by it, so it is
-// small enough to stay near the processor.
+// small enough to stay in the processor's first cache: it knows each byte as one of a few classes.
 var starts = sync.OnceValue(func() *beginnings {
 	s := &beginnings{lists: [][]*keyword{nil}}
-	for start, list := range formats() {
-		for _, a := range []byte(strings.ToLower(string(start[0])) + strings.ToUpper(string(start[0]))) {
-			for _, b := range []byte(strings.ToLower(string(start[1])) + strings.ToUpper(string(start[1]))) {
-				s.list[int(a)<<8|int(b)] = uint8(len(s.lists))
+	count := uint8(0)
+	classOf := func(b byte) uint8 {
+		if s.class[b] == 0 {
+			count++
+			s.class[b] = count
+			if 'a' <= b && b <= 'z' {
+				s.class[b-'a'+'A'] = count
 			}
 		}
+		return s.class[b]
+	}
+	for start, list := range formats() {
+		s.list[int(classOf(start[0]))*classes+int(classOf(start[1]))] = uint8(len(s.lists))
 		s.lists = append(s.lists, list)
 	}
-	if len(s.lists) > 1<<8 {
-		panic("more beginnings of keywords than a byte counts")
+	if len(s.lists) > 1<<8 || count >= classes {
+		panic("more beginnings of keywords than the table has room for")
 	}
 	return s
 })
 
+// classes is how many classes of bytes there can be, with the class of those that no keyword begins with.
+const classes = 64
+
 type beginnings struct {
-	list  [1 << 16]uint8 // index in lists by two bytes
-	lists [][]*keyword   // the first is empty
+	class [1 << 8]uint8
+	list  [classes * classes]uint8 // index in lists by two classes
+	lists [][]*keyword             // the first is empty
 }
 
 // Formed is a credential that a text holds.
@@ -95,6 +107,9 @@ func Form(text string, fine func(value string) bool) (Formed, bool) {
 
 // visible is the text without the characters that show nothing: they may stand within a credential to hide it.
 func visible(text string) string {
+	if textscan.IsASCII(text) {
+		return text
+	}
 	hidden := func(r rune) bool { return r > unicode.MaxASCII && unicode.Is(unicode.Cf, r) }
 	if strings.IndexFunc(text, hidden) < 0 {
 		return text
@@ -110,11 +125,15 @@ func visible(text string) string {
 func formed(text string, fine func(string) bool) (Formed, bool) {
 	begins := starts()
 	var tried map[*format]bool
-	for i := 0; i+1 < len(text); i++ {
-		list := begins.list[int(text[i])<<8|int(text[i+1])]
+	first := 0
+	for i := range len(text) {
+		second := int(begins.class[text[i]])
+		list := begins.list[(first*classes+second)%len(begins.list)]
+		first = second
 		if list == 0 {
 			continue
 		}
+		i := i - 1
 		for _, k := range begins.lists[list] {
 			if len(text)-i < len(k.text) || len(k.text) > 2 && text[i+2]|0x20 != k.text[2]|0x20 || !strings.EqualFold(text[i:i+len(k.text)], k.text) || tried[k.format] {
 				continue

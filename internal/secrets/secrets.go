@@ -13,8 +13,10 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unsafe"
 
 	"callgate/audit"
+	"callgate/internal/textscan"
 )
 
 const (
@@ -258,6 +260,7 @@ func (m *Memory) in(text string) (Found, bool) {
 func encoded(text string) (parts []string) {
 	start := 0
 	for i := 0; i <= len(text) && len(parts) < 64; i++ {
+		i = textscan.Alnum(text, i)
 		if i < len(text) && codeByte[text[i]] {
 			continue
 		}
@@ -277,6 +280,16 @@ var codeByte = func() (set [256]bool) {
 	return set
 }()
 
+// unURL turns base64 for URLs into the other alphabet.
+var unURL = strings.NewReplacer("-", "+", "_", "/")
+
+// longestEnd is how many bytes before the end of something in base64 are read with the last, unfinished group. It holds
+// every credential but a private key, which has a beginning that is found without its end.
+const longestEnd = 8 << 10
+
+// textOf is what was decoded, which nobody changes.
+func textOf(decoded []byte) string { return unsafe.String(unsafe.SliceData(decoded), len(decoded)) }
+
 // readings are the text and what its encoded parts say, to a depth.
 func readings(text string, depth int) []string {
 	list := []string{text}
@@ -289,18 +302,22 @@ func readings(text string, depth int) []string {
 		}
 	}
 	for _, part := range encoded(text) {
-		if decoded, err := hex.DecodeString(part[:len(part)&^1]); err == nil {
-			list = append(list, readings(string(decoded), depth-1)...)
+		if digits := part[:len(part)&^1]; textscan.IsHex(digits) {
+			if decoded, err := hex.DecodeString(digits); err == nil {
+				list = append(list, readings(textOf(decoded), depth-1)...)
+			}
 			continue
 		}
-		part = strings.NewReplacer("-", "+", "_", "/").Replace(part)
+		part = unURL.Replace(part)
 		for skip := range 4 { // it may not begin where the encoding does
 			if s := part[skip:]; len(s) >= 20 {
 				if decoded, err := base64.RawStdEncoding.DecodeString(s[:len(s)-len(s)%4]); err == nil {
-					list = append(list, readings(string(decoded), depth-1)...)
+					list = append(list, readings(textOf(decoded), depth-1)...)
 				}
-				if decoded, err := base64.RawStdEncoding.DecodeString(s); err == nil && len(s)%4 != 0 {
-					list = append(list, readings(string(decoded), depth-1)...)
+				if tail := s[len(s)&^3:]; len(tail) > 1 { // what it adds is another reading of the end alone
+					if decoded, err := base64.RawStdEncoding.DecodeString(s[max(0, len(s)&^3-longestEnd):]); err == nil {
+						list = append(list, readings(textOf(decoded), depth-1)...)
+					}
 				}
 			}
 		}

@@ -1,0 +1,158 @@
+// Package textscan looks at long texts a word of the machine at a time, and tells what they cannot hold.
+package textscan
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unsafe"
+)
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x80 * ones
+)
+
+// bytesOf shares the memory of a text.
+func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
+
+// IsASCII reports whether every character of a text is one of ASCII.
+func IsASCII(text string) bool {
+	b := bytesOf(text)
+	for ; len(b) >= 32; b = b[32:] {
+		w := binary.LittleEndian.Uint64(b) | binary.LittleEndian.Uint64(b[8:]) | binary.LittleEndian.Uint64(b[16:]) | binary.LittleEndian.Uint64(b[24:])
+		if w&highs != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// atLeast sets the highest bit of every byte of w that is n or more. No byte of w, and not n, is over 127.
+func atLeast(w uint64, n byte) uint64 { return w + uint64(0x80-n)*ones }
+
+// Alnum returns where the ASCII letters and digits end that stand in text from i on.
+func Alnum(text string, i int) int {
+	b := bytesOf(text)
+	for ; len(b)-i >= 8; i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		low := w &^ highs
+		letters := low | 0x20*ones
+		is := atLeast(low, '0')&^atLeast(low, '9'+1) | atLeast(letters, 'a')&^atLeast(letters, 'z'+1)
+		if other := (^is | w) & highs; other != 0 {
+			return i + bits.TrailingZeros64(other)/8
+		}
+	}
+	for i < len(text) && alnum[text[i]] {
+		i++
+	}
+	return i
+}
+
+// Lower is a text of ASCII in lower case. It is the text itself where that has no capitals.
+func Lower(text string) string {
+	b := bytesOf(text)
+	i := capital(b)
+	if i == len(b) {
+		return text
+	}
+	out := make([]byte, len(b))
+	copy(out, b[:i])
+	for ; len(b)-i >= 8; i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		binary.LittleEndian.PutUint64(out[i:], w|capitals(w)>>2) // 0x80 becomes 0x20
+	}
+	for ; i < len(b); i++ {
+		out[i] = b[i]
+		if 'A' <= b[i] && b[i] <= 'Z' {
+			out[i] |= 0x20
+		}
+	}
+	return unsafe.String(unsafe.SliceData(out), len(out)) // nobody else has it
+}
+
+// capitals sets the highest bit of every byte of w that is a capital.
+func capitals(w uint64) uint64 {
+	low := w &^ highs
+	return atLeast(low, 'A') &^ atLeast(low, 'Z'+1) &^ w & highs
+}
+
+// capital is where b can be looked at for capitals: it has none before.
+func capital(b []byte) int {
+	i := 0
+	for ; len(b)-i >= 8; i += 8 {
+		if capitals(binary.LittleEndian.Uint64(b[i:])) != 0 {
+			return i
+		}
+	}
+	for ; i < len(b); i++ {
+		if 'A' <= b[i] && b[i] <= 'Z' {
+			return i
+		}
+	}
+	return i
+}
+
+// IsHex reports whether a text is of hexadecimal digits alone.
+func IsHex(text string) bool {
+	b := bytesOf(text)
+	for ; len(b) >= 8; b = b[8:] {
+		w := binary.LittleEndian.Uint64(b)
+		low := w &^ highs
+		letters := low | 0x20*ones
+		is := atLeast(low, '0')&^atLeast(low, '9'+1) | atLeast(letters, 'a')&^atLeast(letters, 'f'+1)
+		if (^is|w)&highs != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if !alnum[c] || c|0x20 > 'f' {
+			return false
+		}
+	}
+	return true
+}
+
+var alnum = func() (set [256]bool) {
+	for c := range set {
+		set[c] = '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+	}
+	return set
+}()
+
+// Grams are the runs of three bytes that a text has. What they say of a text's words is either sure, that it has none, or
+// nothing. To gather them costs one look at every byte, and each question no more than its word.
+type Grams [gramCount]bool
+
+const gramCount = 1 << 14
+
+func gram(a, b, c byte) uint32 {
+	return (uint32(a) | uint32(b)<<8 | uint32(c)<<16) * 0x9e3779b1 >> (32 - 14)
+}
+
+// Of gathers the runs of a text.
+func (g *Grams) Of(text string) {
+	clear(g[:])
+	if len(text) < 3 {
+		return
+	}
+	last := uint32(text[0])<<8 | uint32(text[1])<<16
+	for i := 2; i < len(text); i++ {
+		last = last>>8 | uint32(text[i])<<16
+		g[last*0x9e3779b1>>(32-14)] = true
+	}
+}
+
+// MayHold reports whether the text may hold a word, as it is spelled; of less than three bytes every text may.
+func (g *Grams) MayHold(word string) bool {
+	for i := 2; i < len(word); i++ {
+		if !g[gram(word[i-2], word[i-1], word[i])] {
+			return false
+		}
+	}
+	return true
+}
