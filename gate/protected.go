@@ -98,9 +98,7 @@ func newNeedle(forms ...string) needle {
 	return n
 }
 
-func (n needle) in(lower string) bool {
-	return strings.Contains(lower, n.end) && slices.ContainsFunc(n.forms, func(form string) bool { return strings.Contains(lower, form) })
-}
+func (n needle) in(t *facts.Text) bool { return t.Holds(n.end) && t.HoldsAny(n.forms) }
 
 // touched says which protected thing the call names, or "". It looks at the paths that the call was found
 // to touch, in every reading, and at the text of every argument.
@@ -153,9 +151,9 @@ func (p *Protected) touched(call Call, a *tools.Analysis) string {
 
 // named looks for protected paths in the strings of the arguments, names included.
 func (p *Protected) named(texts []facts.Text) (why string) {
-	for _, t := range texts {
+	for i := range texts {
 		for _, n := range p.needles {
-			if n.in(t.Lower) {
+			if n.in(&texts[i]) {
 				return "An argument names callgate's own files: no tool may read or change them."
 			}
 		}

@@ -15,6 +15,9 @@ const (
 // bytesOf shares the memory of a text.
 func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
+// String shares the memory of b, which nobody may change as long as the string is used.
+func String(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
 // IsASCII reports whether every character of a text is one of ASCII.
 func IsASCII(text string) bool {
 	b := bytesOf(text)
@@ -127,6 +130,9 @@ var alnum = func() (set [256]bool) {
 // Grams are the runs of three bytes that a text has. What they say of a text's words is either sure, that it has none, or
 // nothing. To gather them costs one look at every byte, and each question no more than its word.
 type Grams [gramCount]bool
+
+// Long is how many bytes a text has for whose words Grams are worth their price.
+const Long = 8 << 10
 
 const gramCount = 1 << 14
 

@@ -14,6 +14,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/address"
 	"callgate/internal/lazyregexp"
+	"callgate/internal/textscan"
 	"callgate/permissions"
 )
 
@@ -30,11 +31,14 @@ func Reaches(arguments []byte, texts []facts.Text, a *tools.Analysis, ports []st
 	if len(ports) == 0 {
 		return false
 	}
-	numbered := slices.ContainsFunc(ports, func(port string) bool { return bytes.Contains(arguments, []byte(port)) }) || HasExponent(arguments)
-	for _, t := range texts {
-		for _, reading := range readings(t) {
-			numbered = numbered || namesNumber(reading, ports)
-			if namesAddress(reading, ports) {
+	numbered := HasNumber(arguments, ports)
+	for i := range texts {
+		for _, reading := range readings(&texts[i]) {
+			if !reading.may(ports) {
+				continue
+			}
+			numbered = numbered || namesNumber(reading.text, ports)
+			if namesAddress(reading.text, ports) {
 				return true
 			}
 		}
@@ -61,14 +65,30 @@ func MayNameAddress(text []byte) bool {
 	return false
 }
 
-// HasExponent reports whether JSON may hold a number that is not spelled with its digits, such as 7777e0. It looks
-// at the arguments of most calls, which an expression would do a hundred times slower.
-func HasExponent(text []byte) bool {
-	for i := 0; i < len(text); i++ {
-		if text[i] == '"' {
-			i = endOfString(text, i)
-			continue
+// HasNumber reports whether JSON may hold a number outside of strings that is one of the ports, or one that is not
+// spelled with its digits, such as 7777e0. It looks at the arguments of most calls, which an expression would do a hundred
+// times slower.
+func HasNumber(text []byte, ports []string) bool {
+	for from := 0; from < len(text); {
+		end := len(text)
+		if quote := bytes.IndexByte(text[from:], '"'); quote >= 0 {
+			end = from + quote
 		}
+		outside := textscan.String(text[from:end])
+		if namesNumber(outside, ports) || hasExponent(outside) {
+			return true
+		}
+		if end == len(text) {
+			return false
+		}
+		from = endOfString(text, end) + 1
+	}
+	return false
+}
+
+// hasExponent reports whether text that holds no string may hold a number with an exponent.
+func hasExponent(text string) bool {
+	for i := range len(text) {
 		if text[i]|0x20 != 'e' || i == 0 || !isDigit(text[i-1]) {
 			continue
 		}
@@ -200,16 +220,30 @@ func isHostByte(b byte) bool { return isWord(b) || b == '.' || b == ':' || b == 
 
 func isWord(b byte) bool { return isDigit(b) || 'a' <= b && b <= 'z' || b == '_' }
 
+// reading is one spelling of a text. grams are its own, or nil.
+type reading struct {
+	text  string
+	grams *textscan.Grams
+}
+
+// may reports whether the reading can name one of the ports.
+func (r reading) may(ports []string) bool {
+	return r.grams == nil || implied(ports) || slices.ContainsFunc(ports, r.grams.MayHold)
+}
+
 // readings are the spellings that programs make of a text: as it is, without the quotes that a shell or a
 // language takes away, and without the line breaks that URL parsers leave out.
-func readings(t facts.Text) []string {
+func readings(t *facts.Text) []reading {
 	text := t.Plain()
-	out := []string{text}
-	if slices.ContainsFunc(quotes, func(quote byte) bool { return strings.IndexByte(text, quote) >= 0 }) {
-		out = append(out, unquoting.Replace(text))
+	out := []reading{{text: text}}
+	if len(text) == len(t.Lower) && text == t.Lower {
+		out[0].grams = t.Grams
 	}
-	if strings.Contains(text, "://") && strings.ContainsAny(text, "\t\r\n") {
-		out = append(out, address.Unbroken(text))
+	if slices.ContainsFunc(quotes, func(quote byte) bool { return strings.IndexByte(text, quote) >= 0 }) {
+		out = append(out, reading{text: unquoting.Replace(text)})
+	}
+	if strings.IndexByte(text, ':') >= 0 && strings.Contains(text, "://") && strings.ContainsAny(text, "\t\r\n") {
+		out = append(out, reading{text: address.Unbroken(text)})
 	}
 	return out
 }

@@ -1,12 +1,12 @@
 package facts
 
 import (
-	"encoding/binary"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"callgate/internal/address"
 	"callgate/internal/jsonx"
+	"callgate/internal/textscan"
 )
 
 // Text is one string of a call's arguments in the forms in which it is searched. Arguments can be long, whole files
@@ -15,36 +15,39 @@ type Text struct {
 	Said  string
 	Lower string
 	ascii bool
+	Grams *textscan.Grams // of Lower, where that is long; nil for others
 }
 
 // TextsOf returns every string in the arguments, names included.
 func TextsOf(arguments []byte) (texts []Text) {
 	for said := range jsonx.Strings(arguments) {
-		texts = append(texts, Text{Said: said, Lower: strings.ToLower(said), ascii: isASCII([]byte(said))})
+		t := Text{Said: said, ascii: textscan.IsASCII(said)}
+		if t.ascii {
+			t.Lower = textscan.Lower(said)
+		} else {
+			t.Lower = strings.ToLower(said)
+		}
+		if len(t.Lower) >= textscan.Long {
+			t.Grams = new(textscan.Grams)
+			t.Grams.Of(t.Lower)
+		}
+		texts = append(texts, t)
 	}
 	return texts
 }
 
+// Holds reports whether the text holds the word, which is in lower case, in any case.
+func (t *Text) Holds(word string) bool {
+	return (t.Grams == nil || t.Grams.MayHold(word)) && strings.Contains(t.Lower, word)
+}
+
+// HoldsAny reports whether the text holds one of the words, which are in lower case, in any case.
+func (t *Text) HoldsAny(words []string) bool { return slices.ContainsFunc(words, t.Holds) }
+
 // Plain is the text as address.Plain makes it.
-func (t Text) Plain() string {
+func (t *Text) Plain() string {
 	if t.ascii && strings.IndexByte(t.Said, '%') < 0 {
 		return t.Lower
 	}
 	return address.Plain(t.Said)
-}
-
-// isASCII looks at eight bytes at a time.
-func isASCII(b []byte) bool {
-	const high = 0x8080808080808080
-	for ; len(b) >= 8; b = b[8:] {
-		if binary.NativeEndian.Uint64(b)&high != 0 {
-			return false
-		}
-	}
-	for _, c := range b {
-		if c >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }

@@ -226,7 +226,7 @@ func mayNameMetadata(text []byte) bool {
 // What ends callgate, and what takes permissions off other agents.
 var (
 	offSwitch     = lazyregexp.New(`^--dangerously-|^--allow-dangerously-|^--yolo$|^--full-auto$|(?i)^--?(?:permission-mode|approval-mode|ask-for-approval|sandbox)=?(?:bypass.*|yolo|never|danger.*|auto_edit)|(?i:bypassPermissions|danger-full-access)`)
-	maySettle     = strings.Fields("ermission pprov anger yolo lwaysAllow") // one of which offSetting has
+	maySettle     = strings.Fields("permission approv danger yolo alwaysallow") // in lower case, one of which offSetting has
 	mayDisarm     = strings.Fields("anger yolo ypass full-auto never auto_edit")
 	agentSettings = lazyregexp.New(`(?i)[/\\]\.(?:claude|codex|gemini|cursor|vscode|windsurf|continue|cline|roo|kiro|zed|config[/\\](?:opencode|goose|zed|crush))[/\\]|[/\\](?:settings|config|mcp|permissions?)[\w.-]*\.(?:json|jsonc|toml|ya?ml)$|\.claude\.json$`)
 	offSetting    = lazyregexp.New(`(?i)bypassPermissions|auto_?approve|danger-full-access|approval_policy\W+never|skipPermissions|dangerously|"yolo"|alwaysAllow|autoApproval`)

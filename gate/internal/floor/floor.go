@@ -14,7 +14,6 @@ import (
 	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 	"callgate/internal/address"
-	"callgate/internal/jsonx"
 	"callgate/permissions"
 	"callgate/shellparse/programs"
 )
@@ -246,13 +245,13 @@ func (f *floored) disarms() string {
 			}
 		}
 	}
-	if len(f.a.Commands) > 0 || !slices.ContainsFunc(maySettle, func(word string) bool { return jsonx.MayHold(f.call.Arguments, word) }) {
+	if len(f.a.Commands) > 0 {
 		return ""
 	}
 	for _, path := range f.a.Writes {
 		if agentSettings.MatchString(path.Path) {
 			for _, t := range f.call.Said() {
-				if offSetting.MatchString(t.Said) {
+				if t.HoldsAny(maySettle) && offSetting.MatchString(t.Said) {
 					return fmt.Sprintf("takes the permissions off another agent in %s", tools.Visible(path.Path))
 				}
 			}
@@ -309,7 +308,7 @@ func (f *floored) losingStatement() string {
 		return ""
 	}
 	for _, t := range f.call.Said() {
-		if !holdsAny(t.Lower, mayLoseData) {
+		if !t.HoldsAny(mayLoseData) {
 			continue
 		}
 		if m := losingSQL.FindString(t.Said); m != "" {
