@@ -76,8 +76,8 @@ func nextSecret(s string, from int) (start, end int, ok bool) {
 				return i, end, true
 			}
 		}
-		if next := textscan.Alnum(s, i); next > i {
-			i = next
+		if isAlnum(s[i]) {
+			i = endOfWord(s, i)
 			continue
 		}
 		if t.special {
@@ -96,6 +96,16 @@ func nextSecret(s string, from int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
+// endOfWord returns where the letters and digits end that begin at i.
+func endOfWord(s string, i int) int {
+	for end := i + 16; i < end; i++ { // most words
+		if i == len(s) || !isAlnum(s[i]) {
+			return i
+		}
+	}
+	return textscan.Alnum(s, i)
+}
+
 // digitWithin is how far a digit is looked for: it keeps text like "sk-sk-sk-…" from costing the square of
 // its length.
 const digitWithin = 64
@@ -103,7 +113,7 @@ const digitWithin = 64
 // shapeEnd returns where the token that starts at i ends, or 0 when none does.
 func shapeEnd(s string, i int, shapes []shape) int {
 	for _, shape := range shapes {
-		if !strings.HasPrefix(s[i:], shape.prefix) {
+		if i+1 == len(s) || s[i+1] != shape.prefix[1] || !strings.HasPrefix(s[i:], shape.prefix) {
 			continue
 		}
 		begin := i + len(shape.prefix)
@@ -298,13 +308,23 @@ func secretKey(name string) bool {
 			return true
 		}
 	}
-	for _, word := range secretWithin {
-		if contains(folded, word) {
-			return true
+	for i, c := range folded {
+		for _, word := range within[c] {
+			if len(folded)-i >= len(word) && string(folded[i:i+len(word)]) == word {
+				return true
+			}
 		}
 	}
 	return false
 }
+
+// within are secretWithin by their first letters.
+var within = func() (by [256][]string) {
+	for _, word := range secretWithin {
+		by[word[0]] = append(by[word[0]], word)
+	}
+	return by
+}()
 
 // headerKey reports whether name is a header whose value has blanks in it.
 func headerKey(name string) bool {
@@ -342,8 +362,15 @@ func contains(b []byte, word string) bool {
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-func isAlnum(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+func isAlnum(c byte) bool { return alnum[c] }
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+var alnum = func() (set [256]bool) {
+	for _, c := range []byte("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+		set[c] = true
+	}
+	return set
+}()
 
 // isNameByte reports whether c can be part of a variable, option, header or member name.
 func isNameByte(c byte) bool { return isAlnum(c) || c == '_' || c == '-' || c == '.' }
@@ -356,7 +383,7 @@ func isTokenByte(c byte) bool {
 // Token returns the first credential in a text that its form alone gives away: a known issuer's token, or a private
 // key. "" if there is none; a password is not recognised by its form.
 func Token(text string) string {
-	for i := 0; i < len(text); i = max(i+1, textscan.Alnum(text, i)) {
+	for i := 0; i < len(text); i = max(i+1, endOfWord(text, i)) {
 		if i > 0 && isAlnum(text[i-1]) {
 			continue
 		}

@@ -172,12 +172,14 @@ func (t *toolCall) forward(ctx context.Context, call gate.Call, limit time.Durat
 	trace, forwarded := span.Forwarding(t.to.Tool.Name)
 	defer forwarded()
 	params, asTask := t.h.asTask(t.p, t.to, forwardParams(t.p, t.to.Tool.Name, arguments))
-	params = carrying(tasks.Related(params, t.to.server.nameOf), trace)
+	if len(trace) > 0 || tasks.MayRelate(params.of) {
+		params = changed{of: carrying(tasks.Related(params.bytes(), t.to.server.nameOf), trace)}
+	}
 	if !t.h.offers.still(t.to) {
 		return rpc.Message{}, errRedefined
 	}
 	t.r.from.Store(t.to.server)
-	answer, err := t.to.server.forward(ctx, func(id []byte) []byte { return t.m.WithParams(id, params) })
+	answer, err := t.to.server.forward(ctx, func(id []byte) []byte { return t.m.WithParams(id, params.of, params.edits...) })
 	if err == nil {
 		answer, err = t.h.tasks.follow(ctx, t.r, t.to.server, answer, asTask)
 	}

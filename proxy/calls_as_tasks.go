@@ -314,9 +314,9 @@ func withResult(m rpc.Message, result []byte) rpc.Message {
 
 // asTask returns the params of a call, and whether they ask for a task. Hosts of the stateless revisions cannot ask:
 // callgate wants one in their place where the tool's calls have to be tasks, or can be and the host can wait for one.
-func (h *host) asTask(p callParams, to *entry, params []byte) (forwarded []byte, asks bool) {
+func (h *host) asTask(p callParams, to *entry, params changed) (forwarded changed, asks bool) {
 	if h.era == upstream.Modern && (to.TaskSupport == "required" || to.TaskSupport == "optional" && h.waits) && to.server.makesTasks() {
-		return jsonx.Put(params, "task", []byte("{}")), true
+		return changed{of: jsonx.Put(params.bytes(), "task", []byte("{}"))}, true
 	}
 	return params, p.taskWanted != nil
 }

@@ -119,10 +119,22 @@ func agentOf(meta []byte) (string, error) {
 	return name, nil
 }
 
+// changed are params with edits that are made where the message is composed, so that long arguments are copied once.
+type changed struct {
+	of    []byte
+	edits []jsonx.Edit
+}
+
+func (c changed) bytes() []byte {
+	if c.edits == nil {
+		return c.of
+	}
+	return jsonx.Splice(c.of, c.edits...)
+}
+
 // forwardParams returns the call's params with the upstream's name for the tool and these arguments; every
 // other byte stays, but the wish to be a task, of which nothing is passed on that nobody has looked at.
-func forwardParams(p callParams, name string, arguments []byte) []byte {
-	params := p.of
+func forwardParams(p callParams, name string, arguments []byte) changed {
 	var edits []jsonx.Edit
 	if p.name != name {
 		edits = append(edits, jsonx.Edit{Start: p.rawName.Start, End: p.rawName.End(), With: jsonx.Quote(name)})
@@ -139,12 +151,9 @@ func forwardParams(p callParams, name string, arguments []byte) []byte {
 	case p.taskWanted != nil:
 		edits = append(edits, jsonx.Edit{Start: p.task.Start, End: p.task.End(), With: p.taskWanted})
 	case p.task.Value != nil:
-		edits = append(edits, jsonx.Delete(params, p.task))
+		edits = append(edits, jsonx.Delete(p.of, p.task))
 	}
-	if edits == nil {
-		return params
-	}
-	return jsonx.Splice(params, edits...)
+	return changed{of: p.of, edits: edits}
 }
 
 // refusal is the result of a call that may not run: an error that the model can act on.

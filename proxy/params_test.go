@@ -46,7 +46,7 @@ func forwardOriginal(params []byte, name, arguments string) ([]byte, error) {
 	if arguments != "" {
 		judged = []byte(arguments)
 	}
-	return forwardParams(p, name, judged), nil
+	return forwardParams(p, name, judged).bytes(), nil
 }
 
 func TestForwardParams(t *testing.T) {
@@ -112,7 +112,7 @@ func TestNullArguments(t *testing.T) {
 	if err != nil || p.judged() != nil {
 		t.Fatalf("judged %s, %v", p.judged(), err)
 	}
-	if forwarded := forwardParams(p, "do", p.judged()); string(forwarded) != params {
+	if forwarded := forwardParams(p, "do", p.judged()).bytes(); string(forwarded) != params {
 		t.Errorf("forwarded %s", forwarded)
 	}
 }

@@ -74,8 +74,8 @@ func members(raw []byte) (list []argument, ok bool) {
 	}
 }
 
-// text decodes a raw string. ok is false for any other value.
-func text(raw []byte) (s string, ok bool) { return jsonx.String(raw) }
+// text decodes a raw string, whose memory a long one shares. ok is false for any other value.
+func text(raw []byte) (s string, ok bool) { return jsonx.SharedString(raw) }
 
 // isNull reports whether an argument is there but says nothing.
 func isNull(raw []byte) bool { return string(raw) == "null" }

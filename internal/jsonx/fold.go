@@ -135,11 +135,4 @@ func foldsTo(name string, folded []byte) bool {
 }
 
 // isPlain reports whether the inside of a quoted string is what it stands for, byte for byte.
-func isPlain(inner []byte) bool {
-	for _, c := range inner {
-		if c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
+func isPlain(inner []byte) bool { return plain(inner) == len(inner) }

@@ -350,6 +350,14 @@ func String(raw []byte) (string, bool) {
 	return string(s), err == nil
 }
 
+// SharedString is String, but a long string may share its memory with raw, which nobody may change.
+func SharedString(raw []byte) (string, bool) {
+	if len(raw) > shared && raw[0] == '"' && raw[len(raw)-1] == '"' && isPlain(raw[1:len(raw)-1]) {
+		return decoded(raw), true
+	}
+	return String(raw)
+}
+
 // reader is a decoder together with the buffer it reads and the names it has seen, so that all are reused.
 type reader struct {
 	buf   bytes.Buffer

@@ -90,8 +90,18 @@ func (m Message) WithID(id []byte) []byte {
 }
 
 // WithParams returns the message with another id and other params, everything else byte for byte. It MUST
-// have both.
-func (m Message) WithParams(id, params []byte) []byte {
+// have both. The edits are made in the params.
+func (m Message) WithParams(id, params []byte, edits ...jsonx.Edit) []byte {
+	if len(edits) > 0 && len(params) == len(m.Params) && len(params) > 0 && &params[0] == &m.Params[0] { // long ones are copied once
+		all := append(make([]jsonx.Edit, 0, 4), jsonx.Edit{Start: m.idStart, End: m.idStart + len(m.ID), With: id})
+		for _, e := range edits {
+			all = append(all, jsonx.Edit{Start: m.paramsStart + e.Start, End: m.paramsStart + e.End, With: e.With})
+		}
+		return jsonx.Splice(m.Raw, all...)
+	}
+	if len(edits) > 0 {
+		params = jsonx.Splice(params, edits...)
+	}
 	return jsonx.Splice(m.Raw,
 		jsonx.Edit{Start: m.idStart, End: m.idStart + len(m.ID), With: id},
 		jsonx.Edit{Start: m.paramsStart, End: m.paramsStart + len(m.Params), With: params})

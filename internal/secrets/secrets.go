@@ -260,7 +260,9 @@ func (m *Memory) in(text string) (Found, bool) {
 func encoded(text string) (parts []string) {
 	start := 0
 	for i := 0; i <= len(text) && len(parts) < 64; i++ {
-		i = textscan.Alnum(text, i)
+		if i-start == 16 { // a long one
+			i = textscan.Alnum(text, i)
+		}
 		if i < len(text) && codeByte[text[i]] {
 			continue
 		}
@@ -287,8 +289,40 @@ var unURL = strings.NewReplacer("-", "+", "_", "/")
 // every credential but a private key, which has a beginning that is found without its end.
 const longestEnd = 8 << 10
 
-// textOf is what was decoded, which nobody changes.
-func textOf(decoded []byte) string { return unsafe.String(unsafe.SliceData(decoded), len(decoded)) }
+// base64Readings are the readings of what is in base64.
+func base64Readings(text string, depth int) []string {
+	b := buffers.Get().(*[]byte)
+	defer buffers.Put(b)
+	if n := base64.RawStdEncoding.DecodedLen(len(text)); cap(*b) < n {
+		*b = make([]byte, n)
+	}
+	n, err := base64.RawStdEncoding.Decode((*b)[:cap(*b)], unsafe.Slice(unsafe.StringData(text), len(text)))
+	if err != nil || !printable((*b)[:n], shortestRun) { // most is no text
+		return nil
+	}
+	return readings(string((*b)[:n]), depth)
+}
+
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// shortestRun is how many characters of ASCII a credential has at least.
+const shortestRun = 10
+
+// printable reports whether n printable characters of ASCII stand in a row. Of most bytes that are no text it looks at one
+// in n.
+func printable(b []byte, n int) bool {
+	for i := n - 1; i < len(b); {
+		from := i
+		for from > i-n && b[from] >= ' ' && b[from] < 0x7f {
+			from--
+		}
+		if from == i-n {
+			return true
+		}
+		i = from + n
+	}
+	return false
+}
 
 // readings are the text and what its encoded parts say, to a depth.
 func readings(text string, depth int) []string {
@@ -303,21 +337,18 @@ func readings(text string, depth int) []string {
 	}
 	for _, part := range encoded(text) {
 		if digits := part[:len(part)&^1]; textscan.IsHex(digits) {
-			if decoded, err := hex.DecodeString(digits); err == nil {
-				list = append(list, readings(textOf(decoded), depth-1)...)
+			if decoded, err := hex.DecodeString(digits); err == nil && printable(decoded, shortestRun) {
+				list = append(list, readings(unsafe.String(unsafe.SliceData(decoded), len(decoded)), depth-1)...)
 			}
 			continue
 		}
 		part = unURL.Replace(part)
 		for skip := range 4 { // it may not begin where the encoding does
 			if s := part[skip:]; len(s) >= 20 {
-				if decoded, err := base64.RawStdEncoding.DecodeString(s[:len(s)-len(s)%4]); err == nil {
-					list = append(list, readings(textOf(decoded), depth-1)...)
-				}
-				if tail := s[len(s)&^3:]; len(tail) > 1 { // what it adds is another reading of the end alone
-					if decoded, err := base64.RawStdEncoding.DecodeString(s[max(0, len(s)&^3-longestEnd):]); err == nil {
-						list = append(list, readings(textOf(decoded), depth-1)...)
-					}
+				whole := len(s) &^ 3
+				list = append(list, base64Readings(s[:whole], depth-1)...)
+				if len(s)-whole > 1 { // what it adds is another reading of the end alone
+					list = append(list, base64Readings(s[max(0, whole-longestEnd):], depth-1)...)
 				}
 			}
 		}

@@ -103,3 +103,27 @@ func FuzzFind(f *testing.F) {
 		}
 	})
 }
+
+func TestPrintable(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want bool
+	}{{"", false}, {"abc", true}, {"ab", false}, {"ab\x00cd\x00", false}, {"ab\x00cde", true}, {"a\x00abc\x00", true}, {"\x80\x80\x80abc", true}, {"a\nb\nc", false}} {
+		if got := printable([]byte(c.text), 3); got != c.want {
+			t.Errorf("%q: %v", c.text, got)
+		}
+	}
+}
+
+func BenchmarkForm100KiB(b *testing.B) {
+	for name, part := range map[string]string{"hex": "0123456789abcdef", "prose": "They ask for the desk of Mike's mother, and you say: it is at the usual place. ", "base64": base64.StdEncoding.EncodeToString([]byte("some words or \x00\x01\x02"))} {
+		text := strings.Repeat(part, 100<<10/len(part))
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				Form(text, nil)
+			}
+		})
+	}
+}

@@ -20,11 +20,14 @@ func WithRelated(result []byte, id string) []byte {
 	return jsonx.Put(result, "_meta", jsonx.Put(meta[0].Value, metaRelated, related))
 }
 
+// MayRelate reports whether params or a result may hold the id of a task that they belong to.
+func MayRelate(object []byte) bool { return jsonx.MayHold(object, metaRelated) }
+
 // Related returns params or a result, and the task id in it: with the id that translate makes of it, or, when that is "",
 // without any.
 func Related(object []byte, translate func(id string) string) []byte {
 	var meta, task, id [1]jsonx.Member
-	if !jsonx.MayHold(object, metaRelated) || jsonx.Members(object, []string{"_meta"}, meta[:]) != nil || meta[0].Value == nil ||
+	if !MayRelate(object) || jsonx.Members(object, []string{"_meta"}, meta[:]) != nil || meta[0].Value == nil ||
 		jsonx.Members(meta[0].Value, []string{metaRelated}, task[:]) != nil || task[0].Value == nil {
 		return object
 	}
