@@ -1,11 +1,13 @@
 package gate
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 
 	"callgate/audit"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 
@@ -13,6 +15,15 @@ import (
 // MUST NOT change anything. sessionID is "" for what concerns no session.
 func (g *Gate) Note(sessionID string, who audit.Author, summary string) error {
 	return g.control(who, audit.Record{SessionID: sessionID, Summary: summary})
+}
+
+// NoteChat records what a person said to the host's model in a session, or what the model said. If it fails, it MUST NOT go on.
+func (g *Gate) NoteChat(sessionID string, who audit.Author, summary, text string) error {
+	said, err := json.Marshal(map[string]string{"text": text})
+	if err != nil {
+		return err
+	}
+	return g.control(who, audit.Record{SessionID: sessionID, Kind: tools.KindSampling, Summary: summary, Arguments: said})
 }
 
 // Note records something that callgate itself noticed in the session.

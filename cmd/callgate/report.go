@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/internal/app"
-	"callgate/internal/checkpoint"
 	"callgate/internal/config"
 	"callgate/internal/output"
 	"callgate/internal/report"
@@ -29,8 +28,8 @@ func newReportCommand(s *config.Settings) *cobra.Command {
 		Long: `Report counts calls, questions, denials and marks, and says why there were so many questions: by project, host, rule and
 command, how fast and how they were answered, which always got the same answer, and which grants would end them.
 
---session replays one session as a timeline: calls, questions, answers, results and changed files, each with a case for
-"callgate rules test".
+--session replays one session as a timeline: calls, questions, answers, results, changed files with their differences, and
+what was said in chats; each call has a case for "callgate rules test".
 
 --html prints one page that loads nothing. Secrets are redacted, as in the audit trail.`,
 		Example: `  callgate report --since 7d
@@ -85,7 +84,7 @@ command, how fast and how they were answered, which always got the same answer, 
 }
 
 func showSession(cmd *cobra.Command, c *config.Config, id string, asHTML, asJSON bool) error {
-	var kept []checkpoint.Checkpoint
+	var files *report.Files
 	if c.Checkpoints.Storage != config.CheckpointsInMemory {
 		c.Checkpoints.Storage = "disk"
 		store, err := c.OpenCheckpoints(nil)
@@ -93,12 +92,10 @@ func showSession(cmd *cobra.Command, c *config.Config, id string, asHTML, asJSON
 			fmt.Fprintln(os.Stderr, "callgate: changed files are left out:", err)
 		} else {
 			defer store.Close()
-			if kept, err = store.List(checkpoint.Filter{SessionID: id}); err != nil {
-				return err
-			}
+			files = &report.Files{Store: store, Hidden: c.Hidden}
 		}
 	}
-	replayed, err := report.Replay(c.DataDir, id, kept)
+	replayed, err := report.Replay(c.DataDir, id, files)
 	if replayed == nil {
 		return err
 	}

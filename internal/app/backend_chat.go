@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"callgate/audit"
@@ -31,7 +32,7 @@ func (b backend) Recall(ctx context.Context, sessionID, message string) (passage
 // Chat asks the host's model. What was found about a question goes with that question alone, not with those after it.
 func (b backend) Chat(ctx context.Context, sessionID string, turns []wire.ChatTurn, who audit.Author) (companion.ChatAnswer, error) {
 	conversation := make([]proxy.ChatTurn, len(turns))
-	size := 0
+	size, asked := 0, ""
 	for i, t := range turns {
 		text := t.Text
 		if i == len(turns)-1 {
@@ -44,15 +45,21 @@ func (b backend) Chat(ctx context.Context, sessionID string, turns []wire.ChatTu
 		conversation[i], size = proxy.ChatTurn{Role: t.Role, Text: text}, size+len(text)
 	}
 	if n := len(turns); n > 0 && turns[n-1].Role == "user" {
-		if err := b.s.Gate.Prompt(sessionID, turns[n-1].Text); err != nil {
+		asked = turns[n-1].Text
+		if err := b.s.Gate.Prompt(sessionID, asked); err != nil {
 			return companion.ChatAnswer{}, err
 		}
 	}
-	var answer proxy.ChatAnswer
-	err := b.change(sessionID, who, fmt.Sprintf("Ask the host's model, in %d bytes.", size), func() (err error) {
-		answer, err = b.s.Proxy.Chat(ctx, sessionID, conversation)
-		return err
-	})
+	summary := fmt.Sprintf("Ask the host's model, in %d bytes.", size)
+	if err := b.s.Gate.NoteChat(sessionID, who, summary, asked); err != nil {
+		return companion.ChatAnswer{}, fmt.Errorf("the question could not be recorded, so the model was not asked: %w", err)
+	}
+	answer, err := b.s.Proxy.Chat(ctx, sessionID, conversation)
+	if err != nil {
+		err = errors.Join(err, b.s.Gate.Note(sessionID, who, "Not done: "+summary))
+	} else {
+		err = b.s.Gate.NoteChat(sessionID, audit.Author{By: "model"}, "The host's model answered.", answer.Text)
+	}
 	out := companion.ChatAnswer{Text: answer.Text, Model: answer.Model}
 	if answer.Usage != nil {
 		out.Usage = &wire.Usage{Tokens: answer.Usage.Tokens, Cost: answer.Usage.Cost}

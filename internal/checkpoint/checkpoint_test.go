@@ -263,6 +263,37 @@ func TestWhatChangedSinceIsNotRestored(t *testing.T) {
 	}
 }
 
+// What a call left is shown as long as anybody has it, whatever happened since.
+func TestWhatACallDid(t *testing.T) {
+	d := newDesk(t, Options{})
+	d.fill()
+	left := func(id string) FileDiff {
+		t.Helper()
+		list, err := d.store.Left(id, ShowOptions{Hidden: show})
+		d.must(err)
+		if len(list) != 1 {
+			t.Fatalf("%+v", list)
+		}
+		return list[0]
+	}
+	first := d.around(func() { d.write("a.txt", "first\n", 0o644) }, Path{Path: d.path("a.txt")})
+	if got := left(first.ID); !strings.Contains(got.Diff, "+first") {
+		t.Errorf("while it is there: %+v", got)
+	}
+	second := d.around(func() { d.write("a.txt", "second\n", 0o644) }, Path{Path: d.path("a.txt")})
+	if got := left(first.ID); !strings.Contains(got.Diff, "+first") || strings.Contains(got.Diff, "second") {
+		t.Errorf("when a later checkpoint has it: %+v", got)
+	}
+	d.write("a.txt", "by a person\n", 0o644)
+	if got := left(second.ID); !got.Gone || got.Diff != "" || got.What != "changed" {
+		t.Errorf("when nobody has it: %+v", got)
+	}
+	hidden, err := d.store.Left(first.ID, ShowOptions{Hidden: func(string) bool { return true }})
+	if d.must(err); !hidden[0].Hidden || hidden[0].Diff != "" {
+		t.Errorf("what the rules deny reading: %+v", hidden)
+	}
+}
+
 // A folder on the way that became a link leads nowhere, neither for what is kept nor for what is restored.
 func TestLinksLeadNowhere(t *testing.T) {
 	d := newDesk(t, Options{})

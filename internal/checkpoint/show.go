@@ -3,6 +3,8 @@ package checkpoint
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"errors"
 	"os"
 	"slices"
 	"unicode/utf8"
@@ -20,6 +22,7 @@ type FileDiff struct {
 	Binary       bool   `json:"binary,omitempty"`       // at least one side is not text, or there is too much to compare
 	Hidden       bool   `json:"hidden,omitempty"`       // the rules deny reading it: that it changed is all that is shown
 	ChangedSince bool   `json:"changedSince,omitempty"` // it is not as the call left it: a restore has to be forced
+	Gone         bool   `json:"gone,omitempty"`         // Left: what the call left was changed since, and nobody kept it
 }
 
 // ShowOptions select what Diff shows.
@@ -42,9 +45,57 @@ func (s *Store) Diff(ctx context.Context, id string, o ShowOptions) ([]FileDiff,
 		return nil, err
 	}
 	defer p.kept.close()
-	var out []FileDiff
+	return p.show(p.steps, o, func(st step) ([]byte, error) { return p.current(st.Path) }), nil
+}
+
+// Left returns what the call of a checkpoint did itself: how what it left differs from what was kept. What it left is known as
+// long as it is still there, or a later checkpoint kept it.
+func (s *Store) Left(id string, o ShowOptions) (list []FileDiff, err error) {
+	p := &plan{}
+	if p.checkpoint, err = s.Get(id); err != nil {
+		return nil, err
+	}
+	segments, err := s.volume.list()
+	if err != nil {
+		return nil, err
+	}
+	if p.kept, err = s.contents(p.checkpoint.segment); err != nil {
+		return nil, err
+	}
+	all := []*contents{p.kept}
+	defer func() {
+		for _, c := range all {
+			err = errors.Join(err, c.close())
+		}
+	}()
+	for _, l := range segments {
+		if c, err := s.contents(l.name); err == nil { // one that is swept now keeps nothing
+			all = append(all, c)
+		}
+	}
+	var steps []step
+	for _, x := range p.checkpoint.Changed {
+		steps = append(steps, step{Change: x})
+	}
+	return p.show(steps, o, func(st step) ([]byte, error) {
+		for _, c := range all {
+			if data, err := c.get(st.After.Hash); err == nil {
+				return data, nil
+			}
+		}
+		if data, err := p.current(st.Path); err == nil && sha256.Sum256(data) == st.After.Hash {
+			return data, nil
+		}
+		return nil, errGone
+	}), nil
+}
+
+var errGone = errors.New("what the call left is not there any more")
+
+// show compares each step, whose second side after reads.
+func (p *plan) show(steps []step, o ShowOptions, after func(step) ([]byte, error)) (out []FileDiff) {
 	room := maxDiffs
-	for _, st := range p.steps {
+	for _, st := range steps {
 		d := FileDiff{Path: st.Path, What: st.What(), Before: st.Before, Now: st.After, ChangedSince: st.changedSince}
 		switch {
 		case st.Secret || o.Hidden(st.Path):
@@ -52,17 +103,22 @@ func (s *Store) Diff(ctx context.Context, id string, o ShowOptions) ([]FileDiff,
 			d.Before, d.Now = Entry{Kind: d.Before.Kind, Mode: d.Before.Mode}, Entry{Kind: d.Now.Kind, Mode: d.Now.Mode}
 		case st.Before.Kind == File || st.After.Kind == File:
 			if d.Binary = room <= 0; !d.Binary {
-				d.Diff, d.Binary = p.text(st)
+				var err error
+				d.Diff, err = p.text(st, after)
+				d.Gone = errors.Is(err, errGone)
+				d.Binary = err != nil && !d.Gone
 				room -= len(d.Diff)
 			}
 		}
 		out = append(out, d)
 	}
-	return out, nil
+	return out
 }
 
+var errBinary = errors.New("it is not text, or too large to compare")
+
 // text compares the two sides of a file, of which one may be absent.
-func (p *plan) text(st step) (text string, binary bool) {
+func (p *plan) text(st step, after func(step) ([]byte, error)) (string, error) {
 	var sides [2][]byte
 	for i, e := range []Entry{st.Before, st.After} {
 		switch {
@@ -70,28 +126,28 @@ func (p *plan) text(st step) (text string, binary bool) {
 			sides[i] = []byte(e.Target + "\n")
 		case e.Kind != File:
 		case e.Size > maxDiff:
-			return "", true
+			return "", errBinary
 		case i == 0:
 			data, err := p.kept.get(e.Hash)
 			if err != nil {
-				return "", true
+				return "", err
 			}
 			sides[i] = data
 		default:
-			data, err := p.current(st.Path)
+			data, err := after(st)
 			if err != nil {
-				return "", true
+				return "", err
 			}
 			sides[i] = data
 		}
 	}
 	if !isText(sides[0]) || !isText(sides[1]) {
-		return "", true
+		return "", errBinary
 	}
 	if slices.Equal(sides[0], sides[1]) {
-		return "", false // only the mode differs, or what was there is nothing and empty
+		return "", nil // only the mode differs, or what was there is nothing and empty
 	}
-	return string(diff.Diff("kept", sides[0], "now", sides[1])), false
+	return string(diff.Diff("kept", sides[0], "now", sides[1])), nil
 }
 
 // current reads what is at path now.

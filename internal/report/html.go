@@ -163,8 +163,20 @@ func (p *page) event(e *Event) {
 	if e.Reason != "" {
 		p.put("<div>%s</div>\n", e.Reason)
 	}
+	if e.Chat != "" {
+		p.put("<blockquote>%s</blockquote>\n", e.Chat)
+	}
 	for _, f := range e.Files {
-		p.put("<div>%s <code>%s</code></div>\n", f.What, f.Path)
+		switch {
+		case f.Diff != "":
+			p.put("<details><summary>%s <code>%s</code></summary><pre>", f.What, f.Path)
+			p.diff(f.Diff)
+			p.put("</pre></details>\n")
+		case f.Why != "":
+			p.put("<div>%s <code>%s</code> <span class=\"muted\">(no difference to show: %s)</span></div>\n", f.What, f.Path, f.Why)
+		default:
+			p.put("<div>%s <code>%s</code></div>\n", f.What, f.Path)
+		}
 	}
 	if e.Arguments != "" {
 		p.put("<details><summary>Arguments</summary><pre>%s</pre></details>\n", e.Arguments)
@@ -173,6 +185,21 @@ func (p *page) event(e *Event) {
 		p.put("<details><summary>As a rule test</summary><pre>%s</pre><p class=\"muted\">Put it into permissions.test.jsonc; <code>callgate rules test</code> runs it.</p></details>\n", e.Test)
 	}
 	p.put("</li>\n")
+}
+
+// diff adds the lines of a unified difference, without the names of its sides.
+func (p *page) diff(text string) {
+	for line := range strings.Lines(text) {
+		switch {
+		case strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
+		case strings.HasPrefix(line, "+"):
+			p.put("<ins>%s</ins>\n", strings.TrimSuffix(line, "\n"))
+		case strings.HasPrefix(line, "-"):
+			p.put("<del>%s</del>\n", strings.TrimSuffix(line, "\n"))
+		default:
+			p.put("%s\n", strings.TrimSuffix(line, "\n"))
+		}
+	}
 }
 
 // Bar is one part of a day in the chart.

@@ -3,6 +3,8 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -124,7 +126,8 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, record := range week() {
+	said := audit.Record{Event: audit.Control, SessionID: "s1", Kind: "sampling", By: "web:alice", Summary: "Ask the host's model, in 9 bytes.", Arguments: []byte(`{"text":"why? password=hunter2hunter2"}`)}
+	for _, record := range append(week(), said) {
 		if _, err := log.Append(record); err != nil {
 			t.Fatal(err)
 		}
@@ -132,16 +135,58 @@ func TestReplay(t *testing.T) {
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Replay(dir, "s1", []checkpoint.Checkpoint{{CallID: "f", Changed: []checkpoint.Change{{Path: "/src/app/a.go"}}}})
+	workspace := t.TempDir()
+	file := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(workspace, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	store, err := checkpoint.Open(checkpoint.Options{Dir: filepath.Join(dir, "checkpoints")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Events) != 6 || s.Project != "/src/app" || s.Host != "host" {
+	defer store.Close()
+	paths := []checkpoint.Path{{Path: file("a.go", "old\n")}, {Path: file(".env", "A=1\n")}}
+	taken, err := store.Take(t.Context(), checkpoint.Request{CallID: "f", SessionID: "s1", Workspace: workspace, Paths: paths})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file("a.go", "token = ghp_abcdefghijklmnopqrstuvwxyz0123456789\n<img src=x>\n")
+	file(".env", "A=2\n")
+	if _, err := taken.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hidden := func(*checkpoint.Checkpoint) func(string) bool {
+		return func(path string) bool { return filepath.Base(path) == ".env" }
+	}
+	s, err := Replay(dir, "s1", &Files{Store: store, Hidden: hidden})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if chat := s.Events[len(s.Events)-1]; !strings.HasPrefix(chat.Chat, "why?") || strings.Contains(chat.Chat, "hunter2") {
+		t.Errorf("the chat is %+v", chat)
+	}
+	if len(s.Events) != 7 || s.Project != "/src/app" || s.Host != "host" {
 		t.Fatalf("%+v", s)
 	}
 	read := s.Events[5]
-	if read.Tool != "fs_read" || read.Bytes != 7 || !read.Ended || len(read.Files) != 1 || read.Class() != "allow" {
+	if read.Tool != "fs_read" || read.Bytes != 7 || !read.Ended || len(read.Files) != 2 || read.Class() != "allow" {
 		t.Errorf("%+v", read)
+	}
+	for _, f := range read.Files {
+		switch shown := filepath.Base(f.Path) + " " + f.What + " " + f.Why + f.Diff; filepath.Base(f.Path) {
+		case "a.go":
+			if !strings.Contains(shown, "-old\n+token = ") || strings.Contains(shown, "ghp_") {
+				t.Error(shown)
+			}
+		case ".env":
+			if shown != ".env changed the rules deny reading it" {
+				t.Error(shown)
+			}
+		}
 	}
 	push := s.Events[0]
 	if !push.Asked || push.Decision != "approved" || !strings.Contains(push.Test, `"want":"ask"`) || !strings.Contains(push.Test, `"cwd":"/src/app"`) {
@@ -151,7 +196,7 @@ func TestReplay(t *testing.T) {
 	if err := s.HTML(&b); err != nil {
 		t.Fatal(err)
 	}
-	if found := load.FindString(b.String()); found != "" || strings.Count(b.String(), `<li id="e`) != 6 || !strings.Contains(b.String(), "As a rule test") {
+	if found := load.FindString(b.String()); found != "" || strings.Count(b.String(), `<li id="e`) != 7 || !strings.Contains(b.String(), "As a rule test") {
 		t.Errorf("%q\n%s", found, &b)
 	}
 	if _, err := Replay(dir, "s9", nil); err == nil {

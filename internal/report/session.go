@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"callgate/audit"
+	"callgate/gate/tools"
 	"callgate/internal/checkpoint"
 	"callgate/internal/visible"
 	"callgate/permissions"
@@ -48,6 +49,7 @@ type Event struct {
 	Took      time.Duration `json:"-"`
 	Bytes     int           `json:"bytes,omitzero"` // of the result
 	Files     []File        `json:"files,omitzero"`
+	Chat      string        `json:"chat,omitzero"` // what was said to the host's model, or what it said
 	Test      string        `json:"test,omitzero"` // a case of permissions.test.jsonc
 }
 
@@ -55,6 +57,37 @@ type Event struct {
 type File struct {
 	Path string `json:"path"`
 	What string `json:"what"`
+	Diff string `json:"diff,omitzero"` // unified, without secrets
+	Why  string `json:"why,omitzero"`  // there is no diff
+}
+
+// Files are what checkpoints tell of a session.
+type Files struct {
+	Store *checkpoint.Store
+	// Hidden returns which files the rules deny reading, for the checkpoint's worker.
+	Hidden func(*checkpoint.Checkpoint) func(path string) bool
+}
+
+// maxDiff bounds what is shown of one file, in bytes.
+const maxDiff = 32 << 10
+
+// changed lists what the call of a checkpoint changed.
+func (f *Files) changed(c *checkpoint.Checkpoint) (files []File, err error) {
+	list, err := f.Store.Left(c.ID, checkpoint.ShowOptions{Hidden: f.Hidden(c)})
+	for i := range list {
+		d := &list[i]
+		file := File{Path: d.Path, What: d.What, Diff: audit.RedactText(d.Diff, maxDiff)}
+		switch {
+		case d.Hidden:
+			file.Why = "the rules deny reading it"
+		case d.Binary:
+			file.Why = "it is not text, or too large"
+		case d.Gone:
+			file.Why = "it was changed since, and nobody kept it"
+		}
+		files = append(files, file)
+	}
+	return files, err
 }
 
 // Class is how the page shows the decision.
@@ -68,8 +101,8 @@ func (e *Event) Class() string {
 	return "allow"
 }
 
-// Replay reads the timeline of a session. checkpoints are those of it; their files are named, not shown.
-func Replay(dataDir, session string, checkpoints []checkpoint.Checkpoint) (*Session, error) {
+// Replay reads the timeline of a session. files is nil where nothing is known of them.
+func Replay(dataDir, session string, files *Files) (*Session, error) {
 	var damaged []error
 	var records []audit.Record
 	for r, err := range audit.Read(audit.Dir(dataDir), audit.Filter{SessionID: session}) {
@@ -89,12 +122,19 @@ func Replay(dataDir, session string, checkpoints []checkpoint.Checkpoint) (*Sess
 	for i := range records {
 		s.add(&records[i], at, asked)
 	}
-	for _, c := range checkpoints {
-		if i, ok := at[c.CallID]; ok {
-			for k := range c.Changed {
-				s.Events[i].Files = append(s.Events[i].Files, File{c.Changed[k].Path, c.Changed[k].What()})
-			}
+	if files == nil {
+		return s, errors.Join(damaged...)
+	}
+	kept, err := files.Store.List(checkpoint.Filter{SessionID: session})
+	damaged = append(damaged, err)
+	for k := range kept {
+		i, ok := at[kept[k].CallID]
+		if !ok {
+			continue
 		}
+		changed, err := files.changed(&kept[k])
+		s.Events[i].Files = append(s.Events[i].Files, changed...)
+		damaged = append(damaged, err)
 	}
 	return s, errors.Join(damaged...)
 }
@@ -131,7 +171,19 @@ func (s *Session) add(r *audit.Record, at map[string]int, asked map[string]time.
 		}
 	case audit.Control:
 		e.By, e.Reason = r.By, r.Reason
+		e.Chat = chatOf(r)
 	}
+}
+
+// chatOf is what a record says that was said in a chat.
+func chatOf(r *audit.Record) string {
+	var said struct {
+		Text string `json:"text"`
+	}
+	if r.Kind != tools.KindSampling || json.Unmarshal(r.Arguments, &said) != nil {
+		return ""
+	}
+	return said.Text
 }
 
 func indented(arguments []byte) string {
@@ -178,6 +230,9 @@ func (s *Session) Print(w io.Writer) error {
 		fmt.Fprintf(&b, "%s  %-13s %-11s %s\n", e.Time.Local().Format("15:04:05"), cmp.Or(e.Decision, "–"), e.Risk, visible.Text(cmp.Or(e.Summary, e.Tool)))
 		for _, f := range e.Files {
 			fmt.Fprintf(&b, "            %s %s\n", f.What, visible.Text(f.Path))
+		}
+		if e.Chat != "" {
+			fmt.Fprintf(&b, "            %s\n", strings.ReplaceAll(visible.Text(e.Chat), "\n", "\n            "))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
