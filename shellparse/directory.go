@@ -102,3 +102,9 @@ func (a *analysis) outside(dirs []string) bool {
 	}
 	return false
 }
+
+// beneath says that a path is below a folder, which ends without a slash.
+func beneath(p, folder string) bool {
+	return len(p) > len(folder) && p[len(folder)] == '/' && p[:len(folder)] == folder
+}
+

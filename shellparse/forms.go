@@ -34,11 +34,6 @@ func (c *Command) Forms() []string {
 	return forms
 }
 
-// beneath says that a path is below a folder, which ends without a slash.
-func beneath(p, folder string) bool {
-	return len(p) > len(folder) && p[len(folder)] == '/' && p[:len(folder)] == folder
-}
-
 // plainPaths is the text with its paths spelled plainly: cat ./a/../.env is cat .env, and so is the absolute
 // path of it where the directory is known.
 func (c *Command) plainPaths() string {
@@ -48,8 +43,8 @@ func (c *Command) plainPaths() string {
 			continue
 		}
 		p := path.Clean(w.Value)
-		if dir := strings.TrimSuffix(c.Dir, "/"); c.Dir != "" && beneath(p, dir) {
-			p = p[len(dir)+1:]
+		if below, ok := strings.CutPrefix(p, strings.TrimSuffix(c.Dir, "/")); ok && c.Dir != "" && len(below) > 1 && below[0] == '/' {
+			p = below[1:]
 		}
 		if p != w.Value {
 			if words == nil {

@@ -8,17 +8,9 @@ import (
 // Caps on what is handed to the parser. They are checked on the bytes, before parsing: the parser is
 // recursive, and a goroutine that exhausts its stack kills the process.
 const (
-	maxText       = 32 << 10 // bytes
-	maxNesting    = 100      // brackets open at one point of the text, quoted ones included
-	maxOpeners    = 4096     // brackets in all
-	maxDepth      = 48       // syntax, wrappers and re-parsed strings within each other
-	maxReparse    = 128 << 10
-	maxValues     = 1 << 20 // bytes that variables, patterns and paths expand to in all
-	fileCost      = 32      // what one path costs besides its text
-	maxDirs       = 16      // directories that a command may run in, by which cd failed
-	maxDirPath    = 4096    // bytes of the path of one
-	maxPoisons    = 64      // effects of a text on all of its commands
-	maxCandidates = 32      // words that may be the program of a wrapper which is not certain
+	maxText    = 32 << 10 // bytes
+	maxNesting = 100      // brackets open at one point of the text, quoted ones included
+	maxOpeners = 4096     // brackets in all
 )
 
 // guard looks for what must not reach the parser: text over a cap, and bytes that shells and parsers read

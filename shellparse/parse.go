@@ -64,6 +64,13 @@ func handedOn(a *analysis, sc *scope) {
 
 var here = []string{"."}
 
+// Caps on what is made of one text.
+const (
+	maxReparse = 128 << 10 // bytes of strings that are parsed again
+	maxValues  = 1 << 20   // bytes that variables, patterns and paths expand to in all
+	maxPoisons = 64        // effects of a text on all of its commands
+)
+
 // findings are what is known of a text so far, and how much may still be taken from it.
 type findings struct {
 	script  *Script
@@ -104,6 +111,12 @@ type shell struct {
 	given    map[string][]string // the values that variables are given where they are known
 	repeats  bool                // something of the text can run more than once
 }
+
+// Caps on where a piece of text may run.
+const (
+	maxDirs    = 16   // directories that a command may run in, by which cd failed
+	maxDirPath = 4096 // bytes of the path of one
+)
 
 // scope is where a piece of text runs.
 type scope struct {
@@ -449,6 +462,9 @@ func (a *findings) spend(n int) bool {
 	a.values -= n
 	return true
 }
+
+// maxCandidates is how many values or words may be the program that runs where that is not certain.
+const maxCandidates = 32
 
 // settle notes a variable's value when nothing else in the text can change it.
 func (a *shell) settle(name string, v word) {

@@ -222,6 +222,9 @@ func (a *reader) file(list []File, w word, by string, sc *scope) []File {
 	return list
 }
 
+// fileCost is what one path costs besides its text.
+const fileCost = 32
+
 // note appends a file that is not in the list.
 func (a *reader) note(list []File, f File) []File {
 	if slices.Contains(list, f) || !a.spend(fileCost+len(f.Path.Value)+len(f.Pattern)) {

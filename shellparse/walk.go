@@ -344,3 +344,6 @@ func (sc *scope) dir() string {
 	}
 	return sc.dirs[0]
 }
+
+// maxDepth is how deep syntax, wrappers and re-parsed strings may lie within each other.
+const maxDepth = 48
