@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/shellparse/internal/word"
 	"callgate/shellparse/programs"
 )
 
@@ -140,22 +141,22 @@ func TestOptions(t *testing.T) {
 		{"-l# -0# -n -e=c", "-lne x", programs.GNU, "-l -n -e=x |"},
 		{"-l# -0# -n -e=c", "-0777ne x", programs.GNU, "-0 -n -e=x |"},
 	} {
-		var words []word
+		var words []word.Word
 		for _, w := range strings.Fields(c.words) {
-			words = append(words, lit(w))
+			words = append(words, word.Lit(w))
 		}
-		s := mustOptions(c.list).scan(words, c.style)
+		s := word.MustOptions(c.list).Scan(words, c.style)
 		var got []string
-		for _, h := range s.hits {
-			if h.has {
-				got = append(got, h.name+"="+h.value.text)
+		for _, h := range s.Hits {
+			if h.Has {
+				got = append(got, h.Name+"="+h.Value.Text)
 			} else {
-				got = append(got, h.name)
+				got = append(got, h.Name)
 			}
 		}
 		got = append(got, "|")
-		for _, o := range s.operands {
-			got = append(got, o.text)
+		for _, o := range s.Operands {
+			got = append(got, o.Text)
 		}
 		if g := strings.Join(got, " "); g != c.want {
 			t.Errorf("%q with %q: %q, want %q", c.words, c.list, g, c.want)

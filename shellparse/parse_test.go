@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/shellparse/internal/inspect"
+	"callgate/shellparse/internal/parse"
 	"callgate/shellparse/programs"
+	"callgate/shellparse/tables"
 )
 
 // texts renders commands for comparison: words joined, unknown ones in braces.
@@ -88,7 +91,7 @@ func TestContext(t *testing.T) {
 	if want := []string{"timeout 60", "sudo -u root", "env B=2"}; !slices.Equal(c.Via, want) {
 		t.Errorf("via %q, want %q", c.Via, want)
 	}
-	if want := []Assignment{{"A", Word{Value: "1", Known: true}}, {"B", Word{Value: "2", Known: true}}}; !slices.Equal(c.Env, want) {
+	if want := []Assignment{{Name: "A", Value: Word{Value: "1", Known: true}}, {Name: "B", Value: Word{Value: "2", Known: true}}}; !slices.Equal(c.Env, want) {
 		t.Errorf("env %v, want %v", c.Env, want)
 	}
 	if want := []Word{{Value: "-C", Known: true}, {Value: "tools", Known: true}}; !slices.Equal(c.Globals, want) {
@@ -290,8 +293,8 @@ func TestProblems(t *testing.T) {
 		{"cat <<EF\nE\\\nF\nb\nEF", "disagreement", Bash},
 		{"cat <<-E\na\n\tE\\\n\nb\nE", "disagreement", Bash},
 		{"cat <<-E\n\t$(a '\n\tb')\n\tE", "disagreement", Bash},
-		{strings.Repeat("a", maxText+1), "too-long", Bash},
-		{strings.Repeat("(", maxNesting+1), "too-deep", Bash},
+		{strings.Repeat("a", parse.MaxText+1), "too-long", Bash},
+		{strings.Repeat("(", parse.MaxNesting+1), "too-deep", Bash},
 		{strings.Repeat("bash -c '", 1) + strings.Repeat("eval ", 60) + "ls'", "too-deep", Bash},
 		{"Get-ChildItem -Path .", "foreign", Bash},
 		{"if exist a del a", "foreign", Bash},
@@ -299,7 +302,7 @@ func TestProblems(t *testing.T) {
 	} {
 		s := Parse(c.text, Options{Dialect: c.dialect})
 		if !slices.ContainsFunc(s.Problems, func(p Problem) bool { return p.Code == c.code }) {
-			t.Errorf("%s: problems %v, want one of code %q", around(c.text, 0), s.Problems, c.code)
+			t.Errorf("%s: problems %v, want one of code %q", parse.Around(c.text, 0), s.Problems, c.code)
 		}
 	}
 }
@@ -307,13 +310,13 @@ func TestProblems(t *testing.T) {
 // TestHostileSizes holds that texts which kill or stall a parser are refused before it sees them: the test ends.
 func TestHostileSizes(t *testing.T) {
 	for _, unit := range []string{"(", "{ ", "$(", "`", "\"$(", "((", "$((", "$[", "${a[", "<(", "${x:-", "if ", "while ", "! ", "time ", "a|", "a&&", "a;", "case x in x) ", "f() ", "coproc ", "{a,", "eval ", "env ", "'", "\"", "\\", "<<E\n", "&& true ", "nice ", "bash -c ", "{a,b}", "$x", "[[ ( ", "a=(", "#\n", "`\\`"} {
-		for _, size := range []int{maxText, 1 << 20} {
+		for _, size := range []int{parse.MaxText, 1 << 20} {
 			text := strings.Repeat(unit, size/len(unit))
 			s := Parse(text, Options{})
-			if size > maxText && len(s.Problems) == 0 {
+			if size > parse.MaxText && len(s.Problems) == 0 {
 				t.Errorf("%q repeated to %d bytes has no problem", unit, size)
 			}
-			if len(s.Commands) > maxText {
+			if len(s.Commands) > parse.MaxText {
 				t.Errorf("%q repeated to %d bytes has %d commands", unit, size, len(s.Commands))
 			}
 		}
@@ -376,19 +379,19 @@ func TestFunctionsOfTheTable(t *testing.T) {
 	used := map[string]bool{"": true}
 	for c := range programs.All {
 		used["run "+c.Handler], used["inspect "+c.Inspector] = true, true
-		if c.Handler != "" && handlers[c.Handler] == nil {
+		if c.Handler != "" && inspect.Handlers[c.Handler] == nil {
 			t.Errorf("%s: no handler %q", c.Name, c.Handler)
 		}
-		if c.Inspector != "" && inspectors[c.Inspector] == nil {
+		if c.Inspector != "" && inspect.Inspectors[c.Inspector] == nil {
 			t.Errorf("%s: no inspector %q", c.Name, c.Inspector)
 		}
 	}
-	for name := range handlers {
+	for name := range inspect.Handlers {
 		if !used["run "+name] {
 			t.Errorf("no program has the handler %q", name)
 		}
 	}
-	for name := range inspectors {
+	for name := range inspect.Inspectors {
 		if !used["inspect "+name] {
 			t.Errorf("no program has the inspector %q", name)
 		}
@@ -398,7 +401,7 @@ func TestFunctionsOfTheTable(t *testing.T) {
 // TestNoVariableTwice holds that no row of variables hides another.
 func TestNoVariableTwice(t *testing.T) {
 	seen := map[string]bool{}
-	for _, r := range envRows {
+	for _, r := range tables.EnvRows {
 		for name := range strings.FieldsSeq(r.Name) {
 			if seen[name] {
 				t.Errorf("%q has two rows", name)
@@ -543,7 +546,7 @@ func BenchmarkCommit(b *testing.B) {
 
 func BenchmarkLong(b *testing.B) {
 	b.ReportAllocs()
-	text := strings.Repeat("grep -rn 'needle in a haystack' src/main.go | head -5; ", maxText/56)
+	text := strings.Repeat("grep -rn 'needle in a haystack' src/main.go | head -5; ", parse.MaxText/56)
 	for b.Loop() {
 		Parse(text, Options{Dir: "/w"})
 	}

@@ -5,7 +5,11 @@ import (
 	"strings"
 
 	"callgate/internal/lazyregexp"
+	"callgate/shellparse/internal/parse"
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/internal/word"
 	"callgate/shellparse/programs"
+	"callgate/shellparse/tables"
 )
 
 // Started returns the commands that c may start if it is a program that starts others: each of its words that names one
@@ -16,13 +20,13 @@ func Started(c *Command, known bool) (commands []string) {
 	if len(c.Argv) < 2 && !c.Input.Known {
 		return nil
 	}
-	t := builtinTables()
+	t := tables.Builtin()
 	name := programs.Canonical(c.Argv[0].Value)
-	coded := languageOf(name) != nil || strings.HasSuffix(name, "awk")
+	coded := programs.LanguageOf(name) != nil || strings.HasSuffix(name, "awk")
 	speller := spells(t, name)
-	for i := 1; i < len(c.Argv) && i <= maxCandidates; i++ {
+	for i := 1; i < len(c.Argv) && i <= word.MaxCandidates; i++ {
 		text := c.Argv[i].Value
-		spelt := speller || coded || c.effectIn(i)
+		spelt := speller || coded || effectIn(c, i)
 		switch {
 		case !c.Argv[i].Known || known && !spelt:
 			continue
@@ -38,15 +42,15 @@ func Started(c *Command, known bool) (commands []string) {
 		}
 		commands = append(commands, namedBy(t, strings.TrimPrefix(text, "!"), c.Argv[i+1:])...) // the prefix is of an alias of git
 	}
-	if c.mayRunInput(known && !speller && !coded) {
+	if mayRunInput(c, known && !speller && !coded) {
 		commands = append(commands, startedBy(t, c.Input.Value, name, speller, coded)...)
 	}
 	return commands
 }
 
 // mayRunInput reports whether a command may run what it is given to read. known says that callgate knows the program.
-func (c *Command) mayRunInput(known bool) bool {
-	return c.Input.Known && len(c.Input.Value) <= maxText && (!known || c.runsInput())
+func mayRunInput(c *Command, known bool) bool {
+	return c.Input.Known && len(c.Input.Value) <= parse.MaxText && (!known || runsInput(c))
 }
 
 // startedBy returns the commands that a program of this name may start for its input.
@@ -70,10 +74,10 @@ func namedBy(t *Tables, text string, follow []Word) []string {
 		return contained(text)
 	}
 	words := strings.Fields(text)
-	if len(words) == 0 || !t.systemTool(words[0]) {
+	if len(words) == 0 || !t.SystemTool(words[0]) {
 		return nil
 	}
-	words[0] = programName(words[0])
+	words[0] = programs.NameOf(words[0])
 	if len(words) == 1 {
 		for _, w := range follow {
 			words = append(words, w.Value)
@@ -84,22 +88,22 @@ func namedBy(t *Tables, text string, follow []Word) []string {
 
 // spells says that the words of a program can spell commands.
 func spells(t *Tables, name string) bool {
-	if programs.Find(name).Has(programs.Spells) || launcher(name) != "" {
+	if programs.Find(name).Has(programs.Spells) || programs.LauncherOf(name) != "" {
 		return true
 	}
-	row := t.row(name)
+	row := t.Row(name)
 	return row != nil && (row.Effect == "runs code" || row.Effect == "starts programs" || row.Effect == "editor")
 }
 
 // effectIn says that the word at i makes the command do what its words do not show.
-func (c *Command) effectIn(i int) bool {
+func effectIn(c *Command, i int) bool {
 	return slices.ContainsFunc(c.Effects, func(e Effect) bool {
 		return e.Named == i+1 || e.Named <= 0 && len(c.Argv[i].Value) > 2 && strings.Contains(e.Text, c.Argv[i].Value)
 	})
 }
 
 // runsInput says that what comes in is run.
-func (c *Command) runsInput() bool {
+func runsInput(c *Command) bool {
 	return slices.ContainsFunc(c.Effects, func(e Effect) bool { return e.Named == Whole })
 }
 
@@ -120,11 +124,11 @@ func mayBegin(text string, i int, code, several bool) bool {
 // spellings returns what a text in some language of its own may name as a command: whatever begins at a word in it. Of
 // code that is behind what runs something.
 func spellings(text string, code bool) (commands []string) {
-	text = strings.Map(unquotedRune, strings.ToValidUTF8(text, "\n"))
+	text = strings.Map(walk.UnquotedRune, strings.ToValidUTF8(text, "\n"))
 	several := strings.Contains(text, " ") // words
-	for i := 0; i < len(text) && len(commands) < maxPieces; i++ {
+	for i := 0; i < len(text) && len(commands) < walk.MaxPieces; i++ {
 		ch := text[i]
-		if !letter(ch) && ch != '/' && ch != '.' && ch != '_' {
+		if !parse.Letter(ch) && ch != '/' && ch != '.' && ch != '_' {
 			continue
 		}
 		if !mayBegin(text, i, code, several) {
@@ -151,10 +155,10 @@ const maxWordSpelled = 500
 
 // spellsBefore says that a command may begin at i: behind what separates words, or behind the e of sed.
 func spellsBefore(text string, i int) bool {
-	if text[i-1] == 'e' && (i == 1 || !letter(text[i-2])) {
+	if text[i-1] == 'e' && (i == 1 || !parse.Letter(text[i-2])) {
 		return true
 	}
-	return !letter(text[i-1]) && strings.IndexByte("/._-0123456789", text[i-1]) < 0
+	return !parse.Letter(text[i-1]) && strings.IndexByte("/._-0123456789", text[i-1]) < 0
 }
 
 // cronTimes is when a line of a crontab runs.
@@ -164,7 +168,7 @@ var cronTimes = lazyregexp.New(`(?m)^[ \t]*(@\w+|(\S+[ \t]+){4}\S+)[ \t]+`)
 func contained(text string) (commands []string) {
 	s := Parse(text, Options{})
 	for i := range s.Commands {
-		if i == maxCandidates {
+		if i == word.MaxCandidates {
 			break
 		}
 		commands = append(commands, s.Commands[i].Forms()...)
@@ -184,13 +188,13 @@ func joinedStrings(t *Tables, code string) (commands []string) {
 	if !runsStrings.MatchString(code) {
 		return nil
 	}
-	found := stringLiteral.FindAllStringSubmatch(code, maxCandidates)
+	found := stringLiteral.FindAllStringSubmatch(code, word.MaxCandidates)
 	for i := range found {
 		var b strings.Builder
 		for n, part := range found[i:] {
 			b.WriteString(part[1] + part[2] + part[3])
 			words := strings.Fields(b.String())
-			if n > 0 && len(words) > 1 && t.systemTool(words[0]) {
+			if n > 0 && len(words) > 1 && t.SystemTool(words[0]) {
 				commands = append(commands, strings.Join(words, " "))
 				break
 			}
@@ -202,11 +206,11 @@ func joinedStrings(t *Tables, code string) (commands []string) {
 // spelled returns the commands that the strings in code spell: one that begins with the name of a tool, or several of
 // which the first is one.
 func spelled(t *Tables, code string) (commands []string) {
-	found := stringLiteral.FindAllStringSubmatch(code, maxCandidates)
+	found := stringLiteral.FindAllStringSubmatch(code, word.MaxCandidates)
 	for i := range found {
 		text := found[i][1] + found[i][2] + found[i][3]
 		words := strings.Fields(text)
-		if len(words) == 0 || !t.systemTool(words[0]) {
+		if len(words) == 0 || !t.SystemTool(words[0]) {
 			continue
 		}
 		if len(words) == 1 {

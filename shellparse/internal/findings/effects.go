@@ -1,0 +1,51 @@
+package findings
+
+import "callgate/shellparse/script"
+
+// AddEffect notes an effect once. Of two that read the same the one that is harder to name counts.
+func AddEffect(list *[]script.Effect, e script.Effect) {
+	for i := range *list {
+		if old := &(*list)[i]; old.Text == e.Text {
+			old.Named = harderToName(old.Named, e.Named)
+			return
+		}
+	}
+	*list = append(*list, e)
+}
+
+// harderToName returns the stricter of two values of Effect.Named.
+func harderToName(a, b int) int {
+	switch {
+	case a == 0 || b == 0:
+		return 0
+	case a == b:
+		return a
+	case a < 0 || b < 0:
+		return script.Whole
+	}
+	return max(a, b)
+}
+
+// Behind returns the effect of a command as one has it that runs it behind n words of its own. Only the command of
+// these very words is named by them.
+func Behind(e script.Effect, n int, same bool) script.Effect {
+	switch {
+	case !same:
+		return script.Effect{Text: e.Text}
+	case e.Named > 0:
+		e.Named += n
+	}
+	return e
+}
+
+// Unnamed returns effects as a command with other words has them: no rule for its words names them.
+func Unnamed(list []script.Effect) []script.Effect {
+	out := make([]script.Effect, len(list))
+	for i, e := range list {
+		out[i] = script.Effect{Text: e.Text}
+	}
+	return out
+}
+
+// OfOperation marks an effect that belongs to what the command does: who names the operation names it.
+const OfOperation = -2

@@ -1,0 +1,120 @@
+package inspect
+
+import (
+	"strings"
+
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
+)
+
+// apply notes what an option of a wrapper or program does.
+func apply(a *walk.Walker, h word.Hit, c *walk.Call) {
+	if h.Has && applyFile(a, h, c) {
+		return
+	}
+	switch h.Opt.Does {
+	case 'x', '!':
+		if h.Opt.Arg != programs.Needed || h.Has {
+			c.EffectOf("option "+h.Name, h)
+		}
+	case 'U':
+		if h.Has {
+			a.Reads(c, h.Value)
+		}
+		c.EffectOf("option "+h.Name, h)
+	case 'F':
+		c.EffectOf("option "+h.Name, h)
+	case 'd':
+		chdir(a, h.Value, c)
+	case 'u':
+		upload(a, h, c)
+	case 'D':
+		name, _, _ := strings.Cut(h.Value.Text, "=")
+		if !h.Value.Known || !harmlessProperty(name) {
+			c.EffectOf("option "+h.Name+name, h)
+		}
+	case 'k':
+		gitSetting(a, h.Value, c)
+	default:
+		if hides(a, h, c) {
+			c.EffectOf("option "+h.Name+" "+h.Value.Text, h)
+		}
+	}
+}
+
+// hides reports whether the value of an option has an effect that a rule has to name with the words up to it.
+func hides(a *walk.Walker, h word.Hit, c *walk.Call) bool {
+	v := h.Value
+	switch h.Opt.Does {
+	case 'f':
+		return h.Has && (!v.Known || strings.ContainsAny(v.Text, "./\\"))
+	case 'P':
+		return !v.Known || !strings.HasPrefix(v.Text, "no:")
+	case 'X':
+		method := strings.ToUpper(v.Text)
+		return !v.Known || method != "GET" && method != "HEAD"
+	case 'o':
+		return h.Has && (!v.Known || v.Text == "-" || a.Outside(word.JoinDirs(c.Sc.Dirs, v.Text)))
+	case 'v':
+		return a.EnvEffect(strings.SplitN(v.Text, "=", 2)[0], v) != "" || !v.Known
+	case 'g':
+		return !v.Known || v.Text != ".git" && v.Text != "."
+	}
+	return false
+}
+
+// applyFile notes what an option does with the file or the text that its value is, and is false for other options.
+func applyFile(a *walk.Walker, h word.Hit, c *walk.Call) bool {
+	switch h.Opt.Does {
+	case 'w', 't':
+		if h.Opt.Does == 'w' && h.Value.Known && strings.HasPrefix(h.Value.Text, "|") {
+			c.EffectOf("option "+h.Name, h)
+		}
+		a.Writes(c, h.Value)
+	case 'r':
+		a.Reads(c, h.Value)
+	case 'l':
+		a.Reads(c, h.Value)
+		c.EffectOf("files that "+h.Value.Text+" lists", h)
+	case 's':
+		inner := c.Child(c.Argv, c.Name+" "+h.Name)
+		a.Fresh(func() { a.RunWords(inner, []word.Word{h.Value}) })
+	default:
+		return false
+	}
+	return true
+}
+
+// upload notes the file that an argument like @file, name=@file or name=<file names.
+func upload(a *walk.Walker, h word.Hit, c *walk.Call) {
+	if !h.Has {
+		c.EffectOf("option "+h.Name, h)
+		return
+	}
+	v := h.Value.Text
+	i := strings.IndexByte(v, '@')
+	eq := strings.IndexByte(v, '=')
+	switch {
+	case !h.Value.Known && h.Value.Head == "":
+		c.EffectOf("option "+h.Name+" "+v, h)
+	case i == 0, h.Name == "--data-urlencode" && i > 0 && eq < 0, i > 0 && eq == i-1:
+		a.Reads(c, word.Word{Text: v[i+1:], Known: h.Value.Known})
+		c.EffectOf("option "+h.Name+" "+v, h)
+	case strings.Contains(v, "=<"):
+		a.Reads(c, word.Word{Text: v[eq+2:], Known: h.Value.Known})
+		c.EffectOf("option "+h.Name+" "+v, h)
+	case (h.Name == "-b" || h.Name == "--cookie") && eq < 0:
+		a.Reads(c, h.Value)
+	}
+}
+
+// chdir moves a call to another directory.
+func chdir(a *walk.Walker, w word.Word, c *walk.Call) {
+	if !w.Known {
+		c.Sc.Lost = true
+		c.Effect("directory " + w.Text)
+		return
+	}
+	c.Sc.Enter(w.Text)
+}

@@ -1,0 +1,176 @@
+package inspect
+
+import (
+	"slices"
+	"strings"
+
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
+	"callgate/shellparse/script"
+)
+
+// isMode reports whether a first word is one of these, or begins with the letter that is.
+func isMode(word string, modes []string) bool {
+	return word != "" && !strings.HasPrefix(word, "-") && slices.Contains(modes, word[:1]) || slices.Contains(modes, word)
+}
+
+// archiverModes returns the first words with which a program shows archives, and those with which it makes them.
+func archiverModes(name string) (shows, makes string) {
+	switch name {
+	case "ar":
+		return "t p", "r q d m s"
+	case "jar":
+		return "t", "c u i"
+	case "cpio":
+		return "t", "o"
+	case "pax":
+		return "", "w"
+	}
+	return "l t v p i h", "a u d rn"
+}
+
+// inspectArchiver reads the first word of a program for archives that callgate cannot list: it says whether the program shows
+// an archive, writes one, or writes the files that one names.
+func inspectArchiver(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	mode, archive := "", 1
+	if len(c.Argv) > 1 && c.Argv[1].Known {
+		mode = strings.TrimPrefix(c.Argv[1].Text, "-")
+	}
+	shows, makes := archiverModes(c.Name)
+	first := func(modes string) bool { return isMode(mode, strings.Fields(modes)) }
+	copies := c.Name == "cpio" || c.Name == "pax"
+	unpacks := !copies && strings.ContainsAny(mode, "xe") || strings.HasPrefix(mode, "-") ||
+		copies && (len(c.Argv) > 2 || strings.ContainsAny(mode, "ripx"))
+	switch {
+	case first(shows) && !unpacks:
+	case first(makes) && !unpacks:
+		if copies || c.Name == "jar" && !strings.Contains(mode, "f") {
+			return // to its standard output
+		}
+		if archive++; archive < len(c.Argv) {
+			a.Writes(c, c.Argv[archive])
+		}
+	case len(c.Argv) > 1:
+		c.Effect("writes the files that an archive names")
+	}
+}
+
+// bundles returns the options of one letter among the words of a command, and notes words that may be others.
+func bundles(c *walk.Call) (letters string) {
+	for _, w := range c.Argv[1:] {
+		if w.Known && strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") {
+			letters += w.Text
+		}
+		if !w.Known && !w.Safe() {
+			c.EffectAt("word "+w.Text, w)
+		}
+	}
+	return letters
+}
+
+// tarLetters reads letters that are options without a dash, and returns the operands behind their values.
+func tarLetters(a *walk.Walker, letters string, ops []word.Word, c *walk.Call, s *word.Scanned) []word.Word {
+	for _, l := range letters {
+		o := a.Tables.Row("tar").Options.Find("-" + string(l))
+		if o == nil || o.Arg != programs.Needed {
+			continue
+		}
+		if len(ops) == 0 {
+			break
+		}
+		h := word.Hit{Opt: o, Name: "-" + string(l), Value: ops[0], Has: true}
+		apply(a, h, c)
+		s.Hits = append(s.Hits, h)
+		ops = ops[1:]
+	}
+	return ops
+}
+
+// inspectTar reads tar's first word, whose letters can be options without a dash, and what it packs or writes.
+func inspectTar(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	ops := s.Operands
+	letters := ""
+	if len(c.Argv) > 1 && c.Argv[1].Known && !strings.HasPrefix(c.Argv[1].Text, "-") && len(ops) > 0 {
+		letters = c.Argv[1].Text
+		ops = tarLetters(a, letters, ops[1:], c, s)
+	}
+	letters += bundles(c)
+	has := func(long, short string) bool {
+		if strings.Contains(letters, short) {
+			return true
+		}
+		return slices.ContainsFunc(c.Argv[1:], func(w word.Word) bool { return w.Known && strings.HasPrefix(long, w.Text) && len(w.Text) > 4 })
+	}
+	archive, named := s.Find("-f", "--file")
+	if named && archive.Known && strings.Contains(archive.Text, ":") && !strings.HasPrefix(archive.Text, "/") {
+		c.EffectAt("archive "+archive.Text, archive)
+	}
+	// The archive was noted as read; a creating tar writes it.
+	switch {
+	case has("--create", "c"), has("--append", "r"), has("--update", "u"), has("--catenate", "A"), has("--delete", "\x00"):
+		if named {
+			c.Writes = a.File(c.Writes, archive, "tar", c.Sc)
+		}
+		for _, w := range ops {
+			c.Reads = a.File(c.Reads, w, "tar", c.Sc)
+		}
+	case (has("--extract", "x") || has("--get", "x")) && !has("--to-stdout", "O"):
+		if !named {
+			archive = word.Word{}
+		}
+		listing(a, c, script.Listing{Format: "tar", Strip: s.Number(0, "--strip-components")}, archive)
+	}
+}
+
+// inspectUnzip notes where an archive is unpacked.
+func inspectUnzip(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	for _, w := range c.Argv[1:] {
+		if letters := beforeAny(w.Text, "Pdx"); w.Known && strings.HasPrefix(w.Text, "-") && strings.ContainsAny(letters, "lptZvz") {
+			return
+		}
+		if w.Known && strings.HasPrefix(w.Text, "-") && strings.ContainsAny(w.Text, ":^M") {
+			c.EffectAt("option "+w.Text, w)
+		}
+	}
+	if len(s.Operands) == 0 {
+		return
+	}
+	l := script.Listing{Format: "zip"}
+	if v, ok := s.Find("-d"); ok {
+		c.Writes = slices.DeleteFunc(c.Writes, func(f script.File) bool { return f.Path.Value != "" && f.By == c.Name })
+		l.Dirs = []string{}
+		if v.Known && !c.Sc.Lost {
+			l.Dirs = word.JoinDirs(c.Sc.Dirs, v.Text)
+		}
+	}
+	if slices.ContainsFunc(c.Argv[1:], func(w word.Word) bool {
+		return w.Known && strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "j")
+	}) {
+		l.Strip = -1
+	}
+	listing(a, c, l, s.Operands[0])
+}
+
+// inspectDd reads the name=value operands of dd.
+func inspectDd(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	for _, w := range c.Argv[1:] {
+		name, val, ok := strings.Cut(w.Text, "=")
+		switch {
+		case !w.Known && w.Head == "":
+			c.EffectAt("word "+w.Text, w)
+		case ok && name == "of":
+			c.Writes = a.File(c.Writes, word.Word{Text: val, Known: w.Known}, "dd", c.Sc)
+		case ok && name == "if":
+			c.Reads = a.File(c.Reads, word.Word{Text: val, Known: w.Known}, "dd", c.Sc)
+		}
+	}
+}
+
+// beforeAny returns what of text stands before the first of the characters.
+func beforeAny(text, characters string) string {
+	if i := strings.IndexAny(text, characters); i >= 0 {
+		return text[:i]
+	}
+	return text
+}

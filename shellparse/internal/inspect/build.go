@@ -1,0 +1,169 @@
+package inspect
+
+import (
+	"slices"
+	"strings"
+
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/internal/word"
+)
+
+// inspectCompiler notes options that come from a file, and agents that are loaded.
+func inspectCompiler(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	for _, w := range c.Argv[1:] {
+		if word.HasPrefix(w.Text, "@", "-javaagent", "-agentpath", "-agentlib", "-Xbootclasspath", "-XX:On", "-XX:Flags",
+			"-XX:VMOptionsFile", "-Xplugin", "-J", "-Xrunjdwp", "--patch-module") {
+			c.EffectAt("option "+w.Text, w)
+		}
+	}
+}
+
+// inspectMaven notes goals that start programs.
+func inspectMaven(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
+	for _, w := range s.Operands {
+		if strings.Contains(w.Text, "exec") && strings.Contains(w.Text, ":") || strings.Contains(w.Text, "antrun") ||
+			word.HasPrefix(w.Text, "deploy", "release") {
+			c.EffectAt("goal "+w.Text, w)
+		}
+	}
+}
+
+// runMake moves make's -C out of the words, so that a rule names the target: make -C sub test is make test.
+func runMake(a *walk.Walker, c *walk.Call) bool {
+	for i := 1; i < len(c.Argv); {
+		w := c.Argv[i]
+		n, v := 0, word.Word{}
+		switch {
+		case !w.Known:
+		case (w.Text == "-C" || w.Text == "--directory") && i+1 < len(c.Argv):
+			n, v = 2, c.Argv[i+1]
+		case strings.HasPrefix(w.Text, "-C"):
+			n, v = 1, word.Lit(w.Text[2:])
+		case strings.HasPrefix(w.Text, "--directory="):
+			n, v = 1, word.Lit(w.Text[len("--directory="):])
+		}
+		if n == 0 {
+			i++
+			continue
+		}
+		chdir(a, v, c)
+		c.Globals = append(c.Globals, c.Argv[i:i+n]...)
+		c.Argv = slices.Concat(c.Argv[:i], c.Argv[i+n:])
+	}
+	return false
+}
+
+// inspectMake notes variables that are set on the command line.
+func inspectMake(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	for _, w := range s.Operands {
+		text := w.Text
+		if !w.Known {
+			text = w.Head
+		}
+		name, val, ok := strings.Cut(text, "=")
+		switch {
+		case ok && (strings.ContainsAny(name, "!:?+$") || strings.ContainsAny(val, "$`")):
+			c.EffectAt("variable "+w.Text, w)
+		case ok:
+			if e := a.EnvEffect(name, word.Word{Text: val, Known: w.Known}); e != "" || strings.HasSuffix(name, "FLAGS") {
+				c.EffectAt("variable "+name, w)
+			}
+		case strings.Contains(text, "$(") || strings.HasPrefix(text, ".") && strings.ToUpper(text) == text && len(text) > 2:
+			c.EffectAt("target "+text, w)
+		}
+	}
+	if c.Sc.Input.Kind != word.InputNone {
+		if v, ok := s.Find("-f", "--file", "--makefile"); ok && v.Text == "-" {
+			c.RunsInput()
+		}
+	}
+}
+
+// loaders are options that test runners and bundlers behind a script load code or write files by.
+var loaders = word.Set("--globalsetup --globalteardown --setupfiles --setupfilesafterenv --require --import --loader " +
+	"--config --plugin --rulesdir --resolver --transform --runner --testrunner --testenvironment --preset " +
+	"--reporter --reporters --rootdir --root --exec --script-shell --node-options --outputfile " +
+	"--output-file --outdir --out-dir --parser --env-file --resolve-plugins-relative-to --eval --inspect " +
+	"--modulenamemapper --snapshotserializers --testsequencer --snapshotresolver --watchplugins --haste " +
+	"--dependencyextractor --custom-formatter --hook --project-root --environment --formatter --format=.")
+
+// inspectNpm looks at what is handed on to the program behind a script.
+func inspectNpm(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	showsSetting(c)
+	if len(c.Argv) < 2 || c.Name == "bun" {
+		return
+	}
+	if c.Argv[1].Text == "pack" {
+		if !slices.ContainsFunc(c.Argv, func(w word.Word) bool {
+			return w.Text == "--dry-run" || strings.HasPrefix(w.Text, "--pack-destination")
+		}) {
+			a.Writes(c, word.Lit("."))
+		}
+		for _, w := range s.Operands {
+			if !w.Known || !word.HasPrefix(w.Text, ".", "/") {
+				c.Operates("package " + w.Text)
+			}
+		}
+	}
+	start := slices.IndexFunc(c.Argv, func(w word.Word) bool { return w.Known && w.Text == "--" })
+	if start < 0 {
+		if c.Name == "npm" {
+			return
+		}
+		start = 1
+	}
+	for _, w := range c.Argv[start+1:] {
+		if !w.Known {
+			if !w.Safe() {
+				c.EffectAt("word "+w.Text, w)
+			}
+			continue
+		}
+		name, _, _ := strings.Cut(strings.ToLower(w.Text), "=")
+		if w.Text == "-r" || w.Text == "-c" || w.Text == "-e" {
+			c.EffectAt("option "+w.Text, w)
+		}
+		if loaders[name] {
+			c.EffectAt("option "+w.Text, w)
+		}
+	}
+}
+
+func inspectCargo(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	start := slices.IndexFunc(c.Argv, func(w word.Word) bool { return w.Known && w.Text == "--" })
+	if start < 0 {
+		return
+	}
+	for _, w := range c.Argv[start+1:] {
+		if w.Known && (strings.HasPrefix(w.Text, "--logfile") || strings.HasPrefix(w.Text, "-C") || strings.HasPrefix(w.Text, "-Clinker")) {
+			c.EffectAt("option "+w.Text, w)
+		}
+	}
+}
+
+// fetchesPackages are subcommands of go whose operands may be packages that are fetched.
+var fetchesPackages = word.Set("run install get")
+
+// inspectGo notes programs that come from elsewhere.
+func inspectGo(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
+	if len(c.Argv) < 2 {
+		return
+	}
+	switch c.Argv[1].Text {
+	case "tool":
+		if _, page := s.Find("-html"); page {
+			if _, file := s.Find("-o"); !file {
+				c.Effect("opens a page")
+			}
+		}
+	case "run", "install", "get", "list", "doc", "mod":
+		for i, w := range s.Operands {
+			if strings.Contains(w.Text, "@") || !w.Known && fetchesPackages[c.Argv[1].Text] {
+				c.Operates("package " + w.Text)
+			}
+			if i == 0 && c.Argv[1].Text == "run" {
+				break
+			}
+		}
+	}
+}

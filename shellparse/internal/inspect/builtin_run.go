@@ -1,0 +1,135 @@
+package inspect
+
+import (
+	"strings"
+
+	"callgate/shellparse/internal/findings"
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/internal/word"
+)
+
+// runCommand unwraps the builtin command. With -v and -V it only looks a name up.
+func runCommand(a *walk.Walker, c *walk.Call) bool {
+	for i := 1; i < len(c.Argv); i++ {
+		w := c.Argv[i]
+		switch {
+		case !w.Known && !w.Safe():
+			a.Uncertain(c, 1)
+			return true
+		case w.Known && w.Text == "--":
+			i++
+		case w.Known && strings.HasPrefix(w.Text, "-") && strings.Trim(w.Text[1:], "pvV") == "":
+			if strings.ContainsAny(w.Text, "vV") {
+				return false // a lookup runs nothing
+			}
+			continue
+		}
+		if i >= len(c.Argv) {
+			return false
+		}
+		inner := c.Inner(c.Argv[i:], word.Texts(c.Argv[:i]))
+		inner.Outer = c.Outer
+		a.Run(inner)
+		return true
+	}
+	return false
+}
+
+// runExec unwraps exec, and notes what it does to the input of the shell when it runs nothing.
+func runExec(a *walk.Walker, c *walk.Call) bool {
+	for i := 1; i < len(c.Argv); i++ {
+		w := c.Argv[i]
+		if w.Known && strings.HasPrefix(w.Text, "-") && len(w.Text) > 1 {
+			switch {
+			case w.Text == "--":
+				continue
+			case w.Text == "-a":
+				i++
+				continue
+			case strings.Trim(w.Text[1:], "cl") == "":
+				continue
+			}
+			a.Uncertain(c, 1)
+			return true
+		}
+		if !w.Known && !w.Safe() {
+			a.Uncertain(c, 1)
+			return true
+		}
+		inner := c.Inner(c.Argv[i:], word.Texts(c.Argv[:i]))
+		inner.Outer = nil
+		a.Run(inner)
+		return true
+	}
+	if c.Outer != nil && c.Sc.Input.Kind != word.InputNone {
+		c.Outer.Input = c.Sc.Input // exec <file: what follows reads it
+	}
+	return false
+}
+
+// runEval parses the words of eval, joined, as a text of the same shell.
+func runEval(a *walk.Walker, c *walk.Call) bool {
+	words := c.Argv[1:]
+	if len(words) > 0 && words[0].Known && words[0].Text == "--" {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return false
+	}
+	inner := c.Inner(c.Argv, "eval")
+	a.RunWords(inner, words)
+	if c.Outer != nil && strings.Contains(word.Texts(words), "cd") {
+		c.Outer.Lost = true
+	}
+	return true
+}
+
+// runTrap parses the text that trap keeps for later.
+func runTrap(a *walk.Walker, c *walk.Call) bool {
+	words := c.Argv[1:]
+	if len(words) > 0 && words[0].Known && words[0].Text == "--" {
+		words = words[1:]
+	}
+	if len(words) < 2 {
+		return false
+	}
+	switch w := words[0]; {
+	case w.Known && (w.Text == "" || w.Text == "-" || w.Text == "-p" || w.Text == "-l"):
+		return false
+	case !w.Known:
+		a.Problem("dynamic", "The text that trap runs depends on "+findings.Quote(w.Text)+".")
+		a.Emit(c)
+	default:
+		a.RunText(c.Inner(c.Argv, "trap"), w.Text)
+	}
+	return true
+}
+
+// runSource notes a file that the shell reads as commands: what it changes is not known.
+func runSource(a *walk.Walker, c *walk.Call) bool {
+	if len(c.Argv) < 2 {
+		return false
+	}
+	w := c.Argv[1]
+	if !w.Known {
+		a.Problem("dynamic", "What "+c.Name+" reads as commands depends on "+findings.Quote(w.Text)+".")
+		return false
+	}
+	if w.Text == "/dev/stdin" || strings.HasPrefix(w.Text, "/dev/fd/") {
+		a.Problem("dynamic", c.Name+" runs what it reads.")
+	} else if strings.HasPrefix(w.Text, "/proc/") {
+		a.Problem("dynamic", c.Name+" runs what it reads.")
+	}
+	a.Reads(c, w)
+	if c.Outer != nil {
+		c.Outer.Lost = true
+	}
+	if strings.HasSuffix(w.Text, "/bin/activate") && !a.Outside(word.JoinDirs(c.Sc.Dirs, w.Text)) {
+		a.Forget(word.Word{})
+		return false // a virtual environment of the project
+	}
+	// What the file assigns and defines is not known.
+	a.Forget(word.Word{})
+	a.Poison("source " + w.Text)
+	return false
+}

@@ -1,0 +1,261 @@
+package inspect
+
+import (
+	"slices"
+	"strings"
+
+	"callgate/shellparse/internal/findings"
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/internal/word"
+)
+
+// evaluated says that a word is a variable name with a subscript, which a builtin evaluates as arithmetic: the
+// subscript can run commands. A name that is not known can be one.
+func evaluated(w word.Word) bool {
+	return !w.Known || strings.IndexByte(w.Text, '[') >= 0
+}
+
+// evaluates reports that a builtin evaluates a word.
+func evaluates(a *walk.Walker, c *walk.Call, w word.Word) {
+	a.Problem("dynamic", c.Name+" evaluates "+findings.Quote(w.Text)+", which can run code.")
+}
+
+// inspectTest looks at test and [: -v and -R evaluate subscripts, and -eq and its kin evaluate nothing but
+// numbers there.
+func inspectTest(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	for i := 1; i < len(c.Argv); i++ {
+		w := c.Argv[i]
+		if w.Known && (w.Text == "-v" || w.Text == "-R") && i+1 < len(c.Argv) && evaluated(c.Argv[i+1]) {
+			evaluates(a, c, c.Argv[i+1])
+		}
+		if !w.Known && w.Many && !w.Files && i+1 < len(c.Argv)-1 {
+			if next := c.Argv[i+1]; !next.Known || strings.ContainsAny(next.Text, "[$`") && next.Text != "[" {
+				evaluates(a, c, next)
+			}
+		}
+	}
+}
+
+// namesOption looks at an option with a value of a builtin whose operands are variable names.
+func namesOption(a *walk.Walker, c *walk.Call, option byte, value word.Word) {
+	if option == 'a' || option == 'p' {
+		a.Forget(value)
+	}
+	switch {
+	case option == 'C':
+		callback(a, c, value)
+	case (option == 'a' || option == 'p' && c.Name == "wait") && evaluated(value):
+		evaluates(a, c, value)
+	}
+}
+
+// inspectNames looks at builtins whose operands are variable names: read, unset, mapfile, getopts, wait -p.
+func inspectNames(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	takes := map[string]string{"read": "adinNptu", "mapfile": "dnOsucC", "readarray": "dnOsucC", "unset": "", "getopts": "", "wait": "p"}[c.Name]
+	skip := 0
+	if c.Name == "getopts" {
+		skip = 1
+	}
+	for i := 1; i < len(c.Argv); i++ {
+		w := c.Argv[i]
+		if w.Known && len(w.Text) > 1 && w.Text[0] == '-' {
+			k := 1 + strings.IndexAny(w.Text[1:], takes)
+			if k == 0 {
+				continue
+			}
+			v := word.Lit(w.Text[k+1:])
+			if v.Text == "" && i+1 < len(c.Argv) {
+				i++
+				v = c.Argv[i]
+			}
+			namesOption(a, c, w.Text[k], v)
+			continue
+		}
+		if skip > 0 {
+			skip--
+			continue
+		}
+		if c.Name == "wait" {
+			if !w.Safe() { // it may be -p
+				a.Forget(word.Word{})
+			}
+			continue
+		}
+		if c.Name == "unset" {
+			delete(a.Funcs, w.Text)
+		} else if in := c.Sc.Input.Text; !in.Known {
+			a.Copies(w.Text, in.Text)
+		}
+		a.Forget(w)
+		if evaluated(w) {
+			evaluates(a, c, w)
+		} else {
+			a.Sets(w.Text, word.Word{})
+		}
+	}
+}
+
+// callback runs the text that a builtin calls later.
+func callback(a *walk.Walker, c *walk.Call, v word.Word) {
+	in := c.Inner(c.Argv, c.Name+" -C")
+	in.Reads, in.Writes = nil, nil
+	a.RunWords(in, []word.Word{v})
+	a.Problem("dynamic", c.Name+" calls "+findings.Quote(v.Text)+" with words that are not known.")
+}
+
+// inspectPrintf looks at printf -v, which assigns.
+func inspectPrintf(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	if len(c.Argv) < 2 {
+		return
+	}
+	w := c.Argv[1]
+	if !w.Known {
+		if strings.HasPrefix(w.Head, "-v") {
+			evaluates(a, c, w)
+		}
+		if !w.Safe() && !w.Files {
+			c.Effect("word " + w.Text)
+		}
+		return
+	}
+	if !strings.HasPrefix(w.Text, "-v") {
+		return
+	}
+	v := word.Lit(w.Text[2:])
+	if v.Text == "" && len(c.Argv) > 2 {
+		v = c.Argv[2]
+	}
+	a.Forget(v)
+	if evaluated(v) {
+		evaluates(a, c, v)
+	} else {
+		a.Sets(v.Text, word.Word{})
+	}
+}
+
+// inspectLet looks at let, when it is reached as a command, and at the arithmetic that other builtins do.
+func inspectLet(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	for _, w := range c.Argv[1:] {
+		if !w.Known || strings.ContainsAny(w.Text, "[$`") {
+			evaluates(a, c, w)
+		}
+	}
+}
+
+// inspectSet notes the shell options that run or reveal something.
+func inspectSet(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	if len(c.Argv) == 1 {
+		c.Effect("prints the environment")
+	}
+	for i := 1; i < len(c.Argv); i++ {
+		w := c.Argv[i]
+		if !w.Known && !w.Safe() {
+			c.Effect("word " + w.Text)
+			return
+		}
+		if w.Text == "--" || w.Text == "-" || len(w.Text) < 2 || w.Text[0] != '-' && w.Text[0] != '+' {
+			for _, v := range c.Argv[i:] {
+				a.Gives("@", v)
+			}
+			return
+		}
+		for k := 1; k < len(w.Text); k++ {
+			switch w.Text[k] {
+			case 'x', 'v':
+				if a.Assigned["PS4"] {
+					a.Problem("dynamic", "set -x expands PS4, which can run code.")
+				}
+			case 'o':
+				if i++; i < len(c.Argv) {
+					setsOption(c, c.Argv[i].Text)
+				}
+			case 'a', 'k':
+				c.Effect("option -" + w.Text[k:k+1])
+			}
+		}
+	}
+}
+
+// setsOption notes an option that set -o names.
+func setsOption(c *walk.Call, name string) {
+	if !harmlessSet[name] && name != "xtrace" && name != "verbose" {
+		c.Effect("option -o " + name)
+	}
+}
+
+// inspectState notes builtins that change what later words mean, or store commands for later.
+func inspectState(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	if len(c.Argv) == 1 {
+		return
+	}
+	poison := func(text string, poisons func(w word.Word) bool) {
+		if slices.ContainsFunc(c.Argv[1:], poisons) {
+			a.Poison(text)
+		}
+	}
+	switch c.Name {
+	case "alias":
+		inspectAlias(a, c)
+	case "hash":
+		poison("hash", func(w word.Word) bool { return !w.Known || strings.HasPrefix(w.Text, "-p") })
+	case "enable":
+		poison("enable", func(w word.Word) bool { return !w.Known || strings.HasPrefix(w.Text, "-") })
+	case "shopt":
+		poison("shopt "+word.Texts(c.Argv[1:]), func(w word.Word) bool { return !w.Known || !strings.HasPrefix(w.Text, "-") && !harmlessSet[w.Text] })
+	case "jobs":
+		if c.Argv[1].Text == "-x" && len(c.Argv) > 2 {
+			in := c.Inner(c.Argv[2:], "jobs -x")
+			in.Reads, in.Writes = nil, nil
+			a.Run(in)
+		}
+	case "history":
+		inspectHistory(a, c)
+	default:
+		inspectStored(a, c)
+	}
+}
+
+// inspectAlias analyses what aliases run.
+func inspectAlias(a *walk.Walker, c *walk.Call) {
+	for _, w := range c.Argv[1:] {
+		name, val, ok := strings.Cut(w.Text, "=")
+		if !ok && w.Known {
+			continue
+		}
+		a.Poison("alias " + name)
+		if w.Known {
+			in := c.Inner(c.Argv, "alias "+name)
+			in.Reads, in.Writes = nil, nil
+			a.Fresh(func() { a.RunText(in, val) })
+		}
+	}
+}
+
+func inspectHistory(a *walk.Walker, c *walk.Call) {
+	for _, w := range c.Argv[1:] {
+		if !w.Known || strings.Trim(w.Text, "-wanrsp") == "" {
+			c.Effect("option " + w.Text)
+		}
+	}
+	if !c.Argv[1].Known {
+		c.Effect("builtin " + c.Name)
+	}
+}
+
+// inspectStored analyses builtins that store a command, such as complete -C.
+func inspectStored(a *walk.Walker, c *walk.Call) {
+	for i, w := range c.Argv[1:] {
+		if !w.Known || strings.HasPrefix(w.Text, "-") {
+			c.Effect("option " + w.Text)
+		}
+		if c.Name != "complete" && c.Name != "compgen" || !w.Known || w.Text != "-C" && w.Text != "-W" || i+2 >= len(c.Argv) {
+			continue
+		}
+		if v := c.Argv[i+2]; v.Known && w.Text == "-C" {
+			callback(a, c, v)
+		} else if !v.Known || strings.ContainsAny(v.Text, "$`") {
+			evaluates(a, c, v)
+		}
+	}
+	c.Effect("builtin " + c.Name)
+}

@@ -1,0 +1,113 @@
+package inspect
+
+import (
+	"strings"
+
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
+)
+
+// optionFiles notes words that a program replaces by what a file holds.
+func optionFiles(a *walk.Walker, c *walk.Call) {
+	if !c.Is(programs.OptionFiles) && !strings.HasPrefix(c.Name, "llvm-") && !programs.Versioned(c.Name) {
+		return
+	}
+	for _, w := range c.Argv[1:] {
+		text := w.Text
+		if !w.Known {
+			text = w.Head
+		}
+		at := -1
+		if strings.HasPrefix(text, "@") {
+			at = 0
+		} else if i := strings.Index(text, ",@"); i >= 0 { // -Wl,@file
+			at = i + 1
+		}
+		if at < 0 || at+1 >= len(text) && w.Known {
+			continue
+		}
+		c.EffectAt("options from "+w.Text, w)
+		if w.Known {
+			a.Reads(c, word.Lit(text[at+1:]))
+		}
+	}
+}
+
+// remote says that a word names code in another place: an address, or a package of a registry.
+func remote(text string) bool {
+	return strings.Contains(text, "://") || word.HasPrefix(text, "npm:", "jsr:", "git+", "github:", "gist:", "data:")
+}
+
+// remoteCode notes programs that are fetched from elsewhere and run.
+func remoteCode(a *walk.Walker, c *walk.Call) {
+	switch c.Name {
+	case "mvn", "./mvnw", "mvnw":
+		for _, w := range c.Argv[1:] {
+			if !strings.HasPrefix(w.Text, "-") && strings.Count(w.Text, ":") > 1 {
+				c.EffectAt("plugin "+w.Text, w)
+			}
+		}
+		return
+	case "pre-commit":
+		if len(c.Argv) > 1 && word.HasPrefix(c.Argv[1].Text, "try-repo", "autoupdate") {
+			c.Effect("hooks " + word.Texts(c.Argv[1:]))
+		}
+		return
+	case "bazel", "bazelisk", "buck2":
+		for _, w := range c.Argv[1:] {
+			if strings.HasPrefix(w.Text, "@") && !word.HasPrefix(w.Text, "@//", "@@//") {
+				c.Operates("package " + w.Text)
+			}
+		}
+		return
+	}
+	if !c.Is(programs.RunsAddresses) {
+		return
+	}
+	for _, w := range c.Argv[1:] {
+		text := w.Text
+		if !w.Known {
+			text = w.Head
+		}
+		if _, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(text, "-") {
+			text = value
+		}
+		if remote(text) {
+			c.EffectAt("remote code "+w.Text, w)
+			return
+		}
+	}
+}
+
+// passedOn looks at the words behind -- as at those of the program that gets them.
+func passedOn(a *walk.Walker, c *walk.Call) {
+	passes := c.Facts().Passes
+	if len(passes) == 0 {
+		return
+	}
+	at := 1
+	for ; at < len(c.Argv); at++ {
+		if c.Argv[at].Known && c.Argv[at].Text == "--" {
+			break
+		}
+	}
+	if at+1 >= len(c.Argv) {
+		return
+	}
+	for _, p := range passes {
+		inner := c.Inner(append([]word.Word{word.Lit(p)}, c.Argv[at+1:]...), word.Texts(c.Argv[:at]))
+		inner.Name, inner.Sc.Effects, inner.Sc.Dirs = p, nil, c.Sc.Dirs
+		inner.Reads, inner.Writes, inner.Outer = nil, nil, nil
+		Inspect(a, inner)
+		for _, e := range inner.Effects {
+			c.Effect(e.Text)
+		}
+		for _, f := range inner.Writes {
+			c.Writes = a.Note(c.Writes, f)
+		}
+		for _, f := range inner.Reads {
+			c.Reads = a.Note(c.Reads, f)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package inspect
+
+import (
+	"path"
+	"strings"
+
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
+)
+
+// runtimeCommands are subcommands of bun and deno, which rows describe.
+var runtimeCommands = word.Set("test install i run build add fmt lint check task")
+
+// takesCode notes that the first words name a command which is given code.
+func takesCode(a *walk.Walker, c *walk.Call) {
+	if programs.Find(path.Base(c.Name)).Has(programs.RunsSource) && c.Sc.Input.Kind != word.InputNone {
+		for _, w := range c.Argv[1:] {
+			if w.Known && standardInput(w.Text) {
+				c.RunsInput()
+			}
+		}
+	}
+	words := c.Argv
+	if programs.LanguageOf(c.Name) != nil && len(words) > 2 {
+		words = words[1:] // python3 manage.py shell
+	}
+	if len(words) > 1 && words[0].Known && words[1].Known && programs.Find(programs.Canonical(path.Base(words[0].Text)), words[1].Text).Has(programs.TakesCode) ||
+		len(c.Argv) > 1 && c.Argv[1].Known && programs.Find(programs.Canonical(path.Base(c.Name)), c.Argv[1].Text).Has(programs.TakesCode) {
+		c.EffectAt("code "+word.Texts(c.Argv[1:]), words[1])
+	}
+}
+
+// inspectLanguage looks at interpreters: whether they are given code, and where the script lies that they run.
+func inspectLanguage(a *walk.Walker, l *programs.Language, c *walk.Call) {
+	args := c.Argv[1:]
+	if (c.Name == "bun" || c.Name == "deno") && len(args) > 0 && args[0].Known && runtimeCommands[args[0].Text] {
+		for _, w := range args[1:] {
+			if w.Known && standardInput(w.Text) {
+				c.RunsInput()
+			}
+		}
+		return
+	}
+	s := (*word.Options)(l.Options).Scan(args, programs.POSIX)
+	code := false
+	for _, h := range s.Hits {
+		apply(a, h, c)
+		code = givesCode(c, h, &s) || code
+	}
+	if code {
+		return
+	}
+	if s.Vague != "" {
+		c.EffectAt("word "+s.Vague, word.Word{Text: s.Vague})
+	}
+	for _, w := range s.Operands {
+		if w.Known && standardInput(w.Text) && programs.Find(path.Base(c.Name)).Has(programs.RunsOperands) {
+			c.RunsInput()
+		}
+	}
+	interprets(a, c, &s)
+}
+
+// interprets notes what an interpreter runs that was given no code: a file, or its input.
+func interprets(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	switch {
+	case s.Dashes && c.Name == "php" && c.Sc.Input.Kind != word.InputNone: // what follows are the arguments of what it reads
+		c.RunsInput()
+	case len(s.Operands) == 0:
+		if c.Sc.Input.Kind != word.InputNone && !onlyAsks(c.Argv[1:]) {
+			c.RunsInput()
+		}
+	case s.Operands[0].Known && standardInput(s.Operands[0].Text):
+		c.RunsInput()
+	case !s.Operands[0].Known:
+		c.EffectAt("word "+s.Operands[0].Text, s.Operands[0])
+	default:
+		c.Op = c.UpTo(word.Hit{Value: s.Operands[0], Has: true})
+		a.Reads(c, s.Operands[0])
+	}
+}
+
+// givesCode notes what an option of an interpreter executes, and says that it is code in place of a script.
+func givesCode(c *walk.Call, h word.Hit, s *word.Scanned) bool {
+	switch h.Opt.Does {
+	case 'm':
+		c.EffectOf("option "+h.Name, h)
+	case 'c':
+		c.Op = c.UpTo(word.Hit{Name: h.Name})
+		c.Operates("code " + h.Value.Text)
+		return true
+	case 'M':
+		if !h.Value.Known || !pythonModules[h.Value.Text] {
+			c.EffectOf("module "+h.Value.Text, h)
+		}
+		if h.Value.Text == "pip" && len(s.Operands) > 1 && s.Operands[0].Text == "install" {
+			c.EffectAt("package "+word.Texts(s.Operands[1:]), s.Operands[0])
+		}
+		return true
+	case 'L':
+		if name, _, _ := strings.Cut(strings.TrimPrefix(h.Value.Text, "-"), "="); !harmlessLibraries[name] {
+			c.EffectOf("library "+h.Value.Text, h)
+		}
+	}
+	return false
+}
+
+// standardInput says that a word stands for what is read from the standard input, or from another descriptor.
+func standardInput(s string) bool {
+	return s == "-" || word.HasPrefix(path.Clean(s), "/dev/stdin", "/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/")
+}
+
+// pythonModules are modules that python -m runs without executing or serving anything beyond the project.
+var pythonModules = word.Set("pytest unittest json.tool mypy ruff black isort flake8 pylint coverage py_compile compileall tabnanny " +
+	"venv pip doctest tox nox sphinx build pyright bandit yapf autopep8 pycodestyle pydocstyle pyflakes ast " +
+	"dis tokenize calendar this platform sysconfig site django manage alembic behave nose2 green hypothesis " +
+	"towncrier mkdocs pre_commit mdformat docformatter vulture")
+
+// harmlessLibraries can be loaded by -M, -r and -l.
+var harmlessLibraries = word.Set("strict warnings utf8 feature POSIX List::Util Data::Dumper JSON::PP Time::HiRes Time::Local Text::Wrap " +
+	"Scalar::Util json set time date pp yaml bigdecimal digest securerandom open")

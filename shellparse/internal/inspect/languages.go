@@ -1,0 +1,181 @@
+package inspect
+
+import (
+	"strings"
+
+	"callgate/shellparse/embedded"
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
+)
+
+// The programs here are given a text in a language of their own. A rule for their words covers the text when
+// package embedded recognised the whole of it, and asks otherwise.
+
+// inspectAwk looks at the program that awk is given.
+func inspectAwk(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
+	if s.Unknown != "" {
+		c.EffectOf("option "+s.Unknown, word.Hit{Name: s.Unknown})
+	}
+	files := s.Operands
+	if _, file := s.Find("-f", "--file", "-E", "--exec", "-e", "--source"); !file && len(files) > 0 {
+		code(c, files[0], embedded.Awk)
+		files = files[1:]
+	}
+	for _, w := range files {
+		if strings.HasPrefix(w.Text, "/inet") {
+			c.EffectAt("network "+w.Text, w) // gawk opens a connection
+		}
+	}
+}
+
+// code notes that a rule for the words does not cover a text, unless it is harmless.
+func code(c *walk.Call, w word.Word, harmless func(string) bool) {
+	if !w.Known || !harmless(w.Text) {
+		c.EffectAt("code "+w.Text, w)
+	}
+}
+
+// inspectSed looks at the script that sed is given. GNU's takes options behind operands and BSD's does not, so that
+// they can find it in different words: it is harmless when it is for both.
+func inspectSed(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	if s.Unknown != "" {
+		c.EffectOf("option "+s.Unknown, word.Hit{Name: s.Unknown})
+	}
+	for _, st := range [2]programs.Style{programs.GNU, programs.POSIX} {
+		r := (*word.Options)(a.Tables.Row(c.Name).Options).Scan(c.Argv[1:], st)
+		if _, file := r.Find("-f", "--file"); file {
+			continue
+		}
+		list, files := r.Codes(), r.Operands
+		if len(list) == 0 && len(files) > 0 {
+			list, files = files[:1], files[1:]
+		}
+		script := word.JoinedLines(list)
+		suffix, inPlace := r.Find("-i", "--in-place", "-I")
+		if strings.ContainsAny(suffix.Text, "/*") || !suffix.Known && suffix.Text != "" {
+			c.EffectAt("option -i "+suffix.Text, suffix) // the copy goes elsewhere
+		} else if suffix.Text != "" {
+			for _, w := range files {
+				if w.Known {
+					a.Writes(c, word.Lit(w.Text+suffix.Text))
+				}
+			}
+		}
+		// BSD's -i takes the next word, which is no script then.
+		if inPlace && len(list) == 1 && list[0].Known && (list[0].Text == "" || strings.HasPrefix(list[0].Text, ".")) && len(files) > 0 {
+			script = files[0]
+		}
+		code(c, script, embedded.Sed)
+	}
+}
+
+// jqOptions are those of jq and its relatives, with how many words they take.
+var jqOptions = map[string]int{"--arg": 2, "--argjson": 2, "--slurpfile": 2, "--rawfile": 2, "--argfile": 2, "--indent": 1, "--args": 0,
+	"--jsonargs": 0, "--tab": 0, "--seq": 0, "--stream": 0, "--stream-errors": 0, "--exit-status": 0, "--null-input": 0, "--raw-input": 0,
+	"--slurp": 0, "--compact-output": 0, "--raw-output": 0, "--raw-output0": 0, "--join-output": 0, "--ascii-output": 0, "--sort-keys": 0,
+	"--color-output": 0, "--monochrome-output": 0, "--unbuffered": 0, "--version": 0, "--help": 0, "--build-configuration": 0,
+	"--yaml-input": 0, "--yaml-output": 0}
+
+// inspectJq looks at the program and the files of jq.
+func inspectJq(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	program, texts := false, false // texts: further operands are no files
+	for i := 1; i < len(c.Argv); i++ {
+		w := c.Argv[i]
+		switch {
+		case !w.Known && !w.Safe() && !program:
+			c.EffectAt("code "+w.Text, w)
+			return
+		case w.Known && len(w.Text) > 1 && w.Text[0] == '-':
+			n, listed := jqOptions[w.Text]
+			if !listed && (w.Text[1] == '-' || strings.Trim(w.Text[1:], "rcnesSCMajRhV") != "") {
+				c.EffectAt("option "+w.Text, w) // a library, a program in a file, the file in place, and what is not known
+				return
+			}
+			if n == 2 && strings.HasSuffix(w.Text, "file") && i+2 < len(c.Argv) {
+				a.Reads(c, c.Argv[i+2])
+			}
+			texts = texts || w.Text == "--args" || w.Text == "--jsonargs"
+			i += n
+		case !program:
+			program = true
+			code(c, w, embedded.Jq)
+		case !texts:
+			a.Reads(c, w)
+		}
+	}
+}
+
+// yqCommands are those of one yq that take an expression.
+var yqCommands = word.Set("e eval ea eval-all")
+
+// inspectYq looks at the expression of yq. A word that names a file is the file to one of the two.
+func inspectYq(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	if s.Unknown != "" {
+		c.EffectOf("option "+s.Unknown, word.Hit{Name: s.Unknown})
+	}
+	list := s.Operands
+	if len(list) > 0 && list[0].Known && yqCommands[list[0].Text] {
+		list = list[1:]
+	}
+	for _, w := range s.Codes() {
+		code(c, w, embedded.Yq)
+	}
+	if len(list) == 0 {
+		return
+	}
+	code(c, list[0], embedded.Yq)
+	if _, null := s.Find("-n", "--null-input"); len(list) == 1 && !null {
+		a.Reads(c, list[0])
+		if c.Sc.Input.Kind == word.InputNone && list[0].Text != "." {
+			c.EffectAt("word "+list[0].Text, list[0])
+		}
+	}
+}
+
+// sqlOperands say which operands of a database client are statements: those from that one on.
+var sqlOperands = map[string]int{"sqlite3": 1, "duckdb": 1}
+
+// inspectSQL looks at the statements that a database client is given, by its words or from its standard input.
+func inspectSQL(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	if s.Unknown != "" {
+		c.EffectOf("option "+s.Unknown, word.Hit{Name: s.Unknown})
+	}
+	list := s.Codes()
+	from, local := sqlOperands[c.Name]
+	if local && len(s.Operands) > from {
+		list = append(list, s.Operands[from:]...)
+	}
+	if in := c.Sc.Input; len(list) == 0 && in.Kind != word.InputNone {
+		if in.Text.Known {
+			list = append(list, in.Text)
+		} else {
+			c.RunsInput()
+		}
+	}
+	writes := false
+	for _, w := range list {
+		if c.Name == "mysql" || c.Name == "mariadb" || c.Name == "mycli" {
+			w.Text = strings.TrimSuffix(strings.TrimRight(w.Text, " ;\n"), `\G`) // how the answer is shown
+		}
+		c.Statements = append(c.Statements, w)
+		does := embedded.SQL(w.Text)
+		if !w.Known || does&embedded.SQLUnknown != 0 {
+			c.EffectAt("code "+w.Text, w)
+		}
+		writes = writes || does&(embedded.SQLWrites|embedded.SQLDestroys) != 0
+	}
+	if local && len(s.Operands) > 0 {
+		db := s.Operands[0]
+		if strings.Contains(db.Text, ":") && db.Text != ":memory:" {
+			c.EffectAt("database "+db.Text, db) // an address with settings
+		}
+		if db.Text == ":memory:" {
+			return
+		}
+		a.Reads(c, db)
+		if writes {
+			a.Writes(c, db)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package inspect
+
+import (
+	"slices"
+
+	"callgate/shellparse/internal/findings"
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
+)
+
+// runGotestsum runs go test with the words after --.
+func runGotestsum(a *walk.Walker, c *walk.Call) bool {
+	i := slices.IndexFunc(c.Argv, func(w word.Word) bool { return w.Known && w.Text == "--" })
+	if i < 0 {
+		return false
+	}
+	a.Emit(c)
+	in := c.Child(append([]word.Word{word.Lit("go"), word.Lit("test")}, c.Argv[i+1:]...), word.Texts(c.Argv[:i]))
+	a.Run(in)
+	return true
+}
+
+// jsonTool are the options of json.tool before its operands.
+var jsonTool = word.MustOptions("--indent= --sort-keys --no-ensure-ascii --json-lines --tab --no-indent --compact")
+
+// runModule notes the files of modules that show one: json.tool takes the name of a result as well.
+func runModule(a *walk.Walker, c *walk.Call) bool {
+	i := slices.IndexFunc(c.Argv, func(w word.Word) bool { return w.Known && w.Text == "-m" })
+	if i < 0 || i+1 >= len(c.Argv) || !c.Argv[i+1].Known {
+		return false
+	}
+	args := c.Argv[i+2:]
+	switch c.Argv[i+1].Text {
+	case "json.tool":
+		for n, w := range jsonTool.Scan(args, programs.GNU).Operands {
+			if n == 0 {
+				a.Reads(c, w)
+			} else {
+				a.Writes(c, w)
+			}
+		}
+	case "tokenize", "dis":
+		for _, w := range jsonTool.Scan(args, programs.GNU).Operands {
+			a.Reads(c, w)
+		}
+	default:
+		runTool(a, c, i+1)
+	}
+	return false
+}
+
+// runTool looks at a module that is a program too, pytest say, as at that program: what its options do, the module's
+// do. Rules for the program that deny hold for the module.
+func runTool(a *walk.Walker, c *walk.Call, at int) {
+	if a.Tables.Row(c.Argv[at].Text) == nil {
+		return
+	}
+	inner := c.Child(c.Argv[at:], word.Texts(c.Argv[:at]))
+	inner.Sc.Effects, inner.Sc.DenyOnly = nil, true
+	mark := len(a.Script.Commands)
+	a.Run(inner)
+	for i := mark; i < len(a.Script.Commands); i++ {
+		for _, e := range a.Script.Commands[i].Effects {
+			findings.AddEffect(&c.Effects, findings.Behind(e, at, i == mark && len(a.Script.Commands[i].Argv) == len(c.Argv)-at))
+		}
+		c.Writes = append(c.Writes, a.Script.Commands[i].Writes...)
+		a.Script.Commands[i].Writes = nil
+	}
+}

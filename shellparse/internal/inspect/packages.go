@@ -1,0 +1,54 @@
+package inspect
+
+import (
+	"strings"
+
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
+)
+
+// packageLists are words after a subcommand that only look at what is installed, or use the project's own lists.
+var packageLists = word.Set("list show freeze check tree restore dir compile sync")
+
+// listOptions of pip take a file or a directory, which is no package.
+var listOptions = word.Set("-r -c -e --requirement --editable --constraint")
+
+// inspectPackages notes packages that a command names: they are fetched from elsewhere and run code when
+// they are installed.
+func inspectPackages(a *walk.Walker, c *walk.Call) {
+	if len(c.Argv) < 3 || !programs.Find(c.Name, c.Argv[1].Text).Has(programs.Installs) {
+		return
+	}
+	if c.Name != "npm" && c.Argv[2].Known && packageLists[c.Argv[2].Text] {
+		return
+	}
+	skip := false
+	for _, w := range c.Argv[2:] {
+		switch {
+		case skip:
+			skip = false
+		case w.Known && strings.HasPrefix(w.Text, "-"):
+			skip = strings.HasPrefix(c.Name, "pip") && listOptions[w.Text]
+		case w.Known && (w.Text == "." || strings.HasPrefix(w.Text, "./") || strings.HasPrefix(w.Text, ".[")) && !strings.Contains(w.Text, ".."):
+		default:
+			c.Operates("package " + w.Text)
+		}
+	}
+}
+
+// loadingProperties begin, or are part of, the properties by which a Java build loads code or starts programs.
+var loadingProperties = strings.Fields("exec maven.ext javaagent argline jvm org.gradle. java. surefire. failsafe. maven.multimodule maven.repo " +
+	"maven.home altdeployment altrelease plugin javac gradle.user init script user.home maven.compiler " +
+	"debugforked sbt.")
+
+// harmlessProperty says that a property of a Java build selects or shows, and loads nothing.
+func harmlessProperty(name string) bool {
+	name = strings.ToLower(name)
+	for _, p := range loadingProperties {
+		if strings.HasPrefix(name, p) || len(p) > 3 && strings.Contains(name, p) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,60 @@
+package inspect
+
+import (
+	"strings"
+
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/internal/word"
+)
+
+// psValues are the letters of ps that take the rest of the word, or the next one, as their value.
+const psValues = "oOkptqUNgG"
+
+// psShowsEnvironment reports whether letters behind a dash ask ps for environments.
+func psShowsEnvironment(letters string) bool {
+	if !strings.Contains(letters, "E") && !(strings.Contains(letters, "e") && strings.ContainsAny(letters, "xu")) {
+		return false
+	}
+	i := strings.IndexAny(letters, psValues+"u")
+	return i < 0 || strings.ContainsAny(letters[:i], "eE") || letters[i] == 'u' && strings.ContainsAny(letters[i:], "eE")
+}
+
+// psFlags are options of ps that take no value.
+var psFlags = map[string]bool{"-forest": true, "-no-headers": true, "-headers": true, "-help": true, "-version": true}
+
+// inspectPs notes that ps is asked for environments: e in the letters without a dash, E with one. Letters with
+// a dash that make no sense with it are read as those without.
+func inspectPs(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	skip := false
+	for _, w := range c.Argv[1:] {
+		letters, dash := strings.CutPrefix(w.Text, "-")
+		switch {
+		case skip:
+			skip = false
+			continue
+		case dash && strings.HasPrefix(letters, "-"):
+			name, _, attached := strings.Cut(letters, "=")
+			skip = !attached && !psFlags[name]
+			continue
+		case !w.Known && !w.Safe():
+			c.Effect("word " + w.Text)
+			continue
+		}
+		if dash && psShowsEnvironment(letters) {
+			c.Effect("prints the environment")
+		}
+		values := psValues
+		if dash {
+			values += "uC"
+		}
+		for i := 0; i < len(letters); i++ {
+			if strings.IndexByte(values, letters[i]) >= 0 {
+				skip = i == len(letters)-1
+				break
+			}
+			if letters[i] == 'e' && !dash {
+				c.Effect("prints the environment")
+			}
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package inspect
+
+import (
+	"strings"
+
+	"callgate/shellparse/internal/findings"
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
+)
+
+// shellOptions are those of bash and its relatives. A script after -c is code; a file operand is a program.
+var shellOptions = word.MustOptions("-c -e -u -x:! -v -n -l -i -s -f -h -k -m -p -r -t -a -b -B -C -D -E -H -P -T -o= -O=! +O=! +o= --login " +
+	"--norc --noprofile --noediting --posix --restricted --verbose --version --help --debugger:! " +
+	"--dump-strings --dump-po-strings --pretty-print --rcfile=x --init-file=x -d -g -w -y -1 -2 -3 -4 -5")
+
+// runShell parses what a shell is given: the text after -c, a here-document, the words of an echo before the
+// pipe. A script file is an operand; everything else is not known.
+func runShell(a *walk.Walker, c *walk.Call) bool {
+	argv := c.Argv
+	at, code, stdin, ok := shellWords(a, c)
+	if !ok {
+		return true
+	}
+	via := word.Texts(argv[:min(at, len(argv))])
+	switch {
+	case code && at >= len(argv):
+		return false
+	case code:
+		shellCode(a, c, argv[at], via)
+		return true
+	case at < len(argv) && !stdin:
+		if w := argv[at]; !w.Known {
+			a.Problem("dynamic", "Which script "+c.Name+" runs depends on "+findings.Quote(w.Text)+".")
+		} else if w.Text == "/dev/stdin" || word.HasPrefix(w.Text, "/dev/fd/", "/proc/") {
+			a.Problem("dynamic", c.Name+" runs what it reads.")
+		} else {
+			a.Reads(c, w)
+		}
+		return false
+	}
+	in := c.Sc.Input
+	switch {
+	case in.Kind == word.InputText && in.Text.Known, in.Kind == word.InputPipe && in.Text.Known:
+		inner := c.Inner(argv, via)
+		inner.Outer = nil
+		a.Fresh(func() { a.RunText(inner, in.Text.Text) })
+		return true
+	case in.Kind == word.InputNone && (len(argv) == 1 || stdin) && c.Inside:
+		return false
+	case len(argv) > 1 && onlyAsks(argv[1:]):
+		return false
+	}
+	a.Problem("dynamic", c.Name+" runs what it reads from its standard input.")
+	a.Emit(c)
+	return true
+}
+
+// shellWords reads the options of a shell: at is the first word behind them, code says that it is a script, and stdin
+// that the script comes in. It is not ok, and the command is recorded, when that depends on the run.
+func shellWords(a *walk.Walker, c *walk.Call) (at int, code, stdin, ok bool) {
+	argv := c.Argv
+	for at = 1; at < len(argv); at++ {
+		w := argv[at]
+		if !w.Known && !w.Safe() {
+			a.Problem("dynamic", "What "+c.Name+" runs depends on "+findings.Quote(w.Text)+".")
+			a.Emit(c)
+			return at, code, stdin, false
+		}
+		t := w.Text
+		switch {
+		case !w.Known || len(t) < 2 || t[0] != '-' && t[0] != '+':
+			if t == "-" && w.Known {
+				at++
+			}
+			return at, code, stdin, true
+		case t == "--":
+			return at + 1, code, stdin, true
+		case strings.HasPrefix(t, "--"):
+			name, _, has := strings.Cut(t, "=")
+			shellOption(c, name)
+			if (name == "--rcfile" || name == "--init-file") && !has {
+				at++
+			}
+			code = code || name == "--command"
+			continue
+		}
+		code = code || t[0] == '-' && strings.Contains(t, "c")
+		stdin = stdin || strings.Contains(t, "s")
+		at = shellLetters(c, t, at)
+	}
+	return at, code, stdin, true
+}
+
+// shellOption notes a long option of a shell that does something, or that is not known.
+func shellOption(c *walk.Call, name string) {
+	if o := shellOptions.Find(name); o == nil || o.Does != 0 {
+		c.Effect("option " + name)
+	}
+}
+
+// shellLetters notes what the letters of an option of a shell do at a place, and returns the last word that they take.
+func shellLetters(c *walk.Call, t string, at int) int {
+	for k := 1; k < len(t); k++ {
+		switch t[k] {
+		case 'o', 'O':
+			if at+1 < len(c.Argv) {
+				at++
+				if w := c.Argv[at]; !w.Known || !harmlessSet[w.Text] {
+					c.Effect("option -" + string(t[k]) + " " + w.Text)
+				}
+			}
+		case 'i':
+			c.Effect("option -i")
+		}
+	}
+	return at
+}
+
+// shellCode parses the script that a shell is given by its words.
+func shellCode(a *walk.Walker, c *walk.Call, script word.Word, via string) {
+	inner := c.Inner(c.Argv, via)
+	inner.Outer = nil
+	switch {
+	case !script.Known:
+		a.Problem("dynamic", "The script that "+c.Name+" runs depends on "+findings.Quote(script.Text)+".")
+		a.Emit(c)
+		if !script.Files {
+			return
+		}
+		// find and xargs put names into the text: what it runs without them is seen by deny rules.
+		inner.Reads, inner.Writes = nil, nil
+	case foreignShells[c.Name]:
+		a.Problem("foreign", "The script is in the language of "+c.Name+".")
+	}
+	a.Fresh(func() { a.RunText(inner, script.Text) })
+}
+
+// foreignShells have a language of their own.
+var foreignShells = word.Set("fish csh tcsh elvish nu")
+
+// onlyAsks says that the words ask a program about itself.
+func onlyAsks(words []word.Word) bool {
+	return len(words) == 1 && words[0].Known && (words[0].Text == "--version" || words[0].Text == "--help")
+}
+
+// harmlessSet are shell options that only make a script stricter or quieter.
+var harmlessSet = word.Set("errexit nounset pipefail noclobber noglob noexec posix errtrace functrace inherit_errexit nullglob failglob " +
+	"globstar dotglob extglob nocasematch nocaseglob lastpipe globasciiranges")
+
+var suOptions = word.MustOptions("-c,--command=c --session-command=c -f,--fast -g,--group= -G,--supp-group= -l,--login - " +
+	"-m,-p,--preserve-environment -P,--pty -s,--shell=x -u,--user= -w,--whitelist-environment= -T,--no-pty " +
+	"-h,--help -V,--version")
+
+func runSu(a *walk.Walker, c *walk.Call) bool {
+	c.Sc.Escalates = true
+	s := suOptions.Scan(c.Argv[1:], programs.GNU)
+	if v, ok := s.Find("-c", "--command", "--session-command"); ok {
+		inner := c.Inner(c.Argv, c.Name)
+		inner.Outer = nil
+		a.RunWords(inner, []word.Word{v})
+		return true
+	}
+	if _, ok := s.Find("-u", "--user"); ok && c.Name == "runuser" && len(s.Operands) > 0 {
+		inner := c.Inner(s.Operands, c.Name)
+		inner.Outer = nil
+		a.Run(inner)
+		return true
+	}
+	return false
+}

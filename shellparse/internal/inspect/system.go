@@ -1,0 +1,198 @@
+package inspect
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/internal/word"
+)
+
+// inspectKill notes signals to more processes than the words name.
+func inspectKill(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	if c.Name == "killall" || c.Name == "skill" || c.Name == "pkill" {
+		c.Operates("processes by name")
+	}
+	if c.Name != "kill" {
+		return
+	}
+	// The first -1 is a signal unless it stands alone; a later one, 0 and 1 are every process, the own group, init.
+	after := false
+	for i, w := range c.Argv[1:] {
+		if w.Known && (w.Text == "-1" && (i > 0 || len(c.Argv) == 2) || w.Text == "0" && (after || i > 0) || w.Text == "1" && i > 0) {
+			c.EffectAt("every process", w)
+		}
+		after = after || w.Text == "--"
+	}
+}
+
+// inspectLess notes commands that less runs when it starts.
+func inspectLess(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	for _, w := range c.Argv[1:] {
+		if w.Known && strings.HasPrefix(w.Text, "+") && strings.ContainsAny(w.Text, "!|vsE:#") {
+			c.EffectAt("command "+w.Text, w)
+		}
+	}
+}
+
+// inspectRemove notes operands that reach above the directory, or take it whole.
+func inspectRemove(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
+	for _, w := range s.Operands {
+		p := path.Clean(w.Text)
+		if p == "/" || p == "." || p == ".." || word.HasPrefix(w.Text, "../", "/*") || strings.HasPrefix(p, "../") ||
+			strings.HasPrefix(w.Text, "~") && strings.Count(w.Text, "/") < 2 {
+			c.EffectAt("removes "+w.Text, w)
+		}
+	}
+}
+
+// inspectHostname and inspectDate note that an operand sets what the command else shows.
+func inspectHostname(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
+	if len(s.Operands) > 0 {
+		c.EffectAt("sets the host name", s.Operands[0])
+	}
+}
+
+func inspectDate(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
+	for _, w := range s.Operands {
+		if !w.Known && !w.Safe() || w.Known && !strings.HasPrefix(w.Text, "+") {
+			c.EffectAt("sets the clock", w)
+		}
+	}
+}
+
+// inspectEnv notes that every variable is printed, or one that holds a secret.
+func inspectEnv(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	if c.Name == "printenv" && len(c.Argv) > 1 && !slices.ContainsFunc(c.Argv[1:], func(w word.Word) bool {
+		return !w.Known || strings.HasPrefix(w.Text, "-") || word.SecretName(w.Text)
+	}) {
+		return
+	}
+	c.Operates("prints the environment")
+}
+
+// inspectLink notes links that lead out of the directory.
+func inspectLink(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	if len(s.Operands) > 0 {
+		if t := s.Operands[0]; !t.Known || a.Outside(word.JoinDirs(c.Sc.Dirs, t.Text)) {
+			c.EffectAt("links to "+t.Text, t)
+		}
+	}
+}
+
+// inspectMode notes bits that let others run a program as its owner.
+func inspectMode(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
+	if len(s.Operands) > 0 && s.Operands[0].Known && c.Name == "chmod" {
+		m := s.Operands[0].Text
+		if strings.ContainsAny(m, "st") && strings.ContainsAny(m, "+=") || len(m) == 4 && m[0] != '0' && word.IsNumber(m) {
+			c.EffectAt("mode "+m, s.Operands[0])
+		}
+	}
+}
+
+// inspectDeclare notes what export and its kin set when they are reached as commands.
+func inspectDeclare(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	for _, w := range c.Argv[1:] {
+		text := w.Text
+		if !w.Known {
+			text = w.Head
+			if !strings.Contains(text, "=") {
+				evaluates(a, c, w)
+				continue
+			}
+		}
+		if strings.HasPrefix(text, "-") {
+			if c.Name != "export" && c.Name != "readonly" && strings.ContainsAny(text, "ni") {
+				a.Problem("dynamic", "What "+c.Name+" "+text+" declares can run code.")
+			}
+			continue
+		}
+		name, val, ok := strings.Cut(text, "=")
+		a.Forget(word.Lit(name))
+		if strings.ContainsAny(name, "[$`") {
+			evaluates(a, c, w)
+		}
+		if e := a.EnvEffect(name, word.Word{Text: val, Known: w.Known}); ok && e != "" {
+			a.Poison(e)
+		}
+	}
+	if len(c.Argv) == 1 || c.Argv[1].Text == "-p" || c.Argv[1].Text == "-x" {
+		c.Operates("prints the environment")
+	}
+}
+
+// calculates says that a text for dc or bc is made of numbers, operators and what prints; in bc of names, too.
+func calculates(name, text string) bool {
+	set := "0123456789 .+-*/%^~|_\n"
+	if name == "dc" {
+		set += "vpnfckrdizZX"
+	} else {
+		set += "()=<>;,{}\"abcdefghijklmnopqrstuvwxyz"
+	}
+	return strings.TrimLeft(text, set) == ""
+}
+
+// inspectCalc notes calculators that get code they can execute: dc and bc run shell commands with an
+// exclamation mark.
+func inspectCalc(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
+	for _, w := range s.Codes() {
+		code(c, w, func(text string) bool { return calculates(c.Name, text) })
+	}
+	if c.Name == "dc" && len(s.Operands) > 0 {
+		c.EffectAt("code in a file", s.Operands[0])
+	}
+	if in := c.Sc.Input; c.Name == "dc" && in.Kind != word.InputNone && (!in.Text.Known || !calculates(c.Name, in.Text.Text)) {
+		c.RunsInput()
+	}
+}
+
+// serviceQueries only ask the service manager.
+var serviceQueries = word.Set("status show list-units list-unit-files is-active is-enabled is-failed cat list print list-timers list-sockets list-dependencies")
+
+// inspectService notes that a service is started, stopped or changed.
+func inspectService(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	for _, w := range c.Argv[1:] {
+		if w.Known && serviceQueries[w.Text] {
+			return
+		}
+	}
+	c.Operates("service")
+}
+
+// inspectGh notes what cannot be taken back.
+func inspectGh(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	showsSetting(c)
+	if len(c.Argv) < 3 || !c.Argv[1].Known || !c.Argv[2].Known {
+		return
+	}
+	switch c.Argv[2].Text {
+	case "download":
+		if _, named := s.Find("-O", "--output"); !named {
+			c.Effect("names of files that come from elsewhere")
+			if _, into := s.Find("-D", "--dir"); !into {
+				c.Writes = a.File(c.Writes, word.Lit("."), "gh", c.Sc)
+			}
+		}
+	case "delete", "merge", "rename", "archive", "transfer", "upload", "enable", "disable":
+		c.Operates(c.Argv[1].Text + " " + c.Argv[2].Text)
+	}
+}
+
+// inspectCron notes commands that run when nobody looks.
+func inspectCron(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	if c.Name == "crontab" && len(c.Argv) == 2 && c.Argv[1].Text == "-l" {
+		return
+	}
+	c.Operates("runs commands later")
+}
+
+// inspectOpenssl notes subcommands that talk to other machines.
+func inspectOpenssl(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
+	if len(c.Argv) > 1 {
+		switch c.Argv[1].Text {
+		case "s_client", "s_server", "s_time", "ocsp", "engine", "", "ts":
+			c.Operates("network")
+		}
+	}
+}

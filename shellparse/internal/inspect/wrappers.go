@@ -1,0 +1,231 @@
+package inspect
+
+import (
+	"slices"
+	"strings"
+
+	"callgate/shellparse/internal/findings"
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
+	"callgate/shellparse/script"
+)
+
+// RunProgram runs what a program runs in its place: it is a launcher, it has a handler, or it is a wrapper.
+func RunProgram(a *walk.Walker, c *walk.Call) bool {
+	switch name := programs.LauncherOf(c.Name); name {
+	case "":
+	case "ld.so":
+		c.Name = name
+		c.Argv = append([]word.Word{word.Lit(name)}, c.Argv[1:]...)
+	default:
+		if runLauncher(a, c) {
+			return true
+		}
+	}
+	if h := c.Facts().Handler; h != "" && Handlers[h](a, c) {
+		return true
+	}
+	if p := a.Tables.Row(c.Name); p != nil && len(p.Subcommands) > 0 {
+		takeGlobals(a, c)
+	}
+	w, n := wrapperFor(a, c)
+	return w != nil && unwrap(a, w, c, n)
+}
+
+// wrapperFor returns how a command runs another one, and how many words name it: "uv run", "docker compose exec".
+func wrapperFor(a *walk.Walker, c *walk.Call) (*programs.Wrapper, int) {
+	t := a.Tables
+	if len(c.Argv) > 2 && c.Argv[1].Known && c.Argv[2].Known {
+		if w := t.Wrapper(c.Name, c.Argv[1].Text, c.Argv[2].Text); w != nil {
+			return w, 3
+		}
+	}
+	if len(c.Argv) > 1 && c.Argv[1].Known {
+		if w := t.Wrapper(c.Name, c.Argv[1].Text); w != nil {
+			return w, 2
+		}
+	}
+	return t.Wrapper(c.Name), 1
+}
+
+// wrapperEffect notes what a wrapper does beside running the inner command.
+func wrapperEffect(c *walk.Call, w *programs.Wrapper) {
+	switch {
+	case w.Effect == "":
+	case w.Role == "instead" || w.Role == "download":
+		c.Operates(w.Effect)
+	default:
+		c.Effect(w.Effect)
+	}
+}
+
+// wrapsNothing records a wrapper that no inner command follows.
+func wrapsNothing(a *walk.Walker, w *programs.Wrapper, c *walk.Call, n int, hits []word.Hit) {
+	if w.Role == "escalates" {
+		c.Sc.Escalates = true
+	}
+	for _, h := range hits {
+		if h.Opt.Does == 'c' && h.Has {
+			optionCode(a, h, c, n)
+		}
+	}
+}
+
+// unwrap takes one wrapper off a command whose first words, n of them, name the wrapper. It returns false
+// where no inner command follows, so that the wrapper is a command of its own.
+func unwrap(a *walk.Walker, w *programs.Wrapper, c *walk.Call, n int) bool {
+	s := (*word.Options)(w.Options).Scan(c.Argv[n:], w.Style)
+	at := n + s.Rest
+	begin := at
+	if s.Unknown != "" && w.Style == programs.POSIX && !s.Dashes || s.Vague != "" && at > n && !word.AllKnown(c.Argv[n:at]) || !skips(w, c, &at) {
+		a.Uncertain(c, n)
+		return true
+	}
+	for _, h := range s.Hits {
+		apply(a, h, c)
+	}
+	var env []script.Assignment
+	if w.Assigns {
+		at, env = assignments(a, c, at)
+	}
+	if at < len(c.Argv) && c.Argv[at].Known && c.Argv[at].Text == "--" {
+		at++
+	}
+	if at >= len(c.Argv) {
+		wrapsNothing(a, w, c, n, s.Hits)
+		return false
+	}
+	if !c.Argv[at].Known && at == begin && !c.Argv[at].Safe() && w.Style == programs.POSIX && n == 1 {
+		// Which program runs, and whether the word is an option of the wrapper, depends on the run.
+		a.Uncertain(c, n)
+		return true
+	}
+	wrapperEffect(c, w)
+	inner := c.Inner(c.Argv[at:], word.Texts(c.Argv[:at]))
+	inner.Sc.Env = append(slices.Clip(inner.Sc.Env), env...)
+	if w.Script {
+		a.RunWords(inner, c.Argv[at:])
+		return w.Role == ""
+	}
+	return runWrapped(a, w, c, inner)
+}
+
+// skips moves at over the operands of a wrapper before the program. It returns false where that depends on the run.
+func skips(w *programs.Wrapper, c *walk.Call, at *int) bool {
+	for skip := w.Skip; skip > 0 && *at < len(c.Argv); skip-- {
+		if !c.Argv[*at].Known && c.Argv[*at].Many {
+			return false
+		}
+		*at++
+	}
+	if w.Skip > 0 && *at < len(c.Argv) && strings.HasPrefix(c.Argv[*at].Text, "-") {
+		// kubectl takes options after the pod, up to the dashes.
+		dashes := slices.IndexFunc(c.Argv[*at:], func(w word.Word) bool { return w.Known && w.Text == "--" })
+		if dashes < 0 {
+			return false
+		}
+		*at += dashes
+	}
+	return true
+}
+
+// runWrapped runs the inner command as the role of its wrapper says.
+func runWrapped(a *walk.Walker, w *programs.Wrapper, c, inner *walk.Call) bool {
+	switch w.Role {
+	case "", "escalates":
+		if w.Role != "" {
+			inner.Sc.Escalates = true
+		}
+		inner.Outer = keepsShell(a, c)
+		a.Run(inner)
+		return true
+	case "also":
+		inner.Reads, inner.Writes, inner.Outer = nil, nil, nil
+		a.Emit(c)
+		inner.Sc.Effects = c.Sc.Effects
+		inner.Sc.Remote = inner.Sc.Remote || c.Is(programs.RunsElsewhere)
+		a.Run(inner)
+		return true
+	}
+	return instead(a, w, c, inner)
+}
+
+// keepsShell returns the shell whose directory a cd behind this wrapper changes: builtins keep it, programs
+// do not.
+func keepsShell(a *walk.Walker, c *walk.Call) *word.Scope {
+	if c.Name == "builtin" || c.Name == "command" || c.Name == "noglob" || c.Name == "nocorrect" {
+		return c.Outer
+	}
+	return nil
+}
+
+// instead records a wrapper whose rule is written with the inner words: "uv run pytest *". The inner command
+// follows it for deny rules and risk.
+func instead(a *walk.Walker, w *programs.Wrapper, c *walk.Call, inner *walk.Call) bool {
+	mark := len(a.Script.Commands)
+	inner.Reads, inner.Writes, inner.Outer = nil, nil, nil
+	inner.Sc.Effects = nil
+	name := inner.Argv[0]
+	// A program of the project is part of what the rule names; one of the system needs its own.
+	inner.Sc.DenyOnly = !(name.Known && a.Tables.SystemTool(name.Text))
+	if w.Role == "download" && !(name.Known && programs.Find(name.Text).Has(programs.ProjectTool)) {
+		c.Operates("package " + name.Text)
+	}
+	if name.Known && remote(name.Text) {
+		c.Operates("remote code " + name.Text)
+	}
+	a.Script.Commands = append(a.Script.Commands, script.Command{})
+	a.Run(inner)
+	at := len(c.Argv) - len(inner.Argv)
+	for i := mark + 1; i < len(a.Script.Commands); i++ {
+		for _, e := range a.Script.Commands[i].Effects {
+			findings.AddEffect(&c.Effects, findings.Behind(e, at, i == mark+1 && len(a.Script.Commands[i].Argv) == len(c.Argv)-at))
+		}
+		c.Writes = append(c.Writes, a.Script.Commands[i].Writes...)
+	}
+	a.Script.Commands[mark] = c.Named(a.Tables)
+	return true
+}
+
+// assignments reads NAME=value words and returns the index of the first other word.
+func assignments(a *walk.Walker, c *walk.Call, at int) (int, []script.Assignment) {
+	var env []script.Assignment
+	for ; at < len(c.Argv); at++ {
+		w := c.Argv[at]
+		text := w.Text
+		if !w.Known {
+			text = w.Head
+		}
+		name, val, ok := strings.Cut(text, "=")
+		if !ok || strings.HasPrefix(name, "-") { // an empty name is one to env
+			break
+		}
+		v := word.Word{Text: val, Known: w.Known}
+		env = append(env, script.Assignment{Name: name, Value: script.Word{Value: val, Known: w.Known}})
+		if e := a.EnvEffect(name, v); e != "" {
+			c.Effect(e)
+		}
+	}
+	return at, env
+}
+
+// optionCode handles an option whose argument is code, where the wrapper has no operands.
+func optionCode(a *walk.Walker, h word.Hit, c *walk.Call, n int) {
+	switch {
+	case !h.Value.Known:
+		c.Effect("code " + h.Value.Text)
+	default:
+		inner := c.Inner(nil, word.Texts(c.Argv[:n])+" "+h.Name)
+		inner.Reads, inner.Writes = nil, nil
+		inner.Sc.DenyOnly = true
+		mark := len(a.Script.Commands)
+		a.RunText(inner, h.Value.Text)
+		for _, cmd := range a.Script.Commands[mark:] {
+			for _, e := range cmd.Effects {
+				c.Effect(e.Text)
+			}
+		}
+		c.Effect("option " + h.Name)
+	}
+}

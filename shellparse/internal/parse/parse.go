@@ -1,0 +1,248 @@
+// Package parse turns a text into a syntax tree, and says where a shell could read it otherwise.
+package parse
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"sync"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"callgate/shellparse/internal/findings"
+	"callgate/shellparse/script"
+)
+
+type parsers struct {
+	bash, zsh *syntax.Parser
+	printer   *syntax.Printer
+	one, two  bytes.Buffer
+}
+
+var parserPool = sync.Pool{New: func() any {
+	return &parsers{
+		bash:    syntax.NewParser(syntax.KeepComments(true), syntax.Variant(syntax.LangBash)),
+		zsh:     syntax.NewParser(syntax.KeepComments(true), syntax.Variant(syntax.LangZsh)),
+		printer: syntax.NewPrinter(),
+	}
+}}
+
+// Plain says that a text is one simple command and nothing else.
+func Plain(f *syntax.File) bool {
+	if len(f.Stmts) != 1 || len(f.Last) > 0 {
+		return false
+	}
+	st := f.Stmts[0]
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || st.Background || st.Coprocess || st.Disown || st.Negated || st.Semicolon.IsValid() || len(st.Redirs)+len(st.Comments)+len(call.Assigns) > 0 {
+		return false
+	}
+	plain := true
+	for _, w := range call.Args {
+		syntax.Walk(w, func(n syntax.Node) bool {
+			switch n.(type) {
+			case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ArithmExp:
+				plain = false
+			}
+			return plain
+		})
+	}
+	return plain
+}
+
+// Text parses text. What it returns may be read otherwise by a shell, which is a problem then: it is good for
+// denials only. It returns no file, but a problem, for what does not parse.
+func Text(text string, dialect script.Dialect) (f *syntax.File, problems []script.Problem) {
+	if p := foreign(text); p != "" {
+		problems = append(problems, script.Problem{Code: "foreign", Text: p})
+	}
+	ps := parserPool.Get().(*parsers)
+	defer parserPool.Put(ps)
+	parser := ps.bash
+	if dialect == script.Zsh {
+		parser = ps.zsh
+	}
+	f, err := parser.Parse(strings.NewReader(text), "")
+	if err != nil {
+		return nil, append(problems, script.Problem{Code: "unparsable", Text: "The text does not parse: " + err.Error() + "."})
+	}
+	if p := ps.disagreement(parser, f, text); p != nil {
+		problems = append(problems, *p)
+	}
+	return f, problems
+}
+
+// disagreement says why a shell could read the text otherwise than the parser did; nil when there is no reason.
+func (ps *parsers) disagreement(parser *syntax.Parser, f *syntax.File, text string) *script.Problem {
+	if strings.Contains(text, "\\\n") {
+		var comments []int
+		spans := literals(f, &comments)
+		if p := continuations(text, spans); p != nil {
+			return p
+		}
+		// A comment ends with its line. The parser goes on with the next when a backslash stands there.
+		for _, i := range comments {
+			if line, _, _ := strings.Cut(text[i:], "\n"); strings.HasSuffix(line, "\\") {
+				return &script.Problem{Code: "disagreement", Text: "A comment ends in a backslash: " + findings.Quote(line) + "."}
+			}
+		}
+	}
+	if !needsSecondLook(text) {
+		return nil
+	}
+	if p := rewritten(f, text); p != nil {
+		return p
+	}
+	// The printed form, parsed again, must print the same: else the parser did not mean what it read.
+	ps.one.Reset()
+	ps.two.Reset()
+	if ps.printer.Print(&ps.one, f) != nil {
+		return &script.Problem{Code: "disagreement", Text: "The text cannot be printed back."}
+	}
+	again, err := parser.Parse(bytes.NewReader(ps.one.Bytes()), "")
+	if err != nil || ps.printer.Print(&ps.two, again) != nil || !bytes.Equal(ps.one.Bytes(), ps.two.Bytes()) && !ps.settles(parser) {
+		return &script.Problem{Code: "disagreement", Text: "The text reads differently after it is printed back."}
+	}
+	return nil
+}
+
+// settles says that printing reaches a fixed point in one more step, which layout alone can need.
+func (ps *parsers) settles(parser *syntax.Parser) bool {
+	again, err := parser.Parse(bytes.NewReader(ps.two.Bytes()), "")
+	if err != nil || ps.two.Len() == 0 {
+		return false
+	}
+	ps.one.Reset()
+	return ps.printer.Print(&ps.one, again) == nil && bytes.Equal(ps.one.Bytes(), ps.two.Bytes())
+}
+
+// needsSecondLook says that a text has a construct in which parsers are known to differ.
+func needsSecondLook(s string) bool {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '`', '#', '\n':
+			return true
+		case '\\':
+			if i+1 < len(s) && s[i+1] == '\n' {
+				return true
+			}
+		case '$':
+			if i+1 < len(s) && strings.IndexByte("([{'\"", s[i+1]) >= 0 {
+				return true
+			}
+		case '(', '<':
+			if i+1 < len(s) && (s[i+1] == '(' || s[i+1] == '<') {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// literals returns the spans in which a backslash is an ordinary character, sorted, and where comments begin.
+func literals(f *syntax.File, comments *[]int) []span {
+	var spans []span
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.SglQuoted:
+			if !n.Dollar {
+				spans = append(spans, span{int(n.Pos().Offset()), int(n.End().Offset())})
+			}
+		case *syntax.Comment:
+			*comments = append(*comments, int(n.Hash.Offset()))
+		case *syntax.Redirect:
+			if n.Hdoc != nil && QuotedDelimiter(n.Word) {
+				spans = append(spans, span{int(n.Hdoc.Pos().Offset()), int(n.Hdoc.End().Offset())})
+			}
+		}
+		return true
+	})
+	slices.SortFunc(spans, func(x, y span) int { return x.start - y.start })
+	return spans
+}
+
+// holdsLine reports whether a text has a line, as it is written or after its lines are joined; tabs says that the tabs at
+// the beginning of a line do not count.
+func holdsLine(text, line string, tabs bool) bool {
+	for _, s := range [...]string{text, strings.ReplaceAll(text, "\\\n", "")} {
+		for l := range strings.SplitSeq(s, "\n") {
+			if tabs {
+				l = strings.TrimLeft(l, "\t")
+			}
+			if l == line {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// rewritten reports what bash reads otherwise because it changes the text of a construct before it reads what is
+// inside. It ends an unquoted here-document at the first line that is the delimiter, whatever is open there, joins
+// its lines and, behind <<-, drops the tabs that they begin with, in quotes also. It joins lines in quotes inside
+// backquotes too. The parser does none of this inside an expansion.
+func rewritten(f *syntax.File, text string) (found *script.Problem) {
+	report := func(n syntax.Node) {
+		if found == nil {
+			found = &script.Problem{Code: "disagreement", Text: "Shells and parsers read the text at " + findings.Quote(Around(text, int(n.Pos().Offset()))) + " differently."}
+		}
+	}
+	raw := func(n syntax.Node) string { return text[n.Pos().Offset():n.End().Offset()] }
+	// joins looks for what keeps a backslash before a line end, where bash has none left.
+	joins := func(in syntax.Node) {
+		if !strings.Contains(raw(in), "\\\n") {
+			return
+		}
+		syntax.Walk(in, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.SglQuoted:
+				if strings.Contains(raw(n), "\\\n") {
+					report(n)
+				}
+			case *syntax.Redirect:
+				if n.Hdoc != nil && QuotedDelimiter(n.Word) && strings.Contains(raw(n.Hdoc), "\\\n") {
+					report(n)
+				}
+			}
+			return found == nil
+		})
+	}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			if n.Backquotes {
+				joins(n)
+			}
+		case *syntax.Redirect:
+			if n.Hdoc == nil || QuotedDelimiter(n.Word) {
+				break
+			}
+			body, dash := raw(n.Hdoc), n.Op == syntax.DashHdoc
+			body = body[:max(0, strings.LastIndexByte(body, '\n'))] // without the delimiter
+			if strings.HasSuffix(body, "\\") {
+				report(n)
+			}
+			if holdsLine(body, n.Word.Lit(), dash) {
+				report(n)
+			}
+			for _, p := range n.Hdoc.Parts {
+				if _, plain := p.(*syntax.Lit); dash && !plain && strings.Contains(raw(p), "\n\t") {
+					report(p)
+				}
+			}
+			joins(n.Hdoc)
+		}
+		return found == nil
+	})
+	return found
+}
+
+func QuotedDelimiter(w *syntax.Word) bool {
+	for _, p := range w.Parts {
+		l, ok := p.(*syntax.Lit)
+		if !ok || strings.IndexByte(l.Value, '\\') >= 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,187 @@
+package walk
+
+import (
+	"slices"
+	"strings"
+
+	"callgate/shellparse/internal/findings"
+	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
+	"callgate/shellparse/script"
+	"callgate/shellparse/tables"
+)
+
+// Call is one simple command on its way through its wrappers.
+type Call struct {
+	Argv       []word.Word
+	Globals    []word.Word
+	raw        string
+	Reads      []script.File
+	Writes     []script.File
+	Effects    []script.Effect
+	connects   []string // addresses that its redirections open
+	Op         int      // words that name the operation where an inspector knows better than the tables, else 0
+	Lists      []script.Listing
+	Began      []string    // where it ran before its own options moved it
+	Sc         *word.Scope // where it runs; the call's own
+	Outer      *word.Scope // the shell that it runs in, whose directory a cd changes; nil in a child process
+	Name       string      // argv[0] as the table knows the program, when known
+	about      *programs.Command
+	Statements []word.Word  // of SQL, that a database client is given
+	Words      word.Scanned // what its words say by its row
+	Inside     bool         // it is the operand of a program that runs it in place of a shell
+}
+
+// frame is the room for a simple command while it is analysed. Nothing keeps it: the records of commands are copies.
+type frame struct {
+	call Call
+	own  word.Scope
+}
+
+// frames are those that are free.
+type frames []*frame
+
+func (free *frames) take() *frame {
+	if n := len(*free); n > 0 {
+		f := (*free)[n-1]
+		*free = (*free)[:n-1]
+		return f
+	}
+	return new(frame)
+}
+
+func (free *frames) put(f *frame) {
+	*f = frame{}
+	*free = append(*free, f)
+}
+
+// zshPrefix returns how many words stand before a command that zsh runs in another way; 0 in other shells.
+func (c *Call) zshPrefix(dialect script.Dialect) int {
+	switch {
+	case dialect != script.Zsh || c.Inside:
+		return 0
+	case c.Name == "-":
+		return 1
+	case c.Name == "repeat":
+		return 2
+	}
+	return 0
+}
+
+// Facts are what the table says of the program.
+func (c *Call) Facts() *programs.Command {
+	if c.about == nil || c.about.Name != c.Name {
+		c.about = programs.Find(c.Name)
+	}
+	return c.about
+}
+
+// Is says that the program has a trait.
+func (c *Call) Is(t programs.Trait) bool { return c.Facts().Has(t) }
+
+// Reads notes a file that the program of a command reads.
+func (a *Walker) Reads(c *Call, w word.Word) { c.Reads = a.File(c.Reads, w, c.Name, c.Sc) }
+
+// Writes notes a file that the program of a command writes.
+func (a *Walker) Writes(c *Call, w word.Word) { c.Writes = a.File(c.Writes, w, c.Name, c.Sc) }
+
+// Named makes the record of a call, with how many of its words name it and what it does.
+func (c *Call) Named(t *tables.Tables) script.Command {
+	cmd := c.Command("")
+	cmd.Wants = tables.Wanted(cmd.Argv, t.Arities)
+	cmd.Named = tables.Arity(cmd.Argv, cmd.Wants)
+	cmd.Operation = tables.Operation(cmd.Argv, cmd.Wants, t.Arities)
+	if c.Op > 0 {
+		cmd.Operation = c.Op
+	}
+	for i := range cmd.Effects {
+		if e := &cmd.Effects[i]; e.Named == findings.OfOperation {
+			e.Named = cmd.Operation
+		}
+	}
+	return cmd
+}
+
+// Command makes the record of a call, with another program name when argv0 is not empty.
+func (c *Call) Command(argv0 string) script.Command {
+	cmd := script.Command{Raw: c.raw, Via: c.Sc.Via, Env: c.Sc.Env, Reads: c.Reads, Writes: c.Writes, Connects: c.connects, Lists: c.Lists, DenyOnly: c.Sc.DenyOnly || c.Sc.Remote, Remote: c.Sc.Remote,
+		Escalates: c.Sc.Escalates || c.Is(programs.Escalates), Dir: c.Sc.Dir(), Dirs: c.Sc.Dirs}
+	if argv0 != "" {
+		cmd.Argv = []script.Word{{Value: argv0, Known: true}}
+	} else {
+		cmd.Argv = make([]script.Word, len(c.Argv))
+		for i := range c.Argv {
+			cmd.Argv[i] = script.Word{Value: c.Argv[i].Text, Known: c.Argv[i].Known, NoOption: !c.Argv[i].Known && c.Argv[i].Safe()}
+		}
+	}
+	cmd.Piped = c.Sc.Input.Certain || c.Sc.Input.Kind == word.InputText
+	if in := c.Sc.Input; in.Text.Known && (in.Kind == word.InputText || in.Kind == word.InputPipe) {
+		cmd.Input = script.Word{Value: in.Text.Text, Known: true}
+	}
+	for _, w := range c.Statements {
+		cmd.Statements = append(cmd.Statements, script.Word{Value: w.Text, Known: w.Known})
+	}
+	for _, g := range c.Globals {
+		cmd.Globals = append(cmd.Globals, script.Word{Value: g.Text, Known: g.Known})
+	}
+	for _, e := range c.Sc.Effects {
+		findings.AddEffect(&cmd.Effects, script.Effect{Text: e.Text})
+	}
+	for _, e := range c.Effects {
+		findings.AddEffect(&cmd.Effects, e)
+	}
+	return cmd
+}
+
+// Effect notes what the command does beyond its words, and no rule for the words names. Where the operation itself
+// does it, or a word among the arguments makes it so, operates, effectAt and effectOf say so.
+func (c *Call) Effect(text string) { findings.AddEffect(&c.Effects, script.Effect{Text: text}) }
+
+// Operates notes what the operation does by itself: a rule that names it names that too.
+func (c *Call) Operates(text string) {
+	findings.AddEffect(&c.Effects, script.Effect{Text: text, Named: findings.OfOperation})
+}
+
+// RunsInput notes that what comes in is run: only who names the command without any further word means that.
+func (c *Call) RunsInput() {
+	findings.AddEffect(&c.Effects, script.Effect{Text: "runs its standard input", Named: script.Whole})
+}
+
+// EffectAt notes what a word makes the command do: a rule that spells out the words up to this one names it.
+func (c *Call) EffectAt(text string, w word.Word) { c.EffectOf(text, word.Hit{Value: w, Has: true}) }
+
+// EffectOf is effectAt for an option with its value.
+func (c *Call) EffectOf(text string, h word.Hit) {
+	findings.AddEffect(&c.Effects, script.Effect{Text: text, Named: c.UpTo(h)})
+}
+
+// UpTo returns how many leading words there are up to the last one that the option or its value can stand in, 0
+// where there is none.
+func (c *Call) UpTo(h word.Hit) int {
+	for i := len(c.Argv) - 1; i > 0; i-- {
+		t := c.Argv[i].Text
+		switch {
+		case h.Has && t == h.Value.Text,
+			h.Name != "" && strings.HasPrefix(t, h.Name),
+			len(h.Name) == 2 && len(t) > 1 && t[0] == '-' && t[1] != '-' && strings.IndexByte(t, h.Name[1]) > 0,
+			len(h.Name) > 2 && len(t) > 2 && strings.HasPrefix(h.Name, t):
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// Inner makes the call of a wrapper's operand: the words from index i on, in a scope that knows the wrapper.
+func (c *Call) Inner(argv []word.Word, via string) *Call {
+	sc := *c.Sc
+	sc.Via = append(slices.Clip(sc.Via), via)
+	sc.Effects = append(slices.Clip(sc.Effects), findings.Unnamed(c.Effects)...)
+	return &Call{Argv: argv, raw: c.raw, Reads: c.Reads, Writes: c.Writes, connects: c.connects, Sc: &sc, Outer: c.Outer, Inside: true}
+}
+
+// Child makes the call of what the command starts in a process of its own, with none of its files.
+func (c *Call) Child(argv []word.Word, via string) *Call {
+	in := c.Inner(argv, via)
+	in.Reads, in.Writes, in.Outer = nil, nil, nil
+	return in
+}

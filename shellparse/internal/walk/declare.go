@@ -1,0 +1,104 @@
+package walk
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"callgate/shellparse/internal/findings"
+	"callgate/shellparse/internal/word"
+)
+
+// declaration is a use of export, declare, local, readonly or typeset.
+type declaration struct {
+	a     *Walker
+	c     *Call
+	name  string // of the builtin
+	flags string // the options so far
+}
+
+// declare analyses export, declare, local, readonly and typeset, which the parser takes for syntax. It is
+// recorded as a command only where it does something that a rule has to cover.
+func (a *Walker) declare(cmd *syntax.DeclClause, sc *word.Scope) {
+	argv := []word.Word{word.Lit(cmd.Variant.Value)}
+	c := &Call{Sc: sc, raw: sc.Raw}
+	if c.raw == "" {
+		c.raw = sc.Text(cmd)
+	}
+	d := declaration{a: a, c: c, name: cmd.Variant.Value}
+	for _, as := range cmd.Args {
+		argv = append(argv, d.word(as))
+	}
+	flags := d.flags
+	if strings.Contains(flags, "A") && sc.Sure && sc.Start {
+		for _, as := range cmd.Args {
+			if as.Name != nil {
+				a.Keyed[as.Name.Value] = true
+			}
+		}
+	}
+	if strings.Contains(flags, "f") && cmd.Variant.Value == "export" {
+		a.Poison("export -f")
+		argv = append(argv[:1:1], word.Lit("-f"))
+		a.Emit(&Call{Argv: argv, raw: c.raw, Sc: sc})
+		return
+	}
+	if strings.Contains(flags, "n") && !strings.Contains(flags, "+n") && cmd.Variant.Value != "export" {
+		a.Problem("dynamic", "A name reference can run code: "+findings.Quote(c.raw)+".")
+	}
+	if listing := len(cmd.Args) == 0 || strings.Contains(flags, "p"); listing {
+		a.Emit(&Call{Argv: argv, raw: c.raw, Sc: sc})
+	}
+}
+
+// word analyses one word of a declaration and returns it. An option is one of the flags for the words behind it.
+func (d *declaration) word(as *syntax.Assign) word.Word {
+	a, sc := d.a, d.c.Sc
+	switch {
+	case as.Naked && as.Name == nil:
+		// An option, or a name that is not certain.
+		a.nested(as.Value, sc)
+		w := a.Value(as.Value, sc)
+		switch {
+		case !w.Known:
+			a.Problem("dynamic", "What "+d.name+" declares depends on "+findings.Quote(w.Text)+".")
+		case word.HasPrefix(w.Text, "-", "+"):
+			d.flags += w.Text
+		default:
+			d.operand(w.Text)
+		}
+		return w
+	case as.Naked:
+		name := as.Name.Value
+		if e := a.EnvEffect(name, word.Word{}); e != "" && (d.flags != "" || name != "PATH" && name != "HOME" && name != "SHELL") {
+			a.Poison(e)
+		}
+		return word.Lit(name)
+	}
+	a.assign(as, d.c, false, sc)
+	w := word.Word{Text: sc.Text(as)}
+	if as.Value == nil {
+		return w
+	}
+	source := w.Text
+	if w = a.Value(as.Value, sc); w.Known {
+		w.Text = as.Name.Value + "=" + w.Text
+	} else {
+		w.Text = source
+	}
+	if strings.Contains(d.flags, "i") && !a.NumericTest(as.Value, sc) {
+		a.Problem("dynamic", "An integer declaration evaluates its value, which can run code: "+findings.Quote(source)+".")
+	}
+	return w
+}
+
+// operand looks at a quoted operand, which is evaluated like an assignment.
+func (d *declaration) operand(s string) {
+	name, val, ok := strings.Cut(s, "=")
+	if strings.ContainsAny(name, "[$`") || ok && strings.Contains(d.flags, "i") && !word.IsNumber(val) {
+		d.a.Problem("dynamic", "An operand of "+d.name+" is evaluated, which can run code: "+findings.Quote(s)+".")
+	}
+	if e := d.a.EnvEffect(name, word.Lit(val)); ok && e != "" {
+		d.a.Poison(e)
+	}
+}

@@ -1,0 +1,61 @@
+package walk
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"callgate/shellparse/internal/parse"
+	"callgate/shellparse/internal/word"
+)
+
+// MaxPieces bounds what is guessed of one text.
+const MaxPieces = 256
+
+// Guess adds the commands that a text could run of which no shell syntax is certain: it is cut wherever a shell
+// could begin a command, and each piece stands for itself. They are for denials only; the problem for which the
+// text is guessed at keeps it from being allowed.
+func (a *Walker) Guess(text string, sc *word.Scope) {
+	if len(text) > parse.MaxText {
+		return
+	}
+	child := *sc
+	child.Sure, child.Start, child.DenyOnly = false, false, true
+	for n, piece := range pieces(text) {
+		if n == MaxPieces {
+			return
+		}
+		words := strings.Fields(strings.Map(UnquotedRune, piece))
+		if len(words) == 0 {
+			continue
+		}
+		own := child
+		c := &Call{Sc: &own, raw: strings.TrimSpace(piece), Argv: make([]word.Word, len(words))}
+		for i, w := range words {
+			c.Argv[i] = word.Lit(w)
+		}
+		a.Run(c)
+	}
+}
+
+// pieces cuts a text at everything that could end one command and begin the next.
+func pieces(text string) []string {
+	return strings.FieldsFunc(strings.ToValidUTF8(text, "\n"), func(r rune) bool {
+		return strings.ContainsRune(";|&()`{}!\n\r\v\f\u0085\u2028\u2029", r)
+	})
+}
+
+// UnquotedRune drops what a shell could drop from a word, and what nobody sees.
+func UnquotedRune(r rune) rune {
+	switch {
+	case r == ' ' || r == '\t':
+		return r
+	case r == '"' || r == '\'' || r == '\\' || r == '$':
+		return -1
+	case r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+		return -1
+	case unicode.IsSpace(r):
+		return ' '
+	}
+	return r
+}

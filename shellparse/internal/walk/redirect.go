@@ -1,0 +1,196 @@
+package walk
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"callgate/internal/lazyregexp"
+	"callgate/shellparse/internal/findings"
+	"callgate/shellparse/internal/parse"
+	"callgate/shellparse/internal/word"
+	"callgate/shellparse/script"
+)
+
+// compoundRedirs walks a compound command with redirections. The files belong to its first command, or to
+// a null command when it has none, so that no file is lost.
+func (a *Walker) compoundRedirs(st *syntax.Stmt, sc, inner *word.Scope) {
+	mark := len(a.Script.Commands)
+	var r redirs
+	r.open(a, st.Redirs, sc)
+	if r.input != nil {
+		inner.Input = r.input
+	}
+	first := len(a.Script.Commands)
+	a.compound(st, inner)
+	if r.none() {
+		return
+	}
+	if len(a.Script.Commands) == first {
+		r.null(a, st, sc)
+		return
+	}
+	c := &a.Script.Commands[max(first, mark)]
+	c.Reads = append(c.Reads, r.reads...)
+	c.Writes = append(c.Writes, r.writes...)
+	c.Connects = append(c.Connects, r.connects...)
+	for _, e := range r.effects {
+		findings.AddEffect(&c.Effects, e)
+	}
+}
+
+// null records redirections that stand alone, as those of the null command, which is what they are.
+func (r *redirs) null(a *Walker, st syntax.Node, sc *word.Scope) {
+	raw := sc.Raw
+	if raw == "" {
+		raw = sc.Text(st)
+	}
+	a.Script.Commands = append(a.Script.Commands, script.Command{Argv: []script.Word{{Value: ":", Known: true}}, Raw: raw, Via: sc.Via, Env: sc.Env,
+		Reads: r.reads, Writes: r.writes, Connects: r.connects, Effects: append(findings.Unnamed(sc.Effects), r.effects...), Escalates: sc.Escalates, Dir: sc.Dir(), Dirs: sc.Dirs})
+}
+
+// redirs are the files and the input that redirections give to a command.
+type redirs struct {
+	words         []word.Word // of the command itself
+	reads, writes []script.File
+	effects       []script.Effect
+	connects      []string
+	input         *word.Input // nil when they give none
+}
+
+// none says that they touch nothing.
+func (r *redirs) none() bool {
+	return len(r.reads)+len(r.writes)+len(r.effects)+len(r.connects) == 0
+}
+
+// closing is a redirection that closes a descriptor.
+var closing = lazyregexp.New(`[0-9]*[<>]&[ \t]*-`)
+
+// open reads a list of redirections: what they open, and what becomes the standard input.
+func (r *redirs) open(a *Walker, list []*syntax.Redirect, sc *word.Scope) {
+	for _, rd := range list {
+		a.nested(rd.Word, sc)
+		r.variable(a, rd, sc)
+		switch rd.Op {
+		case syntax.Hdoc, syntax.DashHdoc:
+			r.input = &word.Input{Kind: word.InputText, Text: r.heredoc(a, rd, sc)}
+		case syntax.WordHdoc:
+			r.input = &word.Input{Kind: word.InputText, Text: a.Value(rd.Word, sc)}
+		case syntax.DplIn, syntax.DplOut:
+			w := a.Target(rd.Word, sc)
+			if raw := sc.Text(rd.Word); len(raw) > 1 && raw[0] == '-' {
+				// To bash the dash ends the redirection, and what follows it is a word of the command.
+				a.Problem("disagreement", "Shells read the words at "+findings.Quote(sc.Text(rd))+" differently.")
+				a.Guess(closing.ReplaceAllString(sc.Src, " "), sc)
+				r.words = append(r.words, word.Word{Text: raw[1:], Known: word.Plain(raw[1:]) && !strings.ContainsAny(raw, "'\"$`")})
+				continue
+			}
+			if w.Known && (word.IsNumber(strings.TrimSuffix(w.Text, "-")) || w.Text == "-") {
+				if rd.Op == syntax.DplIn && w.Text != "-" {
+					r.input = &word.Input{Kind: word.InputFile}
+				}
+				continue
+			}
+			if rd.Op == syntax.DplOut {
+				if !r.connection(w) {
+					r.writes = a.File(r.writes, w, "redirect", sc)
+				}
+			} else {
+				a.Problem("dynamic", "A redirection has a target that is not known: "+findings.Quote(sc.Text(rd))+".")
+			}
+		case syntax.RdrIn:
+			w := a.Target(rd.Word, sc)
+			r.input = &word.Input{Kind: word.InputFile}
+			if processSubst(rd.Word) {
+				r.input = &word.Input{Kind: word.InputPipe}
+			} else if !r.connection(w) {
+				r.reads = a.File(r.reads, w, "redirect", sc)
+			}
+		default:
+			if !processSubst(rd.Word) {
+				r.out(a, rd, sc)
+			}
+		}
+	}
+}
+
+// variable notes the variable that gets a descriptor, if one does: {name}>file.
+func (r *redirs) variable(a *Walker, rd *syntax.Redirect, sc *word.Scope) {
+	if rd.N == nil || !strings.HasPrefix(rd.N.Value, "{") {
+		return
+	}
+	name := strings.Trim(rd.N.Value, "{}")
+	if strings.IndexByte(name, '[') >= 0 {
+		a.Problem("dynamic", "A redirection evaluates a subscript, which can run code: "+findings.Quote(sc.Text(rd))+".")
+	}
+	a.Sets(name, word.Word{})
+}
+
+// out notes a redirection that writes to its target.
+func (r *redirs) out(a *Walker, rd *syntax.Redirect, sc *word.Scope) {
+	w := a.Target(rd.Word, sc)
+	if rd.Op == syntax.RdrInOut {
+		r.input = &word.Input{Kind: word.InputFile}
+	}
+	if r.connection(w) {
+		return
+	}
+	if rd.Op == syntax.RdrInOut {
+		r.reads = a.File(r.reads, w, "redirect", sc)
+	}
+	r.writes = a.File(r.writes, w, "redirect", sc)
+}
+
+// connection notes the connection that bash itself opens for a path below /dev/tcp or /dev/udp, and says whether it
+// is one.
+func (r *redirs) connection(w word.Word) bool {
+	text := w.Text
+	if !w.Known {
+		text = w.Head
+	}
+	for _, scheme := range [2]string{"tcp", "udp"} {
+		rest, ok := strings.CutPrefix(text, "/dev/"+scheme+"/")
+		if !ok {
+			continue
+		}
+		host, port, both := strings.Cut(rest, "/")
+		if !w.Known || !both || host == "" || port == "" || strings.Contains(port, "/") {
+			r.effects = append(r.effects, script.Effect{Text: "network " + w.Text})
+			return true
+		}
+		if strings.Contains(host, ":") {
+			host = "[" + host + "]"
+		}
+		r.connects = append(r.connects, scheme+"://"+host+":"+port)
+		return true
+	}
+	return false
+}
+
+func processSubst(w *syntax.Word) bool {
+	if w == nil || len(w.Parts) != 1 {
+		return false
+	}
+	_, ok := w.Parts[0].(*syntax.ProcSubst)
+	return ok
+}
+
+// heredoc walks a here-document's body and returns its text. A quoted delimiter makes it data.
+func (r *redirs) heredoc(a *Walker, rd *syntax.Redirect, sc *word.Scope) word.Word {
+	if rd.Hdoc == nil {
+		return word.Lit("")
+	}
+	if !parse.QuotedDelimiter(rd.Word) {
+		expansion{a, sc}.quoted(rd.Hdoc.Parts)
+		return a.Document(rd.Hdoc, sc)
+	}
+	body := sc.Text(rd.Hdoc)
+	if rd.Op == syntax.DashHdoc {
+		lines := strings.Split(body, "\n")
+		for i := range lines {
+			lines[i] = strings.TrimLeft(lines[i], "\t")
+		}
+		body = strings.Join(lines, "\n")
+	}
+	return word.Lit(body)
+}

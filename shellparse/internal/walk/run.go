@@ -1,0 +1,145 @@
+package walk
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"callgate/internal/lazyregexp"
+	"callgate/shellparse/internal/findings"
+	"callgate/shellparse/internal/parse"
+	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
+	"callgate/shellparse/script"
+)
+
+// DeniesOf adds, for denials, what a text runs that a program may take for commands.
+func (a *Walker) DeniesOf(text string, sc *word.Scope) {
+	mark := len(a.Script.Problems)
+	own := *sc
+	a.Guess(text, &own)
+	a.Script.Problems = a.Script.Problems[:mark]
+}
+
+// Run unwraps a command until the program that does the work stands alone, and records it.
+func (a *Walker) Run(c *Call) {
+	if c.Sc.Depth++; c.Sc.Depth > maxDepth {
+		a.Problem("too-deep", "The text nests too deeply.")
+		return
+	}
+	if !a.findProgram(c) {
+		return
+	}
+	if skip := c.zshPrefix(a.Dialect); skip > 0 && len(c.Argv) > skip {
+		a.Run(c.Inner(c.Argv[skip:], word.Texts(c.Argv[:skip])))
+		return
+	}
+	if a.Funcs[c.Name] && !c.Inside {
+		a.callFunction(c)
+		return
+	}
+	if !a.runs(a, c) {
+		a.Emit(c)
+	}
+}
+
+// findProgram finds the name of the program that a command runs. It is false where there is none that a rule could name: then
+// the command is recorded.
+func (a *Walker) findProgram(c *Call) bool {
+	w := c.Argv[0]
+	if !w.Known && strings.HasPrefix(w.Text, "~") && !word.IsGlob(w.Text) && w.Head == "~" && !strings.ContainsAny(w.Text, "$`'\"\\") {
+		// The home directory is not known, but the program is certain: it is written as it is.
+		w = word.Lit(w.Text)
+		c.Argv[0] = w
+	}
+	if !w.Known {
+		a.Problem("dynamic", "Which program runs depends on "+findings.Quote(w.Text)+".")
+		a.Emit(c)
+		a.maybe(c)
+		return false
+	}
+	c.Name = programs.NameOf(w.Text)
+	if w.Text == "" || strings.ContainsAny(w.Text, " \t\n*?[]") && w.Text != "[" && w.Text != "[[" {
+		c.Effect("program " + findings.Quote(w.Text))
+		a.Emit(c)
+		return false
+	}
+	if c.Name != w.Text {
+		c.Argv[0] = word.Lit(c.Name)
+	}
+	c.Name = programs.Canonical(c.Name)
+	return true
+}
+
+// expansions are those of variables in the source of a word.
+var expansions = lazyregexp.New(`["']|\$\{[^}]*\}|\$\w+`)
+
+// maybe adds, for denials, what a command may be whose program depends on the run: each name that the source of the
+// program spells, or that a variable in it is given, with the words behind it.
+func (a *Walker) maybe(c *Call) {
+	if c.Sc.DenyOnly {
+		return
+	}
+	source := c.Argv[0].Text
+	if own := *c.Sc; strings.Contains(source, `"`) {
+		a.Guess(c.raw, &own) // $"rm" is rm in most languages
+	}
+	names := []string{expansions.ReplaceAllString(source, "")} // what they leave of it when they are empty
+	for name := range strings.FieldsFuncSeq(source, func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("./-+", r) }) {
+		for _, value := range a.Given[name] {
+			names = append(names, value)
+			names = append(names, strings.FieldsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) })...)
+		}
+		if !strings.Contains(source, "$"+name) && !strings.Contains(source, "${"+name) {
+			names = append(names, name)
+		}
+	}
+	if strings.Contains(source, "@") || strings.Contains(source, "*") {
+		names = append(names, a.Given["@"]...)
+	}
+	for _, name := range names[:min(len(names), word.MaxCandidates)] {
+		in := c.Inner(slices.Clone(c.Argv), "")
+		if k := strings.LastIndexByte(name, '/'); k >= 0 {
+			name = name[k+1:]
+		}
+		if name == "" {
+			continue
+		}
+		in.Argv[0], in.Name, in.Sc.DenyOnly = word.Lit(name), name, true
+		in.Sc.Via = c.Sc.Via
+		in.Reads, in.Writes = nil, nil
+		a.Script.Commands = append(a.Script.Commands, in.Command(""))
+	}
+}
+
+// letterOrDigit says that a rune may stand in a name.
+func letterOrDigit(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// callFunction notes what a call gives a function of the text, whose body was looked at where it is defined.
+func (a *Walker) callFunction(c *Call) {
+	for i := range c.Argv {
+		if name := a.SecretIn(c.Argv[i].Text); name != "" && !c.Argv[i].Known {
+			a.Poison("gives the function " + c.Name + " the variable " + name)
+		}
+	}
+	for _, e := range c.Sc.Effects {
+		a.Poison(e.Text) // the body runs under the assignments before its name
+	}
+	if len(c.Reads)+len(c.Writes)+len(c.connects) > 0 {
+		a.Script.Commands = append(a.Script.Commands, c.Command(":"))
+	}
+}
+
+// Emit records a command as it stands, after looking at what its words do.
+func (a *Walker) Emit(c *Call) {
+	if c.Argv[0].Known {
+		if p := parse.ForeignProgram(c.Argv[0].Text); p != "" {
+			a.Problem("foreign", p)
+		}
+		a.looks(a, c)
+	}
+	if a.Script.Commands == nil {
+		a.Script.Commands = make([]script.Command, 0, 4)
+	}
+	a.Script.Commands = append(a.Script.Commands, c.Named(a.Tables))
+}

@@ -1,0 +1,148 @@
+package walk
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"callgate/shellparse/internal/findings"
+	"callgate/shellparse/internal/word"
+	"callgate/shellparse/script"
+)
+
+// simple analyses a simple command: assignments, words, redirections.
+func (a *Walker) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *syntax.Stmt, sc *word.Scope) {
+	for _, w := range ce.Args {
+		if len(w.Parts) != 1 || !word.IsLit(w.Parts[0]) || a.Dialect == script.Zsh {
+			a.nested(w, sc)
+		}
+	}
+	both := a.frames.take()
+	defer a.frames.put(both)
+	c, child := &both.call, &both.own
+	*child = *sc
+	c.Sc, c.Outer = child, sc
+	child.Env, child.Effects = slices.Clip(sc.Env), slices.Clip(sc.Effects) // assignments are appended
+	reads := len(ce.Args) > 0 && ce.Args[0].Lit() == "read"
+	for _, as := range ce.Assigns {
+		if reads && as.Name != nil && as.Name.Value == "IFS" {
+			a.nested(as.Value, sc) // only read splits by it
+			continue
+		}
+		a.assign(as, c, len(ce.Args) > 0, sc)
+	}
+	var r redirs
+	if len(rds) > 0 {
+		r.open(a, rds, sc)
+		if r.input != nil {
+			child.Input = r.input
+		}
+		c.Reads, c.Writes, c.Effects, c.connects = r.reads, r.writes, r.effects, r.connects
+	}
+	if len(ce.Args) == 0 {
+		if !r.none() {
+			r.null(a, st, sc)
+		}
+		return
+	}
+	if c.raw = sc.Raw; c.raw == "" {
+		c.raw = rawText(ce, rds, sc)
+		child.Raw = c.raw
+	}
+	c.Argv = make([]word.Word, 0, len(ce.Args))
+	for _, w := range ce.Args {
+		c.Argv = a.Fields(c.Argv, w, sc)
+	}
+	c.Argv = append(c.Argv, r.words...)
+	if len(c.Argv) == 0 { // every word expanded to nothing
+		if !r.none() {
+			r.null(a, st, sc)
+		}
+		return
+	}
+	a.Run(c)
+}
+
+// rawText is the source of a simple command with its redirections, without here-document bodies.
+func rawText(ce *syntax.CallExpr, rds []*syntax.Redirect, sc *word.Scope) string {
+	lo, hi := ce.Pos().Offset(), ce.End().Offset()
+	for _, r := range rds {
+		lo = min(lo, r.Pos().Offset())
+		hi = max(hi, r.Word.End().Offset())
+	}
+	if int(hi) > len(sc.Src) || lo > hi {
+		return ""
+	}
+	return sc.Src[lo:hi]
+}
+
+// expandsAsItRuns reports whether a shell reads the value of a variable as code.
+func expandsAsItRuns(name string, v word.Word) bool {
+	switch name {
+	case "PROMPT_COMMAND":
+		return true
+	case "PS4", "PS0":
+		return !v.Known || strings.ContainsAny(v.Text, "$`")
+	}
+	return false
+}
+
+// elements notes what an array is made of.
+func (a *Walker) elements(name string, array *syntax.ArrayExpr, sc *word.Scope) {
+	for _, e := range array.Elems {
+		if e.Index != nil {
+			expansion{a, sc}.subscript(name, e.Index)
+		}
+		a.nested(e.Value, sc)
+		a.Gives(name, a.Value(e.Value, sc))
+	}
+}
+
+// assign notes one assignment, before a command or alone.
+func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope) {
+	if as.Name == nil {
+		return
+	}
+	name := as.Name.Value
+	v := word.Word{Text: name}
+	if as.Index != nil {
+		expansion{a, sc}.subscript(name, as.Index)
+	}
+	if as.Array != nil {
+		a.elements(name, as.Array, sc)
+	} else {
+		a.nested(as.Value, sc)
+		if v = a.Value(as.Value, sc); !v.Known {
+			a.Copies(name, v.Text)
+		}
+	}
+	effect := a.EnvEffect(name, v)
+	if v.Known && v.Text != "" {
+		if effect != "" && (strings.ContainsAny(v.Text, " \t\n;|&`$") || a.Tables.SystemTool(v.Text)) {
+			a.DeniesOf(v.Text, sc)
+		}
+		if !prefix {
+			a.Gives(name, v)
+		}
+	}
+	if prefix {
+		c.Sc.Env = append(c.Sc.Env, script.Assignment{Name: name, Value: script.Word{Value: v.Text, Known: v.Known}})
+		if effect != "" {
+			c.Sc.Effects = append(c.Sc.Effects, script.Effect{Text: effect})
+		}
+		return
+	}
+	if expandsAsItRuns(name, v) {
+		a.Problem("dynamic", "The shell expands "+name+" as it runs, which can run code: "+findings.Quote(v.Text)+".")
+	}
+	if as.Append || as.Index != nil || as.Array != nil {
+		v.Known = false
+	}
+	if effect != "" {
+		a.Poison(effect)
+	}
+	if v.Known {
+		a.Settle(name, v)
+	}
+}

@@ -1,0 +1,237 @@
+package walk
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"callgate/shellparse/internal/findings"
+	"callgate/shellparse/internal/word"
+)
+
+// stmts walks a list. Between statements the failure of a cd is possible.
+func (a *Walker) stmts(list []*syntax.Stmt, sc *word.Scope) {
+	for _, st := range list {
+		a.stmt(st, sc)
+		sc.SettleDirs()
+	}
+}
+
+// sub walks a list in a child shell: what it changes ends with it.
+func (a *Walker) sub(list []*syntax.Stmt, sc *word.Scope) {
+	child := *sc
+	child.Sure = false
+	a.Within(func() { a.stmts(list, &child) })
+}
+
+// branch walks a list that runs perhaps, or several times.
+func (a *Walker) branch(list []*syntax.Stmt, sc *word.Scope) {
+	if len(list) == 0 {
+		return
+	}
+	before, sure := sc.Dirs, sc.Sure
+	sc.Sure = false
+	a.Within(func() { a.stmts(list, sc) })
+	sc.Sure = sure
+	sc.Failed = sc.Union(sc.Failed, before)
+	sc.SettleDirs()
+}
+
+// loop walks a body that runs several times.
+func (a *Walker) loop(list []*syntax.Stmt, sc *word.Scope) {
+	if changesDir(list) {
+		sc.Lost = true
+	}
+	a.branch(list, sc)
+}
+
+// changesDir says that a body changes the directory, so that its next run begins elsewhere.
+func changesDir(list []*syntax.Stmt) bool {
+	found := false
+	for _, st := range list {
+		syntax.Walk(st, func(n syntax.Node) bool {
+			if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 {
+				name, known := word.Unquoted(c.Args[0])
+				switch name {
+				case "cd", "pushd", "popd", "eval", "command", "builtin":
+					found = true
+				}
+				found = found || !known
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// stmt walks one statement.
+func (a *Walker) stmt(st *syntax.Stmt, sc *word.Scope) {
+	if sc.Depth++; sc.Depth > maxDepth {
+		a.Problem("too-deep", "The text nests too deeply.")
+		sc.Depth--
+		return
+	}
+	defer func() { sc.Depth-- }()
+	if st.Background || st.Coprocess || st.Disown {
+		child := *st
+		child.Background, child.Coprocess, child.Disown = false, false, false
+		a.sub([]*syntax.Stmt{&child}, sc)
+		return
+	}
+	if call, ok := st.Cmd.(*syntax.CallExpr); ok {
+		a.simple(call, st.Redirs, st, sc)
+		return
+	}
+	if st.Cmd == nil && len(st.Redirs) == 0 {
+		return
+	}
+	if len(st.Redirs) == 0 {
+		a.compound(st, sc)
+		return
+	}
+	inner := *sc
+	a.compoundRedirs(st, sc, &inner)
+	sc.Follow(&inner)
+}
+
+func (a *Walker) caseClause(cmd *syntax.CaseClause, sc *word.Scope) {
+	a.nested(cmd.Word, sc)
+	for _, item := range cmd.Items {
+		for _, p := range item.Patterns {
+			a.nested(p, sc)
+		}
+		a.branch(item.Stmts, sc)
+	}
+}
+
+// compound walks a statement that is no simple command.
+func (a *Walker) compound(st *syntax.Stmt, sc *word.Scope) {
+	switch cmd := st.Cmd.(type) {
+	case nil:
+	case *syntax.BinaryCmd:
+		a.binary(cmd, sc)
+	case *syntax.Block:
+		a.stmts(cmd.Stmts, sc)
+	case *syntax.Subshell:
+		a.sub(cmd.Stmts, sc)
+	case *syntax.IfClause:
+		a.ifClause(cmd, sc)
+	case *syntax.WhileClause:
+		a.loop(slices.Concat(cmd.Cond, cmd.Do), sc)
+	case *syntax.ForClause:
+		a.forClause(cmd, sc)
+	case *syntax.CaseClause:
+		a.caseClause(cmd, sc)
+	case *syntax.FuncDecl:
+		a.function(cmd, sc)
+	case *syntax.DeclClause:
+		a.declare(cmd, sc)
+	case *syntax.TestClause:
+		inner := *sc
+		inner.Testing = true
+		expansion{a, &inner}.test(cmd.X)
+	case *syntax.ArithmCmd:
+		expansion{a, sc}.arithm(cmd.X)
+	case *syntax.LetClause:
+		for _, x := range cmd.Exprs {
+			expansion{a, sc}.arithm(x)
+		}
+		raw := sc.Raw
+		if raw == "" {
+			raw = sc.Text(st)
+		}
+		a.Emit(&Call{Argv: []word.Word{word.Lit("let")}, Sc: sc, raw: raw})
+	case *syntax.TimeClause:
+		if cmd.Stmt != nil {
+			child := *sc
+			child.Via = append(slices.Clip(sc.Via), "time")
+			a.stmt(cmd.Stmt, &child)
+			sc.Follow(&child)
+		}
+	case *syntax.CoprocClause:
+		child := *sc
+		child.Sure = false
+		child.Via = append(slices.Clip(sc.Via), "coproc")
+		a.Within(func() { a.stmt(cmd.Stmt, &child) })
+	default:
+		a.Problem("unparsable", "The text has a construct that is not known: "+findings.Quote(sc.Text(st))+".")
+	}
+}
+
+// binary walks the two sides of a pipe, && or ||.
+func (a *Walker) binary(cmd *syntax.BinaryCmd, sc *word.Scope) {
+	switch cmd.Op {
+	case syntax.Pipe, syntax.PipeAll:
+		side := *sc
+		side.Sure = false
+		a.Within(func() { a.stmt(cmd.X, &side) })
+		side = *sc // nothing keeps the scope of the left side
+		side.Sure = false
+		side.Input = &word.Input{Kind: word.InputPipe, Certain: true, Text: a.Printed(cmd.X, sc), List: a.Listed(cmd.X, sc)}
+		a.Within(func() { a.stmt(cmd.Y, &side) })
+	case syntax.AndStmt:
+		a.stmt(cmd.X, sc)
+		sure := sc.Sure
+		sc.Sure = false
+		a.Within(func() { a.stmt(cmd.Y, sc) })
+		sc.Sure = sure
+	default:
+		a.stmt(cmd.X, sc)
+		sc.SettleDirs()
+		before, sure := sc.Dirs, sc.Sure
+		sc.Sure = false
+		a.Within(func() { a.stmt(cmd.Y, sc) })
+		sc.Sure = sure
+		sc.Failed = sc.Union(sc.Failed, before)
+	}
+}
+
+func (a *Walker) ifClause(cmd *syntax.IfClause, sc *word.Scope) {
+	for ; cmd != nil; cmd = cmd.Else {
+		a.branch(cmd.Cond, sc)
+		a.branch(cmd.Then, sc)
+	}
+}
+
+func (a *Walker) forClause(cmd *syntax.ForClause, sc *word.Scope) {
+	switch l := cmd.Loop.(type) {
+	case *syntax.WordIter:
+		var items []word.Word
+		for _, w := range l.Items {
+			a.nested(w, sc)
+			items = a.Fields(items, w, sc)
+			a.Copies(l.Name.Value, sc.Text(w))
+		}
+		if l.InPos.IsValid() {
+			a.LoopVar(l.Name.Value, items, cmd.Select)
+		}
+		a.Sets(l.Name.Value, word.Word{})
+		a.loop(cmd.Do, sc)
+		delete(a.Vars, l.Name.Value)
+		return
+	case *syntax.CStyleLoop:
+		for _, x := range []syntax.ArithmExpr{l.Init, l.Cond, l.Post} {
+			expansion{a, sc}.arithm(x)
+		}
+	}
+	a.loop(cmd.Do, sc)
+}
+
+// function walks a body where it is defined. Where and how often it runs is not known.
+func (a *Walker) function(cmd *syntax.FuncDecl, sc *word.Scope) {
+	if cmd.Name == nil {
+		a.Problem("disagreement", "Shells read this function definition differently: "+findings.Quote(sc.Text(cmd))+".")
+		return
+	}
+	child := *sc
+	child.Sure = false
+	child.Input = &word.Input{Kind: word.InputPipe} // whatever its callers give it
+	if len(sc.Dirs) != 1 || changesDir([]*syntax.Stmt{cmd.Body}) || strings.Contains(sc.Src, "cd ") {
+		child.Lost = true
+	}
+	a.Within(func() { a.stmt(cmd.Body, &child) })
+	if sc.Sure && sc.Start {
+		a.Funcs[cmd.Name.Value] = true
+	}
+}

@@ -1,0 +1,250 @@
+package word
+
+import (
+	"maps"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"callgate/shellparse/internal/findings"
+)
+
+// collector finds what a text assigns and defines anywhere, so that a variable counts as known only when
+// nothing else can have changed it.
+type collector struct {
+	a          *Reader
+	notNumbers map[string]bool
+}
+
+// Anything stands for a change of a variable that is not named.
+const Anything = "*"
+
+// Collect adds what a text assigns and defines to what is known already.
+func (a *Reader) Collect(f *syntax.File, text string) {
+	if a.Assigned == nil {
+		a.Assigned, a.Once, a.numbers = map[string]bool{}, map[string]int{}, map[string]bool{}
+		a.bodies, a.Funcs, a.Vars, a.Keyed = map[string]struct{}{}, map[string]bool{}, map[string]Word{}, map[string]bool{}
+	}
+	if len(a.Once) == 0 && strings.IndexByte(text, '=') < 0 && !strings.Contains(text, "for ") && !strings.Contains(text, "select ") &&
+		!strings.ContainsAny(text, "({") && !strings.Contains(text, "read") {
+		return
+	}
+	before := maps.Clone(a.Once)
+	c := collector{a: a, notNumbers: map[string]bool{}}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		c.node(n)
+		return true
+	})
+	for name := range a.Assigned {
+		a.numbers[name] = !c.notNumbers[name] && a.Once[Anything] == 0
+		if a.repeats && before[name] == 1 && (a.Once[name] > 1 || a.Once[Anything] > before[Anything]) {
+			a.Problem("dynamic", "A variable changes where the text may run again: "+findings.Quote(name)+".")
+		}
+	}
+}
+
+// set notes n assignments of a variable. More than one make its value uncertain.
+func (c *collector) set(name string, n int, number bool) {
+	c.a.Assigned[name] = true
+	c.a.Once[name] += n
+	if c.a.Once[name] > 1 {
+		delete(c.a.Vars, name)
+	}
+	if name == Anything {
+		clear(c.a.Vars)
+	}
+	if !number {
+		c.notNumbers[name] = true
+	}
+}
+
+func (c *collector) node(n syntax.Node) {
+	switch n := n.(type) {
+	case *syntax.CallExpr:
+		c.command(n)
+	case *syntax.DeclClause:
+		c.declaration(n)
+	case *syntax.WhileClause, *syntax.CStyleLoop:
+		c.a.repeats = true
+	case *syntax.WordIter:
+		c.a.repeats = true
+		number := len(n.Items) > 0
+		for _, w := range n.Items {
+			number = number && c.number(w)
+		}
+		c.set(n.Name.Value, 1, number)
+	case *syntax.ParamExp, *syntax.BinaryArithm, *syntax.UnaryArithm:
+		c.expression(n)
+	case *syntax.CoprocClause:
+		if n.Name != nil {
+			c.set(n.Name.Lit(), 2, false)
+		}
+	case *syntax.Redirect:
+		if n.N != nil && strings.HasPrefix(n.N.Value, "{") {
+			c.set(strings.Trim(n.N.Value, "{}"), 2, true)
+		}
+	case *syntax.FuncDecl:
+		c.a.repeats = true
+		if n.Name != nil {
+			c.a.bodies[n.Name.Value] = struct{}{}
+		}
+	}
+}
+
+// command notes the assignments before a command, and what a builtin assigns.
+func (c *collector) command(n *syntax.CallExpr) {
+	for _, as := range n.Assigns {
+		uses := 1
+		if len(n.Args) > 0 || as.Append || as.Index != nil {
+			uses = 2
+		}
+		c.assign(as, uses)
+	}
+	if len(n.Args) > 0 {
+		c.builtin(n.Args)
+	}
+}
+
+func (c *collector) declaration(n *syntax.DeclClause) {
+	uses := 1
+	if !keepsValues(n) {
+		uses = 2
+	}
+	for _, as := range n.Args {
+		if as.Name != nil {
+			c.assign(as, uses)
+		} else if as.Value == nil || !strings.HasPrefix(as.Value.Lit(), "-") {
+			c.set(Anything, 1, false)
+		}
+	}
+}
+
+// expression notes what an expansion or arithmetic assigns.
+func (c *collector) expression(n syntax.Node) {
+	switch n := n.(type) {
+	case *syntax.ParamExp:
+		if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
+			c.set(n.Param.Value, 2, c.number(n.Exp.Word))
+		}
+	case *syntax.BinaryArithm:
+		if w, ok := n.X.(*syntax.Word); ok && (Assigns(n.Op) || n.Op >= syntax.AddAssgn && n.Op <= syntax.ShrAssgn) {
+			c.set(w.Lit(), 2, true)
+		}
+	case *syntax.UnaryArithm:
+		if w, ok := n.X.(*syntax.Word); ok && (n.Op == syntax.Inc || n.Op == syntax.Dec) {
+			c.set(w.Lit(), 2, true)
+		}
+	}
+}
+
+// keepsValues says that a declaration gives each of its names the value that stands there: no option changes it,
+// no name stands alone, no shell splits it, and none depends on another, which some shells expand before any is
+// assigned.
+func keepsValues(n *syntax.DeclClause) bool {
+	for _, as := range n.Args {
+		switch {
+		case as.Name == nil:
+			if as.Value == nil || !strings.HasPrefix(as.Value.Lit(), "-") || strings.Trim(as.Value.Lit(), "-xrg") != "" {
+				return false
+			}
+		case as.Naked || as.Append || as.Index != nil || as.Array != nil || !plainValue(as.Value):
+			return false
+		}
+	}
+	return true
+}
+
+func plainValue(w *syntax.Word) bool {
+	if w == nil {
+		return true
+	}
+	for _, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if !Plain(p.Value) {
+				return false
+			}
+		case *syntax.SglQuoted:
+		case *syntax.DblQuoted:
+			for _, q := range p.Parts {
+				if !IsLit(q) {
+					return false
+				}
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func (c *collector) assign(as *syntax.Assign, uses int) {
+	if as.Name != nil && (!as.Naked || uses > 1) {
+		c.set(as.Name.Value, uses, as.Array == nil && as.Index == nil && (as.Naked || c.number(as.Value)))
+	}
+}
+
+// builtin notes what builtins assign to the variables that their words name.
+func (c *collector) builtin(args []*syntax.Word) {
+	name, known := Unquoted(args[0])
+	if !known {
+		return // forget takes care of it, once it is known, as collect does of what eval runs
+	}
+	operands := args[1:]
+	first := ""
+	if len(operands) > 0 {
+		first, _ = Unquoted(operands[0])
+	}
+	switch name {
+	case "source", ".":
+		c.set(Anything, 1, false)
+	case "command", "builtin":
+		for first == "-p" || first == "--" {
+			if operands = operands[1:]; len(operands) == 0 {
+				return
+			}
+			first, _ = Unquoted(operands[0])
+		}
+		switch {
+		case len(operands) == 0 || first == "-v" || first == "-V":
+		case strings.HasPrefix(first, "-"):
+			c.set(Anything, 1, false)
+		default:
+			c.builtin(operands)
+		}
+	case "printf", "wait":
+		if strings.HasPrefix(first, "-") {
+			c.set(Anything, 1, false)
+		}
+	case "read", "mapfile", "readarray", "getopts", "unset", "let", "export", "declare", "typeset", "local", "readonly":
+		for _, w := range operands {
+			if operand, known := Unquoted(w); known {
+				operand, _, _ = strings.Cut(operand, "=")
+				c.set(operand, 2, false)
+			}
+		}
+	}
+}
+
+// number says that a word's value is certainly a number.
+func (c *collector) number(w *syntax.Word) bool {
+	if w == nil || len(w.Parts) != 1 {
+		return false
+	}
+	switch p := w.Parts[0].(type) {
+	case *syntax.Lit:
+		v := strings.TrimPrefix(p.Value, "-")
+		if IsNumber(v) {
+			return true
+		}
+		lo, hi, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(v, "{"), "}"), "..")
+		return ok && IsNumber(lo) && IsNumber(hi)
+	case *syntax.ArithmExp:
+		return true
+	case *syntax.CmdSubst:
+		return c.a.printsNumber(p)
+	case *syntax.DblQuoted:
+		return len(p.Parts) == 1 && c.number(&syntax.Word{Parts: p.Parts})
+	}
+	return false
+}

@@ -1,0 +1,368 @@
+package word
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"callgate/shellparse/script"
+)
+
+// decoder builds the value of one word from its parts.
+type decoder struct {
+	a         *Reader
+	sc        *Scope
+	splitting bool // unquoted expansions are split
+	globbing  bool // unquoted text is globbed
+
+	buf     []byte
+	done    []Word // fields that are complete
+	some    bool   // the current field exists, though it may be empty
+	unknown bool   // the current field has a part that is not known
+	head    string
+	files   bool
+	many    bool
+	resplit bool // the current field has a value that the shell splits
+	pipe    bool
+	globs   [][]byte // what an unknown field matches, none when it can be anything
+}
+
+func (d *decoder) lit(s string) {
+	d.some = true
+	d.add(s)
+}
+
+// vague adds a part whose value can be anything. class tells what it can be.
+func (d *decoder) vague(class partClass) {
+	d.some = true
+	d.globs = nil
+	if !d.unknown {
+		d.unknown = true
+		if len(d.buf) > 0 {
+			d.head = string(d.buf)
+		}
+		d.files = class == partGlob
+		if d.head == "" && class == partNumber {
+			d.head = "0"
+		}
+		if d.head == "" && class == partName {
+			d.head = "n"
+		}
+	}
+	if class == partMany || class == partGlob {
+		d.many = true
+	}
+}
+
+type partClass uint8
+
+const (
+	partValue  partClass = iota // one value, anything
+	partMany                    // several values, anything
+	partGlob                    // names of files
+	partNumber                  // a number
+	partName                    // the output of a command that prints no options
+)
+
+func (d *decoder) one(src string) Word {
+	if !d.unknown && utf8.Valid(d.buf) {
+		return Lit(string(d.buf))
+	}
+	w := Word{Text: src, Head: d.head, Files: d.files, Many: d.many, split: d.resplit, pipe: d.pipe}
+	for _, g := range d.globs {
+		if !utf8.Valid(g) {
+			w.Globs = nil
+			break
+		}
+		w.Globs = append(w.Globs, string(g))
+	}
+	return w
+}
+
+func (d *decoder) fields(argv []Word, src string) []Word {
+	if len(d.done) > 0 && d.unknown {
+		return append(argv, Word{Text: src, Head: d.done[0].Text, Many: true})
+	}
+	argv = append(argv, d.done...)
+	if d.some {
+		argv = append(argv, d.one(src))
+	}
+	return argv
+}
+
+// parts decodes word parts. In double quotes nothing is split or globbed.
+func (d *decoder) parts(parts []syntax.WordPart, quoted bool) {
+	for i, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if quoted {
+				d.quotedLit(p.Value)
+			} else {
+				d.bareLit(p.Value, i == 0, parts[i+1:])
+			}
+		case *syntax.SglQuoted:
+			if !p.Dollar {
+				d.lit(p.Value)
+			} else if d.a.Dialect == script.POSIX {
+				d.vague(partValue) // dash keeps the dollar
+			} else if s, ok := ansiC(p.Value); ok {
+				d.lit(s)
+			} else {
+				d.vague(partValue)
+			}
+		case *syntax.DblQuoted:
+			if p.Dollar {
+				d.vague(partValue) // the text of a message catalogue
+				continue
+			}
+			d.some = true
+			d.parts(p.Parts, true)
+		case *syntax.ParamExp:
+			d.param(p, quoted)
+		case *syntax.ArithmExp:
+			d.glob(partNumber, "*")
+		case *syntax.CmdSubst:
+			switch {
+			case d.a.namesOnly(p):
+				d.vague(partName)
+			case quoted || !d.splitting:
+				d.vague(partValue)
+			default:
+				d.vague(partMany)
+			}
+		case *syntax.ProcSubst:
+			d.pipe = len(parts) == 1
+			d.lit("/dev/fd/")
+			d.vague(partNumber)
+		case *syntax.ExtGlob:
+			d.extGlob(p)
+		default:
+			d.vague(partMany)
+		}
+	}
+}
+
+// quotedLit decodes literal text between double quotes.
+func (d *decoder) quotedLit(s string) {
+	d.some = true
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && strings.IndexByte("$`\"\\", s[i+1]) >= 0 {
+			i++
+		}
+		d.add(s[i : i+1])
+	}
+}
+
+// bareLit decodes unquoted literal text: backslashes, globs, and a tilde at the beginning of the word. rest is
+// what follows it in the word.
+func (d *decoder) bareLit(s string, first bool, rest []syntax.WordPart) {
+	if s == "" {
+		return // what is left of {,a}: no field
+	}
+	d.some = true
+	s, first = d.assignedTilde(s, first)
+	s = d.leadingTilde(s, first)
+	if d.a.Dialect == script.Zsh && first && strings.HasPrefix(s, "=") {
+		d.vague(partGlob) // =program is the program's path
+	}
+	for s != "" {
+		n := d.special(s, rest)
+		if n == 0 {
+			d.add(s[:1])
+			n = 1
+		}
+		s = s[n:]
+	}
+}
+
+// special decodes a backslash, glob or character class at the beginning of s and returns how long it is; 0 for a character
+// that stands for itself.
+func (d *decoder) special(s string, rest []syntax.WordPart) int {
+	switch s[0] {
+	case '\\':
+		if len(s) == 1 {
+			return 0
+		}
+		if s[1] != '\n' {
+			d.add(s[1:2])
+		}
+		return 2
+	case '*', '?':
+		if d.globbing {
+			d.glob(partGlob, s[:1])
+			return 1
+		}
+	case '(', '^', '#':
+		if d.a.Dialect == script.Zsh {
+			d.vague(partGlob)
+		}
+	case '[':
+		if d.globbing {
+			return d.class(s, rest)
+		}
+	}
+	return 0
+}
+
+// class decodes a character class at the beginning of s and returns how long it is; 0 when none begins there.
+func (d *decoder) class(s string, rest []syntax.WordPart) int {
+	n, pattern := bracket(s)
+	if n == 0 {
+		if closes(rest) || strings.IndexByte(s, ']') >= 0 {
+			d.vague(partGlob)
+		}
+		return 0
+	}
+	if set := s[1 : n-1]; !d.unknown && len(d.buf) == 0 && !strings.ContainsAny(set, "-!^[]\\") {
+		d.head = set[:1]
+	}
+	if strings.IndexByte(s[:n], '/') >= 0 {
+		d.vague(partGlob)
+		return 0
+	}
+	d.glob(partGlob, pattern)
+	return n
+}
+
+// assignedTilde decodes what stands before a tilde after the first = of a word that looks like an assignment, or after a
+// colon in one, and returns the rest.
+func (d *decoder) assignedTilde(s string, first bool) (string, bool) {
+	if !first || !strings.Contains(s, "=~") && !strings.Contains(s, ":~") {
+		return s, first
+	}
+	name, _, ok := strings.Cut(s, "=")
+	if d.splitting && (!ok || !syntax.ValidName(strings.TrimSuffix(name, "+"))) {
+		return s, first
+	}
+	i := strings.IndexByte(s, '~')
+	d.add(s[:i])
+	d.vague(partValue)
+	return s[i:], false
+}
+
+// leadingTilde decodes a tilde at the beginning of the word and returns the rest.
+func (d *decoder) leadingTilde(s string, first bool) string {
+	user, below, slash := strings.Cut(strings.TrimPrefix(s, "~"), "/")
+	quoted := strings.Contains(strings.ReplaceAll(user, "\\\n", ""), `\`)
+	if !first || !strings.HasPrefix(s, "~") || quoted {
+		return s
+	}
+	switch {
+	case user == "" && d.a.Home != "" && !d.a.Assigned["HOME"]:
+		d.lit(d.a.Home)
+	case user == "+" && d.a.Dialect != script.POSIX && d.workingDir() != "":
+		d.lit(d.workingDir())
+	default:
+		d.add("~")
+		d.vague(partValue)
+		d.lit(strings.ReplaceAll(user, "\\\n", ""))
+	}
+	if slash {
+		d.lit("/")
+	}
+	return below
+}
+
+// workingDir is the value of PWD, "" when it is not certain.
+func (d *decoder) workingDir() string {
+	if dir := d.sc.Dir(); len(d.sc.Failed) == 0 && strings.HasPrefix(dir, "/") && !d.a.Assigned["PWD"] && d.a.Once[Anything] == 0 {
+		return dir
+	}
+	return ""
+}
+
+// param decodes a parameter expansion: the value where the script itself fixed it.
+func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
+	if p.Param == nil {
+		d.vague(partMany)
+		return
+	}
+	name := p.Param.Value
+	if p.Length || name == "?" || name == "#" || name == "$" || name == "!" && !p.Excl {
+		if name == "!" || name == "$" && p.Excl {
+			d.vague(partNumber) // empty before the first job
+		} else {
+			d.glob(partNumber, "*")
+		}
+		return
+	}
+	simple := isSimple(p)
+	if v, ok := d.a.Vars[name]; ok && simple {
+		d.variable(v, quoted)
+		return
+	}
+	if v := d.place(name); simple && v != "" && (quoted || Plain(v) && !strings.ContainsAny(v, " \t\n")) && d.a.Spend(len(v)) {
+		d.lit(v)
+		return
+	}
+	many := name == "@" || name == "*" || p.Index != nil || p.Names != 0
+	if d.splitting && (!quoted || many) {
+		d.vague(partMany)
+	} else {
+		d.vague(partValue)
+	}
+}
+
+// isSimple says that an expansion is the value of a variable and nothing else.
+func isSimple(p *syntax.ParamExp) bool {
+	return !p.Excl && !p.Width && !p.IsSet && p.Flags == nil && p.NestedParam == nil && p.Index == nil &&
+		len(p.Modifiers) == 0 && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
+}
+
+// place is the value of a variable that the text does not assign and that names a directory which is known.
+func (d *decoder) place(name string) string {
+	switch {
+	case d.a.Assigned[name] || d.a.Once[Anything] > 0:
+	case name == "HOME":
+		return d.a.Home
+	case name == "PWD":
+		return d.workingDir()
+	}
+	return ""
+}
+
+// variable adds the value of a variable that the text itself fixed.
+func (d *decoder) variable(v Word, quoted bool) {
+	switch {
+	case !d.a.Spend(len(v.Text)):
+		d.vague(partMany)
+	case !v.Known:
+		first := !d.unknown && len(d.buf) == 0
+		if d.glob(partGlob, v.Globs...); first {
+			d.head = v.Head
+		}
+		d.resplit = d.resplit || v.split || !quoted && d.globbing
+	case quoted || !d.globbing:
+		d.lit(v.Text)
+	case d.a.Dialect == script.Zsh || d.a.Assigned["IFS"] || !Plain(v.Text) && strings.ContainsAny(v.Text, " \t\n\\{~"):
+		d.vague(partMany)
+	case !Plain(v.Text):
+		d.globValue(v.Text)
+	case !d.splitting:
+		d.lit(v.Text)
+	default:
+		d.splitValue(v.Text)
+	}
+}
+
+// splitValue adds an unquoted known value, split at blanks.
+func (d *decoder) splitValue(s string) {
+	for i, f := range strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' }) {
+		if i > 0 || Blank(s[0]) {
+			d.flush()
+		}
+		d.lit(f)
+	}
+	if s != "" && Blank(s[len(s)-1]) {
+		d.flush()
+	}
+}
+
+func (d *decoder) flush() {
+	if !d.some || d.unknown {
+		return
+	}
+	d.done = append(d.done, Lit(string(d.buf)))
+	d.buf, d.some = nil, false
+}

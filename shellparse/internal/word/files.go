@@ -1,0 +1,97 @@
+package word
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"callgate/shellparse/script"
+)
+
+// files appends what a word that is not known can name.
+func (a *Reader) files(list []script.File, w Word, by string, sc *Scope) []script.File {
+	if w.pipe {
+		return list // what its commands print or read
+	}
+	f := script.File{Path: script.Word{Value: w.Text, Known: false}, By: by, Split: w.split, Tracked: w.tracked}
+	for _, g := range w.Globs {
+		if g == "" || g == "-" && by != "redirect" {
+			continue
+		}
+		switch {
+		case climbs(g) || sc.Lost && !path.IsAbs(g):
+			f.Pattern = ""
+			return a.Note(list, f)
+		case path.IsAbs(g):
+			f.Pattern = path.Clean(g)
+			list = a.Note(list, f)
+		default:
+			for _, d := range sc.Dirs {
+				f.Pattern = path.Join(literal(d), g)
+				list = a.Note(list, f)
+			}
+		}
+	}
+	if len(w.Globs) == 0 {
+		list = a.Note(list, f)
+	}
+	return list
+}
+
+// climbs says that a pattern goes up from a place that is not certain, which a link can make any place.
+func climbs(pattern string) bool {
+	glob := false
+	for s := range strings.SplitSeq(pattern, "/") {
+		if s == ".." && glob {
+			return true
+		}
+		glob = glob || strings.ContainsAny(s, "*?[")
+	}
+	return false
+}
+
+// File appends the files that a word can name, one for each directory the command may run in.
+func (a *Reader) File(list []script.File, w Word, by string, sc *Scope) []script.File {
+	if !w.Known {
+		return a.files(list, w, by, sc)
+	}
+	if w.Text == "" || w.Text == "-" && by != "redirect" {
+		return list
+	}
+	if path.IsAbs(w.Text) {
+		p := path.Clean(w.Text)
+		if harmlessDevice(p) || by != "redirect" && strings.HasPrefix(p, "/dev/fd/") {
+			return list
+		}
+		return a.Note(list, script.File{Path: script.Word{Value: p, Known: true}, By: by})
+	}
+	if sc.Lost {
+		list = a.Note(list, script.File{Path: script.Word{Value: w.Text, Known: false}, By: by})
+	}
+	for _, d := range sc.Dirs {
+		p := path.Join(d, w.Text)
+		if !harmlessDevice(p) {
+			list = a.Note(list, script.File{Path: script.Word{Value: p, Known: true}, By: by})
+		}
+	}
+	return list
+}
+
+// fileCost is what one path costs besides its text.
+const fileCost = 32
+
+// Note appends a file that is not in the list.
+func (a *Reader) Note(list []script.File, f script.File) []script.File {
+	if slices.Contains(list, f) || !a.Spend(fileCost+len(f.Path.Value)+len(f.Pattern)) {
+		return list
+	}
+	return append(list, f)
+}
+
+func harmlessDevice(p string) bool {
+	switch p {
+	case "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/fd/1", "/dev/fd/2", "/dev/fd/0":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,272 @@
+package word
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"callgate/shellparse/internal/parse"
+	"callgate/shellparse/programs"
+)
+
+func MustOptions(s string) *Options {
+	set, err := programs.CompileOptions(s)
+	if err != nil {
+		panic(err) // a constant of this package
+	}
+	return (*Options)(set)
+}
+
+// Codes returns the arguments that are code.
+func (s *Scanned) Codes() []Word {
+	var list []Word
+	for _, h := range s.Hits {
+		if h.Opt.Does == 'c' && h.Has {
+			list = append(list, h.Value)
+		}
+	}
+	return list
+}
+
+// Number is the value of an option that is a number, or what stands for none.
+func (s *Scanned) Number(none int, names ...string) int {
+	v, ok := s.Find(names...)
+	if !ok {
+		return none
+	}
+	n, err := strconv.Atoi(v.Text)
+	if err != nil || n < 0 || !v.Known {
+		return none
+	}
+	return n
+}
+
+// Options are the options of a program.
+type Options programs.Options
+
+// Find returns the option of that name, nil when there is none.
+func (set *Options) Find(name string) *programs.Option { return (*programs.Options)(set).Find(name) }
+
+// guessed is the option that reads a word of which the options do not say that it is a file.
+var guessed = &programs.Option{Name: "file", Last: "file", Arg: programs.Needed, Does: 'r'}
+
+// Hit is an option that was found.
+type Hit struct {
+	Opt   *programs.Option
+	Name  string
+	Value Word
+	Has   bool // it has a value
+}
+
+// Scanned is what the words of a program say.
+type Scanned struct {
+	Hits     []Hit
+	Operands []Word
+	Rest     int    // index of the first operand in the words, len when there is none
+	Unknown  string // an option that is not listed
+	Vague    string // source of a word that may be an option
+	VagueBad bool   // and is not merely the name of a file
+	Dashes   bool   // -- was seen
+}
+
+// Scan reads words as a program with these options does. It never fails: an option that is not listed is
+// taken for one without an argument. A value that looks like an option is judged as one, too: the program may
+// take the option before it for one without an argument.
+func (set *Options) Scan(words []Word, st programs.Style) Scanned {
+	s := set.split(words, st)
+	if set.Reads {
+		for _, w := range s.Operands {
+			s.Hits = append(s.Hits, Hit{Opt: guessed, Name: guessed.Last, Value: w, Has: true})
+		}
+	}
+	all := len(s.Hits)
+	s.Hits = slices.DeleteFunc(s.Hits, func(h Hit) bool { return h.Opt.Does == 'p' })
+	if len(s.Hits) < all {
+		s.Operands = nil
+	}
+	return s
+}
+
+func (set *Options) split(words []Word, st programs.Style) Scanned {
+	s := Scanned{Rest: len(words)}
+	stops := st == programs.POSIX || st == programs.Go
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		if !w.Known && !w.Safe() {
+			if s.Vague == "" || !w.Files {
+				s.Vague = w.Text
+			}
+			s.VagueBad = s.VagueBad || !w.Files
+		}
+		v := w.Text
+		if !w.Known {
+			v = w.Head
+		}
+		if v == "--" && w.Known {
+			s.Dashes = true
+			if s.Rest > i+1 {
+				s.Rest = i + 1
+			}
+			s.Operands = append(s.Operands, words[i+1:]...)
+			return s
+		}
+		if len(v) < 2 || v[0] != '-' {
+			if s.Rest > i {
+				s.Rest = i
+			}
+			if stops {
+				s.Operands = append(s.Operands, words[i:]...)
+				return s
+			}
+			s.Operands = append(s.Operands, w)
+			continue
+		}
+		if v[1] == '-' || st == programs.Go || st == programs.Long {
+			i += set.long(&s, words, i, st)
+		} else {
+			i += set.short(&s, words, i, st)
+		}
+	}
+	return s
+}
+
+// long reads the long option at words[i] and returns how many further words it took.
+func (set *Options) long(s *Scanned, words []Word, i int, st programs.Style) int {
+	w := words[i]
+	text := w.Text
+	if !w.Known {
+		text = w.Head
+	}
+	name, val, attached := strings.Cut(text, "=")
+	o := set.Find(name)
+	if o == nil && (st == programs.Go || st == programs.Long) {
+		if strings.HasPrefix(name, "--") {
+			o = set.Find(name[1:])
+		} else {
+			o = set.Find("-" + name)
+		}
+	} else if o == nil && len(name) > 2 {
+		o = (*programs.Options)(set).Abbreviated(name)
+	}
+	if o == nil && st == programs.Long && len(text) > 2 && text[1] != '-' {
+		// A compiler's -Idir.
+		if o = set.Find(text[:2]); o != nil && o.Arg == programs.Needed {
+			s.Hits = append(s.Hits, Hit{Opt: o, Name: o.Last, Has: true, Value: Word{Text: text[2:], Known: w.Known, Head: text[2:]}})
+			return 0
+		}
+		o = nil
+	}
+	if o == nil {
+		if s.Unknown == "" {
+			s.Unknown = name
+		}
+		return 0
+	}
+	h := Hit{Opt: o, Name: o.Last}
+	took := 0
+	switch {
+	case attached:
+		h.Has, h.Value = true, Word{Text: val, Known: w.Known, Head: val}
+	case o.Arg == programs.Needed && i+1 < len(words):
+		h.Has, h.Value = true, words[i+1]
+		took = set.taken(s, o, h.Value, st)
+	}
+	s.Hits = append(s.Hits, h)
+	return took
+}
+
+// short reads the bundled short options at words[i] and returns how many further words they took.
+func (set *Options) short(s *Scanned, words []Word, i int, st programs.Style) int {
+	w := words[i]
+	text := w.Text
+	if !w.Known {
+		text = w.Head
+	}
+	for k := 1; k < len(text); k++ {
+		var name string
+		if o := set.Find(text); k == 1 && o != nil {
+			name = text // a long option with one dash, or a short one alone
+		} else {
+			name = "-" + text[k:k+1]
+		}
+		o := set.Find(name)
+		if o == nil {
+			if s.Unknown == "" {
+				s.Unknown = name
+			}
+			continue
+		}
+		h := Hit{Opt: o, Name: name}
+		if len(name) > 2 {
+			k = len(text) - 1
+		}
+		rest := text[k+1:]
+		switch {
+		case o.Arg == programs.Digits:
+			for k+1 < len(text) && text[k+1] >= '0' && text[k+1] <= '9' {
+				k++
+			}
+			s.Hits = append(s.Hits, h)
+			continue
+		case o.Arg == programs.None:
+			s.Hits = append(s.Hits, h)
+			if len(name) > 2 {
+				return 0
+			}
+			continue
+		case rest != "" || !w.Known:
+			h.Has, h.Value = true, Word{Text: strings.TrimPrefix(rest, "="), Known: w.Known, Head: rest}
+			if o.Arg == programs.Attached {
+				h.Value.Text = rest
+			}
+			s.Hits = append(s.Hits, h)
+			return 0
+		case o.Arg == programs.Needed && i+1 < len(words):
+			h.Has, h.Value = true, words[i+1]
+			s.Hits = append(s.Hits, h)
+			return set.taken(s, o, h.Value, st)
+		}
+		s.Hits = append(s.Hits, h)
+		return 0
+	}
+	return 0
+}
+
+// taken returns how many words the value of an option takes, 0 when the word is to be judged as an option as
+// well. Where the first operand ends the options, that would make another word the first operand, so there the
+// word counts as an option that is not listed.
+func (set *Options) taken(s *Scanned, o *programs.Option, w Word, st programs.Style) int {
+	text := w.Text
+	if !w.Known {
+		text = w.Head
+	}
+	if o.Does != 'c' && len(text) > 1 && text[0] == '-' && !IsNumber(text[1:]) && text[1] != ' ' {
+		if st != programs.POSIX {
+			return 0
+		}
+		if s.Unknown == "" {
+			s.Unknown = text
+		}
+	}
+	if set.Values && o.Does == 0 && w.Known && mayBeFile(text) {
+		s.Hits = append(s.Hits, Hit{Opt: guessed, Name: guessed.Last, Value: w, Has: true})
+	}
+	return 1
+}
+
+// mayBeFile says that a word could name a file rather than a number, a separator or a format.
+func mayBeFile(s string) bool {
+	return len(s) > 1 && !strings.ContainsAny(s, "%{\n") && strings.ContainsFunc(s, func(r rune) bool { return r > 0x7f || r < 0x80 && parse.Letter(byte(r)) })
+}
+
+// Find returns the value of the last option with one of the names.
+func (s *Scanned) Find(names ...string) (Word, bool) {
+	for i := len(s.Hits) - 1; i >= 0; i-- {
+		for _, n := range names {
+			if s.Hits[i].Name == n || s.Hits[i].Opt.Last == n {
+				return s.Hits[i].Value, true
+			}
+		}
+	}
+	return Word{}, false
+}

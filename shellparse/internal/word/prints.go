@@ -1,0 +1,248 @@
+package word
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"callgate/shellparse/programs"
+)
+
+func Assigns(op syntax.BinAritOperator) bool { return op == syntax.Assgn }
+
+// Numeric says that an arithmetic operand is certainly a number.
+func (a *Reader) Numeric(w *syntax.Word) bool {
+	if s := w.Lit(); s != "" {
+		return s[0] >= '0' && s[0] <= '9' || s == "@" || s == "*" || s == "-1" || a.number(s) || a.holdsNumber(s)
+	}
+	for _, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if !IsNumber(p.Value) {
+				return false
+			}
+		case *syntax.ArithmExp:
+		case *syntax.CmdSubst:
+			if !a.printsNumber(p) {
+				return false
+			}
+		case *syntax.ParamExp:
+			if p.Param == nil {
+				return false
+			}
+			name := p.Param.Value
+			if !p.Length && !isNumberParam(p) && !a.number(name) && !a.holdsNumber(name) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// isNumberParam reports whether the shell itself gives a parameter a number.
+func isNumberParam(p *syntax.ParamExp) bool {
+	switch p.Param.Value {
+	case "#", "?", "$":
+		return true
+	case "!":
+		return !p.Excl
+	}
+	return false
+}
+
+func (a *Reader) NumericTest(w *syntax.Word, sc *Scope) bool {
+	if a.Numeric(w) {
+		return true
+	}
+	if len(w.Parts) == 1 {
+		if q, ok := w.Parts[0].(*syntax.DblQuoted); ok && len(q.Parts) > 0 {
+			return a.Numeric(&syntax.Word{Parts: q.Parts})
+		}
+	}
+	v := a.Value(w, sc)
+	return v.Known && IsNumber(strings.TrimPrefix(v.Text, "-"))
+}
+
+// namesOnly says that a command substitution prints names, hashes or dates: nothing that begins with a dash.
+func (a *Reader) namesOnly(p *syntax.CmdSubst) bool { return a.prints(p, programs.PrintsName) }
+
+// printsNumber says that a substitution prints one number.
+func (a *Reader) printsNumber(p *syntax.CmdSubst) bool {
+	if !a.prints(p, programs.PrintsNumber) {
+		return false
+	}
+	st := p.Stmts[0]
+	if b, ok := st.Cmd.(*syntax.BinaryCmd); ok {
+		st = b.Y
+	}
+	call := st.Cmd.(*syntax.CallExpr)
+	name, _ := Unquoted(call.Args[0])
+	counts := name != "git"
+	for _, w := range call.Args[1:] {
+		l, _ := Unquoted(w)
+		counts = counts || l == "--count"
+		if name == "wc" && !strings.HasPrefix(l, "-") {
+			return false // it prints the file's name too
+		}
+		if name == "seq" && strings.HasPrefix(l, "-") && !IsNumber(l[1:]) {
+			return false // -f and -s print what they are given
+		}
+	}
+	return counts
+}
+
+// prints says that a substitution is one plain command that prints this.
+func (a *Reader) prints(p *syntax.CmdSubst, what programs.Trait) bool {
+	if len(p.Stmts) != 1 {
+		return false
+	}
+	st := p.Stmts[0]
+	if b, ok := st.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe {
+		st = b.Y
+	}
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 || len(call.Assigns) > 0 {
+		return false
+	}
+	name, _ := Unquoted(call.Args[0])
+	if _, defined := a.bodies[name]; defined {
+		return false
+	}
+	rest := call.Args[1:]
+	sub := ""
+	if len(rest) > 0 {
+		sub, _ = Unquoted(rest[0])
+	}
+	if sub != "" && programs.Find(name, sub).Has(what) {
+		rest = rest[1:]
+	} else if !programs.Find(name).Has(what) {
+		return false
+	}
+	for _, w := range rest {
+		// What formats or echoes its words could print anything.
+		l, _ := Unquoted(w)
+		if programs.Find(name).Has(programs.TakesFormats) && l == "" && !quotedPlain(w) {
+			return false
+		}
+		if l == "--all" || HasPrefix(l, "--format", "--pretty", "+-", "--sq", "--parseopt", "-f") {
+			return name == "git" && (strings.Contains(l, "%H") || strings.Contains(l, "%h"))
+		}
+	}
+	return true
+}
+
+func quotedPlain(w *syntax.Word) bool {
+	if len(w.Parts) != 1 {
+		return false
+	}
+	switch p := w.Parts[0].(type) {
+	case *syntax.SglQuoted:
+		return !p.Dollar && !strings.HasPrefix(p.Value, "-") && !strings.HasPrefix(p.Value, "+")
+	case *syntax.DblQuoted:
+		for _, q := range p.Parts {
+			if _, ok := q.(*syntax.Lit); !ok {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// Unquoted returns the value of a word that is made of letters and quotes alone.
+func Unquoted(w *syntax.Word) (value string, known bool) {
+	for _, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if strings.IndexByte(p.Value, '\\') < 0 {
+				value += p.Value
+				continue
+			}
+			for i := 0; i < len(p.Value); i++ {
+				if p.Value[i] == '\\' {
+					if i++; i == len(p.Value) || p.Value[i] == '\n' {
+						continue
+					}
+				}
+				value += p.Value[i : i+1]
+			}
+		case *syntax.SglQuoted:
+			text := p.Value
+			if p.Dollar {
+				if text, known = ansiC(text); !known {
+					return "", false
+				}
+			}
+			value += text
+		case *syntax.DblQuoted:
+			for _, q := range p.Parts {
+				l, ok := q.(*syntax.Lit)
+				if !ok || strings.IndexByte(l.Value, '\\') >= 0 {
+					return "", false
+				}
+				value += l.Value
+			}
+		default:
+			return "", false
+		}
+	}
+	return value, true
+}
+
+// plainParts reports whether a word is made of text and variables alone.
+func plainParts(w *syntax.Word) bool {
+	for _, p := range w.Parts {
+		switch p.(type) {
+		case *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted, *syntax.ParamExp:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// Printed returns the text that a plain echo or printf statement writes, unknown for everything else.
+func (a *Reader) Printed(st *syntax.Stmt, sc *Scope) Word {
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) < 2 || len(st.Redirs) > 0 || len(call.Assigns) > 0 {
+		return Word{}
+	}
+	if program := call.Args[0].Lit(); program != "" && program != "echo" && program != "printf" && !strings.Contains(program, `\`) {
+		return Word{}
+	}
+	var argv []Word
+	for _, w := range call.Args {
+		if !plainParts(w) {
+			return Word{}
+		}
+		argv = a.Fields(argv, w, sc)
+	}
+	if len(argv) == 0 || !argv[0].Known {
+		return Word{}
+	}
+	name := argv[0].Text
+	if _, shadowed := a.bodies[name]; shadowed || name != "echo" && name != "printf" {
+		return Word{}
+	}
+	if name == "printf" && len(argv) > 2 {
+		return Word{}
+	}
+	return echoed(argv[1:])
+}
+
+// echoed returns the words as echo writes them, unknown where echos differ.
+func echoed(words []Word) Word {
+	var b strings.Builder
+	for i, w := range words {
+		if !w.Known || strings.ContainsAny(w.Text, `\%`) || i == 0 && strings.HasPrefix(w.Text, "-") {
+			return Word{}
+		}
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(w.Text)
+	}
+	return Lit(b.String())
+}

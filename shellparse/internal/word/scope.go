@@ -1,0 +1,137 @@
+package word
+
+import (
+	"path"
+	"slices"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"callgate/shellparse/script"
+)
+
+func JoinDirs(dirs []string, p string) []string {
+	if path.IsAbs(p) {
+		return []string{path.Clean(p)}
+	}
+	out := make([]string, 0, len(dirs))
+	for _, d := range dirs {
+		if j := path.Join(d, p); !slices.Contains(out, j) {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+// Follow takes over the directory of a scope that ran in the same shell.
+func (sc *Scope) Follow(inner *Scope) {
+	sc.Dirs, sc.Failed, sc.Lost, sc.Astray = inner.Dirs, inner.Failed, inner.Lost, inner.Astray
+}
+
+// Enter moves the scope to a directory.
+func (sc *Scope) Enter(p string) {
+	dirs := JoinDirs(sc.Dirs, p)
+	for _, d := range dirs {
+		if len(d) > maxDirPath {
+			sc.Lost = true
+			return
+		}
+	}
+	sc.Dirs = dirs
+	if path.IsAbs(p) {
+		sc.Lost = false
+	}
+}
+
+// Union adds the directories of y to x. Each cd that may have failed doubles them, so that over a cap the
+// directory counts as not known.
+func (sc *Scope) Union(x, y []string) []string {
+	for _, d := range y {
+		if slices.Contains(x, d) {
+			continue
+		}
+		if len(x) >= maxDirs {
+			sc.Lost = true
+			break
+		}
+		x = append(slices.Clip(x), d)
+	}
+	return x
+}
+
+var Here = []string{"."}
+
+// Caps on where a piece of text may run.
+const (
+	maxDirs    = 16   // directories that a command may run in, by which cd failed
+	maxDirPath = 4096 // bytes of the path of one
+)
+
+// Scope is where a piece of text runs.
+type Scope struct {
+	Src   string // the text that positions of the syntax refer to
+	Raw   string // source of the outermost simple command, "" outside of one
+	Via   []string
+	Env   []script.Assignment
+	Depth int
+
+	Effects   []script.Effect
+	Escalates bool
+	DenyOnly  bool
+	Remote    bool // on another machine, or in a container
+
+	Dirs   []string // where it may run; nil when unknown
+	Failed []string // where it runs if the cd before it failed
+	Lost   bool     // the directory is not known
+	Astray bool     // nor is it if the cd before it failed
+
+	Testing bool // inside of [[ ]]
+
+	Sure  bool   // it certainly runs, once, in the shell of the text
+	Start bool   // it is the text itself, not a string within it
+	Input *Input // never nil
+}
+
+// Input is what the standard input of a command is. Scopes share it: nobody changes one.
+type Input struct {
+	Kind    inputKind
+	Text    Word // the text, for inputText
+	Certain bool // it is an inputPipe wherever the command runs
+	List    Word // the files whose names it lists, one or several a line
+}
+
+var NoInput = new(Input)
+
+type inputKind uint8
+
+const (
+	InputNone inputKind = iota // the terminal, or what the text was given
+	InputPipe
+	InputFile
+	InputText
+)
+
+// Text returns the source text of a node.
+func (sc *Scope) Text(n syntax.Node) string {
+	lo, hi := int(n.Pos().Offset()), int(n.End().Offset())
+	if lo > hi || hi > len(sc.Src) {
+		return ""
+	}
+	return sc.Src[lo:hi]
+}
+
+// SettleDirs ends the part of a list in which the last cd is known to have succeeded.
+func (sc *Scope) SettleDirs() {
+	sc.Lost, sc.Astray = sc.Lost || sc.Astray, false
+	if len(sc.Failed) > 0 {
+		sc.Dirs = sc.Union(sc.Dirs, sc.Failed)
+		sc.Failed = nil
+	}
+}
+
+// Dir returns the only directory that the scope can run in, "" when it is not certain.
+func (sc *Scope) Dir() string {
+	if sc.Lost || len(sc.Dirs) != 1 {
+		return ""
+	}
+	return sc.Dirs[0]
+}

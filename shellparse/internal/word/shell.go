@@ -1,0 +1,135 @@
+package word
+
+import (
+	"strings"
+
+	"callgate/shellparse/internal/findings"
+)
+
+// holdsNumber says that the script itself gave a variable a number.
+func (a *Shell) holdsNumber(name string) bool {
+	v, ok := a.Vars[name]
+	return ok && v.Known && IsNumber(v.Text)
+}
+
+// number says that a variable only ever holds numbers: each value that the text assigns is one.
+func (a *Shell) number(name string) bool { return a.numbers[name] }
+
+// Forget notes that a builtin assigns to the variable of this name, however the text wrote the builtin. What a
+// loop or a function has run before it may run again with the new value.
+func (a *Reader) Forget(name Word) {
+	if a.Once == nil {
+		return // a shell that has run no text knows nothing
+	}
+	if a.repeats && (!name.Known && len(a.Vars) > 0 || a.Once[name.Text] == 1) {
+		a.Problem("dynamic", "A variable changes where the text may run again: "+findings.Quote(name.Text)+".")
+	}
+	if name.Known {
+		a.Once[name.Text] = 2
+		delete(a.Vars, name.Text)
+		return
+	}
+	a.Once[Anything]++
+	clear(a.Vars)
+}
+
+// Gives notes a value that a variable is given, "@" for the positional parameters.
+func (a *Shell) Gives(name string, v Word) {
+	if !v.Known || v.Text == "" || len(a.Given[name]) == MaxCandidates {
+		return
+	}
+	if a.Given == nil {
+		a.Given = map[string][]string{}
+	}
+	a.Given[name] = append(a.Given[name], v.Text)
+}
+
+// Shell is what is known of the shell that runs a text.
+type Shell struct {
+	Vars     map[string]Word     // variables whose value is certain at this point of the text
+	settled  []string            // the names in vars, in the order in which they came to be known
+	Assigned map[string]bool     // variables that the text assigns anywhere
+	Once     map[string]int      // how often the text assigns each
+	Funcs    map[string]bool     // functions that are certainly defined at this point
+	numbers  map[string]bool     // variables that only ever hold numbers
+	Keyed    map[string]bool     // arrays whose subscripts are text, which is not evaluated
+	bodies   map[string]struct{} // functions the text defines anywhere
+	secrets  map[string]bool     // variables that are given a credential
+	Given    map[string][]string // the values that variables are given where they are known
+	repeats  bool                // something of the text can run more than once
+}
+
+// MaxCandidates is how many values or words may be the program that runs where that is not certain.
+const MaxCandidates = 32
+
+// Settle notes a variable's value when nothing else in the text can change it.
+func (a *Shell) Settle(name string, v Word) {
+	if a.Once[name] == 1 && a.Once[Anything] == 0 && !special[name] {
+		a.Vars[name] = v
+		a.settled = append(a.settled, name)
+	}
+}
+
+// Within runs f for a part of the text that runs perhaps, or in a shell of its own: what it assigns is certain as
+// far as the part goes, and not behind it.
+func (a *Shell) Within(f func()) {
+	before := len(a.settled)
+	f()
+	for _, name := range a.settled[before:] {
+		delete(a.Vars, name)
+	}
+	a.settled = a.settled[:before]
+}
+
+// special variables change by themselves, or mean something to the shell.
+var special = map[string]bool{"RANDOM": true, "SECONDS": true, "LINENO": true, "BASHPID": true, "PWD": true, "OLDPWD": true,
+	"EPOCHSECONDS": true, "EPOCHREALTIME": true, "SRANDOM": true, "DIRSTACK": true, "FUNCNAME": true, "GROUPS": true,
+	"HISTCMD": true, "_": true, "PIPESTATUS": true, "OPTARG": true, "OPTIND": true, "REPLY": true, "BASH_COMMAND": true,
+	"UID": true, "EUID": true, "PPID": true, "BASHOPTS": true, "SHELLOPTS": true, "IFS": true, "HOME": true}
+
+// LoopVar notes what is known of a loop variable: that it holds names of files, or values that are no options.
+func (a *Shell) LoopVar(name string, items []Word, choice bool) {
+	if choice || a.Once[name] != 1 || a.Once["*"] != 0 {
+		return
+	}
+	value, names := Word{Files: true}, len(items) > 0
+	for i := range items {
+		w := &items[i]
+		if !w.Files && !w.Safe() {
+			return
+		}
+		value.split = value.split || w.split
+		names = names && w.Safe() && !w.Files && (!w.Known || !strings.ContainsAny(w.Text, " \t\n"))
+	}
+	if names && !a.Assigned["IFS"] {
+		value.Head = "n" // no item can be an option, nor a part of one
+	}
+	if len(items) == 1 && items[0].Known {
+		a.Vars[name] = items[0]
+		return
+	}
+	for i := range items {
+		switch w := &items[i]; {
+		case w.Known:
+			value.Globs = append(value.Globs, literal(w.Text))
+		case len(w.Globs) == 0:
+			value.Globs = nil
+			a.Vars[name] = value
+			return
+		default:
+			value.Globs = append(value.Globs, w.Globs...)
+		}
+	}
+	if len(value.Globs) > maxGlobs {
+		value.Globs = nil
+	}
+	a.Vars[name] = value
+}
+
+// Fresh runs f for a new shell, which shares no variables or functions that are not exported.
+func (a *Reader) Fresh(f func()) {
+	outer := a.Shell
+	a.Shell = Shell{}
+	f()
+	a.Shell = outer
+}

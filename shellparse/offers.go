@@ -1,0 +1,233 @@
+package shellparse
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"callgate/internal/lazyregexp"
+	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
+	"callgate/shellparse/tables"
+)
+
+// Arity returns how many of the leading words name the command: 1 for cat, 2 for git push, 3 for npm run build. The
+// words are those of Command.Argv; options end the name.
+func Arity(argv []Word) int { return tables.Arity(argv, tables.Wanted(argv, nil)) }
+
+// Pattern is a rule that can be offered to a person for a command.
+type Pattern struct {
+	Text    string // a glob as permissions.jsonc takes it; what was literal is escaped
+	Default bool   // the one to preselect where nothing is known of what was asked before
+	// Bound says that it may be preselected when it would have saved questions: it opens no other host, remote, package or
+	// folder than the command itself, and no other subcommand of a program that nothing is known of.
+	Bound bool
+}
+
+// Patterns returns the rules that can be offered for a command, from narrow to broad: the exact text, the name with its
+// first operand, the name. It returns none for a command that no rule should cover: dynamic words, effects that no rule
+// names, inline code, a gain of privileges. Callers MUST NOT offer any when the Script has Problems.
+func Patterns(c *Command) []Pattern {
+	if len(c.Argv) == 0 || !c.Argv[0].Known || c.Escalates || c.DenyOnly || neverOffered(c) {
+		return nil
+	}
+	hidden, fetches, ok := unshown(c)
+	if !ok {
+		return nil
+	}
+	want := c.Wants
+	if want == 0 {
+		want = tables.Wanted(c.Argv, nil)
+	}
+	n := tables.Arity(c.Argv, want)
+	whole, fixed := exact(c)
+	fixed = fixed && !slices.ContainsFunc(c.Argv, func(w Word) bool { return Volatile(w.Value) }) && !tables.About(c.Argv[:1]).Has(programs.TakesProcess)
+	named := !slices.ContainsFunc(c.Argv[:n], func(w Word) bool { return !isPlainName(w) })
+	var list []Pattern
+	if fixed {
+		list = append(list, Pattern{whole, true, true})
+	}
+	if !named || n < min(want, 3) || strings.HasPrefix(c.Argv[0].Value, "/") {
+		return list
+	}
+	if fetches && !hidden && c.Operation > 0 && len(c.Argv) > c.Operation {
+		// What it fetches is named by nothing but the person's yes: the ceiling says so.
+		return append(list, Pattern{words(c.Argv[:c.Operation]) + " *", false, false})
+	}
+	if hidden || onlyExact(c.Argv, n) {
+		return list
+	}
+	if c.Argv[0].Value == "curl" {
+		return fetchPatterns(c, whole, fixed)
+	}
+	if p := middle(c, n); p != "" {
+		list = append(list, Pattern{p, false, true})
+	}
+	return append(list, Pattern{words(c.Argv[:n]) + " *", false, opensNothing(c, n)})
+}
+
+// unshown says whether the command does more than its words show, and whether it fetches packages. It is not ok when no
+// rule can name that.
+func unshown(c *Command) (hidden, fetches, ok bool) {
+	for _, e := range c.Effects {
+		switch {
+		case strings.HasPrefix(e.Text, "directory "):
+		case e.Named <= 0:
+			return false, false, false
+		case strings.HasPrefix(e.Text, "package "):
+			fetches = true
+		default:
+			hidden = true
+		}
+	}
+	return hidden, fetches, true
+}
+
+// isPlainName says that a word is a name that means the same the next time.
+func isPlainName(w Word) bool {
+	return w.Known && w.Value != "" && !strings.ContainsAny(w.Value, " \t\n") && !Volatile(w.Value)
+}
+
+// middle returns the rule between the command as it is and its name with any words: with its first operand, or with the
+// folder of its only one. It is "" when there is none.
+func middle(c *Command, n int) string {
+	if len(c.Argv) > n+1 && isPlainName(c.Argv[n]) && !strings.HasPrefix(c.Argv[n].Value, "-") {
+		return words(c.Argv[:n+1]) + " *"
+	}
+	last := c.Argv[len(c.Argv)-1]
+	dir := last.Value[:max(strings.LastIndexByte(last.Value, '/'), 0)]
+	if len(c.Argv) != n+1 || !last.Known || strings.Trim(dir, "./") == "" || strings.ContainsAny(last.Value, ": \t\n*") || last.Value[0] == '-' || Volatile(dir) {
+		return ""
+	}
+	return words(append(slices.Clip(c.Argv[:n]), Word{Value: dir, Known: true})) + "/*"
+}
+
+// opensNothing reports whether the name of a command with any arguments stays with what the command itself is about.
+func opensNothing(c *Command, n int) bool {
+	if known := tables.About(c.Argv[:1]); known.Arity == 0 && known.Row == nil {
+		return false
+	}
+	return !slices.ContainsFunc(c.Argv[n:], func(w Word) bool {
+		return strings.Contains(strings.TrimPrefix(strings.TrimSuffix(w.Value, "/..."), "./"), "/") || strings.Contains(w.Value, "://")
+	})
+}
+
+// volatile are names that nobody means twice: of temporary files, hashes, ids.
+var volatile = lazyregexp.New(`(?i)^(tmp|temp)[._-]?[a-z0-9_]*[0-9_][a-z0-9_]*$|^tmp\.[a-z0-9]{6,}$|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-|^[0-9a-f]{7,64}$|/T/|\bT[A-Z0-9]{10,}\b|[._-][a-zA-Z0-9]*[0-9][a-zA-Z0-9]*[A-Z][a-zA-Z0-9]{3,}$`)
+
+// Volatile reports whether a word holds a temporary name, a hash or an id: a rule for it would never match again.
+func Volatile(word string) bool {
+	for part := range strings.FieldsFuncSeq(word, func(r rune) bool { return strings.ContainsRune("/=:@~^,", r) }) {
+		if !volatile.MatchString(part) {
+			continue
+		}
+		if strings.IndexFunc(part, func(r rune) bool { return r >= '0' && r <= '9' }) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyExact says that only the very same text is offered for a command, which its first n words name.
+func onlyExact(argv []Word, n int) bool {
+	name := tables.TableName(argv[0].Value)
+	if programs.Find(name).Is&(programs.Exact|programs.Shell) != 0 {
+		return true
+	}
+	if (programs.LanguageOf(name) != nil || strings.HasPrefix(name, "jupyter-")) && n < 2 {
+		return true // what runs is not named
+	}
+	for n := 2; n <= min(len(argv), 3); n++ {
+		if tables.About(argv[:n]).Has(programs.Exact) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(argv[1:n], func(w Word) bool { return destroys(w.Value) })
+}
+
+// destructive are parts of the names of tasks that a rule for any words should not cover.
+var destructive = word.Set("rm remove drop destroy purge delete wipe nuke reset prune truncate rollback uninstall deploy publish release " +
+	"erase clobber teardown shell console eval exec tinker seed restore dump secrets secret credentials token")
+
+// destroys says that the name of a subcommand or a task says that it deletes or sends out.
+func destroys(task string) bool {
+	for part := range strings.FieldsFuncSeq(strings.ToLower(task), func(r rune) bool { return r < 'a' || r > 'z' }) {
+		if destructive[part] {
+			return true
+		}
+	}
+	return false
+}
+
+// neverOffered says that the command runs what its words or its input say: shells, interpreters with code,
+// containers, and wrappers that reached this place because nothing could be unwrapped.
+func neverOffered(c *Command) bool {
+	name := c.Argv[0].Value
+	switch name {
+	case ":", "eval", "sudo", "doas", "su", "pkexec", "env", "xargs", "parallel", "nohup", "time", "timeout", "command", "builtin", "exec":
+		return true
+	}
+	if l := programs.LanguageOf(name); l != nil {
+		if len(c.Argv) == 1 {
+			return true
+		}
+		in := make([]word.Word, 0, len(c.Argv))
+		for _, w := range c.Argv[1:] {
+			in = append(in, word.Word{Text: w.Value, Known: w.Known})
+		}
+		s := (*word.Options)(l.Options).Scan(in, programs.POSIX)
+		return len(s.Codes()) > 0
+	}
+	if programs.Find(name).Has(programs.Shell) {
+		return len(c.Argv) == 1 || strings.HasPrefix(c.Argv[1].Value, "-")
+	}
+	return len(c.Argv) > 1 && (name == "docker" || name == "podman" || name == "nerdctl") && (c.Argv[1].Value == "run" || c.Argv[1].Value == "create")
+}
+
+// exact returns the rule that matches the command's text and no other, and whether there is one: a word that
+// depends on the run has no text, but a glob means itself.
+func exact(c *Command) (string, bool) {
+	for _, w := range c.Argv {
+		if !w.Known && (strings.ContainsAny(w.Value, "$`~{") || !word.IsGlob(w.Value)) {
+			return "", false
+		}
+	}
+	return words(c.Argv), true
+}
+
+// words joins words as a rule, with what a glob would read escaped.
+func words(argv []Word) string {
+	var b strings.Builder
+	for i, w := range argv {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		for k := 0; k < len(w.Value); k++ {
+			if strings.IndexByte(`*?[]{}()|\`, w.Value[k]) >= 0 {
+				b.WriteByte('\\')
+			}
+			b.WriteByte(w.Value[k])
+		}
+	}
+	return b.String()
+}
+
+// fetchPatterns binds a download to the host that it asks.
+func fetchPatterns(c *Command, whole string, fixed bool) []Pattern {
+	if !fixed {
+		return nil
+	}
+	list := []Pattern{{whole, true, true}}
+	last := len(c.Argv) - 1
+	u, err := url.Parse(c.Argv[last].Value)
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" ||
+		!strings.HasPrefix(c.Argv[last].Value, u.Scheme+"://"+u.Host+"/") {
+		return list
+	}
+	for _, w := range c.Argv[1:last] {
+		if strings.Contains(w.Value, "://") || word.HasPrefix(w.Value, "-X", "--req", "-d", "--data", "--json") {
+			return list
+		}
+	}
+	return append(list, Pattern{words(append(c.Argv[:last:last], Word{Value: u.Scheme + "://" + u.Host + "/", Known: true})) + "*", false, true})
+}

@@ -1,0 +1,82 @@
+package programs
+
+import (
+	"path"
+	"strings"
+)
+
+// trustedDirs hold programs that only an administrator changes.
+var trustedDirs = map[string]bool{"/bin": true, "/usr/bin": true, "/usr/local/bin": true, "/sbin": true, "/usr/sbin": true,
+	"/usr/local/sbin": true, "/opt/homebrew/bin": true}
+
+// NameOf reduces a path to its last element where only an administrator could have put it there.
+func NameOf(s string) string {
+	if !strings.HasPrefix(s, "/") {
+		return s
+	}
+	p := path.Clean(s)
+	if dir, base := path.Split(p); trustedDirs[strings.TrimSuffix(dir, "/")] {
+		return base
+	}
+	return s
+}
+
+// Versioned says that a name is a program that reads option files, with a version or a target before or behind it: gcc-12,
+// aarch64-linux-gnu-gcc.
+func Versioned(name string) bool {
+	head, tail := strings.LastIndexByte(name, '-'), strings.IndexByte(name, '-')
+	if head < 0 {
+		return false
+	}
+	if strings.Trim(name[head+1:], "0123456789.") == "" {
+		name = name[:head]
+		if Find(name).Has(OptionFiles) {
+			return true
+		}
+		head = strings.LastIndexByte(name, '-')
+	}
+	return tail > 0 && head >= 0 && Find(name[head+1:]).Has(OptionFiles)
+}
+
+// What code does that an interpreter is given is not known, whichever way it gets in: as an argument, from a here-document,
+// a here-string, a pipe, or a file on its standard input. A script that a word names is a file of its own, which can be
+// read.
+
+// LanguageOf returns the language of an interpreter, wherever it lies and whatever its version, nil if it is not one.
+func LanguageOf(name string) *Language {
+	if l := Find(Canonical(name)).Language; l != nil {
+		return l
+	}
+	whole := name
+	if name = path.Base(name); name != whole {
+		if l := Find(Canonical(name)).Language; l != nil {
+			return l
+		}
+		whole = name
+	}
+	name = strings.TrimSuffix(name, "-dbg")
+	end := len(name)
+	if end > 1 && (name[end-1] == 't' || name[end-1] == 'd' || name[end-1] == 'm') && name[end-2] >= '0' && name[end-2] <= '9' {
+		end-- // a build of another kind
+	}
+	for end > 0 && (name[end-1] >= '0' && name[end-1] <= '9' || name[end-1] == '.' || name[end-1] == '-') {
+		end--
+	}
+	if end == len(whole) {
+		return nil
+	}
+	return Find(Canonical(name[:end])).Language
+}
+
+// LauncherOf is the name of a program that runs one which its words name somewhere: behind options that differ between
+// versions, behind a file or an address, as a text for a shell. Nothing of that is certain. It is "" for other
+func LauncherOf(program string) string {
+	base := path.Base(program)
+	switch {
+	case base == "ld.so", strings.HasPrefix(base, "ld-") && strings.Contains(base, ".so"), strings.HasPrefix(base, "ld64.so"):
+		return "ld.so"
+	case Find(base).Has(Launcher), strings.HasPrefix(base, "qemu-") && !strings.HasPrefix(base, "qemu-img") && !strings.HasPrefix(base, "qemu-system"):
+		return base
+	}
+	return ""
+}

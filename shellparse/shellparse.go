@@ -1,0 +1,106 @@
+// Package shellparse says what a shell text would run, touch and hide, and what cannot be known.
+//
+// It judges nothing. It reports every effective command at any depth, with its decoded words, its wrappers, its
+// environment, and the files it reads and writes. It also reports what it cannot see: callers MUST treat a Script with
+// Problems as text that no rule may allow.
+package shellparse
+
+import (
+	"slices"
+	"strings"
+
+	"callgate/shellparse/internal/inspect"
+	"callgate/shellparse/internal/parse"
+	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/script"
+	"callgate/shellparse/tables"
+)
+
+// What is known of a text is described in package script.
+type (
+	Script     = script.Script
+	Problem    = script.Problem
+	Command    = script.Command
+	Effect     = script.Effect
+	Word       = script.Word
+	Assignment = script.Assignment
+	File       = script.File
+	Listing    = script.Listing
+	Dialect    = script.Dialect
+)
+
+// The shells that may read a text.
+const (
+	Bash  = script.Bash
+	POSIX = script.POSIX
+	Zsh   = script.Zsh
+)
+
+// Whole says that only a rule without wildcards names an effect: "python3" alone, which runs its standard input.
+const Whole = script.Whole
+
+// Rows for the tables of programs and variables are described in package tables.
+type (
+	Tables  = tables.Tables
+	Program = tables.Program
+	Wrapper = tables.Wrapper
+	Env     = tables.Env
+)
+
+// NewTables returns the built-in tables with rows added, or replaced if the name is the same.
+func NewTables(list []Program, wrappers []Wrapper, env []Env) (*Tables, error) {
+	return tables.New(list, wrappers, env)
+}
+
+// Options say where and how the text would run. The zero value is bash in an unknown directory.
+type Options struct {
+	Dialect Dialect
+	Dir     string  // absolute working directory, or "" when unknown
+	Home    string  // what ~ means, or "" when unknown
+	Tables  *Tables // what programs do with their words; nil means the built-in tables
+}
+
+// Parse says what text would run, touch and hide. It never fails: what it cannot know is in Problems.
+// It is safe for concurrent use, and the result shares no memory with later calls.
+func Parse(text string, o Options) *Script {
+	known := o.Tables
+	if known == nil {
+		known = tables.Builtin()
+	}
+	w, sc := walk.New(text, walk.Setting{Dialect: o.Dialect, Dir: o.Dir, Home: o.Home, Tables: known, Runs: inspect.RunProgram, Looks: inspect.Inspect})
+	if p := parse.Guard(text); p != nil {
+		w.Problem(p.Code, p.Text)
+		w.Guess(text, sc)
+		return w.Script
+	}
+	w.Parse(text, sc)
+	handedOn(w, sc)
+	w.Spread()
+	return w.Script
+}
+
+// handedOn adds, for denials, the commands in what the text prints and hands on, when something of it runs a text that
+// is not known: that may be it.
+func handedOn(w *walk.Walker, sc *walk.Scope) {
+	startup := func(e Effect) bool { return e.Text == "env BASH_ENV" || e.Text == "env ENV" }
+	if !slices.ContainsFunc(w.Script.Problems, func(p Problem) bool { return p.Code == "dynamic" }) &&
+		!slices.ContainsFunc(w.Script.Commands, func(c Command) bool { return slices.ContainsFunc(c.Effects, startup) }) {
+		return
+	}
+	for i, n := 0, len(w.Script.Commands); i < n; i++ {
+		c := &w.Script.Commands[i]
+		if c.DenyOnly || len(c.Argv) == 0 {
+			continue
+		}
+		texts := []string{c.Input.Value}
+		if name := c.Argv[0].Value; (name == "echo" || name == "printf") && len(c.Argv) > 1 {
+			args := Command{Argv: c.Argv[1:]}
+			texts = append(texts, args.Text())
+		}
+		for _, text := range texts {
+			if text != "" && w.Affords(len(text)) {
+				w.Guess(strings.NewReplacer(`\\n`, "\n", "%s", " ").Replace(text), sc)
+			}
+		}
+	}
+}

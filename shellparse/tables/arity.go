@@ -1,0 +1,92 @@
+package tables
+
+import (
+	"slices"
+	"strings"
+
+	"callgate/shellparse/programs"
+	"callgate/shellparse/script"
+)
+
+func Arity(argv []script.Word, want int) int {
+	if len(argv) == 0 || !argv[0].Known {
+		return min(len(argv), 1)
+	}
+	if len(argv) > 2 && argv[1].Known && argv[1].Value == "-m" && python(argv[0].Value) {
+		return 3
+	}
+	n := 1
+	for n < want && n < len(argv) && !strings.HasPrefix(argv[n].Value, "-") {
+		n++
+	}
+	return n
+}
+
+// Operation returns how many leading words a rule has to spell out to name what the command does. An option before
+// the last of them says something about it that no table knows: then they are all.
+func Operation(argv []script.Word, want int, own map[string]int) int {
+	for n := 1; n <= min(len(argv), 2) && argv[n-1].Known; n++ {
+		if less := About(argv[:n]).Operation; less > 0 && (len(own) == 0 || own[joined(argv[:n])] == 0) {
+			want = int(less)
+		}
+	}
+	if n := Arity(argv, want); n >= want {
+		return n
+	}
+	return len(argv)
+}
+
+// TableName is the name by which the tables know a program: bin/rails is rails, ./gradlew has a row of its own.
+func TableName(program string) string {
+	return programs.Canonical(program[strings.LastIndexByte(program, '/')+1:])
+}
+
+// Wanted is the arity that the tables ask for, whatever words there are. A user's row wins over a built-in one.
+func Wanted(argv []script.Word, own map[string]int) int {
+	want := 1
+	for n := 1; n <= min(len(argv), 3) && argv[n-1].Known; n++ {
+		if len(own) > 0 {
+			if mine := own[joined(argv[:n])]; mine > 0 {
+				want = mine
+				continue
+			}
+		}
+		want = max(want, int(About(argv[:n]).Arity))
+	}
+	return want
+}
+
+// About is what the table says of the command that up to three words name.
+func About(argv []script.Word) *programs.Command {
+	name := TableName(argv[0].Value)
+	switch len(argv) {
+	case 1:
+		return programs.Find(name)
+	case 2:
+		return programs.Find(name, argv[1].Value)
+	}
+	return programs.Find(name, argv[1].Value, argv[2].Value)
+}
+
+// joined are the words as an added row is known by them.
+func joined(argv []script.Word) string {
+	c := script.Command{Argv: slices.Clone(argv)}
+	c.Argv[0].Value = TableName(argv[0].Value)
+	return c.Text()
+}
+
+// python says that a name is one of an interpreter of Python.
+func python(name string) bool {
+	l := programs.LanguageOf(name)
+	return l != nil && l.Python
+}
+
+// SystemTool says that a name is one of a program that is not part of a project.
+func (t *Tables) SystemTool(name string) bool {
+	name = programs.Canonical(programs.NameOf(name))
+	known := programs.Find(name)
+	if known.Has(programs.ProjectTool) || programs.LanguageOf(name) != nil {
+		return false
+	}
+	return t.Row(name) != nil || t.Wrapper(name) != nil || known.Handler != "" || known.Inspector != ""
+}

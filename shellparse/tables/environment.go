@@ -1,0 +1,163 @@
+package tables
+
+// EnvRows are the variables that make an allowed program execute, load or contact something else, and
+// those that look alike but do not.
+var EnvRows = []Env{
+	// The shell and the dynamic linker.
+	{
+		Name: "PATH IFS ENV BASH_ENV SHELLOPTS BASHOPTS PS4 PS0 PROMPT_COMMAND CDPATH FPATH ZDOTDIR SHELL HOME " +
+			"POSIXLY_CORRECT GLOBIGNORE EXECIGNORE",
+	},
+	{
+		Name: "BASH_FUNC_* LD_* DYLD_* GCONV_PATH LOCPATH NLSPATH TERMINFO TERMINFO_DIRS HOSTALIASES RESOLV_HOST_CONF " +
+			"GETCONF_DIR MALLOC_* GLIBC_TUNABLES BASH_LOADABLES_PATH BASH_XTRACEFD HISTFILE",
+	},
+	// Programs that other programs start.
+	{
+		Name:   "PAGER MANPAGER GH_PAGER AWS_PAGER BAT_PAGER DELTA_PAGER SYSTEMD_PAGER PSQL_PAGER",
+		Values: "cat less more",
+	},
+	{Name: "GIT_PAGER", Values: "cat less"},
+	{Name: "LESSOPEN LESSCLOSE LESS LESSKEY MANOPT MORE"},
+	{
+		Name:   "EDITOR VISUAL FCEDIT GIT_EDITOR GIT_SEQUENCE_EDITOR KUBE_EDITOR SUDO_EDITOR SVN_EDITOR HGEDITOR",
+		Values: "true : cat",
+	},
+	{Name: "BROWSER GH_BROWSER TERMINAL", Values: "none false true"},
+	{
+		Name: "*_ASKPASS *_EDITOR *_PAGER *_BROWSER *_SHELL *_PRELOAD *_WRAPPER *_COMMAND *_CMD *_LAUNCHER *_HOOK " +
+			"*_PLUGIN *_PLUGINS",
+	},
+	{Name: "*_INIT_SCRIPT *_STARTUP *_RC *RC *_CONFIG_FILE *_CONFIG_DIR *_CONFIG_PATH *_OPTIONS *_OPTS *_FLAGS"},
+	// Version control.
+	{Name: "GIT_*"},
+	{
+		Name: "GIT_AUTHOR_* GIT_COMMITTER_* GIT_TERMINAL_PROMPT GIT_OPTIONAL_LOCKS GIT_MERGE_AUTOEDIT " +
+			"GIT_LITERAL_PATHSPECS GIT_GLOB_PATHSPECS GIT_ICASE_PATHSPECS GIT_NOGLOB_PATHSPECS GIT_ADVICE GIT_FLUSH",
+		Harmless: true,
+	},
+	{
+		Name:   "GIT_TRACE GIT_TRACE_PERFORMANCE GIT_TRACE_SETUP GIT_CURL_VERBOSE GIT_TRACE_PACKET GIT_CONFIG_NOSYSTEM",
+		Values: "0 1 2 true false",
+	},
+	{Name: "HGRCPATH SVN_SSH CVS_RSH RSYNC_RSH RSYNC_CONNECT_PROG SSH_AUTH_SOCK"},
+	// Interpreters.
+	{
+		Name: "NODE_OPTIONS",
+		Values: "--max-old-space-size=* --max_old_space_size=* --experimental-vm-modules --no-warnings " +
+			"--enable-source-maps --trace-warnings --trace-deprecation --unhandled-rejections=* --no-deprecation " +
+			"--stack-trace-limit=*",
+	},
+	{
+		Name: "NODE_PATH NODE_REPL_EXTERNAL_MODULE NODE_EXTRA_CA_CERTS NODE_TLS_REJECT_UNAUTHORIZED NODE_V8_COVERAGE " +
+			"NODE_REDIRECT_WARNINGS NODE_ICU_DATA",
+	},
+	{Name: "NPM_CONFIG_* npm_config_* YARN_* PNPM_* BUN_* COREPACK_* DENO_*"},
+	{
+		Name: "NPM_CONFIG_LOGLEVEL NPM_CONFIG_FUND NPM_CONFIG_AUDIT NPM_CONFIG_PROGRESS NPM_CONFIG_UPDATE_NOTIFIER " +
+			"NPM_CONFIG_YES npm_config_yes npm_config_loglevel npm_config_fund npm_config_audit",
+		Harmless: true,
+	},
+	{
+		Name: "PYTHON* PYTEST_ADDOPTS PYTEST_PLUGINS PIP_* UV_* POETRY_* CONDA_* VIRTUAL_ENV PYENV_* TOX_* PYLINTRC " +
+			"MYPYPATH",
+	},
+	{
+		Name: "PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONHASHSEED PYTHONIOENCODING PYTHONUTF8 PYTHONFAULTHANDLER " +
+			"PYTHONNOUSERSITE PYTHONSAFEPATH PYTHONOPTIMIZE PYTHONVERBOSE PYTHONDEVMODE PYTHONASYNCIODEBUG " +
+			"PYTHONTRACEMALLOC PIP_DISABLE_PIP_VERSION_CHECK PIP_NO_INPUT PIP_NO_CACHE_DIR PIP_QUIET UV_NO_PROGRESS " +
+			"UV_OFFLINE POETRY_NO_INTERACTION",
+		Harmless: true,
+	},
+	{Name: "PYTHONWARNINGS", Values: "ignore default error always once module"},
+	{
+		Name: "PERL5* PERLLIB PERL_* RUBY* GEM_* BUNDLE_* RAILS_* LUA_* PHP_INI_SCAN_DIR PHPRC R_* JULIA_* ERL_* " +
+			"ELIXIR_* MIX_*",
+	},
+	{
+		Name:     "RAILS_ENV MIX_ENV RUBY_DEBUG_OPEN BUNDLE_JOBS BUNDLE_RETRY RAILS_LOG_TO_STDOUT RAILS_LOG_LEVEL",
+		Harmless: true,
+	},
+	{
+		Name: "JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS JAVA_HOME JAVA_OPTS CLASSPATH MAVEN_OPTS MAVEN_ARGS " +
+			"MAVEN_CONFIG M2_HOME GRADLE_OPTS GRADLE_USER_HOME GRADLE_HOME ANT_OPTS ANT_ARGS SBT_OPTS SCALA_HOME " +
+			"KOTLIN_HOME DOTNET_* COMPlus_* CORECLR_* MSBUILD* NUGET_*",
+	},
+	{Name: "DOTNET_CLI_TELEMETRY_OPTOUT DOTNET_NOLOGO DOTNET_SKIP_FIRST_TIME_EXPERIENCE", Harmless: true},
+	// Build tools.
+	{
+		Name:   "GOFLAGS",
+		Values: "-mod=mod -mod=readonly -mod=vendor -count=1 -v -race -trimpath -buildvcs=false -short",
+	},
+	{
+		Name: "GOENV GOROOT GOPATH GOBIN GOWORK GOPROXY GONOSUMDB GOSUMDB GONOSUMCHECK GOINSECURE GOPRIVATE GOAUTH " +
+			"GOVCS GOEXE GOCACHE GOTMPDIR GOMODCACHE GCCGO GOCOVERDIR GOTOOLDIR GOPACKAGESDRIVER",
+		Values: "off on local direct",
+	},
+	{Name: "GOTOOLCHAIN", Values: "local auto"},
+	{Name: "CGO_*"},
+	{Name: "CGO_ENABLED", Harmless: true},
+	{Name: "CC CXX CPP FC F77", Values: "cc gcc clang c++ g++ clang++"},
+	{
+		Name: "AR LD AS NM RANLIB STRIP OBJCOPY PKG_CONFIG PKG_CONFIG_PATH CFLAGS CXXFLAGS CPPFLAGS LDFLAGS " +
+			"LIBRARY_PATH CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH COMPILER_PATH GCC_EXEC_PREFIX CCACHE_* SCCACHE_* " +
+			"CMAKE_* NINJA_* MESON* AUTOCONF AUTOMAKE ACLOCAL*",
+	},
+	{Name: "CMAKE_BUILD_TYPE CMAKE_BUILD_PARALLEL_LEVEL CMAKE_COLOR_DIAGNOSTICS NINJA_STATUS", Harmless: true},
+	{Name: "MAKEFLAGS MFLAGS GNUMAKEFLAGS", Values: "-j* -k -s --no-print-directory"},
+	{Name: "MAKEFILES MAKE MAKE_COMMAND MAKESHELL"},
+	{Name: "RUSTC RUSTC_* RUSTDOC RUSTUP_* CARGO_*"},
+	{
+		Name: "RUSTFLAGS RUSTDOCFLAGS",
+		Values: "-D -W -A -F --deny --warn --allow --forbid --cap-lints=* warnings -Dwarnings -Wwarnings -Awarnings unused -Dunused* -Wunused* -Aunused* unused_* dead_code " +
+			"missing_docs missing_debug_implementations unsafe_code unsafe_op_in_unsafe_fn unreachable_pub nonstandard_style future_incompatible future-incompatible " +
+			"rust_2018_idioms rust-2018-idioms rust_2021_compatibility deprecated elided_lifetimes_in_paths unexpected_cfgs clippy::* -Dclippy::* -Wclippy::* -Aclippy::* " +
+			"rustdoc::* -Drustdoc::* -Wrustdoc::* -C -Cdebuginfo=* debuginfo=* -Copt-level=* opt-level=* -Ctarget-cpu=* target-cpu=* target-feature=* -Ctarget-feature=* " +
+			"instrument-coverage -Cinstrument-coverage codegen-units=* -Ccodegen-units=* overflow-checks=* debug-assertions=* panic=* strip=* lto=* " +
+			"force-frame-pointers=* -Cforce-frame-pointers=* --cfg=* --cfg tokio_unstable -g -O -Zsanitizer=* -Zrandomize-layout -v",
+	},
+	{
+		Name: "CARGO_TERM_COLOR CARGO_TERM_VERBOSE CARGO_TERM_QUIET CARGO_INCREMENTAL CARGO_NET_OFFLINE " +
+			"CARGO_BUILD_JOBS CARGO_TERM_PROGRESS_WHEN",
+		Harmless: true,
+	},
+	// Services, credentials, proxies: they change which place the program talks to.
+	{
+		Name: "KUBECONFIG DOCKER_* DOCKER_HOST COMPOSE_* AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE AWS_ENDPOINT_URL* " +
+			"CLOUDSDK_* GOOGLE_APPLICATION_CREDENTIALS AZURE_* HELM_* TF_* TERRAGRUNT_* VAULT_* ANSIBLE_* PULUMI_*",
+	},
+	{
+		Name: "DOCKER_BUILDKIT COMPOSE_DOCKER_CLI_BUILD COMPOSE_PROJECT_NAME COMPOSE_PROFILES DOCKER_CLI_HINTS TF_LOG " +
+			"TF_IN_AUTOMATION TF_INPUT ANSIBLE_NOCOWS ANSIBLE_FORCE_COLOR DOCKER_DEFAULT_PLATFORM",
+		Harmless: true,
+	},
+	{
+		Name: "http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY FTP_PROXY ftp_proxy " +
+			"SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE REQUESTS_CA_BUNDLE CURL_HOME WGETRC SSLKEYLOGFILE " +
+			"OPENSSL_CONF OPENSSL_ENGINES OPENSSL_MODULES NETRC GNUPGHOME KRB5_CONFIG XDG_CONFIG_HOME XDG_DATA_HOME " +
+			"XDG_DATA_DIRS XDG_CONFIG_DIRS",
+	},
+	{
+		Name: "TAR_OPTIONS GREP_OPTIONS RIPGREP_CONFIG_PATH FZF_* BAT_CONFIG_PATH GZIP BZIP XZ_OPT XZ_DEFAULTS ZSTD_* " +
+			"PGOPTIONS PSQLRC PGSERVICEFILE PGSYSCONFDIR PGPASSFILE MYSQL_HOME VIMINIT EXINIT MYVIMRC VIM VIMRUNTIME " +
+			"NVIM_* EMACS* SCREENRC TMUX_* LUA_PATH LUA_CPATH JQ_* GDBHISTFILE AWKPATH AWKLIBPATH MAIL MAILRC " +
+			"MAGICK_* GS_* TCLLIBPATH QT_* GTK_* GIO_* GST_* PLAYWRIGHT_* PUPPETEER_* CHROME_* ELECTRON_* CYPRESS_* " +
+			"JEST_* BABEL_* ESLINT_* TS_NODE_* TSX_* VITE_* WEBPACK_*",
+	},
+	{
+		Name: "TSX_DISABLE_CACHE TS_NODE_TRANSPILE_ONLY TS_NODE_FILES ESLINT_USE_FLAT_CONFIG JEST_WORKER_ID BABEL_ENV " +
+			"ELECTRON_ENABLE_LOGGING PUPPETEER_SKIP_DOWNLOAD PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD",
+		Harmless: true,
+	},
+	// Variables whose names match a pattern above, or that everybody sets.
+	{
+		Name: "CI NODE_ENV APP_ENV DEBUG VERBOSE NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE COLORTERM TERM LANG " +
+			"LANGUAGE TZ COLUMNS LINES RUST_BACKTRACE RUST_LOG RUST_LIB_BACKTRACE RUST_TEST_THREADS GOOS GOARCH " +
+			"GOARM GOAMD64 GODEBUG GOGC GOMAXPROCS GOMEMLIMIT GO111MODULE GOEXPERIMENT GOTRACEBACK PORT HOST " +
+			"LOG_LEVEL DISPLAY TMPDIR SOURCE_DATE_EPOCH DEBIAN_FRONTEND GH_PROMPT_DISABLED HOMEBREW_NO_AUTO_UPDATE " +
+			"HUSKY NEXT_TELEMETRY_DISABLED PYTEST_DISABLE_PLUGIN_AUTOLOAD AWS_PROFILE AWS_REGION AWS_DEFAULT_REGION " +
+			"AWS_DEFAULT_OUTPUT",
+		Harmless: true,
+	},
+	{Name: "LC_*", Harmless: true},
+}

@@ -1,0 +1,248 @@
+// Package tables joins what callgate knows of programs and variables with the rows that a configuration adds.
+package tables
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"callgate/shellparse/programs"
+	"callgate/shellparse/script"
+)
+
+// Program is a row of the program table: what the options and operands of one program do. programs/README.md describes
+// the language of Options.
+type Program struct {
+	Name    string // "sort", or with its subcommand "git log"
+	Options string
+	// Operands says what the operands are: "" nothing, "r" files read, "1r" the same after one word that is
+	// no file, "w" files written, "rw" the last written and the others read, "2w" the second written and
+	// the first read, "wr" the first written and the others read, "1w" all but the first written.
+	Operands string
+	// Default stands for the operands when there are none.
+	Default string
+	// Style is how the program reads its words: "" like GNU getopt, "posix" the first operand ends the
+	// options, "go" -long options that the first operand ends, "long" -long options anywhere.
+	Style string
+	// Subcommands says that the Options stand before a subcommand, which has a row of its own. "*" means
+	// any; a list means that another word is not a subcommand of the program itself.
+	Subcommands string
+	// Effect is an effect that the command always has.
+	Effect string
+	// Arity is how many words name the command, itself included: 2 for git push, at most 3. 0 is what the
+	// built-in table says, and 1 where it says nothing.
+	Arity int
+}
+
+// Wrapper is a row of the wrapper table: a program that runs another program that its operands name.
+type Wrapper struct {
+	Name    string // "nice", or with its subcommand "uv run"
+	Options string // as in Program; an option that is not listed makes the operands uncertain
+	Skip    int    // operands before the program: the duration of timeout
+	Assigns bool   // NAME=value operands before the program are its environment
+	// Role is what the wrapper means for rules: "" it needs no rule (nice), "escalates" it gains privileges
+	// (sudo), "also" it needs a rule beside the one for the inner command (ssh), "instead" the inner words are part of
+	// the wrapper's own (uv run), "download" like that, and the program can come from a registry (npx).
+	Role string
+	// Script says that the operands are a shell text, not words.
+	Script bool
+	// Style is as in Program; "" means that the first operand ends the options.
+	Style  string
+	Effect string
+}
+
+// Env is a row of the environment table.
+type Env struct {
+	Name string // a name, or a pattern with one * at either end
+	// Harmless says that the variable needs no mention. Rows with it win over the others.
+	Harmless bool
+	// Values are those that are harmless though the variable is not, separated by blanks: "cat less".
+	Values string
+}
+
+// Tables hold what is known of programs and variables: the built-in table, and added rows. Only New makes usable
+// ones.
+type Tables struct {
+	rows     map[string]*programs.Row // of added programs
+	wrappers map[string]*programs.Wrapper
+	Arities  map[string]int  // of added programs that say theirs
+	own      map[string]bool // the programs that added rows describe
+	env      map[string]*Env
+	envGlobs []*Env
+}
+
+var Builtin = sync.OnceValue(func() *Tables {
+	t, err := New(nil, nil, nil)
+	if err != nil {
+		panic(err) // nothing is added
+	}
+	return t
+})
+
+// New returns the built-in tables with rows added, or replaced if the name is the same.
+func New(list []Program, wrappers []Wrapper, env []Env) (*Tables, error) {
+	t := &Tables{Arities: map[string]int{}, rows: map[string]*programs.Row{}, wrappers: map[string]*programs.Wrapper{}, own: map[string]bool{}, env: map[string]*Env{}}
+	for _, p := range list {
+		if err := t.addProgram(p); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range wrappers {
+		if err := t.addWrapper(w); err != nil {
+			return nil, err
+		}
+	}
+	for _, list := range [][]Env{EnvRows, env} {
+		for i := range list {
+			e := list[i]
+			for _, name := range strings.Fields(e.Name) {
+				row := e
+				row.Name = name
+				if strings.Contains(name, "*") {
+					t.envGlobs = append(t.envGlobs, &row)
+				} else {
+					t.env[name] = &row
+				}
+			}
+		}
+	}
+	return t, nil
+}
+
+// Row returns what is known of the words of a command, nil for nothing.
+func (t *Tables) Row(words ...string) *programs.Row {
+	if t.own[words[0]] {
+		if r := t.rows[strings.Join(words, " ")]; r != nil {
+			return r
+		}
+	}
+	return programs.Find(words...).Row
+}
+
+// Wrapper returns how a command runs another one, nil when it does not.
+func (t *Tables) Wrapper(words ...string) *programs.Wrapper {
+	if t.own[words[0]] {
+		if w := t.wrappers[strings.Join(words, " ")]; w != nil {
+			return w
+		}
+	}
+	return programs.Find(words...).Wrapper
+}
+
+// adds notes the program of a command that an added row describes, and returns the command as the table knows it: a row
+// for podman is one for docker and all of its kind.
+func (t *Tables) adds(command string) string {
+	program, rest, _ := strings.Cut(command, " ")
+	known := programs.Canonical(program)
+	t.own[known] = true
+	return known + command[len(command)-len(rest)-min(len(rest), 1):]
+}
+
+func (t *Tables) addProgram(p Program) error {
+	set, err := programs.CompileOptions(p.Options)
+	if err != nil {
+		return fmt.Errorf("shellparse: program %q: %w", p.Name, err)
+	}
+	st, ok := programs.Styles[p.Style]
+	if !ok {
+		return fmt.Errorf("shellparse: program %q: unknown style %q", p.Name, p.Style)
+	}
+	if p.Arity < 0 || p.Arity > 3 {
+		return fmt.Errorf("shellparse: program %q: arity %d is not between 0 and 3", p.Name, p.Arity)
+	}
+	row := &programs.Row{Options: set, Style: st, Operands: p.Operands, Default: p.Default, Effect: p.Effect, Subcommands: strings.Fields(p.Subcommands)}
+	slices.Sort(row.Subcommands)
+	if p.Subcommands != "" && st == programs.GNU {
+		row.Style = programs.POSIX
+	}
+	for n := range strings.SplitSeq(p.Name, "|") {
+		n = t.adds(n)
+		if t.rows[n] = row; p.Arity > 0 {
+			t.Arities[n] = p.Arity
+		}
+	}
+	return nil
+}
+
+func (t *Tables) addWrapper(w Wrapper) error {
+	set, err := programs.CompileOptions(w.Options)
+	if err != nil {
+		return fmt.Errorf("shellparse: wrapper %q: %w", w.Name, err)
+	}
+	st, ok := programs.Styles[w.Style]
+	if !ok {
+		return fmt.Errorf("shellparse: wrapper %q: unknown style %q", w.Name, w.Style)
+	}
+	if w.Style == "" {
+		st = programs.POSIX
+	}
+	if !slices.Contains(programs.Roles, w.Role) {
+		return fmt.Errorf("shellparse: wrapper %q: unknown role %q", w.Name, w.Role)
+	}
+	for n := range strings.SplitSeq(w.Name, "|") {
+		t.wrappers[t.adds(n)] = &programs.Wrapper{Options: set, Style: st, Skip: w.Skip, Assigns: w.Assigns, Script: w.Script, Role: w.Role, Effect: w.Effect}
+	}
+	return nil
+}
+
+// EnvEffect names what setting a variable can execute, "" when nothing.
+func (t *Tables) EnvEffect(name string, v script.Word) string {
+	if row := t.env[name]; row != nil {
+		return row.effect(name, v)
+	}
+	for _, row := range t.envGlobs {
+		if globMatch(row.Name, name) && row.Harmless {
+			return ""
+		}
+	}
+	for _, row := range t.envGlobs {
+		if globMatch(row.Name, name) {
+			return row.effect(name, v)
+		}
+	}
+	return ""
+}
+
+func (e *Env) effect(name string, v script.Word) string {
+	if e.Harmless {
+		return ""
+	}
+	if v.Known && e.Values != "" && harmlessValue(e.Values, v.Value) {
+		return ""
+	}
+	return "env " + name
+}
+
+// harmlessValue says that every blank-separated part of a value is on the list. An entry that ends in * covers
+// what begins with it, as long as no path or further assignment follows.
+func harmlessValue(list, v string) bool {
+	for _, part := range strings.Fields(v) {
+		ok := false
+		for _, l := range strings.Fields(list) {
+			if p, star := strings.CutSuffix(l, "*"); part == l || star && strings.HasPrefix(part, p) && !strings.ContainsAny(part[len(p):], "/\\;|&$`") {
+				ok = true
+				break
+			}
+		}
+		if !ok {
+			return false
+		}
+	}
+	return strings.TrimSpace(v) != ""
+}
+
+// globMatch matches a pattern with a * at the beginning, the end, or both.
+func globMatch(pattern, s string) bool {
+	pre, lead := strings.CutPrefix(pattern, "*")
+	mid, trail := strings.CutSuffix(pre, "*")
+	switch {
+	case lead && trail:
+		return strings.Contains(s, mid)
+	case lead:
+		return strings.HasSuffix(s, pre)
+	case trail:
+		return strings.HasPrefix(s, mid)
+	}
+	return pattern == s
+}
