@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"callgate/gate/internal/companions"
@@ -50,6 +51,9 @@ func (j *Judge) Judge(call Call) Verdict {
 	v := Verdict{Analysis: tools.Analyze(facts.Call)}
 	if v, denied := j.denials(v, call); denied {
 		return v
+	}
+	if j.Off && tools.OpensSandbox(call.Tool.Kind) {
+		return v.deny(DecidedDenied, "gate:off", "", "The gate is off: nobody can be asked.")
 	}
 	if j.Off {
 		return v.allow(DecidedAutoApproved, "gate:off", "", "The gate is off.")
@@ -231,6 +235,9 @@ func (j *Judge) release(v Verdict, call Call) Verdict {
 	if store := j.opensStore(v.Findings); store != "" {
 		return j.asks(v, "autonomy:"+j.Autonomy.String(), "", fmt.Sprintf("%s holds credentials: to open it is more than reading under autonomy %s.", tools.Visible(store), j.Autonomy))
 	}
+	if f := opensSandbox(v.Findings); f != nil {
+		return v.ask(explain.AskedBy(f), explain.Rule(f), "The sandbox of the server does not have it.")
+	}
 	trusted, sends := false, provenance.SendsOut(call.facts(), v.Analysis)
 	out := v
 	if j.Autonomy == Guided {
@@ -265,6 +272,21 @@ func (j *Judge) release(v Verdict, call Call) Verdict {
 		return v.deny(DecidedDenied, "callgate", "no subject", "The call has nothing that a rule could allow.")
 	}
 	return out
+}
+
+// opensSandbox returns what would make a sandbox wider without a rule or a grant that is for sandboxes: no level and no
+// mode does that, and no rule for all tools; nil for none.
+func opensSandbox(findings []permissions.Finding) *permissions.Finding {
+	for i := range findings {
+		f := &findings[i]
+		kind := f.Subject.Kind
+		if !tools.OpensSandbox(kind) || f.Grant != nil && strings.HasSuffix(f.Grant.Tool, kind) ||
+			f.Action == permissions.Allow && f.Rule != nil && strings.HasSuffix(f.Rule.Tool, kind) {
+			continue
+		}
+		return f
+	}
+	return nil
 }
 
 // opensStore names a credential store that the call opens without a grant for it, where the level looks at that; "" for

@@ -123,7 +123,7 @@ func (t *toolCall) refuse(call gate.Call, v gate.Verdict) []byte {
 func (t *toolCall) fail(failure string) []byte { return rpc.Result(t.m.ID, errorResult(failure)) }
 
 func (t *toolCall) verify(ctx context.Context, call gate.Call, v *gate.Verdict, kept *kept, answer rpc.Message) []byte {
-	return t.h.checks.after(ctx, t.r, call, v, kept, withNote(answer, v.Note)).WithID(t.m.ID)
+	return t.h.checks.after(ctx, t.r, call, v, kept, t.to.server.noteRefusals(withNote(answer, v.Note))).WithID(t.m.ID)
 }
 
 // readCall makes the Call: the one reading of the message that is judged, shown, recorded and forwarded.

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/guard"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/sandbox"
@@ -31,10 +34,12 @@ type server struct {
 	bounds Bounds
 	clock  clock // of its requests
 
-	up     *upstream.Upstream
-	shared *shared                // whose up it is; nil for a server that is this host's alone
-	told   atomic.Pointer[string] // the last that hooks heard of its state, as an event
-	wall   atomic.Pointer[string] // what keeps its process from callgate, as it is on record
+	up       *upstream.Upstream
+	shared   *shared // whose up it is; nil for a server that is this host's alone
+	refusals refusals
+
+	told atomic.Pointer[string] // the last that hooks heard of its state, as an event
+	wall atomic.Pointer[string] // what keeps its process from callgate, as it is on record
 }
 
 func (h *host) newServer(o Server) *server {
@@ -47,7 +52,7 @@ func (h *host) newServer(o Server) *server {
 		s.up = s.shared.up
 		return s
 	}
-	o.Upstream.Connect = s.connects
+	o.Upstream.Connect, o.Upstream.Refused, o.Upstream.Widen = s.connects, s.refused, s.widens
 	s.up = upstream.New(o.Upstream, upstream.Options{
 		Budget:   h.p.o.Budget,
 		CacheDir: h.p.o.CacheDir,
@@ -97,12 +102,59 @@ func (s *server) noteWall(wall string) {
 
 // connects lets a connection that a server in a sandbox wants to make pass the gate, as the kind connect.
 func (s *server) connects(ctx context.Context, to sandbox.Peer) error {
-	h, tool := s.host, kindTool(tools.KindConnect, s)
 	arguments := append([]byte(`{"to":`), jsonx.Quote(to.String())...)
 	if to.Private.IsValid() {
 		arguments = append(append(arguments, `,"private":`...), jsonx.Quote(netip.AddrPortFrom(to.Private, to.Port).String())...)
 	}
-	arguments = append(arguments, '}')
+	return s.judges(ctx, tools.KindConnect, append(arguments, '}'))
+}
+
+// widens lets what the sandbox has refused to the server pass the gate: its next process may have it.
+func (s *server) widens(ctx context.Context, a guard.Access) error {
+	kind := tools.KindSandboxRead
+	if a.Write {
+		kind = tools.KindSandboxWrite
+	}
+	return s.judges(ctx, kind, append(append([]byte(`{"path":`), jsonx.Quote(a.Path)...), '}'))
+}
+
+// refused notes what the sandbox has refused to the server, for the model.
+func (s *server) refused(a guard.Access) {
+	s.refusals.Lock()
+	defer s.refusals.Unlock()
+	if !slices.Contains(s.refusals.list, a) && len(s.refusals.list) < maxRefusals {
+		s.refusals.list = append(s.refusals.list, a)
+	}
+}
+
+// maxRefusals is how many refusals of a sandbox one answer speaks of.
+const maxRefusals = 8
+
+// refusals are what the sandbox has refused to a server since the last answer.
+type refusals struct {
+	sync.Mutex
+	list []guard.Access
+}
+
+// noteRefusals tells the model in an answer of the server what the sandbox has refused to it meanwhile. It may be the reason
+// for what the answer says, or for what it does not.
+func (s *server) noteRefusals(answer rpc.Message) rpc.Message {
+	s.refusals.Lock()
+	defer s.refusals.Unlock()
+	if len(s.refusals.list) == 0 || !takesContent(answer) {
+		return answer
+	}
+	note := fmt.Sprintf("The sandbox of the server %q refused it", s.alias)
+	for i, a := range s.refusals.list {
+		note += map[bool]string{true: ",", false: ""}[i > 0] + map[bool]string{true: " to change ", false: " to read "}[a.Write] + a.Path
+	}
+	s.refusals.list = nil
+	return withNote(answer, note+". A person is asked, unless a rule answers; after a yes, call again.")
+}
+
+// judges lets something that a server wants beside its calls pass the gate, as a kind.
+func (s *server) judges(ctx context.Context, kind string, arguments []byte) error {
+	h, tool := s.host, kindTool(kind, s)
 	digest, err := jsonx.Digest(arguments, h.session.Agent())
 	if err != nil {
 		return err
@@ -110,8 +162,8 @@ func (s *server) connects(ctx context.Context, to sandbox.Peer) error {
 	call := gate.Call{
 		ID: newCallID(), SessionID: h.session.ID(), Principal: h.principal, Agent: h.session.Agent(), Tool: tool, Arguments: arguments, Digest: digest, Place: h.folders.placeOf(s), Fixed: true,
 	}
-	refused := errors.New("the connection was not judged")
-	h.pass(ctx, nil, gated{call: call, method: tools.KindConnect, params: arguments, server: s, steps: stepFuncs{
+	refused := errors.New("it was not judged")
+	h.pass(ctx, nil, gated{call: call, method: kind, params: arguments, server: s, steps: stepFuncs{
 		onForward: func(context.Context, *traces.Call) (rpc.Message, error) { refused = nil; return rpc.Message{}, nil },
 		onRefuse:  func(v gate.Verdict) []byte { refused = errors.New(v.Reason); return nil },
 		onFail:    func() []byte { return nil },

@@ -208,8 +208,12 @@ func (b *builder) value(role Role, s string) {
 		b.resource(s)
 	case Name:
 		b.note(Name, s)
-		if b.tool.Kind == KindConnect {
+		switch {
+		case b.tool.Kind == KindConnect:
 			b.peer(s)
+			return
+		case OpensSandbox(b.tool.Kind):
+			b.openSandbox(s)
 			return
 		}
 		b.own(permissions.Subject{Value: s, Decides: permissions.Form{s}, Risk: b.floor}, source{})

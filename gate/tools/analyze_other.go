@@ -115,6 +115,21 @@ func (b *builder) peer(given string) {
 	}
 }
 
+// openSandbox makes the subjects of a file that a server may have from its next start. What rules deny to tools that read
+// or write files they deny here too.
+func (b *builder) openSandbox(given string) {
+	b.own(permissions.Subject{Value: given, Decides: permissions.Form{given}, Risk: b.floor}, source{})
+	for _, l := range b.locate(given) {
+		if b.tool.Kind == KindSandboxRead {
+			b.deny(KindReadFile, &l)
+			continue
+		}
+		b.deny(KindWriteFile, &l)
+		b.deny(KindEditFile, &l)
+		b.markPlaces(&l)
+	}
+}
+
 // input makes the subject of text that goes to a running process, which may be a shell or any interpreter.
 func (b *builder) input(given string) {
 	b.note(Input, given)

@@ -220,7 +220,7 @@ func TestKindTool(t *testing.T) {
 	want := map[string]string{
 		KindReadFile: "path", KindWriteFile: "path", KindEditFile: "path", KindDeleteFile: "path", KindMoveFile: "source",
 		KindGlob: "pattern", KindGrep: "path", KindShell: "command", KindFetch: "url", KindSkill: "name",
-		KindProcessInput: "input", KindResource: "uri", KindPrompt: "name", KindSampling: "server", KindConnect: "to",
+		KindProcessInput: "input", KindResource: "uri", KindPrompt: "name", KindSampling: "server", KindConnect: "to", KindSandboxRead: "path", KindSandboxWrite: "path",
 	}
 	if got := Kinds(); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
 		t.Errorf("kinds %q", got)

@@ -89,7 +89,7 @@ func (t *Tool) guessKind(d definition, has func(map[string]bool) bool, argument 
 		return KindProcessInput, argument(Input)
 	case command != "" || has(runWords) && !t.guess.sql && (argument(Code) != "" || len(d.arguments) == 0):
 		return KindShell, command
-	case canonical && t.Name != KindResource && t.Name != KindPrompt && t.Name != KindSampling && t.Name != KindConnect:
+	case canonical && t.Name != KindResource && t.Name != KindPrompt && t.Name != KindSampling && t.Name != KindConnect && !OpensSandbox(t.Name):
 		return t.Name, ""
 	case has(deleteWords) && file:
 		return KindDeleteFile, path

@@ -24,6 +24,10 @@ const (
 	KindPrompt       = "prompt_get"
 	KindSampling     = "sampling"
 	KindConnect      = "connect" // a network connection of a server in a sandbox
+
+	// A file or a folder that a sandbox has kept from its server, and that the server's next process may read or change.
+	KindSandboxRead  = "sandbox_read"
+	KindSandboxWrite = "sandbox_write"
 )
 
 // The categories that every class of risk carries, see permissions.Risk.
@@ -94,7 +98,13 @@ var kinds = map[string]kind{
 	KindPrompt:   {permissions.ReadOnly, CategoryRead, []argumentRole{{"name", Name}, {"params", Plain}}},
 	KindSampling: {permissions.Network, CategoryNetwork, []argumentRole{{"server", Name}, {"params", Plain}}},
 	KindConnect:  {permissions.Network, CategoryNetwork, []argumentRole{{"to", Name}, {"private", Name}}},
+
+	KindSandboxRead:  {permissions.Unknown, CategoryRead, []argumentRole{{"path", Name}}},
+	KindSandboxWrite: {permissions.Unknown, CategoryWrite, []argumentRole{{"path", Name}}},
 }
+
+// OpensSandbox reports whether a kind makes the sandbox of a server wider.
+func OpensSandbox(kind string) bool { return kind == KindSandboxRead || kind == KindSandboxWrite }
 
 // Kinds returns the names of all kinds, sorted.
 func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }

@@ -45,6 +45,10 @@ func (b *builder) summary() string {
 		s = "Get the prompt " + b.quoted(Name) + b.ofServer() + "."
 	case KindConnect:
 		s = "Let the server " + quote(b.tool.Server) + " connect to " + b.quoted(Name) + "."
+	case KindSandboxRead:
+		s = "Let the server " + quote(b.tool.Server) + ", whose sandbox refused it, read " + b.quoted(Name) + " from its next start on."
+	case KindSandboxWrite:
+		s = "Let the server " + quote(b.tool.Server) + ", whose sandbox refused it, change " + b.quoted(Name) + " from its next start on."
 	case KindSampling:
 		s = "Let the server " + b.quoted(Name) + " ask the host's model."
 	default:

@@ -117,7 +117,7 @@ func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
 			return nil, fmt.Errorf("sandbox: %w", err)
 		}
 		now := o
-		now.Rules = policy.File
+		now.Rules, now.Grants = policy.File, policy.Grants
 		return sandbox.Wall(wall, path, now), nil
 	}
 	u.Narrowed = func(ctx context.Context) error { return narrowed(ctx, c.PermissionsFile(), u.Sandbox) }
@@ -143,7 +143,7 @@ func narrowed(ctx context.Context, file string, wall func(program string) (*guar
 // sandbox is what the server's sandbox is made from, but for the rules.
 func (s *ServerConfig) sandbox(level sandbox.Level, u *upstream.Config) (o sandbox.Options, err error) {
 	l := &s.Limits
-	o = sandbox.Options{Level: level, Home: xdg.Home, Dir: u.Dir, Args: u.Args, Limits: guard.Limits{
+	o = sandbox.Options{Level: level, Server: s.Name, Home: xdg.Home, Dir: u.Dir, Args: u.Args, Limits: guard.Limits{
 		Memory: l.MemoryBytes, FileSize: l.FileBytes, Processes: l.Processes, OpenFiles: l.OpenFiles, CPU: l.CPU,
 	}}
 	if min(l.MemoryBytes, l.FileBytes, int64(l.Processes), int64(l.OpenFiles), int64(l.CPU)) < 0 || l.CPU%time.Second != 0 {

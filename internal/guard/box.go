@@ -16,8 +16,19 @@ type Box struct {
 	Net         Net
 	Limits      Limits
 
+	// Refused hears which files and folders the program does not get, each once, where the kernel tells: when it opens, makes,
+	// renames or removes them. They may not exist. The program waits until it returns.
+	Refused func(Access) `json:"-"`
+
 	// Env are variables that lead programs to a proxy at that address; nil is none.
 	Env func(proxy string) []string `json:"-"`
+}
+
+// Access is what a program wanted to do with a file or a folder.
+type Access struct {
+	Path  string // absolute
+	Write bool   // change, make or remove it
+	Aside bool   // it was not refused: the program has changed, or made, one of its own that nobody else sees
 }
 
 // Narrower reports whether a box opens less than another did: something that could be changed or read there, and cannot

@@ -57,12 +57,20 @@ func noTyping() error {
 	return filter(append(program, end(unix.SECCOMP_RET_ALLOW)))
 }
 
+// nativeArch is what the kernel calls the architecture that this program is built for.
+func nativeArch() (uint32, error) {
+	if arch := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64, "riscv64": unix.AUDIT_ARCH_RISCV64}[runtime.GOARCH]; arch != 0 {
+		return arch, nil
+	}
+	return 0, fmt.Errorf("no system call filter is known for %s", runtime.GOARCH)
+}
+
 // fewSockets refuses what Landlock has no rules for: sockets that are neither of TCP nor to ask the kernel about its
 // network, listening ones, and ways around system calls. tcp says that TCP may be used at all.
 func fewSockets(tcp bool) error {
-	native := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64, "riscv64": unix.AUDIT_ARCH_RISCV64}[runtime.GOARCH]
-	if native == 0 {
-		return fmt.Errorf("no system call filter is known for %s", runtime.GOARCH)
+	native, err := nativeArch()
+	if err != nil {
+		return err
 	}
 	program := []unix.SockFilter{load(atArch), equal(native, 1, 0), end(refuse)}
 	if runtime.GOARCH == "amd64" { // the numbers of x32

@@ -46,16 +46,22 @@ type State struct {
 	Kind  Kind
 	Why   string // of None
 	Boxed bool   // the program has a box
+
+	Unseen string // why nobody hears what the box refuses, "" where that is heard
 }
 
 func (s State) String() string {
 	if s.Kind == None && s.Why != "" {
 		return string(s.Kind) + " (" + s.Why + ")"
 	}
+	text := string(s.Kind)
 	if s.Boxed {
-		return string(s.Kind) + ", sandbox"
+		text += ", sandbox"
 	}
-	return string(s.Kind)
+	if s.Unseen != "" {
+		text += ", refused files are not seen (" + s.Unseen + ")"
+	}
+	return text
 }
 
 // Wall is what programs are kept from. The zero value keeps them from nothing, and starts them as they are.

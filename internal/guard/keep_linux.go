@@ -20,10 +20,20 @@ import (
 const (
 	reportWall    = 'w' // the wall could not be put up, and why
 	reportProgram = 'p' // the program could not be started: the number of the error
-	reportStarted = 's' // the program runs: its process id
+	reportStarted = 's' // the program runs: a start, as JSON
+	reportRefused = 'r' // the box refuses the program a file: an Access, as JSON; it waits for heard
 	reportEnded   = 'e' // the program has ended: its wait status
 	reportLeft    = 'l' // processes that the keeper could not end
 )
+
+// start is what a keeper says of a program that it has started.
+type start struct {
+	PID    int
+	Unseen string // why nobody hears which files its box refuses; "" when that is heard, or there is no box
+}
+
+// heard is what callgate answers to reportRefused.
+const heard = 'h'
 
 // init is the keeper. Every step that fails ends it: a program never runs behind half a wall.
 func init() {
@@ -33,8 +43,8 @@ func init() {
 }
 
 // keep starts the program and stays until nothing that the program started is left. It returns the program's exit code.
-// The first line that it reads is its order. Anything after that, or the end of the pipe, tells it to end everything:
-// callgate holds the other end, so the pipe also ends when callgate dies.
+// The first line that it reads is its order. Anything but heard after that, or the end of the pipe, tells it to end
+// everything: callgate holds the other end, so the pipe also ends when callgate dies.
 func keep() int {
 	closeInherited()
 	in, out := bufio.NewReader(os.NewFile(3, "orders")), os.NewFile(4, "reports")
@@ -59,7 +69,15 @@ func keep() int {
 	// The group that callgate asks to end has the keeper in it. The program does not inherit a handler.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGTSTP, unix.SIGUSR1, unix.SIGUSR2)
 
-	program, err := o.start()
+	running, answers := make(chan struct{}), make(chan struct{})
+	report := func(a Access) {
+		<-running // its first words are that the program has started
+		if text, err := json.Marshal(a); err == nil {
+			fmt.Fprintf(out, "%c%s\n", reportRefused, text)
+			<-answers
+		}
+	}
+	program, unseen, err := o.start(report)
 	var errno syscall.Errno
 	switch {
 	case errors.As(err, &errno) && errno != 0 && errors.As(err, new(*startError)):
@@ -70,9 +88,19 @@ func keep() int {
 		return 126
 	}
 	letGo()
-	fmt.Fprintf(out, "%c%d\n", reportStarted, program)
+	started, err := json.Marshal(start{program, unseen})
+	if err != nil {
+		return 126 // which ends the program
+	}
+	fmt.Fprintf(out, "%c%s\n", reportStarted, started)
+	close(running)
 	go func() {
-		_, _ = in.ReadByte() // whatever comes, and the end too
+		for {
+			if b, err := in.ReadByte(); err != nil || b != heard {
+				break
+			}
+			answers <- struct{}{}
+		}
 		left := endAll()
 		fmt.Fprintf(out, "%c%s\n", reportLeft, strings.Join(left, " "))
 		os.Exit(125)
@@ -103,8 +131,8 @@ type startError struct{ error }
 func (e *startError) Unwrap() error { return e.error }
 
 // start starts the program from a thread of its own, which never ends: the kernel kills the program when the thread that
-// forked it does.
-func (o *order) start() (pid int, err error) {
+// forked it does. unseen is that of start.
+func (o *order) start(report func(Access)) (pid int, unseen string, err error) {
 	done := make(chan struct{})
 	go func() {
 		runtime.LockOSThread()
@@ -112,6 +140,13 @@ func (o *order) start() (pid int, err error) {
 			attr := syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}}
 			box := o.Wall.Box
 			attr.Sys.Ptrace = box != nil && box.Limits != Limits{} // it stops before its first instruction
+			if box != nil {
+				if listener, err := o.watch(); err != nil {
+					unseen = err.Error()
+				} else {
+					go (&watcher{listener: listener, order: o, report: report}).run()
+				}
+			}
 			if pid, err = syscall.ForkExec(o.Path, o.Args, &attr); err != nil {
 				err = &startError{err}
 			} else if attr.Sys.Ptrace {
@@ -122,7 +157,7 @@ func (o *order) start() (pid int, err error) {
 		select {}
 	}()
 	<-done
-	return pid, err
+	return pid, unseen, err
 }
 
 // letGo closes the program's streams in the keeper: their readers have to see the end when the program closes them.

@@ -63,6 +63,8 @@ type Keeper struct {
 	ended   chan struct{}
 	status  unix.WaitStatus
 	known   bool // status was reported
+	refused func(Access)
+	unseen  string // see State
 	left    string
 	over    chan struct{} // closed when the keeper has nothing more to report
 	temp    string        // folder of the program's own, removed with it
@@ -93,7 +95,11 @@ func (w *Wall) Start(cmd *exec.Cmd) (*Keeper, State, error) {
 		k, err := w.startAs(kind, cmd)
 		refused := (*refusal)(nil)
 		if !errors.As(err, &refused) {
-			return k, State{Kind: kind, Boxed: w.Box != nil}, err
+			s := State{Kind: kind, Boxed: w.Box != nil}
+			if k != nil {
+				s.Unseen = k.unseen
+			}
+			return k, s, err
 		}
 		why = append(why, fmt.Sprintf("%s: %v", kind, refused.error))
 		if refused.always {
@@ -170,6 +176,7 @@ func (w *Wall) startAs(kind Kind, cmd *exec.Cmd) (*Keeper, error) {
 	}()
 	var listener *os.File
 	if w.Box != nil {
+		k.refused = w.Box.Refused
 		if listener, err = k.prepare(&o, cmd); err != nil {
 			k.Release()
 			cmd.Env = env
@@ -257,9 +264,11 @@ func (k *Keeper) launch(o *order, cmd *exec.Cmd, files []*os.File, listener *os.
 	text := strings.TrimSpace(report[1:])
 	switch report[0] {
 	case reportStarted:
-		if k.PID, err = strconv.Atoi(text); err == nil && listener != nil {
+		var started start
+		if err = json.Unmarshal([]byte(text), &started); err == nil && listener != nil {
 			k.Proxy, err = receive(int(listener.Fd()))
 		}
+		k.PID, k.unseen = started.PID, started.Unseen
 		if err != nil {
 			return k.fail(cmd, err)
 		}
@@ -310,6 +319,12 @@ func (k *Keeper) listen() {
 			close(k.ended)
 		case reportLeft:
 			k.left = text
+		case reportRefused:
+			var a Access
+			if json.Unmarshal([]byte(text), &a) == nil && k.refused != nil {
+				k.refused(a)
+			}
+			_, _ = k.orders.Write([]byte{heard}) // it is closed when everything is to end
 		}
 	}
 }

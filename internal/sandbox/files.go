@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"callgate/internal/guard"
 	"callgate/permissions"
@@ -40,7 +41,9 @@ func ParseLevel(s string) (Level, error) {
 // Options are what a sandbox is made from.
 type Options struct {
 	Level  Level
-	Rules  []permissions.Rule // of the worker's file
+	Server string              // its name in the configuration
+	Rules  []permissions.Rule  // of the worker's file
+	Grants []permissions.Grant // likewise
 	Home   string
 	Dir    string // the workspace, where the server runs; absolute
 	Args   []string
@@ -76,6 +79,17 @@ func Wall(w guard.Wall, path string, o Options) *guard.Wall {
 			} else {
 				box.Read = append(box.Read, dir)
 			}
+		}
+	}
+	for i := range o.Grants {
+		g := &o.Grants[i]
+		if g.Server != "" && g.Server != o.Server || g.Workspace != "" && !within(o.Dir, g.Workspace) || g.Content != "" || g.Folder != "" || !g.Expires.IsZero() && time.Now().After(g.Expires) {
+			continue
+		}
+		if dir, writes := opened(&permissions.Rule{Tool: g.Tool, Pattern: g.Pattern}, &o); dir != "" && writes {
+			box.Write = append(box.Write, dir)
+		} else if dir != "" {
+			box.Read = append(box.Read, dir)
 		}
 	}
 	box.Read = append(box.Read, installation(path, o.Home)...)
@@ -120,20 +134,27 @@ func within(path, dir string) bool {
 
 // reading and writing are the kinds of rules that files are opened for.
 var (
-	reading = []string{"read_file", "grep", "glob", "resource_read"}
-	writing = []string{"write_file", "edit_file", "delete_file", "move_file"}
+	reading = []string{"read_file", "grep", "glob", "resource_read", "sandbox_read"}
+	writing = []string{"write_file", "edit_file", "delete_file", "move_file", "sandbox_write"}
 )
 
 // opened is the folder, or the file, that a rule is about; "" for one that names none. A pattern that begins with a wildcard
 // names none, and neither does one for a whole home.
 func opened(rule *permissions.Rule, o *Options) (path string, writes bool) {
+	tool := rule.Tool
+	if own, ok := strings.CutPrefix(tool, o.Server+"_"); ok && strings.HasPrefix(own, "sandbox_") {
+		tool = own
+	}
 	switch {
-	case slices.Contains(writing, rule.Tool):
+	case slices.Contains(writing, tool):
 		writes = true
-	case !slices.Contains(reading, rule.Tool):
+	case !slices.Contains(reading, tool):
 		return "", false
 	}
-	pattern := rule.Pattern
+	pattern, plain := literal(rule.Pattern)
+	if !plain {
+		pattern = rule.Pattern
+	}
 	for prefix, dir := range map[string]string{"$WORKSPACE/": o.Dir, "~/": o.Home, "$HOME/": o.Home} {
 		if rest, ok := strings.CutPrefix(pattern, prefix); ok {
 			pattern = dir + "/" + rest
@@ -143,13 +164,30 @@ func opened(rule *permissions.Rule, o *Options) (path string, writes bool) {
 	if !filepath.IsAbs(pattern) {
 		return "", false
 	}
-	if i := strings.IndexAny(pattern, `*?[{(\`); i >= 0 {
+	if i := strings.IndexAny(pattern, `*?[{(\`); i >= 0 && !plain {
 		pattern = pattern[:strings.LastIndexByte(pattern[:i], '/')+1]
 	}
 	if path = filepath.Clean(pattern); o.wide(path) {
 		return "", false
 	}
 	return path, writes
+}
+
+// literal is the text that a pattern matches alone; ok is false for one that matches others too.
+func literal(pattern string) (text string, ok bool) {
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\' && i+1 < len(pattern):
+			i++
+			b.WriteByte(pattern[i])
+		case strings.IndexByte(`*?[{(\`, c) >= 0:
+			return "", false
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String(), true
 }
 
 // named are the files and folders that a word of the command line names: folders only, if wanted.

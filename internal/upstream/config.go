@@ -40,6 +40,11 @@ type Config struct {
 	// Connect says whether a server in a sandbox may connect; nil is yes. It may wait. Without it nothing connects.
 	Connect func(ctx context.Context, to sandbox.Peer) error
 
+	// Refused hears what the sandbox keeps from a server, and Widen says whether its next process may have it; nil is no. It
+	// may wait.
+	Refused func(guard.Access)
+	Widen   func(ctx context.Context, a guard.Access) error
+
 	URL       string           // of a remote server, instead of Command
 	Transport remote.Transport // of a server behind a URL
 	Header    http.Header      // sent to it with every request

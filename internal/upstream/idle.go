@@ -20,7 +20,7 @@ const retired = math.MinInt64 / 2
 var errIdle = errors.New("it was stopped because nobody used it")
 
 // breath is how long nobody has used an incarnation that is to be stopped soon.
-const breath = 100 * time.Millisecond
+const breath = 5 * time.Millisecond
 
 // begin notes a request; false when the incarnation takes none any more.
 func (u *usage) begin() bool {

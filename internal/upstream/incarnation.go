@@ -85,6 +85,15 @@ func (in *incarnation) wait(ctx context.Context) error {
 			}
 		})
 	}
+	if p, ok := in.link.(*process); ok && p.widened != nil {
+		in.workers.Go(func() {
+			select {
+			case <-p.widened:
+				retire(breath, fmt.Errorf("%w, and its sandbox opens more by now", errIdle))
+			case <-in.ctx.Done():
+			}
+		})
+	}
 	select {
 	case err := <-unused:
 		return err

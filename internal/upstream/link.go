@@ -46,7 +46,7 @@ func (u *Upstream) open() (link, error) {
 	if u.cfg.URL != "" {
 		return u.dial()
 	}
-	proc, err := startProcess(u.cfg, os.Environ(), u.log)
+	proc, err := startProcess(u.cfg, os.Environ(), u.refusals, u.log)
 	if err != nil {
 		return nil, fmt.Errorf("cannot start: %w", err)
 	}

@@ -30,6 +30,8 @@ type process struct {
 	stderr *stderr
 	proxy  *sandbox.Proxy // nil unless the server is in a sandbox and has a network
 
+	widened <-chan struct{} // closed when a sandbox of now would have more; nil for never
+
 	trust      string // a folder of its own with the certificates that it trusts; "" when there is none
 	stderrFile *os.File
 	stopping   chan struct{} // closed when stop is called
@@ -38,7 +40,7 @@ type process struct {
 }
 
 // startProcess spawns the server of cfg. own is the environment of callgate itself.
-func startProcess(cfg Config, own []string, log *slog.Logger) (_ *process, err error) {
+func startProcess(cfg Config, own []string, refusals *sandbox.Refusals, log *slog.Logger) (_ *process, err error) {
 	env, err := Environment(cfg, own)
 	if err != nil {
 		return nil, err
@@ -84,6 +86,9 @@ func startProcess(cfg Config, own []string, log *slog.Logger) (_ *process, err e
 	if cfg.Sandbox != nil {
 		if wall, err = cfg.Sandbox(path); err != nil {
 			return nil, err
+		}
+		if refusals != nil {
+			p.widened = refusals.Widen(wall.Box)
 		}
 	}
 	env, swaps, err := cfg.secrets(env)

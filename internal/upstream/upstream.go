@@ -17,7 +17,9 @@ import (
 	"time"
 
 	"callgate/internal/budget"
+	"callgate/internal/guard"
 	"callgate/internal/remote"
+	"callgate/internal/sandbox"
 )
 
 // Upstream is one server. All methods may be called by many goroutines at once.
@@ -28,6 +30,8 @@ type Upstream struct {
 	grace  time.Duration // between the steps of a stop
 	cache  *cache
 	budget *budget.Budget
+
+	refusals *sandbox.Refusals // nil for a server without a sandbox
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -80,7 +84,18 @@ func New(cfg Config, o Options) *Upstream {
 		status: Status{State: Idle, Since: time.Now()},
 	}
 	u.ctx, u.cancel = context.WithCancel(context.Background())
+	if cfg.Sandbox != nil {
+		u.refusals = sandbox.NewRefusals(u.refused, cfg.Widen)
+	}
 	return u
+}
+
+// refused tells of what the sandbox has kept from the server.
+func (u *Upstream) refused(a guard.Access) {
+	u.log.Warn("the sandbox refused the server a file", "path", a.Path, "write", a.Write)
+	if u.cfg.Refused != nil {
+		u.cfg.Refused(a)
+	}
 }
 
 // Start fixes what the server is told of the host, reads the cache, and begins to spawn and greet the
@@ -397,4 +412,7 @@ func (u *Upstream) Close() {
 	})
 	u.cancel()
 	u.wg.Wait()
+	if u.refusals != nil {
+		u.refusals.Close()
+	}
 }

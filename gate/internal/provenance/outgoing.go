@@ -41,7 +41,7 @@ func (o *Outgoing) leaves() bool {
 func outgoingOf(call *facts.Call, a *tools.Analysis) (o Outgoing) {
 	t := call.Tool
 	switch {
-	case t == nil:
+	case t == nil, tools.OpensSandbox(t.Kind):
 	case len(a.Commands) > 0:
 		o.ofCommands(a)
 	case t.Kind == tools.KindFetch:

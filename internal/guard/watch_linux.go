@@ -1,0 +1,223 @@
+package guard
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// fileCall is a system call about a file, and which of its arguments say what: the folder that a path is relative to, -1
+// for the working folder; the path; the flags of opening, -1 for a call that changes something anyway.
+type fileCall struct {
+	number            uint32
+	dir, path, flags  int
+	flagsBehindMemory bool // the argument points to them
+}
+
+// fileCalls are the calls that every architecture has; legacyCalls has the others.
+var fileCalls = append([]fileCall{
+	{number: unix.SYS_OPENAT, dir: 0, path: 1, flags: 2},
+	{number: unix.SYS_OPENAT2, dir: 0, path: 1, flags: 2, flagsBehindMemory: true},
+	{number: unix.SYS_MKDIRAT, dir: 0, path: 1, flags: -1},
+	{number: unix.SYS_UNLINKAT, dir: 0, path: 1, flags: -1},
+	{number: unix.SYS_RENAMEAT2, dir: 2, path: 3, flags: -1},
+}, legacyCalls...)
+
+// maxReported bounds the paths that one keeper reports.
+const maxReported = 1024
+
+// watcher hears of files that a program is about to open, and reports those that the box will refuse. It decides nothing:
+// every call goes on to the kernel, which the wall is in. A program can change a path after it was looked at, and is
+// refused all the same.
+type watcher struct {
+	listener int
+	order    *order
+	report   func(Access) // returns when callgate has heard it
+	reported map[Access]bool
+}
+
+// watch makes the kernel tell of the files that this thread, and what it starts, opens. The error says why it cannot.
+func (o *order) watch() (listener int, err error) {
+	native, err := nativeArch()
+	if err != nil {
+		return -1, err
+	}
+	program := []unix.SockFilter{load(atArch), equal(native, 1, 0), end(unix.SECCOMP_RET_ALLOW), load(atNumber)}
+	for _, c := range fileCalls {
+		program = append(program, equal(c.number, 0, 1), end(unix.SECCOMP_RET_USER_NOTIF))
+	}
+	program = append(program, end(unix.SECCOMP_RET_ALLOW))
+	p := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	// Signals wait until a call has been looked at, else one that comes often begins it again and again; before Linux 5.19 they do not.
+	for _, flags := range []uintptr{unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER} {
+		fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&p)))
+		if errno == 0 {
+			return int(fd), nil
+		}
+		if err = errno; errno != unix.EINVAL {
+			break
+		}
+	}
+	return -1, fmt.Errorf("the kernel does not tell of opened files: %w", err)
+}
+
+// notification and response are the kernel's seccomp_notif and seccomp_notif_resp.
+type notification struct {
+	id         uint64
+	pid, flags uint32
+	number     int32
+	arch       uint32
+	ip         uint64
+	args       [6]uint64
+}
+
+type response struct {
+	id    uint64
+	val   int64
+	err   int32
+	flags uint32
+}
+
+// run looks at calls until the keeper ends.
+func (w *watcher) run() {
+	w.reported = map[Access]bool{}
+	for {
+		var n notification
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(w.listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n)))
+		switch errno {
+		case 0:
+		case unix.EINTR, unix.ENOENT, unix.EAGAIN: // who called has ended meanwhile
+			continue
+		default:
+			unix.Close(w.listener) // calls go on without being told of: they fail where the kernel knows no better
+			return
+		}
+		if a, ok := w.read(&n); ok && len(w.reported) < maxReported && w.order.refuses(&a) && !w.reported[a] {
+			w.reported[a] = true
+			w.report(a)
+		}
+		r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(w.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r))) // who called may have ended
+	}
+}
+
+// read finds out what a call is about. ok is false when that cannot be told.
+func (w *watcher) read(n *notification) (a Access, ok bool) {
+	for _, c := range fileCalls {
+		if c.number != uint32(n.number) {
+			continue
+		}
+		path, err := stringAt(int(n.pid), n.args[c.path])
+		if err != nil || path == "" {
+			return a, false
+		}
+		a.Write = c.flags < 0
+		if !a.Write {
+			flags := n.args[c.flags]
+			if c.flagsBehindMemory {
+				var b [8]byte
+				if peek(int(n.pid), flags, b[:]) != len(b) {
+					return a, false
+				}
+				flags = binary.NativeEndian.Uint64(b[:])
+			}
+			a.Write = flags&(unix.O_WRONLY|unix.O_RDWR|unix.O_CREAT|unix.O_TRUNC) != 0
+		}
+		if !filepath.IsAbs(path) {
+			at := "cwd"
+			if fd := int32(-1); c.dir >= 0 {
+				if fd = int32(n.args[c.dir]); fd != unix.AT_FDCWD {
+					at = "fd/" + strconv.Itoa(int(fd))
+				}
+			}
+			dir, err := os.Readlink("/proc/" + strconv.Itoa(int(n.pid)) + "/" + at)
+			if err != nil || !filepath.IsAbs(dir) {
+				return a, false
+			}
+			path = filepath.Join(dir, path)
+		}
+		a.Path = filepath.Clean(path)
+		return a, true
+	}
+	return a, false
+}
+
+// peek reads a process's memory.
+func peek(pid int, at uint64, b []byte) int {
+	local := []unix.Iovec{{Base: &b[0]}}
+	local[0].SetLen(len(b))
+	n, err := unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: uintptr(at), Len: len(b)}}, 0)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// stringAt reads a text of a process, which ends with a zero. Its pages are read one by one: what is behind it may not be there.
+func stringAt(pid int, at uint64) (string, error) {
+	var text []byte
+	var page [4096]byte
+	for len(text) < unix.PathMax {
+		size := len(page) - int(at%uint64(len(page)))
+		n := peek(pid, at, page[:size])
+		if n == 0 {
+			return "", errors.New("the path cannot be read")
+		}
+		if i := bytes.IndexByte(page[:n], 0); i >= 0 {
+			return string(append(text, page[:i]...)), nil
+		}
+		text = append(text, page[:n]...)
+		at += uint64(n)
+	}
+	return "", unix.ENAMETOOLONG
+}
+
+// refuses reports whether the box keeps an access from the program, as far as names tell, or has it go aside.
+func (o *order) refuses(a *Access) bool {
+	under := func(dir string) bool {
+		return a.Path == dir || strings.HasPrefix(a.Path, strings.TrimSuffix(dir, "/")+"/")
+	}
+	switch {
+	case slices.ContainsFunc([]string{"/proc", "/dev", "/sys"}, under):
+		return false
+	case slices.ContainsFunc(o.Wall.Hidden, under):
+		return true
+	case o.holds(*a):
+		return false
+	}
+	if o.Kind == Namespaces { // the keeper sees what the program sees
+		err := unix.Access(a.Path, unix.F_OK)
+		if a.Write && err == nil {
+			return unix.Access(a.Path, unix.W_OK) != nil
+		}
+		dir := filepath.Dir(a.Path)
+		a.Aside = a.Write && unix.Access(dir, unix.W_OK) == nil
+		return err != nil && !(a.Aside && (dir == "/tmp" || dir == "/var/tmp")) // which are meant to be its own
+	}
+	real, err := filepath.EvalSymlinks(a.Path)
+	return err != nil || !o.holds(Access{Path: real, Write: a.Write})
+}
+
+// holds reports whether the box has a path, or a folder that it is in. The narrowest entry says whether it may be changed;
+// with Landlock any does.
+func (o *order) holds(a Access) bool {
+	is := false
+	for _, p := range o.Wall.Box.paths() { // a folder before what is in it
+		if a.Path != p.path && !strings.HasPrefix(a.Path, strings.TrimSuffix(p.path, "/")+"/") {
+			continue
+		}
+		if is = p.write || !a.Write; is && o.Kind == Landlock {
+			return true
+		}
+	}
+	return is
+}

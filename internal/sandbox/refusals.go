@@ -1,0 +1,105 @@
+package sandbox
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"callgate/internal/guard"
+)
+
+// Refusals are the files that a server in a sandbox was refused, and what people said of them. They outlive its
+// process: what was allowed is open for the next one.
+type Refusals struct {
+	home  string
+	tell  func(guard.Access)
+	judge func(context.Context, guard.Access) error
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	asked  map[guard.Access]bool
+	open   []guard.Access
+	opened chan struct{} // closed and made anew when open grows
+}
+
+// maxAsked bounds what people are asked about one server.
+const maxAsked = 32
+
+// NewRefusals returns those of one server, which Close ends. tell hears of each at once and judge, unless it is nil, says
+// once whether the next process may have it; it may wait for a person.
+func NewRefusals(tell func(guard.Access), judge func(context.Context, guard.Access) error) *Refusals {
+	r := &Refusals{tell: tell, judge: judge, asked: map[guard.Access]bool{}, opened: make(chan struct{})}
+	r.home, _ = os.UserHomeDir() // without one there is none to keep
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	return r
+}
+
+// Close takes back what is still asked, and waits for that.
+func (r *Refusals) Close() {
+	r.cancel()
+	r.wg.Wait()
+}
+
+// Widen puts into a box what was allowed, and makes it tell of what it refuses. widened is closed when there is more.
+func (r *Refusals) Widen(box *guard.Box) (widened <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range r.open {
+		if a.Write {
+			box.Write = append(box.Write, place(a))
+		} else {
+			box.Read = append(box.Read, a.Path)
+		}
+	}
+	box.Refused = r.refused
+	return r.opened
+}
+
+// place is what has to be open for a change: what is not there yet is made in its folder.
+func place(a guard.Access) string {
+	if _, err := os.Lstat(a.Path); err != nil {
+		return filepath.Dir(a.Path)
+	}
+	return a.Path
+}
+
+// refused hears what a box refuses. Programs look for much that is not there, which nobody has to hear of.
+func (r *Refusals) refused(a guard.Access) {
+	if !r.concerns(a) {
+		return
+	}
+	r.tell(a)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.judge == nil || r.asked[a] || len(r.asked) == maxAsked || r.ctx.Err() != nil {
+		return
+	}
+	r.asked[a] = true
+	r.wg.Go(func() {
+		if r.judge(r.ctx, a) != nil {
+			return
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.open = append(r.open, a); !slices.Contains(r.open[:len(r.open)-1], a) {
+			close(r.opened)
+			r.opened = make(chan struct{})
+		}
+	})
+}
+
+// concerns reports whether a person could say something about it: a file or a folder that is there, or that was to be made
+// there, and not everything that the user has.
+func (r *Refusals) concerns(a guard.Access) bool {
+	info, err := os.Stat(a.Path)
+	if err != nil && a.Write && !a.Aside {
+		info, err = os.Stat(filepath.Dir(a.Path))
+	}
+	o := Options{Home: r.home}
+	return err == nil && (info.Mode().IsRegular() || info.IsDir()) && !o.wide(place(a))
+}
