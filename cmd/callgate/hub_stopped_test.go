@@ -4,10 +4,15 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"callgate/internal/testserver/waits"
 )
 
 // TestTheHubIsStopped: a hub that is stopped keeps its lock and its address and answers nobody. The person's client
@@ -54,8 +59,17 @@ func TestTheHubIsStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
+	late := start("approve", "--json", "--data-dir", data)
 	await("that calls elsewhere cannot be seen", `cannot be seen here.*"PROBLEM"`, 1)
 	await("the call at its own process", asked, 2)
+	waits.Until(t, "who came while the hub was stopped sees the call", func() bool { return len(late.matches(asked)) > 0 })
+	if lines := late.everything(); !regexp.MustCompile(`cannot be seen here.*"PROBLEM"`).MatchString(lines[0]) {
+		t.Errorf("who came while the hub was stopped took a part for the whole: %v", lines)
+	}
+	waits.Until(t, "companion.json names a companion that answers", func() bool {
+		text, err := os.ReadFile(filepath.Join(data, "companion.json"))
+		return err == nil && !strings.Contains(string(text), fmt.Sprintf(`"pid":%d,`, hub.cmd.Process.Pid))
+	})
 	t.Logf("the person saw the call again %v after the hub was stopped", time.Since(began).Round(time.Millisecond))
 
 	if err := hub.cmd.Process.Signal(syscall.SIGCONT); err != nil {

@@ -96,14 +96,16 @@ func withdraw(dataDir, address string) error {
 }
 
 // publish has companion.json name the newest companion that answers, or takes it away when none does. The one
-// at own is known to answer.
+// at own is known to answer; one whose process is stopped is known not to.
 func publish(dataDir, own string) error {
 	path := client.AnnouncePath(dataDir)
 	found, err := client.Companions(dataDir)
 	if err != nil && !errors.Is(err, wire.ErrNotRunning) {
 		return err
 	}
-	at := slices.IndexFunc(found, func(a client.Announcement) bool { return a.Address == own || client.Answers(dataDir, a.Address) })
+	at := slices.IndexFunc(found, func(a client.Announcement) bool {
+		return a.Address == own || !stopped(a.PID) && client.Answers(dataDir, a.Address)
+	})
 	if at < 0 {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

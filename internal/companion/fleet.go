@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/yamux"
+
+	"callgate/internal/spawn"
 )
 
 // process is a callgate that joined this one, the hub.
@@ -96,6 +99,25 @@ type fleet struct {
 	mu        sync.Mutex
 	processes []*process // in the order of joining
 	relays    map[*relay]struct{}
+	left      map[int]time.Time // when processes left that had not ended then, by process id
+}
+
+// backWithin is how long a process that left and goes on may take to come back: when this one was stopped, all leave.
+const backWithin = 3 * time.Second
+
+// away lists the processes that left, have not ended, and are on their way back.
+func (f *fleet) away() (pids []int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for pid, at := range f.left {
+		if time.Since(at) > backWithin || !spawn.Exists(pid) {
+			delete(f.left, pid)
+			continue
+		}
+		pids = append(pids, pid)
+	}
+	slices.Sort(pids)
+	return pids
 }
 
 // maxProcesses bounds the processes that may join.
@@ -108,6 +130,7 @@ func (f *fleet) add(p *process) bool {
 		return false
 	}
 	f.processes = append(f.processes, p)
+	delete(f.left, p.pid)
 	for r := range f.relays {
 		r.follow(p)
 	}
@@ -118,6 +141,12 @@ func (f *fleet) remove(p *process) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.processes = slices.DeleteFunc(f.processes, func(o *process) bool { return o == p })
+	if p.pid != os.Getpid() && spawn.Exists(p.pid) {
+		if f.left == nil {
+			f.left = map[int]time.Time{}
+		}
+		f.left[p.pid] = time.Now()
+	}
 	p.http.CloseIdleConnections()
 }
 

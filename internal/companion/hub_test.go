@@ -522,7 +522,18 @@ func TestAloneUntilThereIsAHub(t *testing.T) {
 			own := r.target()
 			own.Address = other.Address()
 			c := dial(t, own)
+			first := await[wire.Notice](t, c, func(wire.Notice) bool { return true })
+			if len(first.Problems) != 1 || !strings.Contains(first.Problems[0], "cannot be seen here") {
+				t.Errorf("a client is told %q", first.Problems)
+			}
 			await(t, c, func(f *wire.ToolApproveRequest) bool { return f.ToolCallID == "call_2" })
+			var list struct {
+				Approvals []any
+				Problems  []string
+			}
+			if err := own.Ask(t.Context(), http.MethodGet, "/api/approvals", nil, &list); err != nil || len(list.Approvals) != 1 || !slices.Equal(list.Problems, first.Problems) {
+				t.Errorf("REST says %+v, %v", list, err)
+			}
 			mend()
 			await[wire.Disconnected](t, c, nil)
 			meet(t, r, 1)

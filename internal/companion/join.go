@@ -74,8 +74,14 @@ func (m *membership) hold(ctx context.Context) place {
 	server.Close()
 	m.session.Close()
 	serving.Wait()
-	if ctx := m.s.ctx; ctx.Err() == nil {
-		m.s.log.Info("companion: the hub is gone", "process", m.hub.PID)
+	if m.s.ctx.Err() != nil {
+		return nil
+	}
+	m.s.log.Info("companion: the hub is gone", "process", m.hub.PID)
+	if m.stopped() { // it keeps its lock and socket, so there is no other hub to wait for
+		if alone, err := m.s.beAlone(); err == nil {
+			return alone
+		}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 	"callgate/internal/durable"
 )
 
@@ -134,7 +135,13 @@ type alone struct {
 	door *door
 }
 
-func (s *Server) beAlone() (place, error) {
+func (s *Server) beAlone() (_ place, err error) {
+	s.apart.Store(true) // before the door opens, so that nobody who comes in takes a part for the whole
+	defer func() {
+		if err != nil {
+			s.apart.Store(false)
+		}
+	}()
 	d, err := s.openDoor(s.wanted)
 	if err != nil {
 		return nil, err
@@ -142,16 +149,18 @@ func (s *Server) beAlone() (place, error) {
 	if err := announce(s.options.DataDir, d.address, false); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
-	s.apart.Store(true)
 	return &alone{s, d}, nil
 }
 
 // unseen says what people who come to this process do not see; none when they see everything.
-func (s *Server) unseen() []string {
-	if !s.apart.Load() {
-		return nil
+func (s *Server) unseen() (said []string) {
+	if s.apart.Load() {
+		return []string{"calls of other callgate processes cannot be seen here: their hub does not answer. It may have been stopped (Ctrl-Z); continue or end it"}
 	}
-	return []string{"calls of other callgate processes cannot be seen here: their hub does not answer. It may have been stopped (Ctrl-Z); continue or end it"}
+	for _, pid := range s.fleet.away() {
+		said = append(said, wire.Unseen(pid))
+	}
+	return said
 }
 
 func (a *alone) heir() string { return "" }

@@ -167,7 +167,16 @@ func (s *Server) handleApprovals(w http.ResponseWriter, _ *http.Request) {
 	for _, a := range pending {
 		frames = append(frames, approveRequest(a))
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"approvals": frames})
+	writeList(w, "approvals", frames, s.unseen())
+}
+
+// writeList answers with a list, and with what is missing in it.
+func writeList(w http.ResponseWriter, name string, list any, problems []string) {
+	answer := map[string]any{name: list}
+	if len(problems) > 0 {
+		answer["problems"] = problems
+	}
+	writeJSON(w, http.StatusOK, answer)
 }
 
 // handleAnswer takes the members of tool_approve, without v and type. toolCallId may be left out: the

@@ -297,6 +297,7 @@ func items(one answer) (member string, list []json.RawMessage, ok bool) {
 	if json.Unmarshal(one.body, &object) != nil {
 		return "", nil, false
 	}
+	delete(object, "problems")
 	for name, value := range object {
 		if len(object) == 1 && bytes.HasPrefix(value, []byte("[")) && json.Unmarshal(value, &list) == nil {
 			return name, list, true
@@ -334,7 +335,21 @@ func (a asking) union(w http.ResponseWriter, r *http.Request, things string) {
 		writeJSON(w, http.StatusOK, wire.List(all))
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]any{name: wire.List(all)})
+	writeList(w, name, wire.List(all), a.missing(things, answers))
+}
+
+// missing says whose part of a list of what one process alone has is not there.
+func (a asking) missing(things string, answers []answer) []string {
+	if !slices.Contains(bound, things) {
+		return nil
+	}
+	said := a.s.unseen()
+	for _, p := range a.processes {
+		if !slices.ContainsFunc(answers, func(one answer) bool { return one.process == p }) {
+			said = append(said, wire.Unseen(p.pid))
+		}
+	}
+	return said
 }
 
 // once leaves out items that another process listed before: they share them. count, which may be nil, adds what such

@@ -155,6 +155,11 @@ func (c *socket) serve(ctx context.Context, all bool) {
 	defer c.server.log.Info("companion: client gone", "client", c.who.By)
 
 	if all {
+		for _, problem := range c.server.unseen() { // before what is seen
+			if err := c.send(wire.ErrorFrame(wire.Refuse(wire.CodeProblem, "%s", problem), "", "")); err != nil {
+				return
+			}
+		}
 		raw, err := wire.Encode(hello)
 		if err != nil {
 			c.server.log.Error("companion: client refused", slog.Any("error", err))

@@ -37,8 +37,11 @@ func suspended(conn *net.UnixConn) func() bool {
 	if err != nil || pid <= 0 {
 		return func() bool { return false }
 	}
-	return func() bool {
-		process, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
-		return err == nil && process.Proc.P_stat == stoppedState
-	}
+	return func() bool { return stopped(pid) }
+}
+
+// stopped reports whether a process is stopped (SIGSTOP, Ctrl-Z). It is false of one that this process cannot see.
+func stopped(pid int) bool {
+	process, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	return err == nil && process.Proc.P_stat == stoppedState
 }

@@ -38,9 +38,12 @@ func suspended(conn *net.UnixConn) func() bool {
 	if err != nil || pid <= 0 {
 		return func() bool { return false }
 	}
-	return func() bool {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // "PID (NAME) STATE …"; the name may hold anything
-		state := stat[bytes.LastIndexByte(stat, ')')+1:]
-		return err == nil && (bytes.HasPrefix(state, []byte(" T")) || bytes.HasPrefix(state, []byte(" t")))
-	}
+	return func() bool { return stopped(int(pid)) }
+}
+
+// stopped reports whether a process is stopped (SIGSTOP, Ctrl-Z). It is false of one that this process cannot see.
+func stopped(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // "PID (NAME) STATE …"; the name may hold anything
+	state := stat[bytes.LastIndexByte(stat, ')')+1:]
+	return err == nil && (bytes.HasPrefix(state, []byte(" T")) || bytes.HasPrefix(state, []byte(" t")))
 }

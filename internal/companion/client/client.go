@@ -5,7 +5,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
 	"net/http"
@@ -272,10 +271,17 @@ func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address strin
 		c.conn = nil
 		c.mu.Unlock()
 	}()
+	if !renewed {
+		if !c.deliver(ctx, wire.Event{Frame: wire.Connected{Address: address}}) {
+			return ctx.Err()
+		}
+		c.noticed = nil
+	}
+	if !c.notice(ctx, address) { // first, so that nobody takes a part for the whole
+		return ctx.Err()
+	}
 	if renewed {
 		defer c.settleLater(ctx)()
-	} else if !c.deliver(ctx, wire.Event{Frame: wire.Connected{Address: address}}) {
-		return ctx.Err()
 	}
 	alive := func() error { return conn.SetReadDeadline(time.Now().Add(clientSilence)) }
 	pong := conn.PingHandler()
@@ -286,7 +292,7 @@ func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address strin
 	defer helpers.Wait()
 	defer stop()
 	helpers.Go(func() { askWhetherThere(beside, conn) })
-	helpers.Go(func() { c.notice(beside) })
+	helpers.Go(func() { c.noticeAgain(beside, address) })
 	for {
 		if err := alive(); err != nil {
 			return err
@@ -298,6 +304,9 @@ func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address strin
 		frame, err := wire.DecodeServer(data)
 		if err != nil {
 			return err
+		}
+		if f, ok := frame.(*wire.Error); ok && f.Code == wire.CodeProblem {
+			continue // it is among the problems that were asked for
 		}
 		for _, e := range c.ledger.take(wire.Event{Frame: frame, Raw: data}) {
 			if !c.deliver(ctx, e) {
@@ -324,24 +333,34 @@ func askWhetherThere(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// notice delivers a Notice whenever there is something new to say, until ctx ends.
-func (c *Client) notice(ctx context.Context) {
+// notice asks the companion at address for its problems and delivers a Notice when they are others than before. It is
+// false when ctx has ended.
+func (c *Client) notice(ctx context.Context, address string) bool {
+	target := c.target
+	target.Address = address // another's problems are not those of what is shown here
+	problems, err := target.Problems(ctx)
+	if err != nil {
+		c.target.Logger.Debug("companion client: problems not known", slog.Any("error", err))
+		return ctx.Err() == nil
+	}
+	if slices.Equal(problems, c.noticed) {
+		return true
+	}
+	c.noticed = problems
+	return c.deliver(ctx, wire.Event{Frame: wire.Notice{Problems: problems}})
+}
+
+// noticeAgain calls notice from time to time until ctx ends.
+func (c *Client) noticeAgain(ctx context.Context, address string) {
 	ticker := time.NewTicker(noticeEvery)
 	defer ticker.Stop()
 	for {
-		problems, err := c.target.Problems(ctx)
-		switch {
-		case err != nil:
-			c.target.Logger.Debug("companion client: problems not known", slog.Any("error", err))
-		case !slices.Equal(problems, c.noticed):
-			if !c.deliver(ctx, wire.Event{Frame: wire.Notice{Problems: problems}}) {
-				return
-			}
-			c.noticed = problems
-		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
+			return
+		}
+		if !c.notice(ctx, address) {
 			return
 		}
 	}
@@ -363,8 +382,7 @@ func (t Target) Problems(ctx context.Context) ([]string, error) {
 func problemsOf(said []string, processes []wire.ProcessInfo) []string {
 	for _, p := range processes {
 		if p.Silent {
-			said = append(said, fmt.Sprintf("calls of the callgate with process id %d cannot be seen: it does not answer. "+
-				"It may have been stopped (Ctrl-Z); continue or end it", p.PID))
+			said = append(said, wire.Unseen(p.PID))
 		}
 	}
 	return said

@@ -17,6 +17,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gorilla/websocket"
@@ -101,16 +102,9 @@ func (t Target) tls() *tls.Config { return &tls.Config{MinVersion: tls.VersionTL
 // prove finds a companion, reads the credential and has the other side prove that it holds it too. Of several
 // that are announced it takes the newest that can.
 func (t Target) prove(ctx context.Context, name credentials.Credential) (address, token string, err error) {
-	addresses := []string{t.Address}
-	if t.Address == "" {
-		found, err := Companions(t.DataDir)
-		if err != nil {
-			return "", "", err
-		}
-		addresses = addresses[:0]
-		for _, a := range found {
-			addresses = append(addresses, a.Address)
-		}
+	addresses, err := t.addresses()
+	if err != nil {
+		return "", "", err
 	}
 	token, err = credentials.At(t.DataDir).Token(name)
 	if errors.Is(err, fs.ErrNotExist) && name.Person() != "" {
@@ -120,14 +114,40 @@ func (t Target) prove(ctx context.Context, name credentials.Credential) (address
 		return "", "", fmt.Errorf("read the %s credential: %w", name, err)
 	}
 	var first error
-	for _, address := range addresses {
-		address, err := t.proveAt(ctx, address, name, token)
-		if err == nil {
-			return address, token, nil
+	for tried := map[string]bool{}; ; {
+		silent := false
+		for _, address := range addresses {
+			if tried[address] {
+				continue
+			}
+			tried[address] = true
+			address, err := t.proveAt(ctx, address, name, token)
+			if err == nil {
+				return address, token, nil
+			}
+			silent = silent || errors.Is(err, context.DeadlineExceeded)
+			first = cmp.Or(first, err)
 		}
-		first = cmp.Or(first, err)
+		if t.Address != "" || !silent {
+			return "", "", first
+		}
+		// A hub that is stopped says nothing. The other processes open addresses of their own meanwhile.
+		if addresses, err = t.addresses(); err != nil || !slices.ContainsFunc(addresses, func(a string) bool { return !tried[a] }) {
+			return "", "", first
+		}
 	}
-	return "", "", first
+}
+
+// addresses are where to look for the companion, the best first.
+func (t Target) addresses() (addresses []string, err error) {
+	if t.Address != "" {
+		return []string{t.Address}, nil
+	}
+	found, err := Companions(t.DataDir)
+	for _, a := range found {
+		addresses = append(addresses, a.Address)
+	}
+	return addresses, err
 }
 
 func (t Target) proveAt(ctx context.Context, address string, name credentials.Credential, token string) (string, error) {

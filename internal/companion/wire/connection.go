@@ -36,8 +36,14 @@ type Event struct {
 type Connected struct{ Address string }
 
 // Notice is what a person who looks through this connection should know: calls that cannot be seen here, damage to
-// what callgate keeps. It comes soon after each connection that has any, and when there are none any more.
+// what callgate keeps. It comes before what a connection that has any shows, and when there are other ones or none any more.
 type Notice struct{ Problems []string }
+
+// Unseen is the problem that calls of one process are not shown.
+func Unseen(pid int) string {
+	return fmt.Sprintf("calls of the callgate with process id %d cannot be seen: it does not answer. "+
+		"It may have been stopped (Ctrl-Z); continue or end it", pid)
+}
 
 // Disconnected: the connection is gone. The client tries again by itself, unless Final is set.
 type Disconnected struct {

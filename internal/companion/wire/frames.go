@@ -72,7 +72,7 @@ const (
 	CodeCancelled        = "CANCELLED"   // somebody took it back
 	CodeUnavailable      = "UNAVAILABLE" // the host cannot be asked, or did not answer
 	CodeEscalation       = "ESCALATION"  // a call that would raise privileges was refused
-	CodeProblem          = "PROBLEM"     // of approve --json alone: calls that cannot be seen here, damage to what callgate keeps
+	CodeProblem          = "PROBLEM"     // calls that cannot be seen here; of approve --json also damage to what callgate keeps
 	CodeInternal         = "INTERNAL"    // callgate failed; nothing was applied
 )
 
