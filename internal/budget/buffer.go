@@ -3,6 +3,7 @@ package budget
 import (
 	"errors"
 	"io"
+	"sync"
 )
 
 // Buffer holds one message while it is read. The zero value has no bound.
@@ -13,7 +14,8 @@ type Buffer struct {
 	Max    int             // bytes that a message can have at most; 0 is no such limit
 
 	data   []byte
-	charge *Charge // of data
+	charge *Charge     // of data
+	first  *[Free]byte // that data is; nil for other memory
 }
 
 // Bytes is what was written. The buffer MUST NOT be used afterwards.
@@ -40,18 +42,33 @@ func (x *Buffer) room(n int) error {
 	if need <= cap(x.data) {
 		return nil
 	}
-	size := max(need, 2*cap(x.data), min(x.Expect, max(Free, 4*cap(x.data))))
+	size := max(need, 2*cap(x.data))
+	if x.Expect >= need { // it will not become longer
+		size = max(need, min(x.Expect, max(Free, 4*cap(x.data))))
+	}
 	if x.Max >= need {
 		size = min(size, x.Max)
 	}
 	size = max(need, min(size, x.Budget.fits(x.charge)))
+	if len(x.data) == 0 && size == Free && x.Expect > Free {
+		x.first = firsts.Get().(*[Free]byte)
+		x.data = x.first[:0]
+		return nil
+	}
 	data, charge, err := x.Budget.Alloc(x.Done, size, x.Max, x.charge)
 	if err != nil {
 		return err
 	}
 	x.data, x.charge = append(data, x.data...), charge
+	if x.first != nil {
+		firsts.Put(x.first)
+		x.first = nil
+	}
 	return nil
 }
+
+// firsts are beginnings of long messages whose rest has come, and which were copied then.
+var firsts = sync.Pool{New: func() any { return new([Free]byte) }}
 
 // least is how much is read at once.
 const least = 512

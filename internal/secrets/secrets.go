@@ -289,14 +289,14 @@ var unURL = strings.NewReplacer("-", "+", "_", "/")
 // every credential but a private key, which has a beginning that is found without its end.
 const longestEnd = 8 << 10
 
-// base64Readings are the readings of what is in base64.
-func base64Readings(text string, depth int) []string {
+// inside are the readings of what a part of a text says decoded, in at most size bytes.
+func inside(part string, size int, decode func(to, from []byte) (int, error), depth int) []string {
 	b := buffers.Get().(*[]byte)
 	defer buffers.Put(b)
-	if n := base64.RawStdEncoding.DecodedLen(len(text)); cap(*b) < n {
-		*b = make([]byte, n)
+	if cap(*b) < size {
+		*b = make([]byte, size)
 	}
-	n, err := base64.RawStdEncoding.Decode((*b)[:cap(*b)], unsafe.Slice(unsafe.StringData(text), len(text)))
+	n, err := decode((*b)[:cap(*b)], unsafe.Slice(unsafe.StringData(part), len(part)))
 	if err != nil || !printable((*b)[:n], shortestRun) { // most is no text
 		return nil
 	}
@@ -337,18 +337,16 @@ func readings(text string, depth int) []string {
 	}
 	for _, part := range encoded(text) {
 		if digits := part[:len(part)&^1]; textscan.IsHex(digits) {
-			if decoded, err := hex.DecodeString(digits); err == nil && printable(decoded, shortestRun) {
-				list = append(list, readings(unsafe.String(unsafe.SliceData(decoded), len(decoded)), depth-1)...)
-			}
+			list = append(list, inside(digits, hex.DecodedLen(len(digits)), hex.Decode, depth-1)...)
 			continue
 		}
 		part = unURL.Replace(part)
 		for skip := range 4 { // it may not begin where the encoding does
 			if s := part[skip:]; len(s) >= 20 {
 				whole := len(s) &^ 3
-				list = append(list, base64Readings(s[:whole], depth-1)...)
+				list = append(list, inside(s[:whole], whole, base64.RawStdEncoding.Decode, depth-1)...)
 				if len(s)-whole > 1 { // what it adds is another reading of the end alone
-					list = append(list, base64Readings(s[max(0, whole-longestEnd):], depth-1)...)
+					list = append(list, inside(s[max(0, whole-longestEnd):], len(s), base64.RawStdEncoding.Decode, depth-1)...)
 				}
 			}
 		}
