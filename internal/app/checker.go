@@ -6,7 +6,7 @@ import (
 	"github.com/adrg/xdg"
 
 	"callgate/gate"
-	"callgate/internal/companion"
+	"callgate/internal/companion/hub"
 	"callgate/internal/config"
 	"callgate/internal/rulebook"
 	"callgate/permissions"
@@ -26,7 +26,7 @@ func NewChecker(c *config.Config) (*rulebook.Checker, error) {
 		Judge: gate.Judge{
 			Autonomy: c.AutonomyLevel, Mode: c.GateMode, AskEscalations: c.AsksEscalations, Terminal: c.TerminalList, Off: c.GateOff,
 			Advisors:  c.PolicyEngines,
-			Protected: protected.WithNames(companion.SocketName).WithPorts(c.OwnPorts()),
+			Protected: protected.WithNames(hub.SocketName).WithPorts(c.OwnPorts()),
 		},
 		Store: permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home}),
 		Cwd:   cwd, Home: xdg.Home, Shell: c.ShellSetup, Unknown: c.Misspelled, Worker: c.Worker, DataDir: c.DataDir,

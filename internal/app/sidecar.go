@@ -22,6 +22,7 @@ import (
 	"callgate/internal/budget"
 	"callgate/internal/companion"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/hub"
 	"callgate/internal/config"
 	"callgate/internal/guard"
 	"callgate/internal/hooks"
@@ -264,7 +265,7 @@ func (s *Sidecar) openCompanion() error {
 	if err != nil {
 		return err
 	}
-	s.Gate.Protect(protected.WithNames(companion.SocketName).WithPorts(s.config.OwnPorts()))
+	s.Gate.Protect(protected.WithNames(hub.SocketName).WithPorts(s.config.OwnPorts()))
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/hub"
 	"callgate/internal/companion/wire"
 )
 
@@ -54,7 +55,7 @@ func port(t *testing.T, address string) string {
 // noHub keeps processes from meeting: the folder of the hub is open to others.
 func noHub(t *testing.T, dataDir string) {
 	t.Helper()
-	if err := os.Mkdir(hubDir(dataDir), 0o755); err != nil {
+	if err := os.Mkdir(hub.Dir(dataDir), 0o755); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -132,7 +133,7 @@ func TestACrashedCompanionIsPassedOver(t *testing.T) {
 	if got := named(t, r.dir); got != address {
 		t.Fatalf("companion.json names %s", got)
 	}
-	if err := publish(r.dir, r.Address()); err != nil || named(t, r.dir) != r.Address() {
+	if err := hub.Publish(r.dir, r.Address()); err != nil || named(t, r.dir) != r.Address() {
 		t.Errorf("companion.json names %s, %v: want the one that lives", named(t, r.dir), err)
 	}
 	next := r.another(t)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"callgate/gate/tools"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -22,7 +23,7 @@ func (s *Server) changeRoutes(path func(string, methods)) {
 
 func (s *Server) handleChanges(w http.ResponseWriter, r *http.Request) {
 	if s.options.Changes == nil {
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not compare files")
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not compare files")
 		return
 	}
 	changes, err := s.options.Changes.Changes(r.PathValue("id"))
@@ -30,5 +31,5 @@ func (s *Server) handleChanges(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"changes": wire.List(changes)})
+	rest.WriteJSON(w, http.StatusOK, map[string]any{"changes": wire.List(changes)})
 }

@@ -11,6 +11,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -249,7 +250,7 @@ func (s *Server) handleConversation(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.conversations.mu.Unlock()
-	writeJSON(w, http.StatusOK, map[string]any{"turns": wire.List(turns), "asking": asking})
+	rest.WriteJSON(w, http.StatusOK, map[string]any{"turns": wire.List(turns), "asking": asking})
 }
 
 // handleChat takes the members of chat, without v and type, and answers when the model has.
@@ -261,7 +262,7 @@ func (s *Server) handleChat(w http.ResponseWriter, r *http.Request) {
 	}
 	f.SessionID = id
 	if refused := s.checkChat(&f); refused != nil {
-		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
+		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
 	asked, answered, err := s.converse(r.Context(), f, authorOf(r))
@@ -269,7 +270,7 @@ func (s *Server) handleChat(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"turns": []wire.ChatTurn{asked, answered}, "asking": false})
+	rest.WriteJSON(w, http.StatusOK, map[string]any{"turns": []wire.ChatTurn{asked, answered}, "asking": false})
 }
 
 func (s *Server) handleForget(w http.ResponseWriter, r *http.Request) {
@@ -278,5 +279,5 @@ func (s *Server) handleForget(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"sessionId": id})
+	rest.WriteJSON(w, http.StatusOK, map[string]string{"sessionId": id})
 }

@@ -9,6 +9,7 @@ import (
 
 	"callgate/audit"
 	"callgate/internal/checkpoint"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -104,7 +105,7 @@ func (s *Server) checkpointRoutes(path func(string, methods)) {
 
 func (s *Server) keeps(w http.ResponseWriter) bool {
 	if s.options.Checkpoints == nil {
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "checkpoints are off: set checkpoints.storage to disk or memory")
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "checkpoints are off: set checkpoints.storage to disk or memory")
 		return false
 	}
 	return true
@@ -118,7 +119,7 @@ func (s *Server) handleCheckpoints(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > auditMost {
-			writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "limit must be between 1 and "+strconv.Itoa(auditMost))
+			rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "limit must be between 1 and "+strconv.Itoa(auditMost))
 			return
 		}
 		limit = n
@@ -128,7 +129,7 @@ func (s *Server) handleCheckpoints(w http.ResponseWriter, r *http.Request) {
 		s.failCheckpoint(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, wire.List(views))
+	rest.WriteJSON(w, http.StatusOK, wire.List(views))
 }
 
 // handleCheckpointDiff takes `?path=`, repeatable, to show only these files.
@@ -141,7 +142,7 @@ func (s *Server) handleCheckpointDiff(w http.ResponseWriter, r *http.Request) {
 		s.failCheckpoint(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"files": wire.List(files)})
+	rest.WriteJSON(w, http.StatusOK, map[string]any{"files": wire.List(files)})
 }
 
 func (s *Server) handleRestoreCheckpoint(w http.ResponseWriter, r *http.Request) {
@@ -155,19 +156,19 @@ func (s *Server) handleRestoreCheckpoint(w http.ResponseWriter, r *http.Request)
 		s.failCheckpoint(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, done)
+	rest.WriteJSON(w, http.StatusOK, done)
 }
 
 func (s *Server) failCheckpoint(w http.ResponseWriter, r *http.Request, err error) {
 	var conflict *checkpoint.ConflictError
 	switch {
 	case errors.As(err, &conflict):
-		writeJSON(w, http.StatusConflict, map[string]any{
+		rest.WriteJSON(w, http.StatusConflict, map[string]any{
 			"error":     wire.RestError{Code: wire.CodeBadMessage, Message: "nothing was restored: some files are not as the call left them, or cannot be put back"},
 			"conflicts": conflict.Conflicts,
 		})
 	case errors.Is(err, checkpoint.ErrUnknown):
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
 	default:
 		s.fail(w, r, err)
 	}

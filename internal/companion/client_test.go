@@ -16,6 +16,8 @@ import (
 	"callgate/gate"
 	"callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/hub"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/internal/testserver/waits"
 )
@@ -248,11 +250,11 @@ func TestImpostorNeverSeesTheCredential(t *testing.T) {
 		if err := json.NewDecoder(response.Body).Decode(&proof); err != nil {
 			t.Error(err)
 		}
-		writeJSON(w, response.StatusCode, proof)
+		rest.WriteJSON(w, response.StatusCode, proof)
 	}))
 	defer impostor.Close()
 	address := strings.TrimPrefix(impostor.URL, "http://")
-	if err := announce(r.dir, address, true); err != nil {
+	if err := hub.Announce(r.dir, address, true); err != nil {
 		t.Fatal(err)
 	}
 	// The client that is told no address passes over it.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"callgate/gate"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/permissions"
 )
@@ -29,7 +30,7 @@ func (s *Server) handleOwnCommand(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f.Command == "" || len(f.Command) > maxOwnCommand || len(f.Dir) > maxOwnCommand || len(f.Outcome) > maxOwnCommand {
-		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "command is missing, or a text is larger than 16 KiB")
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "command is missing, or a text is larger than 16 KiB")
 		return
 	}
 	summary := fmt.Sprintf("A person runs a shell command of their own, outside the gate: %q in %q.", f.Command, f.Dir)
@@ -43,7 +44,7 @@ func (s *Server) handleOwnCommand(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]bool{"recorded": true})
+	rest.WriteJSON(w, http.StatusOK, map[string]bool{"recorded": true})
 }
 
 // handleAutonomy takes the members of set_autonomy, without v and type.
@@ -57,7 +58,7 @@ func (s *Server) handleAutonomy(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"sessionId": id, "level": f.Level})
+	rest.WriteJSON(w, http.StatusOK, map[string]string{"sessionId": id, "level": f.Level})
 }
 
 // handleCancel ends the running calls of a session and withdraws what waits in it.
@@ -71,7 +72,7 @@ func (s *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"sessionId": id})
+	rest.WriteJSON(w, http.StatusOK, map[string]string{"sessionId": id})
 }
 
 // handleAddAgent takes the members of agent_add, without v and type, and answers with the agent's id.
@@ -83,7 +84,7 @@ func (s *Server) handleAddAgent(w http.ResponseWriter, r *http.Request) {
 	}
 	profile, info, refused := profileOf(&f)
 	if refused != nil {
-		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
+		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
 	agent, err := s.options.Backend.AddAgent(id, profile, info, authorOf(r))
@@ -91,7 +92,7 @@ func (s *Server) handleAddAgent(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"sessionId": id, "agentId": agent})
+	rest.WriteJSON(w, http.StatusOK, map[string]string{"sessionId": id, "agentId": agent})
 }
 
 // handleRemoveAgent ends a registered profile.
@@ -101,7 +102,7 @@ func (s *Server) handleRemoveAgent(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"sessionId": id, "agentId": agent})
+	rest.WriteJSON(w, http.StatusOK, map[string]string{"sessionId": id, "agentId": agent})
 }
 
 // ofSession reads the body into f, and returns the one session that the path names; the body may name it too, in
@@ -112,11 +113,11 @@ func (s *Server) ofSession(w http.ResponseWriter, r *http.Request, f any, named 
 	}
 	id = r.PathValue("id")
 	if refused := wire.OneSession(id); refused != nil {
-		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
+		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return "", false
 	}
 	if *named != "" && *named != id {
-		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "sessionId is not the session in the path")
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "sessionId is not the session in the path")
 		return "", false
 	}
 	return id, true

@@ -5,6 +5,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -35,7 +36,7 @@ func (s *Server) handleFrozen(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, Frozen{wire.List(frozen)})
+	rest.WriteJSON(w, http.StatusOK, Frozen{wire.List(frozen)})
 }
 
 // handlePutFreeze freezes at once. Where something is frozen already it could end that sooner.

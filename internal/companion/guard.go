@@ -1,14 +1,14 @@
 package companion
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
-	"strings"
 
 	"github.com/gorilla/websocket"
 
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/hub"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -24,10 +24,10 @@ const contentSecurityPolicy = "default-src 'none'; base-uri 'none'; form-action 
 //   - Sec-Fetch-Site, which only browsers send and no page can forge, must say same-origin or none.
 //   - A credential in the address ends up in histories and logs: refused whether or not it is right.
 //   - A client that asks too often waits.
-func (s *Server) guard(d *door, next http.Handler) http.Handler {
+func (s *Server) guard(d *hub.Door, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
-			writeError(w, http.StatusServiceUnavailable, wire.CodeInternal, "callgate ends")
+			rest.WriteError(w, http.StatusServiceUnavailable, wire.CodeInternal, "callgate ends")
 			return
 		}
 		defer s.serving.Done()
@@ -38,51 +38,39 @@ func (s *Server) guard(d *door, next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		if why := d.foreign(r); why != "" {
+		if why := foreign(d, r); why != "" {
 			s.log.Warn("companion: request refused", "why", why, "host", r.Host, "path", r.URL.Path)
-			writeError(w, http.StatusForbidden, wire.CodeUnauthorized, why)
+			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, why)
 			return
 		}
 		query := r.URL.Query()
 		for _, name := range []string{"token", "access_token", "bearer", "authorization"} {
 			if query.Has(name) {
-				writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "a credential does not belong in an address: send it as a Bearer header, and rotate this one")
+				rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "a credential does not belong in an address: send it as a Bearer header, and rotate this one")
 				return
 			}
 		}
-		shown := s.identify(bearer(r, websocket.Subprotocols(r)))
+		shown := s.identify(rest.Bearer(r, websocket.Subprotocols(r)))
 		if s.tooFast(d, r, shown) {
 			h.Set("Retry-After", "1")
-			writeError(w, http.StatusTooManyRequests, wire.CodeBadMessage, "too many requests: wait a second")
+			rest.WriteError(w, http.StatusTooManyRequests, wire.CodeBadMessage, "too many requests: wait a second")
 			return
 		}
 		person, refused := s.proven(r, shown)
 		if refused != nil {
-			writeError(w, http.StatusForbidden, refused.Code, refused.Message)
+			rest.WriteError(w, http.StatusForbidden, refused.Code, refused.Message)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), personKey{}, person)))
+		next.ServeHTTP(w, hub.WithPerson(r, person))
 	})
 }
 
-type personKey struct{}
-
-// personOf is whose credential the client has shown, "" when it is nobody's in particular. The hub's word counts, a
-// client's does not.
-func personOf(r *http.Request) string {
-	if membershipOf(r) != nil {
-		return r.Header.Get(personHeader)
-	}
-	person, _ := r.Context().Value(personKey{}).(string)
-	return person
-}
-
 // foreign says why a request comes from somewhere it must not, or "".
-func (d *door) foreign(r *http.Request) string {
-	if !d.hosts[r.Host] {
+func foreign(d *hub.Door, r *http.Request) string {
+	if !d.Hosts[r.Host] {
 		return "this is not the host that was asked for"
 	}
-	if origins, sent := r.Header["Origin"]; sent && (len(origins) != 1 || origins[0] != d.origin(r.Host)) {
+	if origins, sent := r.Header["Origin"]; sent && (len(origins) != 1 || origins[0] != d.Origin(r.Host)) {
 		return "requests from other origins are refused"
 	}
 	if r.URL.Path == signedInPath && r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
@@ -94,21 +82,16 @@ func (d *door) foreign(r *http.Request) string {
 	return ""
 }
 
-// bearer returns the credential that the request brings, or "". For WebSockets, browsers cannot set
-// headers, so it may come as the second of the subprotocols "callgate.v1, bearer.TOKEN".
-func bearer(r *http.Request, subprotocols []string) string {
-	if values := r.Header.Values("Authorization"); len(values) > 0 {
-		scheme, token, _ := strings.Cut(values[0], " ")
-		if len(values) != 1 || !strings.EqualFold(scheme, "Bearer") {
-			return ""
+// admitted stands before what the hub asks, as guard does before what clients ask.
+func (s *Server) admitted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.enter() {
+			rest.WriteError(w, http.StatusServiceUnavailable, wire.CodeInternal, "callgate ends")
+			return
 		}
-		return token
-	}
-	if len(subprotocols) == 2 && subprotocols[0] == wire.Subprotocol {
-		token, _ := strings.CutPrefix(subprotocols[1], "bearer.")
-		return token
-	}
-	return ""
+		defer s.serving.Done()
+		next.ServeHTTP(w, r)
+	})
 }
 
 // identify returns the credential that token is, or "". A credential that cannot be read opens nothing.
@@ -119,4 +102,12 @@ func (s *Server) identify(token string) credentials.Credential {
 		return ""
 	}
 	return name
+}
+
+// caller says what the request may do, whichever way it came; "" is nothing.
+func (s *Server) caller(r *http.Request, subprotocols []string) credentials.Credential {
+	if may, ok := hub.Vouched(r); ok {
+		return may
+	}
+	return s.identify(rest.Bearer(r, subprotocols)).Role()
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -25,12 +26,12 @@ func (s *Server) health(r *http.Request) health {
 	for _, u := range s.options.Backend.Upstreams() {
 		h.Upstreams[u.State]++
 	}
-	others := s.others(r)
-	answers := others.each(r, others.processes, "/health")
-	h.Upstreams[wire.UpstreamDown] += len(others.processes) - len(answers)
+	others := s.hub.Ask(r, nil)
+	answers := others.Each(r, others.Processes, "/health")
+	h.Upstreams[wire.UpstreamDown] += len(others.Processes) - len(answers)
 	for _, one := range answers {
 		var theirs health
-		if json.Unmarshal(one.body, &theirs) != nil {
+		if json.Unmarshal(one.Body, &theirs) != nil {
 			h.Upstreams[wire.UpstreamDown]++
 		}
 		h.Problems += theirs.Problems
@@ -64,11 +65,11 @@ const (
 // answer answers a probe: 200, or 503 as long as there are reasons for it.
 func (h health) answer(w http.ResponseWriter, retry int) {
 	if len(h.Reasons) == 0 {
-		writeJSON(w, http.StatusOK, h)
+		rest.WriteJSON(w, http.StatusOK, h)
 		return
 	}
 	w.Header().Set("Retry-After", strconv.Itoa(retry))
-	writeJSON(w, http.StatusServiceUnavailable, h)
+	rest.WriteJSON(w, http.StatusServiceUnavailable, h)
 }
 
 // handleHealth is the aggregate: 503 as long as an upstream is down, or something is wrong with what callgate keeps.
@@ -82,7 +83,7 @@ func (s *Server) handleHealth(w http.ResponseWriter, r *http.Request) {
 
 // handleLive says that the process answers.
 func (s *Server) handleLive(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]string{"status": "up"})
+	rest.WriteJSON(w, http.StatusOK, map[string]string{"status": "up"})
 }
 
 // handleReady is 200 when a host can be taken: no upstream is down, and none is on its way up. Those that wait for

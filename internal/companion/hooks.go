@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"callgate/audit"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/internal/hooks"
 )
@@ -33,10 +34,10 @@ func (s *Server) hookRoutes(path func(string, methods)) {
 
 func (s *Server) handleHooks(w http.ResponseWriter, _ *http.Request) {
 	if s.options.Hooks == nil {
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not show its hooks")
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not show its hooks")
 		return
 	}
-	writeJSON(w, http.StatusOK, wire.List(s.options.Hooks.Hooks()))
+	rest.WriteJSON(w, http.StatusOK, wire.List(s.options.Hooks.Hooks()))
 }
 
 func (s *Server) handleSetHook(w http.ResponseWriter, r *http.Request) {
@@ -51,15 +52,15 @@ func (s *Server) handleSetHook(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f.Enabled == nil {
-		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, `the body has to say {"enabled": true} or {"enabled": false}`)
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, `the body has to say {"enabled": true} or {"enabled": false}`)
 		return
 	}
 	name := r.PathValue("name")
 	switch err := s.options.Hooks.SetHook(name, *f.Enabled, authorOf(r)); {
 	case err == nil:
-		writeJSON(w, http.StatusOK, map[string]any{"name": name, "enabled": *f.Enabled})
+		rest.WriteJSON(w, http.StatusOK, map[string]any{"name": name, "enabled": *f.Enabled})
 	case errors.Is(err, hooks.ErrUnknown):
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
 	default:
 		s.fail(w, r, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -21,9 +22,18 @@ import (
 	"callgate/gate"
 	"callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/hub"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/internal/testserver/waits"
 )
+
+// members are the processes that joined the rig's.
+func (r *rig) members() []*hub.Process { return membersOf(r.Server) }
+
+func membersOf(s *Server) []*hub.Process {
+	return s.hub.Ask(httptest.NewRequest(http.MethodGet, "/", nil), nil).Processes
+}
 
 // joined starts another server on the rig's data directory, which joins the rig's.
 func (r *rig) joined(t *testing.T, b *fakeBackend) *rig {
@@ -179,9 +189,9 @@ func TestRESTReachesEveryProcess(t *testing.T) {
 // meet waits until n processes have joined.
 func meet(t *testing.T, hub *rig, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(waits.Limit); len(hub.fleet.all()) != n; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); len(hub.members()) != n; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d processes joined, want %d", len(hub.fleet.all()), n)
+			t.Fatalf("%d processes joined, want %d", len(hub.members()), n)
 		}
 	}
 }
@@ -245,7 +255,7 @@ func TestTheNextHubTakesTheSameAddress(t *testing.T) {
 		if n := len(o.backend.applied()); n != 1 {
 			t.Errorf("%d answers were applied in one process", n)
 		}
-		if o.leads.Load() {
+		if o.hub.Leads() {
 			leads++
 		}
 	}
@@ -255,23 +265,23 @@ func TestTheNextHubTakesTheSameAddress(t *testing.T) {
 }
 
 // joinAs takes part in the handshake by hand. tamper may change what is said.
-func joinAs(t *testing.T, r *rig, token string) (*yamux.Session, verdict) {
+func joinAs(t *testing.T, r *rig, token string) (*yamux.Session, hub.Verdict) {
 	t.Helper()
-	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: hubSocket(r.dir), Net: "unix"})
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: hub.Socket(r.dir), Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	own := introduction{V: hubVersion, Version: "0.1", PID: os.Getpid(), Worker: "fake", Nonce: credentials.Nonce()}
-	var hub introduction
-	var v verdict
-	if err := errors.Join(say(conn, own), hear(conn, &hub), say(conn, vouch(token, "worker", own.Nonce, hub.Nonce)), hear(conn, &v)); err != nil {
+	own := hub.Introduction{V: hub.HandshakeVersion, Version: "0.1", PID: os.Getpid(), Worker: "fake", Nonce: credentials.Nonce()}
+	var peer hub.Introduction
+	var v hub.Verdict
+	if err := errors.Join(hub.Say(conn, own), hub.Hear(conn, &peer), hub.Say(conn, hub.Vouch(token, "worker", own.Nonce, peer.Nonce)), hub.Hear(conn, &v)); err != nil {
 		t.Fatal(err)
 	}
 	if v.Refused != "" {
 		return nil, v
 	}
-	session, err := yamux.Server(conn, r.streams(time.Second, time.Second))
+	session, err := yamux.Server(conn, r.hub.(*hub.Hub).Streams(time.Second, time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +316,7 @@ func fakeProcess(t *testing.T, r *rig, frames ...string) (heard chan string) {
 			heard <- name + ": " + strings.Join(values, ",")
 		}
 		if req.URL.Path != "/ws" {
-			writeJSON(w, 200, map[string]any{"sessions": []map[string]string{{"sessionId": "s1"}}, "approvals": nil})
+			rest.WriteJSON(w, 200, map[string]any{"sessions": []map[string]string{{"sessionId": "s1"}}, "approvals": nil})
 			return
 		}
 		conn, err := upgrader.Upgrade(w, req, nil)
@@ -373,30 +383,11 @@ func TestAFakeProcessSpeaksForItselfAlone(t *testing.T) {
 	}
 }
 
-func TestFramesThatReadTwoWaysEndTheLink(t *testing.T) {
-	for _, frame := range []string{
-		`{"v":1,"type":"team_update","sessionId":"s9","sessionId":"s1","agents":[]}`,
-		`{"v":1,"type":"team_update","sessionId":"s9","sessionID":"s1","agents":[]}`,
-		`{"v":1,"type":"team_update","SessionId":"s1","agents":[]}`,
-		`{"v":1,"Type":"team_update","sessionId":"s1","agents":[]}`,
-		`{"v":1,"type":"tool_result","sessionId":"s9","args":{},"ToolCallId":"call_1"}`,
-		`["team_update"]`, `{`, ``,
-	} {
-		if f, err := glance([]byte(frame)); err == nil {
-			t.Errorf("%s reads as %+v", frame, f)
-		}
-	}
-	f, err := glance([]byte(`{"v":1,"type":"team_update","sessionId":"s9","toolCallId":"c","args":{"a":1,"a":2,"sessionId":"s1"},"agents":[]}`))
-	if want := (glimpse{"team_update", "s9", "c", true}); err != nil || f != want {
-		t.Errorf("%+v, %v", f, err)
-	}
-}
-
 func TestAFloodOfAProcessIsItsOwnHarm(t *testing.T) {
 	few := defaultTiming
-	few.frames = 200
+	few.Frames = 200
 	r := startTimed(t, newFakeBackend("s1"), few)
-	flood := slices.Repeat([]string{`{"v":1,"type":"agent_state","sessionId":"s9","agentId":"main","status":"idle","role":"main"}`}, 100*few.frames)
+	flood := slices.Repeat([]string{`{"v":1,"type":"agent_state","sessionId":"s9","agentId":"main","status":"idle","role":"main"}`}, 100*few.Frames)
 	c := dial(t, r.target())
 	fakeProcess(t, r, flood...)
 	r.backend.ask(approval("call_1"))
@@ -412,15 +403,15 @@ func TestAFloodOfAProcessIsItsOwnHarm(t *testing.T) {
 func TestAProcessThatNeverReadsHarmsNobody(t *testing.T) {
 	b := newFakeBackend("s1")
 	r := start(t, b)
-	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: hubSocket(r.dir), Net: "unix"})
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: hub.Socket(r.dir), Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	own := introduction{V: hubVersion, PID: 1, Nonce: credentials.Nonce()}
-	var hub introduction
-	var v verdict
-	if err := errors.Join(say(conn, own), hear(conn, &hub), say(conn, vouch(r.token(t, credentials.Worker), "worker", own.Nonce, hub.Nonce)), hear(conn, &v)); err != nil {
+	own := hub.Introduction{V: hub.HandshakeVersion, PID: 1, Nonce: credentials.Nonce()}
+	var peer hub.Introduction
+	var v hub.Verdict
+	if err := errors.Join(hub.Say(conn, own), hub.Hear(conn, &peer), hub.Say(conn, hub.Vouch(r.token(t, credentials.Worker), "worker", own.Nonce, peer.Nonce)), hub.Hear(conn, &v)); err != nil {
 		t.Fatal(err)
 	}
 	meet(t, r, 1)
@@ -447,23 +438,23 @@ func TestAFalseHubIsNotJoined(t *testing.T) {
 	}
 	// Somebody holds the lock and listens, and has the worker credential at most.
 	r := start(t, newFakeBackend("s1"))
-	for _, own := range []introduction{
-		{V: hubVersion, Version: "1.2.3", Nonce: credentials.Nonce(), Proof: "00"},
-		{V: hubVersion + 1, Version: "9.9", Nonce: credentials.Nonce()},
+	for _, own := range []hub.Introduction{
+		{V: hub.HandshakeVersion, Version: "1.2.3", Nonce: credentials.Nonce(), Proof: "00"},
+		{V: hub.HandshakeVersion + 1, Version: "9.9", Nonce: credentials.Nonce()},
 	} {
 		server, client := unixPair(t)
 		s := r.Server
 		s.credentials = held
 		done := make(chan error, 1)
 		go func() {
-			_, _, err := s.joinHub(client)
+			_, _, err := s.hub.(*hub.Hub).JoinHub(client)
 			done <- err
 		}()
-		var peer introduction
-		if err := errors.Join(hear(server, &peer), say(server, own)); err != nil {
+		var peer hub.Introduction
+		if err := errors.Join(hub.Hear(server, &peer), hub.Say(server, own)); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-done; !errors.Is(err, errRefused) {
+		if err := <-done; !errors.Is(err, hub.ErrRefused) {
 			t.Errorf("%+v was joined: %v", own, err)
 		}
 	}
@@ -489,7 +480,7 @@ func unixPair(t *testing.T) (server, client *net.UnixConn) {
 
 func TestAloneUntilThereIsAHub(t *testing.T) {
 	quick := defaultTiming
-	quick.alone = 50 * time.Millisecond
+	quick.Alone = 50 * time.Millisecond
 	r := start(t, newFakeBackend("s1"))
 	for _, tt := range []struct {
 		name string
@@ -497,12 +488,12 @@ func TestAloneUntilThereIsAHub(t *testing.T) {
 		says string
 	}{
 		{"the folder is open to others", func(t *testing.T) func() {
-			chmod(t, hubDir(r.dir), 0o755)
-			return func() { chmod(t, hubDir(r.dir), 0o700) }
+			chmod(t, hub.Dir(r.dir), 0o755)
+			return func() { chmod(t, hub.Dir(r.dir), 0o700) }
 		}, "open to other users"},
 		{"the hub does not answer", func(t *testing.T) func() {
-			rename(t, hubSocket(r.dir), hubSocket(r.dir)+".away")
-			return func() { rename(t, hubSocket(r.dir)+".away", hubSocket(r.dir)) }
+			rename(t, hub.Socket(r.dir), hub.Socket(r.dir)+".away")
+			return func() { rename(t, hub.Socket(r.dir)+".away", hub.Socket(r.dir)) }
 		}, "the hub does not answer"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -592,16 +583,16 @@ func TestAPathTooLongForASocketIsSaid(t *testing.T) {
 
 func TestAStaleSocketAndLockAreTakenOver(t *testing.T) {
 	r := startIn(t, newFakeBackend("s1"), defaultTiming, func(dir string) {
-		if err := os.Mkdir(hubDir(dir), 0o700); err != nil {
+		if err := os.Mkdir(hub.Dir(dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: hubSocket(dir), Net: "unix"})
+		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: hub.Socket(dir), Net: "unix"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		listener.SetUnlinkOnClose(false)
 		listener.Close()
-		if err := os.WriteFile(hubDir(dir)+"/lock", []byte("4711"), 0o600); err != nil {
+		if err := os.WriteFile(hub.Dir(dir)+"/lock", []byte("4711"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -613,12 +604,12 @@ func TestARotatedApproveCredentialIsProvenAnew(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
 	other := r.joined(t, newFakeBackend("s2"))
 	meet(t, r, 1)
-	before := r.fleet.all()[0]
+	before := r.members()[0]
 	if err := r.credentials.Rotate(credentials.Approve); err != nil {
 		t.Fatal(err)
 	}
 	select {
-	case <-before.gone():
+	case <-before.Gone():
 	case <-time.After(waits.Limit):
 		t.Fatal("the connection that the old credential vouched for goes on")
 	}
@@ -662,13 +653,13 @@ func TestElection(t *testing.T) {
 	address := alive[0].Address()
 	for len(alive) > 0 {
 		var hub *Server
-		for deadline := time.Now().Add(waits.Limit); hub == nil || len(hub.fleet.all()) != len(alive)-1; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(waits.Limit); hub == nil || len(membersOf(hub)) != len(alive)-1; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("of %d processes no hub has all others", len(alive))
 			}
 			leads := slices.Collect(func(yield func(*Server) bool) {
 				for _, s := range alive {
-					if s.leads.Load() && !yield(s) {
+					if s.hub.Leads() && !yield(s) {
 						return
 					}
 				}
@@ -698,27 +689,27 @@ func TestElection(t *testing.T) {
 // TestVersionsDiffer: a process of another version joins, what it has that the hub does not know can be reached, and both
 // the log and GET /api/info say which versions there are.
 func TestVersionsDiffer(t *testing.T) {
-	hub := start(t, newFakeBackend("s1"))
-	hub.joinedAs(t, newFakeBackend("s2"), defaultTiming, "9.9.9")
-	meet(t, hub, 1)
+	first := start(t, newFakeBackend("s1"))
+	first.joinedAs(t, newFakeBackend("s2"), defaultTiming, "9.9.9")
+	meet(t, first, 1)
 	var all info
-	hub.get(t, "/api/info", &all)
+	first.get(t, "/api/info", &all)
 	if len(all.Processes) != 2 || all.Processes[1].Version != "9.9.9" {
 		t.Errorf("%+v", all.Processes)
 	}
-	for deadline := time.Now().Add(waits.Limit); !strings.Contains(hub.log.String(), "a process of another version joined"); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); !strings.Contains(first.log.String(), "a process of another version joined"); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the log does not say so:\n%s", hub.log)
+			t.Fatalf("the log does not say so:\n%s", first.log)
 		}
 	}
 	// A process that answers a path and says a frame that this version has not heard of.
-	session, _ := joinAs(t, hub, hub.token(t, credentials.Worker))
+	session, _ := joinAs(t, first, first.token(t, credentials.Worker))
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/api/sessions":
-			writeJSON(w, 200, map[string]any{"sessions": []map[string]string{{"sessionId": "s3"}}})
+			rest.WriteJSON(w, 200, map[string]any{"sessions": []map[string]string{{"sessionId": "s3"}}})
 		case "/api/tomorrow/s3":
-			writeJSON(w, 200, map[string]string{"as": r.Header.Get(onBehalf)})
+			rest.WriteJSON(w, 200, map[string]string{"as": r.Header.Get(hub.OnBehalf)})
 		case "/ws":
 			conn, err := upgrader.Upgrade(w, r, nil)
 			if err != nil {
@@ -734,12 +725,12 @@ func TestVersionsDiffer(t *testing.T) {
 	})}
 	go server.Serve(session)
 	t.Cleanup(func() { server.Close() })
-	meet(t, hub, 2)
-	request, err := http.NewRequest("GET", "http://"+hub.Address()+"/api/tomorrow/s3?sessionId=s3", nil)
+	meet(t, first, 2)
+	request, err := http.NewRequest("GET", "http://"+first.Address()+"/api/tomorrow/s3?sessionId=s3", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+hub.token(t, credentials.View))
+	request.Header.Set("Authorization", "Bearer "+first.token(t, credentials.View))
 	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request) // which the schema does not know
 	if err != nil {
 		t.Fatal(err)
@@ -748,7 +739,7 @@ func TestVersionsDiffer(t *testing.T) {
 	if body, err := io.ReadAll(response.Body); err != nil || response.StatusCode != 200 || !strings.Contains(string(body), `"as":"view"`) {
 		t.Errorf("%d %s %v", response.StatusCode, body, err)
 	}
-	c := dial(t, hub.target())
+	c := dial(t, first.target())
 	for deadline := time.After(waits.Limit); ; {
 		select {
 		case e := <-c.Events():
@@ -788,8 +779,8 @@ func TestTheHubKnowsWhoseAnApprovalIs(t *testing.T) {
 		meet(t, hub, i+1)
 	}
 	var asked atomic.Int32
-	for _, p := range hub.fleet.all() {
-		p.http.Transport = countedTrips{p.http.Transport, &asked}
+	for _, p := range hub.members() {
+		p.HTTP.Transport = countedTrips{p.HTTP.Transport, &asked}
 	}
 	asks := func(what string, most int32, method, path, body string, status int) {
 		t.Helper()
@@ -823,8 +814,8 @@ func TestTheHubKnowsWhoseAnApprovalIs(t *testing.T) {
 	do("shown to a client", 1, "s2", "call_2z")
 
 	// Who is gone has nothing.
-	third := hub.fleet.all()[2]
-	third.session.Close()
-	waits.Until(t, "the third has left", func() bool { return !slices.Contains(hub.fleet.all(), third) })
+	third := hub.members()[2]
+	third.Session.Close()
+	waits.Until(t, "the third has left", func() bool { return !slices.Contains(hub.members(), third) })
 	asks("of a process that is gone", 4, "PUT", "/api/sessions/s9/autonomy", `{"level":"MANUAL"}`, 404)
 }

@@ -7,6 +7,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/internal/retrieval"
 	"callgate/rag"
@@ -67,7 +68,7 @@ func (s *Server) indexRoutes(path func(string, methods)) {
 
 func (s *Server) retrieves(w http.ResponseWriter) bool {
 	if s.options.Retrieval == nil {
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "search is off: set rag.enabled in the configuration")
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "search is off: set rag.enabled in the configuration")
 	}
 	return s.options.Retrieval != nil
 }
@@ -79,7 +80,7 @@ func (s *Server) failRetrieval(w http.ResponseWriter, r *http.Request, err error
 		if refused.Code == wire.CodeBadMessage && !errors.Is(err, retrieval.ErrNoWorkspace) {
 			status = http.StatusBadRequest
 		}
-		writeError(w, status, refused.Code, refused.Message)
+		rest.WriteError(w, status, refused.Code, refused.Message)
 		return
 	}
 	s.fail(w, r, err)
@@ -101,7 +102,7 @@ func (s *Server) answerIndexes(w http.ResponseWriter, r *http.Request, status in
 		s.failRetrieval(w, r, err)
 		return
 	}
-	writeJSON(w, status, map[string]any{"indexes": wire.List(statuses)})
+	rest.WriteJSON(w, status, map[string]any{"indexes": wire.List(statuses)})
 }
 
 func (s *Server) handleIndexStatus(w http.ResponseWriter, r *http.Request) {
@@ -158,7 +159,7 @@ func (s *Server) handleSearch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f.Query == "" {
-		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "query is missing: a question, some words, or the name of a symbol")
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "query is missing: a question, some words, or the name of a symbol")
 		return
 	}
 	answer, err := s.options.Retrieval.Search(r.Context(), r.URL.Query().Get("sessionId"), rag.Query{
@@ -169,5 +170,5 @@ func (s *Server) handleSearch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer.Hits = wire.List(answer.Hits)
-	writeJSON(w, http.StatusOK, answer)
+	rest.WriteJSON(w, http.StatusOK, answer)
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 
+	"callgate/internal/companion/hub"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -30,21 +32,21 @@ func (s *Server) handleInfo(w http.ResponseWriter, r *http.Request) {
 	all := info{
 		Name: "callgate", Version: s.options.Version, Protocols: protocols{[]int{wire.Version}, wire.List(s.options.Protocols)},
 		Sessions: sessions, Upstreams: wire.List(slices.Clone(s.options.Backend.Upstreams())),
-		Processes: []wire.ProcessInfo{{PID: os.Getpid(), Worker: s.options.Worker, Version: s.options.Version, Hub: s.leads.Load(), Sessions: sessions}},
+		Processes: []wire.ProcessInfo{{PID: os.Getpid(), Worker: s.options.Worker, Version: s.options.Version, Hub: s.hub.Leads(), Sessions: sessions}},
 	}
 	all.Problems = s.problems()
 	for i := range all.Upstreams {
 		all.Upstreams[i].Process = os.Getpid()
 	}
-	others := s.others(r)
-	said := make(map[*process]info)
-	for _, one := range others.each(r, others.processes, "/api/info") {
+	others := s.hub.Ask(r, nil)
+	said := make(map[*hub.Process]info)
+	for _, one := range others.Each(r, others.Processes, "/api/info") {
 		var theirs info
-		if one.status == http.StatusOK && json.Unmarshal(one.body, &theirs) == nil {
-			said[one.process] = theirs
+		if one.Status == http.StatusOK && json.Unmarshal(one.Body, &theirs) == nil {
+			said[one.Process] = theirs
 		}
 	}
-	for _, p := range others.processes {
+	for _, p := range others.Processes {
 		theirs, answered := said[p]
 		all.Sessions += theirs.Sessions
 		for _, problem := range theirs.Problems {
@@ -53,17 +55,7 @@ func (s *Server) handleInfo(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		all.Upstreams = append(all.Upstreams, theirs.Upstreams...)
-		all.Processes = append(all.Processes, wire.ProcessInfo{PID: p.pid, Worker: p.worker, Version: p.version, Sessions: theirs.Sessions, Silent: !answered})
+		all.Processes = append(all.Processes, wire.ProcessInfo{PID: p.PID, Worker: p.Worker, Version: p.Version, Sessions: theirs.Sessions, Silent: !answered})
 	}
-	writeJSON(w, http.StatusOK, all)
-}
-
-// others are the processes that a request which this process answers concerns too: all that joined when it came
-// from a client, none when it came from the hub.
-func (s *Server) others(r *http.Request) asking {
-	a := asking{s: s, as: s.caller(r, nil), from: originOf(r)}
-	if doorOf(r) != nil {
-		a.processes = s.fleet.all()
-	}
-	return a
+	rest.WriteJSON(w, http.StatusOK, all)
 }

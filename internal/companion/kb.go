@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/rag"
 )
@@ -42,10 +43,10 @@ func (q *questions) begin(c *socket, most int, answer func(context.Context) (tel
 		answered := false
 		defer func() {
 			if !answered {
-				c.bye(websocket.CloseInternalServerErr, failedText)
+				c.bye(websocket.CloseInternalServerErr, rest.FailedText)
 			}
 		}()
-		defer c.server.survive("a question of a client")
+		defer rest.Survive(c.server.log, "a question of a client")
 		tell := func() func() {
 			defer func() { <-q.slots }()
 			return answer(q.ctx)
@@ -84,7 +85,7 @@ func (c *socket) knowledge(head wire.Head, data []byte) *wire.Refusal {
 		refused := retrievalRefusal(err)
 		if refused == nil {
 			c.server.log.Error("companion: frame failed", "client", c.who.By, "session", head.SessionID, slog.Any("error", err))
-			refused = wire.Refuse(wire.CodeInternal, failedText)
+			refused = wire.Refuse(wire.CodeInternal, rest.FailedText)
 		}
 		return func() { c.reply(refused, head.SessionID, "") }
 	})
@@ -156,7 +157,7 @@ func (s *Server) kbSession(w http.ResponseWriter, r *http.Request) string {
 	}
 	session := r.URL.Query().Get("sessionId")
 	if refused := wire.OneSession(session); refused != nil {
-		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
+		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return ""
 	}
 	return session
@@ -169,7 +170,7 @@ func (s *Server) handleKBAdd(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f.Content == "" {
-		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "content is missing")
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "content is missing")
 		return
 	}
 	id, err := s.options.Retrieval.AddDocument(r.Context(), session, f.Content, f.Metadata, authorOf(r))
@@ -177,7 +178,7 @@ func (s *Server) handleKBAdd(w http.ResponseWriter, r *http.Request) {
 		s.failRetrieval(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusCreated, map[string]string{"documentId": id})
+	rest.WriteJSON(w, http.StatusCreated, map[string]string{"documentId": id})
 }
 
 func (s *Server) handleKBSearch(w http.ResponseWriter, r *http.Request) {
@@ -187,7 +188,7 @@ func (s *Server) handleKBSearch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if refused := f.Check(); refused != nil {
-		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
+		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
 	hits, err := s.options.Retrieval.SearchDocuments(r.Context(), session, f.Query, f.Limit, f.Threshold)
@@ -195,7 +196,7 @@ func (s *Server) handleKBSearch(w http.ResponseWriter, r *http.Request) {
 		s.failRetrieval(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"results": wire.List(hits)})
+	rest.WriteJSON(w, http.StatusOK, map[string]any{"results": wire.List(hits)})
 }
 
 // kbPage is how many documents a list has at most.
@@ -210,7 +211,7 @@ func (s *Server) handleKBList(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > kbPage {
-			writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "limit must be between 1 and "+strconv.Itoa(kbPage))
+			rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "limit must be between 1 and "+strconv.Itoa(kbPage))
 			return
 		}
 		limit = n
@@ -220,7 +221,7 @@ func (s *Server) handleKBList(w http.ResponseWriter, r *http.Request) {
 		s.failRetrieval(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"documents": wire.List(documents[:min(len(documents), limit)]), "totalCount": len(documents)})
+	rest.WriteJSON(w, http.StatusOK, map[string]any{"documents": wire.List(documents[:min(len(documents), limit)]), "totalCount": len(documents)})
 }
 
 func (s *Server) handleKBRemove(w http.ResponseWriter, r *http.Request) {
@@ -234,10 +235,10 @@ func (s *Server) handleKBRemove(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !found {
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "there is no such document")
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "there is no such document")
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"documentId": r.PathValue("id"), "found": true})
+	rest.WriteJSON(w, http.StatusOK, map[string]any{"documentId": r.PathValue("id"), "found": true})
 }
 
 func hitOf(h rag.KBHit) wire.KBHit {

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -20,8 +21,7 @@ func (s *Server) metricRoutes(path func(string, methods)) {
 }
 
 func (s *Server) handleMetrics(w http.ResponseWriter, r *http.Request) {
-	processes := s.fleet.all()
-	if len(processes) == 0 && s.options.Metrics != nil {
+	if s.hub.Ask(r, nil).Alone() && s.options.Metrics != nil {
 		s.options.Metrics.ServeHTTP(w, r)
 		return
 	}
@@ -29,23 +29,23 @@ func (s *Server) handleMetrics(w http.ResponseWriter, r *http.Request) {
 	if s.options.Metrics != nil {
 		own = s.options.Metrics
 	}
-	a := asking{s: s, own: own, as: s.caller(r, nil), from: originOf(r), processes: processes}
+	a := s.hub.Ask(r, own)
 	plain := r.Clone(r.Context())
 	plain.Header.Del("Accept-Encoding") // the answers are read here, as text
 	plain.Header.Del("Accept")
 	families := map[string]*dto.MetricFamily{}
 	counting := false
-	for _, one := range a.each(plain, a.everyone(), "/metrics") {
-		if one.status != http.StatusOK {
+	for _, one := range a.Each(plain, a.Everyone(), "/metrics") {
+		if one.Status != http.StatusOK {
 			continue
 		}
 		counting = true
-		if err := merge(families, one.body); err != nil {
+		if err := merge(families, one.Body); err != nil {
 			s.log.Warn("companion: the metrics of a process cannot be read", slog.Any("error", err))
 		}
 	}
 	if !counting {
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate counts nothing: set metrics: true in its configuration")
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate counts nothing: set metrics: true in its configuration")
 		return
 	}
 	format := expfmt.NewFormat(expfmt.TypeTextPlain)

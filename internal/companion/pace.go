@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/hub"
 )
 
 // A client that asks more often than people and their programs need to is told to wait, so that the others are
@@ -62,9 +63,9 @@ func (p *paces) forget() {
 }
 
 // tooFast reports whether the client has to wait. shown is the credential that it showed.
-func (s *Server) tooFast(d *door, r *http.Request, shown credentials.Credential) bool {
+func (s *Server) tooFast(d *hub.Door, r *http.Request, shown credentials.Credential) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil || shown == "" && !d.remote {
+	if err != nil || shown == "" && !d.Remote {
 		return false
 	}
 	if s.paces.allow(string(shown) + " " + host) {

@@ -7,6 +7,8 @@ import (
 	"path"
 	"strings"
 
+	"callgate/internal/companion/hub"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -16,8 +18,8 @@ import (
 var page embed.FS
 
 // socketScheme is that of the page's WebSocket.
-func socketScheme(d *door) string {
-	if d != nil && d.remote {
+func socketScheme(d *hub.Door) string {
+	if d != nil && d.Remote {
 		return "wss://"
 	}
 	return "ws://"
@@ -46,11 +48,11 @@ func (s *Server) handlePage(w http.ResponseWriter, r *http.Request) {
 	name := cmp.Or(r.PathValue("file"), "index.html")
 	data, err := page.ReadFile("page/" + name)
 	if err != nil {
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "there is nothing at this path")
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "there is nothing at this path")
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", pagePolicy(socketScheme(doorOf(r)), r.Host)) // guard has checked Host
+	h.Set("Content-Security-Policy", pagePolicy(socketScheme(hub.DoorOf(r)), r.Host)) // guard has checked Host
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Content-Type", contentType(name))
 	_, _ = w.Write(data) // a client that is gone gets nothing

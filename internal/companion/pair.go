@@ -15,6 +15,8 @@ import (
 
 	"callgate/gate/tools"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/hub"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -117,10 +119,10 @@ func (s *Server) handlePair(w http.ResponseWriter, r *http.Request) {
 		wanted = credentials.View
 	case credentials.View, credentials.Approve:
 	default:
-		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "credential must be approve or view")
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "credential must be approve or view")
 		return
 	}
-	if person := personOf(r); person != "" { // who hands on what is theirs, and nobody else's
+	if person := hub.PersonOf(r); person != "" { // who hands on what is theirs, and nobody else's
 		f.Name = person
 		if wanted.Role() == credentials.Approve {
 			wanted = credentials.Credential("approve@" + person)
@@ -128,28 +130,28 @@ func (s *Server) handlePair(w http.ResponseWriter, r *http.Request) {
 	} else if person := wanted.Person(); person != "" {
 		f.Name = person
 	} else if refused := s.free(f.Name); refused != nil {
-		writeError(w, http.StatusForbidden, refused.Code, refused.Message)
+		rest.WriteError(w, http.StatusForbidden, refused.Code, refused.Message)
 		return
 	}
 	name := []rune(tools.Visible(f.Name))
 	code := s.pairings.mint(wanted, string(name[:min(len(name), maxName)]))
 	s.log.Info("companion: pairing code minted", "credential", wanted)
 	minted := wire.PairCode{Code: code, ExpiresIn: int(codeLife.Seconds())}
-	if d := doorOf(r); s.presenceOn() && d != nil && !d.remote {
+	if d := hub.DoorOf(r); s.presenceOn() && d != nil && !d.Remote {
 		minted.Host = "localhost" // browsers use no passkeys on addresses
 	}
-	writeJSON(w, http.StatusOK, minted)
+	rest.WriteJSON(w, http.StatusOK, minted)
 }
 
 // handleRedeem exchanges a code for the credential that it was minted for. It needs no credential.
 func (s *Server) handleRedeem(w http.ResponseWriter, r *http.Request) {
-	if !jsonBody(r) {
-		writeError(w, http.StatusUnsupportedMediaType, wire.CodeBadMessage, "the body must be application/json")
+	if !rest.JsonBody(r) {
+		rest.WriteError(w, http.StatusUnsupportedMediaType, wire.CodeBadMessage, "the body must be application/json")
 		return
 	}
 	if err := checkPeer(r); err != nil {
 		s.log.Warn("companion: pairing refused", slog.Any("error", err))
-		writeError(w, http.StatusForbidden, wire.CodeUnauthorized, "a browser of the user who runs callgate pairs, and no other")
+		rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, "a browser of the user who runs callgate pairs, and no other")
 		return
 	}
 	var f struct {
@@ -163,11 +165,11 @@ func (s *Server) handleRedeem(w http.ResponseWriter, r *http.Request) {
 	case limited:
 		s.log.Warn("companion: pairing refused: too many wrong codes")
 		w.Header().Set("Retry-After", "60")
-		writeError(w, http.StatusTooManyRequests, wire.CodeUnauthorized, "too many wrong codes: wait a minute, then run callgate open again")
+		rest.WriteError(w, http.StatusTooManyRequests, wire.CodeUnauthorized, "too many wrong codes: wait a minute, then run callgate open again")
 		return
 	case !ok:
 		s.log.Warn("companion: pairing refused: the code is wrong, used or too old")
-		writeError(w, http.StatusUnauthorized, wire.CodeUnauthorized, "the code is wrong, was used already, or is older than a minute")
+		rest.WriteError(w, http.StatusUnauthorized, wire.CodeUnauthorized, "the code is wrong, was used already, or is older than a minute")
 		return
 	}
 	token, err := s.credentials.Token(found.credential)
@@ -176,27 +178,27 @@ func (s *Server) handleRedeem(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.log.Info("companion: page paired", "credential", found.credential, "name", found.name)
-	writeJSON(w, http.StatusOK, map[string]string{
+	rest.WriteJSON(w, http.StatusOK, map[string]string{
 		"token": token, "credential": string(found.credential.Role()), "secret": string(found.credential), "name": found.name,
 	})
 }
 
 // checkPeer refuses a request whose other end is known to be another user's process.
 func checkPeer(r *http.Request) error {
-	door := doorOf(r)
+	door := hub.DoorOf(r)
 	if door == nil {
 		return errors.New("it came from the hub, and pairing is between the hub and a browser")
 	}
-	if door.remote { // no table of this machine has the other end
+	if door.Remote { // no table of this machine has the other end
 		return nil
 	}
 	client, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return err
 	}
-	server, err := netip.ParseAddrPort(door.address)
+	server, err := netip.ParseAddrPort(door.Address)
 	if err != nil {
 		return err
 	}
-	return ownPeer(client, server)
+	return hub.OwnPeer(client, server)
 }

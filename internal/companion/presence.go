@@ -10,14 +10,10 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/companion/hub"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/internal/presence"
-)
-
-// By these headers the hub says to a process on which page a client is, and whose credential it has shown.
-const (
-	pageHeader   = "Callgate-Page"
-	personHeader = "Callgate-Person"
 )
 
 // presenceRoutes show the passkeys, which all processes share. A new one comes in by a code that "callgate passkeys add"
@@ -31,20 +27,9 @@ func (s *Server) presenceRoutes(path func(string, methods)) {
 	path("/api/presence/keys/{id}", methods{"DELETE": s.approver(s.handleRemoveKey)})
 }
 
-// pageOf is the origin of the page that a request comes from, as the door knows it. The browser's own word is signed.
-func pageOf(r *http.Request) string {
-	if membershipOf(r) != nil {
-		return r.Header.Get(pageHeader)
-	}
-	if d := doorOf(r); d != nil {
-		return d.origin(r.Host)
-	}
-	return ""
-}
-
 // givenOf is what a REST request brings to prove that a person is there.
 func givenOf(r *http.Request) (gate.PresenceGiven, error) {
-	given := gate.PresenceGiven{Page: pageOf(r), Person: personOf(r)}
+	given := gate.PresenceGiven{Page: hub.PageOf(r), Person: hub.PersonOf(r)}
 	assertion, err := base64.StdEncoding.DecodeString(r.Header.Get(wire.PresenceHeader))
 	if err != nil {
 		return given, wire.Refuse(wire.CodeBadMessage, "%s is not base64", wire.PresenceHeader)
@@ -88,7 +73,7 @@ func (s *Server) proved(next http.HandlerFunc) http.HandlerFunc {
 func (s *Server) raw(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, wire.MaxMessage))
 	if err != nil {
-		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "the body could not be read, or is larger than 4 MiB")
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "the body could not be read, or is larger than 4 MiB")
 		return nil, false
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
@@ -104,14 +89,14 @@ func (s *Server) handlePresence(w http.ResponseWriter, _ *http.Request) {
 	keys, err := s.options.Presence.Keys.List()
 	if err != nil {
 		s.log.Error("companion: the passkeys cannot be read", "error", err)
-		writeError(w, http.StatusInternalServerError, wire.CodeInternal, failedText)
+		rest.WriteError(w, http.StatusInternalServerError, wire.CodeInternal, rest.FailedText)
 		return
 	}
 	view := wire.PresenceView{Needs: string(s.options.Presence.Class()), Page: s.options.Presence.Page(), Keys: []wire.PresenceKey{}}
 	for _, k := range keys {
 		view.Keys = append(view.Keys, wire.PresenceKey{ID: k.ID, Name: k.Name, Person: k.Person, Party: k.Party, Added: k.Added})
 	}
-	writeJSON(w, http.StatusOK, view)
+	rest.WriteJSON(w, http.StatusOK, view)
 }
 
 // handleAddKey registers a passkey, which signs what is sent.

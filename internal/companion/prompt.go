@@ -3,6 +3,7 @@ package companion
 import (
 	"net/http"
 
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -23,12 +24,12 @@ func (s *Server) handlePrompt(w http.ResponseWriter, r *http.Request) {
 	}
 	p, takes := s.options.Backend.(Prompter)
 	if f.Prompt == "" || !takes {
-		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "prompt is missing: the text that the user gave to the model")
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "prompt is missing: the text that the user gave to the model")
 		return
 	}
 	if err := p.Prompt(id, f.Prompt); err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"sessionId": id})
+	rest.WriteJSON(w, http.StatusOK, map[string]string{"sessionId": id})
 }

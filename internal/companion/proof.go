@@ -7,6 +7,8 @@ import (
 	"net/http"
 
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/hub"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -22,30 +24,30 @@ func (s *Server) handleProof(w http.ResponseWriter, r *http.Request) {
 	switch name.Role() {
 	case credentials.Approve, credentials.View, credentials.Tools, credentials.Prompt:
 	default:
-		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "credential must be approve, view, tools or prompt")
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "credential must be approve, view, tools or prompt")
 		return
 	}
 	if raw, err := hex.DecodeString(nonce); err != nil || len(nonce) != credentials.NonceLength || len(raw) == 0 {
-		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "nonce must be 64 hex digits")
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "nonce must be 64 hex digits")
 		return
 	}
-	door := doorOf(r)
+	door := hub.DoorOf(r)
 	if door == nil {
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "the hub has had its proof")
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "the hub has had its proof")
 		return
 	}
 	token, err := s.credentials.Token(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "there is no such credential")
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "there is no such credential")
 		return
 	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	address := door.address
-	if door.remote { // the name that the client knows, which guard has checked, and the certificate has proven
+	address := door.Address
+	if door.Remote { // the name that the client knows, which guard has checked, and the certificate has proven
 		address = r.Host
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"proof": credentials.Proof(token, nonce, address)})
+	rest.WriteJSON(w, http.StatusOK, map[string]string{"proof": credentials.Proof(token, nonce, address)})
 }

@@ -20,6 +20,7 @@ import (
 
 	"callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/hub"
 	"callgate/internal/companion/wire"
 	"callgate/internal/testserver/waits"
 )
@@ -66,7 +67,7 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 	log := new(lockedBuffer)
 	s, err := Listen(Options{
 		DataDir: dir, Address: ":0", Backend: b, Credentials: held, Logger: slog.New(slog.NewTextHandler(log, nil)),
-		Remote: &Remote{Address: address, Hosts: []string{"127.0.0.1", "tools.example.com"}, Certificate: certificate},
+		Remote: &hub.Remote{Address: address, Hosts: []string{"127.0.0.1", "tools.example.com"}, Certificate: certificate},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -17,10 +18,10 @@ func (s *Server) handleReport(w http.ResponseWriter, r *http.Request) {
 	query, refused := auditQuery(r.URL.Query().Get)
 	switch {
 	case s.options.Reports == nil:
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate makes no reports")
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate makes no reports")
 		return
 	case refused != nil:
-		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
+		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
 	report, err := s.options.Reports.Report(query.Since)
@@ -28,5 +29,5 @@ func (s *Server) handleReport(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, report)
+	rest.WriteJSON(w, http.StatusOK, report)
 }

@@ -8,6 +8,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -106,5 +107,5 @@ func refusalOf(err error) *wire.Refusal {
 	case errors.Is(err, gate.ErrDigest), errors.Is(err, gate.ErrAnswer):
 		return wire.Refuse(wire.CodeBadMessage, "%v", err)
 	}
-	return wire.Refuse(wire.CodeInternal, failedText)
+	return wire.Refuse(wire.CodeInternal, rest.FailedText)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/internal/presence"
 )
@@ -62,7 +62,7 @@ func (s *Server) routes() http.Handler {
 	s.indexRoutes(path)
 	s.kbRoutes(path)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "there is nothing at this path")
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "there is nothing at this path")
 	})
 	return mux
 }
@@ -80,7 +80,7 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		slices.Sort(allowed)
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		writeError(w, http.StatusMethodNotAllowed, wire.CodeBadMessage, "method not allowed here: use "+strings.Join(allowed, " or "))
+		rest.WriteError(w, http.StatusMethodNotAllowed, wire.CodeBadMessage, "method not allowed here: use "+strings.Join(allowed, " or "))
 		return
 	}
 	serve(w, r)
@@ -93,11 +93,11 @@ func (s *Server) viewer(next http.HandlerFunc) http.HandlerFunc {
 		case credentials.Approve, credentials.View:
 			next(w, r)
 		case credentials.Tools:
-			writeError(w, http.StatusForbidden, wire.CodeUnauthorized, toolsOnly)
+			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, toolsOnly)
 		case credentials.Prompt:
-			writeError(w, http.StatusForbidden, wire.CodeUnauthorized, promptOnly)
+			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, promptOnly)
 		default:
-			unauthorized(w)
+			rest.Unauthorized(w)
 		}
 	}
 }
@@ -108,8 +108,8 @@ func (s *Server) prompter(serve, next http.HandlerFunc) http.HandlerFunc {
 		switch {
 		case s.caller(r, nil) != credentials.Prompt:
 			next(w, r)
-		case !saysJSON(r):
-			writeError(w, http.StatusUnsupportedMediaType, wire.CodeBadMessage, "the body must be application/json")
+		case !rest.SaysJSON(r):
+			rest.WriteError(w, http.StatusUnsupportedMediaType, wire.CodeBadMessage, "the body must be application/json")
 		default:
 			serve(w, r)
 		}
@@ -124,41 +124,30 @@ func (s *Server) approver(next http.HandlerFunc) http.HandlerFunc {
 		switch s.caller(r, nil) {
 		case credentials.Approve:
 		case credentials.View:
-			writeError(w, http.StatusForbidden, wire.CodeUnauthorized, "the view credential may watch, not answer")
+			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, "the view credential may watch, not answer")
 			return
 		case credentials.Tools:
-			writeError(w, http.StatusForbidden, wire.CodeUnauthorized, toolsOnly)
+			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, toolsOnly)
 			return
 		case credentials.Prompt:
-			writeError(w, http.StatusForbidden, wire.CodeUnauthorized, promptOnly)
+			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, promptOnly)
 			return
 		default:
-			unauthorized(w)
+			rest.Unauthorized(w)
 			return
 		}
-		if !saysJSON(r) {
-			writeError(w, http.StatusUnsupportedMediaType, wire.CodeBadMessage, "the body must be application/json")
+		if !rest.SaysJSON(r) {
+			rest.WriteError(w, http.StatusUnsupportedMediaType, wire.CodeBadMessage, "the body must be application/json")
 			return
 		}
 		if client, named := clientOf(r); named {
 			if refused := wire.CheckClient(client); refused != nil {
-				writeError(w, http.StatusBadRequest, refused.Code, wire.ClientHeader+" must be kind:name, as in web:alice: "+refused.Message)
+				rest.WriteError(w, http.StatusBadRequest, refused.Code, wire.ClientHeader+" must be kind:name, as in web:alice: "+refused.Message)
 				return
 			}
 		}
 		next(w, r)
 	}
-}
-
-// saysJSON reports whether a request that has to have a body has one of JSON.
-func saysJSON(r *http.Request) bool {
-	return r.Method != http.MethodPost && r.Method != http.MethodPut || jsonBody(r)
-}
-
-// jsonBody reports whether the body says that it is JSON, which a form of a foreign page cannot.
-func jsonBody(r *http.Request) bool {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return err == nil && kind == "application/json"
 }
 
 func (s *Server) handleApprovals(w http.ResponseWriter, _ *http.Request) {
@@ -167,16 +156,7 @@ func (s *Server) handleApprovals(w http.ResponseWriter, _ *http.Request) {
 	for _, a := range pending {
 		frames = append(frames, approveRequest(a))
 	}
-	writeList(w, "approvals", frames, s.unseen())
-}
-
-// writeList answers with a list, and with what is missing in it.
-func writeList(w http.ResponseWriter, name string, list any, problems []string) {
-	answer := map[string]any{name: list}
-	if len(problems) > 0 {
-		answer["problems"] = problems
-	}
-	writeJSON(w, http.StatusOK, answer)
+	rest.WriteList(w, "approvals", frames, s.hub.Problems())
 }
 
 // handleAnswer takes the members of tool_approve, without v and type. toolCallId may be left out: the
@@ -188,7 +168,7 @@ func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
 	}
 	id := r.PathValue("id")
 	if f.ToolCallID != "" && f.ToolCallID != id {
-		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "toolCallId is not the approval in the path")
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "toolCallId is not the approval in the path")
 		return
 	}
 	f.ToolCallID = id
@@ -203,7 +183,7 @@ func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
 	}
 	answer, refused := answerOf(&f, authorOf(r))
 	if refused != nil {
-		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
+		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
 	given, err := givenOf(r)
@@ -215,7 +195,7 @@ func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
 	applied, err := s.options.Backend.Answer(r.Context(), id, answer)
 	switch {
 	case err == nil && applied:
-		writeJSON(w, http.StatusOK, map[string]bool{"applied": true})
+		rest.WriteJSON(w, http.StatusOK, map[string]bool{"applied": true})
 	case err == nil, errors.Is(err, gate.ErrNotPending):
 		notApplied(w, http.StatusNotFound, gate.ErrNotPending)
 	case errors.Is(err, gate.ErrAnother):
@@ -229,20 +209,20 @@ func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
 
 func notApplied(w http.ResponseWriter, status int, err error) {
 	refused := refusalOf(err)
-	writeJSON(w, status, struct {
+	rest.WriteJSON(w, status, struct {
 		Applied bool           `json:"applied"`
 		Error   wire.RestError `json:"error"`
 	}{false, wire.RestError{Code: refused.Code, Message: refused.Message}})
 }
 
 func (s *Server) handleSessions(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]any{"sessions": wire.List(s.options.Backend.Sessions())})
+	rest.WriteJSON(w, http.StatusOK, map[string]any{"sessions": wire.List(s.options.Backend.Sessions())})
 }
 
 func (s *Server) handleAudit(w http.ResponseWriter, r *http.Request) {
 	query, refused := auditQuery(r.URL.Query().Get)
 	if refused != nil {
-		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
+		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
 	records, next, err := s.options.Backend.Audit(query)
@@ -254,7 +234,7 @@ func (s *Server) handleAudit(w http.ResponseWriter, r *http.Request) {
 	if next != "" {
 		answer["next"] = next
 	}
-	writeJSON(w, http.StatusOK, answer)
+	rest.WriteJSON(w, http.StatusOK, answer)
 }
 
 func auditQuery(get func(string) string) (AuditQuery, *wire.Refusal) {
@@ -276,19 +256,30 @@ func auditQuery(get func(string) string) (AuditQuery, *wire.Refusal) {
 	return q, nil
 }
 
+// owns reports whether this process itself has the session or the approval.
+func (s *Server) owns(things, id string) bool {
+	switch things {
+	case "/api/sessions":
+		return slices.ContainsFunc(s.options.Backend.Sessions(), func(one gate.SessionInfo) bool { return one.ID == id })
+	case "/api/approvals":
+		return slices.ContainsFunc(s.options.Backend.Pending(), func(one *gate.Approval) bool { return one.ID == id })
+	}
+	return false
+}
+
 // body reads the JSON body into f. When it is false the response is written.
 func (s *Server) body(w http.ResponseWriter, r *http.Request, f any) bool {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, wire.MaxMessage))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		writeError(w, http.StatusRequestEntityTooLarge, wire.CodeBadMessage, "the body is larger than 4 MiB")
+		rest.WriteError(w, http.StatusRequestEntityTooLarge, wire.CodeBadMessage, "the body is larger than 4 MiB")
 		return false
 	}
 	if err != nil {
-		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "the body could not be read")
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "the body could not be read")
 		return false
 	}
 	if refused := wire.Decode(data, f); refused != nil {
-		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
+		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return false
 	}
 	return true
@@ -298,7 +289,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, f any) bool {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	refused := refusalOf(err)
 	if needed, ok := presence.IsNeeded(err); ok {
-		writeJSON(w, http.StatusForbidden, map[string]wire.RestError{"error": {Code: refused.Code, Message: refused.Message, Presence: challengeOf(needed)}})
+		rest.WriteJSON(w, http.StatusForbidden, map[string]wire.RestError{"error": {Code: refused.Code, Message: refused.Message, Presence: challengeOf(needed)}})
 		return
 	}
 	status := http.StatusBadRequest
@@ -315,24 +306,5 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case refused.Code == wire.CodeCancelled, errors.Is(err, gate.ErrDigest):
 		status = http.StatusConflict
 	}
-	writeError(w, status, refused.Code, refused.Message)
-}
-
-func unauthorized(w http.ResponseWriter) {
-	w.Header().Set("WWW-Authenticate", "Bearer")
-	writeError(w, http.StatusUnauthorized, wire.CodeUnauthorized, "a valid credential is required: Authorization: Bearer TOKEN")
-}
-
-func writeError(w http.ResponseWriter, status int, code, message string) {
-	writeJSON(w, status, map[string]wire.RestError{"error": {Code: code, Message: message}})
-}
-
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	data, err := wire.Encode(v)
-	if err != nil {
-		status, data = http.StatusInternalServerError, []byte(`{"error":{"code":"INTERNAL","message":"the answer could not be written as JSON"}}`)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(data, '\n')) // a client that is gone gets nothing
+	rest.WriteError(w, status, refused.Code, refused.Message)
 }

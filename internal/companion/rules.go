@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/permissions"
 )
@@ -106,9 +107,9 @@ func (s *Server) ruled(w http.ResponseWriter, r *http.Request) bool {
 	worker := r.URL.Query().Get("worker")
 	switch {
 	case s.options.Rules == nil:
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not show its rules")
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not show its rules")
 	case worker != "" && worker != s.options.Rules.Worker():
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate runs another worker")
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate runs another worker")
 	default:
 		return true
 	}
@@ -125,7 +126,7 @@ func (s *Server) handleRules(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	view.Layers = wire.List(view.Layers)
-	writeJSON(w, http.StatusOK, view)
+	rest.WriteJSON(w, http.StatusOK, view)
 }
 
 func (s *Server) handleCheckRules(w http.ResponseWriter, r *http.Request) {
@@ -135,7 +136,7 @@ func (s *Server) handleCheckRules(w http.ResponseWriter, r *http.Request) {
 	if !s.ruled(w, r) || !s.body(w, r, &f) {
 		return
 	}
-	writeJSON(w, http.StatusOK, s.options.Rules.CheckRules(f.Text))
+	rest.WriteJSON(w, http.StatusOK, s.options.Rules.CheckRules(f.Text))
 }
 
 // handleReplaceRules takes the text that the editor began with beside the new one, so that of two people who
@@ -149,7 +150,7 @@ func (s *Server) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f.Base == nil || f.Text == nil {
-		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "base and text are required: the text that was edited, as GET /api/rules gave it, and the new one")
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "base and text are required: the text that was edited, as GET /api/rules gave it, and the new one")
 		return
 	}
 	err := s.options.Rules.ReplaceRules(*f.Base, *f.Text, authorOf(r))
@@ -158,11 +159,11 @@ func (s *Server) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
 	case err == nil:
 		s.handleRules(w, r)
 	case errors.As(err, &fault):
-		writeJSON(w, http.StatusUnprocessableEntity, map[string]any{
+		rest.WriteJSON(w, http.StatusUnprocessableEntity, map[string]any{
 			"error": wire.RestError{Code: wire.CodeBadMessage, Message: fault.Error()}, "fault": RulesFault{fault.Line, fault.Column, fault.Message},
 		})
 	case errors.Is(err, permissions.ErrRulesChanged):
-		writeError(w, http.StatusConflict, wire.CodeBadMessage, "the rules were changed by somebody else since you began to edit; load them again, nothing was saved")
+		rest.WriteError(w, http.StatusConflict, wire.CodeBadMessage, "the rules were changed by somebody else since you began to edit; load them again, nothing was saved")
 	default:
 		s.fail(w, r, err)
 	}
@@ -177,7 +178,7 @@ func (s *Server) handleGrants(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string][]GrantView{"grants": wire.List(grants)})
+	rest.WriteJSON(w, http.StatusOK, map[string][]GrantView{"grants": wire.List(grants)})
 }
 
 func (s *Server) handleRevokeGrant(w http.ResponseWriter, r *http.Request) {
@@ -187,9 +188,9 @@ func (s *Server) handleRevokeGrant(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	switch err := s.options.Rules.RevokeGrant(id, authorOf(r)); {
 	case err == nil:
-		writeJSON(w, http.StatusOK, map[string]string{"revoked": id})
+		rest.WriteJSON(w, http.StatusOK, map[string]string{"revoked": id})
 	case errors.Is(err, ErrNoGrant):
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
 	default:
 		s.fail(w, r, err)
 	}

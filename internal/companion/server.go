@@ -2,18 +2,19 @@ package companion
 
 import (
 	"context"
-	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/hub"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/internal/idp"
 	"callgate/internal/presence"
@@ -23,7 +24,7 @@ import (
 type Options struct {
 	DataDir     string                  // the processes that share it have one hub
 	Address     string                  // of the hub, should this process become it: "" means DefaultAddress; ":0" any free port; loopback only
-	Remote      *Remote                 // where other machines come in while this process is the hub; nil nowhere
+	Remote      *hub.Remote             // where other machines come in while this process is the hub; nil nowhere
 	Version     string                  // of callgate, for people
 	Worker      string                  // whose rules this process goes by; "" when it judges nothing
 	Protocols   []string                // MCP revisions that callgate speaks, for people
@@ -49,29 +50,30 @@ type Options struct {
 	Logger      *slog.Logger
 }
 
-// Remote is an address that other machines can reach. All of it is required.
-type Remote struct {
-	Address     string           // host:port
-	Hosts       []string         // names and addresses, without port, that clients know this machine by
-	Certificate *tls.Certificate // clients see nothing before it
-}
-
 // timing holds the limits of connections. Tests shorten them.
 type timing struct {
 	hello time.Duration // how long a client may take to say hello
-	write time.Duration // how long one frame may take to leave
 	ping  time.Duration // how often the server asks whether the client lives
 	dead  time.Duration // how long a client may stay silent; more than ping
 	tool  time.Duration // how long it may take for a call of a tool that it brought
-
-	alone   time.Duration // how long a process looks for a hub before it opens a door of its own
-	goodbye time.Duration // how long a process that ends may take between its clients' connections and the hub's
-	frames  int           // that a process may send to one client of the hub in each rateWhile
+	hub.Timing
 }
 
 var defaultTiming = timing{
-	hello: 10 * time.Second, write: 10 * time.Second, ping: 30 * time.Second, dead: 75 * time.Second, tool: 5 * time.Minute,
-	alone: 3 * time.Second, goodbye: 500 * time.Millisecond, frames: 10000,
+	hello: 10 * time.Second, ping: 30 * time.Second, dead: 75 * time.Second, tool: 5 * time.Minute,
+	Timing: hub.Timing{Alone: 3 * time.Second, Goodbye: 500 * time.Millisecond, Write: 10 * time.Second, Frames: 10000},
+}
+
+// processes is this process among those that share its data directory.
+type processes interface {
+	Open() error                                       // takes a place among them
+	Wait()                                             // for its end
+	Address() string                                   // that people reach this process at
+	Leads() bool                                       // this process is the hub of the others
+	Problems() []string                                // what people who come to this process do not see
+	Route(own http.Handler) http.Handler               // has the process answer that a request is for
+	Ask(r *http.Request, own http.Handler) hub.Request // several at once
+	Follow(hello []byte, may func() credentials.Credential, from, person string) *hub.Relay
 }
 
 // Server is the companion of one process. Of the processes that share a data directory one is the hub: people's
@@ -80,22 +82,18 @@ type Server struct {
 	options       Options
 	conversations conversations
 	problems      func() []string
-	apart         atomic.Bool // there is a hub that does not answer, or no way to it
 	credentials   *credentials.Store
 	log           *slog.Logger
-	wanted        string // the address that the configuration asks for
 	timing        timing
 	sockets       places
 	pairings      pairings
 	paces         paces
-	fleet         fleet       // the processes that joined; empty unless this one is the hub
-	leads         atomic.Bool // this one is the hub
+	hub           processes
 
 	ctx     context.Context // ends when Close begins
 	stop    context.CancelFunc
-	mu      sync.Mutex     // guards address, and orders enter with Close
-	address string         // host:port that people reach this process at
-	serving sync.WaitGroup // the place that is held and every request, WebSockets included
+	mu      sync.Mutex     // orders enter with Close
+	serving sync.WaitGroup // every request, WebSockets included
 	closed  func() error
 }
 
@@ -115,36 +113,31 @@ func listen(o Options, t timing) (*Server, error) {
 	}
 	s := &Server{
 		options: o, credentials: o.Credentials, log: o.Logger,
-		wanted: wanted, timing: t, paces: paces{told: rate.Sometimes{Interval: time.Second}},
+		timing: t, paces: paces{told: rate.Sometimes{Interval: time.Second}},
 	}
-	s.problems = s.unseen
+	s.problems = func() []string { return s.hub.Problems() }
 	if o.Problems != nil {
-		s.problems = func() []string { return append(o.Problems(), s.unseen()...) }
+		s.problems = func() []string { return append(o.Problems(), s.hub.Problems()...) }
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.closed = sync.OnceValue(s.close)
-	first, err := s.takePlace(wanted, t.alone)
-	if err != nil {
+	s.hub = hub.New(s.ctx, hub.Options{
+		DataDir: o.DataDir, Address: wanted, Remote: o.Remote, Version: o.Version, Worker: o.Worker, Credentials: o.Credentials, Log: o.Logger, Timing: t.Timing,
+		Door:   func(d *hub.Door) http.Handler { return rest.Surviving(s.log, s.guard(d, s.hub.Route(s.routes()))) },
+		Member: rest.Surviving(s.log, s.admitted(s.routes())),
+		Caller: func(r *http.Request) credentials.Credential { return s.caller(r, nil) },
+		Owns:   s.owns, Counted: map[string]func(sum, next json.RawMessage) json.RawMessage{"/api/hooks": addHook},
+	})
+	if err := s.hub.Open(); err != nil {
 		s.stop()
 		return nil, err
 	}
-	s.serving.Go(func() { s.keepPlace(first) })
 	return s, nil
 }
 
 // Address returns host and port that people reach this process at, its own or the hub's. It changes when
 // another process becomes the hub.
-func (s *Server) Address() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.address
-}
-
-func (s *Server) setAddress(address string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.address = address
-}
+func (s *Server) Address() string { return s.hub.Address() }
 
 // Close ends every connection, gives up the place among the others and waits until nothing runs any more.
 func (s *Server) Close() error { return s.closed() }
@@ -153,6 +146,7 @@ func (s *Server) close() error {
 	s.mu.Lock()
 	s.stop()
 	s.mu.Unlock()
+	s.hub.Wait()
 	s.serving.Wait()
 	return nil
 }
@@ -167,16 +161,4 @@ func (s *Server) enter() bool {
 	}
 	s.serving.Add(1)
 	return true
-}
-
-// pause waits, and is false when the server is closing.
-func (s *Server) pause(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-s.ctx.Done():
-		return false
-	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"callgate/audit"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/hub"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -26,7 +28,7 @@ func (s *Server) signInRoutes(path func(string, methods)) {
 		if s.options.Identity != nil {
 			issuer = s.options.Identity.Issuer()
 		}
-		writeJSON(w, http.StatusOK, map[string]string{"issuer": issuer})
+		rest.WriteJSON(w, http.StatusOK, map[string]string{"issuer": issuer})
 	}})
 	if s.options.Identity == nil {
 		return
@@ -37,40 +39,40 @@ func (s *Server) signInRoutes(path func(string, methods)) {
 
 // handleSignIn sends the browser to the provider. It needs no credential.
 func (s *Server) handleSignIn(w http.ResponseWriter, r *http.Request) {
-	d := doorOf(r)
+	d := hub.DoorOf(r)
 	if d == nil {
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "people sign in at the hub")
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "people sign in at the hub")
 		return
 	}
-	location, state, err := s.options.Identity.Begin(d.origin(r.Host) + signedInPath)
+	location, state, err := s.options.Identity.Begin(d.Origin(r.Host) + signedInPath)
 	if err != nil {
 		s.log.Error("companion: nobody can sign in", "error", err)
-		writeError(w, http.StatusBadGateway, wire.CodeUnavailable, "the sign-in provider does not answer; the log says why")
+		rest.WriteError(w, http.StatusBadGateway, wire.CodeUnavailable, "the sign-in provider does not answer; the log says why")
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: signInCookie, Value: state, Path: signInPath, MaxAge: 600, HttpOnly: true, Secure: d.remote, SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w, &http.Cookie{Name: signInCookie, Value: state, Path: signInPath, MaxAge: 600, HttpOnly: true, Secure: d.Remote, SameSite: http.SameSiteLaxMode})
 	http.Redirect(w, r, location, http.StatusFound)
 }
 
 // handleSignedIn takes the browser back and shows it the way to the page, paired.
 func (s *Server) handleSignedIn(w http.ResponseWriter, r *http.Request) {
-	d := doorOf(r)
+	d := hub.DoorOf(r)
 	query := r.URL.Query()
 	state := query.Get("state")
 	cookie, err := r.Cookie(signInCookie)
 	if d == nil || err != nil || state == "" || cookie.Value != state {
-		writeError(w, http.StatusForbidden, wire.CodeUnauthorized, "this browser has begun no such sign-in: begin at "+signInPath)
+		rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, "this browser has begun no such sign-in: begin at "+signInPath)
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: signInCookie, Path: signInPath, MaxAge: -1, HttpOnly: true, Secure: d.remote, SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w, &http.Cookie{Name: signInCookie, Path: signInPath, MaxAge: -1, HttpOnly: true, Secure: d.Remote, SameSite: http.SameSiteLaxMode})
 	if refused := query.Get("error"); refused != "" {
-		writeError(w, http.StatusForbidden, wire.CodeUnauthorized, "the provider refused the sign-in: "+refused)
+		rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, "the provider refused the sign-in: "+refused)
 		return
 	}
-	person, err := s.options.Identity.Finish(r.Context(), d.origin(r.Host)+signedInPath, state, query.Get("code"))
+	person, err := s.options.Identity.Finish(r.Context(), d.Origin(r.Host)+signedInPath, state, query.Get("code"))
 	if err != nil {
 		s.log.Warn("companion: a sign-in was refused", "error", err)
-		writeError(w, http.StatusForbidden, wire.CodeUnauthorized, err.Error())
+		rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, err.Error())
 		return
 	}
 	role := credentials.View
@@ -79,11 +81,11 @@ func (s *Server) handleSignedIn(w http.ResponseWriter, r *http.Request) {
 	}
 	credential, err := s.credentials.SignIn(role, person.Name, s.options.Identity.Issuer()+" "+person.Subject)
 	if err == nil {
-		err = s.options.Backend.Note("Signed in at "+s.options.Identity.Issuer()+" as "+string(credential)+".", audit.Author{By: approverName(wire.ClientInfo{Kind: "web", Name: person.Name}), From: originOf(r)})
+		err = s.options.Backend.Note("Signed in at "+s.options.Identity.Issuer()+" as "+string(credential)+".", audit.Author{By: approverName(wire.ClientInfo{Kind: "web", Name: person.Name}), From: hub.ClientAddress(r)})
 	}
 	if err != nil {
 		s.log.Warn("companion: a sign-in was refused", "name", person.Name, "error", err)
-		writeError(w, http.StatusForbidden, wire.CodeUnauthorized, err.Error())
+		rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, err.Error())
 		return
 	}
 	page := "/#pair=" + url.QueryEscape(s.pairings.mint(credential, person.Name))

@@ -17,6 +17,8 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/hub"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -24,8 +26,7 @@ const (
 	maxSockets  = 64  // WebSockets open at once by one credential
 	maxReplies  = 32  // answers to a client's own frames that may wait to be written
 	maxPerWhile = 100 // frames that a client may send in each rateWhile
-	rateWhile   = time.Second
-	maxName     = 64 // runes of an approver's name
+	maxName     = 64  // runes of an approver's name
 )
 
 var upgrader = websocket.Upgrader{
@@ -33,7 +34,7 @@ var upgrader = websocket.Upgrader{
 	Subprotocols:     []string{wire.Subprotocol},
 	CheckOrigin:      func(*http.Request) bool { return true }, // guard has done it for every path
 	Error: func(w http.ResponseWriter, _ *http.Request, status int, reason error) {
-		writeError(w, status, wire.CodeBadMessage, reason.Error())
+		rest.WriteError(w, status, wire.CodeBadMessage, reason.Error())
 	},
 }
 
@@ -49,13 +50,13 @@ type socket struct {
 	who       audit.Author                  // "kind:name" and where the client is, for the record
 	person    string                        // whose credential the client has shown; "" when it is nobody's in particular
 	replies   chan reply
-	stream    *stream   // what of the events the client is shown; the writer's, but for wants
-	toolbox   *toolbox  // what the client brought
-	relay     *relay    // to the processes that joined; nil when the client is the hub
-	questions questions // of the client to a knowledge base, being answered
-	chats     questions // of the client with models, likewise
-	window    time.Time // when the current rate window began
-	count     int       // frames in it
+	stream    *stream    // what of the events the client is shown; the writer's, but for wants
+	toolbox   *toolbox   // what the client brought
+	relay     *hub.Relay // to the processes that joined; nil when the client is the hub
+	questions questions  // of the client to a knowledge base, being answered
+	chats     questions  // of the client with models, likewise
+	window    time.Time  // when the current rate window began
+	count     int        // frames in it
 }
 
 // reply is a frame for the client's own frame: an error, or what it asked for. close ends the connection after it
@@ -97,19 +98,19 @@ func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
 	may := func() credentials.Credential { return s.caller(r, websocket.Subprotocols(r)) }
 	as := may()
 	if as == "" {
-		unauthorized(w)
+		rest.Unauthorized(w)
 		return
 	}
 	if as == credentials.Prompt {
-		writeError(w, http.StatusForbidden, wire.CodeUnauthorized, promptOnly)
+		rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, promptOnly)
 		return
 	}
 	holder := string(as)
-	if person := personOf(r); person != "" {
+	if person := hub.PersonOf(r); person != "" {
 		holder += "@" + person
 	}
 	if !s.sockets.enter(holder) {
-		writeError(w, http.StatusServiceUnavailable, wire.CodeBadMessage, fmt.Sprintf("%d clients are connected with the credential %s, which is as many as may: close one; other credentials have places of their own", maxSockets, holder))
+		rest.WriteError(w, http.StatusServiceUnavailable, wire.CodeBadMessage, fmt.Sprintf("%d clients are connected with the credential %s, which is as many as may: close one; other credentials have places of their own", maxSockets, holder))
 		return
 	}
 	defer s.sockets.leave(holder)
@@ -118,8 +119,8 @@ func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
 		s.log.Debug("companion: upgrade failed", slog.Any("error", err))
 		return
 	}
-	c := &socket{server: s, conn: conn, as: as, may: may, who: audit.Author{From: originOf(r)}, person: personOf(r), replies: make(chan reply, maxReplies)}
-	c.serve(r.Context(), doorOf(r) != nil)
+	c := &socket{server: s, conn: conn, as: as, may: may, who: audit.Author{From: hub.ClientAddress(r)}, person: hub.PersonOf(r), replies: make(chan reply, maxReplies)}
+	c.serve(r.Context(), hub.DoorOf(r) != nil)
 }
 
 // serve runs the connection from hello to its end, which the end of ctx brings about. With all, the client follows
@@ -155,7 +156,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 	defer c.server.log.Info("companion: client gone", "client", c.who.By)
 
 	if all {
-		for _, problem := range c.server.unseen() { // before what is seen
+		for _, problem := range c.server.hub.Problems() { // before what is seen
 			if err := c.send(wire.ErrorFrame(wire.Refuse(wire.CodeProblem, "%s", problem), "", "")); err != nil {
 				return
 			}
@@ -165,8 +166,8 @@ func (c *socket) serve(ctx context.Context, all bool) {
 			c.server.log.Error("companion: client refused", slog.Any("error", err))
 			return
 		}
-		c.relay = c.server.newRelay(raw, c.may, c.who.From, c.person)
-		defer c.relay.close()
+		c.relay = c.server.hub.Follow(raw, c.may, c.who.From, c.person)
+		defer c.relay.Close()
 	}
 	c.stream = newStream(hello.Sessions, c.as)
 	subscription := c.server.options.Backend.Subscribe()
@@ -175,7 +176,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 	c.server.serving.Go(func() {
 		defer close(done)
 		defer c.conn.Close() // ends read
-		defer c.server.survive("the frames for a client")
+		defer rest.Survive(c.server.log, "the frames for a client")
 		c.write(subscription.Events)
 	})
 	c.read()
@@ -262,7 +263,7 @@ func (c *socket) write(events <-chan gate.Event) {
 	var relayed chan []byte
 	var behind chan struct{}
 	if c.relay != nil {
-		relayed, behind = c.relay.frames, c.relay.failed
+		relayed, behind = c.relay.Frames, c.relay.Failed
 	}
 	for {
 		var err error
@@ -273,7 +274,7 @@ func (c *socket) write(events <-chan gate.Event) {
 				return
 			}
 			if c.relay != nil {
-				c.relay.own(event)
+				c.relay.Own(event)
 			}
 			err = c.send(c.stream.frames(event)...)
 		case frame := <-c.toolbox.out:
@@ -297,7 +298,7 @@ func (c *socket) write(events <-chan gate.Event) {
 				c.bye(websocket.ClosePolicyViolation, "the credential was rotated")
 				return
 			}
-			err = c.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.server.timing.write))
+			err = c.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.server.timing.Write))
 		}
 		if err != nil {
 			c.server.log.Debug("companion: client evicted", "client", c.who.By, slog.Any("error", err))
@@ -323,18 +324,18 @@ func (c *socket) send(frames ...any) error {
 }
 
 func (c *socket) sendText(data []byte) error {
-	if err := c.conn.SetWriteDeadline(time.Now().Add(c.server.timing.write)); err != nil {
+	if err := c.conn.SetWriteDeadline(time.Now().Add(c.server.timing.Write)); err != nil {
 		return err
 	}
 	return c.conn.WriteMessage(websocket.TextMessage, data)
 }
 
 // linkOf returns the link to the process that owns the session; nil when it is this one, or unknown.
-func (c *socket) linkOf(session string) *link {
+func (c *socket) linkOf(session string) *hub.Link {
 	if c.relay == nil || session == "" {
 		return nil
 	}
-	return c.relay.linkOf(session)
+	return c.relay.LinkOf(session)
 }
 
 // bye says why and closes. Any goroutine may call it.
@@ -342,7 +343,7 @@ func (c *socket) bye(code int, reason string) {
 	if len(reason) > 120 { // a control frame holds 125 bytes
 		reason = strings.ToValidUTF8(reason[:120], "")
 	}
-	deadline := time.Now().Add(min(c.server.timing.write, time.Second))
+	deadline := time.Now().Add(min(c.server.timing.Write, time.Second))
 	if err := c.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason), deadline); err != nil {
 		c.server.log.Debug("companion: close frame not sent", slog.Any("error", err))
 	}

@@ -498,7 +498,7 @@ func TestFlood(t *testing.T) {
 // A client that never reads fills its own queue and is dropped; the others get everything, in order.
 func TestSlowClientIsEvicted(t *testing.T) {
 	timing := defaultTiming
-	timing.write = 200 * time.Millisecond
+	timing.Write = 200 * time.Millisecond
 	b := newFakeBackend("s1")
 	r := startTimed(t, b, timing)
 	r.join(t, credentials.Approve) // and never reads

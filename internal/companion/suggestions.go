@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"callgate/audit"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -52,7 +53,7 @@ func (s *Server) handleSuggestions(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.options.Suggestions == nil {
-		writeJSON(w, http.StatusOK, SuggestionsView{Proposals: []SuggestionView{}})
+		rest.WriteJSON(w, http.StatusOK, SuggestionsView{Proposals: []SuggestionView{}})
 		return
 	}
 	view, err := s.options.Suggestions.Suggest()
@@ -61,7 +62,7 @@ func (s *Server) handleSuggestions(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	view.Proposals = wire.List(view.Proposals)
-	writeJSON(w, http.StatusOK, view)
+	rest.WriteJSON(w, http.StatusOK, view)
 }
 
 func (s *Server) handleTakeSuggestions(w http.ResponseWriter, r *http.Request) {
@@ -72,14 +73,14 @@ func (s *Server) handleTakeSuggestions(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.options.Suggestions == nil || len(f.IDs) == 0 {
-		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "ids is required: those of GET /api/rules/suggestions")
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "ids is required: those of GET /api/rules/suggestions")
 		return
 	}
 	switch err := s.options.Suggestions.TakeSuggestions(f.IDs, authorOf(r)); {
 	case err == nil:
-		writeJSON(w, http.StatusOK, map[string][]string{"added": f.IDs})
+		rest.WriteJSON(w, http.StatusOK, map[string][]string{"added": f.IDs})
 	case errors.Is(err, ErrNoSuggestion):
-		writeError(w, http.StatusConflict, wire.CodeBadMessage, err.Error())
+		rest.WriteError(w, http.StatusConflict, wire.CodeBadMessage, err.Error())
 	default:
 		s.fail(w, r, err)
 	}

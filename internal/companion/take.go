@@ -10,6 +10,8 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/hub"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -46,7 +48,7 @@ func (c *socket) next() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if now := time.Now(); now.Sub(c.window) >= rateWhile {
+	if now := time.Now(); now.Sub(c.window) >= hub.RateWhile {
 		c.window, c.count = now, 0
 	}
 	if c.count++; c.count > maxPerWhile {
@@ -66,12 +68,12 @@ func (c *socket) take(data []byte) bool {
 }
 
 func (c *socket) perform(data []byte) (head wire.Head, call string, refused *wire.Refusal) {
-	defer c.server.surviveAs(&refused, "a frame of a client")
+	defer rest.SurviveAs(c.server.log, &refused, "a frame of a client")
 	if head, refused = readHead(data); refused != nil {
 		return head, "", refused
 	}
 	if l := c.linkOf(head.SessionID); l != nil {
-		return head, "", l.send(data)
+		return head, "", l.Send(data)
 	}
 	switch head.Type {
 	case wire.TypeToolApprove:
@@ -169,7 +171,7 @@ func (c *socket) mutate(session string, change func() error) *wire.Refusal {
 
 // change runs what the client may do, and words its error.
 func (c *socket) change(session string, change func() error) (refused *wire.Refusal) {
-	defer c.server.surviveAs(&refused, "a frame of a client")
+	defer rest.SurviveAs(c.server.log, &refused, "a frame of a client")
 	if refused := wire.OneSession(session); refused != nil {
 		return refused
 	}

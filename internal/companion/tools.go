@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"callgate/audit"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -35,7 +36,7 @@ func (s *Server) toolRoutes(path func(string, methods)) {
 
 func (s *Server) tooled(w http.ResponseWriter) bool {
 	if s.options.Tools == nil {
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not show its tools")
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not show its tools")
 	}
 	return s.options.Tools != nil
 }
@@ -53,7 +54,7 @@ func (s *Server) handleTools(w http.ResponseWriter, r *http.Request) {
 	for i := range view.Servers {
 		view.Servers[i].Offered = wire.List(view.Servers[i].Offered)
 	}
-	writeJSON(w, http.StatusOK, view)
+	rest.WriteJSON(w, http.StatusOK, view)
 }
 
 func (s *Server) handleAcceptTool(w http.ResponseWriter, r *http.Request) {
@@ -65,21 +66,21 @@ func (s *Server) handleAcceptTool(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f.Tool == "" || f.Hash == "" {
-		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "tool and hash are required: the hash of the definition that was looked at, as GET /api/tools gave it")
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "tool and hash are required: the hash of the definition that was looked at, as GET /api/tools gave it")
 		return
 	}
 	session := r.URL.Query().Get("sessionId")
 	if refused := wire.OneSession(session); refused != nil {
-		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
+		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
 	switch err := s.options.Tools.AcceptTool(session, f.Tool, f.Hash, authorOf(r)); {
 	case err == nil:
-		writeJSON(w, http.StatusOK, map[string]string{"accepted": f.Tool})
+		rest.WriteJSON(w, http.StatusOK, map[string]string{"accepted": f.Tool})
 	case errors.Is(err, ErrNoTool):
-		writeError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
 	case errors.Is(err, ErrDefinition):
-		writeError(w, http.StatusConflict, wire.CodeBadMessage, err.Error())
+		rest.WriteError(w, http.StatusConflict, wire.CodeBadMessage, err.Error())
 	default:
 		s.fail(w, r, err)
 	}

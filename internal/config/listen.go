@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"net"
 
-	"callgate/internal/companion"
 	companionclient "callgate/internal/companion/client"
+	"callgate/internal/companion/hub"
 	"callgate/internal/presence"
 )
 
@@ -20,7 +20,7 @@ var listenSettings = []setting{
 }
 
 // remote is where approvers on other machines come in; nil when they do not.
-func (c *Config) RemoteDoor() (*companion.Remote, error) {
+func (c *Config) RemoteDoor() (*hub.Remote, error) {
 	if c.ListenRemote == "" {
 		return nil, nil
 	}
@@ -28,7 +28,7 @@ func (c *Config) RemoteDoor() (*companion.Remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &companion.Remote{Address: c.ListenRemote, Hosts: c.ListenHosts, Certificate: certificate}, nil
+	return &hub.Remote{Address: c.ListenRemote, Hosts: c.ListenHosts, Certificate: certificate}, nil
 }
 
 // validateListen checks that other machines come in over TLS and by a name.

@@ -1,4 +1,4 @@
-package companion
+package hub
 
 import (
 	"bytes"
@@ -37,9 +37,9 @@ func ownPath(dataDir, address string) (string, error) {
 	return filepath.Join(client.PortsDir(dataDir), fmt.Sprintf("%d-%s.json", os.Getpid(), port)), nil
 }
 
-// announce writes the announcement of a companion of this process and removes those of processes that are gone. A hub
+// Announce writes the announcement of a companion of this process and removes those of processes that are gone. A hub
 // is in companion.json before anybody can find it otherwise.
-func announce(dataDir, address string, isHub bool) error {
+func Announce(dataDir, address string, isHub bool) error {
 	a := announcementOf(client.Announcement{Address: address, Hub: isHub})
 	if isHub {
 		if err := name(dataDir, a); err != nil {
@@ -50,7 +50,7 @@ func announce(dataDir, address string, isHub bool) error {
 		return err
 	}
 	sweep(dataDir)
-	return publish(dataDir, address)
+	return Publish(dataDir, address)
 }
 
 // announceRemote writes down that this process has a door for other machines, so that no tool reaches it (Ports).
@@ -92,12 +92,12 @@ func withdraw(dataDir, address string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return publish(dataDir, "")
+	return Publish(dataDir, "")
 }
 
-// publish has companion.json name the newest companion that answers, or takes it away when none does. The one
+// Publish has companion.json name the newest companion that answers, or takes it away when none does. The one
 // at own is known to answer; one whose process is stopped is known not to.
-func publish(dataDir, own string) error {
+func Publish(dataDir, own string) error {
 	path := client.AnnouncePath(dataDir)
 	found, err := client.Companions(dataDir)
 	if err != nil && !errors.Is(err, wire.ErrNotRunning) {
@@ -132,10 +132,10 @@ func name(dataDir string, a client.Announcement) error {
 	return nil
 }
 
-// publish is publish for a door of this process, whose failure is told in the log.
-func (s *Server) publish(own string) {
-	if err := publish(s.options.DataDir, own); err != nil {
-		s.log.Warn("companion: not announced", slog.Any("error", err))
+// Publish is publish for a door of this process, whose failure is told in the log.
+func (h *Hub) publish(own string) {
+	if err := Publish(h.o.DataDir, own); err != nil {
+		h.o.Log.Warn("companion: not announced", slog.Any("error", err))
 	}
 }
 

@@ -1,4 +1,4 @@
-package companion
+package hub
 
 import (
 	"bytes"
@@ -18,23 +18,24 @@ import (
 	"callgate/gate"
 	"callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
-// relay connects one client of the hub with every process that joined: a WebSocket (protocol version 1) to each,
+// Relay connects one client of the hub with every process that joined: a WebSocket (protocol version 1) to each,
 // in the client's name and with no more than the client's credential. Frames of processes go to the client as they
 // are, and a frame of the client goes to the one process that owns the session. The hub knows no more of
 // a frame than its head, so what a newer process has to say passes too.
 //
 // A session or an approval belongs to the process that showed it first. What another says of it is dropped.
-type relay struct {
-	server     *Server
+type Relay struct {
+	hub        *Hub
 	hello      []byte                        // as it goes to each process
 	credential func() credentials.Credential // of the client, now
 	from       string                        // where the client is
 	person     string                        // whose credential it has shown
-	frames     chan []byte                   // to the client; unbuffered, so that processes take turns
-	failed     chan struct{}                 // closed when the client has to come again to hear everything
+	Frames     chan []byte                   // to the client; unbuffered, so that processes take turns
+	Failed     chan struct{}                 // closed when the client has to come again to hear everything
 	fail       func()                        // closes failed
 
 	ctx   context.Context
@@ -47,45 +48,46 @@ type relay struct {
 
 // owned says whose a session or an approval is.
 type owned struct {
-	link    *link  // nil: this process'
+	link    *Link  // nil: this process'
 	session string // of an approval; "" for a session
 }
 
 const (
 	maxOwned    = 20000 // sessions and approvals of all processes together
-	linkQueue   = 32    // frames of a client that may wait for one process
+	RateWhile   = time.Second
+	linkQueue   = 32 // frames of a client that may wait for one process
 	linkAgain   = time.Second
 	linkTimeout = 5 * time.Second // to connect to a process
 )
 
 var errFlood = errors.New("it sends more than a client could be shown")
 
-// newRelay begins to follow all processes. The caller MUST close it.
-func (s *Server) newRelay(hello []byte, credential func() credentials.Credential, from, person string) *relay {
-	r := &relay{
-		server: s, hello: hello, credential: credential, from: from, person: person,
-		frames: make(chan []byte), failed: make(chan struct{}), owners: make(map[string]owned),
+// Follow begins to follow all processes. The caller MUST close it.
+func (h *Hub) Follow(hello []byte, credential func() credentials.Credential, from, person string) *Relay {
+	r := &Relay{
+		hub: h, hello: hello, credential: credential, from: from, person: person,
+		Frames: make(chan []byte), Failed: make(chan struct{}), owners: make(map[string]owned),
 	}
-	r.fail = sync.OnceFunc(func() { close(r.failed) })
-	r.ctx, r.stop = context.WithCancel(s.ctx)
-	s.fleet.watch(r)
+	r.fail = sync.OnceFunc(func() { close(r.Failed) })
+	r.ctx, r.stop = context.WithCancel(h.ctx)
+	h.fleet.watch(r)
 	return r
 }
 
-func (r *relay) close() {
-	r.server.fleet.unwatch(r)
+func (r *Relay) Close() {
+	r.hub.fleet.unwatch(r)
 	r.stop()
 	r.links.Wait()
 }
 
 // follow starts to relay for a process until it is gone.
-func (r *relay) follow(p *process) {
-	l := &link{relay: r, process: p, as: r.credential(), out: make(chan []byte, linkQueue)}
+func (r *Relay) follow(p *Process) {
+	l := &Link{relay: r, process: p, as: r.credential(), out: make(chan []byte, linkQueue)}
 	r.links.Go(l.run)
 }
 
-// own notes what this process itself shows.
-func (r *relay) own(event gate.Event) {
+// Own notes what this process itself shows.
+func (r *Relay) Own(event gate.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch e := event.(type) {
@@ -100,34 +102,34 @@ func (r *relay) own(event gate.Event) {
 	}
 }
 
-// linkOf returns the link to the process that owns the session, nil when it is this one or nobody's.
-func (r *relay) linkOf(session string) *link {
+// LinkOf returns the link to the process that owns the session, nil when it is this one or nobody's.
+func (r *Relay) LinkOf(session string) *Link {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.owners[session].link
 }
 
 // deliver hands a frame to the client. It is false when the client is gone.
-func (r *relay) deliver(data []byte) bool {
+func (r *Relay) deliver(data []byte) bool {
 	select {
-	case r.frames <- data:
+	case r.Frames <- data:
 		return true
 	case <-r.ctx.Done():
 		return false
 	}
 }
 
-// link is the WebSocket to one process on behalf of one client.
-type link struct {
-	relay   *relay
-	process *process
+// Link is the WebSocket to one process on behalf of one client.
+type Link struct {
+	relay   *Relay
+	process *Process
 	as      credentials.Credential // what the client had shown when the link was made
 	out     chan []byte            // frames of the client
 }
 
-// send queues a frame of the client, for the process to judge. A client that may no longer do what it could when it
+// Send queues a frame of the client, for the process to judge. A client that may no longer do what it could when it
 // came is refused here: the process knows only what the hub told it then.
-func (l *link) send(data []byte) *wire.Refusal {
+func (l *Link) Send(data []byte) *wire.Refusal {
 	if l.relay.credential() != l.as {
 		return wire.Refuse(wire.CodeUnauthorized, "this credential was rotated: connect again")
 	}
@@ -139,21 +141,21 @@ func (l *link) send(data []byte) *wire.Refusal {
 	}
 }
 
-func (l *link) run() {
+func (l *Link) run() {
 	defer func() {
 		if p := recover(); p != nil {
-			l.relay.server.panicked("the frames of a process", p)
+			rest.Panicked(l.relay.hub.o.Log, "the frames of a process", p)
 			l.relay.fail() // the client may have missed something
 		}
 	}()
-	log := l.relay.server.log.With("process", l.process.pid)
+	log := l.relay.hub.o.Log.With("process", l.process.PID)
 	for said := false; l.relay.ctx.Err() == nil; {
 		conn, err := l.open()
 		if err == nil {
 			err = l.pass(conn)
 			if errors.Is(err, errFlood) {
 				log.Warn("companion: a process was cut off", slog.Any("error", err))
-				l.process.session.Close()
+				l.process.Session.Close()
 			}
 			l.end()
 			return
@@ -164,7 +166,7 @@ func (l *link) run() {
 		}
 		select {
 		case <-time.After(linkAgain):
-		case <-l.process.gone():
+		case <-l.process.Gone():
 			return
 		case <-l.relay.ctx.Done():
 		}
@@ -173,11 +175,11 @@ func (l *link) run() {
 
 // end tells the client what the end of the link means. A process that ends says goodbye on this link a moment before
 // its connection is gone.
-func (l *link) end() {
-	moment := time.NewTimer(l.relay.server.timing.goodbye)
+func (l *Link) end() {
+	moment := time.NewTimer(l.relay.hub.o.Timing.Goodbye)
 	defer moment.Stop()
 	select {
-	case <-l.process.gone():
+	case <-l.process.Gone():
 		l.retract()
 	case <-moment.C:
 		l.relay.fail() // it lives, and what it said meanwhile is lost
@@ -186,16 +188,16 @@ func (l *link) end() {
 }
 
 // open connects in the client's name.
-func (l *link) open() (*websocket.Conn, error) {
+func (l *Link) open() (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(l.relay.ctx, linkTimeout)
 	defer cancel()
 	dialer := websocket.Dialer{NetDialContext: l.process.dial, HandshakeTimeout: linkTimeout, Subprotocols: []string{wire.Subprotocol}}
-	conn, _, err := dialer.DialContext(ctx, "ws://process/ws", http.Header{onBehalf: {string(l.as)}, fromHeader: {l.relay.from}, personHeader: {l.relay.person}})
+	conn, _, err := dialer.DialContext(ctx, "ws://process/ws", http.Header{OnBehalf: {string(l.as)}, fromHeader: {l.relay.from}, personHeader: {l.relay.person}})
 	if err != nil {
 		return nil, err
 	}
 	conn.SetReadLimit(client.MaxServer)
-	err = conn.SetWriteDeadline(time.Now().Add(l.relay.server.timing.write))
+	err = conn.SetWriteDeadline(time.Now().Add(l.relay.hub.o.Timing.Write))
 	if err == nil {
 		err = conn.WriteMessage(websocket.TextMessage, l.relay.hello)
 	}
@@ -207,7 +209,7 @@ func (l *link) open() (*websocket.Conn, error) {
 }
 
 // pass carries frames both ways until one side ends.
-func (l *link) pass(conn *websocket.Conn) error {
+func (l *Link) pass(conn *websocket.Conn) error {
 	ctx, stop := context.WithCancel(l.relay.ctx)
 	defer stop()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
@@ -219,7 +221,7 @@ func (l *link) pass(conn *websocket.Conn) error {
 		for {
 			select {
 			case data := <-l.out:
-				if conn.SetWriteDeadline(time.Now().Add(l.relay.server.timing.write)) != nil || conn.WriteMessage(websocket.TextMessage, data) != nil {
+				if conn.SetWriteDeadline(time.Now().Add(l.relay.hub.o.Timing.Write)) != nil || conn.WriteMessage(websocket.TextMessage, data) != nil {
 					return // the reader tells
 				}
 			case <-ctx.Done():
@@ -233,10 +235,10 @@ func (l *link) pass(conn *websocket.Conn) error {
 		if err != nil {
 			return err
 		}
-		if now := time.Now(); now.Sub(window) >= rateWhile {
+		if now := time.Now(); now.Sub(window) >= RateWhile {
 			window, count = now, 0
 		}
-		if count++; count > l.relay.server.timing.frames {
+		if count++; count > l.relay.hub.o.Timing.Frames {
 			return errFlood
 		}
 		mine, err := l.owns(data)
@@ -244,7 +246,7 @@ func (l *link) pass(conn *websocket.Conn) error {
 			return err
 		}
 		if !mine {
-			l.relay.server.log.Warn("companion: a process spoke of what belongs to another", "process", l.process.pid)
+			l.relay.hub.o.Log.Warn("companion: a process spoke of what belongs to another", "process", l.process.PID)
 			continue
 		}
 		if !l.relay.deliver(data) {
@@ -254,7 +256,7 @@ func (l *link) pass(conn *websocket.Conn) error {
 }
 
 // owns reports whether the process may say what the frame says, and notes what it has from now on.
-func (l *link) owns(data []byte) (bool, error) {
+func (l *Link) owns(data []byte) (bool, error) {
 	f, err := glance(data)
 	if err != nil {
 		return false, err
@@ -288,7 +290,7 @@ func (l *link) owns(data []byte) (bool, error) {
 }
 
 // retract tells the client that what the process showed is over: its host waits no more.
-func (l *link) retract() {
+func (l *Link) retract() {
 	r := l.relay
 	var calls, sessions []any
 	r.mu.Lock()
@@ -310,7 +312,7 @@ func (l *link) retract() {
 	for _, frame := range append(calls, sessions...) {
 		data, err := wire.Encode(frame)
 		if err != nil {
-			r.server.log.Error("companion: frame left out", slog.Any("error", err))
+			r.hub.o.Log.Error("companion: frame left out", slog.Any("error", err))
 			continue
 		}
 		if !r.deliver(data) {

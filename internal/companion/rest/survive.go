@@ -1,4 +1,4 @@
-package companion
+package rest
 
 import (
 	"bufio"
@@ -14,30 +14,30 @@ import (
 // A mistake of ours in one request MUST NOT end the process, which serves others too: every goroutine that works for a
 // client or for another process survives a panic.
 
-// failedText is what clients are told of it.
-const failedText = "callgate could not do that; its log says why"
+// FailedText is what clients are told of it.
+const FailedText = "callgate could not do that; its log says why"
 
-// survive logs a panic and ends it. It MUST be deferred itself; what says what failed.
-func (s *Server) survive(what string) {
+// Survive logs a panic and ends it. It MUST be deferred itself; what says what failed.
+func Survive(log *slog.Logger, what string) {
 	if p := recover(); p != nil {
-		s.panicked(what, p)
+		Panicked(log, what, p)
 	}
 }
 
-// surviveAs is survive for work whose client is told of a refusal.
-func (s *Server) surviveAs(refused **wire.Refusal, what string) {
+// SurviveAs is survive for work whose client is told of a refusal.
+func SurviveAs(log *slog.Logger, refused **wire.Refusal, what string) {
 	if p := recover(); p != nil {
-		s.panicked(what, p)
-		*refused = wire.Refuse(wire.CodeInternal, failedText)
+		Panicked(log, what, p)
+		*refused = wire.Refuse(wire.CodeInternal, FailedText)
 	}
 }
 
-func (s *Server) panicked(what string, p any) {
-	s.log.Error("companion: callgate failed: please report this", "at", what, slog.Any("panic", p), "stack", string(debug.Stack()))
+func Panicked(log *slog.Logger, what string, p any) {
+	log.Error("companion: callgate failed: please report this", "at", what, slog.Any("panic", p), "stack", string(debug.Stack()))
 }
 
-// surviving answers 500 when next panics. An answer that has begun is cut off instead.
-func (s *Server) surviving(next http.Handler) http.Handler {
+// Surviving answers 500 when next panics. An answer that has begun is cut off instead.
+func Surviving(log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := &begun{ResponseWriter: w}
 		defer func() {
@@ -46,12 +46,12 @@ func (s *Server) surviving(next http.Handler) http.Handler {
 				return
 			}
 			if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
-				s.panicked(r.Method+" "+r.URL.Path, p)
+				Panicked(log, r.Method+" "+r.URL.Path, p)
 			}
 			if begun.yes {
 				panic(http.ErrAbortHandler) // the HTTP server takes it
 			}
-			writeError(w, http.StatusInternalServerError, wire.CodeInternal, failedText)
+			WriteError(w, http.StatusInternalServerError, wire.CodeInternal, FailedText)
 		}()
 		next.ServeHTTP(begun, r)
 	})

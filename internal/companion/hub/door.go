@@ -1,4 +1,4 @@
-package companion
+package hub
 
 import (
 	"cmp"
@@ -18,108 +18,108 @@ import (
 // clearing up what a killed process had open.
 const bindWithin = time.Second
 
-// door is a TCP address that people's clients come in by. A process has one while it is the hub, or alone. The hub
+// Door is a TCP address that people's clients come in by. A process has one while it is the hub, or alone. The hub
 // has a second one when other machines may come in too: that one speaks TLS, and nothing else leads off this machine.
-type door struct {
-	address string          // host:port it listens on
-	remote  bool            // other machines come in here, over TLS
-	hosts   map[string]bool // values of the Host header that mean this door
-	http    *http.Server
+type Door struct {
+	Address string          // host:port it listens on
+	Remote  bool            // other machines come in here, over TLS
+	Hosts   map[string]bool // values of the Host header that mean this door
+	HTTP    *http.Server
 	stop    context.CancelFunc // ends the WebSockets, which the HTTP server does not know any more
 	served  chan struct{}      // closed when the listener's loop has ended
 }
 
 type doorKey struct{}
 
-// doorOf returns the door that a request came in by, nil when it came from the hub.
-func doorOf(r *http.Request) *door {
-	d, _ := r.Context().Value(doorKey{}).(*door)
+// DoorOf returns the door that a request came in by, nil when it came from the hub.
+func DoorOf(r *http.Request) *Door {
+	d, _ := r.Context().Value(doorKey{}).(*Door)
 	return d
 }
 
 // openDoor listens at the first of the addresses that is free, or at a free port of the last one's host. The
-// caller announces it.
-func (s *Server) openDoor(addresses ...string) (*door, error) {
-	listener, err := s.bind(addresses)
+// Caller announces it.
+func (h *Hub) openDoor(addresses ...string) (*Door, error) {
+	listener, err := h.bind(addresses)
 	if err != nil {
 		return nil, err
 	}
-	d := s.serveDoor(listener, false, []string{"127.0.0.1", "localhost", "::1"})
-	s.setAddress(d.address)
+	d := h.serveDoor(listener, false, []string{"127.0.0.1", "localhost", "::1"})
+	h.setAddress(d.Address)
 	return d, nil
 }
 
 // openRemoteDoor listens where other machines come in.
-func (s *Server) openRemoteDoor() (*door, error) {
-	listener, err := net.Listen("tcp", s.options.Remote.Address)
+func (h *Hub) openRemoteDoor() (*Door, error) {
+	listener, err := net.Listen("tcp", h.o.Remote.Address)
 	if err != nil {
 		return nil, fmt.Errorf("companion: the address for other machines: %w", err)
 	}
 	secured := tls.NewListener(listener, &tls.Config{
-		Certificates: []tls.Certificate{*s.options.Remote.Certificate},
+		Certificates: []tls.Certificate{*h.o.Remote.Certificate},
 		MinVersion:   tls.VersionTLS12,
 		NextProtos:   []string{"http/1.1"}, // a WebSocket is an upgrade of it
 	})
-	return s.serveDoor(secured, true, s.options.Remote.Hosts), nil
+	return h.serveDoor(secured, true, h.o.Remote.Hosts), nil
 }
 
 // serveDoor lets clients in. hosts are the names that they may know this machine by, beside the address itself.
-func (s *Server) serveDoor(listener net.Listener, remote bool, hosts []string) *door {
-	ctx, stop := context.WithCancel(s.ctx)
-	d := &door{address: listener.Addr().String(), remote: remote, hosts: make(map[string]bool), stop: stop, served: make(chan struct{})}
+func (h *Hub) serveDoor(listener net.Listener, remote bool, hosts []string) *Door {
+	ctx, stop := context.WithCancel(h.ctx)
+	d := &Door{Address: listener.Addr().String(), Remote: remote, Hosts: make(map[string]bool), stop: stop, served: make(chan struct{})}
 	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
 	for _, host := range hosts {
-		d.hosts[net.JoinHostPort(host, port)] = true
+		d.Hosts[net.JoinHostPort(host, port)] = true
 		if remote && port == "443" {
-			d.hosts[host] = true
+			d.Hosts[host] = true
 		}
 	}
-	d.hosts[d.address] = true
+	d.Hosts[d.Address] = true
 	ctx = context.WithValue(ctx, doorKey{}, d)
-	d.http = &http.Server{
-		Handler:           s.surviving(s.guard(d, s.routed(s.routes()))),
+	d.HTTP = &http.Server{
+		Handler:           h.o.Door(d),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		ErrorLog:          slog.NewLogLogger(h.o.Log.Handler(), slog.LevelWarn),
 	}
 	go func() {
 		defer close(d.served)
-		if err := d.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.log.Error("companion: stopped", slog.Any("error", err))
+		if err := d.HTTP.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			h.o.Log.Error("companion: stopped", slog.Any("error", err))
 		}
 	}()
 	return d
 }
 
-// origin is that of the door's own page, whose host guard has checked.
-func (d *door) origin(host string) string {
-	if d.remote {
+// Origin is that of the door's own page, whose host guard has checked.
+func (d *Door) Origin(host string) string {
+	if d.Remote {
 		return "https://" + host
 	}
 	return "http://" + host
 }
 
-// close ends what came in by the door.
-func (d *door) close() error {
+// Close ends what came in by the door.
+func (d *Door) close() error {
 	d.stop()
-	err := d.http.Close()
+	err := d.HTTP.Close()
 	<-d.served
 	return err
 }
 
 // leaveDoor closes the door and takes its announcement away.
-func (s *Server) leaveDoor(d *door) {
-	if err := errors.Join(d.close(), withdraw(s.options.DataDir, d.address)); err != nil {
-		s.log.Warn("companion: the address was not given up cleanly", slog.Any("error", err))
+func (h *Hub) leaveDoor(d *Door) {
+	if err := errors.Join(d.close(), withdraw(h.o.DataDir, d.Address)); err != nil {
+		h.o.Log.Warn("companion: the address was not given up cleanly", slog.Any("error", err))
 	}
 }
 
 // bind opens the listener. The first address is waited for when there are others.
-func (s *Server) bind(addresses []string) (listener net.Listener, err error) {
+func (h *Hub) bind(addresses []string) (listener net.Listener, err error) {
 	began := time.Now()
 	for i, address := range addresses {
 		for {
@@ -128,7 +128,7 @@ func (s *Server) bind(addresses []string) (listener net.Listener, err error) {
 				return listener, nil
 			}
 			err = cmp.Or(err, bindErr)
-			if i == len(addresses)-1 || !taken(bindErr) || time.Since(began) > bindWithin || !s.pause(10*time.Millisecond) {
+			if i == len(addresses)-1 || !taken(bindErr) || time.Since(began) > bindWithin || !h.pause(10*time.Millisecond) {
 				break
 			}
 		}
@@ -139,7 +139,7 @@ func (s *Server) bind(addresses []string) (listener net.Listener, err error) {
 	if freeErr != nil {
 		return nil, fmt.Errorf("companion: %w", err)
 	}
-	s.log.Warn("companion: the address is not free, another port is used", "wanted", wanted, "address", listener.Addr().String(), slog.Any("error", err))
+	h.o.Log.Warn("companion: the address is not free, another port is used", "wanted", wanted, "address", listener.Addr().String(), slog.Any("error", err))
 	return listener, nil
 }
 

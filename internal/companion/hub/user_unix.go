@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package companion
+package hub
 
 import (
 	"errors"

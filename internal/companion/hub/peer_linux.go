@@ -1,4 +1,4 @@
-package companion
+package hub
 
 import (
 	"bufio"
@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// ownPeer fails unless the socket at client that is connected to server belongs to this user, or to root, who can
+// OwnPeer fails unless the socket at client that is connected to server belongs to this user, or to root, who can
 // read the credentials anyway and whose relays bring a browser outside a virtual machine here. A loopback
 // connection has both ends in one network namespace, so the kernel's table always has it.
-func ownPeer(client, server netip.AddrPort) error {
+func OwnPeer(client, server netip.AddrPort) error {
 	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
-		uid, found, err := socketOwner(table, client, server)
+		uid, found, err := SocketOwner(table, client, server)
 		switch {
 		case err != nil:
 			return err
@@ -30,8 +30,8 @@ func ownPeer(client, server netip.AddrPort) error {
 	return fmt.Errorf("nobody owns the connection from %s", client)
 }
 
-// socketOwner looks a connected socket up in one of the kernel's tables.
-func socketOwner(table string, local, remote netip.AddrPort) (uid int, found bool, err error) {
+// SocketOwner looks a connected socket up in one of the kernel's tables.
+func SocketOwner(table string, local, remote netip.AddrPort) (uid int, found bool, err error) {
 	f, err := os.Open(table)
 	if os.IsNotExist(err) && strings.HasSuffix(table, "6") { // a kernel without IPv6
 		return 0, false, nil
@@ -44,7 +44,7 @@ func socketOwner(table string, local, remote netip.AddrPort) (uid int, found boo
 	for lines.Scan() {
 		// sl local_address rem_address st tx:rx tr:when retrnsmt uid …
 		fields := strings.Fields(lines.Text())
-		if len(fields) < 8 || socketAddress(fields[1]) != local || socketAddress(fields[2]) != remote {
+		if len(fields) < 8 || SocketAddress(fields[1]) != local || SocketAddress(fields[2]) != remote {
 			continue
 		}
 		uid, err := strconv.Atoi(fields[7])
@@ -53,9 +53,9 @@ func socketOwner(table string, local, remote netip.AddrPort) (uid int, found boo
 	return 0, false, lines.Err()
 }
 
-// socketAddress reads "0100007F:1E61": an address in words of the machine's byte order, and a port. What is
+// SocketAddress reads "0100007F:1E61": an address in words of the machine's byte order, and a port. What is
 // no address, the table's heading among it, is the zero value.
-func socketAddress(text string) netip.AddrPort {
+func SocketAddress(text string) netip.AddrPort {
 	address, port, _ := strings.Cut(text, ":")
 	raw, err := hex.DecodeString(address)
 	if err != nil || len(raw)%4 != 0 {

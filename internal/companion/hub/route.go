@@ -1,4 +1,4 @@
-package companion
+package hub
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ import (
 	"sync"
 	"time"
 
-	"callgate/gate"
 	"callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -28,7 +28,7 @@ import (
 //   - /api/THINGS/ID goes to the process whose /api/THINGS lists ID; what several list they share, and one answers.
 //     Sessions and approvals that the hub has seen it passes on without asking who has them.
 //   - GET /api/THINGS without a name is the lists of all processes in one. What several list they share: it is there
-//     once, and what each of them counts (counted) is added up.
+//     once, and what each of them counts (Options.Counted) is added up.
 //   - What is left goes to the hub itself, or to the first process that has /api/THINGS when the hub has not.
 //
 // The hub checks the client's credential and says to the process what it was; the credential itself stays here.
@@ -36,25 +36,22 @@ import (
 // shared is what is one for all processes: files of the data directory, or the hub's own.
 var shared = []string{"/api/proof", "/api/pair", "/api/info", "/api/audit", "/api/report", "/api/freeze", "/api/commands", "/api/presence"}
 
-// counted adds up what each process counts of the things that they share.
-var counted = map[string]func(sum, next json.RawMessage) json.RawMessage{"/api/hooks": addHook}
-
 // gatherWithin is how long the hub waits for the processes' part of an answer.
 const gatherWithin = 2 * time.Second
 
-// routed passes requests on to the processes that joined and the rest to own.
-func (s *Server) routed(own http.Handler) http.Handler {
+// Route passes requests on to the processes that joined and the rest to own.
+func (h *Hub) Route(own http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		things, id, ok := thing(r.URL.Path)
-		processes := s.fleet.all()
-		as := s.caller(r, nil)
+		processes := h.fleet.all()
+		as := h.o.Caller(r)
 		reading := r.Method == http.MethodGet || r.Method == http.MethodHead
 		prompts := as == credentials.Prompt && things == "/api/sessions"
-		if !ok || len(processes) == 0 || as != credentials.Approve && as != credentials.View && !prompts || !reading && (as == credentials.View || !saysJSON(r)) {
+		if !ok || len(processes) == 0 || as != credentials.Approve && as != credentials.View && !prompts || !reading && (as == credentials.View || !rest.SaysJSON(r)) {
 			own.ServeHTTP(w, r) // or refuses
 			return
 		}
-		a := asking{s: s, own: own, as: as, from: originOf(r), page: pageOf(r), person: personOf(r), processes: processes}
+		a := Request{hub: h, own: own, as: as, from: ClientAddress(r), page: PageOf(r), person: PersonOf(r), Processes: processes}
 		query := r.URL.Query()
 		switch session, worker := query.Get("sessionId"), query.Get("worker"); {
 		case session != "":
@@ -86,23 +83,23 @@ func thing(path string) (things, id string, ok bool) {
 	return "/api/" + name, id, true
 }
 
-// asking is one request with those whom it may concern.
-type asking struct {
-	s         *Server
+// Request is one request with those whom it may concern.
+type Request struct {
+	hub       *Hub
 	own       http.Handler           // this process' answers
 	as        credentials.Credential // what the client has shown
 	from      string                 // where the client is
 	page      string                 // that it is on
 	person    string                 // whose credential it has shown
-	processes []*process
+	Processes []*Process
 }
 
 // answer is what one process says. process is nil for this one.
 type answer struct {
-	process *process
-	status  int
+	Process *Process
+	Status  int
 	header  http.Header
-	body    []byte
+	Body    []byte
 }
 
 // An answer takes what a handler of this process writes.
@@ -115,11 +112,11 @@ func (a *answer) Header() http.Header {
 	return a.header
 }
 
-func (a *answer) WriteHeader(status int) { a.status = cmp.Or(a.status, status) }
+func (a *answer) WriteHeader(status int) { a.Status = cmp.Or(a.Status, status) }
 
 func (a *answer) Write(data []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
-	a.body = append(a.body, data...)
+	a.Body = append(a.Body, data...)
 	return len(data), nil
 }
 
@@ -128,12 +125,12 @@ func (a *answer) copyTo(w http.ResponseWriter) {
 	for name, values := range a.header {
 		w.Header()[name] = values
 	}
-	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // a client that is gone gets nothing
+	w.WriteHeader(a.Status)
+	_, _ = w.Write(a.Body) // a client that is gone gets nothing
 }
 
 // pass sends the request to the first of those who have what it names, and to this process when nobody has.
-func (a asking) pass(w http.ResponseWriter, r *http.Request, to []*process) {
+func (a Request) pass(w http.ResponseWriter, r *http.Request, to []*Process) {
 	if len(to) == 0 || to[0] == nil {
 		a.own.ServeHTTP(w, r)
 		return
@@ -142,46 +139,46 @@ func (a asking) pass(w http.ResponseWriter, r *http.Request, to []*process) {
 }
 
 // forward has one process answer.
-func (a asking) forward(w http.ResponseWriter, r *http.Request, to *process) {
+func (a Request) forward(w http.ResponseWriter, r *http.Request, to *Process) {
 	proxy := httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = "http", "process", "process"
 			a.dress(p.Out)
 		},
-		Transport: to.http.Transport,
+		Transport: to.HTTP.Transport,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			a.s.log.Warn("companion: a process did not answer", "process", to.pid, "path", r.URL.Path, slog.Any("error", err))
-			writeError(w, http.StatusBadGateway, wire.CodeInternal, "the process that has this did not answer; the hub's log says why")
+			a.hub.o.Log.Warn("companion: a process did not answer", "process", to.PID, "path", r.URL.Path, slog.Any("error", err))
+			rest.WriteError(w, http.StatusBadGateway, wire.CodeInternal, "the process that has this did not answer; the hub's log says why")
 		},
 	}
 	proxy.ServeHTTP(w, r)
 }
 
 // dress says to a process for whom the request is, and takes out what is between the client and the hub.
-func (a asking) dress(r *http.Request) {
+func (a Request) dress(r *http.Request) {
 	for _, name := range []string{"Authorization", "Cookie", "Origin", "Referer"} {
 		r.Header.Del(name)
 	}
-	r.Header.Set(onBehalf, string(a.as))
+	r.Header.Set(OnBehalf, string(a.as))
 	r.Header.Set(fromHeader, a.from)
 	r.Header.Set(pageHeader, a.page)
 	r.Header.Set(personHeader, a.person)
 }
 
-// each asks several for the same at once; the answers are in their order. Who does not answer in time is left out.
-func (a asking) each(r *http.Request, whom []*process, uri string) []answer {
+// Each asks several for the same at once; the answers are in their order. Who does not answer in time is left out.
+func (a Request) Each(r *http.Request, whom []*Process, uri string) []answer {
 	ctx, cancel := context.WithTimeout(r.Context(), gatherWithin)
 	defer cancel()
 	answers := make([]answer, len(whom))
 	var asked sync.WaitGroup
 	for i, p := range whom {
 		asked.Go(func() {
-			answers[i].process = p
+			answers[i].Process = p
 			defer func() {
 				if v := recover(); v != nil {
-					a.s.panicked("GET "+uri, v)
-					answers[i] = answer{process: p}
-					writeError(&answers[i], http.StatusInternalServerError, wire.CodeInternal, failedText)
+					rest.Panicked(a.hub.o.Log, "GET "+uri, v)
+					answers[i] = answer{Process: p}
+					rest.WriteError(&answers[i], http.StatusInternalServerError, wire.CodeInternal, rest.FailedText)
 				}
 			}()
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://process"+uri, nil)
@@ -196,68 +193,57 @@ func (a asking) each(r *http.Request, whom []*process, uri string) []answer {
 				return
 			}
 			a.dress(request)
-			response, err := p.http.Do(request)
+			response, err := p.HTTP.Do(request)
 			if err == nil {
 				defer response.Body.Close()
-				answers[i].body, err = io.ReadAll(io.LimitReader(response.Body, client.MaxServer))
+				answers[i].Body, err = io.ReadAll(io.LimitReader(response.Body, client.MaxServer))
 			}
 			if err != nil {
-				a.s.log.Warn("companion: a process did not answer", "process", p.pid, "path", r.URL.Path, slog.Any("error", err))
+				a.hub.o.Log.Warn("companion: a process did not answer", "process", p.PID, "path", r.URL.Path, slog.Any("error", err))
 				return
 			}
-			answers[i].status, answers[i].header = response.StatusCode, response.Header
+			answers[i].Status, answers[i].header = response.StatusCode, response.Header
 		})
 	}
 	asked.Wait()
-	return slices.DeleteFunc(answers, func(one answer) bool { return one.status == 0 })
+	return slices.DeleteFunc(answers, func(one answer) bool { return one.Status == 0 })
 }
 
-// everyone is this process and then all others.
-func (a asking) everyone() []*process { return append([]*process{nil}, a.processes...) }
+// Everyone is this process and then all others.
+func (a Request) Everyone() []*Process { return append([]*Process{nil}, a.Processes...) }
 
 // owner finds who has the thing with that id, and asks only when nobody has shown it yet.
-func (a asking) owner(r *http.Request, things, id string) []*process {
-	if a.s.owns(things, id) {
-		return []*process{nil}
+func (a Request) owner(r *http.Request, things, id string) []*Process {
+	if a.hub.o.Owns(things, id) {
+		return []*Process{nil}
 	}
-	for _, p := range a.processes {
+	for _, p := range a.Processes {
 		if p.showed(things, id) {
-			return []*process{p}
+			return []*Process{p}
 		}
 	}
 	return a.listing(r, things, id)
 }
 
-// owns reports whether this process itself has the session or the approval.
-func (s *Server) owns(things, id string) bool {
-	switch things {
-	case "/api/sessions":
-		return slices.ContainsFunc(s.options.Backend.Sessions(), func(one gate.SessionInfo) bool { return one.ID == id })
-	case "/api/approvals":
-		return slices.ContainsFunc(s.options.Backend.Pending(), func(one *gate.Approval) bool { return one.ID == id })
-	}
-	return false
-}
-
 // listing finds who has the thing with that id: those whose GET of things lists it.
-func (a asking) listing(r *http.Request, things, id string) (who []*process) {
-	for _, one := range a.each(r, a.everyone(), things) {
+func (a Request) listing(r *http.Request, things, id string) (who []*Process) {
+	for _, one := range a.Each(r, a.Everyone(), things) {
 		_, items, ok := items(one)
-		if ok && one.process != nil {
-			one.process.lists(things, items)
+		if ok && one.Process != nil {
+			one.Process.lists(things, items)
 		}
 		if ok && slices.ContainsFunc(items, func(item json.RawMessage) bool { return idOf(item) == id }) {
-			who = append(who, one.process)
+			who = append(who, one.Process)
 		}
 	}
 	return who
 }
 
 // having finds the first that has such things at all.
-func (a asking) having(r *http.Request, things string) []*process {
-	for _, one := range a.each(r, a.everyone(), things) {
-		if one.status == http.StatusOK {
-			return []*process{one.process}
+func (a Request) having(r *http.Request, things string) []*Process {
+	for _, one := range a.Each(r, a.Everyone(), things) {
+		if one.Status == http.StatusOK {
+			return []*Process{one.Process}
 		}
 	}
 	return nil
@@ -273,13 +259,13 @@ func idOf(item json.RawMessage) string {
 }
 
 // ofWorker finds a process that goes by the worker's rules, this one before others.
-func (a asking) ofWorker(worker string) []*process {
-	if a.s.options.Worker == worker {
+func (a Request) ofWorker(worker string) []*Process {
+	if a.hub.o.Worker == worker {
 		return nil
 	}
-	for _, p := range a.processes {
-		if p.worker == worker {
-			return []*process{p}
+	for _, p := range a.Processes {
+		if p.Worker == worker {
+			return []*Process{p}
 		}
 	}
 	return nil
@@ -287,14 +273,14 @@ func (a asking) ofWorker(worker string) []*process {
 
 // items returns the list that an answer is: by itself, or as the one member of an object.
 func items(one answer) (member string, list []json.RawMessage, ok bool) {
-	if one.status != http.StatusOK {
+	if one.Status != http.StatusOK {
 		return "", nil, false
 	}
-	if json.Unmarshal(one.body, &list) == nil {
+	if json.Unmarshal(one.Body, &list) == nil {
 		return "", list, true
 	}
 	var object map[string]json.RawMessage
-	if json.Unmarshal(one.body, &object) != nil {
+	if json.Unmarshal(one.Body, &object) != nil {
 		return "", nil, false
 	}
 	delete(object, "problems")
@@ -308,8 +294,8 @@ func items(one answer) (member string, list []json.RawMessage, ok bool) {
 
 // union answers with the lists of all. What is no list is the answer of this process, or else of the first that
 // has one.
-func (a asking) union(w http.ResponseWriter, r *http.Request, things string) {
-	answers := a.each(r, a.everyone(), r.URL.RequestURI())
+func (a Request) union(w http.ResponseWriter, r *http.Request, things string) {
+	answers := a.Each(r, a.Everyone(), r.URL.RequestURI())
 	var all []json.RawMessage
 	name, lists := "", 0
 	for _, one := range answers {
@@ -318,35 +304,35 @@ func (a asking) union(w http.ResponseWriter, r *http.Request, things string) {
 			continue
 		}
 		name, lists = member, lists+1
-		if one.process != nil && r.URL.RawQuery == "" {
-			one.process.lists(things, list)
+		if one.Process != nil && r.URL.RawQuery == "" {
+			one.Process.lists(things, list)
 		}
 		all = append(all, list...)
 	}
 	if lists == 0 {
-		slices.SortStableFunc(answers, func(x, y answer) int { return cmp.Compare(x.status, y.status) })
+		slices.SortStableFunc(answers, func(x, y answer) int { return cmp.Compare(x.Status, y.Status) })
 		answers[0].copyTo(w)
 		return
 	}
-	if all = once(all, counted[things]); things == "/api/approvals" {
+	if all = once(all, a.hub.o.Counted[things]); things == "/api/approvals" {
 		all = oldestFirst(all)
 	}
 	if name == "" {
-		writeJSON(w, http.StatusOK, wire.List(all))
+		rest.WriteJSON(w, http.StatusOK, wire.List(all))
 		return
 	}
-	writeList(w, name, wire.List(all), a.missing(things, answers))
+	rest.WriteList(w, name, wire.List(all), a.missing(things, answers))
 }
 
 // missing says whose part of a list of what one process alone has is not there.
-func (a asking) missing(things string, answers []answer) []string {
+func (a Request) missing(things string, answers []answer) []string {
 	if !slices.Contains(bound, things) {
 		return nil
 	}
-	said := a.s.unseen()
-	for _, p := range a.processes {
-		if !slices.ContainsFunc(answers, func(one answer) bool { return one.process == p }) {
-			said = append(said, wire.Unseen(p.pid))
+	said := a.hub.Problems()
+	for _, p := range a.Processes {
+		if !slices.ContainsFunc(answers, func(one answer) bool { return one.Process == p }) {
+			said = append(said, wire.Unseen(p.PID))
 		}
 	}
 	return said
@@ -395,3 +381,12 @@ func oldestFirst(all []json.RawMessage) []json.RawMessage {
 	}
 	return all
 }
+
+// Ask makes a request to those who joined, which are none unless this process is the hub. own is what this process answers,
+// nil when it is not asked.
+func (h *Hub) Ask(r *http.Request, own http.Handler) Request {
+	return Request{hub: h, own: own, as: h.o.Caller(r), from: ClientAddress(r), Processes: h.fleet.all()}
+}
+
+// Alone reports whether nobody else is asked.
+func (a Request) Alone() bool { return len(a.Processes) == 0 }

@@ -1,4 +1,4 @@
-package companion
+package hub
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ import (
 // the file holds means nothing. The others join the hub over the unix socket {dataDir}/hub/callgate.sock. They notice its
 // end because their connection ends; then each of them tries for the lock, one gets it, and the rest join that one.
 //
-// A process that can neither get the lock nor join for timing.alone, because the file system has no locks or no
+// A process that can neither get the lock nor join for timing.Alone, because the file system has no locks or no
 // sockets, or because the hub hangs or speaks another version, opens a door of its own, so that people can answer
 // what it asks. It goes on trying.
 
@@ -45,22 +45,22 @@ type place interface {
 	heir() string
 }
 
-func hubDir(dataDir string) string    { return filepath.Join(dataDir, "hub") }
-func hubSocket(dataDir string) string { return filepath.Join(hubDir(dataDir), SocketName) }
+func Dir(dataDir string) string    { return filepath.Join(dataDir, "hub") }
+func Socket(dataDir string) string { return filepath.Join(Dir(dataDir), SocketName) }
 
 // keepPlace holds one place after the other until Close. What is taken is always held, because holding is what
 // gives it up.
-func (s *Server) keepPlace(p place) {
+func (h *Hub) keepPlace(p place) {
 	for {
-		next := p.hold(s.ctx)
+		next := p.hold(h.ctx)
 		for next == nil {
-			if s.ctx.Err() != nil {
+			if h.ctx.Err() != nil {
 				return
 			}
 			var err error
-			if next, err = s.takePlace(cmp.Or(p.heir(), s.wanted), min(s.timing.alone, silence)); err != nil {
-				s.log.Error("companion: people cannot reach this callgate; trying again", slog.Any("error", err))
-				s.pause(aloneEvery)
+			if next, err = h.takePlace(cmp.Or(p.heir(), h.o.Address), min(h.o.Timing.Alone, silence)); err != nil {
+				h.o.Log.Error("companion: people cannot reach this callgate; trying again", slog.Any("error", err))
+				h.pause(aloneEvery)
 			}
 		}
 		p = next
@@ -72,21 +72,21 @@ func (s *Server) keepPlace(p place) {
 const silence = time.Second
 
 // takePlace makes this process the hub, a member of the hub, or, after it has looked for one for so long, alone.
-// address is what a hub binds first.
-func (s *Server) takePlace(address string, patience time.Duration) (place, error) {
+// Address is what a hub binds first.
+func (h *Hub) takePlace(address string, patience time.Duration) (place, error) {
 	began := time.Now()
 	for {
-		p, err := s.tryPlace(address, nil)
+		p, err := h.tryPlace(address, nil)
 		switch {
 		case err == nil:
 			return p, nil
-		case s.ctx.Err() != nil:
-			return nil, s.ctx.Err()
+		case h.ctx.Err() != nil:
+			return nil, h.ctx.Err()
 		case !errors.Is(err, errNoHubYet), time.Since(began) > patience:
-			s.log.Warn("companion: this callgate has an address of its own, because there is no hub that it can join", slog.Any("error", err))
-			return s.beAlone()
+			h.o.Log.Warn("companion: this callgate has an address of its own, because there is no hub that it can join", slog.Any("error", err))
+			return h.beAlone()
 		}
-		s.pause(retryEvery/2 + mathrand.N(retryEvery))
+		h.pause(retryEvery/2 + mathrand.N(retryEvery))
 	}
 }
 
@@ -95,11 +95,11 @@ var errNoHubYet = errors.New("the hub does not answer")
 
 // tryPlace tries once to become the hub or a member. A hub takes own for its door when it is not nil; a member
 // leaves it to the caller, as does an error.
-func (s *Server) tryPlace(address string, own *door) (place, error) {
-	if err := s.prepareHubDir(); err != nil {
+func (h *Hub) tryPlace(address string, own *Door) (place, error) {
+	if err := h.prepareHubDir(); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(hubDir(s.options.DataDir), "lock")
+	path := filepath.Join(Dir(h.o.DataDir), "lock")
 	if err := durable.Regular(path); err != nil {
 		return nil, fmt.Errorf("the hub's lock: %w", err)
 	}
@@ -109,20 +109,20 @@ func (s *Server) tryPlace(address string, own *door) (place, error) {
 		return nil, fmt.Errorf("the hub's lock: %w", errors.Join(err, lock.Close()))
 	}
 	if mine {
-		return s.lead(lock, address, own)
+		return h.lead(lock, address, own)
 	}
 	if err := lock.Close(); err != nil {
 		return nil, err
 	}
-	return s.join()
+	return h.join()
 }
 
 // prepareHubDir makes the folder that nobody but the user may look into.
-func (s *Server) prepareHubDir() error {
-	if path := hubSocket(s.options.DataDir); len(path) > maxSocketPath {
+func (h *Hub) prepareHubDir() error {
+	if path := Socket(h.o.DataDir); len(path) > maxSocketPath {
 		return fmt.Errorf("the path of the hub's socket, %s, has %d bytes and the system takes %d: use a shorter --data-dir", path, len(path), maxSocketPath)
 	}
-	dir := hubDir(s.options.DataDir)
+	dir := Dir(h.o.DataDir)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("hub: %w", err)
 	}
@@ -131,33 +131,33 @@ func (s *Server) prepareHubDir() error {
 
 // alone is a process with a door that leads to it and to no other.
 type alone struct {
-	s    *Server
-	door *door
+	hub  *Hub
+	door *Door
 }
 
-func (s *Server) beAlone() (_ place, err error) {
-	s.apart.Store(true) // before the door opens, so that nobody who comes in takes a part for the whole
+func (h *Hub) beAlone() (_ place, err error) {
+	h.apart.Store(true) // before the door opens, so that nobody who comes in takes a part for the whole
 	defer func() {
 		if err != nil {
-			s.apart.Store(false)
+			h.apart.Store(false)
 		}
 	}()
-	d, err := s.openDoor(s.wanted)
+	d, err := h.openDoor(h.o.Address)
 	if err != nil {
 		return nil, err
 	}
-	if err := announce(s.options.DataDir, d.address, false); err != nil {
+	if err := Announce(h.o.DataDir, d.Address, false); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
-	return &alone{s, d}, nil
+	return &alone{h, d}, nil
 }
 
-// unseen says what people who come to this process do not see; none when they see everything.
-func (s *Server) unseen() (said []string) {
-	if s.apart.Load() {
+// Problems says what people who come to this process do not see; none when they see everything.
+func (h *Hub) Problems() (said []string) {
+	if h.apart.Load() {
 		return []string{"calls of other callgate processes cannot be seen here: their hub does not answer. It may have been stopped (Ctrl-Z); continue or end it"}
 	}
-	for _, pid := range s.fleet.away() {
+	for _, pid := range h.fleet.away() {
 		said = append(said, wire.Unseen(pid))
 	}
 	return said
@@ -166,22 +166,22 @@ func (s *Server) unseen() (said []string) {
 func (a *alone) heir() string { return "" }
 
 func (a *alone) hold(ctx context.Context) place {
-	defer a.s.apart.Store(false)
+	defer a.hub.apart.Store(false)
 	published := time.Now()
-	for a.s.pause(aloneEvery) {
-		next, err := a.s.tryPlace(a.s.wanted, a.door)
+	for a.hub.pause(aloneEvery) {
+		next, err := a.hub.tryPlace(a.hub.o.Address, a.door)
 		if err == nil {
-			if _, leads := next.(*hub); !leads {
-				a.s.leaveDoor(a.door)
+			if _, leads := next.(*leader); !leads {
+				a.hub.leaveDoor(a.door)
 			}
 			return next
 		}
-		a.s.log.Debug("companion: still alone", slog.Any("error", err))
+		a.hub.o.Log.Debug("companion: still alone", slog.Any("error", err))
 		if time.Since(published) > publishEvery {
-			a.s.publish(a.door.address)
+			a.hub.publish(a.door.Address)
 			published = time.Now()
 		}
 	}
-	a.s.leaveDoor(a.door)
+	a.hub.leaveDoor(a.door)
 	return nil
 }

@@ -1,4 +1,4 @@
-package companion
+package hub
 
 import (
 	"context"
@@ -15,13 +15,13 @@ import (
 	"callgate/internal/spawn"
 )
 
-// process is a callgate that joined this one, the hub.
-type process struct {
-	pid     int
-	worker  string
-	version string
-	session *yamux.Session
-	http    *http.Client
+// Process is a callgate that joined this one, the hub.
+type Process struct {
+	PID     int
+	Worker  string
+	Version string
+	Session *yamux.Session
+	HTTP    *http.Client
 
 	mu  sync.Mutex
 	has map[string]map[string]bool // the ids that it has shown, by the path that lists them; those of bound alone
@@ -31,7 +31,7 @@ type process struct {
 var bound = []string{"/api/sessions", "/api/approvals"}
 
 // lists notes all that the process has of such things.
-func (p *process) lists(things string, items []json.RawMessage) {
+func (p *Process) lists(things string, items []json.RawMessage) {
 	if !slices.Contains(bound, things) {
 		return
 	}
@@ -50,7 +50,7 @@ func (p *process) lists(things string, items []json.RawMessage) {
 }
 
 // shows notes that the process has, or no longer has, one thing more.
-func (p *process) shows(things, id string, has bool) {
+func (p *Process) shows(things, id string, has bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch ids := p.has[things]; {
@@ -67,15 +67,15 @@ func (p *process) shows(things, id string, has bool) {
 }
 
 // showed reports whether the process has shown the thing. It may be over by now, which the process then says.
-func (p *process) showed(things, id string) bool {
+func (p *Process) showed(things, id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.has[things][id]
 }
 
-func newProcess(peer introduction, session *yamux.Session) *process {
-	p := &process{pid: peer.PID, worker: peer.Worker, version: peer.Version, session: session}
-	p.http = &http.Client{
+func newProcess(peer Introduction, session *yamux.Session) *Process {
+	p := &Process{PID: peer.PID, Worker: peer.Worker, Version: peer.Version, Session: session}
+	p.HTTP = &http.Client{
 		Transport: &http.Transport{
 			DialContext:           p.dial,
 			MaxIdleConnsPerHost:   4,
@@ -89,16 +89,16 @@ func newProcess(peer introduction, session *yamux.Session) *process {
 }
 
 // dial opens a stream to the process, whatever the address.
-func (p *process) dial(context.Context, string, string) (net.Conn, error) { return p.session.Open() }
+func (p *Process) dial(context.Context, string, string) (net.Conn, error) { return p.Session.Open() }
 
-// gone is closed when the process, or the connection to it, has ended.
-func (p *process) gone() <-chan struct{} { return p.session.CloseChan() }
+// Gone is closed when the process, or the connection to it, has ended.
+func (p *Process) Gone() <-chan struct{} { return p.Session.CloseChan() }
 
 // fleet is the processes that joined, and the clients that follow what they do. Its zero value is ready.
 type fleet struct {
 	mu        sync.Mutex
-	processes []*process // in the order of joining
-	relays    map[*relay]struct{}
+	processes []*Process // in the order of joining
+	relays    map[*Relay]struct{}
 	left      map[int]time.Time // when processes left that had not ended then, by process id
 }
 
@@ -123,35 +123,35 @@ func (f *fleet) away() (pids []int) {
 // maxProcesses bounds the processes that may join.
 const maxProcesses = 256
 
-func (f *fleet) add(p *process) bool {
+func (f *fleet) add(p *Process) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.processes) == maxProcesses {
 		return false
 	}
 	f.processes = append(f.processes, p)
-	delete(f.left, p.pid)
+	delete(f.left, p.PID)
 	for r := range f.relays {
 		r.follow(p)
 	}
 	return true
 }
 
-func (f *fleet) remove(p *process) {
+func (f *fleet) remove(p *Process) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.processes = slices.DeleteFunc(f.processes, func(o *process) bool { return o == p })
-	if p.pid != os.Getpid() && spawn.Exists(p.pid) {
+	f.processes = slices.DeleteFunc(f.processes, func(o *Process) bool { return o == p })
+	if p.PID != os.Getpid() && spawn.Exists(p.PID) {
 		if f.left == nil {
 			f.left = map[int]time.Time{}
 		}
-		f.left[p.pid] = time.Now()
+		f.left[p.PID] = time.Now()
 	}
-	p.http.CloseIdleConnections()
+	p.HTTP.CloseIdleConnections()
 }
 
 // all lists who is there now.
-func (f *fleet) all() []*process {
+func (f *fleet) all() []*Process {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.processes)
@@ -160,16 +160,16 @@ func (f *fleet) all() []*process {
 // dismiss ends every process's connection.
 func (f *fleet) dismiss() {
 	for _, p := range f.all() {
-		p.session.Close()
+		p.Session.Close()
 	}
 }
 
 // watch has r follow every process, now and later, until unwatch.
-func (f *fleet) watch(r *relay) {
+func (f *fleet) watch(r *Relay) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.relays == nil {
-		f.relays = make(map[*relay]struct{})
+		f.relays = make(map[*Relay]struct{})
 	}
 	f.relays[r] = struct{}{}
 	for _, p := range f.processes {
@@ -177,7 +177,7 @@ func (f *fleet) watch(r *relay) {
 	}
 }
 
-func (f *fleet) unwatch(r *relay) {
+func (f *fleet) unwatch(r *Relay) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.relays, r)

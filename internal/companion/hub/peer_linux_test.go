@@ -1,4 +1,4 @@
-package companion
+package hub
 
 import (
 	"net"
@@ -22,10 +22,10 @@ func TestOwnPeer(t *testing.T) {
 		}
 		defer conn.Close()
 		client, server := netip.MustParseAddrPort(conn.LocalAddr().String()), netip.MustParseAddrPort(conn.RemoteAddr().String())
-		if err := ownPeer(client, server); err != nil {
+		if err := OwnPeer(client, server); err != nil {
 			t.Errorf("own connection: %v", err)
 		}
-		if err := ownPeer(netip.AddrPortFrom(client.Addr(), 1), server); err == nil {
+		if err := OwnPeer(netip.AddrPortFrom(client.Addr(), 1), server); err == nil {
 			t.Error("a connection that does not exist passes")
 		}
 	}
@@ -34,7 +34,7 @@ func TestOwnPeer(t *testing.T) {
 func TestSocketOwner(t *testing.T) {
 	table := filepath.Join(t.TempDir(), "tcp")
 	// As Linux writes it on a machine of little-endian byte order; others are covered by TestOwnPeer.
-	if socketAddress("0100007F:1E61") != netip.MustParseAddrPort("127.0.0.1:7777") {
+	if SocketAddress("0100007F:1E61") != netip.MustParseAddrPort("127.0.0.1:7777") {
 		t.Skip("big-endian machine")
 	}
 	text := `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -57,12 +57,12 @@ func TestSocketOwner(t *testing.T) {
 		{"127.0.0.1:40002", 0, false},
 		{"127.0.0.1:7777", 0, false}, // the listener is no peer
 	} {
-		uid, found, err := socketOwner(table, netip.MustParseAddrPort(tt.client), server)
+		uid, found, err := SocketOwner(table, netip.MustParseAddrPort(tt.client), server)
 		if uid != tt.uid || found != tt.found || err != nil {
 			t.Errorf("%s: %d %v %v", tt.client, uid, found, err)
 		}
 	}
-	if _, _, err := socketOwner(filepath.Join(t.TempDir(), "tcp"), server, server); err == nil {
+	if _, _, err := SocketOwner(filepath.Join(t.TempDir(), "tcp"), server, server); err == nil {
 		t.Error("a table that is not there finds nothing and says nothing")
 	}
 }

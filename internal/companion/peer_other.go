@@ -1,9 +1,0 @@
-//go:build !linux
-
-package companion
-
-import "net/netip"
-
-// ownPeer knows nothing of the other end here. macOS hands the address to the browser without a command line,
-// and Windows shows a command line to its own user alone.
-func ownPeer(_, _ netip.AddrPort) error { return nil }

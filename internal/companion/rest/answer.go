@@ -1,0 +1,66 @@
+// Package rest is what all answers by HTTP share: their form, their refusals, and how a panic fails one request and no more.
+package rest
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+
+	"callgate/internal/companion/wire"
+)
+
+// SaysJSON reports whether a request that has to have a body has one of JSON.
+func SaysJSON(r *http.Request) bool {
+	return r.Method != http.MethodPost && r.Method != http.MethodPut || JsonBody(r)
+}
+
+// JsonBody reports whether the body says that it is JSON, which a form of a foreign page cannot.
+func JsonBody(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "application/json"
+}
+
+func Unauthorized(w http.ResponseWriter) {
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	WriteError(w, http.StatusUnauthorized, wire.CodeUnauthorized, "a valid credential is required: Authorization: Bearer TOKEN")
+}
+
+func WriteError(w http.ResponseWriter, status int, code, message string) {
+	WriteJSON(w, status, map[string]wire.RestError{"error": {Code: code, Message: message}})
+}
+
+func WriteJSON(w http.ResponseWriter, status int, v any) {
+	data, err := wire.Encode(v)
+	if err != nil {
+		status, data = http.StatusInternalServerError, []byte(`{"error":{"code":"INTERNAL","message":"the answer could not be written as JSON"}}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(data, '\n')) // a client that is gone gets nothing
+}
+
+// Bearer returns the credential that the request brings, or "". For WebSockets, browsers cannot set
+// headers, so it may come as the second of the subprotocols "callgate.v1, bearer.TOKEN".
+func Bearer(r *http.Request, subprotocols []string) string {
+	if values := r.Header.Values("Authorization"); len(values) > 0 {
+		scheme, token, _ := strings.Cut(values[0], " ")
+		if len(values) != 1 || !strings.EqualFold(scheme, "Bearer") {
+			return ""
+		}
+		return token
+	}
+	if len(subprotocols) == 2 && subprotocols[0] == wire.Subprotocol {
+		token, _ := strings.CutPrefix(subprotocols[1], "bearer.")
+		return token
+	}
+	return ""
+}
+
+// WriteList answers with a list, and with what is missing in it.
+func WriteList(w http.ResponseWriter, name string, list any, problems []string) {
+	answer := map[string]any{name: list}
+	if len(problems) > 0 {
+		answer["problems"] = problems
+	}
+	WriteJSON(w, http.StatusOK, answer)
+}
