@@ -63,9 +63,16 @@ require (
 
 require golang.org/x/exp v0.0.0-20220921023135-46d9e7742f1e // indirect
 
-require github.com/zalando/go-keyring v0.2.8
+require (
+	github.com/SherClockHolmes/webpush-go v1.4.0
+	github.com/zalando/go-keyring v0.2.8
+)
 
-require github.com/danieljoos/wincred v1.2.3 // indirect
+require (
+	github.com/danieljoos/wincred v1.2.3 // indirect
+	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
+	golang.org/x/crypto v0.57.0 // indirect
+)
 
 require (
 	github.com/benhoyt/goawk v1.31.0

@@ -240,7 +240,7 @@ func (s *Sidecar) openCompanion() error {
 		}
 		options := companion.Options{
 			DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
-			Backend: backend{s}, Rules: backend{s}, Suggestions: backend{s}, Reports: backend{s}, Hooks: backend{s}, Freezer: s.Gate, Presence: s.presence, Identity: s.config.IdentityProvider(), Checkpoints: s.shownCheckpoints(), Problems: s.troubles, Credentials: held, Logger: s.log,
+			Backend: backend{s}, Rules: backend{s}, Suggestions: backend{s}, Reports: backend{s}, Pusher: s.pusher(), Hooks: backend{s}, Freezer: s.Gate, Presence: s.presence, Identity: s.config.IdentityProvider(), Checkpoints: s.shownCheckpoints(), Problems: s.troubles, Credentials: held, Logger: s.log,
 			Hosts:     s.hostsHere(),
 			HostHooks: hosthooks.Posted(door.Order{DataDir: s.config.DataDir, Worker: "default"}, func() (string, error) { return held.Token(credentials.Hook) }),
 		}

@@ -85,6 +85,7 @@ type Channel struct {
 	After  time.Duration     // how long a question waits before it is asked here
 	Quiet  permissions.Hours // when nothing new is posted; the zero value is never
 	Page   string            // address of the page for links; "" for none
+	Told   bool              // the place only tells: nobody answers there
 }
 
 // Options of Run.
@@ -428,7 +429,7 @@ func (a *approver) message(q *question, i int) Message {
 	} else {
 		add(fmt.Sprintf("The arguments have %d bytes: see all of them on the page.", len(f.Args)))
 	}
-	if q.over != "" {
+	if q.over != "" || a.Channels[i].Told {
 		return m
 	}
 	if whole && len(f.Marks) == 0 && !f.Presence && (f.Risk.Label == "low" || f.Risk.Label == "medium") {

@@ -30,10 +30,7 @@ func NewDiscord(api, channel, token string) (*Discord, error) {
 
 // Show posts the message with its buttons, or changes it. Nobody is mentioned, and no address is unfolded.
 func (d *Discord) Show(ctx context.Context, where string, m Message) (string, error) {
-	text := strings.ReplaceAll(m.Text(), "```", "'''")
-	if len(text) > 1700 {
-		text = strings.ToValidUTF8(text[:1700], "") + "…"
-	}
+	text := clip(strings.ReplaceAll(m.Text(), "```", "'''"), 1700)
 	var buttons []any
 	for _, action := range m.Actions {
 		style := map[string]int{Approve: 3, Deny: 4}[action]

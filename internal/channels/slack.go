@@ -55,11 +55,7 @@ func (s *Slack) call(ctx context.Context, method, token string, body, to any) er
 // slackText escapes what Slack reads as markup, and cuts to what a block holds.
 func slackText(text string) string {
 	const room = 2900
-	text = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
-	if len(text) > room {
-		text = strings.ToValidUTF8(text[:room], "") + "…"
-	}
-	return text
+	return clip(strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text), room)
 }
 
 // Show posts the message with its buttons, or changes it.

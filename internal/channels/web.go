@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"callgate/internal/loopback"
@@ -82,3 +83,11 @@ func withoutQuery(err error) error {
 
 // pollTime is how long one request for events may take.
 const pollTime = 30 * time.Second
+
+// clip cuts text to room bytes.
+func clip(text string, room int) string {
+	if len(text) <= room {
+		return text
+	}
+	return strings.ToValidUTF8(text[:room], "") + "…"
+}

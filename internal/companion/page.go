@@ -40,7 +40,7 @@ func pagePolicy(scheme, host string) string {
 		"form-action 'none'",
 		"frame-ancestors 'none'",
 		"require-trusted-types-for 'script'",
-		"trusted-types 'none'",
+		"trusted-types worker", // which makes the address of the service worker alone
 	}, "; ")
 }
 
@@ -55,6 +55,9 @@ func (s *Server) handlePage(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", pagePolicy(socketScheme(hub.DoorOf(r)), r.Host)) // guard has checked Host
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Content-Type", contentType(name))
+	if name == "sw.js" {
+		h.Set("Service-Worker-Allowed", "/")
+	}
 	_, _ = w.Write(data) // a client that is gone gets nothing
 }
 

@@ -135,7 +135,7 @@ func TestPageWithCallgate(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", pkg, err, output)
 		}
 	}
-	for _, stories := range []string{"browser/page.test.mjs", "browser/sections.test.mjs", "browser/passkeys.test.mjs"} {
+	for _, stories := range []string{"browser/page.test.mjs", "browser/sections.test.mjs", "browser/passkeys.test.mjs", "browser/push.test.mjs"} {
 		t.Run(filepath.Base(stories), func(t *testing.T) {
 			t.Parallel()
 			runScripts(t, stories, "CALLGATE="+filepath.Join(bin, "callgate"), "DEMO="+filepath.Join(bin, "callgate-demo"), "AWKWARD="+filepath.Join(bin, "awkward"), "CHROMIUM="+chromium)

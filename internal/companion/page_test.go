@@ -51,6 +51,7 @@ func TestPageFiles(t *testing.T) {
 		{"/", "text/html; charset=utf-8", "<!doctype html>", 200},
 		{"/page/app.js", "text/javascript; charset=utf-8", "/* sources sha256 ", 200},
 		{"/page/style.css", "text/css; charset=utf-8", ":root", 200},
+		{"/page/sw.js", "text/javascript; charset=utf-8", "// The page's service worker", 200},
 		{"/page/icon.svg", "image/svg+xml", "<svg", 200},
 		{"/page/icon-waiting.svg", "image/svg+xml", "<svg", 200},
 		{"/page/manifest.webmanifest", "application/manifest+json", `"display": "standalone"`, 200},

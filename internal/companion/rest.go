@@ -49,6 +49,7 @@ func (s *Server) routes() http.Handler {
 	s.controlRoutes(path)
 	s.presenceRoutes(path)
 	s.freezeRoutes(path)
+	s.pushRoutes(path)
 	s.chatRoutes(path)
 	path("/api/audit", methods{"GET": s.viewer(s.handleAudit)})
 	path("/api/report", methods{"GET": s.viewer(s.handleReport)})

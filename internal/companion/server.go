@@ -33,6 +33,7 @@ type Options struct {
 	Rules       Rules                   // nil shows none
 	Suggestions Suggestions             // nil suggests nothing
 	Reports     Reports                 // nil makes none
+	Pusher      Pusher                  // nil takes no browsers in
 	Tools       Tools                   // nil shows none
 	Hooks       Hooks                   // nil shows none
 	Hosts       func() []wire.HostState // of this machine; nil does not look

@@ -10,14 +10,15 @@ import (
 
 	"callgate/internal/channels"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/push"
 	"callgate/permissions"
 )
 
 // channelConfig is one place where "approve --channels" asks. Its secret is no key: it is in {dataDir}/credentials/{name}.
 type channelConfig struct {
 	Name   string
-	Kind   string        // slack, discord, matrix, ntfy or webhook
-	URL    string        // of the service's API or of the receiver
+	Kind   string        // slack, discord, matrix, ntfy, webhook or push
+	URL    string        // of the service's API or of the receiver; push: host of a push service that callgate does not know
 	To     string        // channel, room or topic
 	People []string      // who may answer: "name in the service=person"
 	After  time.Duration // how long a question waits before it is asked here
@@ -30,7 +31,7 @@ type channelConfig struct {
 	people map[string]string
 }
 
-var channelKinds = []string{"slack", "discord", "matrix", "ntfy", "webhook"}
+var channelKinds = []string{"slack", "discord", "matrix", "ntfy", "webhook", "push"}
 
 // validateChannels checks what needs no secret.
 func (c *Config) validateChannels() error {
@@ -52,10 +53,12 @@ func (ch *channelConfig) validate() (err error) {
 	switch {
 	case !slices.Contains(channelKinds, ch.Kind):
 		return fmt.Errorf("kind %q: use %s", ch.Kind, strings.Join(channelKinds, ", "))
-	case (ch.To == "") != (ch.Kind == "webhook"):
-		return errors.New("to: name the channel, room or topic; a webhook has none")
-	case ch.URL == "" && ch.Kind != "slack" && ch.Kind != "discord":
+	case (ch.To == "") != (ch.Kind == "webhook" || ch.Kind == "push"):
+		return errors.New("to: name the channel, room or topic; a webhook has none, and push neither")
+	case ch.URL == "" && ch.Kind != "slack" && ch.Kind != "discord" && ch.Kind != "push":
 		return errors.New("url is missing")
+	case ch.Kind == "push" && ch.Page == "":
+		return errors.New("page is missing: a message leads there")
 	case (ch.Listen != "" || ch.Answer != "") && (ch.Kind != "webhook" || ch.Listen == "" || ch.Answer == ""):
 		return errors.New("listen and answer go together, and with a webhook")
 	case ch.After < 0:
@@ -77,6 +80,16 @@ func (ch *channelConfig) validate() (err error) {
 	return nil
 }
 
+// PushStore keeps the browsers that want to be told of questions; nil when no channel of the kind push is configured.
+func (c *Config) PushStore() *push.Store {
+	for i := range c.Channels {
+		if ch := &c.Channels[i]; ch.Kind == "push" {
+			return push.Open(c.DataDir, ch.Page, ch.URL)
+		}
+	}
+	return nil
+}
+
 // OpenChannels reads the secrets and opens the channels. close ends what listens.
 func (c *Config) OpenChannels() (list []channels.Channel, err error) {
 	if len(c.Channels) == 0 {
@@ -84,20 +97,23 @@ func (c *Config) OpenChannels() (list []channels.Channel, err error) {
 	}
 	for i := range c.Channels {
 		ch := &c.Channels[i]
-		secret, err := credentials.Foreign(c.DataDir, ch.Name)
+		secret, err := "", error(nil)
+		if ch.Kind != "push" {
+			secret, err = credentials.Foreign(c.DataDir, ch.Name)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("channel %s: put its secret into {dataDir}/credentials/%s (mode 0600): %w", ch.Name, ch.Name, err)
 		}
-		place, err := ch.open(secret)
+		place, err := ch.open(c.DataDir, secret)
 		if err != nil {
 			return nil, fmt.Errorf("channel %s: %w", ch.Name, err)
 		}
-		list = append(list, channels.Channel{Name: ch.Name, Place: place, People: ch.people, After: ch.After, Quiet: ch.hours, Page: ch.Page})
+		list = append(list, channels.Channel{Name: ch.Name, Place: place, People: ch.people, After: ch.After, Quiet: ch.hours, Page: ch.Page, Told: ch.Kind == "push"})
 	}
 	return list, nil
 }
 
-func (ch *channelConfig) open(secret string) (channels.Place, error) {
+func (ch *channelConfig) open(dataDir, secret string) (channels.Place, error) {
 	switch ch.Kind {
 	case "slack":
 		app, bot, _ := strings.Cut(secret, "\n")
@@ -108,6 +124,8 @@ func (ch *channelConfig) open(secret string) (channels.Place, error) {
 		return channels.NewMatrix(ch.URL, ch.To, secret)
 	case "ntfy":
 		return channels.NewNtfy(ch.URL, ch.To, secret)
+	case "push":
+		return channels.NewPush(push.Open(dataDir, ch.Page, ch.URL), credentials.At(dataDir).Knows), nil
 	}
 	var listen net.Listener
 	if ch.Listen != "" {

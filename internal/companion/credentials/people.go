@@ -149,3 +149,18 @@ func (c *Store) makeWay(other, name Credential, account string) error {
 	}
 	return nil
 }
+
+// Knows reports whether the person has a credential that opens something; "" stands for nobody in particular.
+func (c *Store) Knows(person string) bool {
+	if person == "" {
+		return true
+	}
+	for _, role := range []Credential{Approve, View} {
+		if own, err := Of(role, person); err == nil {
+			if _, err := c.Token(own); err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -34,7 +34,7 @@ import (
 // The hub checks the client's credential and says to the process what it was; the credential itself stays here.
 
 // shared is what is one for all processes: files of the data directory, or the hub's own.
-var shared = []string{"/api/proof", "/api/pair", "/api/info", "/api/audit", "/api/report", "/api/freeze", "/api/commands", "/api/presence"}
+var shared = []string{"/api/proof", "/api/pair", "/api/info", "/api/audit", "/api/report", "/api/push", "/api/freeze", "/api/commands", "/api/presence"}
 
 // gatherWithin is how long the hub waits for the processes' part of an answer.
 const gatherWithin = 2 * time.Second

@@ -9,7 +9,9 @@ import { answeredBefore, First, Next, rememberAnswer } from "./hosts";
 import { Hooks } from "./hooks";
 import { useLoaded } from "./load";
 import { mayNotify, showCount } from "./notify";
+import { Trouble } from "./parts";
 import { maxSelected, Queue } from "./queue";
+import { canPush, followPushes, pushes, startPush, stopPush } from "./push";
 import { Questions } from "./questions";
 import { Quiet } from "./quiet";
 import { go, href, routeOf } from "./route";
@@ -20,7 +22,7 @@ import { Servers } from "./servers";
 import { Sessions } from "./sessions";
 import { Passkeys } from "./passkeys";
 import { find, needsPerson, pending, powers, type Power } from "./state";
-import type { Store } from "./store";
+import { message, type Store } from "./store";
 import { Text } from "./text";
 import { Unpaired } from "./unpaired";
 import type { Answer, FileChange, Info } from "./wire";
@@ -67,6 +69,7 @@ export function App({ store }: { store: Store }) {
   const selectLike = () => setSelected(new Set(like.map((a) => a.request.toolCallId)));
 
   useEffect(() => store.start(), [store]);
+  useEffect(followPushes, []);
   useEffect(() => {
     const moved = () => setRoute(routeOf(location.hash));
     window.addEventListener("hashchange", moved);
@@ -208,7 +211,7 @@ export function App({ store }: { store: Store }) {
         <div class="tools">
           <ConnectionState of={state.connection} />
           {viewOnly && <span class="pill">view only</span>}
-          <Notifications changed={() => render(0)} />
+          {state.connection === "open" && <Notifications store={store} changed={() => render(0)} />}
           <button type="button" class="quiet" aria-label="Keys" onClick={() => setHelp(true)}>
             <kbd>?</kbd>
           </button>
@@ -341,7 +344,26 @@ function ConnectionState({ of }: { of: keyof typeof connections }) {
   );
 }
 
-function Notifications({ changed }: { changed(): void }) {
+function Notifications({ store, changed }: { store: Store; changed(): void }) {
+  const { data } = useLoaded<{ key: string }>(store, "/api/push");
+  const [trouble, setTrouble] = useState("");
+  const turn = (act: Promise<void>) =>
+    void act.then(
+      () => {
+        setTrouble("");
+        changed();
+      },
+      (error: unknown) => setTrouble(message(error)),
+    );
+  if (data && canPush())
+    return (
+      <>
+        <button type="button" class="quiet" aria-pressed={pushes()} onClick={() => turn(pushes() ? stopPush(store) : startPush(store, data.key))}>
+          Push to this device{pushes() && ": on"}
+        </button>
+        <Trouble of={trouble} />
+      </>
+    );
   if (mayNotify() !== "default") return null;
   return (
     <button type="button" class="quiet" onClick={() => void Notification.requestPermission().then(changed)}>

@@ -1,3 +1,4 @@
+import { pushes } from "./push";
 import type { Approval } from "./state";
 import { visible } from "./visible";
 
@@ -9,7 +10,7 @@ export function mayNotify(): NotificationPermission | "unsupported" {
 // notify tells the desktop about an approval while nobody looks at the page. It brings the page to the front and
 // answers nothing.
 export function notify(a: Approval): void {
-  if (!document.hidden || mayNotify() !== "granted") return;
+  if (!document.hidden || mayNotify() !== "granted" || pushes()) return;
   const notification = new Notification(`callgate asks: ${visible(a.request.tool)}`, {
     body: visible(`${a.request.risk.label} risk. ${a.request.summary}`).slice(0, 300),
     tag: a.request.toolCallId,

@@ -1,0 +1,44 @@
+package app
+
+import (
+	"net/url"
+
+	"callgate/audit"
+	"callgate/internal/companion"
+	"callgate/internal/push"
+)
+
+// pusher puts on record which browsers are told of questions.
+type pusher struct {
+	backend
+	store *push.Store
+}
+
+// pusher is nil where no push channel is configured.
+func (s *Sidecar) pusher() companion.Pusher {
+	if store := s.config.PushStore(); store != nil {
+		return pusher{backend{s}, store}
+	}
+	return nil
+}
+
+func (p pusher) PushKey() (string, error) { return p.store.Key() }
+
+func (p pusher) AddDevice(d push.Device, who audit.Author) error {
+	return p.change("", who, "Send push messages to a browser, by "+serviceOf(d.Endpoint)+".", func() error { return p.store.Add(d) })
+}
+
+func (p pusher) RemoveDevice(endpoint string, who audit.Author) error {
+	return p.change("", who, "Send no push messages to a browser any more, by "+serviceOf(endpoint)+".", func() error {
+		_, err := p.store.Remove(endpoint)
+		return err
+	})
+}
+
+// serviceOf is the part of an endpoint that is no secret.
+func serviceOf(endpoint string) string {
+	if u, err := url.Parse(endpoint); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return "an unknown push service"
+}

@@ -1,0 +1,77 @@
+package companion
+
+import (
+	"errors"
+	"net/http"
+
+	"callgate/audit"
+	"callgate/internal/companion/hub"
+	"callgate/internal/companion/rest"
+	"callgate/internal/companion/wire"
+	"callgate/internal/push"
+)
+
+// Pusher keeps the browsers that want to be told of questions.
+type Pusher interface {
+	// PushKey is what a browser subscribes with.
+	PushKey() (string, error)
+	// AddDevice and RemoveDevice are put on record. The error of the first may be a push.ErrDevice.
+	AddDevice(d push.Device, who audit.Author) error
+	RemoveDevice(endpoint string, who audit.Author) error
+}
+
+// pushRoutes are answered by the process that is asked, for all: the browsers are in a file that they share.
+func (s *Server) pushRoutes(path func(string, methods)) {
+	pushing := func(handle http.HandlerFunc) http.HandlerFunc {
+		return s.approver(func(w http.ResponseWriter, r *http.Request) {
+			if s.options.Pusher == nil {
+				rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "no channel of the kind push is configured")
+				return
+			}
+			handle(w, r)
+		})
+	}
+	path("/api/push", methods{"GET": pushing(s.handlePushKey), "POST": pushing(s.handleAddDevice), "DELETE": pushing(s.handleRemoveDevice)})
+}
+
+func (s *Server) handlePushKey(w http.ResponseWriter, r *http.Request) {
+	key, err := s.options.Pusher.PushKey()
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	rest.WriteJSON(w, http.StatusOK, map[string]string{"key": key})
+}
+
+func (s *Server) handleAddDevice(w http.ResponseWriter, r *http.Request) {
+	var f struct {
+		Endpoint string `json:"endpoint"`
+		P256dh   string `json:"p256dh"`
+		Auth     string `json:"auth"`
+	}
+	if !s.body(w, r, &f) {
+		return
+	}
+	switch err := s.options.Pusher.AddDevice(push.Device{Endpoint: f.Endpoint, P256dh: f.P256dh, Auth: f.Auth, Person: hub.PersonOf(r)}, authorOf(r)); {
+	case errors.Is(err, push.ErrDevice):
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, err.Error())
+	case err != nil:
+		s.fail(w, r, err)
+	default:
+		s.handlePushKey(w, r)
+	}
+}
+
+func (s *Server) handleRemoveDevice(w http.ResponseWriter, r *http.Request) {
+	var f struct {
+		Endpoint string `json:"endpoint"`
+	}
+	if !s.body(w, r, &f) {
+		return
+	}
+	if err := s.options.Pusher.RemoveDevice(f.Endpoint, authorOf(r)); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.handlePushKey(w, r)
+}
