@@ -144,7 +144,8 @@ bench: build ## compare callgate with no proxy and with the cheapest one
 	CGO_ENABLED=0 go build -o bin/ ./internal/bench ./internal/bench/echo ./internal/bench/floor
 	bin/bench -bin bin $(BENCHFLAGS)
 	go test -run '^$$' -bench BenchmarkAround -benchmem ./proxy
-	go test -run '^$$' -bench BenchmarkStart -benchtime 100x ./internal/guard
+	go test -run '^$$' -bench 'Start|Watch' -benchtime 100x ./internal/guard
+	go test -run '^$$' -bench BenchmarkConnect -benchmem ./internal/sandbox
 	go test -run '^$$' -bench BenchmarkHook -benchtime 100x ./cmd/callgate
 	go test -run '^$$' -bench 'Saw|Carry|Flow|Form' -benchmem ./internal/flow ./internal/secrets ./gate
 

@@ -38,7 +38,7 @@ func (c *Config) hold(s *ServerConfig, server *proxy.Server, lock *supply.Lock) 
 			server.Locked = e.Tools
 		}
 	}
-	server.Upstream.Check = func(ctx context.Context) error {
+	server.Upstream.Check = func(ctx context.Context) (upstream.Launch, error) {
 		return c.Examiner().Check(ctx, c.LockFile(), it)
 	}
 	server.Upstream.Checked = func(ctx context.Context) error { return supply.Changed(ctx, c.LockFile()) }

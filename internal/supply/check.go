@@ -4,33 +4,44 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
+
+	"callgate/internal/upstream"
 )
 
 // shownChanges is how many changes an error lists.
 const shownChanges = 12
 
-// Check says why the server may not start: it is not what the lock at path says. Without a lock everything may.
-func (x *Examiner) Check(ctx context.Context, path string, s *Server) error {
+// Check says why the server may not start: it is not what the lock at path says. Without a lock everything may. A server
+// that starts runs what was looked at: a package whose version is open in the version that was locked, and with nothing
+// that was published since.
+func (x *Examiner) Check(ctx context.Context, path string, s *Server) (how upstream.Launch, err error) {
 	lock, err := Load(path)
-	if err != nil {
-		return err
-	}
-	if lock == nil {
-		return nil
+	if err != nil || lock == nil {
+		return how, err
 	}
 	locked := lock.Of(s.Name, s.From)
 	if locked == nil {
-		return fmt.Errorf("it is not in %s: look at it, and add it with \"callgate servers lock %s\"", path, s.Name)
+		return how, fmt.Errorf("it is not in %s: look at it, and add it with \"callgate servers lock %s\"", path, s.Name)
 	}
-	now, err := x.Examine(ctx, s)
-	if err != nil {
-		return fmt.Errorf("what it would run cannot be held against %s: %w", path, err)
+	now, began := &Entry{}, time.Now()
+	pinned := *s
+	if how.Args = pin(s, locked); how.Args != nil {
+		pinned.Args = how.Args
+	}
+	if now, err = x.Examine(ctx, &pinned); err != nil {
+		return how, fmt.Errorf("what it would run cannot be held against %s: %w", path, err)
 	}
 	changes := Compare(locked, now)
 	if len(changes) == 0 {
-		return nil
+		if now.Version != "" && now.Packages[now.Package+"@"+now.Version].Content == "" { // it is to be installed
+			before := began.UTC().Format(time.RFC3339)
+			how.Env = []string{"npm_config_before=" + before, "UV_EXCLUDE_NEWER=" + before}
+		}
+		return how, nil
 	}
 	x.Explain(ctx, s, changes, time.Now())
 	var b strings.Builder
@@ -44,7 +55,42 @@ func (x *Examiner) Check(ctx context.Context, path string, s *Server) error {
 		}
 		b.WriteString(c.String())
 	}
-	return fmt.Errorf("it is not what %s says: %s. See \"callgate servers verify %s\"; accept it with \"callgate servers update %s\"", path, b.String(), s.Name, s.Name)
+	return how, fmt.Errorf("it is not what %s says: %s. See \"callgate servers verify %s\"; accept it with \"callgate servers update %s\"", path, b.String(), s.Name, s.Name)
+}
+
+// openSpec is a spec of a package that leaves the version to the registry: a name, with a tag or a range.
+var openSpec = regexp.MustCompile(`^((?:@[a-z0-9._~-]+/)?[A-Za-z0-9._~-]+)(?:@[^@:/]*)?$`)
+
+// pin returns the arguments with the locked version in place of one that is left open; nil where none is.
+func pin(s *Server, locked *Entry) []string {
+	runner, specs := upstream.Specs(s.Command, s.Args)
+	if len(specs) == 0 || locked.Version == "" || !slices.Contains([]string{"npx", "bunx", "pnpx", "uvx"}, runner) {
+		return nil
+	}
+	name := openSpec.FindStringSubmatch(specs[0])
+	if name == nil || name[1] != locked.Package || exactVersion.MatchString(specs[0]) {
+		return nil
+	}
+	args, found := slices.Clone(s.Args), 0
+	for i, arg := range args {
+		option, value, joined := strings.Cut(arg, "=")
+		if !joined || !strings.HasPrefix(option, "-") {
+			option, value = "", arg
+		}
+		if value != specs[0] {
+			continue
+		}
+		if args[i] = name[1] + "@" + locked.Version; option != "" {
+			args[i] = option + "=" + args[i]
+		}
+		if found++; found > 1 {
+			return nil // which of them is the package cannot be told
+		}
+	}
+	if found == 0 {
+		return nil
+	}
+	return args
 }
 
 // looks is how often Changed looks at the file.

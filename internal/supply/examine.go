@@ -67,7 +67,7 @@ func (x *Examiner) examine(ctx context.Context, s *Server, before time.Time) (*E
 		return nil, err
 	}
 	for path := range e.Files {
-		if err := installed(ctx, path, e); err != nil {
+		if err := installed(ctx, path, "", e); err != nil {
 			return nil, err
 		}
 	}

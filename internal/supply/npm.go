@@ -25,14 +25,12 @@ func (x *Examiner) npm(ctx context.Context, s *Server, e *Entry, program, spec s
 	exact := exactVersion.FindStringSubmatch(spec)
 	if before.IsZero() {
 		for _, folder := range npmInstalls(s, e.Package, spec) {
-			var m manifest
-			if err := readJSON(filepath.Join(folder, "package.json"), &m); err != nil {
-				return err
+			alias := ""
+			if _, of, ok := strings.Cut(spec, "npm:"); ok { // name@npm:other@range
+				alias, _, _ = strings.Cut(strings.TrimPrefix(of, "@"), "@")
+				alias = of[:len(of)-len(strings.TrimPrefix(of, "@"))] + alias
 			}
-			if m.Name != e.Package && !strings.Contains(spec, "npm:") { // it would be held against what was locked of another
-				return fmt.Errorf("%s calls itself %q", folder, m.Name)
-			}
-			if err := installed(ctx, folder, e); err != nil {
+			if err := installed(ctx, folder, alias, e); err != nil {
 				return err
 			}
 		}
@@ -182,24 +180,23 @@ type manifest struct {
 }
 
 // installed puts into e the package of Node.js that a file or folder is in, with all that it needs, as they are on this
-// machine. What is in no folder node_modules is none.
-func installed(ctx context.Context, path string, e *Entry) error {
+// machine. alias is a name that it may have beside that of its folder. What is in no folder node_modules is none.
+func installed(ctx context.Context, path, alias string, e *Entry) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return err
 	}
-	const folder = string(filepath.Separator) + "node_modules" + string(filepath.Separator)
-	i := strings.LastIndex(real, folder)
+	i := strings.LastIndex(real, nodeModules)
 	if i < 0 {
 		return nil
 	}
-	parts := strings.Split(real[i+len(folder):], string(filepath.Separator))
+	parts := strings.Split(real[i+len(nodeModules):], string(filepath.Separator))
 	name := parts[0]
 	if strings.HasPrefix(name, "@") && len(parts) > 1 {
 		name = filepath.Join(parts[0], parts[1])
 	}
 	t := tree{ctx: ctx, e: e, seen: map[string]bool{}, registry: map[string]map[string]npmPackage{}}
-	return t.visit(real[:i+len(folder)] + name)
+	return t.visit(real[:i+len(nodeModules)]+name, alias)
 }
 
 // tree walks through installed packages.
@@ -210,7 +207,9 @@ type tree struct {
 	registry map[string]map[string]npmPackage // by folder that holds the outermost node_modules: what npm put there
 }
 
-func (t *tree) visit(dir string) error {
+// visit takes in the package in a folder, which code finds by the name of the folder. alias is the name that it may have
+// instead, as who needs it says. It cannot pass for another package of the lock, which might not be compared by content.
+func (t *tree) visit(dir, alias string) error {
 	if t.seen[dir] {
 		return nil
 	}
@@ -218,6 +217,9 @@ func (t *tree) visit(dir string) error {
 	var m manifest
 	if err := readJSON(filepath.Join(dir, "package.json"), &m); err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
+	}
+	if strings.Contains(dir, nodeModules) && m.Name != nameOf(dir) && m.Name != alias {
+		return fmt.Errorf("%s calls itself %q", dir, m.Name)
 	}
 	p := Package{}
 	for _, script := range []string{"preinstall", "install", "postinstall"} {
@@ -237,10 +239,10 @@ func (t *tree) visit(dir string) error {
 	}
 	t.e.add(m.Name+"@"+m.Version, p)
 	for _, names := range []map[string]json.RawMessage{m.Needs, m.Optional, m.Peers} {
-		for name := range names {
+		for name, spec := range names {
 			next, err := find(dir, name)
 			if err == nil {
-				err = t.visit(next)
+				err = t.visit(next, aliasOf(spec))
 			}
 			if err != nil && !errors.Is(err, fs.ErrNotExist) { // what is not there does not run
 				return err
@@ -250,10 +252,33 @@ func (t *tree) visit(dir string) error {
 	return nil
 }
 
+// nodeModules is what the folder of a package is in.
+const nodeModules = string(filepath.Separator) + "node_modules" + string(filepath.Separator)
+
+// nameOf is the name that code finds the package in a folder by.
+func nameOf(dir string) string {
+	return filepath.ToSlash(dir[strings.LastIndex(dir, nodeModules)+len(nodeModules):])
+}
+
+// aliasOf is the name in "npm:name@range", "" for a dependency that is called what it is.
+func aliasOf(spec json.RawMessage) string {
+	var text string
+	if json.Unmarshal(spec, &text) != nil {
+		return ""
+	}
+	name, ok := strings.CutPrefix(text, "npm:")
+	if i := strings.LastIndexByte(name, '@'); i > 0 {
+		name = name[:i]
+	}
+	if !ok {
+		return ""
+	}
+	return name
+}
+
 // said is what npm says of the package that it put into a folder.
 func (t *tree) said(dir string) (npmPackage, bool) {
-	const folder = string(filepath.Separator) + "node_modules" + string(filepath.Separator)
-	top := dir[:strings.Index(dir, folder)]
+	top := dir[:strings.Index(dir, nodeModules)]
 	known, ok := t.registry[top]
 	if !ok {
 		var lock struct {

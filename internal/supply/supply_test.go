@@ -131,6 +131,74 @@ func TestNPMProject(t *testing.T) {
 	}
 }
 
+// A package further in cannot pass for another of the lock either, unless who needs it says so.
+func TestNPMNested(t *testing.T) {
+	dir := t.TempDir()
+	modules := filepath.Join(dir, "node_modules")
+	write(t, filepath.Join(modules, "srv", "package.json"), `{"name":"srv","version":"1.0.0","dependencies":{"lib":"^1.0.0","other":"npm:@scope/real@^2"}}`)
+	write(t, filepath.Join(modules, "srv", "index.js"), "")
+	write(t, filepath.Join(modules, "lib", "package.json"), `{"name":"lib","version":"1.0.0"}`)
+	write(t, filepath.Join(modules, "other", "package.json"), `{"name":"@scope/real","version":"2.0.0"}`)
+	write(t, filepath.Join(dir, "node"), "")
+	s := &Server{Command: "node", Args: []string{filepath.Join(modules, "srv", "index.js")}, Dir: dir, Env: []string{"PATH=" + dir}}
+	if e := examine(t, s); len(e.Packages) != 3 || e.Packages["@scope/real@2.0.0"].Content == "" {
+		t.Errorf("packages %v", e.Packages)
+	}
+	write(t, filepath.Join(modules, "lib", "package.json"), `{"name":"native","version":"1.0.0","scripts":{"install":"true"}}`)
+	if _, err := (&Examiner{}).Examine(t.Context(), s); err == nil || !strings.Contains(err.Error(), `calls itself "native"`) {
+		t.Errorf("planted under another name: %v", err)
+	}
+}
+
+// A server whose version is open runs what was locked, although the registry has newer packages by then, between the look at
+// it and the start too.
+func TestNPMRunsWhatWasLocked(t *testing.T) {
+	r, s := npmWorld(t)
+	path := filepath.Join(t.TempDir(), "callgate.lock")
+	lock := &Lock{}
+	lock.Put(*examine(t, s))
+	if err := lock.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	r.Publish(t, npmregistry.Version{Name: "srv", Version: "1.1.0", Main: "evil", By: "alice", At: time.Now().Add(-time.Hour)})
+	how, err := (&Examiner{}).Check(t.Context(), path, s)
+	if err != nil || strings.Join(how.Args, " ") != "-y srv@1.0.0" || len(how.Env) == 0 {
+		t.Fatalf("%+v: %v", how, err)
+	}
+	r.Publish(t, npmregistry.Version{Name: "lib", Version: "1.0.1", Main: "evil", By: "mallory", At: time.Now().Add(time.Hour)}) // after the look
+	run := exec.Command("npx", how.Args...)
+	run.Env, run.Dir = append(s.Env, how.Env...), s.Dir
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for name, want := range map[string]string{"srv": "1.0.0", "lib": "1.0.0"} {
+		var m manifest
+		found, err := filepath.Glob(filepath.Join(s.Home, ".npm", "_npx", "*", "node_modules", name, "package.json"))
+		if err != nil || len(found) != 1 {
+			t.Fatal(found, err)
+		}
+		if err := readJSON(found[0], &m); err != nil || m.Version != want {
+			t.Errorf("%s is %s: %v", name, m.Version, err)
+		}
+	}
+	if how, err = (&Examiner{}).Check(t.Context(), path, s); err != nil || len(how.Env) != 0 {
+		t.Errorf("installed: %+v: %v", how, err)
+	}
+}
+
+func TestPin(t *testing.T) {
+	locked := &Entry{Package: "srv", Version: "1.0.0"}
+	for line, want := range map[string]string{
+		"npx -y srv": "-y srv@1.0.0", "npx -y srv@latest dir": "-y srv@1.0.0 dir", "npx --package=srv@^1 srv-bin": "--package=srv@1.0.0 srv-bin",
+		"npx -p srv srv": "", "npx -y srv@1.0.0": "", "npx -y other": "", "uvx srv --flag": "srv@1.0.0 --flag", "node srv": "", "npx -y srv@npm:other": "",
+	} {
+		words := strings.Fields(line)
+		if got := strings.Join(pin(&Server{Command: words[0], Args: words[1:]}, locked), " "); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}
+
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -230,7 +298,7 @@ func TestCheck(t *testing.T) {
 	write(t, filepath.Join(dir, "python3"), "")
 	s.Env = []string{"PATH=" + dir}
 	check := func() string {
-		if err := (&Examiner{}).Check(t.Context(), path, s); err != nil {
+		if _, err := (&Examiner{}).Check(t.Context(), path, s); err != nil {
 			return err.Error()
 		}
 		return ""

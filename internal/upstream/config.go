@@ -56,9 +56,10 @@ type Config struct {
 	// server; else an error, when ctx ends. Nil where that cannot be known.
 	Await func(ctx context.Context) error
 
-	// Check says before each start why the server may not start; nil lets it. Checked returns nil when Check may say
+	// Check says before each start why the server may not start, or how it has to. Checked returns nil when Check may say
 	// something else than it did, which starts the server; else an error, when ctx ends. They come together.
-	Check, Checked func(ctx context.Context) error
+	Check   func(ctx context.Context) (Launch, error)
+	Checked func(ctx context.Context) error
 
 	Era Era // AnyEra asks the server
 
@@ -73,6 +74,12 @@ type Config struct {
 	StartTimeout time.Duration // from the spawn to the end of the handshake; 0 means DefaultStartTimeout
 	IdleTimeout  time.Duration // after which a server that nobody uses is stopped, until it is used again; 0 means never
 	MaxMessage   int           // bytes of one message from the server; 0 means 64 MiB
+}
+
+// Launch is what Check has a start do otherwise than the configuration says: run what was looked at, and nothing newer.
+type Launch struct {
+	Args []string // instead of those of the configuration; nil is these
+	Env  []string // NAME=value, added
 }
 
 // DefaultStartTimeout leaves a package runner the time to download the server.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"callgate/internal/rpc"
@@ -46,7 +47,12 @@ func (u *Upstream) open() (link, error) {
 	if u.cfg.URL != "" {
 		return u.dial()
 	}
-	proc, err := startProcess(u.cfg, os.Environ(), u.refusals, u.log)
+	cfg := u.cfg
+	if u.how.Args != nil {
+		cfg.Args = u.how.Args
+	}
+	cfg.Env = slices.Concat(cfg.Env, u.how.Env)
+	proc, err := startProcess(cfg, os.Environ(), u.refusals, u.log)
 	if err != nil {
 		return nil, fmt.Errorf("cannot start: %w", err)
 	}

@@ -33,6 +33,8 @@ type Upstream struct {
 
 	refusals *sandbox.Refusals // nil for a server without a sandbox
 
+	how Launch // of the start that goes on; of the one goroutine that launches
+
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -262,9 +264,11 @@ func (u *Upstream) launch() (*incarnation, error) {
 		fmt.Errorf("the handshake was not finished within %v", u.cfg.StartTimeout))
 	defer cancel()
 	if u.cfg.Check != nil {
-		if err := u.cfg.Check(ctx); err != nil {
+		how, err := u.cfg.Check(ctx)
+		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errRefused, err)
 		}
+		u.how = how
 	}
 	in, err := u.meet(ctx, u.era)
 	if in != nil && errors.Is(err, errDiedOfProbe) {
