@@ -61,11 +61,12 @@ func ParseNet(s string) (Net, error) {
 	return "", fmt.Errorf("network is %q: use none, proxy or open", s)
 }
 
-// Limits bound each process of a program; 0 is no bound. Processes bounds all of them together.
+// Limits bound a program; 0 is no bound. With cgroup v2, Memory and Processes bound all of its processes together. Without
+// it, Memory bounds each, and Processes all of them with namespaces, but not root's. The others bound each process.
 type Limits struct {
 	Memory    int64 // bytes of its own, without what it only maps
 	FileSize  int64 // bytes of one file that is written
-	Processes int   // only with namespaces, and not for root
+	Processes int
 	OpenFiles int
 	CPU       time.Duration
 }

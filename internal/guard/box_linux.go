@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -271,11 +272,19 @@ func receive(from int) (net.Listener, error) {
 }
 
 // limit bounds the program, which has stopped before its first instruction for that, and lets it run. It has to be called on
-// the thread that started it.
-func (l *Limits) limit(program int) error {
+// the thread that started it. apart says why the program is not in its group of processes.
+func (o *order) limit(program int) (apart string, err error) {
 	var status unix.WaitStatus
 	if _, err := unix.Wait4(program, &status, unix.WALL, nil); err != nil || !status.Stopped() {
-		return errors.Join(err, errors.New("the program did not wait for its limits"))
+		return "", errors.Join(err, errors.New("the program did not wait for its limits"))
+	}
+	l := o.Wall.Box.Limits
+	if o.Group >= 0 {
+		if _, err := unix.Write(o.Group, []byte(strconv.Itoa(program))); err != nil {
+			apart = err.Error()
+		} else {
+			l.Memory, l.Processes = 0, 0 // the group bounds them
+		}
 	}
 	for _, r := range []struct {
 		resource int
@@ -289,8 +298,8 @@ func (l *Limits) limit(program int) error {
 		}
 		value := uint64(max(r.value, 0))
 		if err := unix.Prlimit(program, r.resource, &unix.Rlimit{Cur: value, Max: value}, nil); err != nil {
-			return fmt.Errorf("bound resource %d: %w", r.resource, err)
+			return apart, fmt.Errorf("bound resource %d: %w", r.resource, err)
 		}
 	}
-	return unix.PtraceDetach(program)
+	return apart, unix.PtraceDetach(program)
 }

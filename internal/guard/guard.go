@@ -47,6 +47,7 @@ type State struct {
 	Why   string // of None
 	Boxed bool   // the program has a box
 
+	Limits string // what keeps the limits of the box: "cgroup", or "rlimits" and why; "" without limits
 	Unseen string // why nobody hears what the box refuses, "" where that is heard
 }
 
@@ -57,6 +58,9 @@ func (s State) String() string {
 	text := string(s.Kind)
 	if s.Boxed {
 		text += ", sandbox"
+	}
+	if s.Limits != "" {
+		text += ", limits by " + s.Limits
 	}
 	if s.Unseen != "" {
 		text += ", refused files are not seen (" + s.Unseen + ")"
@@ -82,6 +86,8 @@ type Wall struct {
 	// Box is all that programs can reach; nil is everything but the above.
 	Box *Box
 
-	// kinds are those that may be used; nil is all. For tests.
-	kinds []Kind
+	// kinds are those that may be used; nil is all. For tests, as is where groups of processes are made.
+	kinds   []Kind
+	cgroups *cgroups
+	group   *cgroup
 }

@@ -30,6 +30,7 @@ const (
 type start struct {
 	PID    int
 	Unseen string // why nobody hears which files its box refuses; "" when that is heard, or there is no box
+	Apart  string // why the program could not be put into its group of processes; "" when it could, or there is none
 }
 
 // heard is what callgate answers to reportRefused.
@@ -77,7 +78,7 @@ func keep() int {
 			<-answers
 		}
 	}
-	program, unseen, err := o.start(report)
+	about, err := o.start(report)
 	var errno syscall.Errno
 	switch {
 	case errors.As(err, &errno) && errno != 0 && errors.As(err, new(*startError)):
@@ -88,7 +89,7 @@ func keep() int {
 		return 126
 	}
 	letGo()
-	started, err := json.Marshal(start{program, unseen})
+	started, err := json.Marshal(about)
 	if err != nil {
 		return 126 // which ends the program
 	}
@@ -105,7 +106,7 @@ func keep() int {
 		fmt.Fprintf(out, "%c%s\n", reportLeft, strings.Join(left, " "))
 		os.Exit(125)
 	}()
-	return reap(program, out)
+	return reap(about.PID, out)
 }
 
 // closeInherited keeps from the program what callgate was started with beside its streams: a host may have left anything open.
@@ -131,8 +132,8 @@ type startError struct{ error }
 func (e *startError) Unwrap() error { return e.error }
 
 // start starts the program from a thread of its own, which never ends: the kernel kills the program when the thread that
-// forked it does. unseen is that of start.
-func (o *order) start(report func(Access)) (pid int, unseen string, err error) {
+// forked it does.
+func (o *order) start(report func(Access)) (about start, err error) {
 	done := make(chan struct{})
 	go func() {
 		runtime.LockOSThread()
@@ -142,22 +143,22 @@ func (o *order) start(report func(Access)) (pid int, unseen string, err error) {
 			attr.Sys.Ptrace = box != nil && box.Limits != Limits{} // it stops before its first instruction
 			if box != nil {
 				if listener, err := o.watch(); err != nil {
-					unseen = err.Error()
+					about.Unseen = err.Error()
 				} else {
 					go (&watcher{listener: listener, order: o, report: report}).run()
 				}
 			}
-			if pid, err = syscall.ForkExec(o.Path, o.Args, &attr); err != nil {
+			if about.PID, err = syscall.ForkExec(o.Path, o.Args, &attr); err != nil {
 				err = &startError{err}
 			} else if attr.Sys.Ptrace {
-				err = box.Limits.limit(pid)
+				about.Apart, err = o.limit(about.PID)
 			}
 		}
 		close(done)
 		select {}
 	}()
 	<-done
-	return pid, unseen, err
+	return about, err
 }
 
 // letGo closes the program's streams in the keeper: their readers have to see the end when the program closes them.

@@ -34,6 +34,7 @@ type order struct {
 
 	Proxy int    // in Namespaces: the descriptor that the proxy's listener goes to; -1 for none
 	Port  uint64 // in Landlock: where the proxy is
+	Group int    // the descriptor that puts a process into its group; -1 for none
 
 	far *os.File // what the descriptor Proxy is made of
 }
@@ -64,7 +65,9 @@ type Keeper struct {
 	status  unix.WaitStatus
 	known   bool // status was reported
 	refused func(Access)
-	unseen  string // see State
+	unseen  string  // see State
+	limits  string  // see State
+	group   *cgroup // nil for none
 	left    string
 	over    chan struct{} // closed when the keeper has nothing more to report
 	temp    string        // folder of the program's own, removed with it
@@ -97,7 +100,7 @@ func (w *Wall) Start(cmd *exec.Cmd) (*Keeper, State, error) {
 		if !errors.As(err, &refused) {
 			s := State{Kind: kind, Boxed: w.Box != nil}
 			if k != nil {
-				s.Unseen = k.unseen
+				s.Unseen, s.Limits = k.unseen, k.limits
 			}
 			return k, s, err
 		}
@@ -167,7 +170,7 @@ func (w *Wall) startAs(kind Kind, cmd *exec.Cmd) (*Keeper, error) {
 		return nil, err
 	}
 	k := &Keeper{orders: orderW, reports: reportR, lines: bufio.NewReader(reportR), ended: make(chan struct{}), over: make(chan struct{})}
-	o := order{Path: cmd.Path, Args: cmd.Args, Kind: kind, Wall: *w, UID: os.Geteuid(), GID: os.Getegid(), Proxy: -1}
+	o := order{Path: cmd.Path, Args: cmd.Args, Kind: kind, Wall: *w, UID: os.Geteuid(), GID: os.Getegid(), Proxy: -1, Group: -1}
 	files, env := []*os.File{orderR, reportW}, cmd.Env
 	defer func() {
 		for _, f := range files {
@@ -177,6 +180,7 @@ func (w *Wall) startAs(kind Kind, cmd *exec.Cmd) (*Keeper, error) {
 	var listener *os.File
 	if w.Box != nil {
 		k.refused = w.Box.Refused
+		k.bound(w)
 		if listener, err = k.prepare(&o, cmd); err != nil {
 			k.Release()
 			cmd.Env = env
@@ -187,11 +191,37 @@ func (w *Wall) startAs(kind Kind, cmd *exec.Cmd) (*Keeper, error) {
 		defer listener.Close()
 		files = append(files, o.far)
 	}
+	if k.group != nil {
+		o.Group = 3 + len(files)
+		files = append(files, k.group.procs)
+	}
 	if err := k.launch(&o, cmd, files, listener); err != nil {
 		cmd.Env = env
 		return nil, err
 	}
 	return k, nil
+}
+
+// bound makes a group of processes for limits that a group can hold, if this system lets it.
+func (k *Keeper) bound(w *Wall) {
+	l := w.Box.Limits
+	k.group = w.group
+	if l.Memory == 0 && l.Processes == 0 {
+		if l != (Limits{}) {
+			k.limits = "rlimits"
+		}
+		return
+	}
+	places, err := w.cgroups, error(nil)
+	if places == nil {
+		places, err = delegated()
+	}
+	if err == nil {
+		k.group, err = places.group(&l)
+	}
+	if k.limits = "cgroup"; err != nil {
+		k.limits = "rlimits (cgroup v2: " + err.Error() + ")"
+	}
 }
 
 // prepare makes what a box has of its own: a temporary folder and a proxy's listener. listener is where the one of
@@ -269,6 +299,9 @@ func (k *Keeper) launch(o *order, cmd *exec.Cmd, files []*os.File, listener *os.
 			k.Proxy, err = receive(int(listener.Fd()))
 		}
 		k.PID, k.unseen = started.PID, started.Unseen
+		if started.Apart != "" {
+			k.limits = "rlimits (cgroup v2: " + started.Apart + ")"
+		}
 		if err != nil {
 			return k.fail(cmd, err)
 		}
@@ -348,6 +381,7 @@ func (k *Keeper) Release() (left string) {
 	if k.Proxy != nil {
 		k.Proxy.Close() // it may be closed
 	}
+	k.group.remove()
 	if k.temp != "" {
 		_ = os.RemoveAll(k.temp) // what is left of it is the system's to clean
 	}

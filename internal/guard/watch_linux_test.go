@@ -7,9 +7,36 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
+
+// BenchmarkWatch is what it costs a program in a box to open a file, beside what that costs without one.
+func BenchmarkWatch(b *testing.B) {
+	self, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	const opens = 1000
+	for _, box := range []*Box{nil, {Read: append([]string{self}, system...)}} {
+		b.Run(map[bool]string{true: "sandbox", false: "none"}[box != nil], func(b *testing.B) {
+			for b.Loop() {
+				cmd := exec.CommandContext(b.Context(), self)
+				cmd.Env = []string{opensVariable + "=" + strconv.Itoa(opens), atOnce}
+				k, _, err := (&Wall{Mode: Off, Box: box}).Start(cmd)
+				if err != nil {
+					b.Skip(err)
+				}
+				if err := cmd.Wait(); err != nil {
+					b.Fatal(err)
+				}
+				k.Release()
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*opens), "µs/open")
+		})
+	}
+}
 
 // TestRefusedFiles: callgate hears of what a box keeps from a program, and of nothing else.
 func TestRefusedFiles(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ import (
 const (
 	hostileVariable = "GUARD_TEST_HOSTILE" // the world, as JSON
 	sleepVariable   = "GUARD_TEST_SLEEP"   // a file for a sign of life
+	opensVariable   = "GUARD_TEST_OPENS"   // how often to open a file
 )
 
 // atOnce keeps a program built with -race from resting for a second before it ends.
@@ -39,6 +41,14 @@ func TestMain(m *testing.M) {
 		for range 600 {
 			_ = os.WriteFile(file, []byte(time.Now().String()), 0o600)
 			time.Sleep(100 * time.Millisecond)
+		}
+		return
+	}
+	if n, _ := strconv.Atoi(os.Getenv(opensVariable)); n > 0 { // no number is no order
+		for range n {
+			if f, err := os.Open("/etc/hostname"); err == nil {
+				f.Close()
+			}
 		}
 		return
 	}

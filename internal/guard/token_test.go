@@ -1,0 +1,24 @@
+package guard
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// TestRestricted holds what a token lacks, which no test runs: privileges and the rights of administrators. A token that is
+// inert would lift the rules that an administrator made for programs.
+func TestRestricted(t *testing.T) {
+	r := restricted()
+	if r.flags&disableMaxPrivilege == 0 || r.flags&luaToken == 0 || r.flags&sandboxInert != 0 {
+		t.Errorf("flags %#x", r.flags)
+	}
+	if !slices.Contains(r.groups, "S-1-5-32-544") {
+		t.Errorf("administrators stay: %v", r.groups)
+	}
+	for _, g := range r.groups {
+		if !regexp.MustCompile(`^S-1-5(-[0-9]+)+$`).MatchString(g) {
+			t.Errorf("group %q", g)
+		}
+	}
+}
