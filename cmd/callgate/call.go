@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
 
+	"callgate/cmd/callgate/internal/exit"
 	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/jsonx"
@@ -20,8 +21,8 @@ import (
 
 // Exit codes of call beside 0 and 1.
 const (
-	exitToolError exitCode = 3
-	exitRefused   exitCode = 4
+	exitToolError exit.Code = 3
+	exitRefused   exit.Code = 4
 )
 
 func newCallCommand(s *config.Settings) *cobra.Command {

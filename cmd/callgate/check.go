@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"callgate/cmd/callgate/internal/exit"
 	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/rulebook"
@@ -111,8 +112,8 @@ func exitOf(a rulebook.Answer) error {
 	case permissions.Allow.String():
 		return nil
 	case permissions.Ask.String():
-		return exitCode(3)
+		return exit.Code(3)
 	default:
-		return exitCode(4)
+		return exit.Code(4)
 	}
 }

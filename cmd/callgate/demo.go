@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	companionclient "callgate/internal/companion/client"
+	"callgate/cmd/callgate/internal/approve"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
 	"callgate/internal/config"
@@ -91,7 +92,7 @@ func letAnswer(ctx context.Context, dataDir string) {
 			Approvals []wire.ToolApproveRequest `json:"approvals"`
 		}
 		if err := target.Ask(ctx, http.MethodGet, "/api/approvals", nil, &list); err == nil && len(list.Approvals) > 0 {
-			if _, err := approveNext(ctx, dataDir, approving{}); err != nil && !errors.Is(err, context.Canceled) {
+			if _, err := approve.Next(ctx, dataDir, approve.Approving{}); err != nil && !errors.Is(err, context.Canceled) {
 				fmt.Fprintf(os.Stderr, "callgate: %v\n", err)
 			}
 			return

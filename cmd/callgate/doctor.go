@@ -12,6 +12,8 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
+	"callgate/cmd/callgate/internal/rules"
+	"callgate/cmd/callgate/internal/exit"
 	"callgate/gate/tools"
 	"callgate/internal/app"
 	companionclient "callgate/internal/companion/client"
@@ -56,7 +58,7 @@ files that others may read or change, and a hub that does not run. The exit code
 				err = output.Findings(cmd.OutOrStdout(), findings)
 			}
 			if err == nil && doctor.Worst(findings) == doctor.Broken {
-				return exitCode(1)
+				return exit.Code(1)
 			}
 			return err
 		},
@@ -109,7 +111,7 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 		return err
 	}
 	o.Merge = func() error {
-		_, b, err := openRulebook(s, io.Discard)
+		_, b, err := rules.Open(s, io.Discard)
 		if err != nil {
 			return err
 		}

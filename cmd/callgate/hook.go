@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	companionclient "callgate/internal/companion/client"
+	"callgate/cmd/callgate/internal/exit"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/config"
 	"callgate/internal/hosthooks"
@@ -75,7 +76,7 @@ func answerHook(s *config.Settings, cmd *cobra.Command, o door.Order) error {
 	fmt.Fprint(cmd.OutOrStdout(), reply.Stdout)
 	fmt.Fprint(cmd.ErrOrStderr(), reply.Stderr)
 	if reply.Exit != 0 {
-		return exitCode(reply.Exit)
+		return exit.Code(reply.Exit)
 	}
 	return nil
 }

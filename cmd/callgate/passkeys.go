@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"callgate/cmd/callgate/internal/approve"
 	"callgate/audit"
 	"callgate/gate/tools"
 	"callgate/internal/app"
@@ -53,7 +54,7 @@ within ten minutes.`,
 				return err
 			}
 			target := companionclient.Target{DataDir: dir, Address: address}
-			if target.Credential, target.Client.Name, err = approverAs(credentials.Approve, as); err != nil {
+			if target.Credential, target.Client.Name, err = approve.As(credentials.Approve, as); err != nil {
 				return err
 			}
 			var view wire.PresenceView

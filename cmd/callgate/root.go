@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"callgate/cmd/callgate/internal/search"
+	"callgate/cmd/callgate/internal/connect"
+	"callgate/cmd/callgate/internal/checkpoints"
+	"callgate/cmd/callgate/internal/approve"
+	"callgate/cmd/callgate/internal/rules"
+	"callgate/cmd/callgate/internal/exit"
 	"callgate/internal/config"
 )
-
-// exitCode is an error that ends the program with a code of its own and has nothing more to say.
-type exitCode int
-
-func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 // execute runs the command line and returns the exit code: 0 done, 1 failed or not understood, or what the
 // subcommand defines.
@@ -22,7 +23,7 @@ func execute(ctx context.Context, args []string) int {
 	root := newRootCommand()
 	root.SetArgs(askForHelp(args))
 	err := root.ExecuteContext(ctx)
-	var code exitCode
+	var code exit.Code
 	switch {
 	case err == nil:
 		return 0
@@ -76,12 +77,12 @@ Run "callgate connect" to put it in front of the servers of your hosts, or add "
 	}
 	root.AddCommand(
 		settings.Relaying(newRunCommand(settings)), settings.Relaying(newServeCommand(settings)), settings.Relaying(newWrapCommand(settings)), settings.Relaying(newCallCommand(settings)), settings.Listening(newHubCommand(settings)),
-		settings.Judging(newCheckCommand(settings)), settings.Judging(newToolsCommand(settings)), settings.Judging(newServersCommand(settings)), settings.Naming(newLoginCommand(settings)), settings.Naming(newLogoutCommand(settings)), settings.Judging(newRulesCommand(settings)),
-		newConnectCommand(settings.DataDir), newDemoCommand(settings), newDisconnectCommand(settings.DataDir), newApproveCommand(settings), newFreezeCommand(settings.DataDir), newUnfreezeCommand(settings.DataDir), newOpenCommand(settings.DataDir), newAuditCommand(settings.DataDir),
+		settings.Judging(newCheckCommand(settings)), settings.Judging(newToolsCommand(settings)), settings.Judging(newServersCommand(settings)), settings.Naming(newLoginCommand(settings)), settings.Naming(newLogoutCommand(settings)), settings.Judging(rules.NewCommand(settings)),
+		connect.NewConnectCommand(settings.DataDir), newDemoCommand(settings), connect.NewDisconnectCommand(settings.DataDir), approve.NewCommand(settings), approve.NewFreezeCommand(settings.DataDir), approve.NewUnfreezeCommand(settings.DataDir), approve.NewOpenCommand(settings.DataDir), newAuditCommand(settings.DataDir),
 		settings.Judging(newReportCommand(settings)),
 		newCredentialsCommand(settings.DataDir), newPasskeysCommand(settings.DataDir), newSecretsCommand(settings.DataDir),
-		newHooksCommand(settings), settings.Relaying(newHookCommand(settings)), settings.Judging(newDoctorCommand(settings)), newStatusCommand(settings.DataDir), settings.Keeping(newCheckpointsCommand(settings)),
-		settings.Searching(newIndexCommand(settings)), settings.Searching(newSearchCommand(settings)), settings.Searching(newKBCommand(settings)), newConfigCommand(), newManCommand(), newVersionCommand(),
+		newHooksCommand(settings), settings.Relaying(newHookCommand(settings)), settings.Judging(newDoctorCommand(settings)), newStatusCommand(settings.DataDir), settings.Keeping(checkpoints.NewCommand(settings)),
+		settings.Searching(search.NewIndexCommand(settings)), settings.Searching(search.NewSearchCommand(settings)), settings.Searching(search.NewKBCommand(settings)), newConfigCommand(), newManCommand(), newVersionCommand(),
 	)
 	config.ExplainGroups(root)
 	explainCommands(settings, root)

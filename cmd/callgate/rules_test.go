@@ -17,6 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"callgate/cmd/callgate/internal/rules"
+	"callgate/cmd/callgate/internal/exit"
 	"callgate/audit"
 	"callgate/internal/app"
 	"callgate/internal/config"
@@ -35,7 +37,7 @@ func rulesRun(t *testing.T, dir string, args ...string) (string, error) {
 	}
 	root := &cobra.Command{Use: "callgate", SilenceUsage: true, SilenceErrors: true}
 	s := config.NewSettings(root.PersistentFlags())
-	root.AddCommand(s.Judging(newRulesCommand(s)))
+	root.AddCommand(s.Judging(rules.NewCommand(s)))
 	var out bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(&out)
@@ -487,7 +489,7 @@ func TestCheckExplainsWhatLost(t *testing.T) {
 		var out bytes.Buffer
 		root.SetOut(&out)
 		root.SetArgs(append([]string{"check", "--config", none, "--data-dir", dir, "shell_exec", "git push origin"}, c.args...))
-		if err := root.ExecuteContext(t.Context()); !errors.Is(err, exitCode(3)) {
+		if err := root.ExecuteContext(t.Context()); !errors.Is(err, exit.Code(3)) {
 			t.Fatal(err)
 		}
 		for _, want := range []string{"(permissions.jsonc:1, file)", "the risk is NETWORK, above the grant's WRITE"} {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
+	"callgate/cmd/callgate/internal/search"
 	"callgate/internal/config"
 	"callgate/internal/retrieval"
 )
@@ -45,7 +46,7 @@ func searchSetup(t *testing.T) (root string, run func(args ...string) (stdout, s
 		var out, errOut bytes.Buffer
 		top := &cobra.Command{Use: "callgate", SilenceUsage: true, SilenceErrors: true}
 		s := config.NewSettings(top.PersistentFlags())
-		top.AddCommand(s.Searching(newIndexCommand(s)), s.Searching(newSearchCommand(s)))
+		top.AddCommand(s.Searching(search.NewIndexCommand(s)), s.Searching(search.NewSearchCommand(s)))
 		top.SetArgs(append(args, "--data-dir", data))
 		top.SetOut(&out)
 		top.SetErr(&errOut)

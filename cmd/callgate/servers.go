@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"callgate/cmd/callgate/internal/exit"
 	"callgate/internal/config"
 	"callgate/internal/inventory"
 	"callgate/internal/output"
@@ -68,7 +69,7 @@ variables, tools. It starts the servers that may start. The exit code is 1 if an
 				}
 				for _, d := range found {
 					if err == nil && len(d.Changes) > 0 {
-						return exitCode(1)
+						return exit.Code(1)
 					}
 				}
 				return err

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"callgate/cmd/callgate/internal/exit"
 	"callgate/internal/config"
 	"callgate/internal/inventory"
 	"callgate/internal/output"
@@ -47,7 +48,7 @@ servers.`,
 				err = output.Tools(cmd.OutOrStdout(), found)
 			}
 			if err == nil && len(found.Down) > 0 {
-				return exitCode(1)
+				return exit.Code(1)
 			}
 			return err
 		},

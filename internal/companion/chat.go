@@ -234,12 +234,15 @@ func (s *Server) agentOf(session string) string {
 	return ""
 }
 
-// chatRoutes are the conversation of a session, answered by the process that has it.
-func (s *Server) chatRoutes(path func(string, methods)) {
+// chatAPI answers REST about chats with the models of hosts.
+type chatAPI struct{ *Server }
+
+// routes are the conversation of a session, answered by the process that has it.
+func (s chatAPI) routes(path func(string, methods)) {
 	path("/api/sessions/{id}/chat", methods{"GET": s.viewer(s.handleConversation), "POST": s.approver(s.handleChat), "DELETE": s.approver(s.handleForget)})
 }
 
-func (s *Server) handleConversation(w http.ResponseWriter, r *http.Request) {
+func (s chatAPI) handleConversation(w http.ResponseWriter, r *http.Request) {
 	s.conversations.mu.Lock()
 	var turns []wire.ChatTurn
 	asking := false
@@ -254,7 +257,7 @@ func (s *Server) handleConversation(w http.ResponseWriter, r *http.Request) {
 }
 
 // handleChat takes the members of chat, without v and type, and answers when the model has.
-func (s *Server) handleChat(w http.ResponseWriter, r *http.Request) {
+func (s chatAPI) handleChat(w http.ResponseWriter, r *http.Request) {
 	var f wire.Chat
 	id, ok := s.ofSession(w, r, &f, &f.SessionID)
 	if !ok {
@@ -273,7 +276,7 @@ func (s *Server) handleChat(w http.ResponseWriter, r *http.Request) {
 	rest.WriteJSON(w, http.StatusOK, map[string]any{"turns": []wire.ChatTurn{asked, answered}, "asking": false})
 }
 
-func (s *Server) handleForget(w http.ResponseWriter, r *http.Request) {
+func (s chatAPI) handleForget(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	if err := s.forget(id, authorOf(r)); err != nil {
 		s.fail(w, r, err)

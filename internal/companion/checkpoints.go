@@ -95,15 +95,18 @@ func ViewCheckpoint(c *checkpoint.Checkpoint, most int) CheckpointView {
 // checkpointsShown is how many are listed where the request names no limit.
 const checkpointsShown = 100
 
-// checkpointRoutes are answered by any process that shares the data directory, since checkpoints on the disk are
+// checkpointAPI answers REST about checkpoints.
+type checkpointAPI struct{ *Server }
+
+// routes are answered by any process that shares the data directory, since checkpoints on the disk are
 // common to all; with checkpoints.storage memory by the one that serves the session: `?sessionId=`.
-func (s *Server) checkpointRoutes(path func(string, methods)) {
+func (s checkpointAPI) routes(path func(string, methods)) {
 	path("/api/checkpoints", methods{"GET": s.viewer(s.handleCheckpoints)})
 	path("/api/checkpoints/{id}/diff", methods{"GET": s.viewer(s.handleCheckpointDiff)})
 	path("/api/checkpoints/{id}/restore", methods{"POST": s.approver(s.handleRestoreCheckpoint)})
 }
 
-func (s *Server) keeps(w http.ResponseWriter) bool {
+func (s checkpointAPI) keeps(w http.ResponseWriter) bool {
 	if s.options.Checkpoints == nil {
 		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "checkpoints are off: set checkpoints.storage to disk or memory")
 		return false
@@ -111,7 +114,7 @@ func (s *Server) keeps(w http.ResponseWriter) bool {
 	return true
 }
 
-func (s *Server) handleCheckpoints(w http.ResponseWriter, r *http.Request) {
+func (s checkpointAPI) handleCheckpoints(w http.ResponseWriter, r *http.Request) {
 	if !s.keeps(w) {
 		return
 	}
@@ -133,7 +136,7 @@ func (s *Server) handleCheckpoints(w http.ResponseWriter, r *http.Request) {
 }
 
 // handleCheckpointDiff takes `?path=`, repeatable, to show only these files.
-func (s *Server) handleCheckpointDiff(w http.ResponseWriter, r *http.Request) {
+func (s checkpointAPI) handleCheckpointDiff(w http.ResponseWriter, r *http.Request) {
 	if !s.keeps(w) {
 		return
 	}
@@ -145,7 +148,7 @@ func (s *Server) handleCheckpointDiff(w http.ResponseWriter, r *http.Request) {
 	rest.WriteJSON(w, http.StatusOK, map[string]any{"files": wire.List(files)})
 }
 
-func (s *Server) handleRestoreCheckpoint(w http.ResponseWriter, r *http.Request) {
+func (s checkpointAPI) handleRestoreCheckpoint(w http.ResponseWriter, r *http.Request) {
 	var f CheckpointRestore
 	if !s.keeps(w) || !s.body(w, r, &f) {
 		return
@@ -159,7 +162,7 @@ func (s *Server) handleRestoreCheckpoint(w http.ResponseWriter, r *http.Request)
 	rest.WriteJSON(w, http.StatusOK, done)
 }
 
-func (s *Server) failCheckpoint(w http.ResponseWriter, r *http.Request, err error) {
+func (s checkpointAPI) failCheckpoint(w http.ResponseWriter, r *http.Request, err error) {
 	var conflict *checkpoint.ConflictError
 	switch {
 	case errors.As(err, &conflict):

@@ -10,9 +10,13 @@ import (
 	"callgate/permissions"
 )
 
-// controlRoutes have the powers of the frames set_autonomy, cancel, agent_add and agent_remove. The process that has
+// controlAPI answers REST about what people do to a session.
+type controlAPI struct{ *Server }
+
+// routes have the powers of the frames set_autonomy, cancel, agent_add and agent_remove. The process that has
 // the session answers.
-func (s *Server) controlRoutes(path func(string, methods)) {
+func (s controlAPI) routes(path func(string, methods)) {
+	path("/api/sessions/{id}/prompt", methods{"POST": s.prompter(s.handlePrompt, s.approver(s.handlePrompt))})
 	path("/api/sessions/{id}/autonomy", methods{"PUT": s.proved(s.handleAutonomy)})
 	path("/api/sessions/{id}/cancel", methods{"POST": s.approver(s.handleCancel)})
 	path("/api/commands", methods{"POST": s.approver(s.handleOwnCommand)})
@@ -24,7 +28,7 @@ func (s *Server) controlRoutes(path func(string, methods)) {
 const maxOwnCommand = 16 << 10
 
 // handleOwnCommand puts a command of a person's own on record; nothing is run here.
-func (s *Server) handleOwnCommand(w http.ResponseWriter, r *http.Request) {
+func (s controlAPI) handleOwnCommand(w http.ResponseWriter, r *http.Request) {
 	var f wire.OwnCommand
 	if !s.body(w, r, &f) {
 		return
@@ -48,7 +52,7 @@ func (s *Server) handleOwnCommand(w http.ResponseWriter, r *http.Request) {
 }
 
 // handleAutonomy takes the members of set_autonomy, without v and type.
-func (s *Server) handleAutonomy(w http.ResponseWriter, r *http.Request) {
+func (s controlAPI) handleAutonomy(w http.ResponseWriter, r *http.Request) {
 	var f wire.SetAutonomy
 	id, ok := s.ofSession(w, r, &f, &f.SessionID)
 	if !ok {
@@ -62,7 +66,7 @@ func (s *Server) handleAutonomy(w http.ResponseWriter, r *http.Request) {
 }
 
 // handleCancel ends the running calls of a session and withdraws what waits in it.
-func (s *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
+func (s controlAPI) handleCancel(w http.ResponseWriter, r *http.Request) {
 	var f wire.Cancel
 	id, ok := s.ofSession(w, r, &f, &f.SessionID)
 	if !ok {
@@ -76,7 +80,7 @@ func (s *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
 }
 
 // handleAddAgent takes the members of agent_add, without v and type, and answers with the agent's id.
-func (s *Server) handleAddAgent(w http.ResponseWriter, r *http.Request) {
+func (s controlAPI) handleAddAgent(w http.ResponseWriter, r *http.Request) {
 	var f wire.AgentAdd
 	id, ok := s.ofSession(w, r, &f, &f.SessionID)
 	if !ok {
@@ -96,7 +100,7 @@ func (s *Server) handleAddAgent(w http.ResponseWriter, r *http.Request) {
 }
 
 // handleRemoveAgent ends a registered profile.
-func (s *Server) handleRemoveAgent(w http.ResponseWriter, r *http.Request) {
+func (s controlAPI) handleRemoveAgent(w http.ResponseWriter, r *http.Request) {
 	id, agent := r.PathValue("id"), r.PathValue("agent")
 	if err := s.options.Backend.RemoveAgent(id, agent, authorOf(r)); err != nil {
 		s.fail(w, r, err)
@@ -161,4 +165,31 @@ func profileOf(f *wire.AgentAdd) (permissions.Agent, gate.AgentInfo, *wire.Refus
 	}
 	profile.Rules = file.Rules
 	return profile, info, nil
+}
+
+// Prompter takes what the user of a session said to the model. A Backend that is none takes no prompts.
+type Prompter interface {
+	// Prompt notes a prompt. The error is gate.ErrSession when there is no such session.
+	Prompt(sessionID, text string) error
+}
+
+const promptOnly = "the prompt credential tells what the user said, and neither watches nor answers"
+
+// handlePrompt takes a prompt. Nothing of it is kept but fingerprints, in memory.
+func (s controlAPI) handlePrompt(w http.ResponseWriter, r *http.Request) {
+	var f wire.PromptTold
+	id, ok := s.ofSession(w, r, &f, &f.SessionID)
+	if !ok {
+		return
+	}
+	p, takes := s.options.Backend.(Prompter)
+	if f.Prompt == "" || !takes {
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "prompt is missing: the text that the user gave to the model")
+		return
+	}
+	if err := p.Prompt(id, f.Prompt); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	rest.WriteJSON(w, http.StatusOK, map[string]string{"sessionId": id})
 }

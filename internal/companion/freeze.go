@@ -22,15 +22,18 @@ type Frozen struct {
 	Frozen []gate.Freeze `json:"frozen"`
 }
 
-// freezeRoutes are answered by the process that is asked, for all: what is frozen is in a file that they share.
-func (s *Server) freezeRoutes(path func(string, methods)) {
+// freezeAPI answers REST about freezes.
+type freezeAPI struct{ *Server }
+
+// routes are answered by the process that is asked, for all: what is frozen is in a file that they share.
+func (s freezeAPI) routes(path func(string, methods)) {
 	if s.options.Freezer == nil {
 		return
 	}
 	path("/api/freeze", methods{"GET": s.viewer(s.handleFrozen), "PUT": s.approver(s.handlePutFreeze), "DELETE": s.proved(s.handleUnfreeze)})
 }
 
-func (s *Server) handleFrozen(w http.ResponseWriter, r *http.Request) {
+func (s freezeAPI) handleFrozen(w http.ResponseWriter, r *http.Request) {
 	frozen, err := s.options.Freezer.Frozen()
 	if err != nil {
 		s.fail(w, r, err)
@@ -40,7 +43,7 @@ func (s *Server) handleFrozen(w http.ResponseWriter, r *http.Request) {
 }
 
 // handlePutFreeze freezes at once. Where something is frozen already it could end that sooner.
-func (s *Server) handlePutFreeze(w http.ResponseWriter, r *http.Request) {
+func (s freezeAPI) handlePutFreeze(w http.ResponseWriter, r *http.Request) {
 	if frozen, err := s.options.Freezer.Frozen(); err != nil || len(frozen) > 0 {
 		s.proved(s.handleFreeze)(w, r)
 		return
@@ -48,7 +51,7 @@ func (s *Server) handlePutFreeze(w http.ResponseWriter, r *http.Request) {
 	s.handleFreeze(w, r)
 }
 
-func (s *Server) handleFreeze(w http.ResponseWriter, r *http.Request) {
+func (s freezeAPI) handleFreeze(w http.ResponseWriter, r *http.Request) {
 	var f wire.FreezeRequest
 	if !s.body(w, r, &f) {
 		return
@@ -60,7 +63,7 @@ func (s *Server) handleFreeze(w http.ResponseWriter, r *http.Request) {
 	s.handleFrozen(w, r)
 }
 
-func (s *Server) handleUnfreeze(w http.ResponseWriter, r *http.Request) {
+func (s freezeAPI) handleUnfreeze(w http.ResponseWriter, r *http.Request) {
 	var f wire.FreezeRequest
 	if !s.body(w, r, &f) {
 		return

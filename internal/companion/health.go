@@ -1,10 +1,19 @@
 package companion
 
 import (
+	dto "github.com/prometheus/client_model/go"
+
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 
 	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
@@ -19,9 +28,12 @@ type health struct {
 	Reasons   []string       `json:"reasons,omitempty"` // why the answer is not 200
 }
 
+// probeAPI answers REST about probes and metrics.
+type probeAPI struct{ *Server }
+
 // health counts the upstreams of this process and, at the hub, of those that joined. A process that does not
 // answer counts as an upstream that is down.
-func (s *Server) health(r *http.Request) health {
+func (s probeAPI) health(r *http.Request) health {
 	h := health{Status: "up", Upstreams: map[string]int{wire.UpstreamIdle: 0, wire.UpstreamStarting: 0, wire.UpstreamUp: 0, wire.UpstreamDown: 0}}
 	for _, u := range s.options.Backend.Upstreams() {
 		h.Upstreams[u.State]++
@@ -73,7 +85,7 @@ func (h health) answer(w http.ResponseWriter, retry int) {
 }
 
 // handleHealth is the aggregate: 503 as long as an upstream is down, or something is wrong with what callgate keeps.
-func (s *Server) handleHealth(w http.ResponseWriter, r *http.Request) {
+func (s probeAPI) handleHealth(w http.ResponseWriter, r *http.Request) {
 	h := s.health(r)
 	if h.Problems > 0 {
 		h.Reasons = append(h.Reasons, fmt.Sprintf("problems with what callgate keeps: %d. GET /api/info says which", h.Problems))
@@ -82,16 +94,79 @@ func (s *Server) handleHealth(w http.ResponseWriter, r *http.Request) {
 }
 
 // handleLive says that the process answers.
-func (s *Server) handleLive(w http.ResponseWriter, _ *http.Request) {
+func (s probeAPI) handleLive(w http.ResponseWriter, _ *http.Request) {
 	rest.WriteJSON(w, http.StatusOK, map[string]string{"status": "up"})
 }
 
 // handleReady is 200 when a host can be taken: no upstream is down, and none is on its way up. Those that wait for
 // their first host are ready.
-func (s *Server) handleReady(w http.ResponseWriter, r *http.Request) {
+func (s probeAPI) handleReady(w http.ResponseWriter, r *http.Request) {
 	h, retry := s.health(r), retryDown
 	if n := h.Upstreams[wire.UpstreamStarting]; n > 0 {
 		h.Reasons, retry = append(h.Reasons, servers(n)+" starting"), retryStarting
 	}
 	h.answer(w, retry)
+}
+
+// routes are answered by the hub for every process that counts: their series differ by the label process.
+func (s probeAPI) routes(path func(string, methods)) {
+	path("/health", methods{"GET": s.handleHealth})
+	path("/health/live", methods{"GET": s.handleLive})
+	path("/health/ready", methods{"GET": s.handleReady})
+	path("/metrics", methods{"GET": s.viewer(s.handleMetrics)})
+}
+
+func (s probeAPI) handleMetrics(w http.ResponseWriter, r *http.Request) {
+	if s.hub.Ask(r, nil).Alone() && s.options.Metrics != nil {
+		s.options.Metrics.ServeHTTP(w, r)
+		return
+	}
+	own := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }))
+	if s.options.Metrics != nil {
+		own = s.options.Metrics
+	}
+	a := s.hub.Ask(r, own)
+	plain := r.Clone(r.Context())
+	plain.Header.Del("Accept-Encoding") // the answers are read here, as text
+	plain.Header.Del("Accept")
+	families := map[string]*dto.MetricFamily{}
+	counting := false
+	for _, one := range a.Each(plain, a.Everyone(), "/metrics") {
+		if one.Status != http.StatusOK {
+			continue
+		}
+		counting = true
+		if err := merge(families, one.Body); err != nil {
+			s.log.Warn("companion: the metrics of a process cannot be read", slog.Any("error", err))
+		}
+	}
+	if !counting {
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate counts nothing: set metrics: true in its configuration")
+		return
+	}
+	format := expfmt.NewFormat(expfmt.TypeTextPlain)
+	w.Header().Set("Content-Type", string(format))
+	encoder := expfmt.NewEncoder(w, format)
+	for _, name := range slices.Sorted(maps.Keys(families)) {
+		if err := encoder.Encode(families[name]); err != nil {
+			return // the client is gone
+		}
+	}
+}
+
+// merge adds the series of one process to those of others.
+func merge(families map[string]*dto.MetricFamily, text []byte) error {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	parsed, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	for name, family := range parsed {
+		if known := families[name]; known == nil {
+			families[name] = family
+		} else if known.GetType() == family.GetType() {
+			known.Metric = append(known.Metric, family.Metric...)
+		}
+	}
+	return nil
 }

@@ -21,9 +21,12 @@ type Hooks interface {
 	SetHook(name string, enabled bool, who audit.Author) error
 }
 
-// hookRoutes are answered by any process of the worker for what is switched, which all of them share. Runs and
+// hookAPI answers REST about hooks.
+type hookAPI struct{ *Server }
+
+// routes are answered by any process of the worker for what is switched, which all of them share. Runs and
 // failures are those of the process that answers (`?sessionId=`), and of all processes where none is named.
-func (s *Server) hookRoutes(path func(string, methods)) {
+func (s hookAPI) routes(path func(string, methods)) {
 	path("/api/hooks", methods{"GET": s.viewer(s.handleHooks)})
 	path("/api/hooks/{name}", methods{"PUT": s.proved(s.handleSetHook)})
 	if s.options.HostHooks != nil {
@@ -32,7 +35,7 @@ func (s *Server) hookRoutes(path func(string, methods)) {
 	}
 }
 
-func (s *Server) handleHooks(w http.ResponseWriter, _ *http.Request) {
+func (s hookAPI) handleHooks(w http.ResponseWriter, _ *http.Request) {
 	if s.options.Hooks == nil {
 		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not show its hooks")
 		return
@@ -40,7 +43,7 @@ func (s *Server) handleHooks(w http.ResponseWriter, _ *http.Request) {
 	rest.WriteJSON(w, http.StatusOK, wire.List(s.options.Hooks.Hooks()))
 }
 
-func (s *Server) handleSetHook(w http.ResponseWriter, r *http.Request) {
+func (s hookAPI) handleSetHook(w http.ResponseWriter, r *http.Request) {
 	var f struct {
 		Enabled *bool `json:"enabled"`
 	}

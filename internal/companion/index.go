@@ -57,9 +57,12 @@ func (e Indexed) frame() any {
 	}
 }
 
-// indexRoutes are answered by the process that serves the session: `?sessionId=`. Without one, they are about all
+// indexAPI answers REST about indexes and searches.
+type indexAPI struct{ *Server }
+
+// routes are answered by the process that serves the session: `?sessionId=`. Without one, they are about all
 // workspaces of the process that answers: `?worker=`, or the hub.
-func (s *Server) indexRoutes(path func(string, methods)) {
+func (s indexAPI) routes(path func(string, methods)) {
 	path("/api/index", methods{"POST": s.approver(s.handleReindex), "DELETE": s.approver(s.handleClearIndex)})
 	path("/api/index/cancel", methods{"POST": s.approver(s.handleCancelIndex)})
 	path("/api/index/status", methods{"GET": s.viewer(s.handleIndexStatus)})
@@ -97,7 +100,7 @@ func retrievalRefusal(err error) *wire.Refusal {
 	return nil
 }
 
-func (s *Server) answerIndexes(w http.ResponseWriter, r *http.Request, status int, statuses []retrieval.Status, err error) {
+func (s indexAPI) answerIndexes(w http.ResponseWriter, r *http.Request, status int, statuses []retrieval.Status, err error) {
 	if err != nil {
 		s.failRetrieval(w, r, err)
 		return
@@ -105,7 +108,7 @@ func (s *Server) answerIndexes(w http.ResponseWriter, r *http.Request, status in
 	rest.WriteJSON(w, status, map[string]any{"indexes": wire.List(statuses)})
 }
 
-func (s *Server) handleIndexStatus(w http.ResponseWriter, r *http.Request) {
+func (s indexAPI) handleIndexStatus(w http.ResponseWriter, r *http.Request) {
 	if !s.retrieves(w) {
 		return
 	}
@@ -119,7 +122,7 @@ type indexChange struct {
 	Force bool   `json:"force"` // POST /api/index: read every file again
 }
 
-func (s *Server) handleReindex(w http.ResponseWriter, r *http.Request) {
+func (s indexAPI) handleReindex(w http.ResponseWriter, r *http.Request) {
 	var f indexChange
 	if !s.retrieves(w) || !s.body(w, r, &f) {
 		return
@@ -128,7 +131,7 @@ func (s *Server) handleReindex(w http.ResponseWriter, r *http.Request) {
 	s.answerIndexes(w, r, http.StatusAccepted, statuses, err)
 }
 
-func (s *Server) handleCancelIndex(w http.ResponseWriter, r *http.Request) {
+func (s indexAPI) handleCancelIndex(w http.ResponseWriter, r *http.Request) {
 	var f indexChange
 	if !s.retrieves(w) || !s.body(w, r, &f) {
 		return
@@ -137,7 +140,7 @@ func (s *Server) handleCancelIndex(w http.ResponseWriter, r *http.Request) {
 	s.answerIndexes(w, r, http.StatusOK, statuses, err)
 }
 
-func (s *Server) handleClearIndex(w http.ResponseWriter, r *http.Request) {
+func (s indexAPI) handleClearIndex(w http.ResponseWriter, r *http.Request) {
 	if !s.retrieves(w) {
 		return
 	}
@@ -146,7 +149,7 @@ func (s *Server) handleClearIndex(w http.ResponseWriter, r *http.Request) {
 	s.answerIndexes(w, r, http.StatusOK, statuses, err)
 }
 
-func (s *Server) handleSearch(w http.ResponseWriter, r *http.Request) {
+func (s indexAPI) handleSearch(w http.ResponseWriter, r *http.Request) {
 	var f struct {
 		Query     string   `json:"query"`
 		Limit     int      `json:"limit"`

@@ -27,7 +27,15 @@ type protocols struct {
 	MCP       []string `json:"mcp"`
 }
 
-func (s *Server) handleInfo(w http.ResponseWriter, r *http.Request) {
+// infoAPI answers REST about what is here.
+type infoAPI struct{ *Server }
+
+func (s infoAPI) routes(path func(string, methods)) {
+	path("/api/info", methods{"GET": s.viewer(s.handleInfo)})
+	path("/api/hosts", methods{"GET": s.viewer(s.handleHosts)})
+}
+
+func (s infoAPI) handleInfo(w http.ResponseWriter, r *http.Request) {
 	sessions := len(s.options.Backend.Sessions())
 	all := info{
 		Name: "callgate", Version: s.options.Version, Protocols: protocols{[]int{wire.Version}, wire.List(s.options.Protocols)},
@@ -58,4 +66,13 @@ func (s *Server) handleInfo(w http.ResponseWriter, r *http.Request) {
 		all.Processes = append(all.Processes, wire.ProcessInfo{PID: p.PID, Worker: p.Worker, Version: p.Version, Sessions: theirs.Sessions, Silent: !answered})
 	}
 	rest.WriteJSON(w, http.StatusOK, all)
+}
+
+// handleHosts says how the LLM hosts on this machine stand to the gate: any process sees the same.
+func (s infoAPI) handleHosts(w http.ResponseWriter, _ *http.Request) {
+	if s.options.Hosts == nil {
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not look for hosts")
+		return
+	}
+	rest.WriteJSON(w, http.StatusOK, wire.List(s.options.Hosts()))
 }

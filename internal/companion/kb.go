@@ -143,15 +143,18 @@ func (c *socket) question(common wire.Head, data []byte) (func(context.Context) 
 	}
 }
 
-// kbRoutes are answered by the process that serves the session, which all of them name: `?sessionId=`.
-func (s *Server) kbRoutes(path func(string, methods)) {
+// knowledgeAPI answers REST about knowledge bases.
+type knowledgeAPI struct{ *Server }
+
+// routes are answered by the process that serves the session, which all of them name: `?sessionId=`.
+func (s knowledgeAPI) routes(path func(string, methods)) {
 	path("/api/kb", methods{"GET": s.viewer(s.handleKBList), "POST": s.approver(s.handleKBAdd)})
 	path("/api/kb/{id}", methods{"DELETE": s.approver(s.handleKBRemove)})
 	path("/api/kb/search", methods{"POST": s.approver(s.handleKBSearch)})
 }
 
 // kbSession returns the session that a request names. When it is "" the response is written.
-func (s *Server) kbSession(w http.ResponseWriter, r *http.Request) string {
+func (s knowledgeAPI) kbSession(w http.ResponseWriter, r *http.Request) string {
 	if !s.retrieves(w) {
 		return ""
 	}
@@ -163,7 +166,7 @@ func (s *Server) kbSession(w http.ResponseWriter, r *http.Request) string {
 	return session
 }
 
-func (s *Server) handleKBAdd(w http.ResponseWriter, r *http.Request) {
+func (s knowledgeAPI) handleKBAdd(w http.ResponseWriter, r *http.Request) {
 	session := s.kbSession(w, r)
 	var f wire.KBAdd
 	if session == "" || !s.body(w, r, &f) {
@@ -181,7 +184,7 @@ func (s *Server) handleKBAdd(w http.ResponseWriter, r *http.Request) {
 	rest.WriteJSON(w, http.StatusCreated, map[string]string{"documentId": id})
 }
 
-func (s *Server) handleKBSearch(w http.ResponseWriter, r *http.Request) {
+func (s knowledgeAPI) handleKBSearch(w http.ResponseWriter, r *http.Request) {
 	session := s.kbSession(w, r)
 	var f wire.KBSearch
 	if session == "" || !s.body(w, r, &f) {
@@ -202,7 +205,7 @@ func (s *Server) handleKBSearch(w http.ResponseWriter, r *http.Request) {
 // kbPage is how many documents a list has at most.
 const kbPage = 1000
 
-func (s *Server) handleKBList(w http.ResponseWriter, r *http.Request) {
+func (s knowledgeAPI) handleKBList(w http.ResponseWriter, r *http.Request) {
 	session := s.kbSession(w, r)
 	if session == "" {
 		return
@@ -224,7 +227,7 @@ func (s *Server) handleKBList(w http.ResponseWriter, r *http.Request) {
 	rest.WriteJSON(w, http.StatusOK, map[string]any{"documents": wire.List(documents[:min(len(documents), limit)]), "totalCount": len(documents)})
 }
 
-func (s *Server) handleKBRemove(w http.ResponseWriter, r *http.Request) {
+func (s knowledgeAPI) handleKBRemove(w http.ResponseWriter, r *http.Request) {
 	session := s.kbSession(w, r)
 	if session == "" {
 		return

@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"callgate/docs"
 	"callgate/internal/companion/hub"
 	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
@@ -44,7 +45,16 @@ func pagePolicy(scheme, host string) string {
 	}, "; ")
 }
 
-func (s *Server) handlePage(w http.ResponseWriter, r *http.Request) {
+// pageAPI answers REST about the page.
+type pageAPI struct{ *Server }
+
+func (s pageAPI) routes(path func(string, methods)) {
+	path("/{$}", methods{"GET": s.handlePage})
+	path("/page/{file}", methods{"GET": s.handlePage})
+	path("/protocol.schema.json", methods{"GET": handleSchema})
+}
+
+func (s pageAPI) handlePage(w http.ResponseWriter, r *http.Request) {
 	name := cmp.Or(r.PathValue("file"), "index.html")
 	data, err := page.ReadFile("page/" + name)
 	if err != nil {
@@ -76,4 +86,11 @@ func contentType(name string) string {
 		return "image/svg+xml"
 	}
 	return "application/octet-stream"
+}
+
+// handleSchema serves the schema of the protocol. It is the same for everybody and holds no secret, so no
+// credential is asked for.
+func handleSchema(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/schema+json")
+	_, _ = w.Write(docs.ProtocolSchema) // a client that is gone gets nothing
 }

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -107,8 +109,17 @@ func (p *pairings) expire() {
 	}
 }
 
+// pairAPI answers REST about pairing and proofs.
+type pairAPI struct{ *Server }
+
+func (s pairAPI) routes(path func(string, methods)) {
+	path("/api/proof", methods{"GET": s.handleProof})
+	path("/api/pair", methods{"POST": s.approver(s.handlePair)})
+	path("/api/pair/redeem", methods{"POST": s.handleRedeem})
+}
+
 // handlePair mints a code. It stands behind approver.
-func (s *Server) handlePair(w http.ResponseWriter, r *http.Request) {
+func (s pairAPI) handlePair(w http.ResponseWriter, r *http.Request) {
 	var f wire.PairRequest
 	if !s.body(w, r, &f) {
 		return
@@ -144,7 +155,7 @@ func (s *Server) handlePair(w http.ResponseWriter, r *http.Request) {
 }
 
 // handleRedeem exchanges a code for the credential that it was minted for. It needs no credential.
-func (s *Server) handleRedeem(w http.ResponseWriter, r *http.Request) {
+func (s pairAPI) handleRedeem(w http.ResponseWriter, r *http.Request) {
 	if !rest.JsonBody(r) {
 		rest.WriteError(w, http.StatusUnsupportedMediaType, wire.CodeBadMessage, "the body must be application/json")
 		return
@@ -201,4 +212,44 @@ func checkPeer(r *http.Request) error {
 		return err
 	}
 	return hub.OwnPeer(client, server)
+}
+
+// A client that finds an announced address cannot know who listens there: callgate may have
+// crashed, and another user's process may have taken the port. So before the Go client shows its
+// credential it asks for a proof that the other side holds the same one. The proof covers the address, so
+// that nobody can get it by passing the question on to the true companion at another port.
+
+// handleProof answers GET /api/proof?credential=approve&nonce=HEX. It needs no credential, and tells
+// nothing to those who have none.
+func (s pairAPI) handleProof(w http.ResponseWriter, r *http.Request) {
+	name, nonce := credentials.Credential(r.URL.Query().Get("credential")), r.URL.Query().Get("nonce")
+	switch name.Role() {
+	case credentials.Approve, credentials.View, credentials.Tools, credentials.Prompt:
+	default:
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "credential must be approve, view, tools or prompt")
+		return
+	}
+	if raw, err := hex.DecodeString(nonce); err != nil || len(nonce) != credentials.NonceLength || len(raw) == 0 {
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "nonce must be 64 hex digits")
+		return
+	}
+	door := hub.DoorOf(r)
+	if door == nil {
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "the hub has had its proof")
+		return
+	}
+	token, err := s.credentials.Token(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "there is no such credential")
+		return
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	address := door.Address
+	if door.Remote { // the name that the client knows, which guard has checked, and the certificate has proven
+		address = r.Host
+	}
+	rest.WriteJSON(w, http.StatusOK, map[string]string{"proof": credentials.Proof(token, nonce, address)})
 }

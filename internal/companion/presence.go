@@ -16,9 +16,12 @@ import (
 	"callgate/internal/presence"
 )
 
-// presenceRoutes show the passkeys, which all processes share. A new one comes in by a code that "callgate passkeys add"
+// passkeyAPI answers REST about passkeys.
+type passkeyAPI struct{ *Server }
+
+// routes show the passkeys, which all processes share. A new one comes in by a code that "callgate passkeys add"
 // told, one that is registered lets another be removed.
-func (s *Server) presenceRoutes(path func(string, methods)) {
+func (s passkeyAPI) routes(path func(string, methods)) {
 	if s.options.Presence == nil {
 		return
 	}
@@ -49,7 +52,7 @@ func (s *Server) proved(next http.HandlerFunc) http.HandlerFunc {
 			next(w, r)
 			return
 		}
-		body, ok := s.raw(w, r)
+		body, ok := rawBody(w, r)
 		if !ok {
 			return
 		}
@@ -69,8 +72,8 @@ func (s *Server) proved(next http.HandlerFunc) http.HandlerFunc {
 	})
 }
 
-// raw reads the body, and leaves it to be read again. When it is not ok the response is written.
-func (s *Server) raw(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+// rawBody reads the body, and leaves it to be read again. When it is not ok the response is written.
+func rawBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, wire.MaxMessage))
 	if err != nil {
 		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "the body could not be read, or is larger than 4 MiB")
@@ -85,7 +88,7 @@ func (s *Server) noteProof(r *http.Request, summary string, proof []byte) error 
 	return s.options.Backend.Note(summary, audit.Author{By: who.By, From: who.From, Presence: string(proof)})
 }
 
-func (s *Server) handlePresence(w http.ResponseWriter, _ *http.Request) {
+func (s passkeyAPI) handlePresence(w http.ResponseWriter, _ *http.Request) {
 	keys, err := s.options.Presence.Keys.List()
 	if err != nil {
 		s.log.Error("companion: the passkeys cannot be read", "error", err)
@@ -100,8 +103,8 @@ func (s *Server) handlePresence(w http.ResponseWriter, _ *http.Request) {
 }
 
 // handleAddKey registers a passkey, which signs what is sent.
-func (s *Server) handleAddKey(w http.ResponseWriter, r *http.Request) {
-	body, ok := s.raw(w, r)
+func (s passkeyAPI) handleAddKey(w http.ResponseWriter, r *http.Request) {
+	body, ok := rawBody(w, r)
 	if !ok {
 		return
 	}
@@ -124,7 +127,7 @@ func (s *Server) handleAddKey(w http.ResponseWriter, r *http.Request) {
 }
 
 // handleRemoveKey takes a passkey out; one that is registered has to sign it, whatever needs a passkey else.
-func (s *Server) handleRemoveKey(w http.ResponseWriter, r *http.Request) {
+func (s passkeyAPI) handleRemoveKey(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	given, err := givenOf(r)
 	if err == nil {
@@ -144,7 +147,7 @@ func (s *Server) handleRemoveKey(w http.ResponseWriter, r *http.Request) {
 }
 
 // failPresence is fail for errors that say what the person did wrong.
-func (s *Server) failPresence(w http.ResponseWriter, r *http.Request, err error) {
+func (s passkeyAPI) failPresence(w http.ResponseWriter, r *http.Request, err error) {
 	if told := presence.ToldError(nil); errors.As(err, &told) {
 		err = wire.Refuse(wire.CodeBadMessage, "%v", told)
 	}

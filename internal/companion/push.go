@@ -20,8 +20,11 @@ type Pusher interface {
 	RemoveDevice(endpoint string, who audit.Author) error
 }
 
-// pushRoutes are answered by the process that is asked, for all: the browsers are in a file that they share.
-func (s *Server) pushRoutes(path func(string, methods)) {
+// pushAPI answers REST about browsers that are told of questions.
+type pushAPI struct{ *Server }
+
+// routes are answered by the process that is asked, for all: the browsers are in a file that they share.
+func (s pushAPI) routes(path func(string, methods)) {
 	pushing := func(handle http.HandlerFunc) http.HandlerFunc {
 		return s.approver(func(w http.ResponseWriter, r *http.Request) {
 			if s.options.Pusher == nil {
@@ -34,7 +37,7 @@ func (s *Server) pushRoutes(path func(string, methods)) {
 	path("/api/push", methods{"GET": pushing(s.handlePushKey), "POST": pushing(s.handleAddDevice), "DELETE": pushing(s.handleRemoveDevice)})
 }
 
-func (s *Server) handlePushKey(w http.ResponseWriter, r *http.Request) {
+func (s pushAPI) handlePushKey(w http.ResponseWriter, r *http.Request) {
 	key, err := s.options.Pusher.PushKey()
 	if err != nil {
 		s.fail(w, r, err)
@@ -43,7 +46,7 @@ func (s *Server) handlePushKey(w http.ResponseWriter, r *http.Request) {
 	rest.WriteJSON(w, http.StatusOK, map[string]string{"key": key})
 }
 
-func (s *Server) handleAddDevice(w http.ResponseWriter, r *http.Request) {
+func (s pushAPI) handleAddDevice(w http.ResponseWriter, r *http.Request) {
 	var f struct {
 		Endpoint string `json:"endpoint"`
 		P256dh   string `json:"p256dh"`
@@ -62,7 +65,7 @@ func (s *Server) handleAddDevice(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) handleRemoveDevice(w http.ResponseWriter, r *http.Request) {
+func (s pushAPI) handleRemoveDevice(w http.ResponseWriter, r *http.Request) {
 	var f struct {
 		Endpoint string `json:"endpoint"`
 	}

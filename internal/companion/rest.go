@@ -6,9 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"callgate/gate"
 	"callgate/internal/companion/credentials"
@@ -30,38 +28,13 @@ type methods map[string]http.HandlerFunc
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	path := func(pattern string, m methods) { mux.Handle(pattern, m) }
-	path("/{$}", methods{"GET": s.handlePage})
-	path("/page/{file}", methods{"GET": s.handlePage})
-	path("/protocol.schema.json", methods{"GET": handleSchema})
-	path("/health", methods{"GET": s.handleHealth})
-	path("/health/live", methods{"GET": s.handleLive})
-	path("/health/ready", methods{"GET": s.handleReady})
-	path("/api/proof", methods{"GET": s.handleProof})
 	path("/ws", methods{"GET": s.handleSocket})
-	path("/api/pair", methods{"POST": s.approver(s.handlePair)})
-	path("/api/pair/redeem", methods{"POST": s.handleRedeem})
-	path("/api/info", methods{"GET": s.viewer(s.handleInfo)})
-	path("/api/approvals", methods{"GET": s.viewer(s.handleApprovals)})
-	path("/api/approvals/{id}", methods{"POST": s.approver(s.handleAnswer)})
-	path("/api/sessions", methods{"GET": s.prompter(s.handleSessions, s.viewer(s.handleSessions))})
-	path("/api/sessions/{id}/prompt", methods{"POST": s.prompter(s.handlePrompt, s.approver(s.handlePrompt))})
-	s.signInRoutes(path)
-	s.controlRoutes(path)
-	s.presenceRoutes(path)
-	s.freezeRoutes(path)
-	s.pushRoutes(path)
-	s.chatRoutes(path)
-	path("/api/audit", methods{"GET": s.viewer(s.handleAudit)})
-	path("/api/report", methods{"GET": s.viewer(s.handleReport)})
-	s.changeRoutes(path)
-	s.ruleRoutes(path)
-	s.toolRoutes(path)
-	s.hookRoutes(path)
-	path("/api/hosts", methods{"GET": s.viewer(s.handleHosts)})
-	s.metricRoutes(path)
-	s.checkpointRoutes(path)
-	s.indexRoutes(path)
-	s.kbRoutes(path)
+	for _, subject := range []interface{ routes(func(string, methods)) }{
+		pageAPI{s}, probeAPI{s}, pairAPI{s}, signInAPI{s}, infoAPI{s}, approvalAPI{s}, controlAPI{s}, passkeyAPI{s}, freezeAPI{s},
+		chatAPI{s}, trailAPI{s}, ruleAPI{s}, toolAPI{s}, pushAPI{s}, hookAPI{s}, checkpointAPI{s}, indexAPI{s}, knowledgeAPI{s},
+	} {
+		subject.routes(path)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "there is nothing at this path")
 	})
@@ -149,112 +122,6 @@ func (s *Server) approver(next http.HandlerFunc) http.HandlerFunc {
 		}
 		next(w, r)
 	}
-}
-
-func (s *Server) handleApprovals(w http.ResponseWriter, _ *http.Request) {
-	pending := s.options.Backend.Pending()
-	frames := make([]wire.ToolApproveRequest, 0, len(pending))
-	for _, a := range pending {
-		frames = append(frames, approveRequest(a))
-	}
-	rest.WriteList(w, "approvals", frames, s.hub.Problems())
-}
-
-// handleAnswer takes the members of tool_approve, without v and type. toolCallId may be left out: the
-// path has it.
-func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
-	var f wire.ToolApprove
-	if !s.body(w, r, &f) {
-		return
-	}
-	id := r.PathValue("id")
-	if f.ToolCallID != "" && f.ToolCallID != id {
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "toolCallId is not the approval in the path")
-		return
-	}
-	f.ToolCallID = id
-	for _, a := range s.options.Backend.Pending() { // its id alone says which one is meant
-		if f.SessionID == "" && a.ID == id {
-			f.SessionID = a.SessionID
-		}
-	}
-	if f.SessionID == "" {
-		s.fail(w, r, gate.ErrNotPending)
-		return
-	}
-	answer, refused := answerOf(&f, authorOf(r))
-	if refused != nil {
-		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
-		return
-	}
-	given, err := givenOf(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	answer.Presence = given
-	applied, err := s.options.Backend.Answer(r.Context(), id, answer)
-	switch {
-	case err == nil && applied:
-		rest.WriteJSON(w, http.StatusOK, map[string]bool{"applied": true})
-	case err == nil, errors.Is(err, gate.ErrNotPending):
-		notApplied(w, http.StatusNotFound, gate.ErrNotPending)
-	case errors.Is(err, gate.ErrAnother):
-		notApplied(w, http.StatusAccepted, err)
-	case errors.Is(err, gate.ErrRefused):
-		notApplied(w, http.StatusConflict, err)
-	default:
-		s.fail(w, r, err)
-	}
-}
-
-func notApplied(w http.ResponseWriter, status int, err error) {
-	refused := refusalOf(err)
-	rest.WriteJSON(w, status, struct {
-		Applied bool           `json:"applied"`
-		Error   wire.RestError `json:"error"`
-	}{false, wire.RestError{Code: refused.Code, Message: refused.Message}})
-}
-
-func (s *Server) handleSessions(w http.ResponseWriter, _ *http.Request) {
-	rest.WriteJSON(w, http.StatusOK, map[string]any{"sessions": wire.List(s.options.Backend.Sessions())})
-}
-
-func (s *Server) handleAudit(w http.ResponseWriter, r *http.Request) {
-	query, refused := auditQuery(r.URL.Query().Get)
-	if refused != nil {
-		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
-		return
-	}
-	records, next, err := s.options.Backend.Audit(query)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	answer := map[string]any{"records": wire.List(records)}
-	if next != "" {
-		answer["next"] = next
-	}
-	rest.WriteJSON(w, http.StatusOK, answer)
-}
-
-func auditQuery(get func(string) string) (AuditQuery, *wire.Refusal) {
-	q := AuditQuery{SessionID: get("sessionId"), Decision: get("decision"), Tool: get("tool"), Text: get("q"), Before: get("before"), Calls: get("calls") == "true", Limit: auditDefault}
-	if text := get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > auditMost {
-			return q, wire.Refuse(wire.CodeBadMessage, "limit must be between 1 and %d", auditMost)
-		}
-		q.Limit = n
-	}
-	if text := get("since"); text != "" {
-		since, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			return q, wire.Refuse(wire.CodeBadMessage, "since must be a time like 2026-11-20T10:00:00Z")
-		}
-		q.Since = since
-	}
-	return q, nil
 }
 
 // owns reports whether this process itself has the session or the approval.

@@ -92,18 +92,20 @@ type GrantView struct {
 	Expires   time.Time         `json:"expires,omitzero"`
 }
 
-// ruleRoutes are answered by any process of the worker: `?worker=`; the grants of a session by the one that serves
+// ruleAPI answers REST about rules and grants.
+type ruleAPI struct{ *Server }
+
+// routes are answered by any process of the worker: `?worker=`; the grants of a session by the one that serves
 // it: `?sessionId=`. Grants that are in the file are listed by each of them, under the same id.
-func (s *Server) ruleRoutes(path func(string, methods)) {
+func (s ruleAPI) routes(path func(string, methods)) {
 	path("/api/rules", methods{"GET": s.viewer(s.handleRules), "PUT": s.proved(s.handleReplaceRules)})
 	path("/api/rules/check", methods{"POST": s.approver(s.handleCheckRules)})
-	path("/api/rules/suggestions", methods{"GET": s.viewer(s.handleSuggestions), "POST": s.proved(s.handleTakeSuggestions)})
 	path("/api/grants", methods{"GET": s.viewer(s.handleGrants)})
 	path("/api/grants/{id}", methods{"DELETE": s.approver(s.handleRevokeGrant)})
 }
 
 // ruled answers the request when there are no rules to be seen, or when it is about those of another worker.
-func (s *Server) ruled(w http.ResponseWriter, r *http.Request) bool {
+func (s ruleAPI) ruled(w http.ResponseWriter, r *http.Request) bool {
 	worker := r.URL.Query().Get("worker")
 	switch {
 	case s.options.Rules == nil:
@@ -116,7 +118,7 @@ func (s *Server) ruled(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-func (s *Server) handleRules(w http.ResponseWriter, r *http.Request) {
+func (s ruleAPI) handleRules(w http.ResponseWriter, r *http.Request) {
 	if !s.ruled(w, r) {
 		return
 	}
@@ -129,7 +131,7 @@ func (s *Server) handleRules(w http.ResponseWriter, r *http.Request) {
 	rest.WriteJSON(w, http.StatusOK, view)
 }
 
-func (s *Server) handleCheckRules(w http.ResponseWriter, r *http.Request) {
+func (s ruleAPI) handleCheckRules(w http.ResponseWriter, r *http.Request) {
 	var f struct {
 		Text string `json:"text"`
 	}
@@ -141,7 +143,7 @@ func (s *Server) handleCheckRules(w http.ResponseWriter, r *http.Request) {
 
 // handleReplaceRules takes the text that the editor began with beside the new one, so that of two people who
 // edit at once the second learns of the first.
-func (s *Server) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
+func (s ruleAPI) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
 	var f struct {
 		Base *string `json:"base"`
 		Text *string `json:"text"`
@@ -169,7 +171,7 @@ func (s *Server) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) handleGrants(w http.ResponseWriter, r *http.Request) {
+func (s ruleAPI) handleGrants(w http.ResponseWriter, r *http.Request) {
 	if !s.ruled(w, r) {
 		return
 	}
@@ -181,7 +183,7 @@ func (s *Server) handleGrants(w http.ResponseWriter, r *http.Request) {
 	rest.WriteJSON(w, http.StatusOK, map[string][]GrantView{"grants": wire.List(grants)})
 }
 
-func (s *Server) handleRevokeGrant(w http.ResponseWriter, r *http.Request) {
+func (s ruleAPI) handleRevokeGrant(w http.ResponseWriter, r *http.Request) {
 	if !s.ruled(w, r) {
 		return
 	}

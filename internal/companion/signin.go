@@ -22,7 +22,10 @@ const (
 	signInCookie = "callgate-signin"
 )
 
-func (s *Server) signInRoutes(path func(string, methods)) {
+// signInAPI answers REST about signing in.
+type signInAPI struct{ *Server }
+
+func (s signInAPI) routes(path func(string, methods)) {
 	path("/api/signin", methods{"GET": func(w http.ResponseWriter, _ *http.Request) { // the page asks, whether or not
 		issuer := ""
 		if s.options.Identity != nil {
@@ -38,7 +41,7 @@ func (s *Server) signInRoutes(path func(string, methods)) {
 }
 
 // handleSignIn sends the browser to the provider. It needs no credential.
-func (s *Server) handleSignIn(w http.ResponseWriter, r *http.Request) {
+func (s signInAPI) handleSignIn(w http.ResponseWriter, r *http.Request) {
 	d := hub.DoorOf(r)
 	if d == nil {
 		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "people sign in at the hub")
@@ -55,7 +58,7 @@ func (s *Server) handleSignIn(w http.ResponseWriter, r *http.Request) {
 }
 
 // handleSignedIn takes the browser back and shows it the way to the page, paired.
-func (s *Server) handleSignedIn(w http.ResponseWriter, r *http.Request) {
+func (s signInAPI) handleSignedIn(w http.ResponseWriter, r *http.Request) {
 	d := hub.DoorOf(r)
 	query := r.URL.Query()
 	state := query.Get("state")

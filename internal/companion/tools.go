@@ -28,20 +28,23 @@ var (
 	ErrDefinition = errors.New("the tool's definition is another one by now; look at it again")
 )
 
-// toolRoutes are answered by the process that serves the session: `?sessionId=`, or the member of the body.
-func (s *Server) toolRoutes(path func(string, methods)) {
+// toolAPI answers REST about tools.
+type toolAPI struct{ *Server }
+
+// routes are answered by the process that serves the session: `?sessionId=`, or the member of the body.
+func (s toolAPI) routes(path func(string, methods)) {
 	path("/api/tools", methods{"GET": s.viewer(s.handleTools)})
 	path("/api/tools/accept", methods{"POST": s.proved(s.handleAcceptTool)})
 }
 
-func (s *Server) tooled(w http.ResponseWriter) bool {
+func (s toolAPI) tooled(w http.ResponseWriter) bool {
 	if s.options.Tools == nil {
 		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not show its tools")
 	}
 	return s.options.Tools != nil
 }
 
-func (s *Server) handleTools(w http.ResponseWriter, r *http.Request) {
+func (s toolAPI) handleTools(w http.ResponseWriter, r *http.Request) {
 	if !s.tooled(w) {
 		return
 	}
@@ -57,7 +60,7 @@ func (s *Server) handleTools(w http.ResponseWriter, r *http.Request) {
 	rest.WriteJSON(w, http.StatusOK, view)
 }
 
-func (s *Server) handleAcceptTool(w http.ResponseWriter, r *http.Request) {
+func (s toolAPI) handleAcceptTool(w http.ResponseWriter, r *http.Request) {
 	var f struct {
 		Tool string `json:"tool"`
 		Hash string `json:"hash"`

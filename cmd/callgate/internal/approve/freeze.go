@@ -1,0 +1,161 @@
+package approve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/internal/app"
+	companionclient "callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
+)
+
+func NewFreezeCommand(dataDir func() (string, error)) *cobra.Command {
+	var session, until, reason, as string
+	var all, list bool
+	cmd := &cobra.Command{
+		Use:   "freeze",
+		Short: "Stop every call that does more than read",
+		Long: `Freeze stops every call that does more than read, in all sessions or in one, whatever rules, levels and grants say,
+and with the gate off. A waiting call is refused even after a yes. The model is told why.
+
+A freeze holds from the next call of every process, also after a restart, until its time is over or you run
+"callgate unfreeze". You need the credential of a person who may approve.`,
+		Example: `  callgate freeze --reason "release day"
+  callgate freeze --until 2h
+  callgate freeze --until 2026-12-24T18:00:00Z --session s-ABCDEFGHIJKL
+  callgate freeze --list`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := dataDir()
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			if list {
+				return printFrozen(out, app.OpenFreezer(dir))
+			}
+			if all && session != "" {
+				return errors.New("--all and --session: choose one")
+			}
+			one := wire.FreezeRequest{SessionID: session, Reason: reason}
+			if one.Until, err = readUntil(until, time.Now()); err != nil {
+				return err
+			}
+			if err := changeFreeze(cmd.Context(), dir, as, http.MethodPut, one, func(f app.DirFreezer, who audit.Author) error {
+				return f.Freeze(gate.Freeze{SessionID: one.SessionID, Until: one.Until, Reason: one.Reason}, who)
+			}); err != nil {
+				return err
+			}
+			return printFrozen(out, app.OpenFreezer(dir))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&until, "until", "", "end it at this `time`: a duration (2h), a time of today (18:00) or a date and time (2026-12-24T18:00:00Z)")
+	flags.StringVar(&session, "session", "", "freeze only the session with this `id`")
+	flags.BoolVar(&all, "all", false, "freeze all sessions (the default)")
+	flags.StringVar(&reason, "reason", "", "`text` for the model and other people")
+	flags.BoolVar(&list, "list", false, "print what is frozen and change nothing")
+	flags.StringVar(&as, "as", "", "do it as this `person`, with their own credential (callgate credentials add)")
+	return cmd
+}
+
+func NewUnfreezeCommand(dataDir func() (string, error)) *cobra.Command {
+	var session, as string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "unfreeze",
+		Short: "End a freeze",
+		Example: `  callgate unfreeze
+  callgate unfreeze --session s-ABCDEFGHIJKL`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := dataDir()
+			if err != nil {
+				return err
+			}
+			if all && session != "" {
+				return errors.New("--all and --session: choose one")
+			}
+			if err := changeFreeze(cmd.Context(), dir, as, http.MethodDelete, wire.FreezeRequest{SessionID: session}, func(f app.DirFreezer, who audit.Author) error {
+				return f.Unfreeze(session, who)
+			}); err != nil {
+				return err
+			}
+			return printFrozen(cmd.OutOrStdout(), app.OpenFreezer(dir))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&session, "session", "", "end the freeze of the session with this `id` only")
+	flags.BoolVar(&all, "all", false, "end the freeze of all sessions (the default); freezes of single sessions stay")
+	flags.StringVar(&as, "as", "", "do it as this `person`, with their own credential")
+	return cmd
+}
+
+// changeFreeze has the running callgate do it, which shows it at once, and does it here when none runs.
+func changeFreeze(ctx context.Context, dataDir, as, method string, body wire.FreezeRequest, here func(app.DirFreezer, audit.Author) error) error {
+	credential, person, err := As(credentials.Approve, as)
+	if err != nil {
+		return err
+	}
+	target := companionclient.Target{DataDir: dataDir, Credential: credential, Client: wire.ClientInfo{Name: person, Version: app.Version, Kind: "tui"}}
+	err = target.Ask(ctx, method, "/api/freeze", body, nil)
+	if !errors.Is(err, wire.ErrNotRunning) && !errors.Is(err, wire.ErrUnreachable) {
+		return companionclient.Cure(err)
+	}
+	if as != "" {
+		return fmt.Errorf("%w: to do it as %s, somebody has to check the credential", companionclient.Cure(err), as)
+	}
+	if _, err := credentials.Open(dataDir); err != nil { // of this data directory's own people
+		return err
+	}
+	return here(app.DirFreezer{DataDir: dataDir}, audit.Author{By: "cli:" + person})
+}
+
+// printFrozen says what is frozen now.
+func printFrozen(w io.Writer, f *gate.Freezer) error {
+	list, err := f.List(time.Now())
+	if err != nil {
+		return fmt.Errorf("what is frozen cannot be read, so everything but reading is held back: %w", err)
+	}
+	if len(list) == 0 {
+		_, err = fmt.Fprintln(w, "Nothing is frozen.")
+	}
+	for _, one := range list {
+		if err == nil {
+			_, err = fmt.Fprintln(w, "Frozen: "+one.String())
+		}
+	}
+	return err
+}
+
+// readUntil reads when something ends; zero for "".
+func readUntil(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	var until time.Time
+	var err error
+	if d, notDuration := time.ParseDuration(text); notDuration == nil {
+		until = now.Add(d)
+	} else if clock, notClock := time.ParseInLocation("15:04", text, now.Location()); notClock == nil {
+		until = time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), 0, 0, now.Location())
+		if !until.After(now) {
+			until = until.AddDate(0, 0, 1)
+		}
+	} else if until, err = time.Parse(time.RFC3339, text); err != nil {
+		return until, fmt.Errorf("--until %q: use a duration (2h), a time of the day (18:00) or a date and time (2026-12-24T18:00:00Z)", text)
+	}
+	if !until.After(now) {
+		return until, fmt.Errorf("--until %q is over already", text)
+	}
+	return until.UTC(), nil
+}

@@ -1,0 +1,56 @@
+// Package checkpoints is `callgate checkpoints`: flags and printing around internal/checkpoint.
+package checkpoints
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"callgate/internal/checkpoint"
+	"callgate/internal/config"
+)
+
+func NewCommand(s *config.Settings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "checkpoints",
+		Short: "Show what calls changed in files, and undo it",
+		Long: `callgate snapshots files before a call changes them. Checkpoints lists the snapshots, shows what changed since, and
+restores files: bytes, modes, links, and removal of files that the call created. It does not restore owners, times
+or extended attributes.`,
+		Example: `  callgate checkpoints list
+  callgate checkpoints diff ck_4nq2
+  callgate checkpoints restore ck_4nq2 --path src/auth.ts`,
+		Args: cobra.NoArgs,
+	}
+	cmd.AddCommand(newCheckpointsListCommand(s), newCheckpointsDiffCommand(s), newCheckpointsRestoreCommand(s))
+	return cmd
+}
+
+// checkpointsOf opens what was kept. The caller closes it.
+func checkpointsOf(s *config.Settings) (*config.Config, *checkpoint.Store, error) {
+	c, err := s.Load()
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.Checkpoints.Storage == config.CheckpointsInMemory {
+		return nil, nil, errors.New("checkpoints are in the memory of the callgate that serves the session (checkpoints.storage: memory): use its page, or REST under /api/checkpoints")
+	}
+	c.Checkpoints.Storage = "disk" // what was kept before they were turned off is there still
+	store, err := c.OpenCheckpoints(slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	return c, store, err
+}
+
+// realPathOf makes a path of the command line absolute and its folder real, as checkpoints name it.
+func realPathOf(path string) (string, error) {
+	abs, err := filepath.Abs(config.ExpandHome(path))
+	if err != nil {
+		return "", err
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+		abs = filepath.Join(dir, filepath.Base(abs))
+	}
+	return abs, nil
+}

@@ -1,0 +1,167 @@
+// Package connect is `callgate connect` and `callgate disconnect`: flags and printing around internal/install.
+package connect
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"callgate/cmd/callgate/internal/approve"
+	"callgate/gate/tools"
+	"callgate/internal/app"
+	"callgate/internal/hosthooks"
+	"callgate/internal/install"
+	"callgate/internal/output"
+)
+
+// connecting holds the flags that connect and disconnect share.
+type connecting struct {
+	app.Connect
+	dryRun, yes, asJSON bool
+	hosts               []string
+}
+
+func (o *connecting) declare(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringSliceVar(&o.hosts, "host", nil, "only this `host`, as if it were an argument; repeatable")
+	flags.StringSliceVar(&o.Scopes, "scope", []string{"user", "local", "plugin"}, "where to look: user, local (Claude Code's projects), plugin, project")
+	flags.StringVar(&o.Project, "project", "", "`folder` for --scope project (default: the current folder)")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would change, and change nothing")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	flags.BoolVar(&o.asJSON, "json", false, "print JSON; changes nothing without --yes")
+	cmd.ValidArgsFunction = cobra.FixedCompletions(install.IDs(), cobra.ShellCompDirectiveNoFileComp)
+	_ = cmd.RegisterFlagCompletionFunc("host", cmd.ValidArgsFunction) // it is declared
+	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(app.Scopes, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func NewConnectCommand(dataDir func() (string, error)) *cobra.Command {
+	var o connecting
+	var watch bool
+	var managed string
+	cmd := &cobra.Command{
+		Use:   "connect [HOST...]",
+		Short: "Put callgate between your hosts and their MCP servers",
+		Long: `Connect finds the hosts on this machine (` + strings.Join(install.IDs(), ", ") + `),
+shows a diff of every file it would change, asks once, and then moves their MCP servers behind callgate: the servers
+go into a file of callgate's own, and the host starts callgate instead. Hosts with hooks get "callgate hook", so that
+their built-in tools (shell, files, web) pass the same gate. The rest of a host's file stays as it is.
+
+Recommended: "autonomy: GUIDED" in callgate.yaml. It runs calls that read, that change your own data, or that send to
+a destination you named, and asks about the rest.
+
+"callgate disconnect" undoes all of it.`,
+		Example: `  callgate connect                    # every host on this machine
+  callgate connect claude --dry-run   # what would change
+  callgate connect --scope project    # the files in this folder, such as .mcp.json
+  callgate connect --server github --yes
+  callgate connect --managed ./rollout # for administrators: settings that users cannot switch off
+  callgate connect --watch            # say when a host gets a server that callgate does not gate`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if o.DataDir, err = dataDir(); err != nil {
+				return err
+			}
+			args = append(args, o.hosts...)
+			if managed != "" {
+				return o.managed(cmd, args, managed)
+			}
+			if watch {
+				return o.watch(cmd, args)
+			}
+			return o.connect(cmd, args)
+		},
+	}
+	o.declare(cmd)
+	cmd.Flags().StringSliceVar(&o.Servers, "server", nil, "only the server of this `name`; repeatable")
+	cmd.Flags().BoolVar(&o.NoHooks, "no-hooks", false, "gate MCP servers only, not the built-in tools of hosts")
+	cmd.Flags().StringVar(&managed, "managed", "", "write settings for administrators below this `folder` (/: in place), so that nobody can take callgate out of Claude Code, Codex and VS Code")
+	cmd.Flags().BoolVar(&watch, "watch", false, "keep running, and report servers that bypass callgate; with --yes, move them behind it")
+	return cmd
+}
+
+func (o *connecting) connect(cmd *cobra.Command, args []string) error {
+	plan, err := o.Plan(args)
+	if err != nil {
+		return err
+	}
+	if o.asJSON && !o.yes {
+		return output.JSON(cmd.OutOrStdout(), plan)
+	}
+	out := cmd.OutOrStdout()
+	if !o.asJSON {
+		output.Plan(out, plan)
+	}
+	switch {
+	case !plan.Changes():
+		if o.asJSON {
+			return output.JSON(out, plan)
+		}
+		_, err := fmt.Fprintln(out, "Nothing to change.")
+		return err
+	case o.dryRun:
+		return nil
+	}
+	if ok, err := o.confirm(cmd, "Make these changes?"); !ok || err != nil {
+		return err
+	}
+	changed, err := plan.Apply()
+	if o.asJSON {
+		return errors.Join(err, output.JSON(out, plan))
+	}
+	for _, path := range changed {
+		fmt.Fprintf(out, "changed  %s\n", tools.Visible(path))
+	}
+	if err != nil {
+		return err
+	}
+	for _, h := range plan.Hosts {
+		if h.Note != "" {
+			fmt.Fprintln(out, "note     "+h.Note)
+		}
+		if d, err := hosthooks.Find(h.ID); err == nil && h.Found && !o.NoHooks && d.Note != "" {
+			fmt.Fprintln(out, "note     "+d.Note)
+		}
+	}
+	fmt.Fprintln(out, "Restart the hosts. Then run \"callgate open\" to answer their questions, or \"callgate disconnect\" to undo this.")
+	if !o.yes { // a person is here
+		o.openPage(cmd)
+	}
+	return nil
+}
+
+// openPage shows what happens next. Where it cannot, what was printed is enough.
+func (o *connecting) openPage(cmd *cobra.Command) {
+	open := approve.NewOpenCommand(func() (string, error) { return o.DataDir, nil })
+	open.SetArgs(nil)
+	open.SetOut(io.Discard)
+	open.SetErr(io.Discard)
+	if err := app.CanBrowse(); err == nil {
+		_ = open.ExecuteContext(cmd.Context())
+	}
+}
+
+// confirm asks once. Without a terminal it refuses.
+func (o *connecting) confirm(cmd *cobra.Command, question string) (bool, error) {
+	if o.yes {
+		return true, nil
+	}
+	in, ok := cmd.InOrStdin().(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return false, errors.New("nobody can be asked here: add --yes to make these changes, or --dry-run to look only")
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s [y/N] ", question)
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	if !strings.EqualFold(strings.TrimSpace(answer), "y") && !strings.EqualFold(strings.TrimSpace(answer), "yes") {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "Nothing was changed.")
+		return false, err
+	}
+	return true, nil
+}

@@ -1,0 +1,95 @@
+package connect
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"callgate/gate/tools"
+	"callgate/internal/app"
+	"callgate/internal/install"
+	"callgate/internal/output"
+)
+
+func NewDisconnectCommand(dataDir func() (string, error)) *cobra.Command {
+	var o connecting
+	cmd := &cobra.Command{
+		Use:   "disconnect [HOST...]",
+		Short: "Undo \"callgate connect\"",
+		Long: `Disconnect undoes "callgate connect". A file that did not change since gets its old bytes back. In a file that you or
+the host changed, it puts the servers back, removes callgate's entry and keeps the rest. It shows what it could not
+put back and keeps a copy of the file.`,
+		Example: `  callgate disconnect --dry-run
+  callgate disconnect claude --yes`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if o.DataDir, err = dataDir(); err != nil {
+				return err
+			}
+			return o.disconnect(cmd, append(args, o.hosts...))
+		},
+	}
+	o.declare(cmd)
+	cmd.Flags().Lookup("scope").DefValue = strings.Join(app.Scopes, ",")
+	o.Scopes = app.Scopes
+	return cmd
+}
+
+func (o *connecting) disconnect(cmd *cobra.Command, args []string) error {
+	if _, err := install.Find(args); err != nil {
+		return err
+	}
+	for i := range args {
+		args[i] = strings.ToLower(args[i])
+	}
+	list, err := install.Undo(o.Records(), args, o.Scopes)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	if o.asJSON && !o.yes {
+		return output.JSON(out, list)
+	}
+	if !o.asJSON {
+		for i := range list {
+			u := &list[i]
+			how := "has changed since; only callgate's part is undone"
+			if u.Exact {
+				how = "gets back the bytes that it had"
+			}
+			fmt.Fprintf(out, "%s  %s\n", tools.Visible(u.Path), how)
+			for _, c := range u.Conflicts {
+				fmt.Fprintf(out, "    CONFLICT: %s\n", tools.Visible(c))
+			}
+			output.Diff(out, diff.Diff(u.Path, u.Before, u.Path+" (after)", u.After))
+		}
+		if len(list) == 0 {
+			_, err := fmt.Fprintln(out, "Nothing is connected.")
+			return err
+		}
+	}
+	if o.dryRun || len(list) == 0 {
+		return nil
+	}
+	if ok, err := o.confirm(cmd, "Make these changes?"); !ok || err != nil {
+		return err
+	}
+	for i := range list {
+		u := &list[i]
+		if err := u.Write(); err != nil {
+			return fmt.Errorf("disconnect %s: %s: %w", u.Host, u.Path, err)
+		}
+		if !o.asJSON {
+			fmt.Fprintf(out, "changed  %s\n", tools.Visible(u.Path))
+			if len(u.Conflicts) > 0 {
+				fmt.Fprintf(out, "         the file as it was is in the member \"before\" (base64) of %s\n", tools.Visible(u.Kept()))
+			}
+		}
+	}
+	if o.asJSON {
+		return output.JSON(out, list)
+	}
+	_, err = fmt.Fprintln(out, "Restart the hosts.")
+	return err
+}

@@ -1,0 +1,110 @@
+package connect
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/spf13/cobra"
+
+	"callgate/gate/tools"
+	"callgate/internal/install"
+)
+
+// watch reports servers that hosts have beside callgate, now and whenever one of their files changes, until it is ended. With
+// --yes it takes them in.
+func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
+	files, err := fsnotify.NewWatcher()
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	said := map[string]bool{}
+	var look func() error
+	look = func() error {
+		plan, err := o.Plan(args)
+		if err != nil {
+			return err
+		}
+		if o.yes && Beside(plan) {
+			changed, err := plan.Apply()
+			for _, path := range changed {
+				fmt.Fprintf(cmd.OutOrStdout(), "taken in  %s\n", tools.Visible(path))
+			}
+			if err != nil {
+				return err
+			}
+			return look() // what stays is said
+		}
+		now := map[string]bool{}
+		for _, h := range plan.Hosts {
+			for _, c := range h.Changes {
+				for _, s := range c.Servers {
+					if s.Stays != "" {
+						continue
+					}
+					line := fmt.Sprintf("%s: %q in %s is not behind callgate: run \"callgate connect %s\"", h.Name, tools.Visible(s.Name), tools.Visible(c.Path), h.ID)
+					now[line] = true
+					if !said[line] {
+						fmt.Fprintln(cmd.OutOrStdout(), line)
+					}
+				}
+			}
+		}
+		said = now
+		return o.watchFolders(files, args)
+	}
+	if err := look(); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-cmd.Context().Done():
+			return nil
+		case err := <-files.Errors:
+			return err
+		case <-files.Events:
+			if err := look(); err != nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "callgate: %v\n", err)
+			}
+		}
+	}
+}
+
+// Beside reports whether a server would move behind callgate: a file that cannot be changed leaves its servers where they are.
+func Beside(plan *install.Plan) bool {
+	for _, h := range plan.Hosts {
+		for i := range h.Changes {
+			c := &h.Changes[i]
+			if c.Error == "" && c.Changes() && slices.ContainsFunc(c.Servers, func(s install.Found) bool { return s.Stays == "" }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// watchFolders watches each folder that a file of a host could be in: hosts replace their files.
+func (o *connecting) watchFolders(files *fsnotify.Watcher, args []string) error {
+	hosts, err := install.Find(args)
+	if err != nil {
+		return err
+	}
+	project, err := filepath.Abs(o.Project)
+	if err != nil {
+		return err
+	}
+	machine, err := install.ThisMachine(project)
+	if err != nil {
+		return err
+	}
+	for i := range hosts {
+		for _, folder := range machine.Folders(&hosts[i], o.Scopes) {
+			if err := files.Add(folder); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package rules
+
+import (
+	"bufio"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"callgate/internal/config"
+	"callgate/internal/rulebook"
+)
+
+func newRulesEditCommand(s *config.Settings) *cobra.Command {
+	return &cobra.Command{
+		Use:   "edit",
+		Short: "Edit the rules in your editor; they are checked before they apply",
+		Long: `Edit opens a copy of the file in $VISUAL or $EDITOR. If your copy is valid, it replaces the file. Otherwise edit shows
+the error with line and column and leaves the file as it is; on a terminal you can go on editing. Grants that are
+given or revoked meanwhile are kept.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, b, err := Open(s, cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			e := rulebook.Edit{Book: b, Answers: bufio.NewReader(cmd.InOrStdin()), Launch: rulebook.Launcher(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())}
+			if f, ok := cmd.InOrStdin().(*os.File); ok {
+				e.Interactive = term.IsTerminal(int(f.Fd()))
+			}
+			return e.Run(cmd.Context())
+		},
+	}
+}

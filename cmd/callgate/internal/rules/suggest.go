@@ -1,0 +1,153 @@
+package rules
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"callgate/internal/app"
+	"callgate/internal/config"
+	"callgate/internal/output"
+	"callgate/internal/rulebook"
+	"callgate/internal/suggest"
+	"callgate/permissions"
+)
+
+// suggestion holds the flags of `rules suggest`.
+type suggestion struct {
+	suggest.Options
+	since           string
+	unused          time.Duration
+	tighten         bool
+	asJSON, applies bool
+}
+
+func newRulesSuggestCommand(s *config.Settings) *cobra.Command {
+	var o suggestion
+	cmd := &cobra.Command{
+		Use:   "suggest",
+		Short: "Propose the fewest grants that would have answered your approvals, or what rules can go",
+		Long: `Suggest looks in the audit trail for what you approved, and proposes at most twelve grants for each project: those that
+would have saved most questions, after what they open. A grant holds in its project, up to the highest risk that you
+approved. It would let no call run that you rejected, and no case of a corpus of commands that get around rules.
+Marked, DESTRUCTIVE and UNKNOWN calls, and those that touch credentials, count for no proposal.
+
+--tighten looks the other way: allows and grants that nobody used, grants that a rule covers, rules that no call can
+reach, denies that fired, and a level that is wider than what ran by it.
+
+Nothing changes without --apply, which keeps a backup and is on record.`,
+		Example: `  callgate rules suggest --since 168h
+  callgate rules suggest --project . --apply
+  callgate rules suggest --tighten --unused 2160h`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(cmd); err != nil {
+				return err
+			}
+			c, book, err := Open(s, cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			checker, err := app.NewChecker(c)
+			if err != nil {
+				return err
+			}
+			if o.tighten {
+				return o.showTightening(cmd, book, checker)
+			}
+			return o.showProposals(cmd, book, checker)
+		},
+	}
+	cmd.Flags().StringVar(&o.since, "since", "", "only calls since then: 90m, 2026-11-20 or 2026-11-20T10:00:00Z")
+	cmd.Flags().IntVar(&o.Newest, "limit", 0, "how many of the newest decisions; 0 is all")
+	cmd.Flags().StringVar(&o.Project, "project", "", "only calls of hosts in this `folder` or below it")
+	cmd.Flags().StringVar(&o.Host, "host", "", "only calls of the host with this `name`")
+	cmd.Flags().StringVar(&o.Tool, "tool", "", "only calls of tools that match this `glob`")
+	cmd.Flags().BoolVar(&o.tighten, "tighten", false, "look for what the rules could do without")
+	cmd.Flags().DurationVar(&o.unused, "unused", 30*24*time.Hour, "with --tighten: what nobody used for so long can go")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&o.applies, "apply", false, "change the rules file and keep a backup")
+	return cmd
+}
+
+// check reads the flags that need it.
+func (o *suggestion) check(cmd *cobra.Command) (err error) {
+	if o.Newest < 0 {
+		return fmt.Errorf("--limit %d: use 0 for all, or a positive number", o.Newest)
+	}
+	if o.unused <= 0 {
+		return fmt.Errorf("--unused %s: use a positive duration such as 720h", o.unused)
+	}
+	for _, other := range []string{"since", "limit", "project", "host", "tool"} {
+		if o.tighten && cmd.Flags().Changed(other) {
+			return fmt.Errorf("--%s is for proposals; with --tighten, --unused says how far to look back", other)
+		}
+	}
+	if o.Since, err = config.ParseSince(o.since, time.Now()); err != nil || o.Project == "" {
+		return err
+	}
+	o.Project, err = filepath.Abs(o.Project)
+	return err
+}
+
+func (o *suggestion) showProposals(cmd *cobra.Command, book *rulebook.Book, checker *rulebook.Checker) error {
+	report, damaged := suggest.Suggest(checker, o.Options)
+	if report == nil {
+		return damaged
+	}
+	if err := errors.Join(o.show(cmd, report), damaged); err != nil || len(report.Proposals) == 0 {
+		return err
+	}
+	by := "cli:" + app.UserName()
+	return o.change(cmd, book, report.Summary(), func(store *permissions.Store) error {
+		return store.AddGrants(report.Grants(by, time.Now()))
+	})
+}
+
+func (o *suggestion) showTightening(cmd *cobra.Command, book *rulebook.Book, checker *rulebook.Checker) error {
+	found, damaged := suggest.Tighten(checker, time.Now().Add(-o.unused))
+	if found == nil {
+		return damaged
+	}
+	if err := errors.Join(o.show(cmd, found), damaged); err != nil || found.Summary() == "" {
+		return err
+	}
+	return o.change(cmd, book, found.Summary(), found.Apply)
+}
+
+// show prints what was found.
+func (o *suggestion) show(cmd *cobra.Command, found interface{ Print(io.Writer) error }) error {
+	if o.asJSON {
+		return output.JSON(cmd.OutOrStdout(), found)
+	}
+	return found.Print(cmd.OutOrStdout())
+}
+
+// change shows what an edit makes of the rules file, or with --apply makes it so. With --json nothing more is printed on
+// stdout.
+func (o *suggestion) change(cmd *cobra.Command, book *rulebook.Book, summary string, edit func(*permissions.Store) error) error {
+	if o.asJSON && !o.applies {
+		return nil
+	}
+	base, text, err := book.Changed(edit)
+	if err != nil || bytes.Equal(base, text) {
+		return err
+	}
+	if o.asJSON {
+		book.Out = cmd.ErrOrStderr()
+	}
+	if o.applies {
+		return book.Install(base, text, summary)
+	}
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), "\nWith --apply the rules file changes so:"); err != nil {
+		return err
+	}
+	output.Diff(cmd.OutOrStdout(), diff.Diff(book.Store.Path(), base, book.Store.Path()+" (after)", text))
+	return nil
+}

@@ -1,0 +1,159 @@
+package rules
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/adrg/xdg"
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"callgate/internal/config"
+	"callgate/internal/output"
+	"callgate/internal/rulebook"
+	"callgate/internal/translate"
+	"callgate/permissions"
+)
+
+func newRulesExportCommand(s *config.Settings) *cobra.Command {
+	var to, rulesFile string
+	formats := translate.To()
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write the rules in the language of another program",
+		Long: `Export prints the rules as permissions of Claude Code (settings.json), rules of Codex (.rules), opencode
+(opencode.json), a policy of Gemini CLI (.toml), or Cedar policies. What does not translate is listed on standard error.
+Grants are not exported.`,
+		Example: `  callgate rules export --to claude > .claude/settings.json
+  callgate rules export --to cedar --file permissions.jsonc`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains(formats, to) {
+				return fmt.Errorf("--to %q: use %s", to, strings.Join(formats, ", "))
+			}
+			c, book, err := Open(s, cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			policy, err := rulebook.ReadPolicy(rulesFile)
+			if policy == nil && err == nil {
+				policy, err = book.Store.Policy()
+			}
+			if err != nil {
+				return err
+			}
+			e := &translate.Export{Rules: policy.File, Home: xdg.Home}
+			for _, server := range c.Servers {
+				e.Servers = append(e.Servers, server.Name)
+			}
+			text, _, err := e.Write(to)
+			if err != nil {
+				return err
+			}
+			if _, err := cmd.OutOrStdout().Write(text); err != nil {
+				return err
+			}
+			return translate.Print(cmd.ErrOrStderr(), e.Left)
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "the other `program`: "+strings.Join(formats, ", "))
+	cmd.Flags().StringVar(&rulesFile, "file", "", "export this rules `file` instead of the worker's")
+	return cmd
+}
+
+func newRulesImportCommand(s *config.Settings) *cobra.Command {
+	var from string
+	var applies bool
+	formats := translate.From()
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Read permissions of another program",
+		Long: `Import prints what a settings.json of Claude Code, a .rules file of Codex, an opencode.json or a policy of Gemini CLI
+says as rules of callgate. FILE is - for standard input. What does not translate is listed on standard error.
+
+--apply adds the rules to the worker's file, where they win over those before, keeps a backup and is on record. Without
+it, nothing changes.`,
+		Example: `  callgate rules import --from claude ~/.claude/settings.json
+  callgate rules import --from codex ~/.codex/rules/default.rules --apply`,
+		Args: config.ArgsBetween(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			read, ok := translate.Importers[from]
+			if !ok {
+				return fmt.Errorf("--from %q: use %s", from, strings.Join(formats, ", "))
+			}
+			text, err := readOrStdin(cmd.InOrStdin(), args[0])
+			if err != nil {
+				return err
+			}
+			im, err := read(text)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if err := translate.Print(cmd.ErrOrStderr(), im.Left); err != nil {
+				return err
+			}
+			file, err := im.File()
+			if err != nil {
+				return err
+			}
+			if _, err := permissions.ParseFile("the imported rules", file, xdg.Home); err != nil {
+				return err
+			}
+			if !applies {
+				_, err = cmd.OutOrStdout().Write(file)
+				return err
+			}
+			return applyImport(cmd, s, im, from)
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the other `program`: "+strings.Join(formats, ", "))
+	cmd.Flags().BoolVar(&applies, "apply", false, "add the rules to the worker's file and keep a backup")
+	return cmd
+}
+
+func readOrStdin(in io.Reader, name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(in)
+	}
+	return os.ReadFile(name)
+}
+
+func applyImport(cmd *cobra.Command, s *config.Settings, im *translate.Import, from string) error {
+	_, book, err := Open(s, cmd.OutOrStdout())
+	if err != nil {
+		return err
+	}
+	im.Rules = im.Ordered()
+	var refused []translate.Left
+	var lost []int // of the rules: what is no allow and is refused
+	add := func(store *permissions.Store) error {
+		refused, lost = nil, nil
+		for i, r := range im.Rules {
+			if _, err := store.AddRule(r.Tool, r.Pattern, r.Action, r.Before); err != nil {
+				refused = append(refused, translate.Left{What: r.From, Why: err.Error()})
+				if r.Action != permissions.Allow {
+					lost = append(lost, i)
+				}
+			}
+		}
+		return nil
+	}
+	base, text, err := book.Changed(add)
+	if err == nil && len(lost) > 0 { // a rule that is in the file stays where it is, before what is added
+		known := len(im.Left)
+		im.WithdrawFor(lost, "is in the file already, before it")
+		base, text, err = book.Changed(add)
+		refused = append(refused, im.Left[known:]...)
+	}
+	if err != nil {
+		return err
+	}
+	if err := translate.Print(cmd.ErrOrStderr(), refused); err != nil || string(base) == string(text) {
+		return err
+	}
+	output.Diff(cmd.OutOrStdout(), diff.Diff(book.Store.Path(), base, book.Store.Path()+" (after)", text))
+	return book.Install(base, text, im.Summary(from))
+}
