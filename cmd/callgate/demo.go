@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	companionclient "callgate/internal/companion/client"
 	"callgate/cmd/callgate/internal/approve"
+	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
 	"callgate/internal/config"

@@ -12,8 +12,8 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
-	"callgate/cmd/callgate/internal/rules"
 	"callgate/cmd/callgate/internal/exit"
+	"callgate/cmd/callgate/internal/rules"
 	"callgate/gate/tools"
 	"callgate/internal/app"
 	companionclient "callgate/internal/companion/client"

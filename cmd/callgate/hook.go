@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	companionclient "callgate/internal/companion/client"
 	"callgate/cmd/callgate/internal/exit"
+	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/config"
 	"callgate/internal/hosthooks"

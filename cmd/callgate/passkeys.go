@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"callgate/cmd/callgate/internal/approve"
 	"callgate/audit"
+	"callgate/cmd/callgate/internal/approve"
 	"callgate/gate/tools"
 	"callgate/internal/app"
 	companionclient "callgate/internal/companion/client"

@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"callgate/cmd/callgate/internal/search"
-	"callgate/cmd/callgate/internal/connect"
-	"callgate/cmd/callgate/internal/checkpoints"
 	"callgate/cmd/callgate/internal/approve"
-	"callgate/cmd/callgate/internal/rules"
+	"callgate/cmd/callgate/internal/checkpoints"
+	"callgate/cmd/callgate/internal/connect"
 	"callgate/cmd/callgate/internal/exit"
+	"callgate/cmd/callgate/internal/rules"
+	"callgate/cmd/callgate/internal/search"
 	"callgate/internal/config"
 )
 

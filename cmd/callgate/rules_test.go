@@ -17,9 +17,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"callgate/cmd/callgate/internal/rules"
-	"callgate/cmd/callgate/internal/exit"
 	"callgate/audit"
+	"callgate/cmd/callgate/internal/exit"
+	"callgate/cmd/callgate/internal/rules"
 	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/jsonx"

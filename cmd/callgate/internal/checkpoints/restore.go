@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"callgate/cmd/callgate/internal/exit"
 	"callgate/audit"
+	"callgate/cmd/callgate/internal/exit"
 	"callgate/gate/tools"
 	"callgate/internal/app"
 	"callgate/internal/checkpoint"
