@@ -20,6 +20,7 @@ import (
 // the host an approver, because some hosts answer by themselves; elsewhere the question is a signpost to the
 // page, if the host can show an address.
 func (h *host) elicit(r *inflight, a *gate.Approval) (done func()) {
+	h.line.Waits(r.about())
 	if r.stateless != nil {
 		r.stateless.Shown(signpost(a, h.p.page()))
 		defer func() {

@@ -19,6 +19,10 @@ type Line interface {
 	// names, and may be "". The caller MUST Wait or Forget.
 	Ask(about []byte, label string, compose func(id []byte) []byte) (*rpc.Pending, error)
 
+	// Waits says that the request waits for a person: a host that could lose its connection meanwhile hears at once that
+	// the request is being looked at.
+	Waits(about []byte)
+
 	// Hurry is called when the session ends: what is written from now on may take a moment and no longer.
 	Hurry()
 }

@@ -192,6 +192,9 @@ func (s stdio) Ask(_ []byte, _ string, compose func(id []byte) []byte) (*rpc.Pen
 // lastWords is how long a host that has ended may take to read what is written to it.
 const lastWords = time.Second
 
+// Waits has nothing to say: a pipe is not lost.
+func (s stdio) Waits([]byte) {}
+
 // Hurry bounds the writes that are left: a host that closed its side and reads nothing would hold them,
 // and with them everything that the end of a session ends, for ever.
 func (s stdio) Hurry() {

@@ -53,7 +53,7 @@ func (x *exchange) Reject(response []byte) error {
 // Waits implements proxy.Exchange.
 func (x *exchange) Waits() {
 	x.waits.Store(true)
-	time.AfterFunc(prompt, x.begin)
+	x.begin()
 }
 
 // Notify implements proxy.Exchange.

@@ -144,6 +144,13 @@ func (s *Session) Ask(about []byte, _ string, compose func(id []byte) []byte) (*
 	return s.asked.Send(func(id []byte) error { return s.streamOf(about).put(compose(id), false, s.ctx.Done()) })
 }
 
+// Waits implements proxy.Line.
+func (s *Session) Waits(about []byte) {
+	if st := s.streamOf(about); st.more != nil {
+		st.more()
+	}
+}
+
 // Hurry implements proxy.Line: nobody waits for a reader any more.
 func (s *Session) Hurry() {
 	s.stop()

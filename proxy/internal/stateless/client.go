@@ -299,6 +299,9 @@ func (c *Client) Ask(about []byte, label string, compose func(id []byte) []byte)
 	})
 }
 
+// Waits implements Line. Request.Shown tells.
+func (c *Client) Waits([]byte) {}
+
 // Hurry implements Line.
 func (c *Client) Hurry() { c.asked.Abandon() }
 
