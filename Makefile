@@ -12,7 +12,9 @@ GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.
 RACE ?= $(shell command -v "$$(go env CC | cut -d' ' -f1)" >/dev/null && echo -race)
 
 # Packages whose code runs on one goroutine. The race detector finds nothing there and takes eight times as long.
-ONE_GOROUTINE := ./internal/packaging ./internal/suggest ./internal/translate ./shellparse/... ./rag/chunks ./rag/bench/train
+ONE_GOROUTINE := ./docs ./examples ./examples/demo ./internal/address ./internal/companion/wire ./internal/gitfiles ./internal/loopback \
+	./internal/manual ./internal/packaging ./internal/policy ./internal/report ./internal/suggest ./internal/supply ./internal/textscan \
+	./internal/translate ./internal/vault ./shellparse/... ./rag/bench/train ./rag/chunks ./rag/ignore ./rag/internal/extract ./rag/internal/terms
 
 # Go tests and benchmarks to run: make test PKG=./permissions
 PKG ?= ./...
@@ -89,6 +91,8 @@ wine: ## run the Windows binary and tests under Wine (Debian)
 browser:
 	@if [ "$$(id -u)" = 0 ] && [ -z "$${CHROMIUM:-$$(command -v chromium)}" ] && command -v apt-get >/dev/null; then \
 		apt-get update -q && apt-get install -y -q --no-install-recommends chromium; fi
+	@if [ "$$(id -u)" = 0 ] && [ -z "$${CHROMIUM:-$$(command -v chromium-headless-shell)}" ] && command -v apt-get >/dev/null; then \
+		apt-get install -y -q --no-install-recommends chromium-headless-shell || echo "the page is tested in chromium, which takes longer"; fi
 
 # The terminal approver is tested in a real terminal, likewise.
 .PHONY: terminal

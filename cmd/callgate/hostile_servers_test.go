@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"callgate/internal/testserver/unraced"
 	"callgate/internal/testserver/waits"
 )
 
@@ -292,7 +293,7 @@ func TestHostileServersOverHTTP(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("measures the process, on Linux")
 	}
-	if unraced(t) {
+	if elsewhere(t) {
 		return
 	}
 	good := remoteEcho(t)
@@ -369,7 +370,7 @@ func TestHostileServersOverSSE(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("measures the process, on Linux")
 	}
-	if unraced(t) {
+	if elsewhere(t) {
 		return
 	}
 	good := remoteEcho(t)
@@ -456,7 +457,7 @@ func (s *served) holdsOut(t *testing.T, want string, again bool) {
 		}
 	}
 	good("afterwards")
-	if peak := s.peak(t); peak > maxHostile && !raced {
+	if peak := s.peak(t); peak > maxHostile && !unraced.Raced {
 		t.Errorf("%d MiB at the peak", peak>>20)
 	}
 	began := time.Now()

@@ -28,7 +28,7 @@ func TestMatrix(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	t.Parallel()
-	if unraced(t) {
+	if elsewhere(t) {
 		return
 	}
 	g := startGates(t)

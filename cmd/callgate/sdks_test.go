@@ -183,7 +183,7 @@ func sdkDoors(g *gates, c sdkClient, upstreams []sdkUpstream) []sdkDoor {
 // against what it found.
 func TestSDKs(t *testing.T) {
 	t.Parallel()
-	if unraced(t) {
+	if elsewhere(t) {
 		return
 	}
 	command := npmServer(t, "server-everything")

@@ -2,19 +2,19 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"callgate/internal/testserver/unraced"
 )
 
-// unraced runs the whole test in a process without the race detector, if this one has it, and reports whether it did. It
-// is for tests whose hosts and servers cost much, with a callgate that is a process of its own: the detector would look at
-// the tests alone, and take five times as long. The stories and the tests of packages look for races in callgate.
-func unraced(t *testing.T) bool {
+// elsewhere runs the whole test in a process without the race detector, if this one has it, and reports whether it did. It
+// is for tests whose hosts and servers cost much, with a callgate that is a process of its own. The stories and the tests
+// of packages look for races in callgate.
+func elsewhere(t *testing.T) bool {
 	t.Helper()
-	if !raced {
+	if !unraced.Raced {
 		return false
 	}
 	bin := servers(t)
@@ -22,20 +22,7 @@ func unraced(t *testing.T) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "-test.run=^"+t.Name()+"$", "-test.timeout=0", fmt.Sprintf("-update=%t", *updatePages))
-	if testing.Short() {
-		cmd.Args = append(cmd.Args, "-test.short")
-	}
-	if testing.Verbose() {
-		cmd.Args = append(cmd.Args, "-test.v")
-	}
-	cmd.Env = append(os.Environ(), builtServers+"="+bin)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("without the race detector: %v\n%s", err, out)
-	} else {
-		t.Logf("%s", out)
-	}
+	unraced.Run(t, program, []string{builtServers + "=" + bin}, fmt.Sprintf("-update=%t", *updatePages))
 	return true
 }
 
@@ -45,9 +32,5 @@ var buildUnraced = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	program := filepath.Join(bin, "callgate.test")
-	build := exec.Command("go", "test", "-c", "-race=false", "-o", program, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the tests: %w\n%s", err, out)
-	}
-	return program, nil
+	return program, unraced.Build(program)
 })

@@ -18,6 +18,7 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/remote"
 	"callgate/internal/rpc"
+	"callgate/internal/testserver/unraced"
 	"callgate/internal/testserver/waits"
 )
 
@@ -258,6 +259,9 @@ func TestLargeResults(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("moves 128 MiB")
+	}
+	if unraced.Elsewhere(t) {
+		return
 	}
 	const size = 64 << 20
 	text := strings.Repeat("x", size)
