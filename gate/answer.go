@@ -131,8 +131,12 @@ func (g *Gate) consent(a *approval, answer Answer, r *resolution) error {
 	shown := *a.shown
 	shown.ApprovedBy = all
 	shown.Reason = fmt.Sprintf("%s approved, %d more to go. %s", strings.Join(all, " and "), shown.Approvers-len(all), a.verdict.Reason)
+	before := a.shown
 	a.shown = &shown
-	g.asked.keep(a)
+	if err := g.renew(a); err != nil {
+		a.shown = before
+		return fmt.Errorf("%w: it could not be noted in the cluster: %w", ErrRefused, err)
+	}
 	g.events.publish(Asked{a.shown})
 	return fmt.Errorf("%w: your yes is on record", ErrAnother)
 }
@@ -143,6 +147,9 @@ func (g *Gate) consent(a *approval, answer Answer, r *resolution) error {
 func (g *Gate) answer(a *approval, r resolution) (*ending, error) {
 	r.ending = newEnding()
 	if !a.detached {
+		if err := g.decideOnce(a, r); err != nil {
+			return nil, err
+		}
 		g.resolve(a, r)
 		return r.ending, nil
 	}
@@ -203,7 +210,7 @@ func (g *Gate) answerEdited(id string, answer Answer, edited Call, v Verdict) (*
 		a.verdict, a.reach = v, fingerprint
 		a.call, a.edited = edited, edited.Arguments
 		a.shown = g.show(a.session, edited, v, a.shown.CreatedAt)
-		g.asked.keep(a)
+		_ = g.renew(a) // it is logged, and what is kept of it asks less
 		g.events.publish(Asked{a.shown})
 		return nil, fmt.Errorf("%w: the edited arguments are riskier than what was asked; the approval now shows them: approve again to run them", ErrAnswer)
 	}

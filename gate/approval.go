@@ -58,6 +58,11 @@ func (g *Gate) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *
 	now := time.Now().UTC()
 	a = &approval{key: g.handOverKey(call), call: call, verdict: v, session: s, expires: now.Add(g.o.Timeout), done: make(chan resolution, 1)}
 	a.shown, a.reach = g.show(s, call, v, now), fingerprint.Of(v.Analysis)
+	if g.o.Ledger != nil {
+		if claimed, refused = g.claimShared(call, v); claimed != nil || refused != nil {
+			return nil, claimed, refused
+		}
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if left := g.attach(a); left != nil {
@@ -82,6 +87,10 @@ func (g *Gate) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *
 		first.twins = append(first.twins, a)
 		return a, nil, nil
 	}
+	if err := g.enter(a); err != nil {
+		no := v.deny(DecidedDenied, "callgate", "cluster", fmt.Sprintf("A person would have to approve the call, and the cluster cannot be told, so it does not run: %v", err))
+		return nil, nil, &no
+	}
 	g.put(a)
 	return a, nil, nil
 }
@@ -90,7 +99,9 @@ func (g *Gate) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *
 func (g *Gate) put(a *approval) {
 	g.pending[a.call.ID] = a
 	g.order = append(g.order, a.call.ID)
-	g.asked.keep(a)
+	if g.o.Ledger == nil { // else it was entered
+		g.asked.keep(a)
+	}
 	g.events.publish(Asked{a.shown})
 }
 
@@ -164,7 +175,7 @@ func (g *Gate) resolve(a *approval, r resolution) bool {
 	}
 	delete(g.pending, a.call.ID)
 	g.order = slices.DeleteFunc(g.order, func(id string) bool { return id == a.call.ID })
-	g.asked.forget(a)
+	g.forget(a)
 	r.reach, r.approval, r.session, r.stale = a.reach, a.call.ID, a.session.id, a.stale
 	if r.arguments == nil {
 		r.arguments = a.edited
@@ -196,6 +207,12 @@ func (g *Gate) resolveTwins(a *approval, r resolution) {
 	}
 	next := a.twins[0]
 	next.twins = a.twins[1:]
+	if err := g.enter(next); err != nil {
+		for _, twin := range append([]*approval{next}, next.twins...) {
+			twin.done <- resolution{decision: "withdrawn", by: "callgate", reason: fmt.Sprintf("The cluster cannot be told that the call waits: %v. %s", err, repeat)}
+		}
+		return
+	}
 	g.put(next)
 }
 

@@ -47,6 +47,19 @@ type question struct {
 	Approval               *Approval
 }
 
+// question is the approval as it is kept.
+func (a *approval) question() question {
+	return question{
+		Key: a.key, Reach: a.reach, Agent: a.session.agent, Principal: a.call.Principal, CallAgent: a.call.Agent,
+		Server: a.call.Tool.Server, Name: a.call.Tool.Name, Hash: a.call.Tool.Hash, In: a.call.Place.Dir, Edited: a.edited, Approval: a.shown,
+	}
+}
+
+// whole reports whether the question can be put again.
+func (q *question) whole() bool {
+	return q.Approval != nil && q.Approval.Analysis != nil && q.Approval.ID != "" && q.Approval.Worker != ""
+}
+
 func newAskedBook(dir, worker string, log *slog.Logger) askedBook {
 	b := askedBook{log: log}
 	if dir != "" {
@@ -91,10 +104,7 @@ func (b *askedBook) keep(a *approval) {
 		if err != nil {
 			return err
 		}
-		text, err := json.Marshal(question{
-			Key: a.key, Reach: a.reach, Agent: a.session.agent, Principal: a.call.Principal, CallAgent: a.call.Agent,
-			Server: a.call.Tool.Server, Name: a.call.Tool.Name, Hash: a.call.Tool.Hash, In: a.call.Place.Dir, Edited: a.edited, Approval: a.shown,
-		})
+		text, err := json.Marshal(a.question())
 		if err != nil {
 			return err
 		}
@@ -165,7 +175,7 @@ func (b *askedBook) take(path string) (questions []question) {
 	for _, file := range files {
 		var q question
 		text, err := durable.ReadFile(filepath.Join(path, file.Name()), maxKept)
-		if err != nil || json.Unmarshal(text, &q) != nil || q.Approval == nil || q.Approval.Analysis == nil || q.Approval.ID == "" || q.Approval.Worker == "" {
+		if err != nil || json.Unmarshal(text, &q) != nil || !q.whole() {
 			b.log.Warn("a call that waited when callgate ended cannot be read; its host gets the question anew", "file", file.Name())
 			continue
 		}
@@ -185,35 +195,50 @@ func (g *Gate) restore() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, q := range g.asked.left() {
-		shown := *q.Approval
-		if string(shown.Arguments) == "null" {
-			shown.Arguments = nil
-		}
-		if !shown.AwaitsHost {
-			shown.AwaitsHost, shown.Reason = true, strings.TrimSpace(shown.Reason+" "+awaitsHost)
-		}
-		ghost := &Session{gate: g, id: shown.SessionID, agent: q.Agent, closed: make(chan struct{})}
-		ghost.client.Store(&shown.Host)
-		ghost.origin.Store(&shown.Origin)
-		a := &approval{
-			key: q.Key, reach: q.Reach, session: ghost, expires: shown.ExpiresAt, shown: &shown, edited: q.Edited, done: make(chan resolution, 1),
-			verdict: Verdict{Reason: q.Approval.Reason, Analysis: shown.Analysis, Marks: shown.Marks},
-			call: Call{
-				ID: shown.ID, SessionID: shown.SessionID, Principal: q.Principal, Agent: q.CallAgent, Arguments: shown.Arguments, Digest: shown.Digest, Fixed: true,
-				Tool: &tools.Tool{Qualified: shown.Tool, Server: q.Server, Name: q.Name, Kind: shown.Kind, Hash: q.Hash}, Place: tools.Place{Dir: q.In},
-			},
-			detached: true, restored: true,
-		}
-		shown.Presence = g.needsPresence(&a.verdict)
-		if string(a.edited) == "null" {
-			a.edited = nil
-		}
-		if g.pending[a.call.ID] != nil {
+		a := g.revive(q)
+		if a == nil {
 			continue
 		}
-		a.expiry = time.AfterFunc(time.Until(a.expires), func() { g.lapse(a) })
+		if err := g.enter(a); err != nil {
+			a.expiry.Stop()
+			g.o.Logger.Warn("a call that waited when callgate ended is not shown: the cluster cannot be told", "approval", a.call.ID, "error", err)
+			continue
+		}
 		g.put(a)
 	}
+}
+
+// revive makes an approval of what is kept of it; nil when it waits already. No call waits on it. The caller holds mu, and
+// shows it.
+func (g *Gate) revive(q question) *approval {
+	shown := *q.Approval
+	if string(shown.Arguments) == "null" {
+		shown.Arguments = nil
+	}
+	if !shown.AwaitsHost {
+		shown.AwaitsHost, shown.Reason = true, strings.TrimSpace(shown.Reason+" "+awaitsHost)
+	}
+	ghost := &Session{gate: g, id: shown.SessionID, agent: q.Agent, closed: make(chan struct{})}
+	ghost.client.Store(&shown.Host)
+	ghost.origin.Store(&shown.Origin)
+	a := &approval{
+		key: q.Key, reach: q.Reach, session: ghost, expires: shown.ExpiresAt, shown: &shown, edited: q.Edited, done: make(chan resolution, 1),
+		verdict: Verdict{Reason: q.Approval.Reason, Analysis: shown.Analysis, Marks: shown.Marks},
+		call: Call{
+			ID: shown.ID, SessionID: shown.SessionID, Principal: q.Principal, Agent: q.CallAgent, Arguments: shown.Arguments, Digest: shown.Digest, Fixed: true,
+			Tool: &tools.Tool{Qualified: shown.Tool, Server: q.Server, Name: q.Name, Kind: shown.Kind, Hash: q.Hash}, Place: tools.Place{Dir: q.In},
+		},
+		detached: true, restored: true,
+	}
+	shown.Presence = g.needsPresence(&a.verdict)
+	if string(a.edited) == "null" {
+		a.edited = nil
+	}
+	if g.pending[a.call.ID] != nil {
+		return nil
+	}
+	a.expiry = time.AfterFunc(time.Until(a.expires), func() { g.lapse(a) })
+	return a
 }
 
 // lapse ends an approval that no call waits on and nobody answered.
@@ -266,4 +291,7 @@ func (g *Gate) Leave() {
 func (g *Gate) detach(a *approval) {
 	a.detached = true
 	a.expiry = time.AfterFunc(time.Until(a.expires), func() { g.lapse(a) })
+	if g.o.Ledger != nil {
+		_ = g.renew(a) // it is logged; elsewhere the repeated call is asked about anew
+	}
 }

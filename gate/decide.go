@@ -59,6 +59,9 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	if admitted && v.Action != permissions.Allow {
 		s.runs(call, -1)
 	}
+	if v.Action != permissions.Allow && g.o.Ledger != nil {
+		g.o.Ledger.Done(call.ID)
+	}
 	if v.Action == permissions.Allow {
 		if v.Decision != DecidedApproved { // what a person approved was looked at
 			s.manifests.Note(v.Analysis)
@@ -97,6 +100,9 @@ func (g *Gate) admit(s *Session, call Call, v Verdict) Verdict {
 // nil if none came; then failure says why.
 func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failure string, took time.Duration) (record func()) {
 	s.runs(call, -1)
+	if g.o.Ledger != nil {
+		g.o.Ledger.Done(call.ID)
+	}
 	s.past.End(call.ID, !isError && failure == "", time.Now())
 	s.touch()
 	learn := s.learn(call, result)
@@ -159,7 +165,7 @@ func (g *Gate) judgeOf(s *Session, agent string) Judge {
 		Session: around, Advisors: g.o.Advisors, flow: remembered, Policy: policy, PolicyError: err,
 		Autonomy: Autonomy(s.autonomy.Load()), Mode: g.o.Mode, AskEscalations: g.o.AskEscalations,
 		Protected: g.protected.Load(), Terminal: g.o.Terminal, Off: g.o.Off, Changed: s.manifests.Changed(), Unkept: g.o.Unkept, Now: time.Now(),
-		Freezer: g.o.Freezer, secrets: &s.secrets, Burst: g.o.Limits, Lost: s.burst.Count(g.o.Limits.IrreversibleWithin, time.Now()),
+		Freezer: g.o.Freezer, Current: g.o.Current, secrets: &s.secrets, Burst: g.o.Limits, Lost: s.burst.Count(g.o.Limits.IrreversibleWithin, time.Now()),
 	}
 }
 

@@ -38,13 +38,71 @@ type Freezer struct {
 	mu   sync.Mutex
 	last os.FileInfo // as the file was when it was read; nil before
 	held map[string]Freeze
+
+	shared   permissions.Shared // freezes that hold for other machines too; nil for none
+	revision uint64             // of them, as they were read last
+	all      map[string]Freeze
 }
 
 // OpenFreezer returns the freezer whose state is in the file at path, which need not exist.
 func OpenFreezer(path string) *Freezer { return &Freezer{path: path} }
 
-// read returns what the file says now, by session. The caller holds mu and MUST NOT change the map.
+// Share has freezes hold on all machines that share the text. Those in the file hold here besides.
+func (f *Freezer) Share(text permissions.Shared) *Freezer {
+	f.shared = text
+	return f
+}
+
+// read returns what holds now, by session. The caller holds mu and MUST NOT change the map.
 func (f *Freezer) read() (map[string]Freeze, error) {
+	own, err := f.readFile()
+	if f.shared == nil || err != nil {
+		return own, err
+	}
+	all, _, err := f.readShared()
+	if err != nil || len(own) == 0 {
+		return all, err
+	}
+	all = maps.Clone(all)
+	for id, one := range own {
+		if now := time.Now(); one.Until.IsZero() || now.Before(one.Until) {
+			all[id] = one
+		}
+	}
+	return all, nil
+}
+
+func (f *Freezer) readShared() (held map[string]Freeze, revision uint64, err error) {
+	text, revision, err := f.shared.Text()
+	if err != nil {
+		return nil, 0, err
+	}
+	if f.all == nil || revision != f.revision {
+		if held, err = decodeFreezes(text); err != nil {
+			return nil, 0, err
+		}
+		f.all, f.revision = held, revision
+	}
+	return f.all, revision, nil
+}
+
+func decodeFreezes(text []byte) (map[string]Freeze, error) {
+	held := map[string]Freeze{}
+	if len(text) == 0 {
+		return held, nil
+	}
+	var list []Freeze
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, err
+	}
+	for _, one := range list {
+		held[one.SessionID] = one
+	}
+	return held, nil
+}
+
+// readFile returns what the file says now, by session. The caller holds mu and MUST NOT change the map.
+func (f *Freezer) readFile() (map[string]Freeze, error) {
 	info, err := os.Stat(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -60,15 +118,11 @@ func (f *Freezer) read() (map[string]Freeze, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []Freeze
-	if err := json.Unmarshal(text, &list); err != nil {
+	held, err := decodeFreezes(text)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.path, err)
 	}
-	f.held = map[string]Freeze{}
-	for _, one := range list {
-		f.held[one.SessionID] = one
-	}
-	f.last = info
+	f.held, f.last = held, info
 	return f.held, nil
 }
 
@@ -145,26 +199,57 @@ func frozenWhat(sessionID string) string {
 func (f *Freezer) change(edit func(map[string]Freeze)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return durable.Locked(f.path+".lock", func() error {
-		held, _ := f.read()
-		next := map[string]Freeze{}
-		for id, one := range held {
-			if one.Until.IsZero() || time.Now().Before(one.Until) {
-				next[id] = one
-			}
+	var shared error
+	if f.shared != nil {
+		shared = f.changeShared(edit)
+	}
+	return errors.Join(shared, durable.Locked(f.path+".lock", func() error {
+		held, _ := f.readFile()
+		if f.shared != nil && shared == nil && len(held) == 0 {
+			return nil // it is in force on all machines, this one too
 		}
-		edit(next)
-		list := make([]Freeze, 0, len(next))
-		for _, id := range slices.Sorted(maps.Keys(next)) {
-			list = append(list, next[id])
-		}
-		text, err := json.MarshalIndent(list, "", "  ")
+		text, err := editFreezes(held, edit)
 		if err != nil {
 			return err
 		}
 		f.last = nil
-		return durable.Replace(f.path, append(text, '\n'), 0o600)
-	})
+		return durable.Replace(f.path, text, 0o600)
+	}))
+}
+
+// changeShared changes what holds on all machines.
+func (f *Freezer) changeShared(edit func(map[string]Freeze)) error {
+	for range 10 {
+		held, revision, err := f.readShared()
+		if err != nil {
+			return err
+		}
+		text, err := editFreezes(held, edit)
+		if err != nil {
+			return err
+		}
+		if err := f.shared.Replace(revision, text); !errors.Is(err, permissions.ErrStale) {
+			return err
+		}
+	}
+	return permissions.ErrStale
+}
+
+// editFreezes leaves out those that are over.
+func editFreezes(held map[string]Freeze, edit func(map[string]Freeze)) ([]byte, error) {
+	next := map[string]Freeze{}
+	for id, one := range held {
+		if one.Until.IsZero() || time.Now().Before(one.Until) {
+			next[id] = one
+		}
+	}
+	edit(next)
+	list := make([]Freeze, 0, len(next))
+	for _, id := range slices.Sorted(maps.Keys(next)) {
+		list = append(list, next[id])
+	}
+	text, err := json.MarshalIndent(list, "", "  ")
+	return append(text, '\n'), err
 }
 
 // String says what is frozen, for people and for models.

@@ -40,6 +40,8 @@ type Options struct {
 	Unkept         func(Call, *tools.Analysis) (why string) // marks calls whose files could not be kept; nil marks none
 	Credentials    func() []Credential                      // what must not leave beside what sessions see; called once, when the first call is judged; may be nil
 	Presence       Presence                                 // proofs that people are there; nil needs none
+	Ledger         Ledger                                   // where approvals are kept for other machines; nil keeps them in Dir
+	Current        func() error                             // why rules and freezes may be old, so that nothing may run; nil when they cannot be
 	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
 	NoFlow         bool                                     // sessions do not remember where values come from
 	Advisors       []Advisor                                // other policy engines, which can deny and ask

@@ -70,10 +70,19 @@ func (g *Gate) attach(repeated *approval) *approval {
 	for _, a := range g.pending {
 		if a.detached && a.key == repeated.key && (a.edited != nil || a.reach == repeated.reach) {
 			a.detached = false
-			a.expiry.Stop()
-			if a.restored {
+			restored := a.restored
+			if restored {
 				a.reattach(repeated)
-				g.asked.keep(a)
+			}
+			if restored || g.o.Ledger != nil {
+				if err := g.renew(a); errors.Is(err, ErrNotPending) { // another process has it
+					a.detached = true
+					g.resolve(a, resolution{decision: "withdrawn", by: "callgate", reason: "Another replica took it over."})
+					return nil
+				}
+			}
+			a.expiry.Stop()
+			if restored {
 				g.events.publish(Asked{a.shown})
 			}
 			return a
@@ -89,6 +98,9 @@ func (g *Gate) Awaits(id string) bool {
 	defer g.mu.Unlock()
 	if a := g.pending[id]; a != nil {
 		return a.detached
+	}
+	if g.o.Ledger != nil {
+		return g.o.Ledger.Awaits(id)
 	}
 	entries, err := os.ReadDir(g.o.Dir)
 	if err != nil {
@@ -111,8 +123,8 @@ func (g *Gate) readHandedOver(name string) (kept handedOver, ok bool) {
 	return kept, json.Unmarshal(text, &kept) == nil && time.Now().Before(kept.ClaimBy)
 }
 
-// settle records and keeps the decision on an approval that no call waits on. The caller holds mu.
-func (g *Gate) settle(a *approval, r resolution) error {
+// handedOver is the decision as it is kept.
+func (g *Gate) handedOver(a *approval, r resolution) handedOver {
 	kept := handedOver{
 		ID: a.call.ID, Tool: a.call.Tool.Qualified, Decision: r.decision, By: r.by, From: r.from, Reason: r.reason, Presence: r.presence, Persons: r.persons,
 		Arguments: r.arguments, Reach: a.reach, ClaimBy: time.Now().UTC().Add(g.o.ClaimWithin),
@@ -120,6 +132,12 @@ func (g *Gate) settle(a *approval, r resolution) error {
 	if kept.Arguments == nil {
 		kept.Arguments = a.edited
 	}
+	return kept
+}
+
+// settle records and keeps the decision on an approval that no call waits on. The caller holds mu.
+func (g *Gate) settle(a *approval, r resolution) error {
+	kept := g.handedOver(a, r)
 	v := a.verdict.allow(DecidedApproved, r.by, a.verdict.Rule, "The decision is kept until the host repeats the call.")
 	if r.decision == "reject" {
 		v = a.verdict.deny(DecidedRejected, r.by, a.verdict.Rule, r.reason)
@@ -127,6 +145,13 @@ func (g *Gate) settle(a *approval, r resolution) error {
 	v.From, v.Presence = r.from, r.presence
 	if err := g.record(g.recordOf(a.session, a.call, v)); err != nil {
 		return fmt.Errorf("the decision could not be recorded: %w", err)
+	}
+	if g.o.Ledger != nil {
+		text, err := json.Marshal(kept)
+		if err == nil {
+			err = g.o.Ledger.Decide(a.call.ID, text, false, kept.ClaimBy)
+		}
+		return err
 	}
 	if err := g.writeHandedOver(a.key, kept); err != nil {
 		return fmt.Errorf("the decision could not be kept for the repeated call: %w", err)
@@ -169,7 +194,15 @@ func (g *Gate) claim(call Call, v Verdict) (resolution, bool) {
 		return resolution{}, false
 	}
 	var kept handedOver
-	if err := json.Unmarshal(text, &kept); err != nil || time.Now().After(kept.ClaimBy) || kept.Reach != fingerprint.Of(v.Analysis) && kept.Arguments == nil || kept.Decision != "reject" && kept.Persons < v.Approvers {
+	if err := json.Unmarshal(text, &kept); err != nil {
+		return resolution{}, false
+	}
+	return g.usable(kept, v)
+}
+
+// usable makes a resolution of a kept decision, if it still holds for the call.
+func (g *Gate) usable(kept handedOver, v Verdict) (resolution, bool) {
+	if time.Now().After(kept.ClaimBy) || kept.Reach != fingerprint.Of(v.Analysis) && kept.Arguments == nil || kept.Decision != "reject" && kept.Persons < v.Approvers {
 		return resolution{}, false // too old, or for what the call no longer does: it is asked about again
 	}
 	if kept.Decision != "reject" && len(kept.Presence) == 0 && g.needsPresence(&v) {

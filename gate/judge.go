@@ -33,6 +33,7 @@ type Judge struct {
 	Changed        []string                                 // build manifests that the session changed and nobody has looked at
 	Unkept         func(Call, *tools.Analysis) (why string) // what the call writes could not be put back; nil asks nobody
 	Advisors       []Advisor                                // other policy engines, which can deny and ask
+	Current        func() error                             // why rules and freezes may be old: then nothing runs; nil when they cannot be
 	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
 	secrets        *secrets.Memory                          // credentials that results of the session held; nil knows none
 	flow           *provenance.Session                      // where values of the session come from; nil asks nothing about it
@@ -90,6 +91,9 @@ func (j *Judge) denials(v Verdict, call Call) (Verdict, bool) {
 	}
 	if why := j.Protected.touched(call, v.Analysis); why != "" {
 		return v.deny(DecidedDenied, "callgate", "protected", why), true
+	}
+	if why := j.current(); why != "" {
+		return v.deny(DecidedDenied, "callgate", "cluster", why), true
 	}
 	if by := call.Before.DeniedBy; by != "" {
 		return v.deny(DecidedDenied, "hook:"+by, "hook", call.Before.Reason), true

@@ -180,7 +180,7 @@ func (s *Session) ServerEnded(server, reason string) {
 		shown := *a.shown
 		shown.Reason = strings.TrimSpace(shown.Reason + " " + a.stale + " If you approve, it is started again and you are asked once more.")
 		a.shown = &shown
-		g.asked.keep(a)
+		_ = g.renew(a) // it is logged
 		g.events.publish(Asked{a.shown})
 	}
 }

@@ -20,6 +20,7 @@ import (
 type StoreOptions struct {
 	Home   string       // what `~/` and `$HOME/` stand for
 	Logger *slog.Logger // nil logs nothing
+	Shared Shared       // where the text is, for several machines; nil is the file
 }
 
 // A Store is one worker's permissions.jsonc. Several processes may have the file open while people edit it: each Policy
@@ -28,6 +29,7 @@ type Store struct {
 	path   string
 	home   string
 	logger *slog.Logger
+	shared Shared
 
 	mu     sync.Mutex
 	seen   bool // the file existed: from now on its absence is a fault
@@ -36,6 +38,8 @@ type Store struct {
 	room   []byte // to read a young file into, time and again
 	policy *Policy
 	err    error // what made the file at stamp unusable
+
+	revision uint64 // of a shared text
 }
 
 // stamp tells whether a file changed since it was read. Coarse clocks give two writes in quick succession one
@@ -55,7 +59,7 @@ func (s stamp) holds(now fs.FileInfo) bool {
 // OpenStore returns the store of the file at path. It touches nothing: the first call of a method seeds the
 // file with commented defaults when there is none.
 func OpenStore(path string, o StoreOptions) *Store {
-	return &Store{path: path, home: o.Home, logger: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
+	return &Store{path: path, home: o.Home, shared: o.Shared, logger: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
 }
 
 // Path returns the file's path.
@@ -68,6 +72,9 @@ func (s *Store) Path() string { return s.path }
 func (s *Store) Policy() (*Policy, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.shared != nil {
+		return s.sharedPolicy()
+	}
 	info, err := os.Lstat(s.path)
 	if errors.Is(err, fs.ErrNotExist) && !s.seen {
 		if err := s.locked(s.seed); err != nil {
@@ -221,6 +228,9 @@ func (s *Store) edit(change func(*document) (int, error)) (n int, err error) {
 func (s *Store) update(change func(data []byte) ([]byte, error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.shared != nil {
+		return s.sharedUpdate(change)
+	}
 	return s.locked(func() error {
 		if err := s.ensure(); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
+	"callgate/cmd/callgate/internal/cluster"
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/app"
@@ -20,10 +21,10 @@ import (
 	"callgate/internal/presence"
 )
 
-func newAuditCommand(dataDir func() (string, error)) *cobra.Command {
+func newAuditCommand(dataDir func() (string, error), s *config.Settings) *cobra.Command {
 	var (
 		filter         audit.Filter
-		since          string
+		since, format  string
 		asJSON, follow bool
 	)
 	cmd := &cobra.Command{
@@ -52,6 +53,9 @@ grants and autonomy. Secrets are redacted.
 				filter.Worker = worker.Value.String()
 			}
 			p := output.NewAuditTrail(cmd.OutOrStdout(), asJSON)
+			if err := p.As(format); err != nil {
+				return err
+			}
 			if follow {
 				return followAudit(cmd, dir, filter, p)
 			}
@@ -74,12 +78,13 @@ grants and autonomy. Secrets are redacted.
 	}
 	cmd.Flags().IntVar(&filter.Limit, "tail", 50, "how many of the newest records; 0: all, or with --follow none")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print each record as a line of JSON")
+	cmd.Flags().StringVar(&format, "format", "", "print records for security systems: ocsf (lines of JSON) or cef")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new records as they are written")
 	cmd.Flags().StringVar(&filter.SessionID, "session", "", "only this session")
 	cmd.Flags().StringVar(&filter.Decision, "decision", "", "only this decision: "+strings.Join(decisions, ", "))
 	cmd.Flags().StringVar(&filter.Tool, "tool", "", "only this tool, or a glob over tools")
 	cmd.Flags().StringVar(&since, "since", "", "only since this time: 90m, 2026-11-20 or 2026-11-20T10:00:00Z")
-	cmd.AddCommand(newAuditVerifyCommand(dataDir), newAuditShowCommand(dataDir))
+	cmd.AddCommand(newAuditVerifyCommand(dataDir, s), newAuditShowCommand(dataDir))
 	return cmd
 }
 
@@ -111,8 +116,8 @@ func followAudit(cmd *cobra.Command, dir string, f audit.Filter, p *output.Audit
 	return nil
 }
 
-func newAuditVerifyCommand(dataDir func() (string, error)) *cobra.Command {
-	var asJSON bool
+func newAuditVerifyCommand(dataDir func() (string, error), s *config.Settings) *cobra.Command {
+	var asJSON, inCluster bool
 	var heads []string
 	var anchors string
 	cmd := &cobra.Command{
@@ -124,8 +129,11 @@ killed, is not broken. It checks every passkey's signature again, and that it wa
 
 Whoever can write to the data directory can rewrite logs and manifest together. To detect that, keep heads
 elsewhere: the key auditAnchor writes them to the system log or a file. Pass one with --head, or a file of them
-with --anchors.`,
+with --anchors.
+
+With --cluster, verify checks the logs of all replicas too, as the cluster has them, and this replica's against them.`,
 		Example: `  callgate audit verify
+  callgate audit verify --cluster --config callgate.yaml
   journalctl -t callgate | callgate audit verify --anchors -
   callgate audit verify --head manifest.jsonl:12:4f0c…`,
 		Args: cobra.NoArgs,
@@ -169,10 +177,14 @@ with --anchors.`,
 					err = fmt.Errorf("%w (and at %d more)", err, more)
 				}
 			}
+			if inCluster {
+				err = errors.Join(err, cluster.VerifyTrail(cmd.Context(), s, dir, cmd.OutOrStdout(), asJSON))
+			}
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
+	cmd.Flags().BoolVar(&inCluster, "cluster", false, "check what the configured cluster has, too")
 	cmd.Flags().StringVar(&anchors, "anchors", "", "`file` with anchored heads, - for standard input")
 	cmd.Flags().StringArrayVar(&heads, "head", nil, "a head that you kept elsewhere, FILE:SEQ:HASH; repeatable")
 	return cmd

@@ -17,7 +17,7 @@ import (
 func auditOutput(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	cmd := newAuditCommand(func() (string, error) { return dir, nil })
+	cmd := newAuditCommand(func() (string, error) { return dir, nil }, nil)
 	cmd.SetArgs(append([]string{}, args...)) // nil would be this program's own
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)

@@ -19,9 +19,13 @@ its own session and servers. The path says what a host sees:
   /mcp/agents/{agent}   all servers, under the rules of an agent profile
 
 Hosts send the secret in {dataDir}/credentials/mcp as a Bearer token. Give further clients their own tokens with
-mcpTokens in callgate.yaml, or use the tokens of an authorization server with --auth oauth.`,
+mcpTokens in callgate.yaml, or use the tokens of an authorization server with --auth oauth.
+
+With --cluster several of these are one gate: replicas behind any load balancer, with the same rules, approvals and
+credentials. Each needs a name, a data directory of its own and the same --cluster-key.`,
 		Example: `  callgate serve --mcp-config ~/.mcp.json
   callgate serve --agent explore --idle-shutdown 2h
+  callgate serve --cluster embedded --cluster-key team.key
   callgate serve --mcp-listen 0.0.0.0:7778 --tls-cert chain.pem --tls-key key.pem --mcp-host tools.example.com`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -33,7 +37,7 @@ mcpTokens in callgate.yaml, or use the tokens of an authorization server with --
 			if err != nil {
 				return err
 			}
-			sidecar, err := app.Start(c, servers)
+			sidecar, err := app.StartReplica(cmd.Context(), c, servers)
 			if err != nil {
 				return err
 			}
@@ -42,5 +46,6 @@ mcpTokens in callgate.yaml, or use the tokens of an authorization server with --
 		},
 	}
 	cmd.Flags().AddFlagSet(s.Serve)
+	cmd.Flags().AddFlagSet(s.Shared)
 	return cmd
 }

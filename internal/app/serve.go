@@ -21,12 +21,13 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	}
 	e, err := endpoint.Listen(endpoint.Options{
 		Address: c.MCPListen, TLS: certificate, Hosts: c.MCPHosts, Origins: c.MCPOrigins, Door: door,
-		Proxy: s.Proxy, DataDir: s.config.DataDir, Logger: s.log, IdleTimeout: c.IdleTimeout, IdleShutdown: c.IdleShutdown, Budget: s.budget,
+		Ready: s.fresh(), Replicas: s.replicas(), Proxy: s.Proxy, DataDir: s.config.DataDir, Logger: s.log, IdleTimeout: c.IdleTimeout, IdleShutdown: c.IdleShutdown, Budget: s.budget,
 	})
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, e.Close)
+	s.serveReplicas(e)
 	how := []any{"url", e.URL(), "auth", c.Auth}
 	if c.Auth == "token" {
 		how = append(how, "token", filepath.Join(s.config.DataDir, "credentials", "mcp"))

@@ -20,6 +20,7 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/budget"
+	"callgate/internal/cluster"
 	"callgate/internal/companion"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/hub"
@@ -53,13 +54,18 @@ type Sidecar struct {
 	retrieval   *retrieval.Service // nil unless rag.enabled
 	prompts     ownPrompts         // nil for none
 	budget      *budget.Budget     // of messages in flight
+	cluster     *cluster.Cluster   // nil when this callgate is by itself
 	problems    problems
-	closers     []func() error // in the order of opening
+	join        func(*Sidecar) error // makes this a replica; nil when it is none
+	closers     []func() error       // in the order of opening
 }
 
 // Start opens everything. The caller MUST close the sidecar.
-func Start(c *config.Config, servers []proxy.Server) (*Sidecar, error) {
-	s := &Sidecar{config: c, budget: c.Limits.Budget()}
+func Start(c *config.Config, servers []proxy.Server) (*Sidecar, error) { return start(c, servers, nil) }
+
+// start is Start; join, which may be nil, comes before anything is judged.
+func start(c *config.Config, servers []proxy.Server, join func(*Sidecar) error) (*Sidecar, error) {
+	s := &Sidecar{config: c, budget: c.Limits.Budget(), join: join}
 	err := s.openFiles()
 	if err == nil {
 		err = s.openProxy(servers)
@@ -71,6 +77,8 @@ func Start(c *config.Config, servers []proxy.Server) (*Sidecar, error) {
 		s.Close()
 		return nil, err
 	}
+	s.inCluster()
+	s.meetReplicas()
 	var looking sync.WaitGroup
 	looking.Go(s.look)
 	s.closers = append(s.closers, func() error { looking.Wait(); return nil })
@@ -111,6 +119,11 @@ func (s *Sidecar) openFiles() error {
 	if err := hooks.Expire(c.WebhookQueues(), c.HookRunner, s.log); err != nil {
 		s.log.Error("what waits for webhooks that are not configured any more could not be looked at", "error", err)
 	}
+	if s.join != nil {
+		if err := s.join(s); err != nil {
+			return err
+		}
+	}
 	trail, err := s.openAudit()
 	if err != nil {
 		return err
@@ -133,7 +146,7 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 	if s.keeps, unkept, err = s.openCheckpoints(); err != nil {
 		return err
 	}
-	s.rules = permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log})
+	s.rules = permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log, Shared: s.shared(documentRules)})
 	s.presence = presence.Open(c.DataDir, c.Presence, s.page)
 	s.Gate = gate.New(gate.Options{
 		Presence: s.presence, Credentials: keyringEntries(c.Secrets.Keyring, s.log),
@@ -141,7 +154,7 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 		Mode: c.GateMode, Autonomy: c.AutonomyLevel, AskEscalations: c.AsksEscalations, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
 		Advisors: c.PolicyEngines,
 		History:  func() []string { return history(c) }, Answered: func(since time.Time) []gate.Answered { return answered(c, since) }, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
-		Freezer: OpenFreezer(c.DataDir), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Off: c.GateOff, NoFlow: c.NoFlow,
+		Ledger: s.ledger(), Current: s.fresh(), Freezer: OpenFreezer(c.DataDir).Share(s.shared(documentFreeze)), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Off: c.GateOff, NoFlow: c.NoFlow,
 	})
 	s.closers = append(s.closers, func() error { s.Gate.Close(); return nil })
 	if c.GateOff {
@@ -239,7 +252,7 @@ func (s *Sidecar) openCompanion() error {
 			return err
 		}
 		options := companion.Options{
-			DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
+			Replica: s.replicaName(), Replicas: s.replicasForPeople(), DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
 			Backend: backend{s}, Rules: backend{s}, Suggestions: backend{s}, Reports: backend{s}, Pusher: s.pusher(), Hooks: backend{s}, Freezer: s.Gate, Presence: s.presence, Identity: s.config.IdentityProvider(), Checkpoints: s.shownCheckpoints(), Problems: s.troubles, Credentials: held, Logger: s.log,
 			Hosts:     s.hostsHere(),
 			HostHooks: hosthooks.Posted(door.Order{DataDir: s.config.DataDir, Worker: "default"}, func() (string, error) { return held.Token(credentials.Hook) }),

@@ -815,7 +815,7 @@ func TestTheHubKnowsWhoseAnApprovalIs(t *testing.T) {
 
 	// Who is gone has nothing.
 	third := hub.members()[2]
-	third.Session.Close()
+	third.End()
 	waits.Until(t, "the third has left", func() bool { return !slices.Contains(hub.members(), third) })
 	asks("of a process that is gone", 4, "PUT", "/api/sessions/s9/autonomy", `{"level":"MANUAL"}`, 404)
 }

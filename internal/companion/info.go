@@ -19,6 +19,7 @@ type info struct {
 	Sessions  int                  `json:"sessions"`           // of all processes
 	Upstreams []wire.UpstreamState `json:"upstreams"`          // of all processes
 	Processes []wire.ProcessInfo   `json:"processes"`          // this one first
+	Replicas  []wire.ReplicaInfo   `json:"replicas,omitempty"` // of the cluster
 	Problems  []string             `json:"problems,omitempty"` // with what callgate keeps: its audit log, its files
 }
 
@@ -40,9 +41,12 @@ func (s infoAPI) handleInfo(w http.ResponseWriter, r *http.Request) {
 	all := info{
 		Name: "callgate", Version: s.options.Version, Protocols: protocols{[]int{wire.Version}, wire.List(s.options.Protocols)},
 		Sessions: sessions, Upstreams: wire.List(slices.Clone(s.options.Backend.Upstreams())),
-		Processes: []wire.ProcessInfo{{PID: os.Getpid(), Worker: s.options.Worker, Version: s.options.Version, Hub: s.hub.Leads(), Sessions: sessions}},
+		Processes: []wire.ProcessInfo{{PID: os.Getpid(), Replica: s.options.Replica, Worker: s.options.Worker, Version: s.options.Version, Hub: s.hub.Leads(), Sessions: sessions}},
 	}
 	all.Problems = s.problems()
+	if s.options.Replicas != nil {
+		all.Replicas = s.options.Replicas()
+	}
 	for i := range all.Upstreams {
 		all.Upstreams[i].Process = os.Getpid()
 	}
@@ -63,7 +67,7 @@ func (s infoAPI) handleInfo(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		all.Upstreams = append(all.Upstreams, theirs.Upstreams...)
-		all.Processes = append(all.Processes, wire.ProcessInfo{PID: p.PID, Worker: p.Worker, Version: p.Version, Sessions: theirs.Sessions, Silent: !answered})
+		all.Processes = append(all.Processes, wire.ProcessInfo{PID: p.PID, Replica: p.Replica, Worker: p.Worker, Version: p.Version, Sessions: theirs.Sessions, Silent: !answered})
 	}
 	rest.WriteJSON(w, http.StatusOK, all)
 }

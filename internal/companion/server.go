@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -22,32 +23,34 @@ import (
 
 // Options configures a Server. Backend, Credentials and Logger are required.
 type Options struct {
-	DataDir     string                  // the processes that share it have one hub
-	Address     string                  // of the hub, should this process become it: "" means DefaultAddress; ":0" any free port; loopback only
-	Remote      *hub.Remote             // where other machines come in while this process is the hub; nil nowhere
-	Version     string                  // of callgate, for people
-	Worker      string                  // whose rules this process goes by; "" when it judges nothing
-	Protocols   []string                // MCP revisions that callgate speaks, for people
-	Backend     Backend                 // what waits, and who takes the answers
-	Changes     Changes                 // nil compares nothing
-	Rules       Rules                   // nil shows none
-	Suggestions Suggestions             // nil suggests nothing
-	Reports     Reports                 // nil makes none
-	Pusher      Pusher                  // nil takes no browsers in
-	Tools       Tools                   // nil shows none
-	Hooks       Hooks                   // nil shows none
-	Hosts       func() []wire.HostState // of this machine; nil does not look
-	HostHooks   http.Handler            // answers hosts that post their hooks, and knows who may; nil answers none
-	Freezer     Freezer                 // nil freezes nothing
-	Identity    *idp.Provider           // where people sign in; nil nowhere
-	Presence    *presence.Desk          // proofs that people are there; nil needs none and shows no passkeys
-	Metrics     http.Handler            // answers scrapes; nil counts nothing
-	Checkpoints Checkpoints             // nil when none are kept
-	Chatter     Chatter                 // nil passes no chats on
-	Bringer     Bringer                 // nil takes no tools from clients
-	Retrieval   Retrieval               // nil offers no search and no knowledge bases
-	Problems    func() []string         // what is wrong with what callgate keeps; nil when nobody looks
-	Credentials *credentials.Store      // who may watch and answer
+	DataDir     string                    // the processes that share it have one hub
+	Address     string                    // of the hub, should this process become it: "" means DefaultAddress; ":0" any free port; loopback only
+	Remote      *hub.Remote               // where other machines come in while this process is the hub; nil nowhere
+	Version     string                    // of callgate, for people
+	Replica     string                    // which one of a cluster this process is; "" for none
+	Replicas    func() []wire.ReplicaInfo // of the cluster; nil for none
+	Worker      string                    // whose rules this process goes by; "" when it judges nothing
+	Protocols   []string                  // MCP revisions that callgate speaks, for people
+	Backend     Backend                   // what waits, and who takes the answers
+	Changes     Changes                   // nil compares nothing
+	Rules       Rules                     // nil shows none
+	Suggestions Suggestions               // nil suggests nothing
+	Reports     Reports                   // nil makes none
+	Pusher      Pusher                    // nil takes no browsers in
+	Tools       Tools                     // nil shows none
+	Hooks       Hooks                     // nil shows none
+	Hosts       func() []wire.HostState   // of this machine; nil does not look
+	HostHooks   http.Handler              // answers hosts that post their hooks, and knows who may; nil answers none
+	Freezer     Freezer                   // nil freezes nothing
+	Identity    *idp.Provider             // where people sign in; nil nowhere
+	Presence    *presence.Desk            // proofs that people are there; nil needs none and shows no passkeys
+	Metrics     http.Handler              // answers scrapes; nil counts nothing
+	Checkpoints Checkpoints               // nil when none are kept
+	Chatter     Chatter                   // nil passes no chats on
+	Bringer     Bringer                   // nil takes no tools from clients
+	Retrieval   Retrieval                 // nil offers no search and no knowledge bases
+	Problems    func() []string           // what is wrong with what callgate keeps; nil when nobody looks
+	Credentials *credentials.Store        // who may watch and answer
 	Logger      *slog.Logger
 }
 
@@ -75,6 +78,8 @@ type processes interface {
 	Route(own http.Handler) http.Handler               // has the process answer that a request is for
 	Ask(r *http.Request, own http.Handler) hub.Request // several at once
 	Follow(hello []byte, may func() credentials.Credential, from, person string) *hub.Relay
+	Meet(peer hub.Peer)                  // shows people what waits at another replica
+	ServeReplicas(listener net.Listener) // answers the hubs of other replicas
 }
 
 // Server is the companion of one process. Of the processes that share a data directory one is the hub: people's
@@ -163,3 +168,10 @@ func (s *Server) enter() bool {
 	s.serving.Add(1)
 	return true
 }
+
+// Meet shows people here what waits at another replica of the cluster. It returns at once.
+func (s *Server) Meet(peer hub.Peer) { s.hub.Meet(peer) }
+
+// ServeReplicas answers what other replicas ask for their people, until the listener is closed. Whoever connects MUST have
+// proven to be one.
+func (s *Server) ServeReplicas(listener net.Listener) { s.hub.ServeReplicas(listener) }

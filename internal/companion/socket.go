@@ -330,12 +330,12 @@ func (c *socket) sendText(data []byte) error {
 	return c.conn.WriteMessage(websocket.TextMessage, data)
 }
 
-// linkOf returns the link to the process that owns the session; nil when it is this one, or unknown.
-func (c *socket) linkOf(session string) *hub.Link {
+// linkFor returns the link to the process that a frame of the client is for; nil when it is this one, or unknown.
+func (c *socket) linkFor(data []byte, session string) *hub.Link {
 	if c.relay == nil || session == "" {
 		return nil
 	}
-	return c.relay.LinkOf(session)
+	return c.relay.LinkFor(data, session)
 }
 
 // bye says why and closes. Any goroutine may call it.

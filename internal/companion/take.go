@@ -72,7 +72,7 @@ func (c *socket) perform(data []byte) (head wire.Head, call string, refused *wir
 	if head, refused = readHead(data); refused != nil {
 		return head, "", refused
 	}
-	if l := c.linkOf(head.SessionID); l != nil {
+	if l := c.linkFor(data, head.SessionID); l != nil {
 		return head, "", l.Send(data)
 	}
 	switch head.Type {

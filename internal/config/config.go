@@ -73,6 +73,7 @@ type Config struct {
 	Hosts       []hostConfig
 	Servers     []ServerConfig
 	Hooks       []hooks.Config
+	Cluster     clusterConfig
 	ServeConfig `mapstructure:",squash"`
 
 	// What is made of the values when they are read.
@@ -111,7 +112,7 @@ var commonSettings = []setting{
 
 // allSettings are the keys of all subcommands.
 func allSettings() []setting {
-	return slices.Concat(commonSettings, policySettings, searchSettings, telegramSettings, serveSettings, listenSettings, checkpointSettings, verifySettings)
+	return slices.Concat(commonSettings, policySettings, searchSettings, telegramSettings, serveSettings, clusterSettings, listenSettings, checkpointSettings, verifySettings)
 }
 
 // Settings reads the configuration when a subcommand needs it.
@@ -124,6 +125,7 @@ type Settings struct {
 	Keep   *pflag.FlagSet // for subcommands that take or restore checkpoints
 	Checks *pflag.FlagSet // for subcommands that relay calls
 	Listen *pflag.FlagSet // for subcommands that let approvers in
+	Shared *pflag.FlagSet // for callgate serve and the commands about a cluster
 	viper  *viper.Viper
 }
 
@@ -136,6 +138,7 @@ func NewSettings(common *pflag.FlagSet) *Settings {
 	s.Search = s.flags("search", searchSettings)
 	s.Chat = s.flags("chat", telegramSettings)
 	s.Serve = s.flags("serve", serveSettings)
+	s.Shared = s.flags("cluster", clusterSettings)
 	s.Listen = s.flags("listen", listenSettings)
 	s.Keep = s.flags("keep", checkpointSettings)
 	s.Checks = s.flags("checks", verifySettings)
@@ -336,6 +339,9 @@ func (c *Config) validate() (err error) {
 		return err
 	}
 	if err := c.ServeConfig.validate(); err != nil {
+		return err
+	}
+	if err := c.Cluster.validate(); err != nil {
 		return err
 	}
 	for i := range c.Servers {

@@ -45,6 +45,7 @@ func (c *Config) OwnFiles() []string {
 	for _, path := range c.MCPConfig {
 		files = append(files, ExpandHome(path))
 	}
+	files = append(files, c.Cluster.files()...)
 	for _, token := range c.MCPTokens {
 		files = append(files, ExpandHome(token.File))
 	}

@@ -38,6 +38,9 @@ type Options struct {
 	DataDir string // where the port is noted, see Ports; "" notes it nowhere
 	Logger  *slog.Logger
 
+	Replicas Replicas     // the others behind the same address; nil for none
+	Ready    func() error // why nothing can run here now; nil is ready as long as it is open
+
 	MaxMessage   int            // bytes of one message of a host; 0 means 64 MiB
 	Budget       *budget.Budget // of messages in flight; nil has no bound
 	IdleTimeout  time.Duration  // a session that nobody uses for so long ends; 0 means 30 min
@@ -100,7 +103,7 @@ func Listen(o Options) (*Server, error) {
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.http = &http.Server{
-		Handler:           s.guard(s.routes()),
+		Handler:           s.guard(s.relayed(s.routes())),
 		ReadHeaderTimeout: headerPatience,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -168,8 +171,23 @@ func (s *Server) routes() http.Handler {
 		mux.HandleFunc("GET "+path, s.admitted(s.openOld))
 	}
 	mux.HandleFunc("POST /messages", s.admitted(s.postOld))
+	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("GET /health/ready", s.ready)
 	s.o.Door.routes(mux)
 	return mux
+}
+
+// ready tells a balancer whether to send hosts here. It needs no credential, and says no more.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed || s.o.Ready != nil && s.o.Ready() != nil {
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // visit is one HTTP request that was let in.
@@ -202,6 +220,9 @@ func (s *Server) admitted(serve func(visit)) http.HandlerFunc {
 // open begins a session, which the caller MUST register or close.
 func (s *Server) open(v visit) (*Session, error) {
 	session := newSession(s.ctx, v.who, v.view)
+	if s.o.Replicas != nil {
+		session.id = s.o.Replicas.SessionID()
+	}
 	peer, err := s.o.Proxy.Connect(session.ctx, v.view, string(v.who), session)
 	if err != nil {
 		session.stop()

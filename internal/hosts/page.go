@@ -60,13 +60,13 @@ func table(rows []row) string {
 	for _, i := range shown {
 		head = append(head, columns[i])
 	}
-	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat("---|", len(head)))
+	fmt.Fprintf(&b, "|%s|\n|%s\n", strings.Join(head, "|"), strings.Repeat("---|", len(head)))
 	for _, l := range all {
 		cells := []string{l.host, l.era, l.over}
 		for _, i := range shown {
 			cells = append(cells, l.cells[i])
 		}
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+		fmt.Fprintf(&b, "|%s|\n", strings.Join(cells, "|"))
 	}
 	return b.String()
 }

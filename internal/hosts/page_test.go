@@ -15,10 +15,10 @@ func TestTable(t *testing.T) {
 	other.era = "2026-07-28"
 	want := `ok in every run: **offered**, **allowed**, **denied**, **asked**, **URL**, **list_changed**, **limit**.
 
-| host | revision | over | form | interrupted |
+|host|revision|over|form|interrupted|
 |---|---|---|---|---|
-| Codex 1.2 | 2025-06-18 | stdio, HTTP | declined | server ended (HTTP: said nothing) |
-| Codex 1.2 | 2026-07-28 | stdio | declined | server ended |
+|Codex 1.2|2025-06-18|stdio, HTTP|declined|server ended (HTTP: said nothing)|
+|Codex 1.2|2026-07-28|stdio|declined|server ended|
 `
 	if got := table([]row{ok, over, other}); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, strings.TrimSpace(want))

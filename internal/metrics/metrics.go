@@ -28,6 +28,15 @@ type Options struct {
 	Audit     *audit.Log
 	Hooks     *hooks.Runner
 	Upstreams func() []Upstream
+	Cluster   func() Cluster // nil without one
+}
+
+// Cluster is how a cluster looks from one replica.
+type Cluster struct {
+	Up, Silent int // replicas
+	Pending    int // approvals, of all
+	Fresh      bool
+	Behind     time.Duration // of the cluster's audit trail
 }
 
 // Upstream is the state of one configured server.

@@ -23,12 +23,16 @@ var (
 	hookRuns   = describe("callgate_hook_runs_total", "Runs of the hook, and attempts of a webhook.", "hook")
 	hookFailed = describe("callgate_hook_failures_total", "Runs that failed, and events that were lost.", "hook")
 	queued     = describe("callgate_webhook_queue_events", "Events that wait to be posted, in all processes of the worker.", "hook")
+	live       = describe("callgate_cluster_replicas", "Replicas of the cluster by state: up or silent.", "state")
+	current    = describe("callgate_cluster_fresh", "1 while this replica hears from its cluster; else it denies every call.")
+	waiting    = describe("callgate_cluster_pending_approvals", "Approvals that wait in the whole cluster.")
+	untold     = describe("callgate_cluster_trail_behind_seconds", "Age of the oldest record that the cluster has not, as far as it could be sent.")
 	queuedFor  = describe("callgate_webhook_queue_oldest_seconds", "How long the oldest of them waits.", "hook")
 )
 
 // Describe names what Collect may send.
 func (c moment) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{build, sessions, pending, up, tools, unsynced, hookRuns, hookFailed, queued, queuedFor} {
+	for _, d := range []*prometheus.Desc{build, sessions, pending, up, tools, unsynced, hookRuns, hookFailed, queued, queuedFor, live, current, waiting, untold} {
 		out <- d
 	}
 }
@@ -57,6 +61,18 @@ func (c moment) Collect(out chan<- prometheus.Metric) {
 			gauge(up, state, u.Name)
 			gauge(tools, float64(u.Tools), u.Name)
 		}
+	}
+	if o.Cluster != nil {
+		c := o.Cluster()
+		fresh := 0.0
+		if c.Fresh {
+			fresh = 1
+		}
+		gauge(live, float64(c.Up), "up")
+		gauge(live, float64(c.Silent), "silent")
+		gauge(current, fresh)
+		gauge(waiting, float64(c.Pending))
+		gauge(untold, c.Behind.Seconds())
 	}
 	for _, h := range o.Hooks.List(nil) {
 		counter(hookRuns, h.Runs, h.Name)

@@ -17,6 +17,7 @@ import (
 type AuditTrail struct {
 	w      io.Writer
 	asJSON bool
+	format string // FormatOCSF, FormatCEF, or ""
 	palette
 }
 
@@ -25,8 +26,28 @@ func NewAuditTrail(w io.Writer, asJSON bool) *AuditTrail {
 	return &AuditTrail{w: w, asJSON: asJSON, palette: paletteOf(w)}
 }
 
+// As has records printed as security systems read them.
+func (p *AuditTrail) As(format string) error {
+	if format != "" && format != FormatOCSF && format != FormatCEF {
+		return fmt.Errorf("--format %q: use %s or %s", format, FormatOCSF, FormatCEF)
+	}
+	p.format = format
+	return nil
+}
+
 // Print prints one record.
 func (p *AuditTrail) Print(r *audit.Record) error {
+	switch p.format {
+	case FormatOCSF:
+		line, err := OCSF(r)
+		if err == nil {
+			_, err = fmt.Fprintf(p.w, "%s\n", line)
+		}
+		return err
+	case FormatCEF:
+		_, err := fmt.Fprintf(p.w, "%s\n", CEF(r))
+		return err
+	}
 	if p.asJSON {
 		_, err := io.WriteString(p.w, visibleJSON(r.AppendJSON(nil))+"\n")
 		return err

@@ -20,8 +20,11 @@ type Process struct {
 	PID     int
 	Worker  string
 	Version string
-	Session *yamux.Session
+	Replica string // of the cluster that it is; "" for a process of this data directory
 	HTTP    *http.Client
+	open    func() (net.Conn, error) // a stream to it
+	ended   <-chan struct{}          // closed when it, or the connection to it, has ended
+	end     func()                   // cuts it off
 
 	mu  sync.Mutex
 	has map[string]map[string]bool // the ids that it has shown, by the path that lists them; those of bound alone
@@ -74,7 +77,12 @@ func (p *Process) showed(things, id string) bool {
 }
 
 func newProcess(peer Introduction, session *yamux.Session) *Process {
-	p := &Process{PID: peer.PID, Worker: peer.Worker, Version: peer.Version, Session: session}
+	p := &Process{PID: peer.PID, Worker: peer.Worker, Version: peer.Version, open: session.Open, ended: session.CloseChan(), end: func() { session.Close() }}
+	return p.reached()
+}
+
+// reached gives the process its client.
+func (p *Process) reached() *Process {
 	p.HTTP = &http.Client{
 		Transport: &http.Transport{
 			DialContext:           p.dial,
@@ -89,10 +97,13 @@ func newProcess(peer Introduction, session *yamux.Session) *Process {
 }
 
 // dial opens a stream to the process, whatever the address.
-func (p *Process) dial(context.Context, string, string) (net.Conn, error) { return p.Session.Open() }
+func (p *Process) dial(context.Context, string, string) (net.Conn, error) { return p.open() }
 
 // Gone is closed when the process, or the connection to it, has ended.
-func (p *Process) Gone() <-chan struct{} { return p.Session.CloseChan() }
+func (p *Process) Gone() <-chan struct{} { return p.ended }
+
+// End cuts the process off. One that lives comes again.
+func (p *Process) End() { p.end() }
 
 // fleet is the processes that joined, and the clients that follow what they do. Its zero value is ready.
 type fleet struct {
@@ -160,7 +171,7 @@ func (f *fleet) all() []*Process {
 // dismiss ends every process's connection.
 func (f *fleet) dismiss() {
 	for _, p := range f.all() {
-		p.Session.Close()
+		p.end()
 	}
 }
 

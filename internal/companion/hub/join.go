@@ -22,6 +22,7 @@ type membership struct {
 	token   string // the approve credential that the hub has proven to hold
 	session *yamux.Session
 	stopped func() bool // whether the hub's process is
+	replica bool        // the hub is another replica's, and came over the cluster
 }
 
 // join finds the hub and joins it.
@@ -46,7 +47,7 @@ func (h *Hub) join() (place, error) {
 	if peer.Address != h.o.Address {
 		h.o.Log.Info("companion: people come in at the hub's address, not at the one that is configured here", "configured", h.o.Address, "address", peer.Address)
 	}
-	return &membership{h, peer, token, session, suspended(conn)}, nil
+	return &membership{hub: h, peer: peer, token: token, session: session, stopped: suspended(conn)}, nil
 }
 
 func (m *membership) heir() string { return m.peer.Address }
@@ -55,16 +56,7 @@ func (m *membership) heir() string { return m.peer.Address }
 func (m *membership) hold(ctx context.Context) place {
 	ctx, stop := context.WithCancel(context.WithValue(ctx, membershipKey{}, m))
 	defer stop()
-	server := &http.Server{
-		Handler:           m.hub.o.Member,
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       15 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(m.hub.o.Log.Handler(), slog.LevelDebug),
-	}
+	server := m.server(ctx)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(m.session) }) // ends with the session, whose end is told below
 	defer context.AfterFunc(ctx, func() { m.session.Close() })()
@@ -85,6 +77,20 @@ func (m *membership) hold(ctx context.Context) place {
 	return nil
 }
 
+// server answers what a hub asks, for this process alone.
+func (m *membership) server(ctx context.Context) *http.Server {
+	return &http.Server{
+		Handler:           m.hub.o.Member,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(m.hub.o.Log.Handler(), slog.LevelDebug),
+	}
+}
+
 type membershipKey struct{}
 
 // membershipOf returns the membership by which the hub sent a request, nil when it came in by a door.
@@ -98,8 +104,10 @@ const OnBehalf = "Callgate-Credential"
 
 // credential is what the hub passes on, "" when the hub no longer holds what makes it one.
 func (m *membership) credential(r *http.Request) credentials.Credential {
-	if now, err := m.hub.o.Credentials.Token(credentials.Approve); err != nil || now != m.token {
-		return ""
+	if !m.replica { // a replica holds the cluster's key, and no credential makes it more
+		if now, err := m.hub.o.Credentials.Token(credentials.Approve); err != nil || now != m.token {
+			return ""
+		}
 	}
 	switch c := credentials.Credential(r.Header.Get(OnBehalf)); c {
 	case credentials.Approve, credentials.View, credentials.Tools, credentials.Prompt:

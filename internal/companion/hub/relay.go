@@ -102,10 +102,15 @@ func (r *Relay) Own(event gate.Event) {
 	}
 }
 
-// LinkOf returns the link to the process that owns the session, nil when it is this one or nobody's.
-func (r *Relay) LinkOf(session string) *Link {
+// LinkFor returns the link to the process that the frame of a client is for: that which has the approval, or else the
+// session. It is nil when that is this process, or nobody knows.
+func (r *Relay) LinkFor(data []byte, session string) *Link {
+	f, err := glance(data)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if o, known := r.owners[f.call]; err == nil && known && f.call != "" {
+		return o.link
+	}
 	return r.owners[session].link
 }
 
@@ -155,7 +160,7 @@ func (l *Link) run() {
 			err = l.pass(conn)
 			if errors.Is(err, errFlood) {
 				log.Warn("companion: a process was cut off", slog.Any("error", err))
-				l.process.Session.Close()
+				l.process.end()
 			}
 			l.end()
 			return
@@ -265,7 +270,7 @@ func (l *Link) owns(data []byte) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, id := range []string{f.session, f.call} {
-		if o, known := r.owners[id]; known && o.link != l {
+		if o, known := r.owners[id]; known && o.link != l && !l.inherits(o) {
 			return false, nil
 		}
 	}
@@ -287,6 +292,12 @@ func (l *Link) owns(data []byte) (bool, error) {
 		delete(r.owners, f.session)
 	}
 	return true, nil
+}
+
+// inherits reports whether what another has may be the link's by now: replicas take over what one of them left, and hear
+// of its end at different times.
+func (l *Link) inherits(o owned) bool {
+	return l.process.Replica != "" && (o.link == nil || o.link.process.Replica != "")
 }
 
 // retract tells the client that what the process showed is over: its host waits no more.

@@ -102,12 +102,22 @@ type PromptTold struct {
 
 // processInfo is what people see of one callgate.
 type ProcessInfo struct {
-	PID      int    `json:"pid"`
-	Worker   string `json:"workerId"` // "" for one that judges nothing
+	PID      int    `json:"pid"`               // 0 for a replica elsewhere
+	Replica  string `json:"replica,omitempty"` // of a cluster
+	Worker   string `json:"workerId"`          // "" for one that judges nothing
 	Version  string `json:"version"`
 	Hub      bool   `json:"hub"`
 	Sessions int    `json:"sessions"`
 	Silent   bool   `json:"silent,omitempty"` // it joined and does not answer
+}
+
+// ReplicaInfo is one replica of a cluster.
+type ReplicaInfo struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	State   string `json:"state"` // up or silent
+	Rules   uint64 `json:"rules"` // revision that it goes by
+	Self    bool   `json:"self,omitempty"`
 }
 
 // pairRequest is what POST /api/pair takes.

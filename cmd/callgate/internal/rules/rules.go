@@ -29,7 +29,7 @@ and applies to the next call, also in running callgates.`,
 	cmd.AddCommand(
 		newRulesListCommand(s), newRulesRevokeCommand(s), newRulesAddCommand(s), newRulesRemoveCommand(s),
 		newRulesEditCommand(s), newRulesTestCommand(s), newRulesSimulateCommand(s), newRulesSuggestCommand(s), newRulesLintCommand(s), newRulesDefaultsCommand(s),
-		newRulesExportCommand(s), newRulesImportCommand(s),
+		newRulesExportCommand(s), newRulesImportCommand(s), newRulesPushCommand(s), newRulesPullCommand(s), newRulesDiffCommand(s),
 	)
 	return cmd
 }

@@ -1,0 +1,173 @@
+package gate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"callgate/audit"
+)
+
+// Ledger keeps approvals where other processes find them, on other machines too, and has each of them decided once and
+// its decision taken once. A gate without one keeps them in its folder. Methods may be called at once by many
+// goroutines. An error means that it did not happen, or that nobody knows: then nothing may run for it.
+type Ledger interface {
+	// Ask notes an approval that waits here, before people see it.
+	Ask(Kept) error
+	// Change replaces what is noted of one.
+	Change(Kept) error
+	// Decide notes the one decision on an approval that waits here. Taken says that a call waits and takes it at once;
+	// else it is kept until claimBy. It is an ErrNotPending when another process has the approval, or has decided it.
+	Decide(id string, decision []byte, taken bool, claimBy time.Time) error
+	// End notes that an approval waits no more. It MUST NOT block.
+	End(id string)
+	// Claim takes the decision that was kept under the key, for one call of all processes; nil when there is none. What
+	// waits under it elsewhere without a call ends there: its call is here now.
+	Claim(key, call string) (decision []byte, err error)
+	// Done notes that a call which took a decision has ended. It MUST NOT block.
+	Done(call string)
+	// Awaits is Gate.Awaits for the approvals of all processes.
+	Awaits(id string) bool
+}
+
+// Kept is an approval as a Ledger keeps it. Question is for Gate.Adopt.
+type Kept struct {
+	ID, Key  string
+	Waits    bool // a call waits on it
+	Expires  time.Time
+	Question []byte
+}
+
+func (a *approval) kept() (Kept, error) {
+	text, err := json.Marshal(a.question())
+	return Kept{ID: a.call.ID, Key: a.key, Waits: !a.detached, Expires: a.expires, Question: text}, err
+}
+
+// enter notes an approval that is about to be shown. The caller holds mu.
+func (g *Gate) enter(a *approval) error {
+	if g.o.Ledger == nil {
+		return nil
+	}
+	kept, err := a.kept()
+	if err != nil {
+		return err
+	}
+	return g.o.Ledger.Ask(kept)
+}
+
+// renew notes what an approval is now, so that it outlives the process. The caller holds mu. The error is for those to whom
+// it matters; it is logged already.
+func (g *Gate) renew(a *approval) error {
+	if g.o.Ledger == nil {
+		g.asked.keep(a)
+		return nil
+	}
+	kept, err := a.kept()
+	if err == nil {
+		err = g.o.Ledger.Change(kept)
+	}
+	if err != nil {
+		g.o.Logger.Warn("what became of an approval could not be noted for other replicas", "approval", a.call.ID, "error", err)
+	}
+	return err
+}
+
+// forget notes that an approval has ended. The caller holds mu.
+func (g *Gate) forget(a *approval) {
+	if g.o.Ledger == nil {
+		g.asked.forget(a)
+		return
+	}
+	g.o.Ledger.End(a.call.ID)
+}
+
+// decideOnce has the decision of a person count before the call that waits goes on. What another process has is withdrawn
+// here, and so is what nobody knows of: its host asks anew. The caller holds mu.
+func (g *Gate) decideOnce(a *approval, r resolution) error {
+	if g.o.Ledger == nil {
+		return nil
+	}
+	text, err := json.Marshal(g.handedOver(a, r))
+	if err == nil {
+		err = g.o.Ledger.Decide(a.call.ID, text, true, time.Now().UTC())
+	}
+	if err == nil {
+		return nil
+	}
+	why := "The answer could not be noted in the cluster. " + repeat
+	if errors.Is(err, ErrNotPending) {
+		why = "Another replica has the approval by now. " + repeat
+	} else {
+		err = fmt.Errorf("%w: it could not be noted in the cluster: %w", ErrRefused, err)
+	}
+	g.resolve(a, resolution{decision: "withdrawn", by: "callgate", reason: why})
+	return err
+}
+
+// claimShared consumes the decision that any process kept for exactly this call. Refused says why the call must not go on.
+func (g *Gate) claimShared(call Call, v Verdict) (claimed *resolution, refused *Verdict) {
+	text, err := g.o.Ledger.Claim(g.handOverKey(call), call.ID)
+	if err != nil {
+		no := v.deny(DecidedDenied, "callgate", "cluster", fmt.Sprintf("A person has to look at the call, and the cluster cannot be asked whether somebody has: %v. %s", err, repeat))
+		return nil, &no
+	}
+	var kept handedOver
+	if text == nil || json.Unmarshal(text, &kept) != nil {
+		return nil, nil
+	}
+	if r, ok := g.usable(kept, v); ok {
+		return &r, nil
+	}
+	g.o.Ledger.Done(call.ID)
+	return nil, nil
+}
+
+// Adopt shows an approval that waited in a process which is gone. The caller has made it this gate's in the Ledger.
+func (g *Gate) Adopt(text []byte) error {
+	var q question
+	if err := json.Unmarshal(text, &q); err != nil {
+		return err
+	}
+	if !q.whole() {
+		return errors.New("the approval is damaged")
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if a := g.revive(q); a != nil {
+		g.put(a)
+	}
+	return nil
+}
+
+// Lose ends an approval that is another process's by now.
+func (g *Gate) Lose(id, reason string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if a := g.pending[id]; a != nil {
+		g.resolve(a, resolution{decision: "withdrawn", by: "callgate", reason: reason + " " + repeat})
+	}
+}
+
+// Unknown records that a call was approved in a process which ended before it said what became of it.
+func (g *Gate) Unknown(text []byte, call string) error {
+	var q question
+	if err := json.Unmarshal(text, &q); err != nil || !q.whole() {
+		return errors.New("the approval is damaged")
+	}
+	return g.record(audit.Record{
+		Event: audit.Outcome, CallID: call, SessionID: q.Approval.SessionID, Agent: q.CallAgent, Server: q.Server, Tool: q.Approval.Tool, Digest: q.Approval.Digest,
+		IsError: true, Error: "outcome unknown: the replica that the call was approved at ended; it is not run again",
+	})
+}
+
+// current says why what the gate goes by may be old, "" when it is not.
+func (j *Judge) current() string {
+	if j.Current == nil {
+		return ""
+	}
+	if err := j.Current(); err != nil {
+		return fmt.Sprintf("Nothing runs until this callgate hears from its cluster again: %v. Try again in a moment.", err)
+	}
+	return ""
+}

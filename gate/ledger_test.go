@@ -1,0 +1,195 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"callgate/permissions"
+)
+
+// memoryLedger is one that several gates share within a test.
+type memoryLedger struct {
+	mu      sync.Mutex
+	away    error // what everything fails with
+	kept    map[string]Kept
+	decided map[string][]byte // by key
+	stolen  map[string]bool   // ids that another process has
+	done    []string
+}
+
+func (l *memoryLedger) change(k Kept) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stolen[k.ID] {
+		return ErrNotPending
+	}
+	if l.away == nil {
+		l.kept[k.ID] = k
+	}
+	return l.away
+}
+
+func (l *memoryLedger) Ask(k Kept) error    { return l.change(k) }
+func (l *memoryLedger) Change(k Kept) error { return l.change(k) }
+
+func (l *memoryLedger) Decide(id string, decision []byte, taken bool, _ time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k, ok := l.kept[id]
+	switch {
+	case l.stolen[id] || !ok:
+		return ErrNotPending
+	case l.away != nil:
+		return l.away
+	}
+	delete(l.kept, id)
+	if !taken {
+		l.decided[k.Key] = decision
+	}
+	return nil
+}
+
+func (l *memoryLedger) End(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.kept, id)
+}
+
+func (l *memoryLedger) Claim(key, _ string) ([]byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	decision := l.decided[key]
+	delete(l.decided, key)
+	return decision, l.away
+}
+
+func (l *memoryLedger) Done(call string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done = append(l.done, call)
+}
+
+func (l *memoryLedger) Awaits(string) bool { return false }
+
+func (l *memoryLedger) set(away error, stolen ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.away = away
+	for _, id := range stolen {
+		l.stolen[id] = true
+	}
+}
+
+func inCluster(t *testing.T, story func(t *testing.T, l *memoryLedger, a, b *bench)) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &memoryLedger{kept: map[string]Kept{}, decided: map[string][]byte{}, stolen: map[string]bool{}}
+		dir := filepath.Join(t.TempDir(), "approvals")
+		share := func(o *Options) { o.Ledger, o.Dir = l, dir }
+		a, b := newBench(t, asking, share), newBench(t, asking, share)
+		b.dir = a.dir
+		story(t, l, a, b)
+	})
+}
+
+// What was approved after the host gave up runs at another gate, once.
+func TestClaimedAtAnotherGate(t *testing.T) {
+	inCluster(t, func(t *testing.T, l *memoryLedger, a, b *bench) {
+		call := a.shell("1", "make")
+		call.HandOver = time.Second
+		<-a.decide(t.Context(), call)
+		if err := a.answer(a.gate.Pending()[0], "approve", nil); err != nil {
+			t.Fatal(err)
+		}
+		again := b.shell("2", "make")
+		if d := <-b.decide(t.Context(), again); d.verdict.Action != permissions.Allow || d.verdict.Decision != DecidedApproved {
+			t.Fatalf("the repeat: %s: %s", d.verdict.Decision, d.verdict.Reason)
+		}
+		third := b.shell("3", "make")
+		third.HandOver = time.Second
+		if d := <-b.decide(t.Context(), third); d.verdict.Decision != DecidedPending {
+			t.Errorf("one yes let a call run twice: %s", d.verdict.Decision)
+		}
+	})
+}
+
+// An approval that waited in a process that is gone is shown by the one that takes it over.
+func TestAdopted(t *testing.T) {
+	inCluster(t, func(t *testing.T, l *memoryLedger, a, b *bench) {
+		call := a.shell("1", "make")
+		call.HandOver = time.Second
+		<-a.decide(t.Context(), call)
+		if err := b.gate.Adopt(l.kept["1"].Question); err != nil {
+			t.Fatal(err)
+		}
+		shown := b.gate.Pending()
+		if len(shown) != 1 || !shown[0].AwaitsHost || !strings.Contains(shown[0].Reason, "repeat") {
+			t.Fatalf("%+v", shown)
+		}
+		a.gate.Lose("1", "another has it.")
+		if len(a.gate.Pending()) != 0 {
+			t.Error("both show it")
+		}
+		if err := b.gate.Adopt([]byte(`{"Approval": null}`)); err == nil {
+			t.Error("a damaged approval is shown")
+		}
+	})
+}
+
+// What cannot be noted, or is another's, does not run.
+func TestLedgerRefuses(t *testing.T) {
+	away := errors.New("the cluster cannot be reached")
+	for name, c := range map[string]struct {
+		before, at error
+		stolen     bool
+		wanted     error
+		says       string
+	}{
+		"nobody can be asked":        {before: away, says: "the cluster cannot be"},
+		"the yes cannot be noted":    {at: away, wanted: ErrRefused, says: "could not be noted"},
+		"another decided it already": {stolen: true, wanted: ErrNotPending, says: "Another replica has"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(t *testing.T, l *memoryLedger, a, _ *bench) {
+				l.set(c.before)
+				waiting := a.decide(t.Context(), a.shell("1", "make"))
+				synctest.Wait()
+				if c.before == nil {
+					shown := a.gate.Pending()
+					l.set(c.at)
+					if c.stolen {
+						l.set(nil, "1")
+					}
+					if err := a.answer(shown[0], "approve", nil); !errors.Is(err, c.wanted) {
+						t.Errorf("the answer: %v", err)
+					}
+				}
+				d := <-waiting
+				if d.verdict.Action != permissions.Deny || !strings.Contains(d.verdict.Reason, c.says) {
+					t.Errorf("%s: %s", d.verdict.Decision, d.verdict.Reason)
+				}
+				if n := len(a.gate.Pending()); n != 0 {
+					t.Errorf("%d wait on", n)
+				}
+			})
+		})
+	}
+}
+
+// Nothing runs while rules may be old, whatever they say.
+func TestNotCurrent(t *testing.T) {
+	var old error
+	b := newBench(t, `{"*": "allow"}`, func(o *Options) { o.Current = func() error { return old } })
+	if d := <-b.decide(t.Context(), b.shell("1", "ls")); d.verdict.Action != permissions.Allow {
+		t.Fatalf("%s: %s", d.verdict.Decision, d.verdict.Reason)
+	}
+	old = fmt.Errorf("not heard for 10 s")
+	if d := <-b.decide(t.Context(), b.shell("2", "ls")); d.verdict.Action != permissions.Deny || !strings.Contains(d.verdict.Reason, "not heard for 10 s") {
+		t.Errorf("%s: %s", d.verdict.Decision, d.verdict.Reason)
+	}
+}

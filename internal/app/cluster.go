@@ -1,0 +1,228 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/adrg/xdg"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/internal/cluster"
+	"callgate/internal/config"
+	"callgate/internal/durable"
+	"callgate/internal/metrics"
+	"callgate/permissions"
+	"callgate/proxy"
+)
+
+// StartReplica is Start for a callgate that shares what it goes by with others, where that is configured. It returns once
+// this replica has heard from its cluster.
+func StartReplica(ctx context.Context, c *config.Config, servers []proxy.Server) (*Sidecar, error) {
+	if !c.Clustered() {
+		return Start(c, servers)
+	}
+	return start(c, servers, func(s *Sidecar) error { return s.joinCluster(ctx) })
+}
+
+// joinCluster opens this replica, and waits for the others.
+func (s *Sidecar) joinCluster(ctx context.Context) error {
+	o, err := s.config.ClusterOptions(Version, s.log)
+	if err != nil {
+		return err
+	}
+	shared, err := cluster.Open(o)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, shared.Close)
+	s.cluster = shared
+	for shared.Fresh() != nil {
+		waiting, cancel := context.WithTimeout(ctx, 10*time.Second)
+		err := shared.Wait(waiting)
+		cancel()
+		if ctx.Err() != nil {
+			return fmt.Errorf("cluster: callgate ends before it heard from the others: %w", err)
+		}
+		if err != nil {
+			s.log.Warn("cluster: waiting for the other replicas; hosts are served then", "error", err)
+		}
+	}
+	if err := s.shareCredentials(ctx); err != nil {
+		return fmt.Errorf("cluster: credentials: %w", err)
+	}
+	return s.shareRules(ctx)
+}
+
+// inCluster watches what this replica shares, once there is a gate.
+func (s *Sidecar) inCluster() {
+	if s.cluster == nil {
+		return
+	}
+	s.cluster.Document(documentRules).Watch(s.rulesChanged)
+	s.cluster.Approvals().Serve(s.Gate)
+	s.cluster.ShareTrail(audit.Dir(s.config.DataDir), func(err error) {
+		if err != nil {
+			s.problems.set("the cluster's audit trail", "records are on this machine alone until the cluster takes them: "+err.Error())
+		} else {
+			s.problems.set("the cluster's audit trail")
+		}
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.watchFreshness(ctx)
+	}()
+	s.closers = append(s.closers, func() error { stop(); <-done; return nil })
+}
+
+// watchFreshness shows people when nothing can run.
+func (s *Sidecar) watchFreshness(ctx context.Context) {
+	ticker := time.NewTicker(time.Second / 4)
+	defer ticker.Stop()
+	for {
+		if err := s.cluster.Fresh(); err != nil {
+			s.problems.set("the cluster", "nothing runs until this callgate hears from its cluster again: "+err.Error())
+		} else {
+			s.problems.set("the cluster")
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// The documents that replicas share.
+const (
+	documentRules  = "rules"
+	documentFreeze = "freeze"
+)
+
+// sharedText is a document of the cluster as the permissions store and the freezer know it.
+type sharedText struct {
+	document cluster.Document
+	by       string
+}
+
+var _ permissions.Shared = sharedText{}
+
+func (s sharedText) Text() ([]byte, uint64, error) {
+	v, err := s.document.Now()
+	return v.Text, v.Revision, err
+}
+
+func (s sharedText) Replace(revision uint64, text []byte) error {
+	_, err := s.document.Replace(context.Background(), revision, text, s.by)
+	if errors.Is(err, cluster.ErrChanged) {
+		return fmt.Errorf("%w: %w", permissions.ErrStale, err)
+	}
+	return err
+}
+
+// shared is the document for a store; nil without a cluster.
+func (s *Sidecar) shared(name string) permissions.Shared {
+	if s.cluster == nil {
+		return nil
+	}
+	return sharedText{s.cluster.Document(name), "replica " + s.cluster.Name()}
+}
+
+// ledger is where approvals are kept for the other replicas; nil without a cluster.
+func (s *Sidecar) ledger() gate.Ledger {
+	if s.cluster == nil {
+		return nil
+	}
+	return s.cluster.Approvals()
+}
+
+// fresh says why what the gate goes by may be old; nil without a cluster, where it never is.
+func (s *Sidecar) fresh() func() error {
+	if s.cluster == nil {
+		return nil
+	}
+	return s.cluster.Fresh
+}
+
+// shareRules gives the cluster this replica's rules when it has none.
+func (s *Sidecar) shareRules(ctx context.Context) error {
+	rules := s.cluster.Document(documentRules)
+	for {
+		now, err := rules.Read(ctx)
+		if err != nil || now.Revision > 0 {
+			return err
+		}
+		text, err := os.ReadFile(s.config.PermissionsFile())
+		if errors.Is(err, os.ErrNotExist) {
+			text, err = permissions.Seed(xdg.Home), nil
+		}
+		if err == nil {
+			_, err = permissions.ParseFile(s.config.PermissionsFile(), text, xdg.Home)
+		}
+		if err != nil {
+			return fmt.Errorf("the cluster has no rules, and these cannot be its first: %w", err)
+		}
+		if _, err := rules.Replace(ctx, 0, text, "replica "+s.cluster.Name()); !errors.Is(err, cluster.ErrChanged) {
+			return err
+		}
+	}
+}
+
+// rulesChanged puts a new version on record, and its text where people and sandboxes read it. The gate goes by the
+// cluster's, whatever becomes of the file.
+func (s *Sidecar) rulesChanged(v cluster.Version) {
+	sum := sha256.Sum256(v.Text)
+	if err := s.Gate.Note("", audit.Author{By: "cluster"}, fmt.Sprintf("Rules: revision %d of %s by %s holds now, SHA-256 %s.", v.Revision, v.At.Format(time.RFC3339), v.By, hex.EncodeToString(sum[:]))); err != nil {
+		s.log.Error("a new version of the rules could not be recorded", "revision", v.Revision, "error", err)
+	}
+	path := s.config.PermissionsFile()
+	before, err := os.ReadFile(path)
+	if err == nil && string(before) == string(v.Text) {
+		return
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
+		if len(before) > 0 {
+			err = durable.Replace(path+".before", before, 0o600)
+		}
+		err = errors.Join(err, durable.Replace(path, v.Text, 0o600))
+	}
+	if err != nil {
+		s.log.Error("the cluster's rules could not be written to the file; the gate goes by them all the same", "file", path, "error", err)
+	}
+}
+
+// clusterForMetrics says how the cluster stands; nil without one.
+func (s *Sidecar) clusterForMetrics() func() metrics.Cluster {
+	if s.cluster == nil {
+		return nil
+	}
+	return func() (c metrics.Cluster) {
+		for _, r := range s.cluster.Replicas() {
+			if r.Lives {
+				c.Up++
+			} else {
+				c.Silent++
+			}
+		}
+		c.Fresh, c.Pending, c.Behind = s.cluster.Fresh() == nil, s.cluster.Pending(), s.cluster.TrailBehind()
+		return c
+	}
+}
+
+// LookAtCluster connects to the configured cluster without becoming a replica, for commands. The caller MUST close it.
+func LookAtCluster(ctx context.Context, c *config.Config) (*cluster.Cluster, error) {
+	o, err := c.ClusterOptions(Version, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Look(ctx, o)
+}

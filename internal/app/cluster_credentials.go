@@ -1,0 +1,154 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"callgate/internal/cluster"
+	"callgate/internal/companion/credentials"
+)
+
+// Hosts and people come to any replica, so all have the same credentials: those of the replica that came first. A
+// credential that is rotated or added at one is soon the others' too. Signing in makes some that end by themselves;
+// they belong to where the person signed in.
+
+const documentCredentials = "credentials"
+
+// sharedCredentials are the files of the folder that are shared, by name.
+func sharedCredentials(dataDir string) (map[string]string, error) {
+	entries, err := os.ReadDir(credentials.Dir(dataDir))
+	if err != nil {
+		return nil, err
+	}
+	held := map[string]string{}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") || strings.Contains(e.Name(), "~") {
+			continue
+		}
+		text, err := credentials.ReadPrivate(filepath.Join(credentials.Dir(dataDir), e.Name()))
+		if err == nil && len(text) == 43 { // 32 bytes in base64url, without an end
+			held[e.Name()] = string(text)
+		}
+	}
+	return held, nil
+}
+
+// shareCredentials takes over the cluster's credentials, or gives it this replica's, and goes on doing so.
+func (s *Sidecar) shareCredentials(ctx context.Context) error {
+	if _, err := credentials.Open(s.config.DataDir); err != nil {
+		return err
+	}
+	last, err := s.agreeOnCredentials(ctx, nil)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				return
+			}
+			if s.cluster.Fresh() != nil {
+				continue
+			}
+			now, err := s.agreeOnCredentials(ctx, last)
+			if err != nil {
+				s.problems.set("the cluster's credentials", "credentials cannot be shared with the other replicas: "+err.Error())
+				continue
+			}
+			s.problems.set("the cluster's credentials")
+			last = now
+		}
+	}()
+	s.closers = append(s.closers, func() error { stop(); <-done; return nil })
+	return nil
+}
+
+// agreeOnCredentials brings the folder and the cluster together. last is what both had before; nil when this replica is
+// new, and has nothing to say where the cluster has.
+func (s *Sidecar) agreeOnCredentials(ctx context.Context, last map[string]string) (map[string]string, error) {
+	document := s.cluster.Document(documentCredentials)
+	for {
+		v, err := document.Now()
+		if err != nil {
+			return last, err
+		}
+		theirs := map[string]string{}
+		if v.Revision > 0 {
+			if err := json.Unmarshal(v.Text, &theirs); err != nil {
+				return last, err
+			}
+		}
+		ours, err := sharedCredentials(s.config.DataDir)
+		if err != nil {
+			return last, err
+		}
+		agreed := maps.Clone(theirs)
+		switch {
+		case v.Revision == 0:
+			agreed = ours
+		case last != nil: // what changed here since is news
+			for name, token := range ours {
+				if last[name] != token {
+					agreed[name] = token
+				}
+			}
+			for name := range last {
+				if _, still := ours[name]; !still {
+					delete(agreed, name)
+				}
+			}
+		}
+		if !maps.Equal(agreed, theirs) {
+			text, err := json.Marshal(agreed)
+			if err != nil {
+				return last, err
+			}
+			if _, err := document.Replace(ctx, v.Revision, text, "replica "+s.cluster.Name()); errors.Is(err, cluster.ErrChanged) {
+				continue
+			} else if err != nil {
+				return last, err
+			}
+		}
+		return agreed, s.takeCredentials(ours, agreed)
+	}
+}
+
+// takeCredentials makes the folder hold what was agreed on.
+func (s *Sidecar) takeCredentials(ours, agreed map[string]string) error {
+	dir := credentials.Dir(s.config.DataDir)
+	for name, token := range agreed {
+		if ours[name] == token {
+			continue
+		}
+		if filepath.Base(name) != name || strings.HasPrefix(name, ".") {
+			return fmt.Errorf("%q is no name of a credential", name)
+		}
+		if err := credentials.WritePrivate(filepath.Join(dir, name), []byte(token)); err != nil {
+			return err
+		}
+		s.log.Info("cluster: a credential was taken over from the other replicas", "credential", name)
+	}
+	for name := range ours {
+		if _, still := agreed[name]; !still {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+			s.log.Info("cluster: a credential was removed by another replica", "credential", name)
+		}
+	}
+	return nil
+}

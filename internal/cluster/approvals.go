@@ -1,0 +1,471 @@
+package cluster
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"callgate/gate"
+)
+
+// An approval is one entry, ask.{key}.{id}. The key names the very call that it is about, so that its repetition finds it
+// at any replica. Its states follow each other by compare-and-set, so each is reached once:
+//
+//	pending → decided → claimed → done
+//	pending → claimed → done           a call waits: the decision is taken at once
+//	pending → ended                    withdrawn, timed out, or moved to where the call was repeated
+//
+// A pending entry belongs to the process that shows it. When that one is gone another takes it over, and shows it as one
+// whose host has to repeat the call.
+const (
+	statePending = "pending"
+	stateDecided = "decided"
+	stateClaimed = "claimed"
+	stateDone    = "done"
+	stateEnded   = "ended"
+)
+
+// entry is an approval as it stands in the bucket.
+type entry struct {
+	State    string          `json:"state"`
+	Replica  string          `json:"replica"` // whose it is, or who took the decision
+	Epoch    string          `json:"epoch"`
+	Waits    bool            `json:"waits,omitempty"` // a call waits on it there
+	Expires  time.Time       `json:"expires"`
+	Question json.RawMessage `json:"question,omitempty"`
+	Decision json.RawMessage `json:"decision,omitempty"`
+	Call     string          `json:"call,omitempty"` // that took the decision
+	Chance   string          `json:"chance"`         // no two entries are the same
+}
+
+func chance() string { return rand.Text()[:12] }
+
+const (
+	keepEnded   = 10 * time.Minute // how long an approval is kept that is over
+	keepUnspent = 24 * time.Hour   // and one that nobody ended, beyond its time
+)
+
+// Approvals keeps those of one gate in the bucket, and takes over what other replicas left. It implements gate.Ledger.
+type Approvals struct {
+	c *Cluster
+
+	mu     sync.Mutex
+	owned  map[string]held   // pending ones of this process, by id
+	taken  map[string]string // entries whose decision a call of this process took, by the call's id
+	ending []string          // keys of entries to end
+	orphan map[string]bool   // keys of entries whose owner is not this process
+	heir   Heir              // nil until Serve
+	wake   chan struct{}
+}
+
+// held is an entry of this process: nobody else changes it while the process lives.
+type held struct {
+	key   string // of the entry
+	rev   uint64
+	entry entry
+}
+
+// Heir is the gate that shows what waits.
+type Heir interface {
+	// Adopt shows an approval that a gone process left; no call waits on it.
+	Adopt(question []byte) error
+	// Lose ends an approval that is another process's now.
+	Lose(id, reason string)
+	// Unknown records that a decision was taken by a process which ended before it said what became of the call.
+	Unknown(question []byte, call string) error
+}
+
+var _ gate.Ledger = (*Approvals)(nil)
+
+func newApprovals(c *Cluster) *Approvals {
+	return &Approvals{c: c, owned: map[string]held{}, taken: map[string]string{}, orphan: map[string]bool{}, wake: make(chan struct{}, 1)}
+}
+
+// Approvals is where the gate of this replica keeps its own.
+func (c *Cluster) Approvals() *Approvals { return c.approvals }
+
+// Serve begins to take over what others left.
+func (a *Approvals) Serve(heir Heir) {
+	a.mu.Lock()
+	a.heir = heir
+	a.mu.Unlock()
+	a.nudge()
+}
+
+func (a *Approvals) nudge() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+func entryKey(key, id string) string { return "ask." + key + "." + id }
+
+func idOf(entryKey string) string { return entryKey[strings.LastIndexByte(entryKey, '.')+1:] }
+
+// ErrMoved is why an approval cannot be decided here: it is another process's, or decided.
+var errMoved = fmt.Errorf("%w: it was taken over in the cluster, or decided", gate.ErrNotPending)
+
+func (a *Approvals) write(key string, e entry, rev uint64, live time.Duration) (uint64, error) {
+	e.Chance = chance()
+	body, err := json.Marshal(e)
+	if err != nil {
+		return 0, err
+	}
+	return a.c.bucket.write(a.c.ctx, key, body, rev, live)
+}
+
+func (a *Approvals) mine(state string) entry {
+	return entry{State: state, Replica: a.c.o.Name, Epoch: a.c.epoch}
+}
+
+func (a *Approvals) until(expires time.Time) time.Duration {
+	return max(time.Until(expires), 0) + keepUnspent
+}
+
+// Ask implements gate.Ledger.
+func (a *Approvals) Ask(k gate.Kept) error {
+	e := a.mine(statePending)
+	e.Waits, e.Expires, e.Question = k.Waits, k.Expires, k.Question
+	h := held{key: entryKey(k.Key, k.ID), entry: e}
+	rev, err := a.write(h.key, e, 0, a.until(k.Expires))
+	if errors.Is(err, errConflict) { // the call was asked about before, and keeps its id
+		_, before, reading := a.c.bucket.read(a.c.ctx, h.key)
+		var old entry
+		if reading == nil && json.Unmarshal(before.body, &old) == nil && (old.State == stateEnded || old.State == stateDone) {
+			rev, err = a.write(h.key, e, before.rev, a.until(k.Expires))
+		}
+	}
+	if err != nil {
+		if !errors.Is(err, errConflict) {
+			a.endLater(h.key) // it may have arrived
+		}
+		return err
+	}
+	h.rev = rev
+	a.mu.Lock()
+	a.owned[k.ID] = h
+	a.mu.Unlock()
+	return nil
+}
+
+// Change implements gate.Ledger.
+func (a *Approvals) Change(k gate.Kept) error {
+	h, ok := a.of(k.ID)
+	if !ok {
+		return errMoved
+	}
+	e := h.entry
+	e.Waits, e.Expires, e.Question = k.Waits, k.Expires, k.Question
+	rev, err := a.write(h.key, e, h.rev, a.until(k.Expires))
+	if err != nil {
+		return a.failed(k.ID, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.owned[k.ID] = held{h.key, rev, e}
+	return nil
+}
+
+func (a *Approvals) of(id string) (held, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	h, ok := a.owned[id]
+	return h, ok
+}
+
+// failed forgets an entry that is not this process's any more.
+func (a *Approvals) failed(id string, err error) error {
+	if !errors.Is(err, errConflict) {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.owned, id)
+	return errMoved
+}
+
+// Decide implements gate.Ledger.
+func (a *Approvals) Decide(id string, decision []byte, taken bool, claimBy time.Time) error {
+	h, ok := a.of(id)
+	if !ok {
+		return errMoved
+	}
+	e := h.entry
+	e.State, e.Decision, e.Expires, e.Waits = stateDecided, decision, claimBy, false
+	live := a.until(claimBy)
+	if taken {
+		e.State, e.Call, live = stateClaimed, id, keepUnspent
+	}
+	if _, err := a.write(h.key, e, h.rev, live); err != nil {
+		return a.failed(id, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.owned, id)
+	if taken {
+		a.taken[id] = h.key
+	}
+	return nil
+}
+
+// End implements gate.Ledger: it does not wait for the cluster.
+func (a *Approvals) End(id string) {
+	a.mu.Lock()
+	h, ok := a.owned[id]
+	delete(a.owned, id)
+	a.mu.Unlock()
+	if ok {
+		a.endLater(h.key)
+	}
+}
+
+// Done implements gate.Ledger: it does not wait for the cluster.
+func (a *Approvals) Done(call string) {
+	a.mu.Lock()
+	key, ok := a.taken[call]
+	delete(a.taken, call)
+	a.mu.Unlock()
+	if ok {
+		a.endLater(key)
+	}
+}
+
+func (a *Approvals) endLater(key string) {
+	a.mu.Lock()
+	a.ending = append(a.ending, key)
+	a.mu.Unlock()
+	a.nudge()
+}
+
+// Awaits implements gate.Ledger.
+func (a *Approvals) Awaits(id string) bool {
+	for key, v := range a.c.bucket.under("ask.") {
+		var e entry
+		if idOf(key) == id && json.Unmarshal(v.body, &e) == nil && time.Now().Before(e.Expires) {
+			return e.State == stateDecided || e.State == statePending && !e.Waits
+		}
+	}
+	return false
+}
+
+// Claim implements gate.Ledger.
+func (a *Approvals) Claim(key, call string) ([]byte, error) {
+	found := a.c.bucket.under("ask." + key + ".")
+	last, v, err := a.c.bucket.read(a.c.ctx, "ask."+key+".*") // nobody's word counts but the leader's
+	switch {
+	case err == nil:
+		found[last] = v
+	case !errors.Is(err, errNone):
+		return nil, err
+	}
+	for at, v := range found {
+		decision, err := a.claim(at, v, call)
+		if decision != nil || err != nil {
+			return decision, err
+		}
+	}
+	return nil, nil
+}
+
+// claim takes the decision of one entry; what waits elsewhere without a call ends, because the call is here now.
+func (a *Approvals) claim(at string, v value, call string) ([]byte, error) {
+	var e entry
+	if err := json.Unmarshal(v.body, &e); err != nil {
+		return nil, err
+	}
+	own := e.Replica == a.c.o.Name && e.Epoch == a.c.epoch
+	switch {
+	case e.State == stateDecided:
+		decision := e.Decision
+		e.State, e.Call, e.Replica, e.Epoch = stateClaimed, call, a.c.o.Name, a.c.epoch
+		_, err := a.write(at, e, v.rev, keepUnspent)
+		if errors.Is(err, errConflict) {
+			return nil, nil // another call took it
+		}
+		if err != nil {
+			return nil, err
+		}
+		a.mu.Lock()
+		a.taken[call] = at
+		a.mu.Unlock()
+		return decision, nil
+	case e.State == statePending && !own && (!e.Waits || !a.c.replicas.lives(e.Replica, e.Epoch)):
+		e.State, e.Replica, e.Epoch, e.Waits = stateEnded, a.c.o.Name, a.c.epoch, false
+		if _, err := a.write(at, e, v.rev, keepEnded); err != nil && !errors.Is(err, errConflict) {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// changed hears of an entry.
+func (a *Approvals) changed(key string, v value) {
+	id := idOf(key)
+	var e entry
+	gone := v.body == nil || json.Unmarshal(v.body, &e) != nil
+	own := !gone && e.Replica == a.c.o.Name && e.Epoch == a.c.epoch
+	open := !gone && (e.State == statePending || e.State == stateClaimed)
+	a.mu.Lock()
+	h, held := a.owned[id]
+	lost := held && v.rev > h.rev && !own
+	if lost {
+		delete(a.owned, id)
+	}
+	if open && !own {
+		a.orphan[key] = true
+	} else {
+		delete(a.orphan, key)
+	}
+	heir := a.heir
+	a.mu.Unlock()
+	if lost && heir != nil {
+		go heir.Lose(id, "The host repeated the call at another replica, or another replica took it over.") // it may wait for the gate, and this must not
+	}
+}
+
+// run ends what is over and takes over what nobody has.
+func (a *Approvals) run() {
+	ticker := time.NewTicker(max(a.c.o.Lease/10, 50*time.Millisecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-a.wake:
+		case <-a.c.ctx.Done():
+			return
+		}
+		if a.c.Fresh() == nil {
+			a.finish()
+			a.inherit()
+		}
+	}
+}
+
+// finish writes the ends that wait to be written. What fails is tried again.
+func (a *Approvals) finish() {
+	a.mu.Lock()
+	ending := a.ending
+	a.ending = nil
+	a.mu.Unlock()
+	for i, key := range ending {
+		if err := a.finishOne(key); err != nil {
+			a.mu.Lock()
+			a.ending = append(ending[i:len(ending):len(ending)], a.ending...)
+			a.mu.Unlock()
+			return
+		}
+	}
+}
+
+func (a *Approvals) finishOne(key string) error {
+	_, v, err := a.c.bucket.read(a.c.ctx, key)
+	if errors.Is(err, errNone) {
+		return nil
+	}
+	var e entry
+	if err == nil {
+		err = json.Unmarshal(v.body, &e)
+	}
+	if err != nil || e.Replica != a.c.o.Name || e.Epoch != a.c.epoch {
+		return errors.Join(err)
+	}
+	switch e.State {
+	case statePending:
+		e.State = stateEnded
+	case stateClaimed:
+		e.State = stateDone
+	default:
+		return nil
+	}
+	e.Question, e.Decision = nil, nil
+	if _, err := a.write(key, e, v.rev, keepEnded); err != nil && !errors.Is(err, errConflict) {
+		return err
+	}
+	return nil
+}
+
+// inherit takes over the entries of processes that are gone, each by one replica.
+func (a *Approvals) inherit() {
+	a.mu.Lock()
+	heir := a.heir
+	keys := make([]string, 0, len(a.orphan))
+	for key := range a.orphan {
+		keys = append(keys, key)
+	}
+	a.mu.Unlock()
+	if heir == nil {
+		return
+	}
+	for _, key := range keys {
+		v := a.c.bucket.last(key)
+		var e entry
+		if v.body == nil || json.Unmarshal(v.body, &e) != nil || a.c.replicas.lives(e.Replica, e.Epoch) || !a.c.replicas.first(key) {
+			continue
+		}
+		if err := a.take(heir, key, v, e); err != nil {
+			a.c.log.Warn("cluster: what a replica left could not be taken over; trying again", "approval", idOf(key), "error", err)
+			return
+		}
+	}
+}
+
+func (a *Approvals) take(heir Heir, key string, v value, e entry) error {
+	id := idOf(key)
+	if e.State == stateClaimed { // the call may have run: it never runs again
+		if err := heir.Unknown(e.Question, e.Call); err != nil {
+			return err
+		}
+		e.State = stateDone
+		_, err := a.write(key, e, v.rev, keepEnded)
+		if errors.Is(err, errConflict) {
+			return nil
+		}
+		return err
+	}
+	e.Replica, e.Epoch, e.Waits = a.c.o.Name, a.c.epoch, false
+	rev, err := a.write(key, e, v.rev, a.until(e.Expires))
+	if errors.Is(err, errConflict) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.owned[id] = held{key, rev, e}
+	delete(a.orphan, key)
+	a.mu.Unlock()
+	if err := heir.Adopt(e.Question); err != nil {
+		a.c.log.Error("cluster: an approval that a replica left cannot be shown; its host gets the question anew", "approval", id, "error", err)
+		a.End(id)
+	}
+	return nil
+}
+
+// count says how many approvals wait in the whole cluster, and how many decisions wait for their calls, as this replica has
+// heard.
+func (a *Approvals) count() (pending, unclaimed int) {
+	for _, v := range a.c.bucket.under("ask.") {
+		var e entry
+		if json.Unmarshal(v.body, &e) != nil {
+			continue
+		}
+		switch e.State {
+		case statePending:
+			pending++
+		case stateDecided:
+			unclaimed++
+		}
+	}
+	return pending, unclaimed
+}
+
+// Pending counts the approvals that wait in the whole cluster.
+func (c *Cluster) Pending() int {
+	n, _ := c.approvals.count()
+	return n
+}

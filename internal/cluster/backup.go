@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A backup is one JSON object a line: first what it is of, then each key with its value as it is sealed. Who reads it
+// needs the cluster's key. Beats are left out, and so are approvals that are decided: a decision that was taken since
+// would be taken twice.
+type backupHead struct {
+	Backup string    `json:"callgateBackup"` // version of the format
+	Bucket string    `json:"bucket"`
+	At     time.Time `json:"at"`
+}
+
+type backupLine struct {
+	Key   string `json:"key"`
+	Value []byte `json:"value"`
+}
+
+const backupVersion = "1"
+
+// Backup writes what the bucket holds, and says how many keys that are.
+func (c *Cluster) Backup(w io.Writer) (n int, err error) {
+	out := bufio.NewWriter(w)
+	write := func(line any) {
+		text, failed := json.Marshal(line)
+		if err == nil {
+			err = failed
+		}
+		if err == nil {
+			_, err = out.Write(append(text, '\n'))
+		}
+	}
+	write(backupHead{backupVersion, c.bucket.name, c.o.now().UTC()})
+	held := c.bucket.under("")
+	keys := make([]string, 0, len(held))
+	for key, v := range held {
+		var e entry
+		if strings.HasPrefix(key, "beat.") || strings.HasPrefix(key, "ask.") && (json.Unmarshal(v.body, &e) != nil || e.State != statePending) {
+			continue
+		}
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		write(backupLine{key, c.bucket.sealer.seal(key, held[key].body)})
+		n++
+	}
+	return n, errors.Join(err, out.Flush())
+}
+
+// Restore puts back what a backup holds. Where the bucket has something already, that stays, unless replace says
+// otherwise; approvals that it knows stay in any case. Approvals come back as ones whose hosts have to repeat the call.
+func (c *Cluster) Restore(ctx context.Context, r io.Reader, replace bool) (restored, kept int, err error) {
+	in := json.NewDecoder(bufio.NewReader(r))
+	var head backupHead
+	if err := in.Decode(&head); err != nil || head.Backup != backupVersion {
+		return 0, 0, errors.Join(errors.New("this is no backup of a cluster"), err)
+	}
+	if head.Bucket != c.bucket.name {
+		return 0, 0, fmt.Errorf("the backup is of the bucket %s, and this is %s", head.Bucket, c.bucket.name)
+	}
+	for {
+		var line backupLine
+		err := in.Decode(&line)
+		if errors.Is(err, io.EOF) {
+			return restored, kept, nil
+		}
+		if err != nil {
+			return restored, kept, fmt.Errorf("the backup is damaged: %w", err)
+		}
+		body, err := c.bucket.sealer.unseal(line.Key, line.Value)
+		if err != nil {
+			return restored, kept, fmt.Errorf("%s: %w", line.Key, err)
+		}
+		done, err := c.restoreOne(ctx, line.Key, body, replace)
+		if err != nil {
+			return restored, kept, fmt.Errorf("%s: %w", line.Key, err)
+		}
+		if done {
+			restored++
+		} else {
+			kept++
+		}
+	}
+}
+
+func (c *Cluster) restoreOne(ctx context.Context, key string, body []byte, replace bool) (bool, error) {
+	_, now, err := c.bucket.read(ctx, key)
+	if err != nil && !errors.Is(err, errNone) {
+		return false, err
+	}
+	live, approval := time.Duration(0), strings.HasPrefix(key, "ask.")
+	if now.body != nil && (approval || !replace) {
+		return false, nil
+	}
+	if approval {
+		var e entry
+		if err := json.Unmarshal(body, &e); err != nil {
+			return false, err
+		}
+		if time.Now().After(e.Expires) {
+			return false, nil
+		}
+		e.Waits, e.Epoch, live = false, "backup", time.Until(e.Expires)+keepUnspent
+		if body, err = json.Marshal(e); err != nil {
+			return false, err
+		}
+	}
+	_, err = c.bucket.write(ctx, key, body, now.rev, live)
+	return err == nil, err
+}

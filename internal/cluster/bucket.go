@@ -1,0 +1,362 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// bucket is the key-value bucket of one worker as this replica has seen it. A stream keeps the order of all its changes,
+// so whoever sees a beat of its own has seen every change before it.
+type bucket struct {
+	c      *Cluster
+	name   string
+	sealer sealer
+	began  time.Time
+
+	until atomic.Int64 // Fresh holds until then, in ns since began; 0 before the first beat came back
+
+	telling sync.Mutex // watchers hear one change at a time
+
+	mu       sync.Mutex
+	stream   jetstream.Stream // nil until the bucket is there
+	seen     map[string]value
+	versions map[string]Version   // of documents, as they were read last
+	sent     map[string]time.Time // own beats on their way, by what they say
+	watchers []watcher
+
+	whole    sync.Once
+	complete chan struct{} // closed once everything was heard that there was
+}
+
+// value is what stands under a key.
+type value struct {
+	body []byte // nil when nothing does
+	rev  uint64 // of the last change
+}
+
+// watcher hears of every change of keys with a prefix, in order, one at a time. It MUST NOT wait for the cluster.
+type watcher struct {
+	prefix string
+	hear   func(key string, v value)
+}
+
+const (
+	writeWithin = 2 * time.Second // an answer of the cluster
+	tombstone   = time.Minute     // how long the end of a key is told
+)
+
+var (
+	errConflict = errors.New("somebody else changed it first")
+	errNone     = errors.New("there is no such key")
+)
+
+func newBucket(c *Cluster) *bucket {
+	name := "callgate_" + strings.NewReplacer(".", "_dot_").Replace(c.o.Worker)
+	return &bucket{c: c, name: name, sealer: c.o.Key.sealer(name), began: time.Now(), seen: map[string]value{}, versions: map[string]Version{}, sent: map[string]time.Time{}, complete: make(chan struct{})}
+}
+
+// watch adds a watcher, before run.
+func (b *bucket) watch(prefix string, hear func(key string, v value)) {
+	b.watchers = append(b.watchers, watcher{prefix, hear})
+}
+
+func (b *bucket) fresh() error {
+	until, now := b.until.Load(), int64(time.Since(b.began))
+	switch {
+	case until == 0:
+		return fmt.Errorf("%w yet: this replica has not heard which rules hold", ErrAway)
+	case now > until:
+		return fmt.Errorf("%w: this replica has not heard which rules hold for more than its lease of %s", ErrAway, b.c.o.Lease)
+	}
+	return nil
+}
+
+// run follows the bucket until the cluster closes.
+func (b *bucket) run() {
+	said := ""
+	for b.c.ctx.Err() == nil {
+		err := b.follow()
+		if b.c.ctx.Err() != nil {
+			return
+		}
+		if text := fmt.Sprint(err); text != said {
+			b.c.log.Warn("cluster: the bucket cannot be followed; trying again", "bucket", b.name, "error", err)
+			said = text
+		}
+		select {
+		case <-time.After(250 * time.Millisecond):
+		case <-b.c.ctx.Done():
+		}
+	}
+}
+
+// copies is how many replicas of NATS keep the bucket.
+func (c *Cluster) copies() int {
+	if c.server == nil {
+		return 3
+	}
+	return min(3, max(1, len(c.o.Peers)))
+}
+
+// config is the stream behind the bucket. Reads go to its leader: one that lags would show decisions of yesterday.
+func (b *bucket) config(copies int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: "KV_" + b.name, Description: "callgate, worker " + b.c.o.Worker, Subjects: []string{b.subject(">")},
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true, Storage: jetstream.FileStorage, Replicas: copies,
+		MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: -1, MaxConsumers: -1, AllowMsgTTL: true, SubjectDeleteMarkerTTL: tombstone,
+	}
+}
+
+func (b *bucket) subject(key string) string { return "$KV." + b.name + "." + key }
+
+// bind finds the bucket, or makes it.
+func (b *bucket) bind(ctx context.Context) (jetstream.Stream, error) {
+	stream, err := b.c.js.Stream(ctx, "KV_"+b.name)
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return stream, err
+	}
+	stream, err = b.c.js.CreateStream(ctx, b.config(b.c.copies()))
+	if err != nil && b.c.server == nil { // an outside NATS may be one server
+		var api *jetstream.APIError
+		if errors.As(err, &api) && api.ErrorCode == 10074 {
+			b.c.log.Warn("cluster: NATS is not clustered: the bucket has one copy")
+			return b.c.js.CreateStream(ctx, b.config(1))
+		}
+	}
+	return stream, err
+}
+
+// follow binds the bucket and hears of its changes until it stalls.
+func (b *bucket) follow() error {
+	ctx, stop := context.WithCancel(b.c.ctx)
+	defer stop()
+	binding, bound := context.WithTimeout(ctx, 10*time.Second)
+	defer bound()
+	stream, err := b.bind(binding)
+	if err != nil {
+		return err
+	}
+	consumer, err := b.c.js.OrderedConsumer(binding, "KV_"+b.name, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
+	if err != nil {
+		return err
+	}
+	messages, err := consumer.Messages(jetstream.PullHeartbeat(max(b.c.o.Lease/4, 500*time.Millisecond)), jetstream.PullExpiry(max(b.c.o.Lease, time.Second)))
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	defer context.AfterFunc(ctx, messages.Stop)()
+	b.mu.Lock()
+	b.stream = stream
+	b.mu.Unlock()
+	if !b.c.o.onlooker {
+		b.owned(ctx, stop)
+	}
+	first, told := true, map[string]bool{}
+	for {
+		m, err := messages.Next()
+		if errors.Is(err, jetstream.ErrMsgIteratorClosed) {
+			return errors.New("no beat came back")
+		}
+		if err != nil { // a heartbeat was missed: the consumer is made anew from where it was
+			continue
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return err
+		}
+		key := strings.TrimPrefix(m.Subject(), b.subject(""))
+		told[key] = true
+		b.take(key, m, meta.Sequence.Stream)
+		if first && meta.NumPending == 0 { // what was there before and is not any more ended unheard
+			first = false
+			b.forget(told)
+			b.whole.Do(func() { close(b.complete) })
+		}
+	}
+}
+
+// owned sends the replica's beats while the bucket is followed, and ends that when they do not come back.
+func (b *bucket) owned(ctx context.Context, stop func()) {
+	began := time.Now()
+	b.c.owned.Go(func() {
+		defer stop()
+		ticker := time.NewTicker(max(b.c.o.Lease/10, 50*time.Millisecond))
+		defer ticker.Stop()
+		for ctx.Err() == nil {
+			b.c.replicas.send()
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				return
+			}
+			if b.fresh() != nil && time.Since(began) > 2*b.c.o.Lease && b.c.conn.IsConnected() {
+				return // the consumer is lost
+			}
+		}
+	})
+}
+
+// take notes a change and tells those who watch.
+func (b *bucket) take(key string, m jetstream.Msg, rev uint64) {
+	v := value{rev: rev}
+	if m.Headers().Get("KV-Operation") == "" && m.Headers().Get("Nats-Marker-Reason") == "" {
+		body, err := b.sealer.unseal(key, m.Data())
+		if err != nil {
+			b.c.log.Error("cluster: a value is left out", "key", key, "error", err)
+			return
+		}
+		v.body = body
+	}
+	b.note(key, v)
+}
+
+func (b *bucket) note(key string, v value) {
+	b.telling.Lock()
+	defer b.telling.Unlock()
+	b.mu.Lock()
+	if known := b.seen[key]; known.rev >= v.rev {
+		b.mu.Unlock()
+		return
+	}
+	if v.body == nil {
+		delete(b.seen, key)
+	} else {
+		b.seen[key] = v
+	}
+	watchers := b.watchers[:len(b.watchers):len(b.watchers)]
+	b.mu.Unlock()
+	for _, w := range watchers {
+		if strings.HasPrefix(key, w.prefix) {
+			w.hear(key, v)
+		}
+	}
+}
+
+// forget drops the keys that a fresh look at the bucket did not show.
+func (b *bucket) forget(told map[string]bool) {
+	var gone []string
+	b.mu.Lock()
+	for key := range b.seen {
+		if !told[key] {
+			gone = append(gone, key)
+		}
+	}
+	b.mu.Unlock()
+	for _, key := range gone {
+		b.mu.Lock()
+		rev := b.seen[key].rev
+		b.mu.Unlock()
+		b.note(key, value{rev: rev + 1})
+	}
+}
+
+// last is the value as this replica has seen it.
+func (b *bucket) last(key string) value {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.seen[key]
+}
+
+// under lists the values with a prefix as this replica has seen them.
+func (b *bucket) under(prefix string) map[string]value {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	found := map[string]value{}
+	for key, v := range b.seen {
+		if strings.HasPrefix(key, prefix) {
+			found[key] = v
+		}
+	}
+	return found
+}
+
+// read asks the leader for what was written last under a key, which may end with ".*". The error is errNone when there
+// is nothing.
+func (b *bucket) read(ctx context.Context, key string) (found string, v value, err error) {
+	stream, err := b.there()
+	if err != nil {
+		return "", v, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	m, err := stream.GetLastMsgForSubject(ctx, b.subject(key))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return "", v, errNone
+	}
+	if err != nil {
+		return "", v, fmt.Errorf("%w: %w", ErrAway, err)
+	}
+	found, v.rev = strings.TrimPrefix(m.Subject, b.subject("")), m.Sequence
+	if m.Header.Get("KV-Operation") != "" || m.Header.Get("Nats-Marker-Reason") != "" {
+		return found, v, errNone
+	}
+	v.body, err = b.sealer.unseal(found, m.Data)
+	return found, v, err
+}
+
+// there returns the stream, or that the cluster is away: what cannot be answered soon is not asked.
+func (b *bucket) there() (jetstream.Stream, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stream == nil || !b.c.conn.IsConnected() {
+		return nil, ErrAway
+	}
+	return b.stream, nil
+}
+
+// write puts a value under a key whose last change is expect; 0 is a key that is not there. The error is errConflict when
+// it is another by now, and ErrAway when nobody knows what became of it. A value with a time to live ends by itself.
+// No two values are the same, so that one which was written is known again.
+func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint64, live time.Duration) (rev uint64, err error) {
+	if _, err := b.there(); err != nil {
+		return 0, err
+	}
+	m := nats.NewMsg(b.subject(key))
+	m.Data = b.sealer.seal(key, body)
+	options := []jetstream.PublishOpt{jetstream.WithExpectLastSequencePerSubject(expect), jetstream.WithRetryAttempts(0)}
+	if live > 0 {
+		options = append(options, jetstream.WithMsgTTL(live))
+	}
+	asking, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	ack, err := b.c.js.PublishMsg(asking, m, options...)
+	if err == nil {
+		return ack.Sequence, nil
+	}
+	var api *jetstream.APIError
+	conflict := errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+	_, now, reading := b.read(ctx, key)
+	switch {
+	case reading == nil && bytes.Equal(now.body, body):
+		return now.rev, nil // the answer was lost
+	case conflict:
+		return 0, errConflict
+	case reading == nil && now.rev != expect:
+		return 0, errConflict
+	}
+	return 0, fmt.Errorf("%w: %w", ErrAway, err)
+}
+
+// drop takes a key away, whatever stands there.
+func (b *bucket) drop(ctx context.Context, key string) error {
+	if _, err := b.there(); err != nil {
+		return err
+	}
+	m := nats.NewMsg(b.subject(key))
+	m.Header.Set("KV-Operation", "PURGE")
+	m.Header.Set("Nats-Rollup", "sub")
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	_, err := b.c.js.PublishMsg(ctx, m, jetstream.WithMsgTTL(tombstone), jetstream.WithRetryAttempts(0))
+	return err
+}

@@ -1,0 +1,157 @@
+// Package cluster lets several callgates share rules, approvals and sessions over NATS JetStream.
+//
+// Each callgate is a replica. The bucket of a worker is one JetStream key-value bucket: rules, freezes, credentials,
+// approvals, and a beat of every replica. A replica that sees its own beats come back has seen everything that was
+// written before them. One that has not for its lease says so (Fresh), and MUST NOT let calls run. Every change is a
+// compare-and-set on the revision. Values are sealed with the cluster's key, which NATS never sees.
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Embedded is the URL that stands for a NATS server within this process.
+const Embedded = "embedded"
+
+// DefaultLease is how long a replica may go on without hearing from the cluster.
+const DefaultLease = 10 * time.Second
+
+// Options of a replica. URL, Name, Worker, DataDir, Key and Logger are required.
+type Options struct {
+	URL     string   // of NATS, several separated by commas, or Embedded
+	Name    string   // of this replica; no other has it
+	Worker  string   // whose bucket is shared
+	DataDir string   // of this replica alone
+	Key     Key      // the same for all replicas
+	Listen  string   // embedded: where the other replicas come in, host:port
+	Peers   []string // embedded: where the replicas are, this one among them, host:port each; none when there is but one
+	Creds   string   // file with the JWT and seed, or the NKey seed, for an outside NATS
+	TLS     *tls.Config
+	Lease   time.Duration // 0 means DefaultLease
+	Version string        // of callgate, for people
+	Logger  *slog.Logger
+
+	onlooker  bool   // it is no replica, and changes nothing by itself
+	advertise string // embedded: where replicas that hear of this one look for it; "" is where it listens
+
+	now func() time.Time // tests have clocks that are wrong; nil is time.Now
+}
+
+// Cluster is this replica's part. Close it.
+type Cluster struct {
+	o      Options
+	log    *slog.Logger
+	epoch  string // of this process: a replica that starts again is another one
+	server *server
+	conn   *nats.Conn
+	js     jetstream.JetStream
+	bucket *bucket
+	links  *links
+
+	replicas  replicas
+	approvals *Approvals
+	trail     atomic.Pointer[trail] // nil until ShareTrail
+
+	ctx    context.Context
+	stop   context.CancelFunc
+	owned  sync.WaitGroup
+	closed sync.Once
+}
+
+// ErrAway means that the cluster cannot be reached: what was asked may or may not happen.
+var ErrAway = errors.New("the cluster cannot be reached")
+
+// Open starts this replica. It does not wait for the others: until Fresh is nil nothing may run.
+func Open(o Options) (*Cluster, error) {
+	if o.Lease <= 0 {
+		o.Lease = DefaultLease
+	}
+	if o.now == nil {
+		o.now = time.Now
+	}
+	c := &Cluster{o: o, log: o.Logger, epoch: rand.Text()[:12]}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	var err error
+	if o.URL == Embedded && !o.onlooker {
+		if c.server, err = startServer(o); err != nil {
+			return nil, err
+		}
+	}
+	if c.conn, err = c.connect(); err == nil {
+		c.js, err = jetstream.New(c.conn)
+	}
+	if err != nil {
+		c.Close()
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	c.replicas.c = c
+	c.bucket = newBucket(c)
+	c.approvals = newApprovals(c)
+	c.links = newLinks(c)
+	c.bucket.watch("beat.", c.replicas.beat)
+	c.bucket.watch("ask.", c.approvals.changed)
+	c.owned.Go(c.bucket.run)
+	if o.onlooker {
+		return c, nil
+	}
+	if err := c.links.listen(); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	c.owned.Go(c.replicas.run)
+	c.owned.Go(c.approvals.run)
+	return c, nil
+}
+
+// Name is this replica's.
+func (c *Cluster) Name() string { return c.o.Name }
+
+// Fresh says why this replica may go by what is old, nil when it does not. It costs two loads.
+func (c *Cluster) Fresh() error { return c.bucket.fresh() }
+
+// Wait returns when Fresh is nil, or when ctx ends.
+func (c *Cluster) Wait(ctx context.Context) error {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for c.Fresh() != nil {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return c.Fresh()
+		}
+	}
+	return nil
+}
+
+// Close says goodbye and ends everything that this replica runs.
+func (c *Cluster) Close() error {
+	c.closed.Do(func() {
+		if c.bucket != nil && !c.o.onlooker {
+			c.approvals.finish()
+			c.replicas.leave()
+		}
+		c.stop()
+		if c.links != nil {
+			c.links.close()
+		}
+		c.owned.Wait()
+		if c.conn != nil {
+			c.conn.Close()
+		}
+		if c.server != nil {
+			c.server.close()
+		}
+	})
+	return nil
+}

@@ -1,0 +1,74 @@
+package cluster
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// connect makes the connection to NATS, which goes on trying for as long as the replica lives.
+func (c *Cluster) connect() (*nats.Conn, error) {
+	options := []nats.Option{
+		nats.Name("callgate " + c.o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
+		nats.RetryOnFailedConnect(true), nats.PingInterval(max(c.o.Lease/5, time.Second)), nats.MaxPingsOutstanding(2), nats.Timeout(2 * time.Second),
+		nats.ReconnectBufSize(-1), // what cannot be sent fails at once
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if c.ctx.Err() == nil {
+				c.log.Warn("cluster: the connection to NATS is gone; trying again", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(n *nats.Conn) { c.log.Info("cluster: connected to NATS again", "url", n.ConnectedUrlRedacted()) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.log.Warn("cluster: NATS", "error", err) }),
+	}
+	url := c.o.URL
+	if c.o.URL == Embedded && c.o.onlooker {
+		address, err := os.ReadFile(addressFile(c.o.DataDir))
+		if err != nil {
+			return nil, fmt.Errorf("no replica with an embedded NATS runs in %s: %w", c.o.DataDir, err)
+		}
+		url = "nats://" + string(address)
+		options = append(options, nats.UserInfo(user, c.o.Key.password()), nats.RetryOnFailedConnect(false))
+	} else if c.server != nil {
+		url = nats.DefaultURL // unused: the connection does not leave the process
+		options = append(options, nats.InProcessServer(c.server), nats.UserInfo(user, c.o.Key.password()))
+	} else {
+		more, err := outsideOptions(c.o)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, more...)
+	}
+	return nats.Connect(url, options...)
+}
+
+// addressFile is where a replica notes how commands of this machine reach its embedded server.
+func addressFile(dataDir string) string { return filepath.Join(dataDir, "cluster.address") }
+
+// user is the one account of an embedded server.
+const user = "callgate"
+
+// outsideOptions say who callgate is to a NATS of its own.
+func outsideOptions(o Options) (options []nats.Option, err error) {
+	if o.TLS != nil {
+		options = append(options, nats.Secure(o.TLS))
+	}
+	if o.Creds == "" {
+		return options, nil
+	}
+	text, err := os.ReadFile(o.Creds)
+	if err != nil {
+		return nil, fmt.Errorf("cluster.creds: %w", err)
+	}
+	if bytes.Contains(text, []byte("BEGIN NATS USER JWT")) {
+		return append(options, nats.UserCredentials(o.Creds)), nil
+	}
+	key, err := nats.NkeyOptionFromSeed(o.Creds)
+	if err != nil {
+		return nil, fmt.Errorf("cluster.creds: %s holds neither a JWT with its seed nor an NKey seed: %w", o.Creds, err)
+	}
+	return append(options, key), nil
+}

@@ -1,0 +1,111 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Document is one text that all replicas share.
+type Document struct {
+	c   *Cluster
+	key string
+}
+
+// Document returns the one with that name: rules, freeze.
+func (c *Cluster) Document(name string) Document { return Document{c, name} }
+
+// Version is a text, which MUST NOT be changed, who wrote it and when, and the revision that a change of it has to name.
+type Version struct {
+	Text     []byte    `json:"text"`
+	By       string    `json:"by,omitempty"`
+	At       time.Time `json:"at"`
+	Chance   string    `json:"chance"` // no two versions are the same
+	Revision uint64    `json:"-"`      // 0: there is none
+}
+
+// ErrChanged means that somebody else changed the document first: read it again.
+var ErrChanged = errors.New("it was changed in the cluster meanwhile")
+
+// Now is the newest version. It fails when this replica has not heard for its lease: then nobody knows.
+func (d Document) Now() (Version, error) {
+	if err := d.c.Fresh(); err != nil {
+		return Version{}, err
+	}
+	return d.c.bucket.version(d.key)
+}
+
+// version is what stands under a key, read once: every call asks for it.
+func (b *bucket) version(key string) (Version, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	v := b.seen[key]
+	if known, ok := b.versions[key]; ok && known.Revision == v.rev {
+		return known, nil
+	}
+	version, err := decodeVersion(v)
+	if err == nil {
+		b.versions[key] = version
+	}
+	return version, err
+}
+
+func decodeVersion(v value) (Version, error) {
+	if v.body == nil {
+		return Version{}, nil
+	}
+	var version Version
+	if err := json.Unmarshal(v.body, &version); err != nil {
+		return Version{}, err
+	}
+	version.Revision = v.rev
+	return version, nil
+}
+
+// Read asks the cluster for the newest version.
+func (d Document) Read(ctx context.Context) (Version, error) {
+	_, v, err := d.c.bucket.read(ctx, d.key)
+	if errors.Is(err, errNone) {
+		return Version{}, nil
+	}
+	if err != nil {
+		return Version{}, err
+	}
+	return decodeVersion(v)
+}
+
+// Replace writes a new version in place of the one at revision; 0 when there has to be none. It returns once this replica
+// goes by it. The error is ErrChanged when another version came first.
+func (d Document) Replace(ctx context.Context, revision uint64, text []byte, by string) (uint64, error) {
+	body, err := json.Marshal(Version{Text: text, By: by, At: d.c.o.now().UTC(), Chance: chance()})
+	if err != nil {
+		return 0, err
+	}
+	rev, err := d.c.bucket.write(ctx, d.key, body, revision, 0)
+	switch {
+	case errors.Is(err, errConflict):
+		return 0, ErrChanged
+	case err != nil:
+		return 0, fmt.Errorf("the cluster did not take it: %w", err)
+	}
+	d.c.bucket.note(d.key, value{body, rev})
+	return rev, nil
+}
+
+// Watch has f called with every new version that this replica hears of. Call it before anything is decided.
+func (d Document) Watch(f func(Version)) {
+	b := d.c.bucket
+	b.mu.Lock()
+	b.watchers = append(b.watchers, watcher{d.key, func(key string, v value) {
+		if version, err := decodeVersion(v); err == nil && key == d.key {
+			f(version)
+		}
+	}})
+	v := b.seen[d.key]
+	b.mu.Unlock()
+	if version, err := decodeVersion(v); err == nil && version.Revision > 0 {
+		f(version)
+	}
+}

@@ -1,0 +1,135 @@
+package cluster
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ed25519"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math/big"
+	"os"
+	"strings"
+	"time"
+)
+
+// Key is what makes a callgate a replica of the cluster. Its first secret seals; the others open what was sealed before
+// the key was rotated.
+type Key struct{ secrets []string }
+
+// shortestSecret is how many characters a secret of the key has at least.
+const shortestSecret = 32
+
+// ReadKey reads the file with the cluster's key: one secret a line, the newest first.
+func ReadKey(path string) (Key, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Key{}, fmt.Errorf("cluster.key: %w; every replica needs the same file; make one with: openssl rand -base64 48 > %s", err, path)
+	}
+	return ParseKey(string(text))
+}
+
+// ParseKey is ReadKey for the text of the file.
+func ParseKey(text string) (Key, error) {
+	var k Key
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if len(line) < shortestSecret {
+			return Key{}, fmt.Errorf("cluster.key: a secret has at least %d characters, and one has %d", shortestSecret, len(line))
+		}
+		k.secrets = append(k.secrets, line)
+	}
+	if len(k.secrets) == 0 {
+		return Key{}, errors.New("cluster.key: the file holds no secret")
+	}
+	return k, nil
+}
+
+// derive makes a secret for one purpose of each of the key's.
+func (k Key) derive(purpose string) [][]byte {
+	all := make([][]byte, len(k.secrets))
+	for i, secret := range k.secrets {
+		all[i], _ = hkdf.Key(sha256.New, []byte(secret), nil, "callgate cluster "+purpose, 32) // fails for lengths alone
+	}
+	return all
+}
+
+// password is what replicas show to an embedded server.
+func (k Key) password() string {
+	return base64.RawURLEncoding.EncodeToString(k.derive("nats")[0])
+}
+
+// sealer seals the values of one place: a value that stands elsewhere does not open.
+type sealer struct{ open []cipher.AEAD }
+
+func (k Key) sealer(purpose string) sealer {
+	var s sealer
+	for _, secret := range k.derive("seal " + purpose) {
+		block, _ := aes.NewCipher(secret) // 32 bytes
+		aead, _ := cipher.NewGCM(block)
+		s.open = append(s.open, aead)
+	}
+	return s
+}
+
+func (s sealer) seal(place string, body []byte) []byte {
+	aead := s.open[0]
+	nonce := make([]byte, aead.NonceSize(), aead.NonceSize()+len(body)+aead.Overhead())
+	rand.Read(nonce)
+	return aead.Seal(nonce, nonce, body, []byte(place))
+}
+
+// errSealed is why a value is not used.
+var errSealed = errors.New("it was not sealed with the cluster's key")
+
+func (s sealer) unseal(place string, sealed []byte) ([]byte, error) {
+	for _, aead := range s.open {
+		if n := aead.NonceSize(); len(sealed) >= n {
+			if body, err := aead.Open(nil, sealed[:n], sealed[n:], []byte(place)); err == nil {
+				return body, nil
+			}
+		}
+	}
+	return nil, errSealed
+}
+
+// identity is the TLS configuration by which replicas know each other: each shows a key that only who has the cluster's
+// key can show, and accepts no other.
+func (k Key) identity() (*tls.Config, error) {
+	var known []ed25519.PublicKey
+	var certificate tls.Certificate
+	for i, seed := range k.derive("link") {
+		private := ed25519.NewKeyFromSeed(seed)
+		public := private.Public().(ed25519.PublicKey)
+		known = append(known, public)
+		if i > 0 {
+			continue
+		}
+		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
+		der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+		if err != nil {
+			return nil, err
+		}
+		certificate = tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}
+	}
+	return &tls.Config{
+		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAnyClientCert,
+		InsecureSkipVerify: true, // VerifyConnection knows whom to trust; there is no authority
+		VerifyConnection: func(state tls.ConnectionState) error {
+			shown, ok := state.PeerCertificates[0].PublicKey.(ed25519.PublicKey)
+			for _, public := range known {
+				if ok && public.Equal(shown) {
+					return nil
+				}
+			}
+			return errors.New("the other side does not hold the cluster's key")
+		},
+	}, nil
+}

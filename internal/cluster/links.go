@@ -1,0 +1,276 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/yamux"
+	"github.com/nats-io/nats.go"
+)
+
+// links are connections to other replicas, over NATS: they need no address that the others can reach. One link carries all
+// streams that one replica opens to another. A stream begins with the name of the service that it is for.
+type links struct {
+	c        *Cluster
+	identity *tls.Config
+
+	mu       sync.Mutex
+	to       map[string]*link // by replica and epoch
+	services map[string]func(net.Conn)
+	sub      *nats.Subscription
+	ending   bool
+}
+
+type link struct {
+	ready   chan struct{}
+	session *yamux.Session
+	err     error
+}
+
+const linkWithin = 3 * time.Second // a link to be made
+
+// Services that replicas open streams to.
+const (
+	ServicePeople = "people" // the companion of the replica
+	ServiceHosts  = "hosts"  // its endpoint
+)
+
+func newLinks(c *Cluster) *links {
+	return &links{c: c, to: map[string]*link{}, services: map[string]func(net.Conn){}}
+}
+
+// subject is where a process of a replica takes links.
+func linkSubject(name, epoch string) string { return "callgate.link." + keyed(name) + "." + epoch }
+
+// listen takes links of other replicas.
+func (l *links) listen() (err error) {
+	if l.identity, err = l.c.o.Key.identity(); err != nil {
+		return err
+	}
+	l.sub, err = l.c.conn.Subscribe(linkSubject(l.c.o.Name, l.c.epoch), func(m *nats.Msg) {
+		if m.Reply == "" {
+			return
+		}
+		l.c.owned.Go(func() { l.take(m) })
+	})
+	return err
+}
+
+func (l *links) config() *yamux.Config {
+	y := yamux.DefaultConfig()
+	y.KeepAliveInterval, y.ConnectionWriteTimeout = max(l.c.o.Lease/4, time.Second), max(l.c.o.Lease/2, 2*time.Second)
+	y.StreamOpenTimeout, y.StreamCloseTimeout = 10*time.Second, 30*time.Second
+	y.LogOutput, y.Logger = nil, log.New(io.Discard, "", 0)
+	return y
+}
+
+// take serves a link of another replica until it ends.
+func (l *links) take(m *nats.Msg) {
+	p, err := acceptPipe(l.c.conn, m)
+	if err != nil {
+		l.c.log.Debug("cluster: a link was not taken", "error", err)
+		return
+	}
+	defer p.Close()
+	defer context.AfterFunc(l.c.ctx, func() { p.Close() })()
+	secured := tls.Server(p, l.identity)
+	ctx, cancel := context.WithTimeout(l.c.ctx, linkWithin)
+	defer cancel()
+	if err := secured.HandshakeContext(ctx); err != nil {
+		l.c.log.Warn("cluster: a link was refused", "error", err)
+		return
+	}
+	session, err := yamux.Server(secured, l.config())
+	if err != nil {
+		return
+	}
+	defer session.Close()
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	for {
+		stream, err := session.Accept()
+		if err != nil {
+			return
+		}
+		serving.Go(func() { l.serve(stream) })
+	}
+}
+
+// serve hands a stream to its service.
+func (l *links) serve(stream net.Conn) {
+	var n [1]byte
+	_ = stream.SetReadDeadline(time.Now().Add(linkWithin))
+	if _, err := io.ReadFull(stream, n[:]); err != nil {
+		stream.Close()
+		return
+	}
+	name := make([]byte, n[0])
+	if _, err := io.ReadFull(stream, name); err != nil {
+		stream.Close()
+		return
+	}
+	_ = stream.SetReadDeadline(time.Time{})
+	l.mu.Lock()
+	service := l.services[string(name)]
+	l.mu.Unlock()
+	if service == nil {
+		stream.Close()
+		return
+	}
+	service(stream)
+}
+
+// Listen returns the streams that other replicas open to a service of this one.
+func (c *Cluster) Listen(service string) net.Listener {
+	l := &listener{c: c, service: service, streams: make(chan net.Conn), done: make(chan struct{})}
+	c.links.mu.Lock()
+	defer c.links.mu.Unlock()
+	c.links.services[service] = func(stream net.Conn) {
+		select {
+		case l.streams <- stream:
+		case <-l.done:
+			stream.Close()
+		case <-c.ctx.Done():
+			stream.Close()
+		}
+	}
+	return l
+}
+
+type listener struct {
+	c       *Cluster
+	service string
+	streams chan net.Conn
+	once    sync.Once
+	done    chan struct{}
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case stream := <-l.streams:
+		return stream, nil
+	case <-l.done:
+	case <-l.c.ctx.Done():
+	}
+	return nil, net.ErrClosed
+}
+
+func (l *listener) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return nil
+}
+
+func (l *listener) Addr() net.Addr { return address(l.c.o.Name) }
+
+type address string
+
+func (address) Network() string  { return "callgate" }
+func (a address) String() string { return string(a) }
+
+// ErrGone means that the process of the replica has ended, or cannot be reached.
+var ErrGone = errors.New("the replica is gone")
+
+// Dial opens a stream to a service of one process of a replica.
+func (c *Cluster) Dial(ctx context.Context, name, epoch, service string) (net.Conn, error) {
+	if !c.replicas.lives(name, epoch) {
+		return nil, ErrGone
+	}
+	session, err := c.links.session(ctx, name, epoch)
+	if err != nil {
+		return nil, fmt.Errorf("replica %s: %w", name, err)
+	}
+	stream, err := session.Open()
+	if err != nil {
+		return nil, fmt.Errorf("replica %s: %w", name, err)
+	}
+	if _, err := stream.Write(append([]byte{byte(len(service))}, service...)); err != nil {
+		stream.Close()
+		return nil, err
+	}
+	return stream, nil
+}
+
+// session returns the link to the process, and makes it when there is none.
+func (l *links) session(ctx context.Context, name, epoch string) (*yamux.Session, error) {
+	key := name + "\x00" + epoch
+	l.mu.Lock()
+	if l.ending {
+		l.mu.Unlock()
+		return nil, ErrGone
+	}
+	one := l.to[key]
+	if one == nil || one.over() {
+		one = &link{ready: make(chan struct{})}
+		l.to[key] = one
+		l.c.owned.Go(func() { l.open(one, key, name, epoch) })
+	}
+	l.mu.Unlock()
+	select {
+	case <-one.ready:
+		return one.session, one.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// over reports whether a link was made and has ended.
+func (one *link) over() bool {
+	select {
+	case <-one.ready:
+		return one.err != nil || one.session.IsClosed()
+	default:
+		return false
+	}
+}
+
+// open makes a link, and holds it until it ends.
+func (l *links) open(one *link, key, name, epoch string) {
+	ctx, cancel := context.WithTimeout(l.c.ctx, linkWithin)
+	defer cancel()
+	p, err := dialPipe(ctx, l.c.conn, linkSubject(name, epoch))
+	if err == nil {
+		defer p.Close()
+		secured := tls.Client(p, l.identity)
+		if err = secured.HandshakeContext(ctx); err == nil {
+			one.session, err = yamux.Client(secured, l.config())
+		}
+	}
+	one.err = err
+	close(one.ready)
+	if err == nil {
+		ticker := time.NewTicker(max(l.c.o.Lease/10, 50*time.Millisecond))
+		defer ticker.Stop()
+		for live := true; live; {
+			select {
+			case <-one.session.CloseChan():
+				live = false
+			case <-l.c.ctx.Done():
+				live = false
+			case <-ticker.C:
+				live = l.c.replicas.lives(name, epoch)
+			}
+		}
+		one.session.Close()
+	}
+	l.mu.Lock()
+	if l.to[key] == one {
+		delete(l.to, key)
+	}
+	l.mu.Unlock()
+}
+
+func (l *links) close() {
+	l.mu.Lock()
+	l.ending = true
+	l.mu.Unlock()
+	if l.sub != nil {
+		_ = l.sub.Unsubscribe() // the connection is closed next
+	}
+}

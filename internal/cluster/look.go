@@ -1,0 +1,102 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Look connects to the cluster without becoming a replica, for commands. The caller MUST close it. It returns once it has
+// heard everything that there is.
+func Look(ctx context.Context, o Options) (*Cluster, error) {
+	o.onlooker = true
+	c, err := Open(o)
+	if err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, 2*c.o.Lease)
+	defer cancel()
+	select {
+	case <-c.bucket.complete:
+		return c, nil
+	case <-waiting.Done():
+		c.Close()
+		return nil, errors.Join(fmt.Errorf("%w: nothing was heard of worker %s within %s", ErrAway, o.Worker, 2*c.o.Lease), ctx.Err())
+	}
+}
+
+// Status is how the cluster stands.
+type Status struct {
+	Worker    string    `json:"worker"`
+	Replicas  []Replica `json:"replicas"`
+	Pending   int       `json:"pending"`   // approvals that wait
+	Unclaimed int       `json:"unclaimed"` // decisions that wait for their calls
+	Rules     Version   `json:"-"`
+	Revision  uint64    `json:"rules"` // of the rules; 0: none
+	Leader    string    `json:"leader,omitempty"`
+	Copies    int       `json:"copies"` // of the bucket
+	Current   int       `json:"current"`
+}
+
+// Status looks until every replica has beaten once more, or long enough to say that it does not.
+func (c *Cluster) Status(ctx context.Context) (Status, error) {
+	since := time.Now()
+	for waits := true; waits; {
+		waits = false
+		c.replicas.mu.Lock()
+		for _, h := range c.replicas.known {
+			waits = waits || h.at.Before(since)
+		}
+		c.replicas.mu.Unlock()
+		if !waits || time.Since(since) > c.o.Lease/2 {
+			break
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return Status{}, ctx.Err()
+		}
+	}
+	s := Status{Worker: c.o.Worker, Replicas: c.Replicas()}
+	c.replicas.mu.Lock()
+	for i := range s.Replicas {
+		h := c.replicas.known[keyed(s.Replicas[i].Name)]
+		s.Replicas[i].Lives = !h.at.Before(since)
+		s.Replicas[i].Self = false
+	}
+	c.replicas.mu.Unlock()
+	s.Pending, s.Unclaimed = c.approvals.count()
+	s.Rules, _ = decodeVersion(c.bucket.last("rules"))
+	s.Revision = s.Rules.Revision
+	stream, err := c.bucket.there()
+	if err != nil {
+		return s, err
+	}
+	asking, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	info, err := stream.Info(asking)
+	if err != nil {
+		return s, fmt.Errorf("%w: %w", ErrAway, err)
+	}
+	s.Copies, s.Current = info.Config.Replicas, 1
+	if info.Cluster != nil {
+		s.Leader = info.Cluster.Leader
+		for _, r := range info.Cluster.Replicas {
+			if r.Current && !r.Offline {
+				s.Current++
+			}
+		}
+	}
+	return s, nil
+}
+
+// Well reports whether every replica lives and every copy is current.
+func (s *Status) Well() bool {
+	for _, r := range s.Replicas {
+		if !r.Lives {
+			return false
+		}
+	}
+	return len(s.Replicas) > 0 && s.Current == s.Copies
+}

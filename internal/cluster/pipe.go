@@ -1,0 +1,218 @@
+package cluster
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// pipe is a stream of bytes between two processes over NATS. NATS may lose messages: each has a number, and a pipe with a
+// gap ends with an error. Whoever uses one keeps it alive, and so notices an end that nobody told.
+type pipe struct {
+	conn *nats.Conn
+	sub  *nats.Subscription
+	peer string // where the other side listens
+
+	writing sync.Mutex
+	sent    uint64
+
+	mu       sync.Mutex
+	changed  *sync.Cond
+	rest     []byte // read next
+	queue    [][]byte
+	queued   int
+	heard    uint64
+	err      error
+	deadline time.Time
+	timer    *time.Timer
+}
+
+const (
+	pipePiece  = 256 << 10 // bytes of one message
+	pipeBehind = 64 << 20  // bytes that may wait to be read
+)
+
+// Kinds of messages.
+const (
+	pipeData = iota
+	pipeEnd
+)
+
+func newPipe(conn *nats.Conn, peer string) (*pipe, error) {
+	p := &pipe{conn: conn, peer: peer}
+	p.changed = sync.NewCond(&p.mu)
+	sub, err := conn.Subscribe(nats.NewInbox(), p.hear)
+	if err != nil {
+		return nil, err
+	}
+	p.sub = sub
+	return p, sub.SetPendingLimits(-1, pipeBehind)
+}
+
+// dialPipe opens a pipe to who listens at subject.
+func dialPipe(ctx context.Context, conn *nats.Conn, subject string) (*pipe, error) {
+	p, err := newPipe(conn, "")
+	if err != nil {
+		return nil, err
+	}
+	m, err := conn.RequestWithContext(ctx, subject, []byte(p.sub.Subject))
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	p.peer = string(m.Data)
+	return p, nil
+}
+
+// acceptPipe takes a pipe that somebody opens with m.
+func acceptPipe(conn *nats.Conn, m *nats.Msg) (*pipe, error) {
+	p, err := newPipe(conn, string(m.Data))
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Respond([]byte(p.sub.Subject)); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *pipe) hear(m *nats.Msg) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer p.changed.Broadcast()
+	if p.err != nil {
+		return
+	}
+	if len(m.Data) < 9 {
+		p.err = errors.New("a message of a link is too short")
+		return
+	}
+	number := binary.BigEndian.Uint64(m.Data[1:])
+	p.heard++
+	switch {
+	case number != p.heard:
+		p.err = fmt.Errorf("messages of a link were lost: %d came after %d", number, p.heard-1)
+	case m.Data[0] == pipeEnd:
+		p.err = io.EOF
+	case p.queued+len(m.Data) > pipeBehind:
+		p.err = errors.New("a link is not read")
+	default:
+		p.queue = append(p.queue, m.Data[9:])
+		p.queued += len(m.Data)
+	}
+}
+
+// Read implements net.Conn.
+func (p *pipe) Read(into []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.rest) == 0 {
+		switch {
+		case len(p.queue) > 0:
+			p.rest = p.queue[0]
+			p.queue[0] = nil
+			p.queue = p.queue[1:]
+			p.queued -= len(p.rest) + 9
+			continue
+		case p.err != nil:
+			return 0, p.err
+		case !p.deadline.IsZero() && !time.Now().Before(p.deadline):
+			return 0, os.ErrDeadlineExceeded
+		}
+		p.changed.Wait()
+	}
+	n := copy(into, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+// Write implements net.Conn.
+func (p *pipe) Write(data []byte) (n int, err error) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	for len(data) > 0 {
+		piece := data[:min(len(data), pipePiece)]
+		if err := p.failed(); err != nil {
+			return n, err
+		}
+		if err := p.send(pipeData, piece); err != nil {
+			return n, err
+		}
+		n += len(piece)
+		data = data[len(piece):]
+	}
+	return n, nil
+}
+
+func (p *pipe) send(kind byte, piece []byte) error {
+	p.sent++
+	m := make([]byte, 9, 9+len(piece))
+	m[0] = kind
+	binary.BigEndian.PutUint64(m[1:], p.sent)
+	return p.conn.Publish(p.peer, append(m, piece...))
+}
+
+func (p *pipe) failed() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err == io.EOF {
+		return net.ErrClosed
+	}
+	return p.err
+}
+
+// Close implements net.Conn.
+func (p *pipe) Close() error {
+	p.mu.Lock()
+	first := p.err == nil
+	if first {
+		p.err = net.ErrClosed
+	}
+	p.mu.Unlock()
+	p.changed.Broadcast()
+	if first && p.peer != "" {
+		p.writing.Lock()
+		_ = p.send(pipeEnd, nil) // else the other side notices by itself
+		p.writing.Unlock()
+	}
+	return p.sub.Unsubscribe()
+}
+
+// SetReadDeadline implements net.Conn.
+func (p *pipe) SetReadDeadline(t time.Time) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deadline = t
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+	}
+	if !t.IsZero() {
+		p.timer = time.AfterFunc(time.Until(t), p.changed.Broadcast)
+	}
+	p.changed.Broadcast()
+	return nil
+}
+
+// SetDeadline implements net.Conn; to write does not wait.
+func (p *pipe) SetDeadline(t time.Time) error { return p.SetReadDeadline(t) }
+
+// SetWriteDeadline implements net.Conn.
+func (p *pipe) SetWriteDeadline(time.Time) error { return nil }
+
+// LocalAddr implements net.Conn.
+func (p *pipe) LocalAddr() net.Addr { return address(p.sub.Subject) }
+
+// RemoteAddr implements net.Conn.
+func (p *pipe) RemoteAddr() net.Addr { return address(p.peer) }
+
+var _ net.Conn = (*pipe)(nil)

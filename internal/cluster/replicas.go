@@ -1,0 +1,252 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Replica is one callgate of the cluster, for people and for the others.
+type Replica struct {
+	Name    string    `json:"name"`
+	Epoch   string    `json:"epoch"` // of its process
+	Worker  string    `json:"worker"`
+	Version string    `json:"version,omitempty"`
+	Since   time.Time `json:"since"` // by its own clock, for people
+	Rules   uint64    `json:"rules"` // revision that it goes by
+	Lives   bool      `json:"lives"`
+	Self    bool      `json:"self,omitempty"`
+}
+
+// pulse is what a beat says.
+type pulse struct {
+	Replica
+	Chance string `json:"chance"`
+}
+
+// replicas are those that this one hears of. Who lives is known by when its beats arrive here: no two clocks are
+// compared. It says who is worth waiting for, and nothing about what is decided: only revisions do.
+type replicas struct {
+	c *Cluster
+
+	mu      sync.Mutex
+	known   map[string]heard // by name
+	told    []func()
+	rev     uint64 // of the own beat
+	started time.Time
+	leaving bool
+	beaten  bool // a beat of this process was written
+}
+
+type heard struct {
+	Replica
+	at time.Time // by the clock of this replica
+}
+
+// patience is how long others are taken to live after a beat: longer than they themselves take their word for good.
+func (r *replicas) patience() time.Duration { return r.c.o.Lease + r.c.o.Lease/2 }
+
+// beat hears one.
+func (r *replicas) beat(key string, v value) {
+	name := strings.TrimPrefix(key, "beat.")
+	r.mu.Lock()
+	if r.known == nil {
+		r.known = map[string]heard{}
+	}
+	var p pulse
+	if v.body == nil || json.Unmarshal(v.body, &p) != nil || p.Name != unkeyed(name) {
+		delete(r.known, name)
+		r.mu.Unlock()
+		r.tell()
+		return
+	}
+	before, known := r.known[name]
+	r.known[name] = heard{p.Replica, time.Now()}
+	if p.Name == r.c.o.Name {
+		r.rev = v.rev
+	}
+	r.mu.Unlock()
+	if p.Name == r.c.o.Name && p.Epoch == r.c.epoch {
+		r.c.bucket.back(p.Chance)
+	}
+	if !known || before.Epoch != p.Epoch {
+		r.tell()
+	}
+}
+
+// back notes that an own beat has come back: everything before it has been heard.
+func (b *bucket) back(chance string) {
+	b.mu.Lock()
+	sent, ok := b.sent[chance]
+	delete(b.sent, chance)
+	for other, at := range b.sent {
+		if time.Since(at) > b.c.o.Lease {
+			delete(b.sent, other)
+		}
+	}
+	b.mu.Unlock()
+	if ok {
+		until := int64(sent.Add(b.c.o.Lease).Sub(b.began))
+		for {
+			now := b.until.Load()
+			if now >= until || b.until.CompareAndSwap(now, until) {
+				return
+			}
+		}
+	}
+}
+
+// keyed is a replica's name as a part of a key.
+func keyed(name string) string   { return strings.ReplaceAll(name, ".", "=") }
+func unkeyed(name string) string { return strings.ReplaceAll(name, "=", ".") }
+
+// send says that this replica lives.
+func (r *replicas) send() {
+	r.mu.Lock()
+	if r.leaving {
+		r.mu.Unlock()
+		return
+	}
+	if r.started.IsZero() {
+		r.started = r.c.o.now().UTC()
+	}
+	p := pulse{Replica{Name: r.c.o.Name, Epoch: r.c.epoch, Worker: r.c.o.Worker, Version: r.c.o.Version, Since: r.started, Lives: true}, rand.Text()[:10]}
+	rev, beaten := r.rev, r.beaten
+	r.mu.Unlock()
+	p.Rules = r.c.bucket.last("rules").rev
+	body, err := json.Marshal(p)
+	if err != nil {
+		return
+	}
+	b := r.c.bucket
+	b.mu.Lock()
+	b.sent[p.Chance] = time.Now()
+	b.mu.Unlock()
+	key := "beat." + keyed(r.c.o.Name)
+	written, err := b.write(r.c.ctx, key, body, rev, 3*r.c.o.Lease)
+	if err == errConflict { // the beat of a process before, or one of ours that was lost on the way
+		if _, now, err := b.read(r.c.ctx, key); err == nil || err == errNone {
+			var other pulse
+			if beaten && json.Unmarshal(now.body, &other) == nil && other.Epoch != r.c.epoch {
+				r.c.log.Warn("cluster: another process beats under this replica's name; names have to differ", "name", r.c.o.Name)
+			}
+			r.mu.Lock()
+			r.rev = now.rev
+			r.mu.Unlock()
+		}
+		return
+	}
+	if err == nil {
+		r.mu.Lock()
+		r.rev, r.beaten = max(r.rev, written), true
+		r.mu.Unlock()
+	}
+}
+
+// leave says that this replica ends, so that the others need not wait for its lease.
+func (r *replicas) leave() {
+	r.mu.Lock()
+	left := r.leaving
+	r.leaving = true
+	r.mu.Unlock()
+	if left {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), writeWithin)
+	defer cancel()
+	if err := r.c.bucket.drop(ctx, "beat."+keyed(r.c.o.Name)); err != nil {
+		r.c.log.Info("cluster: the others were not told that this replica ends; they notice", "error", err)
+	}
+}
+
+// run tells of replicas that fell silent.
+func (r *replicas) run() {
+	ticker := time.NewTicker(max(r.c.o.Lease/10, 50*time.Millisecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-r.c.ctx.Done():
+			return
+		}
+		silent := false
+		r.mu.Lock()
+		for name, h := range r.known {
+			if h.Lives && time.Since(h.at) > r.patience() {
+				h.Lives = false
+				r.known[name] = h
+				silent = true
+			}
+		}
+		r.mu.Unlock()
+		if silent {
+			r.tell()
+		}
+	}
+}
+
+// Changed has f called when a replica comes or goes. f MUST return soon.
+func (c *Cluster) Changed(f func()) {
+	c.replicas.mu.Lock()
+	c.replicas.told = append(c.replicas.told, f)
+	c.replicas.mu.Unlock()
+	f()
+}
+
+func (r *replicas) tell() {
+	r.mu.Lock()
+	told := slices.Clone(r.told)
+	r.mu.Unlock()
+	for _, f := range told {
+		f()
+	}
+}
+
+// Replicas lists those that this one has heard of, by name.
+func (c *Cluster) Replicas() []Replica {
+	r := &c.replicas
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := make([]Replica, 0, len(r.known))
+	for _, h := range r.known {
+		h.Self = h.Name == c.o.Name
+		list = append(list, h.Replica)
+	}
+	slices.SortFunc(list, func(a, b Replica) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// lives reports whether that process of the replica is worth waiting for.
+func (r *replicas) lives(name, epoch string) bool {
+	if name == r.c.o.Name {
+		return epoch == r.c.epoch
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h, ok := r.known[keyed(name)]
+	return ok && h.Epoch == epoch && h.Lives
+}
+
+// first reports whether this replica is the one of those that live that looks after a thing nobody has.
+func (r *replicas) first(id string) bool {
+	weigh := func(name string) uint64 {
+		h := fnv.New64a()
+		h.Write([]byte(name + "\x00" + id))
+		return h.Sum64()
+	}
+	own := weigh(r.c.o.Name)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range r.known {
+		if h.Lives && h.Name != r.c.o.Name && weigh(h.Name) > own {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,39 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"net"
+	"strings"
+)
+
+// sessionPlace is where ids of sessions are sealed for: nothing else opens as one.
+const sessionPlace = "session"
+
+// SessionID makes an id for a session of this process that says, to replicas alone, where it lives.
+func (c *Cluster) SessionID() string {
+	return base64.RawURLEncoding.EncodeToString(c.bucket.sealer.seal(sessionPlace, []byte(c.o.Name+"\x00"+c.epoch+"\x00"+rand.Text()[:16])))
+}
+
+// Home says whose the session with that id is. It is false for ids of this process, and for those that no replica made.
+func (c *Cluster) Home(id string) (name, epoch string, elsewhere bool) {
+	sealed, err := base64.RawURLEncoding.DecodeString(id)
+	if err != nil || len(id) > 1024 {
+		return "", "", false
+	}
+	body, err := c.bucket.sealer.unseal(sessionPlace, sealed)
+	if err != nil {
+		return "", "", false
+	}
+	parts := strings.Split(string(body), "\x00")
+	if len(parts) != 3 || parts[0] == c.o.Name && parts[1] == c.epoch {
+		return "", "", false
+	}
+	return parts[0], parts[1], true
+}
+
+// DialHosts opens a connection to the endpoint of one process of a replica. The error is ErrGone when it has ended.
+func (c *Cluster) DialHosts(ctx context.Context, name, epoch string) (net.Conn, error) {
+	return c.Dial(ctx, name, epoch, ServiceHosts)
+}

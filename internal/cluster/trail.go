@@ -1,0 +1,376 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callgate/audit"
+)
+
+// The trail of the cluster is a stream with the logs of all replicas. A replica writes its own log to its disk first; from
+// there the lines go to the stream, in order, each once. A message holds the next lines of one log. What the stream has
+// of a log it says itself, so a replica that starts again goes on there.
+type trail struct {
+	c      *Cluster
+	name   string
+	dir    string
+	sealer sealer
+	logs   map[string]*exported // by file
+	behind atomic.Int64         // when the oldest line was written that is not in the stream, in ns of Unix time; 0: none
+}
+
+// exported is how far the stream has one log.
+type exported struct {
+	known bool
+	rev   uint64 // of the last message
+	seq   uint64 // of the last line in it
+	next  int64  // where the next line begins
+}
+
+const (
+	trailBatch = 256 << 10 // bytes of lines in a message
+	trailEvery = 250 * time.Millisecond
+)
+
+func (c *Cluster) trailOf(dir string) *trail {
+	name := strings.Replace(c.bucket.name, "callgate_", "callgate_audit_", 1)
+	return &trail{c: c, name: name, dir: dir, sealer: c.o.Key.sealer(name), logs: map[string]*exported{}}
+}
+
+// ShareTrail has the logs of a folder copied to the stream until the cluster closes. It never holds up who writes them.
+// trouble hears why it does not get on, and nil when it does again; it is called by one goroutine.
+func (c *Cluster) ShareTrail(dir string, trouble func(error)) {
+	t := c.trailOf(dir)
+	c.trail.Store(t)
+	c.owned.Go(func() {
+		ticker := time.NewTicker(trailEvery)
+		defer ticker.Stop()
+		var failing bool
+		for {
+			select {
+			case <-ticker.C:
+			case <-c.ctx.Done():
+				if c.conn.IsConnected() {
+					ctx, cancel := context.WithTimeout(context.Background(), writeWithin)
+					_ = t.export(ctx) // what is left goes with the next process
+					cancel()
+				}
+				return
+			}
+			err := t.export(c.ctx)
+			if c.ctx.Err() != nil || err == nil && !failing {
+				continue
+			}
+			failing = err != nil
+			if failing {
+				t.behind.CompareAndSwap(0, time.Now().UnixNano())
+				for _, one := range t.logs {
+					one.known = false
+				}
+			}
+			trouble(err)
+		}
+	})
+}
+
+// TrailBehind is the age of the oldest record that the cluster has not.
+func (c *Cluster) TrailBehind() time.Duration {
+	t := c.trail.Load()
+	if t == nil {
+		return 0
+	}
+	if at := t.behind.Load(); at != 0 {
+		return max(0, time.Since(time.Unix(0, at)))
+	}
+	return 0
+}
+
+func (t *trail) prefix(replica string) string {
+	if replica != "*" {
+		replica = keyed(replica)
+	}
+	return "callgate.audit." + t.name + "." + replica + "."
+}
+
+func (t *trail) subject(replica, log string) string {
+	return t.prefix(replica) + keyed(strings.TrimSuffix(log, ".jsonl"))
+}
+
+// stream finds the stream, or makes it.
+func (t *trail) stream(ctx context.Context) (jetstream.Stream, error) {
+	stream, err := t.c.js.Stream(ctx, t.name)
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return stream, err
+	}
+	config := jetstream.StreamConfig{
+		Name: t.name, Description: "callgate, audit trail of worker " + t.c.o.Worker, Subjects: []string{"callgate.audit." + t.name + ".>"},
+		Storage: jetstream.FileStorage, Replicas: t.c.copies(), DenyDelete: true, DenyPurge: true, MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: -1,
+	}
+	stream, err = t.c.js.CreateStream(ctx, config)
+	var api *jetstream.APIError
+	if errors.As(err, &api) && api.ErrorCode == 10074 && t.c.server == nil {
+		config.Replicas = 1
+		return t.c.js.CreateStream(ctx, config)
+	}
+	return stream, err
+}
+
+// export copies what is new.
+func (t *trail) export(ctx context.Context) error {
+	if !t.c.conn.IsConnected() {
+		return ErrAway
+	}
+	logs, err := audit.Logs(t.dir)
+	if err != nil {
+		return err
+	}
+	for _, log := range logs {
+		one := t.logs[log]
+		if one == nil {
+			one = &exported{}
+			t.logs[log] = one
+		}
+		if err := t.exportLog(ctx, log, one); err != nil {
+			return fmt.Errorf("%s: %w", log, err)
+		}
+	}
+	t.behind.Store(0)
+	return nil
+}
+
+func (t *trail) exportLog(ctx context.Context, log string, one *exported) error {
+	subject := t.subject(t.c.o.Name, log)
+	if !one.known {
+		if err := t.find(ctx, subject, log, one); err != nil {
+			return err
+		}
+	}
+	var batch []byte
+	var first, last audit.Line
+	send := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		t.behind.CompareAndSwap(0, first.Time.UnixNano())
+		asking, cancel := context.WithTimeout(ctx, writeWithin)
+		defer cancel()
+		m := nats.NewMsg(subject)
+		m.Data = t.sealer.seal(subject, batch)
+		ack, err := t.c.js.PublishMsg(asking, m, jetstream.WithMsgID(fmt.Sprintf("%s:%d-%d", subject, first.Seq, last.Seq)), jetstream.WithExpectLastSequencePerSubject(one.rev), jetstream.WithRetryAttempts(0))
+		if err != nil {
+			return err
+		}
+		one.rev, one.seq, one.next, batch = ack.Sequence, last.Seq, last.End, nil
+		return nil
+	}
+	for line, err := range audit.Lines(t.dir, log, one.next) {
+		if err != nil {
+			return err
+		}
+		if line.Seq <= one.seq {
+			one.next = line.End
+			continue
+		}
+		if len(batch)+len(line.Text) > trailBatch {
+			if err := send(); err != nil {
+				return err
+			}
+		}
+		if len(batch) == 0 {
+			first = line
+		}
+		last, batch = line, append(append(batch, line.Text...), '\n')
+	}
+	return send()
+}
+
+// find learns what the stream has of a log.
+func (t *trail) find(ctx context.Context, subject, log string, one *exported) error {
+	stream, err := t.stream(ctx)
+	if err != nil {
+		return err
+	}
+	asking, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	m, err := stream.GetLastMsgForSubject(asking, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		*one = exported{known: true}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	lines, err := t.open(subject, m.Data)
+	if err != nil {
+		return err
+	}
+	last, err := audit.ParseLine(lines[len(lines)-1])
+	if err != nil {
+		return err
+	}
+	*one = exported{known: true, rev: m.Sequence, seq: last.Seq}
+	return nil
+}
+
+// open returns the lines of a message.
+func (t *trail) open(subject string, sealed []byte) ([][]byte, error) {
+	body, err := t.sealer.unseal(subject, sealed)
+	if err != nil {
+		return nil, err
+	}
+	lines := bytes.Split(bytes.TrimSuffix(body, []byte("\n")), []byte("\n"))
+	return lines, nil
+}
+
+// TrailLog is one log as the stream has it.
+type TrailLog struct {
+	Replica string   `json:"replica"`
+	Log     string   `json:"log"`
+	Records int      `json:"records"`
+	Last    uint64   `json:"last"`             // number of the last record
+	Hash    string   `json:"hash"`             // and its hash
+	Behind  int      `json:"behind,omitempty"` // records of the local log that the stream has not
+	Here    bool     `json:"here"`             // the log is in the folder too
+	Breaks  []string `json:"breaks,omitempty"`
+}
+
+// VerifyTrail checks every chain in the stream, and those of this replica against the logs in its folder, which MUST have
+// been verified themselves. What a log has beyond the stream is no break: it is on its way.
+func (c *Cluster) VerifyTrail(ctx context.Context, dir string) ([]TrailLog, error) {
+	t := c.trailOf(dir)
+	stream, err := c.js.Stream(ctx, t.name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, errors.New("the cluster has no audit trail yet")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAway, err)
+	}
+	found := map[string]*TrailLog{}
+	if err := t.walk(ctx, stream, found); err != nil {
+		return nil, err
+	}
+	if err := t.compare(found); err != nil {
+		return nil, err
+	}
+	list := make([]TrailLog, 0, len(found))
+	for _, one := range found {
+		list = append(list, *one)
+	}
+	slices.SortFunc(list, func(a, b TrailLog) int {
+		return strings.Compare(a.Replica+"\x00"+a.Log, b.Replica+"\x00"+b.Log)
+	})
+	return list, nil
+}
+
+// walk reads the whole stream.
+func (t *trail) walk(ctx context.Context, stream jetstream.Stream, found map[string]*TrailLog) error {
+	info, err := stream.Info(ctx)
+	if err != nil || info.State.Msgs == 0 {
+		return err
+	}
+	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy})
+	if err != nil {
+		return err
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	defer context.AfterFunc(ctx, messages.Stop)()
+	for {
+		m, err := messages.Next()
+		if err != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return err
+		}
+		t.check(m.Subject(), m.Data(), found)
+		if meta.Sequence.Stream >= info.State.LastSeq {
+			return nil
+		}
+	}
+}
+
+// check takes one message of the stream.
+func (t *trail) check(subject string, data []byte, found map[string]*TrailLog) {
+	one := found[subject]
+	if one == nil {
+		parts := strings.Split(subject, ".")
+		one = &TrailLog{Replica: unkeyed(parts[len(parts)-2]), Log: unkeyed(parts[len(parts)-1]) + ".jsonl"}
+		found[subject] = one
+	}
+	lines, err := t.open(subject, data)
+	if err != nil {
+		one.Breaks = append(one.Breaks, fmt.Sprintf("after record %d: a message of the stream: %v", one.Last, err))
+		return
+	}
+	for _, text := range lines {
+		line, err := audit.ParseLine(text)
+		switch {
+		case err != nil:
+			one.Breaks = append(one.Breaks, fmt.Sprintf("after record %d: %v", one.Last, err))
+			return
+		case one.Records > 0 && (line.Prev != one.Hash || line.Seq != one.Last+1):
+			one.Breaks = append(one.Breaks, fmt.Sprintf("record %d does not follow record %d", line.Seq, one.Last))
+		}
+		one.Records, one.Last, one.Hash = one.Records+1, line.Seq, line.Hash
+	}
+}
+
+// compare holds the logs of the folder against the stream's.
+func (t *trail) compare(found map[string]*TrailLog) error {
+	logs, err := audit.Logs(t.dir)
+	if err != nil {
+		return err
+	}
+	for _, log := range logs {
+		one := found[t.subject(t.c.o.Name, log)]
+		if one == nil {
+			one = &TrailLog{Replica: t.c.o.Name, Log: log}
+			found[t.subject(t.c.o.Name, log)] = one
+		}
+		one.Here = true
+		same := one.Records == 0
+		first := true
+		for line, err := range audit.Lines(t.dir, log, 0) {
+			if err != nil {
+				one.Breaks = append(one.Breaks, err.Error())
+				break
+			}
+			if first && one.Records > 0 && one.Last-uint64(one.Records)+1 != line.Seq {
+				one.Breaks = append(one.Breaks, fmt.Sprintf("the stream begins with record %d, the log with %d", one.Last-uint64(one.Records)+1, line.Seq))
+			}
+			first = false
+			switch {
+			case line.Seq == one.Last && one.Records > 0:
+				if same = line.Hash == one.Hash; !same {
+					one.Breaks = append(one.Breaks, fmt.Sprintf("record %d is another in the log than in the stream", line.Seq))
+					same = true
+				}
+			case line.Seq > one.Last:
+				one.Behind++
+			}
+		}
+		if !same {
+			one.Breaks = append(one.Breaks, fmt.Sprintf("the log ends before record %d, which the stream has", one.Last))
+		}
+	}
+	for _, one := range found {
+		if one.Replica == t.c.o.Name && !one.Here {
+			one.Breaks = append(one.Breaks, "the stream has the log, and the folder has not")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package config
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/internal/cluster"
+)
+
+// clusterConfig says which other callgates this one shares rules, approvals and sessions with.
+type clusterConfig struct {
+	URL     string
+	Name    string
+	Listen  string
+	Peers   []string
+	Key     string
+	Creds   string
+	CA      string
+	Cert    string
+	CertKey string
+	Lease   time.Duration
+}
+
+// clusterSettings are those of callgate serve, and of the commands about a cluster.
+var clusterSettings = []setting{
+	{"cluster.url", "cluster", "share rules, approvals and sessions over NATS: embedded, or the `URL` of yours, as nats://host:4222", ""},
+	{"cluster.name", "cluster-name", "`name` of this replica, which no other has (default: the machine's)", ""},
+	{"cluster.listen", "cluster-listen", "embedded: `address` for the other replicas", "127.0.0.1:7779"},
+	{"cluster.peers", "cluster-peer", "embedded: `address` of a replica, this one's too; repeatable", []string{}},
+	{"cluster.key", "cluster-key", "`file` with the secret that all replicas share", ""},
+	{"cluster.creds", "cluster-creds", "`file` with the JWT and seed, or the NKey seed, for your NATS", ""},
+	{"cluster.ca", "cluster-ca", "`file` with the authority of your NATS' certificate", ""},
+	{"cluster.cert", "cluster-cert", "`file` with the certificate that your NATS asks for", ""},
+	{"cluster.certKey", "cluster-cert-key", "`file` with its key", ""},
+	{"cluster.lease", "cluster-lease", "how long a replica may go on without hearing from the cluster", cluster.DefaultLease},
+}
+
+// Clustered reports whether this callgate is to be a replica.
+func (c *Config) Clustered() bool { return c.Cluster.URL != "" }
+
+// validate checks every value; the error begins with the key.
+func (c *clusterConfig) validate() error {
+	if c.URL == "" {
+		return nil
+	}
+	if c.Name == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return fmt.Errorf("cluster.name: %w", err)
+		}
+		c.Name = name
+	}
+	switch {
+	case !workerName.MatchString(c.Name):
+		return fmt.Errorf("cluster.name: %q is not a name: use letters, digits, dots, - and _, at most 64", c.Name)
+	case c.Key == "":
+		return errors.New("cluster.key: every replica needs the same secret in a file; make one with: openssl rand -base64 48 > cluster.key")
+	case c.Lease < time.Second || c.Lease > 10*time.Minute:
+		return fmt.Errorf("cluster.lease: %s: use 1s to 10m", c.Lease)
+	case (c.Cert == "") != (c.CertKey == ""):
+		return errors.New("cluster.cert: a certificate needs its key: give cluster.cert and cluster.certKey")
+	}
+	if c.URL == cluster.Embedded {
+		return c.validateEmbedded()
+	}
+	if len(c.Peers) > 0 {
+		return errors.New("cluster.peers: they are for cluster.url embedded; your NATS knows its own")
+	}
+	for one := range strings.SplitSeq(c.URL, ",") {
+		u, err := url.Parse(one)
+		if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
+			return fmt.Errorf("cluster.url: %q: use embedded, or URLs such as nats://host:4222 or tls://host:4222, separated by commas", one)
+		}
+		if u.User != nil {
+			return errors.New("cluster.url: a credential does not belong in a URL: use cluster.creds")
+		}
+		ip := net.ParseIP(u.Hostname())
+		if (u.Scheme == "nats" || u.Scheme == "ws") && c.CA == "" && !(u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()) {
+			return fmt.Errorf("cluster.url: %s leaves this machine without TLS: use tls://, or give cluster.ca", one)
+		}
+	}
+	return nil
+}
+
+func (c *clusterConfig) validateEmbedded() error {
+	if c.Creds != "" || c.CA != "" || c.Cert != "" {
+		return errors.New("cluster.creds: it is for a NATS of your own; embedded replicas know each other by cluster.key")
+	}
+	if len(c.Peers) == 0 {
+		return nil
+	}
+	for _, peer := range append([]string{c.Listen}, c.Peers...) {
+		if _, port, err := net.SplitHostPort(peer); err != nil || port == "" || port == "0" {
+			return fmt.Errorf("cluster.peers: %q: use host:port", peer)
+		}
+	}
+	if !slices.ContainsFunc(c.Peers, c.own) {
+		c.Peers = append([]string{c.Listen}, c.Peers...)
+	}
+	if len(c.Peers) == 1 {
+		c.Peers = nil
+	}
+	return nil
+}
+
+// own reports whether a peer is this replica.
+func (c *clusterConfig) own(peer string) bool {
+	host, _, err := net.SplitHostPort(peer)
+	return err == nil && (peer == c.Listen || host == c.Name || strings.HasPrefix(host, c.Name+"."))
+}
+
+// files are the secrets that no tool may touch.
+func (c *clusterConfig) files() (files []string) {
+	for _, path := range []string{c.Key, c.Creds, c.CertKey} {
+		if path != "" {
+			files = append(files, ExpandHome(path))
+		}
+	}
+	return files
+}
+
+// ClusterOptions are what this replica is opened with.
+func (c *Config) ClusterOptions(version string, log *slog.Logger) (cluster.Options, error) {
+	o := cluster.Options{
+		URL: c.Cluster.URL, Name: c.Cluster.Name, Worker: c.Worker, DataDir: c.DataDir, Listen: c.Cluster.Listen, Peers: c.Cluster.Peers,
+		Lease: c.Cluster.Lease, Version: version, Logger: log,
+	}
+	if !c.Clustered() {
+		return o, errors.New("no cluster is configured: set cluster.url, or use --cluster")
+	}
+	var err error
+	if o.Key, err = cluster.ReadKey(ExpandHome(c.Cluster.Key)); err != nil {
+		return o, err
+	}
+	if c.Cluster.Creds != "" {
+		if o.Creds, err = filepath.Abs(ExpandHome(c.Cluster.Creds)); err != nil {
+			return o, err
+		}
+	}
+	o.TLS, err = c.Cluster.tls()
+	return o, err
+}
+
+// tls is how callgate speaks to a NATS of its own; nil leaves it to the URL.
+func (c *clusterConfig) tls() (*tls.Config, error) {
+	if c.CA == "" && c.Cert == "" {
+		return nil, nil
+	}
+	made := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.CA != "" {
+		text, err := os.ReadFile(ExpandHome(c.CA))
+		if err != nil {
+			return nil, fmt.Errorf("cluster.ca: %w", err)
+		}
+		made.RootCAs = x509.NewCertPool()
+		if !made.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("cluster.ca: %s holds no certificate", c.CA)
+		}
+	}
+	if c.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(ExpandHome(c.Cert), ExpandHome(c.CertKey))
+		if err != nil {
+			return nil, fmt.Errorf("cluster.cert: %w", err)
+		}
+		made.Certificates = []tls.Certificate{pair}
+	}
+	return made, nil
+}

@@ -1,0 +1,121 @@
+package endpoint
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+	"time"
+
+	"callgate/internal/rpc"
+)
+
+// Replicas are servers behind one address, whose hosts come to any of them. A session lives at the one that began it.
+type Replicas interface {
+	// SessionID makes an id for a session of this server that says where it lives.
+	SessionID() string
+	// Home says which process of which server has the session with that id. Elsewhere is false for this server's own,
+	// and for what is no such id.
+	Home(id string) (name, epoch string, elsewhere bool)
+	// DialHosts opens a connection to that process' ServeReplicas.
+	DialHosts(ctx context.Context, name, epoch string) (net.Conn, error)
+}
+
+// relayed passes requests of sessions that live elsewhere on. The credential is checked here and there.
+func (s *Server) relayed(next http.Handler) http.Handler {
+	if s.o.Replicas == nil {
+		return next
+	}
+	transport := &http.Transport{
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			name, epoch, err := parseHome(address)
+			if err != nil {
+				return nil, err
+			}
+			return s.o.Replicas.DialHosts(ctx, name, epoch)
+		},
+		MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second, DisableCompression: true,
+	}
+	relay := &httputil.ReverseProxy{
+		Transport: transport, FlushInterval: -1, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL.Scheme, p.Out.URL.Host = "http", homeOf(p.In.Context())
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() != nil {
+				return // the host is gone
+			}
+			if errors.Is(err, ErrGone) {
+				refuse(w, http.StatusNotFound, nil, codeNoSession, "session not found: the replica that it lived at is gone: initialize again")
+				return
+			}
+			s.log.Warn("a request could not be passed on to the replica of its session", "error", err)
+			w.Header().Set("Retry-After", "1")
+			refuse(w, http.StatusServiceUnavailable, nil, rpc.CodeInternal, "the replica of this session cannot be reached; try again")
+		},
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get(headerSession)
+		if r.URL.Path == "/messages" {
+			id = r.URL.Query().Get("sessionId")
+		}
+		name, epoch, elsewhere := "", "", false
+		if id != "" {
+			name, epoch, elsewhere = s.o.Replicas.Home(id)
+		}
+		if !elsewhere {
+			next.ServeHTTP(w, r)
+			return
+		}
+		s.admitted(func(v visit) {
+			expect(v.w, 0) // the other replica has the same patience
+			relay.ServeHTTP(v.w, v.r.WithContext(context.WithValue(v.r.Context(), homeKey{}, hex.EncodeToString([]byte(name))+"."+epoch)))
+		})(w, r)
+	})
+}
+
+// ErrGone is what DialHosts returns for a process that has ended.
+var ErrGone = errors.New("the replica is gone")
+
+type homeKey struct{}
+
+func homeOf(ctx context.Context) string { return ctx.Value(homeKey{}).(string) }
+
+// parseHome reads an address that relayed made.
+func parseHome(address string) (name, epoch string, err error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", "", err
+	}
+	text, epoch, _ := strings.Cut(host, ".")
+	raw, err := hex.DecodeString(text)
+	if err != nil {
+		return "", "", fmt.Errorf("%q names no replica: %w", address, err)
+	}
+	return string(raw), epoch, nil
+}
+
+// ServeReplicas answers what other replicas pass on. Whoever connects MUST have proven to be one: it has checked what
+// stands before the credential. It returns when the listener is closed, or the server.
+func (s *Server) ServeReplicas(listener net.Listener) {
+	server := &http.Server{
+		Handler: s.timed(s.routes()), ReadHeaderTimeout: headerPatience, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	defer context.AfterFunc(s.ctx, func() { server.Close() })()
+	_ = server.Serve(listener) // ends with either
+	server.Close()
+}
+
+// timed bounds how long a request may take to be there as a whole.
+func (s *Server) timed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		expect(w, bodyPatience)
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,62 @@
+package permissions
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Shared keeps the text of a permissions file for several machines, in place of the file. Methods may be called at once by
+// many goroutines.
+type Shared interface {
+	// Text returns the text and its revision, which is another when the text is. The error means that nobody knows: callers
+	// MUST deny.
+	Text() (text []byte, revision uint64, err error)
+	// Replace puts another text in place of the one at revision. It is an ErrStale when that is not the newest.
+	Replace(revision uint64, text []byte) error
+}
+
+// ErrStale is what Shared.Replace returns when the text was changed meanwhile.
+var ErrStale = errors.New("the permissions were changed meanwhile")
+
+// sharedPolicy is Policy where the text is shared. The caller holds mu.
+func (s *Store) sharedPolicy() (*Policy, error) {
+	text, revision, err := s.shared.Text()
+	if err != nil {
+		return nil, err
+	}
+	if s.seen && revision == s.revision {
+		return s.policy, s.err
+	}
+	s.seen, s.revision = true, revision
+	s.policy, s.err = s.compile(text)
+	if s.err != nil {
+		s.logger.Error("permissions refused, everything is denied", "revision", revision, "error", s.err)
+	} else {
+		s.logger.Info("permissions read", "revision", revision, "rules", len(s.policy.File), "grants", len(s.policy.Grants))
+	}
+	return s.policy, s.err
+}
+
+// sharedUpdate is update where the text is shared. The caller holds mu.
+func (s *Store) sharedUpdate(change func(data []byte) ([]byte, error)) error {
+	for range 10 {
+		text, revision, err := s.shared.Text()
+		if err != nil {
+			return err
+		}
+		written, err := change(text)
+		if written == nil || err != nil {
+			return err
+		}
+		if _, err := ParseFile(s.path, written, s.home); err != nil {
+			return err
+		}
+		if err := s.shared.Replace(revision, written); !errors.Is(err, ErrStale) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: it keeps being changed", ErrStale)
+}
+
+// Seed is the text that a permissions file begins with.
+func Seed(home string) []byte { return seedText(home) }
