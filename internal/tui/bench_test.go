@@ -17,7 +17,7 @@ func BenchmarkKey(b *testing.B) {
 	m.Update(tea.WindowSizeMsg{Width: 120, Height: 40})
 	f := push()
 	f.Args = json.RawMessage(`{"content":"` + strings.Repeat(`one line of text\n`, 1000) + `"}`)
-	m.event(wire.Event{Frame: f})
+	listener{m}.event(wire.Event{Frame: f})
 	m.quiet.last = time.Time{}
 	keys := []tea.KeyPressMsg{named["pgdown"], named["pgup"]}
 	b.ReportAllocs()

@@ -173,7 +173,7 @@ func (d *review) content(m *model, width, rows int) boxed {
 	if d.approve {
 		chosen = 1
 	}
-	b := boxed{title: s.title.Styled("Run with these arguments?"), note: m.timeLeft(d.approval), edge: s.warn}
+	b := boxed{title: s.title.Styled("Run with these arguments?"), note: view{m}.timeLeft(d.approval), edge: s.warn}
 	b.lines = slices.Clone(d.view.inSight())
 	b.focus = len(b.lines)
 	hint := "←→ choose · Enter · Space scrolls · Esc drops the change"

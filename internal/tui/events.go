@@ -6,8 +6,11 @@ import (
 	"callgate/internal/companion/wire"
 )
 
+// listener takes what the companion tells into the model.
+type listener struct{ *model }
+
 // event takes in what the client delivers.
-func (m *model) event(e wire.Event) tea.Cmd {
+func (m listener) event(e wire.Event) tea.Cmd {
 	switch f := e.Frame.(type) {
 	case wire.Connected:
 		return m.connected(f)
@@ -47,7 +50,7 @@ func (m *model) event(e wire.Event) tea.Cmd {
 }
 
 // connected: everything that was known is void, and told again.
-func (m *model) connected(f wire.Connected) tea.Cmd {
+func (m listener) connected(f wire.Connected) tea.Cmd {
 	m.forget()
 	m.address = f.Address
 	again := "Connected"
@@ -58,7 +61,7 @@ func (m *model) connected(f wire.Connected) tea.Cmd {
 	return m.refresh(true)
 }
 
-func (m *model) disconnected(f wire.Disconnected) tea.Cmd {
+func (m listener) disconnected(f wire.Disconnected) tea.Cmd {
 	if f.Final {
 		m.err = f.Err
 		return tea.Quit
@@ -74,7 +77,7 @@ func (m *model) disconnected(f wire.Disconnected) tea.Cmd {
 }
 
 // forget drops what only a connection knows.
-func (m *model) forget() {
+func (m listener) forget() {
 	m.address, m.queue, m.roster, m.servers, m.serversErr, m.offered = "", queue{}, newRoster(), nil, "", offered{}
 	clear(m.talks)
 	m.dialog = keepHelp(m.dialog)
@@ -82,12 +85,12 @@ func (m *model) forget() {
 }
 
 // show makes a the approval that keys are about. It was not asked for by a key, so the keyboard has to rest.
-func (m *model) show(a *approval) {
+func (m listener) show(a *approval) {
 	m.current, m.choice = a, 0
 	m.quiet.arm(m.now)
 }
 
-func (m *model) asked(f *wire.ToolApproveRequest) tea.Cmd {
+func (m listener) asked(f *wire.ToolApproveRequest) tea.Cmd {
 	known := m.queue.find(f.ToolCallID) != nil
 	a := m.queue.put(f)
 	switch {
@@ -107,7 +110,7 @@ func (m *model) asked(f *wire.ToolApproveRequest) tea.Cmd {
 	return m.compare(a)
 }
 
-func (m *model) resolved(f *wire.ToolApproveResolved) tea.Cmd {
+func (m listener) resolved(f *wire.ToolApproveResolved) tea.Cmd {
 	gone, heir := m.queue.remove(f.ToolCallID)
 	if gone == nil {
 		return nil
@@ -126,7 +129,7 @@ func (m *model) resolved(f *wire.ToolApproveResolved) tea.Cmd {
 }
 
 // failed: an error that names an approval means that the answer did nothing.
-func (m *model) failed(f *wire.Error) {
+func (m listener) failed(f *wire.Error) {
 	if f.Code == wire.CodeApprovalTimeout {
 		return // the resolved frame said it
 	}

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"slices"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -15,7 +16,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	if m.quiet.swallows(m.now) {
 		return nil
 	}
-	if m.tooSmall() { // nobody decides about what cannot be seen
+	if (view{m}).tooSmall() { // nobody decides about what cannot be seen
 		if k.String() == "q" {
 			return tea.Quit
 		}
@@ -44,7 +45,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 			m.dialog = newTalk(id)
 		}
 	case "r":
-		return tea.Batch(m.refresh(true), m.lookUp())
+		return tea.Batch(m.refresh(true), toolScreen{m}.lookUp())
 	default:
 		switch m.screen {
 		case approvals:
@@ -55,7 +56,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 			m.trailView.scroll(k.String())
 			m.follow = m.trailView.below() == 0
 		case toolbox:
-			m.toolKey(k.String())
+			toolScreen{m}.toolKey(k.String())
 		}
 	}
 	return nil
@@ -74,7 +75,7 @@ func (m *model) visit(to screen) tea.Cmd {
 	m.screen = to
 	m.toasts = slices.DeleteFunc(m.toasts, func(t toast) bool { return t.here })
 	if to == toolbox {
-		return m.lookUp()
+		return toolScreen{m}.lookUp()
 	}
 	return nil
 }
@@ -116,7 +117,7 @@ func (m *model) approvalKey(k string) tea.Cmd {
 	case "u", "U":
 		m.openAutonomy(m.current.SessionID)
 	case "d", "D":
-		return m.visitDefinition(m.current)
+		return toolScreen{m}.visitDefinition(m.current)
 	default:
 		m.detail.scroll(k)
 	}
@@ -134,3 +135,30 @@ func (m *model) move(step int, k string) {
 		m.current, m.choice = next, 0
 	}
 }
+
+// quietTime is how long the keyboard has to rest after a question appeared before keys count: who is typing
+// into something else when it pops up must not answer it.
+const quietTime = 400 * time.Millisecond
+
+// quiet swallows keys from the moment that a question appears until typing has rested.
+type quiet struct {
+	muted  bool
+	last   time.Time // when the question appeared, or the last swallowed key came
+	waking bool      // the screen is to be drawn when the silence may be over
+}
+
+// arm begins a new silence: a question appeared that nobody called for.
+func (q *quiet) arm(now time.Time) { q.muted, q.last = true, now }
+
+// swallows reports whether a key that comes now does not count.
+func (q *quiet) swallows(now time.Time) bool {
+	if q.muted && now.Sub(q.last) < quietTime {
+		q.last = now
+		return true
+	}
+	q.muted = false
+	return false
+}
+
+// silent reports whether a key pressed now would be swallowed.
+func (q *quiet) silent(now time.Time) bool { return q.muted && now.Sub(q.last) < quietTime }

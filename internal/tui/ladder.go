@@ -145,7 +145,7 @@ func reach(o wire.Offer) string {
 
 func (d *ladder) content(m *model, width, _ int) boxed {
 	s := &m.styles
-	b := boxed{title: s.title.Styled("Always allow"), note: m.timeLeft(d.approval), edge: s.warn}
+	b := boxed{title: s.title.Styled("Always allow"), note: view{m}.timeLeft(d.approval), edge: s.warn}
 	cursor := func(row int) string {
 		if row == d.cursor {
 			b.focus = len(b.lines)

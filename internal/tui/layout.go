@@ -24,12 +24,12 @@ type areas struct {
 	detailAt int      // columns of the detail pane
 }
 
-func (m *model) tooSmall() bool { return m.width < minWidth || m.height < minHeight }
+func (m view) tooSmall() bool { return m.width < minWidth || m.height < minHeight }
 
-func (m *model) wide() bool { return m.width >= wideAt }
+func (m view) wide() bool { return m.width >= wideAt }
 
 // areas shares out the screen. MUST not be called when it is too small.
-func (m *model) areas() (a areas) {
+func (m view) areas() (a areas) {
 	a.toasts = m.toastRows()
 	room := m.height - 2 - a.toasts
 	a.box = m.box(room)
@@ -47,7 +47,7 @@ func (m *model) areas() (a areas) {
 }
 
 // box draws the dialog, or else the question about the current approval, in at most room rows.
-func (m *model) box(room int) []string {
+func (m view) box(room int) []string {
 	keep := 3 // rows of the body that stay in sight
 	if room < 14 {
 		keep = 0
@@ -56,7 +56,7 @@ func (m *model) box(room int) []string {
 	var b boxed
 	switch {
 	case m.dialog != nil:
-		b = m.dialog.content(m, m.width-4, rows)
+		b = m.dialog.content(m.model, m.width-4, rows)
 	case m.screen == approvals && m.current != nil:
 		b = m.question(m.current)
 	default:
@@ -67,10 +67,10 @@ func (m *model) box(room int) []string {
 
 // layout fills the panes for what Update has changed, and notes what was on the screen.
 func (m *model) layout() {
-	if m.tooSmall() {
+	if (view{m}).tooSmall() {
 		return
 	}
-	a := m.areas()
+	a := view{m}.areas()
 	if m.current != nil {
 		if key := (layoutKey{m.current, a.detailAt}); key != m.laidOut {
 			if key.approval != m.laidOut.approval {
@@ -90,7 +90,7 @@ func (m *model) layout() {
 	if m.screen != trail {
 		return
 	}
-	m.trailView.lines = m.trailLines(m.width)
+	m.trailView.lines = view{m}.trailLines(m.width)
 	m.trailView.resize(a.body)
 	if m.follow {
 		m.trailView.move(len(m.trailView.lines))

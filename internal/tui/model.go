@@ -134,7 +134,7 @@ func (m *model) take(msg tea.Msg) tea.Cmd {
 	case tea.ResumeMsg:
 		m.quiet.arm(m.now)
 	case wire.Event:
-		return tea.Batch(m.event(msg), m.listen())
+		return tea.Batch(listener{m}.event(msg), m.listen())
 	case closedMsg:
 		return tea.Quit
 	case tickMsg:
@@ -159,9 +159,9 @@ func (m *model) take(msg tea.Msg) tea.Cmd {
 	case changesMsg:
 		m.takeChanges(msg)
 	case toolsMsg:
-		m.takeTools(msg)
+		toolScreen{m}.takeTools(msg)
 	case acceptedMsg:
-		return m.takeAccepted(msg)
+		return toolScreen{m}.takeAccepted(msg)
 	}
 	return nil
 }

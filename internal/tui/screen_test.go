@@ -115,8 +115,8 @@ func TestScreens(t *testing.T) {
 // fits checks that the screen is exactly as high as the window, and no line is wider.
 func fits(t testing.TB, m *model) {
 	t.Helper()
-	lines := m.lines()
-	if !m.tooSmall() && len(lines) != m.height || len(lines) > max(0, m.height) {
+	lines := view{m}.lines()
+	if !(view{m}).tooSmall() && len(lines) != m.height || len(lines) > max(0, m.height) {
 		t.Errorf("%d lines in a window of %d×%d", len(lines), m.width, m.height)
 	}
 	for i, line := range lines {

@@ -27,7 +27,7 @@ func (m *model) sessionKey(k string) tea.Cmd {
 }
 
 // sessionLines shows the sessions and the servers behind callgate.
-func (m *model) sessionLines(width, rows int) []string {
+func (m view) sessionLines(width, rows int) []string {
 	s := &m.styles
 	lines := []string{s.heading.Styled("Sessions")}
 	if len(m.roster.order) == 0 {

@@ -35,8 +35,11 @@ type acceptedMsg struct {
 	err  error
 }
 
+// toolScreen is the screen of tools and their definitions.
+type toolScreen struct{ *model }
+
 // lookUp asks for the tools of the chosen session.
-func (m *model) lookUp() tea.Cmd {
+func (m toolScreen) lookUp() tea.Cmd {
 	if m.rest == nil || m.address == "" || m.screen != toolbox {
 		return nil
 	}
@@ -49,7 +52,7 @@ func (m *model) lookUp() tea.Cmd {
 }
 
 // visitDefinition goes to the tool of an approval whose definition is not the one that was accepted.
-func (m *model) visitDefinition(a *approval) tea.Cmd {
+func (m toolScreen) visitDefinition(a *approval) tea.Cmd {
 	if a.DefinitionChanged == nil {
 		return nil
 	}
@@ -58,7 +61,7 @@ func (m *model) visitDefinition(a *approval) tea.Cmd {
 	return m.visit(toolbox)
 }
 
-func (m *model) takeTools(msg toolsMsg) {
+func (m toolScreen) takeTools(msg toolsMsg) {
 	o := &m.offered
 	if msg.address != m.address || msg.session != o.session {
 		return // of a connection that is gone, or another session
@@ -81,7 +84,7 @@ func (m *model) takeTools(msg toolsMsg) {
 }
 
 // takeAccepted says what became of it, and reads the tools anew.
-func (m *model) takeAccepted(msg acceptedMsg) tea.Cmd {
+func (m toolScreen) takeAccepted(msg acceptedMsg) tea.Cmd {
 	if msg.err != nil {
 		m.toast(toastBad, "The definition of %s was not accepted: %v.", msg.tool, msg.err)
 	} else {
@@ -122,7 +125,7 @@ func (o *offered) selected() (wire.ToolView, bool) {
 	return all[max(0, at)], true
 }
 
-func (m *model) toolKey(k string) {
+func (m toolScreen) toolKey(k string) {
 	step := 0
 	switch k {
 	case "up", "k":
@@ -146,7 +149,7 @@ func (m *model) toolKey(k string) {
 	m.offered.chosen = all[min(max(0, at), len(all)-1)].Tool
 }
 
-func (m *model) openTool() {
+func (m toolScreen) openTool() {
 	if t, ok := m.offered.selected(); ok && (m.offered.chosen == "" || t.Tool == m.offered.chosen) {
 		m.dialog = &definition{tool: t, session: m.offered.session}
 	}
@@ -176,7 +179,7 @@ func (s *styles) verdict(t *wire.ToolView) string {
 }
 
 // toolLines shows the servers of a session with their tools.
-func (m *model) toolLines(width, rows int) []string {
+func (m view) toolLines(width, rows int) []string {
 	s, o := &m.styles, &m.offered
 	var b boxed
 	if o.err != "" {

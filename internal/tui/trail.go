@@ -60,7 +60,7 @@ func (t *auditTail) merge(records []entry) {
 }
 
 // trailLines shows the trail, one decision a line.
-func (m *model) trailLines(width int) (lines []string) {
+func (m view) trailLines(width int) (lines []string) {
 	s := &m.styles
 	for _, e := range m.log.entries {
 		style := s.bad

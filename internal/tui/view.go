@@ -8,9 +8,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
+// view draws the model, and changes nothing of it.
+type view struct{ *model }
+
 // View implements tea.Model.
 func (m *model) View() tea.View {
-	v := tea.NewView(strings.Join(m.lines(), "\n"))
+	v := tea.NewView(strings.Join(view{m}.lines(), "\n"))
 	v.AltScreen = true
 	v.WindowTitle = "callgate"
 	if n := m.queue.len(); n > 0 {
@@ -20,7 +23,7 @@ func (m *model) View() tea.View {
 }
 
 // lines returns the screen: height lines of at most width columns.
-func (m *model) lines() []string {
+func (m view) lines() []string {
 	if m.width <= 0 || m.height <= 0 {
 		return nil
 	}
@@ -40,7 +43,7 @@ func (m *model) lines() []string {
 	return lines
 }
 
-func (m *model) header() string {
+func (m view) header() string {
 	s := &m.styles
 	tabs := make([]string, len(screenNames))
 	for i, name := range screenNames {
@@ -74,7 +77,7 @@ func (m *model) header() string {
 	return between(left, " "+right, m.width)
 }
 
-func (m *model) serversText() string {
+func (m view) serversText() string {
 	up := 0
 	for _, server := range m.servers {
 		if server.State == "up" {
@@ -91,7 +94,7 @@ func (m *model) serversText() string {
 }
 
 // body draws the middle of the screen, a.body rows of it.
-func (m *model) body(a areas) (lines []string) {
+func (m view) body(a areas) (lines []string) {
 	switch m.screen {
 	case approvals:
 		lines = m.approvalLines(a)
@@ -112,7 +115,7 @@ func (m *model) body(a areas) (lines []string) {
 	return lines
 }
 
-func (m *model) approvalLines(a areas) (lines []string) {
+func (m view) approvalLines(a areas) (lines []string) {
 	s := &m.styles
 	if m.current == nil {
 		text := "No pending approvals."
@@ -149,7 +152,7 @@ func (m *model) approvalLines(a areas) (lines []string) {
 }
 
 // listLines shows what waits, by sessions, in at most rows lines.
-func (m *model) listLines(width, rows int) []string {
+func (m view) listLines(width, rows int) []string {
 	s := &m.styles
 	var b boxed
 	for _, g := range m.queue.groups {
@@ -176,7 +179,7 @@ func (m *model) listLines(width, rows int) []string {
 }
 
 // question is the box below an approval: what can be done, with the safe choice chosen first.
-func (m *model) question(a *approval) boxed {
+func (m view) question(a *approval) boxed {
 	s := &m.styles
 	edge, ok := s.risks[a.Risk.Label]
 	if !ok {
@@ -198,7 +201,7 @@ func (m *model) question(a *approval) boxed {
 }
 
 // timeLeft says when the call is denied by itself.
-func (m *model) timeLeft(a *approval) string {
+func (m view) timeLeft(a *approval) string {
 	left := a.ExpiresAt.Sub(m.now)
 	text := "denied in " + countdown(left)
 	switch {
@@ -210,7 +213,7 @@ func (m *model) timeLeft(a *approval) string {
 	return text
 }
 
-func (m *model) footer() string {
+func (m view) footer() string {
 	text := "? help · q leave"
 	if m.width >= 80 {
 		text = "Tab screens · " + text
