@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"callgate/internal/companion/wire"
+	"callgate/internal/oncall"
 	"callgate/internal/visible"
 	"callgate/permissions"
 )
@@ -86,6 +87,7 @@ type Channel struct {
 	Quiet  permissions.Hours // when nothing new is posted; the zero value is never
 	Page   string            // address of the page for links; "" for none
 	Told   bool              // the place only tells: nobody answers there
+	OnCall *oncall.Calendar  // who of People is asked and heard now; nil for all of them
 }
 
 // Options of Run.
@@ -108,6 +110,7 @@ type approver struct {
 	mu        sync.Mutex
 	questions map[string]*question // by call
 	poked     []chan struct{}      // one a channel
+	calendars []string             // what is wrong with that of each channel
 }
 
 type question struct {
@@ -132,7 +135,7 @@ func Run(ctx context.Context, o Options) error {
 	defer cancel()
 	var running sync.WaitGroup
 	for range o.Channels {
-		a.poked = append(a.poked, make(chan struct{}, 1))
+		a.poked, a.calendars = append(a.poked, make(chan struct{}, 1)), append(a.calendars, "")
 	}
 	for i := range o.Channels {
 		running.Go(func() { a.post(ctx, i) })
@@ -252,7 +255,7 @@ func (a *approver) due(i int, now time.Time) (calls []string) {
 		}
 		p := &q.posted[i]
 		switch {
-		case p.where == "" && (q.over != "" || now.Sub(q.since) < c.After || c.Quiet != (permissions.Hours{}) && c.Quiet.Hold(now.Local())):
+		case p.where == "" && (q.over != "" || now.Sub(q.since) < c.After || c.Quiet != (permissions.Hours{}) && c.Quiet.Hold(now.Local()) || c.OnCall != nil && !c.Told && len(a.onCall(i, now)) == 0):
 		case p.shown != a.message(q, i).state():
 			calls = append(calls, call)
 		}
@@ -262,6 +265,33 @@ func (a *approver) due(i int, now time.Time) (calls []string) {
 	}
 	slices.SortFunc(calls, func(x, y string) int { return a.questions[x].since.Compare(a.questions[y].since) })
 	return calls
+}
+
+// onCall returns the people of the channel that are asked and heard now; the caller holds mu. A calendar that cannot be read
+// leaves nobody.
+func (a *approver) onCall(i int, now time.Time) map[string]string {
+	c := &a.Channels[i]
+	if c.OnCall == nil {
+		return c.People
+	}
+	names, err := c.OnCall.At(now)
+	trouble := ""
+	if err != nil {
+		trouble = err.Error()
+	}
+	if trouble != a.calendars[i] {
+		a.calendars[i] = trouble
+		if err != nil {
+			a.Logger.Warn("channels: nobody is asked", "channel", c.Name, "error", err)
+		}
+	}
+	there := map[string]string{}
+	for name, person := range c.People {
+		if oncall.Among(names, name, person) {
+			there[name] = person
+		}
+	}
+	return there
 }
 
 // unshown reports whether a channel does not show yet how the question ended.
@@ -371,6 +401,10 @@ func (a *approver) take(i int, p Press) string {
 	if person == "" || p.User == "" {
 		a.Logger.Warn("channels: an answer of somebody who is not linked", "channel", c.Name, "user", visible.Text(p.User))
 		return "Your account is not linked, so your answer does not count."
+	}
+	if a.onCall(i, time.Now())[p.User] == "" {
+		a.Logger.Warn("channels: an answer of somebody who is not on call", "channel", c.Name, "person", person)
+		return "You are not on call, so your answer does not count."
 	}
 	for _, q := range a.questions {
 		if q.key != p.Key || q.posted[i].key != p.Key || p.Key == "" {

@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +24,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"callgate/internal/companion/wire"
+	"callgate/internal/oncall"
 	"callgate/internal/testserver/waits"
 	"callgate/permissions"
 )
@@ -600,4 +603,39 @@ func TestAnswersBeforeThePostIsThrough(t *testing.T) {
 	defer stop()
 	g.ask("c1", "low", nil)
 	g.answered(t, "approve", "alice")
+}
+
+// Who is not on call is neither asked nor heard.
+func TestOnlyWhoIsOnCallAnswers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "oncall.ics")
+	event := func(name string) string {
+		return "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:x\r\nBEGIN:VEVENT\r\nDTSTAMP:20200101T000000Z\r\nUID:" + name + "\r\nSUMMARY:" + name + "\r\nDTSTART:19990101T000000Z\r\nDTEND:20990101T000000Z\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+	}
+	if err := os.WriteFile(path, []byte(event("Bob")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	calendar, err := oncall.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		g, asked, silent := newGate(), newBoard(), newBoard()
+		stop := start(t, g,
+			Channel{Name: "asked", Place: asked, People: map[string]string{"U1": "alice", "U2": "bob"}, OnCall: calendar},
+			Channel{Name: "silent", Place: silent, People: map[string]string{"U1": "alice"}, OnCall: calendar})
+		defer stop()
+		take := <-asked.take
+		g.ask("c1", "low", nil)
+		time.Sleep(2 * lookAgain)
+		synctest.Wait()
+		if len(silent.all()) > 0 || len(asked.all()) != 1 {
+			t.Fatalf("%d and %d messages", len(asked.all()), len(silent.all()))
+		}
+		key := asked.all()[0].Key
+		if said := take(Press{key, Approve, "U1", ""}); !strings.Contains(said, "not on call") || len(g.answers) > 0 {
+			t.Errorf("alice is told %q", said)
+		}
+		take(Press{key, Approve, "U2", ""})
+		g.answered(t, "approve", "bob")
+	})
 }

@@ -1,15 +1,18 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"callgate/internal/channels"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/oncall"
 	"callgate/internal/push"
 	"callgate/permissions"
 )
@@ -17,21 +20,24 @@ import (
 // channelConfig is one place where "approve --channels" asks. Its secret is no key: it is in {dataDir}/credentials/{name}.
 type channelConfig struct {
 	Name   string
-	Kind   string        // slack, discord, matrix, ntfy, webhook or push
+	Kind   string        // slack, discord, matrix, ntfy, webhook, push or email
 	URL    string        // of the service's API or of the receiver; push: host of a push service that callgate does not know
-	To     string        // channel, room or topic
+	To     string        // channel, room or topic; email: addresses with commas between them
 	People []string      // who may answer: "name in the service=person"
 	After  time.Duration // how long a question waits before it is asked here
 	Quiet  string        // when nothing new is posted: "22:00-07:00"
 	Listen string        // webhook: where answers come in
 	Answer string        // webhook: where the receiver posts answers, as it reaches Listen
 	Page   string        // address of the page for links
+	From   string        // email: address of the sender
+	Every  time.Duration // email: how long a digest collects
+	OnCall string        // iCalendar file: only who is on call is asked and heard
 
 	hours  permissions.Hours
 	people map[string]string
 }
 
-var channelKinds = []string{"slack", "discord", "matrix", "ntfy", "webhook", "push"}
+var channelKinds = []string{"slack", "discord", "matrix", "ntfy", "webhook", "push", "email"}
 
 // validateChannels checks what needs no secret.
 func (c *Config) validateChannels() error {
@@ -61,6 +67,10 @@ func (ch *channelConfig) validate() (err error) {
 		return errors.New("page is missing: a message leads there")
 	case (ch.Listen != "" || ch.Answer != "") && (ch.Kind != "webhook" || ch.Listen == "" || ch.Answer == ""):
 		return errors.New("listen and answer go together, and with a webhook")
+	case (ch.From == "") != (ch.Kind != "email"):
+		return errors.New("from: name the sender of an email, and of nothing else")
+	case ch.Every != 0 && ch.Kind != "email" || ch.Every < 0:
+		return errors.New("every: a digest of emails collects for a time such as 15m")
 	case ch.After < 0:
 		return errors.New("after is negative")
 	}
@@ -97,23 +107,50 @@ func (c *Config) OpenChannels() (list []channels.Channel, err error) {
 	}
 	for i := range c.Channels {
 		ch := &c.Channels[i]
-		secret, err := "", error(nil)
-		if ch.Kind != "push" {
-			secret, err = credentials.Foreign(c.DataDir, ch.Name)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("channel %s: put its secret into {dataDir}/credentials/%s (mode 0600): %w", ch.Name, ch.Name, err)
-		}
-		place, err := ch.open(c.DataDir, secret)
+		opened, err := ch.channel(c.DataDir)
 		if err != nil {
 			return nil, fmt.Errorf("channel %s: %w", ch.Name, err)
 		}
-		list = append(list, channels.Channel{Name: ch.Name, Place: place, People: ch.people, After: ch.After, Quiet: ch.hours, Page: ch.Page, Told: ch.Kind == "push"})
+		list = append(list, opened)
 	}
 	return list, nil
 }
 
-func (ch *channelConfig) open(dataDir, secret string) (channels.Place, error) {
+func (ch *channelConfig) channel(dataDir string) (opened channels.Channel, err error) {
+	opened = channels.Channel{Name: ch.Name, People: ch.people, After: ch.After, Quiet: ch.hours, Page: ch.Page, Told: ch.Kind == "push" || ch.Kind == "email"}
+	if ch.OnCall != "" {
+		if opened.OnCall, err = oncall.Open(ch.OnCall); err != nil {
+			return opened, err
+		}
+	}
+	secret := ""
+	if ch.needsSecret() {
+		if secret, err = credentials.Foreign(dataDir, ch.Name); err != nil {
+			return opened, fmt.Errorf("put its secret into {dataDir}/credentials/%s (mode 0600): %w", ch.Name, err)
+		}
+	}
+	opened.Place, err = ch.open(dataDir, secret, opened.OnCall)
+	return opened, err
+}
+
+func (ch *channelConfig) needsSecret() bool {
+	u, err := url.Parse(ch.URL)
+	return ch.Kind != "push" && (ch.Kind != "email" || err == nil && u.User != nil)
+}
+
+// digestEvery is how long a digest collects where nothing else is set.
+const digestEvery = 15 * time.Minute
+
+// told reports whether a place that only tells tells somebody now: anybody, or who is on call by one of their names.
+func told(calendar *oncall.Calendar, names ...string) bool {
+	if calendar == nil {
+		return true
+	}
+	now, err := calendar.At(time.Now())
+	return err == nil && oncall.Among(now, names...)
+}
+
+func (ch *channelConfig) open(dataDir, secret string, calendar *oncall.Calendar) (channels.Place, error) {
 	switch ch.Kind {
 	case "slack":
 		app, bot, _ := strings.Cut(secret, "\n")
@@ -125,7 +162,13 @@ func (ch *channelConfig) open(dataDir, secret string) (channels.Place, error) {
 	case "ntfy":
 		return channels.NewNtfy(ch.URL, ch.To, secret)
 	case "push":
-		return channels.NewPush(push.Open(dataDir, ch.Page, ch.URL), credentials.At(dataDir).Knows), nil
+		known := credentials.At(dataDir)
+		return channels.NewPush(push.Open(dataDir, ch.Page, ch.URL), func(person string) bool { return known.Knows(person) && told(calendar, person) }), nil
+	case "email":
+		addresses := strings.FieldsFunc(ch.To, func(r rune) bool { return r == ',' || r == ' ' })
+		return channels.NewEmail(ch.URL, secret, ch.From, func() []string {
+			return slices.DeleteFunc(slices.Clone(addresses), func(address string) bool { return !told(calendar, address, ch.people[address]) })
+		}, cmp.Or(ch.Every, digestEvery))
 	}
 	var listen net.Listener
 	if ch.Listen != "" {

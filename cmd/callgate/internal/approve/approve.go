@@ -63,7 +63,7 @@ tool_approve, set_autonomy, cancel, agent_add, agent_remove, chat, or one of kb_
 reason for the model. Only the chats of --telegram-chats count. Put the token of your bot into
 {dataDir}/credentials/telegram or CALLGATE_TELEGRAM_TOKEN.
 
---channels asks in the channels of callgate.yaml: Slack, Discord, Matrix, ntfy, webhooks, push (docs/chat.md).
+--channels asks in the channels of callgate.yaml: Slack, Discord, Matrix, ntfy, webhooks, push, email (docs/chat.md).
 
 --desktop asks in notifications of the desktop, with no page or terminal open. On Linux they have the buttons Approve (for
 low risk), Deny and Open; on macOS and Windows a notification only says that a call waits.
@@ -114,7 +114,7 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 	flags.BoolVar(&o.notify, "notify", false, "ring the terminal's bell for each waiting call")
 	flags.BoolVar(&o.telegram, "telegram", false, "ask in the chats of --telegram-chats instead of this terminal")
 	flags.AddFlagSet(s.Chat)
-	flags.BoolVar(&o.channels, "channels", false, "ask in the channels of callgate.yaml: Slack, Discord, Matrix, ntfy, webhooks, push")
+	flags.BoolVar(&o.channels, "channels", false, "ask in the channels of callgate.yaml: Slack, Discord, Matrix, ntfy, webhooks, push, email")
 	flags.BoolVar(&o.desktop, "desktop", false, "ask in notifications of the desktop")
 	flags.BoolVar(&o.noColor, "no-color", false, "use no colours; NO_COLOR in the environment does the same")
 	flags.StringArrayVar(&o.sessions, "session", nil, "show only the session with this `id`; repeatable")

@@ -1,0 +1,196 @@
+package channels
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wneessen/go-mail"
+
+	"callgate/internal/loopback"
+	"callgate/internal/visible"
+)
+
+// Email sends what was asked as a digest. Nobody answers there: each question leads to the page.
+type Email struct {
+	server   *url.URL
+	password string
+	from     string
+	to       func() []string // who gets it now
+	every    time.Duration
+	roots    *x509.CertPool // of the server; nil for those of the system
+
+	mu    sync.Mutex
+	order []string // questions that the next digest tells of, by where
+	told  map[string]Message
+	last  time.Time
+}
+
+// NewEmail sends through smtps://user@host, or smtp://user@host with STARTTLS; to this machine also without.
+func NewEmail(server, password, from string, to func() []string, every time.Duration) (*Email, error) {
+	u, err := url.Parse(server)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "smtp" && u.Scheme != "smtps":
+		return nil, fmt.Errorf("url: %q is not an address such as smtps://user@mail.example.com", server)
+	case u.User != nil && password == "":
+		return nil, errors.New("the password is missing")
+	}
+	e := &Email{server: u, password: password, from: from, to: to, every: every, told: map[string]Message{}}
+	if err := mail.NewMsg().From(from); err != nil {
+		return nil, fmt.Errorf("from: %w", err)
+	}
+	return e, nil
+}
+
+// Show puts the question into the next digest, or changes it there.
+func (e *Email) Show(_ context.Context, where string, m Message) (string, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if where == "" {
+		where = rand.Text()
+		e.order = append(e.order, where)
+	}
+	if slices.Contains(e.order, where) { // what was told stays as it was told
+		e.told[where] = m
+	}
+	return where, nil
+}
+
+// Listen sends the digests, and hears nothing.
+func (e *Email) Listen(ctx context.Context, _ func(Press) string) error {
+	tick := time.NewTicker(min(e.every, time.Minute))
+	defer tick.Stop()
+	for {
+		if err := e.flush(ctx, time.Now()); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// flush sends a digest when there is something to tell and it is time to. What could not be sent is told next time.
+func (e *Email) flush(ctx context.Context, now time.Time) error {
+	e.mu.Lock()
+	if e.last.IsZero() {
+		e.last = now // the first one is not of the first question alone
+	}
+	if len(e.order) == 0 || now.Sub(e.last) < e.every {
+		e.mu.Unlock()
+		return nil
+	}
+	order := slices.Clone(e.order)
+	var list []Message
+	for _, where := range order {
+		list = append(list, e.told[where])
+	}
+	e.mu.Unlock()
+	to := e.to()
+	if len(to) == 0 {
+		return nil
+	}
+	if err := e.send(ctx, to, list); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last = now
+	e.order = slices.DeleteFunc(e.order, func(where string) bool { return slices.Contains(order, where) })
+	for _, where := range order {
+		delete(e.told, where)
+	}
+	return nil
+}
+
+func (e *Email) send(ctx context.Context, to []string, list []Message) error {
+	m := mail.NewMsg()
+	waiting := 0
+	for i := range list {
+		if list[i].Over == "" {
+			waiting++
+		}
+	}
+	m.Subject(fmt.Sprintf("callgate: %s, %d waiting", visible.Count(len(list), "question"), waiting))
+	m.SetBodyString(mail.TypeTextPlain, digest(list))
+	m.SetDate()
+	m.SetMessageID()
+	m.SetBulk()
+	if err := errors.Join(m.From(e.from), m.To(to...)); err != nil {
+		return err
+	}
+	client, err := e.client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTime)
+	defer cancel()
+	if err := client.DialAndSendWithContext(ctx, m); err != nil {
+		return fmt.Errorf("the digest was not sent: %w", err)
+	}
+	return nil
+}
+
+// client is one connection to the server. Only on this machine it may go without TLS.
+func (e *Email) client() (*mail.Client, error) {
+	host := e.server.Hostname()
+	options := []mail.Option{
+		mail.WithTimeout(callTime), mail.WithTLSConfig(&tls.Config{ServerName: host, RootCAs: e.roots, MinVersion: tls.VersionTLS12}),
+	}
+	switch {
+	case e.server.Scheme == "smtps":
+		options = append(options, mail.WithSSLPort(false))
+	case loopback.Host(host):
+		options = append(options, mail.WithTLSPortPolicy(mail.TLSOpportunistic))
+	default:
+		options = append(options, mail.WithTLSPortPolicy(mail.TLSMandatory))
+	}
+	if port := e.server.Port(); port != "" {
+		n, err := strconv.Atoi(port)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, mail.WithPort(n))
+	}
+	if e.server.User != nil {
+		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(e.server.User.Username()), mail.WithPassword(e.password))
+	}
+	return mail.NewClient(host, options...)
+}
+
+// digest is the text of a mail: what waits comes first.
+func digest(list []Message) string {
+	var b strings.Builder
+	for _, over := range []bool{false, true} {
+		for i := range list {
+			m := &list[i]
+			if (m.Over != "") != over {
+				continue
+			}
+			fmt.Fprintf(&b, "%s\n", m.Title)
+			for line := range strings.Lines(clip(m.Text(), room)) {
+				fmt.Fprintf(&b, "  %s\n", strings.TrimRight(line, "\r\n"))
+			}
+			if !over {
+				fmt.Fprintf(&b, "  waits until %s", m.Expires)
+				if m.Link != "" {
+					fmt.Fprintf(&b, ": %s", m.Link)
+				}
+				b.WriteByte('\n')
+			}
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}

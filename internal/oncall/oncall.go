@@ -1,0 +1,183 @@
+// Package oncall says from an iCalendar file who is on call.
+package oncall
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/emersion/go-ical"
+	"github.com/teambition/rrule-go"
+
+	"callgate/internal/durable"
+)
+
+// maxFile bounds the calendar, in bytes.
+const maxFile = 4 << 20
+
+// Calendar is a file that is read again when it changed.
+type Calendar struct {
+	path string
+
+	mu      sync.Mutex
+	stamp   fs.FileInfo
+	shifts  []shift
+	minute  time.Time // that names is for
+	names   []string
+	problem error
+}
+
+// shift is one event with those who are on call during it.
+type shift struct {
+	names  []string
+	set    *rrule.Set // its starts; nil for one
+	start  time.Time
+	length time.Duration
+	not    []time.Time // starts that other events stand for
+}
+
+// Open reads the calendar.
+func Open(path string) (*Calendar, error) {
+	c := &Calendar{path: path}
+	_, err := c.At(time.Now())
+	return c, err
+}
+
+// At returns who is on call: the summaries of the events, and the names and addresses of who attends. When the file cannot be
+// read, nobody is.
+func (c *Calendar) At(now time.Time) ([]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	info, err := os.Stat(c.path)
+	if err != nil {
+		return nil, fmt.Errorf("on call: %w", err)
+	}
+	if c.stamp == nil || !os.SameFile(info, c.stamp) || !info.ModTime().Equal(c.stamp.ModTime()) || info.Size() != c.stamp.Size() {
+		c.stamp, c.minute = info, time.Time{}
+		if c.shifts, c.problem = read(c.path); c.problem != nil {
+			c.problem = fmt.Errorf("on call: %s: %w", c.path, c.problem)
+		}
+	}
+	if minute := now.Truncate(time.Minute); c.problem == nil && !minute.Equal(c.minute) {
+		c.minute, c.names = minute, nil
+		for i := range c.shifts {
+			if s := &c.shifts[i]; s.covers(minute) {
+				c.names = append(c.names, s.names...)
+			}
+		}
+	}
+	if c.problem != nil {
+		return nil, c.problem
+	}
+	return slices.Clone(c.names), nil
+}
+
+// Among reports whether one of the names is that of a person, who may have several.
+func Among(names []string, person ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		return slices.ContainsFunc(person, func(own string) bool { return own != "" && strings.EqualFold(name, own) })
+	})
+}
+
+func (s *shift) covers(now time.Time) bool {
+	begins := func(start time.Time) bool { return !start.After(now) && now.Before(start.Add(s.length)) }
+	if s.set == nil {
+		return begins(s.start)
+	}
+	return slices.ContainsFunc(s.set.Between(now.Add(-s.length), now, true), func(start time.Time) bool {
+		return begins(start) && !slices.ContainsFunc(s.not, start.Equal)
+	})
+}
+
+func read(path string) ([]shift, error) {
+	text, err := durable.ReadFile(path, maxFile)
+	if err != nil {
+		return nil, err
+	}
+	calendar, err := ical.NewDecoder(bytes.NewReader(text)).Decode()
+	if err != nil {
+		return nil, err
+	}
+	var shifts []shift
+	series := map[string]int{} // by UID
+	moved := map[string][]time.Time{}
+	for _, e := range calendar.Events() {
+		uid, err := e.Props.Text(ical.PropUID)
+		if err != nil {
+			return nil, err
+		}
+		if at := e.Props.Get(ical.PropRecurrenceID); at != nil {
+			instead, err := at.DateTime(time.Local)
+			if err != nil {
+				return nil, err
+			}
+			moved[uid] = append(moved[uid], instead)
+		}
+		s, err := shiftOf(&e)
+		if err != nil {
+			return nil, fmt.Errorf("event %q: %w", uid, err)
+		}
+		if s == nil {
+			continue
+		}
+		if s.set != nil {
+			series[uid] = len(shifts)
+		}
+		shifts = append(shifts, *s)
+	}
+	for uid, i := range series {
+		shifts[i].not = moved[uid]
+	}
+	return shifts, nil
+}
+
+// shiftOf is nil for an event that does not take place.
+func shiftOf(e *ical.Event) (*shift, error) {
+	if status, err := e.Status(); err != nil || status == ical.EventCancelled {
+		return nil, err
+	}
+	s := &shift{}
+	var err, wrong error
+	s.start, err = e.DateTimeStart(time.Local)
+	end, wrong := e.DateTimeEnd(time.Local)
+	if err := errors.Join(err, wrong); err != nil {
+		return nil, err
+	}
+	if s.length = end.Sub(s.start); s.length <= 0 {
+		return nil, errors.New("it ends before it begins")
+	}
+	if rule := e.Props.Get(ical.PropRecurrenceRule); rule != nil {
+		option, err := rrule.StrToROption(rule.Value)
+		if err != nil {
+			return nil, err
+		}
+		if option.Freq > rrule.DAILY { // the search for a moment would take as many steps as there are hours since the start
+			return nil, errors.New("shifts repeat daily or less often")
+		}
+		if s.set, err = e.RecurrenceSet(time.Local); err != nil {
+			return nil, err
+		}
+	}
+	summary, err := e.Props.Text(ical.PropSummary)
+	if err != nil {
+		return nil, err
+	}
+	s.add(summary)
+	for _, attendee := range e.Props.Values(ical.PropAttendee) {
+		s.add(attendee.Params.Get(ical.ParamCommonName))
+		s.add(strings.TrimPrefix(strings.ToLower(attendee.Value), "mailto:"))
+	}
+	return s, nil
+}
+
+func (s *shift) add(name string) {
+	if name = strings.TrimSpace(name); name != "" {
+		s.names = append(s.names, name)
+	}
+}
