@@ -26,14 +26,14 @@ func Analyze(c Call) *Analysis {
 	if b.tool == nil {
 		b.tool = &Tool{}
 	}
-	arguments := c.Arguments
-	if len(arguments) == 0 || isNull(arguments) {
-		arguments = []byte("{}")
+	raw := c.Arguments
+	if len(raw) == 0 || isNull(raw) {
+		raw = []byte("{}")
 	}
-	list, ok := members(arguments)
+	list, ok := members(raw)
 	b.list = list
 	switch {
-	case !ok || arguments[firstByte(arguments)] != '{':
+	case !ok || raw[firstByte(raw)] != '{':
 		b.refuse("malformed", "The arguments are not one JSON object with distinct names.")
 	case b.tool.Bound:
 		b.mapped(list)
