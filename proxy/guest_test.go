@@ -12,6 +12,7 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/gate/tools/definitions"
 	"callgate/internal/rpc"
 )
 
@@ -246,7 +247,7 @@ func TestGuestIsPinned(t *testing.T) {
 	}
 	h.listed("desk_echo")
 	for known := false; !known; time.Sleep(time.Millisecond) {
-		known, _, _, err = pins.Check(`client "custom:desk" server "desk"`, "echo", tools.HashOf([]byte(echoTool)))
+		known, _, _, err = pins.Check(`client "custom:desk" server "desk"`, "echo", definitions.HashOf([]byte(echoTool)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"callgate/gate/tools"
+	"callgate/gate/tools/definitions"
 	"callgate/internal/jsonx"
 	"callgate/internal/testserver/waits"
 )
@@ -70,7 +71,7 @@ func TestLockedDefinitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.proxy.o.Pins = pins
-	w.proxy.o.Servers[0].Locked = map[string]string{"good": tools.HashOf([]byte(poisoned)), "other": "another digest"}
+	w.proxy.o.Servers[0].Locked = map[string]string{"good": definitions.HashOf([]byte(poisoned)), "other": "another digest"}
 	w.proxy.maker = w.proxy.newMaker()
 	h := w.connect().collect()
 	h.greet(helloParams)

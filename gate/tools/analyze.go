@@ -7,15 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/gate/tools/internal/arguments"
+	"callgate/gate/tools/internal/wording"
+	"callgate/gate/tools/kinds"
+	"callgate/gate/tools/workspace"
 	"callgate/permissions"
 	"callgate/shellparse"
-)
-
-// Caps of one call. What is over a cap is refused, since nobody would look at it.
-const (
-	maxArguments = 1000 // values of roles, all arguments together
-	maxPath      = 4096 // bytes
-	maxDepth     = 32   // of objects in the arguments of a tool that nobody mapped
 )
 
 // Analyze says everything about one call that does not depend on rules. It looks at the file system to
@@ -27,10 +24,10 @@ func Analyze(c Call) *Analysis {
 		b.tool = &Tool{}
 	}
 	raw := c.Arguments
-	if len(raw) == 0 || isNull(raw) {
+	if len(raw) == 0 || arguments.IsNull(raw) {
 		raw = []byte("{}")
 	}
-	list, ok := members(raw)
+	list, ok := arguments.Members(raw)
 	b.list = list
 	switch {
 	case !ok || raw[firstByte(raw)] != '{':
@@ -54,7 +51,7 @@ type builder struct {
 	call  Call
 	tool  *Tool
 	place Place // where commands of this call run
-	list  []argument
+	list  []arguments.Argument
 	out   *Analysis
 
 	values     int                  // how many have been looked at
@@ -69,7 +66,7 @@ type builder struct {
 	floor      permissions.Risk // at least this for subjects of the tool's own kind
 	decided    bool             // a subject that can be allowed is there
 	hasPattern bool             // the call holds a glob that selects files
-	globs      globber
+	globs      workspace.Globs
 	listed     []listedFile // what commands of the text put out that others may remove
 }
 
@@ -88,7 +85,7 @@ type source struct {
 }
 
 // mapped analyzes a call of a tool whose arguments have roles.
-func (b *builder) mapped(list []argument) {
+func (b *builder) mapped(list []arguments.Argument) {
 	b.floor = b.tool.baseRisk
 	b.statements(list)
 	if b.tool.Kind == "" {
@@ -96,30 +93,30 @@ func (b *builder) mapped(list []argument) {
 		b.subject(permissions.Subject{Arguments: b.raw(), Risk: b.floor}, b.tool.category, source{})
 	}
 	b.surroundings(list)
-	b.hasPattern = slices.ContainsFunc(list, func(a argument) bool {
-		return b.tool.Roles[a.name] == PatternPath && !isNull(a.value)
+	b.hasPattern = slices.ContainsFunc(list, func(a arguments.Argument) bool {
+		return b.tool.Roles[a.Name] == kinds.PatternPath && !arguments.IsNull(a.Value)
 	})
 	for _, a := range list {
-		role := b.tool.Roles[a.name]
+		role := b.tool.Roles[a.Name]
 		if role == Unmapped && b.tool.unroled {
 			if b.tool.Definition == nil { // nobody asked its server which arguments there are
-				role = harmlessRole(a.name)
+				role = harmlessRole(a.Name)
 			}
 			if role == Unmapped && b.bare(a) {
 				continue
 			}
 		}
 		if role == Unmapped {
-			b.mark("unmapped-argument", fmt.Sprintf("Nobody said what the argument %s is for.", quote(a.name)))
+			b.mark("unmapped-argument", fmt.Sprintf("Nobody said what the argument %s is for.", wording.Quote(a.Name)))
 			continue
 		}
-		if role == Plain || isNull(a.value) {
+		if role == Plain || arguments.IsNull(a.Value) {
 			continue
 		}
 		b.argument(a, role)
 	}
 	if b.tool.Kind == KindGrep && !b.decided { // without a path it searches where it runs
-		b.folder(ReadFolder, ".")
+		b.folder(kinds.ReadFolder, ".")
 	}
 	if !b.decided {
 		b.noSubject()
@@ -129,21 +126,21 @@ func (b *builder) mapped(list []argument) {
 // bare looks at an argument that nobody gave a role and whose name says that it may hold paths. It reports whether it holds
 // nothing but plain names, as the name of a file in a mailbox or of a place: those lead nowhere beyond the folder that the
 // server runs in, and what rules deny there stays denied.
-func (b *builder) bare(a argument) bool {
-	if guessRole(a.name) != ReadPath {
+func (b *builder) bare(a arguments.Argument) bool {
+	if guessRole(a.Name) != kinds.ReadPath {
 		return false
 	}
-	list := []argument{a}
-	if inner, ok := members(a.value); ok && kindOf(a.value) == '[' {
+	list := []arguments.Argument{a}
+	if inner, ok := arguments.Members(a.Value); ok && kindOf(a.Value) == '[' {
 		list = inner
 	}
 	for _, e := range list {
-		if s, ok := text(e.value); !ok || strings.ContainsAny(s, `/\:`) || strings.HasPrefix(s, ".") || strings.HasPrefix(s, "~") {
+		if s, ok := arguments.Text(e.Value); !ok || strings.ContainsAny(s, `/\:`) || strings.HasPrefix(s, ".") || strings.HasPrefix(s, "~") {
 			return false
 		}
 	}
 	for _, e := range list {
-		s, _ := text(e.value)
+		s, _ := arguments.Text(e.Value)
 		if !b.count() || s == "" {
 			continue
 		}
@@ -158,17 +155,17 @@ func (b *builder) bare(a argument) bool {
 }
 
 // argument makes the subjects of one argument that has a role.
-func (b *builder) argument(a argument, role Role) {
+func (b *builder) argument(a arguments.Argument, role Role) {
 	switch role {
-	case Argv:
+	case kinds.Argv:
 		b.argv(a)
 		return
-	case Command:
-		if len(a.value) > 0 && a.value[0] == '[' {
+	case kinds.Command:
+		if len(a.Value) > 0 && a.Value[0] == '[' {
 			b.argv(a)
 			return
 		}
-	case Env, Dir, Shell, SQL:
+	case kinds.Env, kinds.Dir, kinds.Shell, kinds.SQL:
 		return // surroundings and statements have read them
 	}
 	for _, s := range b.strings(a) {
@@ -180,61 +177,61 @@ func (b *builder) argument(a argument, role Role) {
 // value makes the subjects of one text of an argument that has a role.
 func (b *builder) value(role Role, s string) {
 	switch role {
-	case ReadPath, WritePath, DeletePath:
+	case kinds.ReadPath, kinds.WritePath, kinds.DeletePath:
 		b.file(role, s)
-	case ReadFolder, ListFolder:
+	case kinds.ReadFolder, kinds.ListFolder:
 		b.folder(role, s)
-	case StagePath:
+	case kinds.StagePath:
 		b.stage(s)
-	case PatternPath:
+	case kinds.PatternPath:
 		b.pattern(s)
-	case Command:
+	case kinds.Command:
 		b.shell(s)
-	case Input:
+	case kinds.Input:
 		b.input(s)
-	case Code:
+	case kinds.Code:
 		b.code(s)
-	case URL:
-		b.note(URL, s)
+	case kinds.URL:
+		b.note(kinds.URL, s)
 		b.url(s)
-	case Patch:
+	case kinds.Patch:
 		b.patch(s)
-	case URLText:
+	case kinds.URLText:
 		for _, address := range addressesIn(s) {
-			b.note(URL, address)
+			b.note(kinds.URL, address)
 			b.url(address)
 		}
-	case URI:
+	case kinds.URI:
 		b.resource(s)
-	case Name:
-		b.note(Name, s)
+	case kinds.Name:
+		b.note(kinds.Name, s)
 		switch {
 		case b.tool.Kind == KindConnect:
 			b.peer(s)
 			return
-		case OpensSandbox(b.tool.Kind):
+		case kinds.OpensSandbox(b.tool.Kind):
 			b.openSandbox(s)
 			return
 		}
 		b.own(permissions.Subject{Value: s, Decides: permissions.Form{s}, Risk: b.floor}, source{})
-	case Revision:
+	case kinds.Revision:
 		b.revision(s)
 	}
 }
 
 // strings returns the strings that an argument holds: itself, or the elements of an array.
-func (b *builder) strings(a argument) []string {
-	if s, ok := text(a.value); ok {
+func (b *builder) strings(a arguments.Argument) []string {
+	if s, ok := arguments.Text(a.Value); ok {
 		if !b.count() {
 			return nil
 		}
 		return []string{s}
 	}
 	var list []string
-	elements, ok := members(a.value)
-	if ok && a.value[firstByte(a.value)] == '[' {
+	elements, ok := arguments.Members(a.Value)
+	if ok && a.Value[firstByte(a.Value)] == '[' {
 		for _, e := range elements {
-			s, isText := text(e.value)
+			s, isText := arguments.Text(e.Value)
 			if ok = isText; !ok || !b.count() {
 				break
 			}
@@ -244,15 +241,15 @@ func (b *builder) strings(a argument) []string {
 		ok = false
 	}
 	if !ok {
-		b.mark("unexpected-type", fmt.Sprintf("The argument %s is neither text nor a list of texts: the server may read it as anything.", quote(a.name)))
+		b.mark("unexpected-type", fmt.Sprintf("The argument %s is neither text nor a list of texts: the server may read it as anything.", wording.Quote(a.Name)))
 	}
 	return list
 }
 
 // count notes that one more value is looked at, and reports whether that is within the cap.
 func (b *builder) count() bool {
-	if b.values++; b.values > maxArguments {
-		b.refuse("too-many", fmt.Sprintf("The call has more than %d values to look at.", maxArguments))
+	if b.values++; b.values > arguments.MaxArguments {
+		b.refuse("too-many", fmt.Sprintf("The call has more than %d values to look at.", arguments.MaxArguments))
 		return false
 	}
 	return true
@@ -303,7 +300,7 @@ func (b *builder) subject(s permissions.Subject, category string, from source) {
 	}
 	if !s.DeniesOnly {
 		b.decided = true
-		if categoryOrder[category] > categoryOrder[b.out.Category] {
+		if kinds.CategoryOrder[category] > kinds.CategoryOrder[b.out.Category] {
 			b.out.Category = category
 		}
 	}
@@ -345,8 +342,8 @@ func (b *builder) refuse(code, sentence string) {
 func (b *builder) note(role Role, s string) { b.noted = append(b.noted, note{role, s}) }
 
 // touch notes the absolute paths that a location leads to.
-func (b *builder) touch(l *location) {
-	for _, p := range l.paths {
+func (b *builder) touch(l *workspace.Location) {
+	for _, p := range l.Paths {
 		if filepath.IsAbs(p) && !slices.Contains(b.out.Paths, p) {
 			b.out.Paths = append(b.out.Paths, p)
 		}
@@ -363,9 +360,9 @@ func (b *builder) finish() {
 	}
 	b.out.Dir = b.place.Dir
 	b.out.Runs = !b.tool.remote && b.out.Risk != permissions.ReadOnly &&
-		(len(b.out.Commands) > 0 || b.tool.Kind == KindShell || b.tool.Kind == KindProcessInput || b.out.Category == CategoryGitWrite)
-	if len(b.globs.listed) > 0 {
-		b.out.Paths = append(b.out.Paths, slices.Sorted(maps.Keys(b.globs.listed))...)
+		(len(b.out.Commands) > 0 || b.tool.Kind == KindShell || b.tool.Kind == KindProcessInput || b.out.Category == kinds.CategoryGitWrite)
+	if len(b.globs.Listed) > 0 {
+		b.out.Paths = append(b.out.Paths, slices.Sorted(maps.Keys(b.globs.Listed))...)
 	}
 	b.out.Summary = b.summary()
 }

@@ -6,23 +6,28 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/gate/tools/internal/arguments"
+	"callgate/gate/tools/internal/searches"
+	"callgate/gate/tools/internal/wording"
+	"callgate/gate/tools/kinds"
+	"callgate/gate/tools/workspace"
 	"callgate/permissions"
 )
 
 // fileKind returns the kind of the subject that a path argument makes.
 func fileKind(tool string, role Role) string {
 	switch {
-	case role == WritePath && tool == KindEditFile:
+	case role == kinds.WritePath && tool == KindEditFile:
 		return KindEditFile
-	case (role == WritePath || role == DeletePath) && tool == KindMoveFile:
+	case (role == kinds.WritePath || role == kinds.DeletePath) && tool == KindMoveFile:
 		return KindMoveFile
-	case role == WritePath:
+	case role == kinds.WritePath:
 		return KindWriteFile
-	case role == DeletePath:
+	case role == kinds.DeletePath:
 		return KindDeleteFile
-	case role == ListFolder, role == ReadFolder && tool == KindGlob:
+	case role == kinds.ListFolder, role == kinds.ReadFolder && tool == KindGlob:
 		return KindGlob
-	case role == ReadFolder:
+	case role == kinds.ReadFolder:
 		return KindGrep
 	}
 	return KindReadFile
@@ -41,25 +46,25 @@ func (b *builder) fileAs(kind string, role Role, given string) {
 	}
 	for _, l := range b.locate(given) {
 		b.fileSubject(kind, given, &l, false)
-		if b.tool.category == CategoryGitWrite && filepath.IsAbs(b.place.Dir) {
-			if _, inside := within(b.place.Dir, l.real()); !inside {
-				b.mark("outside-repository", "The path "+quote(given)+" leads out of the repository.")
+		if b.tool.category == kinds.CategoryGitWrite && filepath.IsAbs(b.place.Dir) {
+			if _, inside := workspace.Within(b.place.Dir, l.Real()); !inside {
+				b.mark("outside-repository", "The path "+wording.Quote(given)+" leads out of the repository.")
 			}
 		}
 		// A deny on one kind holds whichever way the file is reached.
 		switch {
-		case kind == KindMoveFile && role == DeletePath:
+		case kind == KindMoveFile && role == kinds.DeletePath:
 			b.deny(KindReadFile, &l)
 			b.deny(KindWriteFile, &l)
-			if info, err := os.Stat(l.real()); err == nil && info.IsDir() {
-				b.readsBeneath(l.real()) // what lies in it leaves the paths that rules speak of
+			if info, err := os.Stat(l.Real()); err == nil && info.IsDir() {
+				b.readsBeneath(l.Real()) // what lies in it leaves the paths that rules speak of
 			}
 		case kind == KindMoveFile, kind == KindDeleteFile:
 			b.deny(KindWriteFile, &l)
 		}
-		if role != ReadPath {
+		if role != kinds.ReadPath {
 			b.markPlaces(&l)
-			b.writes(&l, role == DeletePath)
+			b.writes(&l, role == kinds.DeletePath)
 			b.wipesPath(role, kind, &l)
 		}
 	}
@@ -67,18 +72,18 @@ func (b *builder) fileAs(kind string, role Role, given string) {
 
 // stage makes the subjects of a file that is put into a repository, and goes wherever that goes.
 func (b *builder) stage(given string) {
-	b.note(ReadPath, given)
+	b.note(kinds.ReadPath, given)
 	for _, l := range b.locate(given) {
 		b.deny(KindReadFile, &l)
-		if _, ok := within(b.place.Dir, l.real()); !ok && !b.tool.remote && b.place.Dir != "" {
-			b.mark("outside-repository", quote(l.real())+" lies outside the repository that it is put into.")
+		if _, ok := workspace.Within(b.place.Dir, l.Real()); !ok && !b.tool.remote && b.place.Dir != "" {
+			b.mark("outside-repository", wording.Quote(l.Real())+" lies outside the repository that it is put into.")
 		}
 	}
 }
 
 // writes notes the paths that a location which is written leads to. With whole, what is in a folder goes with it.
-func (b *builder) writes(l *location, whole bool) {
-	for _, path := range l.paths {
+func (b *builder) writes(l *workspace.Location, whole bool) {
+	for _, path := range l.Paths {
 		if !filepath.IsAbs(path) {
 			continue
 		}
@@ -99,25 +104,25 @@ func (b *builder) folder(role Role, given string) {
 		} else {
 			b.fileSubject(fileKind(b.tool.Kind, role), given, &l, true)
 		}
-		if role == ReadFolder {
+		if role == kinds.ReadFolder {
 			b.deny(KindReadFile, &l)
-			b.readsBeneath(l.real())
+			b.readsBeneath(l.Real())
 		}
 	}
 }
 
 // pattern makes the subjects of a glob that selects files below the folder that another argument names.
 func (b *builder) pattern(given string) {
-	b.note(PatternPath, given)
+	b.note(kinds.PatternPath, given)
 	for _, base := range b.patternBases() {
 		whole := given
-		if base != "" && !filepath.IsAbs(b.place.expand(given)) {
+		if base != "" && !filepath.IsAbs(b.place.Expand(given)) {
 			whole = strings.TrimSuffix(base, "/") + "/" + given
 		}
 		for _, l := range b.locate(whole) {
 			if b.tool.Kind == KindGlob {
 				if whole != given {
-					l.also = append(l.also, append(permissions.Form{given}, l.decides...))
+					l.Also = append(l.Also, append(permissions.Form{given}, l.Decides...))
 				}
 				b.fileSubject(KindGlob, given, &l, false)
 			} else {
@@ -130,8 +135,8 @@ func (b *builder) pattern(given string) {
 // patternBases returns the folders that the call names, as given; "" for where it runs.
 func (b *builder) patternBases() (bases []string) {
 	for _, a := range b.list {
-		if r := b.tool.Roles[a.name]; r == ListFolder || r == ReadFolder {
-			if s, ok := text(a.value); ok && s != "" {
+		if r := b.tool.Roles[a.Name]; r == kinds.ListFolder || r == kinds.ReadFolder {
+			if s, ok := arguments.Text(a.Value); ok && s != "" {
 				bases = append(bases, s)
 			}
 		}
@@ -144,10 +149,10 @@ func (b *builder) patternBases() (bases []string) {
 
 // fileSubject adds the subject of one location: of the tool's own kind, or a file that a tool of another
 // kind opens besides, which needs an allow of its own.
-func (b *builder) fileSubject(kind, given string, l *location, folder bool) {
-	s := permissions.Subject{Kind: kind, Value: given, Decides: l.decides, Also: l.also, Risk: kinds[kind].risk}
+func (b *builder) fileSubject(kind, given string, l *workspace.Location, folder bool) {
+	s := permissions.Subject{Kind: kind, Value: given, Decides: l.Decides, Also: l.Also, Risk: kinds.Of[kind].Risk}
 	b.touch(l)
-	from := source{path: l.real(), folder: folder, category: b.fileCategory(kind, l)}
+	from := source{path: l.Real(), folder: folder, category: b.fileCategory(kind, l)}
 	if kind == b.tool.Kind {
 		b.own(s, from)
 		return
@@ -158,23 +163,23 @@ func (b *builder) fileSubject(kind, given string, l *location, folder bool) {
 
 // fileCategory returns the category of what a subject of the kind does to a file. A file outside the
 // workspace is the machine's.
-func (b *builder) fileCategory(kind string, l *location) string {
-	category := kinds[kind].category
-	if category == CategoryWrite && b.place.Dir != "" && !b.tool.remote {
-		if _, _, ok := b.place.inWorkspace(l.real()); !ok {
-			return CategoryTerminalWrite
+func (b *builder) fileCategory(kind string, l *workspace.Location) string {
+	category := kinds.Of[kind].Category
+	if category == kinds.CategoryWrite && b.place.Dir != "" && !b.tool.remote {
+		if _, _, ok := b.place.InWorkspace(l.Real()); !ok {
+			return kinds.CategoryTerminalWrite
 		}
 	}
 	return category
 }
 
 // deny adds a subject for denies on another kind that must hold for the same file.
-func (b *builder) deny(kind string, l *location) {
-	s := permissions.Subject{Kind: kind, Value: l.real(), Decides: l.decides, Also: l.also}
+func (b *builder) deny(kind string, l *workspace.Location) {
+	s := permissions.Subject{Kind: kind, Value: l.Real(), Decides: l.Decides, Also: l.Also}
 	b.outside(&s, l)
 	b.denies(s)
 	if s.By != nil {
-		b.out.sources[len(b.out.sources)-1].path = l.real()
+		b.out.sources[len(b.out.sources)-1].path = l.Real()
 	}
 	b.touch(l)
 }
@@ -182,21 +187,21 @@ func (b *builder) deny(kind string, l *location) {
 // ReadSubject is the reading of one file at a real, absolute path, for denials alone.
 func ReadSubject(path string, p Place) permissions.Subject {
 	return permissions.Subject{Tool: KindReadFile, Kind: KindReadFile, KindBound: true, Value: path,
-		Decides: p.spellings(path, false), DeniesOnly: true, Risk: permissions.ReadOnly}
+		Decides: p.Spellings(path, false), DeniesOnly: true, Risk: permissions.ReadOnly}
 }
 
 // WriteSubjects are the ways to write one file at a real, absolute path, for denials alone.
 func WriteSubjects(path string, p Place) (subjects []permissions.Subject) {
 	for _, kind := range []string{KindWriteFile, KindEditFile} {
 		subjects = append(subjects, permissions.Subject{Tool: kind, Kind: kind, KindBound: true, Value: path,
-			Decides: p.spellings(path, false), DeniesOnly: true, Risk: permissions.Write})
+			Decides: p.Spellings(path, false), DeniesOnly: true, Risk: permissions.Write})
 	}
 	return subjects
 }
 
 // locate reads a path and marks what makes it uncertain.
-func (b *builder) locate(given string) []location {
-	if len(given) > maxPath {
+func (b *builder) locate(given string) []workspace.Location {
+	if len(given) > arguments.MaxPath {
 		b.refuse("too-long", "A path is longer than any file system takes.")
 		return nil
 	}
@@ -204,22 +209,22 @@ func (b *builder) locate(given string) []location {
 	if b.tool.remote {
 		place = Place{} // another machine's files: nothing here says where they lead
 	}
-	list := place.locate(given)
-	if strings.IndexFunc(given, isControl) >= 0 {
+	list := place.Locate(given)
+	if strings.IndexFunc(given, wording.IsControl) >= 0 {
 		b.mark("control", "A path holds control characters.")
 	}
 	for i := range list {
-		for _, path := range list[i].paths {
-			if part := processPart(path); part != "" {
-				b.mark("process-file", "The path "+quote(given)+" leads into a process: its "+part+" can hold secrets, or be any file.")
+		for _, path := range list[i].Paths {
+			if part := workspace.ProcessPart(path); part != "" {
+				b.mark("process-file", "The path "+wording.Quote(given)+" leads into a process: its "+part+" can hold secrets, or be any file.")
 				break
 			}
 		}
-		if list[i].err != nil {
-			b.mark("unresolved-path", "It cannot be told where the path "+quote(given)+" leads: "+Visible(list[i].err.Error())+".")
+		if list[i].Err != nil {
+			b.mark("unresolved-path", "It cannot be told where the path "+wording.Quote(given)+" leads: "+Visible(list[i].Err.Error())+".")
 		}
-		if list[i].links > 1 && !sharedStore(list[i].real()) {
-			b.mark("hard-link", "The file "+quote(given)+" has further names, which rules may say something else of.")
+		if list[i].Links > 1 && !sharedStore(list[i].Real()) {
+			b.mark("hard-link", "The file "+wording.Quote(given)+" has further names, which rules may say something else of.")
 		}
 	}
 	return list
@@ -232,12 +237,12 @@ const maxFolders = 32
 func (b *builder) readsBeneath(folder string) { b.searches(folder, nil) }
 
 // searches is readsBeneath for a program that leaves something out.
-func (b *builder) searches(folder string, s *search) {
+func (b *builder) searches(folder string, s *searches.Search) {
 	if !filepath.IsAbs(folder) {
 		return
 	}
 	for i, noted := range b.out.Folders {
-		if _, ok := within(noted, folder); ok && (b.out.searches[i] == nil || b.out.searches[i] == s) {
+		if _, ok := workspace.Within(noted, folder); ok && (b.out.searches[i] == nil || b.out.searches[i] == s) {
 			return
 		}
 	}
@@ -261,9 +266,9 @@ func sharedStore(path string) bool {
 
 // revision makes the subjects of a git revision.
 func (b *builder) revision(given string) {
-	b.note(Revision, given)
+	b.note(kinds.Revision, given)
 	if strings.HasPrefix(given, "-") {
-		b.mark("option", "The revision "+quote(given)+" would be read as an option.")
+		b.mark("option", "The revision "+wording.Quote(given)+" would be read as an option.")
 	}
 	if _, path, ok := strings.Cut(given, ":"); ok && path != "" {
 		for _, l := range b.locate(strings.TrimPrefix(path, "/")) {
@@ -271,5 +276,3 @@ func (b *builder) revision(given string) {
 		}
 	}
 }
-
-func isControl(r rune) bool { return r < 0x20 || r == 0x7f }

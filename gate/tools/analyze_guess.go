@@ -4,12 +4,16 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/gate/tools/internal/arguments"
+	"callgate/gate/tools/internal/commands"
+	"callgate/gate/tools/internal/wording"
+	"callgate/gate/tools/kinds"
 	"callgate/permissions"
 )
 
 // guessed analyzes a call of a tool that nobody mapped. Its arguments are looked at for what they seem to
 // be: that adds denies, marks and risk, and allows nothing.
-func (b *builder) guessed(list []argument) {
+func (b *builder) guessed(list []arguments.Argument) {
 	b.floor = b.tool.baseRisk
 	if b.tool.Kind == "" {
 		b.subject(permissions.Subject{Arguments: b.raw(), Risk: b.floor}, b.tool.category, source{})
@@ -22,89 +26,89 @@ func (b *builder) guessed(list []argument) {
 }
 
 // guessedDir finds where commands of the call run.
-func (b *builder) guessedDir(list []argument) {
+func (b *builder) guessedDir(list []arguments.Argument) {
 	for _, a := range list {
-		if guessRole(a.name) != Dir { // decoded only where it counts: others may be large
+		if guessRole(a.Name) != kinds.Dir { // decoded only where it counts: others may be large
 			continue
 		}
-		if s, ok := text(a.value); ok {
+		if s, ok := arguments.Text(a.Value); ok {
 			b.dir(s)
 		}
 	}
 }
 
 // walk looks at every value at any depth.
-func (b *builder) walk(list []argument, depth int) {
-	if depth > maxDepth {
+func (b *builder) walk(list []arguments.Argument, depth int) {
+	if depth > arguments.MaxDepth {
 		b.mark("too-deep", "The arguments are nested deeper than can be looked at.")
 		return
 	}
 	b.joined(list)
 	b.split(list)
 	for _, a := range list {
-		b.memberName(a.name)
-		role := guessRole(a.name)
-		switch kindOf(a.value) {
+		b.memberName(a.Name)
+		role := guessRole(a.Name)
+		switch kindOf(a.Value) {
 		case '"':
 			b.walkText(a, role, depth)
 		case '[', '{':
-			inner, ok := members(a.value)
+			inner, ok := arguments.Members(a.Value)
 			if !ok {
 				b.refuse("malformed", "The arguments name something twice.")
 				return
 			}
-			if role == Env && len(inner) > 0 {
+			if role == kinds.Env && len(inner) > 0 {
 				b.variables(a)
 			}
-			if (role == Command || role == Argv) && a.value[0] == '[' && allText(inner) {
+			if (role == kinds.Command || role == kinds.Argv) && a.Value[0] == '[' && allText(inner) {
 				b.argv(a)
 				continue
 			}
-			b.walk(named(inner, a.name), depth+1)
+			b.walk(named(inner, a.Name), depth+1)
 		}
 	}
 }
 
 // walkText looks at one text at some depth.
-func (b *builder) walkText(a argument, role Role, depth int) {
+func (b *builder) walkText(a arguments.Argument, role Role, depth int) {
 	// It may hold others; behind space and escapes that is not seen yet.
-	packed := len(a.value) > 1 && strings.IndexByte("{[ \\", a.value[1]) >= 0
-	if !b.count() || role == Unmapped && !packed && len(a.value) > maxGuessedText { // no path or address is that long
+	packed := len(a.Value) > 1 && strings.IndexByte("{[ \\", a.Value[1]) >= 0
+	if !b.count() || role == Unmapped && !packed && len(a.Value) > maxGuessedText { // no path or address is that long
 		return
 	}
-	s, ok := text(a.value)
+	s, ok := arguments.Text(a.Value)
 	if !ok {
 		b.refuse("malformed", "A text of the arguments is malformed.")
 		return
 	}
-	if depth == 0 && slices.Contains(b.tool.enums[a.name], s) {
+	if depth == 0 && slices.Contains(b.tool.enums[a.Name], s) {
 		return // one of a few words that the schema names, so no text of the caller's
 	}
-	if looksPacked(s) { // arguments for another tool, or a list as text
-		b.walkPacked(a.name, s, depth)
+	if arguments.LooksPacked(s) { // arguments for another tool, or a list as text
+		b.walkPacked(a.Name, s, depth)
 	}
-	b.guessedValue(a.name, role, s)
+	b.guessedValue(a.Name, role, s)
 }
 
 // walkPacked looks at what a text holds as JSON.
 func (b *builder) walkPacked(name, s string, depth int) {
 	s = strings.TrimSpace(s)
 	if s[0] == '"' {
-		if _, ok := text([]byte(s)); ok { // shorter each time
-			b.walkText(argument{name, []byte(s)}, guessRole(name), depth+1)
+		if _, ok := arguments.Text([]byte(s)); ok { // shorter each time
+			b.walkText(arguments.Argument{Name: name, Value: []byte(s)}, guessRole(name), depth+1)
 		}
 		return
 	}
-	if inner, ok := members([]byte(s)); ok {
+	if inner, ok := arguments.Members([]byte(s)); ok {
 		b.walk(named(inner, name), depth+1)
 	}
 }
 
 // named gives the elements of an array the array's own name.
-func named(list []argument, name string) []argument {
+func named(list []arguments.Argument, name string) []arguments.Argument {
 	for i := range list {
-		if list[i].name == "" {
-			list[i].name = name
+		if list[i].Name == "" {
+			list[i].Name = name
 		}
 	}
 	return list
@@ -118,42 +122,42 @@ func kindOf(raw []byte) byte {
 	return raw[0]
 }
 
-func allText(list []argument) bool {
-	return !slices.ContainsFunc(list, func(a argument) bool { return len(a.value) == 0 || a.value[0] != '"' })
+func allText(list []arguments.Argument) bool {
+	return !slices.ContainsFunc(list, func(a arguments.Argument) bool { return len(a.Value) == 0 || a.Value[0] != '"' })
 }
 
 // guessedValue looks at one text.
 func (b *builder) guessedValue(name string, role Role, s string) {
 	if encodedName(name) && len(s) > 0 {
-		b.mark("encoded", "The argument "+quote(name)+" is encoded: nobody can see what it says.")
+		b.mark("encoded", "The argument "+wording.Quote(name)+" is encoded: nobody can see what it says.")
 	}
 	if runNames[strings.Map(dropSeparators, strings.ToLower(name))] {
 		b.mayRun(s)
 	}
 	switch {
-	case role == Shell && b.tool.Kind == KindShell:
+	case role == kinds.Shell && b.tool.Kind == KindShell:
 		b.interpreter(s)
 		return
-	case role == Command, role == Shell:
+	case role == kinds.Command, role == kinds.Shell:
 		b.shell(s)
 		return
-	case role == Code && looksLikeCode(s):
+	case role == kinds.Code && looksLikeCode(s):
 		b.code(s)
 		return
-	case role == Input && b.tool.guess.process:
+	case role == kinds.Input && b.tool.guess.process:
 		b.input(s)
 		return
-	case role == SQL && b.tool.guess.sql:
-		b.note(SQL, s)
-		b.raise(serverSQL(s))
+	case role == kinds.SQL && b.tool.guess.sql:
+		b.note(kinds.SQL, s)
+		b.raise(commands.ServerSQL(s))
 		return
 	case isAddress(s):
 		b.guessedURL(s)
 		return
-	case role == Dir:
+	case role == kinds.Dir:
 		return // guessedDir has read it
 	}
-	if role == ReadPath && len(s) > 0 && len(s) <= maxPath || looksLikePath(s) {
+	if role == kinds.ReadPath && len(s) > 0 && len(s) <= arguments.MaxPath || looksLikePath(s) {
 		b.guessedPath(name, s)
 		b.pieces(s, s)
 		return
@@ -163,7 +167,7 @@ func (b *builder) guessedValue(name string, role Role, s string) {
 
 // guessedURL makes the subjects of an address.
 func (b *builder) guessedURL(s string) {
-	b.note(URL, s)
+	b.note(kinds.URL, s)
 	if b.tool.Kind != KindFetch {
 		b.raise(permissions.Network)
 	}
@@ -174,14 +178,14 @@ func (b *builder) guessedURL(s string) {
 // be about files, and for denies of files either way.
 func (b *builder) guessedPath(name, s string) {
 	if role, ok := ownRole[b.tool.Kind]; ok && (name == b.tool.guess.argument || b.tool.guess.argument == "" || b.tool.Kind == KindMoveFile) {
-		if role == ReadFolder {
+		if role == kinds.ReadFolder {
 			b.folder(role, s)
 		} else {
 			b.file(role, s)
 		}
 		return
 	}
-	b.note(ReadPath, s)
+	b.note(kinds.ReadPath, s)
 	for _, l := range b.locate(s) {
 		b.deny(KindReadFile, &l)
 		if !b.tool.guess.reads {
@@ -195,15 +199,15 @@ func (b *builder) guessedPath(name, s string) {
 
 // ownRole is what a path means to a tool that seems to be of the kind.
 var ownRole = map[string]Role{
-	KindReadFile: ReadPath, KindWriteFile: WritePath, KindEditFile: WritePath, KindDeleteFile: DeletePath,
-	KindMoveFile: DeletePath, KindGrep: ReadFolder, KindGlob: ReadFolder,
+	KindReadFile: kinds.ReadPath, KindWriteFile: kinds.WritePath, KindEditFile: kinds.WritePath, KindDeleteFile: kinds.DeletePath,
+	KindMoveFile: kinds.DeletePath, KindGrep: kinds.ReadFolder, KindGlob: kinds.ReadFolder,
 }
 
 // Bounds of what is taken for a path or an address because of how it looks, in bytes: decoded, and as JSON
 // text, where one byte can take six.
 const (
 	maxGuessedPath = 512
-	maxGuessedText = 6 * maxPath
+	maxGuessedText = 6 * arguments.MaxPath
 )
 
 // looksLikePath reports whether text may name a file: an argument's name does not tell.

@@ -5,6 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/gate/tools/internal/arguments"
+	"callgate/gate/tools/internal/commands"
+	"callgate/gate/tools/internal/wording"
+	"callgate/gate/tools/kinds"
+	"callgate/gate/tools/workspace"
 	"callgate/internal/address"
 	"callgate/internal/loopback"
 	"callgate/permissions"
@@ -37,7 +42,7 @@ func addressesIn(text string) (list []string) {
 		switch {
 		case strings.Contains(word, "://"):
 			list = append(list, word)
-		case strings.ContainsAny(strings.TrimRight(word, ".,!?;:"), ".:/@[%\\") || !isASCII(word):
+		case strings.ContainsAny(strings.TrimRight(word, ".,!?;:"), ".:/@[%\\") || !wording.IsASCII(word):
 			return []string{text}
 		}
 	}
@@ -60,20 +65,20 @@ func (b *builder) address(given string) permissions.Subject {
 			b.fileSubject(KindReadFile, given, &l, false)
 		}
 		if cleaned != given || strings.Contains(given, `\`) {
-			b.mark("ambiguous-url", "Programs disagree about what the address "+quote(given)+" means.")
+			b.mark("ambiguous-url", "Programs disagree about what the address "+wording.Quote(given)+" means.")
 		}
 	case !ok && scheme == "data":
 	case !ok && (scheme == "javascript" || scheme == "vbscript"):
 		b.mark("code", "The address is program text.")
 	case !ok:
-		b.mark("ambiguous-url", "It cannot be told what the address "+quote(given)+" opens.")
+		b.mark("ambiguous-url", "It cannot be told what the address "+wording.Quote(given)+" opens.")
 	default:
 		s.Decides = permissions.Form{standard.String()}
 		if standard.User {
-			b.mark("ambiguous-url", "The address "+quote(given)+" hides its host behind a user name.")
+			b.mark("ambiguous-url", "The address "+wording.Quote(given)+" hides its host behind a user name.")
 		}
-		if address.Ambiguous(given) || strings.Contains(given, `\`) || strings.IndexFunc(given, isControl) >= 0 {
-			b.mark("ambiguous-url", "Programs disagree about what the address "+quote(given)+" means.")
+		if address.Ambiguous(given) || strings.Contains(given, `\`) || strings.IndexFunc(given, wording.IsControl) >= 0 {
+			b.mark("ambiguous-url", "Programs disagree about what the address "+wording.Quote(given)+" means.")
 		}
 	}
 	if also := spellingsOf(given); len(also) > 1 || also[0] != s.Decides[0] {
@@ -89,7 +94,7 @@ func spellingsOf(given string) permissions.Form {
 		also = append(also, u.String())
 	}
 	for _, form := range also {
-		if decoded := percentDecoded(form); !slices.Contains(also, decoded) {
+		if decoded := workspace.PercentDecoded(form); !slices.Contains(also, decoded) {
 			also = append(also, decoded)
 		}
 	}
@@ -102,7 +107,7 @@ func (b *builder) peer(given string) {
 	s := permissions.Subject{Value: given, Decides: permissions.Form{given}, Risk: permissions.Network}
 	web, ok := address.Parse("https://" + given + "/")
 	if !ok {
-		b.mark("ambiguous-url", "It cannot be told what "+quote(given)+" is the name of.")
+		b.mark("ambiguous-url", "It cannot be told what "+wording.Quote(given)+" is the name of.")
 	} else if web.Host != given {
 		s.Also = []permissions.Form{{given, web.Host}}
 	}
@@ -120,7 +125,7 @@ func (b *builder) peer(given string) {
 func (b *builder) openSandbox(given string) {
 	b.own(permissions.Subject{Value: given, Decides: permissions.Form{given}, Risk: b.floor}, source{})
 	for _, l := range b.locate(given) {
-		if b.tool.Kind == KindSandboxRead {
+		if b.tool.Kind == kinds.KindSandboxRead {
 			b.deny(KindReadFile, &l)
 			continue
 		}
@@ -132,7 +137,7 @@ func (b *builder) openSandbox(given string) {
 
 // input makes the subject of text that goes to a running process, which may be a shell or any interpreter.
 func (b *builder) input(given string) {
-	b.note(Input, given)
+	b.note(kinds.Input, given)
 	if given == "" && b.tool.Kind != KindProcessInput {
 		return
 	}
@@ -143,7 +148,7 @@ func (b *builder) input(given string) {
 		return
 	}
 	s.KindBound = b.tool.Bound && !b.tool.remote
-	b.subject(s, CategoryTerminalWrite, source{})
+	b.subject(s, kinds.CategoryTerminalWrite, source{})
 }
 
 // code makes the subject of source text that the tool executes.
@@ -151,7 +156,7 @@ func (b *builder) code(given string) {
 	if strings.TrimSpace(given) == "" {
 		return
 	}
-	b.note(Code, given)
+	b.note(kinds.Code, given)
 	b.mark("code", "The call executes program text.")
 	s := permissions.Subject{Value: given, Decides: permissions.Form{given}, Effects: []permissions.Effect{{Text: "program text"}}}
 	if b.tool.Kind != "" {
@@ -171,27 +176,27 @@ func (b *builder) raise(r permissions.Risk) {
 }
 
 // statements raises the floor to the risk of the SQL that a tool without kind is given.
-func (b *builder) statements(list []argument) {
+func (b *builder) statements(list []arguments.Argument) {
 	for _, a := range list {
-		if b.tool.Roles[a.name] != SQL {
+		if b.tool.Roles[a.Name] != kinds.SQL {
 			continue
 		}
 		for _, s := range b.strings(a) {
-			b.note(SQL, s)
-			b.floor = b.floor.Worse(serverSQL(s))
+			b.note(kinds.SQL, s)
+			b.floor = b.floor.Worse(commands.ServerSQL(s))
 		}
 	}
 }
 
 // resource makes the subjects of a resource URI.
 func (b *builder) resource(uri string) {
-	b.note(URI, uri)
+	b.note(kinds.URI, uri)
 	s := permissions.Subject{Value: uri, Decides: permissions.Form{uri}, Risk: b.floor}
-	if decoded := percentDecoded(uri); decoded != uri {
+	if decoded := workspace.PercentDecoded(uri); decoded != uri {
 		s.Also = append(s.Also, permissions.Form{decoded})
 	}
 	b.own(s, source{})
-	if _, ok := fileURL(uri); ok {
+	if _, ok := workspace.FileURL(uri); ok {
 		for _, l := range b.locate(uri) {
 			b.fileSubject(KindReadFile, uri, &l, false)
 		}

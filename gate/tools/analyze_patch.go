@@ -1,6 +1,11 @@
 package tools
 
-import "strings"
+import (
+	"strings"
+
+	"callgate/gate/tools/internal/wording"
+	"callgate/gate/tools/kinds"
+)
 
 // patch makes the subjects of the files that the headers of a patch name. A patch with a line that is neither a header nor
 // what follows one asks: programs may read it otherwise.
@@ -20,20 +25,20 @@ func (b *builder) patch(text string) {
 		switch name {
 		case "Begin Patch", "End Patch", "End of File":
 		case "Add File":
-			b.fileAs(KindWriteFile, WritePath, path)
+			b.fileAs(KindWriteFile, kinds.WritePath, path)
 		case "Update File":
-			b.file(WritePath, path)
+			b.file(kinds.WritePath, path)
 			updated = path
 		case "Delete File":
-			b.file(DeletePath, path)
+			b.file(kinds.DeletePath, path)
 		case "Move to":
-			b.fileAs(KindWriteFile, WritePath, path)
-			b.file(DeletePath, updated)
+			b.fileAs(KindWriteFile, kinds.WritePath, path)
+			b.file(kinds.DeletePath, updated)
 		default:
 			unclear = true
 		}
 	}
-	if unclear || !b.has(WritePath) && !b.has(DeletePath) {
-		b.mark("unclear-patch", "It cannot be told which files the patch "+quote(text)+" changes.")
+	if unclear || !b.has(kinds.WritePath) && !b.has(kinds.DeletePath) {
+		b.mark("unclear-patch", "It cannot be told which files the patch "+wording.Quote(text)+" changes.")
 	}
 }

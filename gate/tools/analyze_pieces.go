@@ -3,6 +3,9 @@ package tools
 import (
 	"strings"
 
+	"callgate/gate/tools/internal/arguments"
+	"callgate/gate/tools/internal/commands"
+	"callgate/gate/tools/workspace"
 	"callgate/permissions"
 )
 
@@ -15,15 +18,15 @@ const (
 
 // pieces looks for names of files that stand in the middle of a text. What is known was looked at already.
 func (b *builder) pieces(s, known string) {
-	if len(s) > maxPath || strings.ContainsAny(s, " \t") || b.place.Dir == "" || b.tool.remote { // sentences name what nobody opens
+	if len(s) > arguments.MaxPath || strings.ContainsAny(s, " \t") || b.place.Dir == "" || b.tool.remote { // sentences name what nobody opens
 		return
 	}
 	seen := 0
-	for part := range wordParts(s) {
+	for part := range commands.WordParts(s) {
 		if seen++; seen > maxPieces {
 			return
 		}
-		if part != "" && part != "." && part != known && isRegular(b.place.absolute(b.place.expand(part))) {
+		if part != "" && part != "." && part != known && workspace.IsRegular(b.place.Absolute(b.place.Expand(part))) {
 			b.names(b.place, part)
 		}
 	}
@@ -31,27 +34,27 @@ func (b *builder) pieces(s, known string) {
 
 // memberName looks at the name of a member: maps of files have their paths there.
 func (b *builder) memberName(name string) {
-	if len(name) <= maxPath && strings.ContainsAny(name, `./\~`) && looksLikePath(name) {
+	if len(name) <= arguments.MaxPath && strings.ContainsAny(name, `./\~`) && looksLikePath(name) {
 		b.names(b.place, name)
 	}
 }
 
 // split looks for a path in two members of one object: a folder, and a name in it.
-func (b *builder) split(list []argument) {
+func (b *builder) split(list []arguments.Argument) {
 	if len(list) < 2 || b.place.Dir == "" || b.tool.remote {
 		return
 	}
 	var folders, names []string
 	for _, a := range list {
-		if len(a.value) < 3 || len(a.value) > maxPath || a.value[0] != '"' {
+		if len(a.Value) < 3 || len(a.Value) > arguments.MaxPath || a.Value[0] != '"' {
 			continue
 		}
-		s, ok := text(a.value)
+		s, ok := arguments.Text(a.Value)
 		switch {
 		case !ok || s == "" || strings.ContainsAny(s, " \t\n") || isAddress(s):
-		case isFolder(b.place.absolute(b.place.expand(s))):
+		case workspace.IsFolder(b.place.Absolute(b.place.Expand(s))):
 			if len(folders) < maxHolders {
-				folders = append(folders, b.place.absolute(b.place.expand(s)))
+				folders = append(folders, b.place.Absolute(b.place.Expand(s)))
 			}
 		case len(names) < maxNames && s[0] != '/' && s[0] != '~':
 			names = append(names, s)
@@ -59,7 +62,7 @@ func (b *builder) split(list []argument) {
 	}
 	for _, folder := range folders {
 		for _, name := range names {
-			b.names(b.place.at(folder), name)
+			b.names(b.place.At(folder), name)
 		}
 	}
 }
@@ -69,7 +72,7 @@ func (b *builder) names(place Place, name string) {
 	if !b.count() {
 		return
 	}
-	l := place.reading(place.expand(name))
+	l := place.Reading(place.Expand(name))
 	b.touch(&l)
 	b.deny(KindReadFile, &l)
 	if !b.tool.guess.reads && b.tool.baseRisk != permissions.ReadOnly {

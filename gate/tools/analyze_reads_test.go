@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"callgate/gate/tools/workspace"
 	"callgate/internal/testserver/waits"
 	"callgate/permissions"
 )
@@ -17,7 +18,7 @@ import (
 func readsVerdict(pol *permissions.Policy, a *Analysis, p Place) permissions.Action {
 	action := verdict(pol, a)
 	for _, folder := range a.Folders {
-		if paths, err := DeniedBeneath(folder, func(path string) bool {
+		if paths, err := workspace.DeniedBeneath(folder, func(path string) bool {
 			s := ReadSubject(path, p)
 			return permissions.Evaluate(pol, permissions.Context{}, &s).Action == permissions.Deny
 		}); len(paths) > 0 || err != nil {
@@ -32,7 +33,7 @@ const readsPolicy = `{ "*": "allow", "read_file": { "*": "allow", "*.env": "deny
 
 // A denied file is not read under whatever spelling, and what cannot be told is not allowed.
 func TestReadsThatAreNotNamed(t *testing.T) {
-	p := workspace(t, map[string]string{".env": "x", "a.go": "x", "b c.go": "x", "docs/x.md": "x", "sub/y.go": "x", "blank/d e": "x", "deep/.config/z.env": "x", "more/v.env": "x"})
+	p := project(t, map[string]string{".env": "x", "a.go": "x", "b c.go": "x", "docs/x.md": "x", "sub/y.go": "x", "blank/d e": "x", "deep/.config/z.env": "x", "more/v.env": "x"})
 	pol := policy(t, readsPolicy)
 	for command, want := range map[string]permissions.Action{
 		`cat ".e"*`:                      permissions.Deny,
@@ -132,7 +133,7 @@ func TestReadsThatAreNotNamed(t *testing.T) {
 
 // What goes up from behind a link is what the kernel finds there.
 func TestReadsThatGoUpFromLinks(t *testing.T) {
-	p := workspace(t, map[string]string{"other/key": "x", "other/deep/": "", "jump": "-> other/deep", "sub/a": "x", "b": "x"})
+	p := project(t, map[string]string{"other/key": "x", "other/deep/": "", "jump": "-> other/deep", "sub/a": "x", "b": "x"})
 	pol := policy(t, `{ "*": "allow", "read_file": { "*": "allow", "*/other/key": "deny" } }`)
 	for command, want := range map[string]permissions.Action{
 		"cat jump/../key":         permissions.Deny,
@@ -155,7 +156,7 @@ func TestReadsThatGoUpFromLinks(t *testing.T) {
 
 // A glob is looked up within a budget, and one that is over it asks.
 func TestGlobsAreBounded(t *testing.T) {
-	p := workspace(t, map[string]string{"a": "x"})
+	p := project(t, map[string]string{"a": "x"})
 	start := time.Now()
 	a := analyze(t, KindShell, p, "command", "cat /*/*/*/*/*/*/nope /*/*/*/*/*/nope /*/*/*/*/*/*/nil; cat /*/*/*/*/*/*/*/nope")
 	if !slices.Contains(codes(a), "unknown-read") {
@@ -168,7 +169,7 @@ func TestGlobsAreBounded(t *testing.T) {
 
 // The folders that a glob is looked up in count as touched, whether they hold a match or not.
 func TestGlobsTouchFolders(t *testing.T) {
-	p := workspace(t, map[string]string{"own/key": "x", "other/": "", "link": "-> own"})
+	p := project(t, map[string]string{"own/key": "x", "other/": "", "link": "-> own"})
 	for _, command := range []string{"cat */nope", "cat */n*", "cat o*n/nope", "cat **/nope", "cat l*/nope", "echo x > */nope"} {
 		if a := analyze(t, KindShell, p, "command", command); !slices.Contains(a.Paths, filepath.Join(p.Dir, "own")) {
 			t.Errorf("%s: paths %q", command, a.Paths)
@@ -177,7 +178,7 @@ func TestGlobsTouchFolders(t *testing.T) {
 }
 
 func TestGlobExpansion(t *testing.T) {
-	p := workspace(t, map[string]string{"a.go": "x", "b.GO": "x", ".hidden.go": "x", "sub/c.go": "x", "sub/deep/d.go": "x", "[x]": "x", `q\*`: "x"})
+	p := project(t, map[string]string{"a.go": "x", "b.GO": "x", ".hidden.go": "x", "sub/c.go": "x", "sub/deep/d.go": "x", "[x]": "x", `q\*`: "x"})
 	for _, c := range []struct {
 		pattern string
 		loose   bool
@@ -194,12 +195,12 @@ func TestGlobExpansion(t *testing.T) {
 		{"s*/c.go", false, "sub/c.go"},
 		{"a.go/*", false, ""},
 	} {
-		found, err := new(globber).expand(filepath.Join(p.Dir, "")+"/"+c.pattern, c.loose)
+		found, err := new(workspace.Globs).Expand(filepath.Join(p.Dir, "")+"/"+c.pattern, c.loose)
 		if err != nil {
 			t.Errorf("%s: %v", c.pattern, err)
 		}
 		var names []string
-		for _, f := range found.files {
+		for _, f := range found.Files {
 			names = append(names, strings.TrimPrefix(f, p.Dir+string(filepath.Separator)))
 		}
 		slices.Sort(names)
@@ -207,7 +208,7 @@ func TestGlobExpansion(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.pattern, got, c.want)
 		}
 	}
-	if _, err := new(globber).expand(p.Dir+"/[", false); err == nil {
+	if _, err := new(workspace.Globs).Expand(p.Dir+"/[", false); err == nil {
 		t.Error("an open class is no error")
 	}
 }
@@ -217,7 +218,7 @@ func TestGitShowsTrackedFiles(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git")
 	}
-	p := workspace(t, map[string]string{".env": "x", "a.go": "x", "sub/b.go": "x", "sub/prod.env": "x"})
+	p := project(t, map[string]string{".env": "x", "a.go": "x", "sub/b.go": "x", "sub/prod.env": "x"})
 	pol := policy(t, readsPolicy)
 	git := func(args ...string) {
 		t.Helper()
@@ -260,7 +261,7 @@ func TestGitShowsTrackedFiles(t *testing.T) {
 
 // What a process holds is for a person, whichever tool reads it.
 func TestProcessFiles(t *testing.T) {
-	p := workspace(t, nil)
+	p := project(t, nil)
 	for path, want := range map[string]bool{
 		"/proc/1/environ": true, "/proc/self/mem": true, "/proc/7/fd/3": true, "/proc/self/root/etc/hosts": true, "/proc/self/cwd/x": true,
 		"/proc/1/task/1/environ": true, "/proc/kcore": true, "/proc/cpuinfo": false, "/proc/1/status": false, "/proc/self/fd": true,
@@ -284,7 +285,7 @@ func TestProcessFiles(t *testing.T) {
 
 // What a command that nobody knows is given may be a file, in whatever word it stands.
 func TestReadsOfUnknownPrograms(t *testing.T) {
-	p := workspace(t, map[string]string{".env": "x", "a.go": "x", "sub/.env": "x", "sub/b.go": "x", "dir x/.env": "x"})
+	p := project(t, map[string]string{".env": "x", "a.go": "x", "sub/.env": "x", "sub/b.go": "x", "dir x/.env": "x"})
 	pol := policy(t, readsPolicy)
 	for command, want := range map[string]permissions.Action{
 		"frob .env": permissions.Deny, "frob .e*": permissions.Deny, "frob .??v": permissions.Deny, "frob sub/.e*": permissions.Deny, "frob */.env": permissions.Deny, "frob {.env,x}": permissions.Deny,

@@ -3,6 +3,10 @@ package tools
 import (
 	"strings"
 
+	"callgate/gate/tools/internal/arguments"
+	"callgate/gate/tools/internal/commands"
+	"callgate/gate/tools/internal/wording"
+	"callgate/gate/tools/kinds"
 	"callgate/permissions"
 	"callgate/shellparse"
 )
@@ -25,7 +29,7 @@ func (b *builder) mayRun(text string) {
 			return
 		}
 		if len(c.Argv) > 0 {
-			b.denies(permissions.Subject{Kind: KindShell, Value: c.Text(), Decides: permissions.Form{c.Text()}, Head: c.Named, Also: otherForms(c, c)})
+			b.denies(permissions.Subject{Kind: KindShell, Value: c.Text(), Decides: permissions.Form{c.Text()}, Head: c.Named, Also: commands.OtherForms(c, c)})
 		}
 		for _, f := range c.Reads {
 			if f.Path.Known && b.count() {
@@ -36,15 +40,15 @@ func (b *builder) mayRun(text string) {
 }
 
 // joined looks at the members of an object that say together what is run: a program, and its words in another.
-func (b *builder) joined(list []argument) {
+func (b *builder) joined(list []arguments.Argument) {
 	var program string
 	var words []string
 	for _, a := range list {
-		switch role, name := guessRole(a.name), strings.Map(dropSeparators, strings.ToLower(a.name)); {
-		case program == "" && (role == Command || runNames[name]):
-			program, _ = text(a.value)
+		switch role, name := guessRole(a.Name), strings.Map(dropSeparators, strings.ToLower(a.Name)); {
+		case program == "" && (role == kinds.Command || runNames[name]):
+			program, _ = arguments.Text(a.Value)
 		case words == nil && wordNames[name]:
-			words = argumentWords(a.value)
+			words = argumentWords(a.Value)
 		}
 	}
 	if program == "" || len(words) == 0 {
@@ -55,19 +59,19 @@ func (b *builder) joined(list []argument) {
 
 // argumentWords returns the words of a list of texts, quoted for a shell, or a text as it is.
 func argumentWords(raw []byte) []string {
-	if s, ok := text(raw); ok {
+	if s, ok := arguments.Text(raw); ok {
 		return []string{s}
 	}
-	elements, ok := members(raw)
+	elements, ok := arguments.Members(raw)
 	if !ok || raw[0] != '[' {
 		return nil
 	}
 	words := []string{}
 	for _, e := range elements {
-		if s, ok := text(e.value); ok {
-			words = append(words, shellQuote(s))
+		if s, ok := arguments.Text(e.Value); ok {
+			words = append(words, commands.ShellQuote(s))
 		} else {
-			words = append(words, string(e.value))
+			words = append(words, string(e.Value))
 		}
 	}
 	return words
@@ -76,6 +80,6 @@ func argumentWords(raw []byte) []string {
 // Names of arguments that may hold what is run, besides those that guessRole knows, and of arguments with the
 // words that follow it.
 var (
-	runNames  = wordSet("run runs step steps execute program executable exe binary bin script scripts shellscript bashscript")
-	wordNames = wordSet("args arg arguments argv argument params parameters options flags")
+	runNames  = wording.Set("run runs step steps execute program executable exe binary bin script scripts shellscript bashscript")
+	wordNames = wording.Set("args arg arguments argv argument params parameters options flags")
 )

@@ -9,7 +9,7 @@ import (
 
 // A deny on commands holds wherever a tool that nobody mapped may be given one.
 func TestDeniedCommandsInUnknownArguments(t *testing.T) {
-	p := workspace(t, map[string]string{".env": "x"})
+	p := project(t, map[string]string{".env": "x"})
 	pol := policy(t, `{ "x_*": "allow", "shell_exec": { "rm *": "deny", "git push *": "deny" }, "read_file": { "*.env": "deny" } }`)
 	tool := Describe(Server{Name: "x"}, "do_thing", "x_do_thing", nil)
 	for arguments, want := range map[string]permissions.Action{
@@ -40,7 +40,7 @@ func TestDeniedCommandsInUnknownArguments(t *testing.T) {
 
 // A deny on commands holds for a command that code puts together of strings.
 func TestDeniedCommandsInJoinedStrings(t *testing.T) {
-	p := workspace(t, nil)
+	p := project(t, nil)
 	pol := policy(t, `{ "shell_exec": { "*": "allow", "rm *": "deny" } }`)
 	for command, want := range map[string]permissions.Action{
 		`awk 'BEGIN{system("r" "m x")}'`:                                    permissions.Deny,

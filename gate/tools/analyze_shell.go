@@ -1,13 +1,17 @@
 package tools
 
 import (
-	"net/url"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
+	"callgate/gate/tools/internal/arguments"
+	"callgate/gate/tools/internal/commands"
+	"callgate/gate/tools/internal/searches"
+	"callgate/gate/tools/internal/wording"
+	"callgate/gate/tools/kinds"
+	"callgate/gate/tools/workspace"
 	"callgate/internal/address"
 	"callgate/permissions"
 	"callgate/shellparse"
@@ -16,21 +20,21 @@ import (
 
 // surroundings reads the arguments that change what a command does: where it runs, what reads it, and
 // under which variables.
-func (b *builder) surroundings(list []argument) {
+func (b *builder) surroundings(list []arguments.Argument) {
 	for _, a := range list {
-		if isNull(a.value) {
+		if arguments.IsNull(a.Value) {
 			continue
 		}
-		switch b.tool.Roles[a.name] {
-		case Dir:
+		switch b.tool.Roles[a.Name] {
+		case kinds.Dir:
 			for _, s := range b.strings(a) {
 				b.dir(s)
 			}
-		case Shell:
+		case kinds.Shell:
 			for _, s := range b.strings(a) {
 				b.interpreter(s)
 			}
-		case Env:
+		case kinds.Env:
 			b.variables(a)
 		}
 	}
@@ -41,7 +45,7 @@ func (b *builder) dir(given string) {
 	if given == "" {
 		return
 	}
-	b.note(Dir, given)
+	b.note(kinds.Dir, given)
 	list := b.locate(given)
 	for i := range list {
 		if b.tool.Kind == KindShell {
@@ -53,13 +57,13 @@ func (b *builder) dir(given string) {
 	if len(list) == 0 || b.tool.remote {
 		return
 	}
-	real := list[0].real()
+	real := list[0].Real()
 	if b.tool.Kind == KindShell && b.place.Dir != "" {
-		if _, _, ok := b.place.inWorkspace(real); !ok {
+		if _, _, ok := b.place.InWorkspace(real); !ok {
 			b.addEffect("runs outside the workspace, in " + Visible(real))
 		}
 	}
-	b.place.Roots = b.place.roots()
+	b.place.Roots = b.place.Bases()
 	b.place.Dir = real
 }
 
@@ -74,29 +78,29 @@ func (b *builder) interpreter(given string) {
 	if given == "" {
 		return
 	}
-	b.note(Shell, given)
+	b.note(kinds.Shell, given)
 	dir, base := filepath.Split(given)
 	switch dialect, ok := trustedShells[strings.TrimSuffix(base, ".exe")]; {
 	case ok && (dir == "" || dir == "/bin/" || dir == "/usr/bin/" || dir == "/usr/local/bin/" || dir == "/opt/homebrew/bin/"):
 		b.dialect, b.shellNamed = dialect, true
 	default:
-		b.addEffect("is read by the program " + quote(given))
+		b.addEffect("is read by the program " + wording.Quote(given))
 	}
 }
 
 // variables notes the environment that the call sets.
-func (b *builder) variables(a argument) {
-	list, ok := members(a.value)
+func (b *builder) variables(a arguments.Argument) {
+	list, ok := arguments.Members(a.Value)
 	if ok && len(list) == 0 {
 		return
 	}
 	names := make([]string, 0, len(list))
 	for _, v := range list {
-		if v.name != "" {
-			names = append(names, Visible(v.name))
+		if v.Name != "" {
+			names = append(names, Visible(v.Name))
 		}
 	}
-	b.addEffect("sets variables: " + bounded(strings.Join(names, ", "), maxField))
+	b.addEffect("sets variables: " + wording.Bounded(strings.Join(names, ", "), wording.MaxField))
 }
 
 // addEffect notes what the surroundings of every command of the call do.
@@ -118,32 +122,22 @@ func joinEffects(list ...string) string {
 
 // argv makes the subjects of words that are executed without a shell. Words that start a shell with text
 // are judged by that text.
-func (b *builder) argv(a argument) {
+func (b *builder) argv(a arguments.Argument) {
 	words := b.strings(a)
 	if len(words) == 0 {
 		return
 	}
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		quoted[i] = shellQuote(w)
+		quoted[i] = commands.ShellQuote(w)
 	}
 	b.shell(strings.Join(quoted, " "))
-}
-
-// shellQuote returns a word as a shell text that means exactly this word.
-func shellQuote(word string) string {
-	if word != "" && strings.IndexFunc(word, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:,+@%", r))
-	}) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // shell makes the subjects of a shell text: one for every command that it can reach, and for the files
 // that these write and read.
 func (b *builder) shell(text string) {
-	b.note(Command, text)
+	b.note(kinds.Command, text)
 	if strings.TrimSpace(text) == "" {
 		return
 	}
@@ -164,7 +158,7 @@ func (b *builder) shell(text string) {
 	b.out.Operators = b.out.Operators || !script.Plain
 	before := len(b.out.Subjects)
 	for _, p := range script.Problems {
-		b.mark(p.Code, bounded(p.Text, 2*maxField))
+		b.mark(p.Code, wording.Bounded(p.Text, 2*wording.MaxField))
 	}
 	if len(script.Problems) > 0 {
 		// No rule may allow it, but one that denies this text still does.
@@ -183,7 +177,7 @@ func (b *builder) shell(text string) {
 	}
 	if len(b.out.Subjects) == before { // it runs nothing: an assignment, an arithmetic, a comment
 		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Effects: b.effects(nil, ""),
-			Risk: permissions.ReadOnly}, source{category: CategoryTerminalRead})
+			Risk: permissions.ReadOnly}, source{category: kinds.CategoryTerminalRead})
 	}
 }
 
@@ -200,7 +194,7 @@ func (b *builder) shellSubject(s permissions.Subject, from source) {
 	s.Risk = s.Risk.Worse(b.floor)
 	category := from.category
 	if category == "" {
-		category = CategoryTerminalWrite
+		category = kinds.CategoryTerminalWrite
 	}
 	b.subject(s, category, from)
 }
@@ -210,7 +204,7 @@ func (b *builder) runs(c *shellparse.Command) []string {
 	if b.tool.remote {
 		return nil
 	}
-	return runs(c)
+	return commands.Runs(c)
 }
 
 // command makes the subjects of one of all the effective commands of the text whole. One that needs no allow of its own
@@ -220,20 +214,20 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	elsewhere := joinEffects(b.effect, b.lists(c, all))
 	for _, f := range c.Writes {
 		if !f.Path.Known {
-			elsewhere = joinEffects(elsewhere, "writes to a path that depends on the run: "+quote(f.Path.Value))
+			elsewhere = joinEffects(elsewhere, "writes to a path that depends on the run: "+wording.Quote(f.Path.Value))
 		}
 	}
-	if mountsHost(c) {
+	if commands.MountsHost(c) {
 		b.mark("host-access", "A container gets the whole file system of this machine.")
 	}
 	risk, category, why := b.classified(all, at)
 	if why != "" && len(b.why) < maxReasons && !slices.Contains(b.why, why) {
 		b.why = append(b.why, why)
 	}
-	builds, hooks := runsProject(c, risk)
+	builds, hooks := commands.RunsProject(c, risk)
 	b.out.Builds, b.out.Hooks = b.out.Builds || builds, b.out.Hooks || hooks
-	if word := tellsNotToAsk(c, why == otherAgent); word != "" {
-		b.mark("ungated-agent", "It starts another agent with "+quote(word)+", which keeps that from asking about what it does.")
+	if word := commands.TellsNotToAsk(c, why == commands.OtherAgent); word != "" {
+		b.mark("ungated-agent", "It starts another agent with "+wording.Quote(word)+", which keeps that from asking about what it does.")
 	}
 	if risk == permissions.Unknown || len(c.Effects) > 0 {
 		b.started(shellparse.Started(c, risk != permissions.Unknown))
@@ -243,7 +237,7 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	if c.Remote && c.DenyOnly {
 		effects = nil // who allows the command that it stands in allows that
 	}
-	harmless := len(effects) == 0 && risk != permissions.Unknown && permissions.Destructive.Exceeds(risk) && !sends(c)
+	harmless := len(effects) == 0 && risk != permissions.Unknown && permissions.Destructive.Exceeds(risk) && !commands.Sends(c)
 	if len(effects) > 0 {
 		risk = risk.Worse(permissions.Unknown)
 	}
@@ -255,7 +249,7 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	switch {
 	case len(c.Argv) > 0:
 		b.out.Commands = append(b.out.Commands, view)
-		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Head: c.Named, Operation: operation(plain), Also: otherForms(c, plain),
+		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Head: c.Named, Operation: commands.Operation(plain), Also: commands.OtherForms(c, plain),
 			Effects: effects, Harmless: harmless, Runs: b.runs(c), DeniesOnly: c.DenyOnly && otherNeedsAllow && (len(effects) == 0 || c.Remote), Risk: risk}, source{command: plain, category: category})
 		if at := len(b.out.Subjects) - 1; !b.out.Subjects[at].DeniesOnly && !c.Remote {
 			b.reading, b.readsAs = plain, at
@@ -277,15 +271,15 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 // that it is as bad as that.
 func (b *builder) classified(all []shellparse.Command, at int) (risk permissions.Risk, category, why string) {
 	c := &all[at]
-	risk, category, why = classify(c)
+	risk, category, why = commands.Classify(c)
 	if risk == permissions.Unknown && why == "" {
 		if inner := b.installed(c); inner != nil {
-			risk, category, why = classify(inner)
+			risk, category, why = commands.Classify(inner)
 		}
 	}
 	for i := at + 1; i < len(all) && all[i].DenyOnly && len(all[i].Via) > len(c.Via) && why == ""; i++ {
 		var inner permissions.Risk
-		if inner, _, why = classify(&all[i]); why != "" {
+		if inner, _, why = commands.Classify(&all[i]); why != "" {
 			risk = risk.Worse(permissions.Destructive)
 		} else if all[i].Remote {
 			risk = risk.Worse(inner)
@@ -296,7 +290,7 @@ func (b *builder) classified(all []shellparse.Command, at int) (risk permissions
 
 // viewOf is a command as others see it.
 func viewOf(c *shellparse.Command, risk permissions.Risk) CommandView {
-	view := CommandView{Via: c.Via, Argv: make([]string, len(c.Argv)), Input: c.Input.Value, Connects: c.Connects, Sends: sends(c), Risk: risk}
+	view := CommandView{Via: c.Via, Argv: make([]string, len(c.Argv)), Input: c.Input.Value, Connects: c.Connects, Sends: commands.Sends(c), Risk: risk}
 	view.Code = slices.ContainsFunc(c.Effects, func(e shellparse.Effect) bool {
 		return strings.HasPrefix(e.Text, "code ") || e.Text == "runs its standard input"
 	})
@@ -334,13 +328,13 @@ func (b *builder) touches(all []shellparse.Command, at int, whole string) {
 		}
 	}
 	if len(c.Reads) > 0 {
-		recursive := len(c.Argv) > 0 && readsRecursively(c)
-		leaves := foundBy(all, at)
+		recursive := len(c.Argv) > 0 && commands.ReadsRecursively(c)
+		leaves := searches.FoundBy(all, at)
 		for _, f := range c.Reads {
 			if b.count() {
 				b.shellRead(f, whole, recursive, leaves)
 			}
-			if f.Path.Known && known(f.By).Has(programs.LocalDatabase) && !exists(f.Path.Value) && b.count() {
+			if f.Path.Known && commands.Known(f.By).Has(programs.LocalDatabase) && !workspace.Exists(f.Path.Value) && b.count() {
 				b.shellMake(f)
 			}
 		}
@@ -370,7 +364,7 @@ func (b *builder) effects(c *shellparse.Command, elsewhere string) (list []permi
 		named := e.Named
 		switch {
 		case named > 0:
-			named = spanOf(c, named)
+			named = commands.SpanOf(c, named)
 		case named == shellparse.Whole:
 			named = permissions.Whole
 		default:
@@ -379,23 +373,6 @@ func (b *builder) effects(c *shellparse.Command, elsewhere string) (list []permi
 		list = append(list, permissions.Effect{Text: e.Text, Named: named})
 	}
 	return list
-}
-
-// operation is how many bytes of a command's text name what it does: all of them when nobody said.
-func operation(c *shellparse.Command) int {
-	if c.Operation == 0 {
-		return spanOf(c, len(c.Argv))
-	}
-	return spanOf(c, c.Operation)
-}
-
-// spanOf returns how long the text of the first n words of a command is.
-func spanOf(c *shellparse.Command, n int) int {
-	length := -1
-	for _, w := range c.Argv[:min(n, len(c.Argv))] {
-		length += 1 + len(w.Value)
-	}
-	return max(length, 0)
 }
 
 // started makes the subject, for denials, of the commands that a program may start: one, however many there are.
@@ -413,39 +390,12 @@ func (b *builder) started(commands []string) {
 // maxReasons bounds how many reasons of DESTRUCTIVE commands the summary of a call tells.
 const maxReasons = 3
 
-// mountsHost reports whether a container is given the root of the file system: nothing that happens in it
-// stays in it.
-func mountsHost(c *shellparse.Command) bool {
-	if len(c.Argv) == 0 || programs.Canonical(c.Argv[0].Value) != "docker" {
-		return false
-	}
-	return slices.ContainsFunc(c.Argv, func(w shellparse.Word) bool {
-		return strings.HasPrefix(w.Value, "/:") || strings.HasPrefix(w.Value, "-v/:") || strings.Contains(w.Value, "=/:") || strings.Contains(w.Value, "source=/,")
-	})
-}
-
-// otherForms returns the texts of a command besides its own that a deny holds on.
-func otherForms(c, plain *shellparse.Command) (forms []permissions.Form) {
-	texts := c.Forms()
-	if plain == c {
-		texts = texts[1:]
-	}
-	if len(texts) == 0 {
-		return nil
-	}
-	forms = make([]permissions.Form, len(texts))
-	for i := range texts {
-		forms[i] = texts[i : i+1 : i+1]
-	}
-	return forms
-}
-
 // shellWrite makes the subject of a file that a command writes: it needs an allow of its own.
 func (b *builder) shellWrite(f shellparse.File, whole bool) {
 	for _, l := range b.locate(f.Path.Value) {
 		b.fileSubject(KindWriteFile, f.Path.Value, &l, false)
 		last := &b.out.Subjects[len(b.out.Subjects)-1]
-		last.Risk = last.Risk.Worse(deviceRisk(l.real()))
+		last.Risk = last.Risk.Worse(workspace.DeviceRisk(l.Real()))
 		b.out.Risk = b.out.Risk.Worse(last.Risk)
 		b.markPlaces(&l)
 		b.writes(&l, whole)
@@ -456,7 +406,7 @@ func (b *builder) shellWrite(f shellparse.File, whole bool) {
 // deny counts.
 func (b *builder) shellMake(f shellparse.File) {
 	for _, l := range b.locate(f.Path.Value) {
-		if _, _, in := b.place.inWorkspace(l.real()); !in {
+		if _, _, in := b.place.InWorkspace(l.Real()); !in {
 			b.shellWrite(f, false)
 			return
 		}
@@ -468,14 +418,14 @@ func (b *builder) shellMake(f shellparse.File) {
 // shellWriteAny makes the subjects, for denies, of the files that a command may write: that it cannot be told
 // which one is said elsewhere.
 func (b *builder) shellWriteAny(f shellparse.File) {
-	if b.tool.remote || !filepath.IsAbs(f.Pattern) || len(f.Pattern) > maxPath {
+	if b.tool.remote || !filepath.IsAbs(f.Pattern) || len(f.Pattern) > arguments.MaxPath {
 		return
 	}
-	found, err := b.globs.expand(f.Pattern, true)
-	if err != nil || len(found.files) > maxGlob {
+	found, err := b.globs.Expand(f.Pattern, true)
+	if err != nil || len(found.Files) > workspace.MaxGlob {
 		return
 	}
-	for _, path := range found.files {
+	for _, path := range found.Files {
 		for _, l := range b.locate(path) {
 			b.deny(KindWriteFile, &l)
 			b.markPlaces(&l)
@@ -498,15 +448,15 @@ func writesWhole(c *shellparse.Command, f shellparse.File) bool {
 
 // shellRead makes the subjects of a file that a command reads, for denies. What nobody can tell the name of
 // may be any file, also one that is denied: only a person can release the call.
-func (b *builder) shellRead(f shellparse.File, whole string, recursive bool, leaves *search) {
+func (b *builder) shellRead(f shellparse.File, whole string, recursive bool, leaves *searches.Search) {
 	if f.Path.Known {
 		b.reads(f.Path.Value)
 		return
 	}
 	unknown := func(why string) {
-		b.mark("unknown-read", "Which files "+quote(f.Path.Value)+" names cannot be told"+why+".")
+		b.mark("unknown-read", "Which files "+wording.Quote(f.Path.Value)+" names cannot be told"+why+".")
 	}
-	if f.Pattern == "" || b.tool.remote || !filepath.IsAbs(f.Pattern) || len(f.Pattern) > maxPath {
+	if f.Pattern == "" || b.tool.remote || !filepath.IsAbs(f.Pattern) || len(f.Pattern) > arguments.MaxPath {
 		unknown("")
 		return
 	}
@@ -517,37 +467,37 @@ func (b *builder) shellRead(f shellparse.File, whole string, recursive bool, lea
 }
 
 // readsMatching makes the subjects of the files that a pattern stands for; unknown marks what cannot be told.
-func (b *builder) readsMatching(f shellparse.File, whole string, recursive bool, leaves *search, unknown func(why string)) {
+func (b *builder) readsMatching(f shellparse.File, whole string, recursive bool, leaves *searches.Search, unknown func(why string)) {
 	// The source of an extended glob may spell the leading dot that the pattern leaves open.
-	loose := strings.Contains(f.Path.Value, "(") || widensGlobs(whole)
-	found, err := b.globs.expand(f.Pattern, loose)
+	loose := strings.Contains(f.Path.Value, "(") || commands.WidensGlobs(whole)
+	found, err := b.globs.Expand(f.Pattern, loose)
 	if err != nil {
 		unknown(": " + Visible(err.Error()))
 		return
 	}
-	if len(found.files)+len(found.folders) == 0 {
+	if len(found.Files)+len(found.Folders) == 0 {
 		b.reads(f.Pattern) // the name that the shell hands on, and what may be there by then
 	}
-	for _, folder := range found.folders {
+	for _, folder := range found.Folders {
 		if f.Split {
-			if split, err := b.globs.splits(folder); split || err != nil {
+			if split, err := b.globs.Splits(folder); split || err != nil {
 				unknown(", since names that are split at blanks are among them")
 				return
 			}
 		}
 		b.readsWhole(folder, leaves)
 	}
-	if len(found.files) > maxGlob {
-		b.readsWhole(fixedPart(f.Pattern), nil)
+	if len(found.Files) > workspace.MaxGlob {
+		b.readsWhole(workspace.FixedPart(f.Pattern), nil)
 		return
 	}
-	for _, path := range found.files {
-		if f.Split && splits(path) {
+	for _, path := range found.Files {
+		if f.Split && workspace.Splits(path) {
 			unknown(", since names that are split at blanks are among them")
 			return
 		}
 		b.reads(path)
-		if recursive && isFolder(path) {
+		if recursive && workspace.IsFolder(path) {
 			b.readsWhole(path, nil)
 		}
 	}
@@ -562,39 +512,14 @@ func (b *builder) reads(path string) {
 }
 
 // readsWhole notes a path whose files are all read when it is a folder, but for what leaves says.
-func (b *builder) readsWhole(path string, leaves *search) {
+func (b *builder) readsWhole(path string, leaves *searches.Search) {
 	b.reads(path)
-	if isFolder(path) {
-		if real, _, err := realPath(clean(path)); err == nil {
+	if workspace.IsFolder(path) {
+		if real, _, err := workspace.RealPath(workspace.Clean(path)); err == nil {
 			path = real
 		}
-		b.searches(clean(path), leaves)
+		b.searches(workspace.Clean(path), leaves)
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-func isRegular(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
-
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-// widensGlobs reports whether a shell text may make its globs match more than they do by default.
-func widensGlobs(text string) bool {
-	for _, word := range []string{"shopt", "setopt", "GLOBIGNORE", "BASHOPTS", "dotglob", "nocaseglob", "globdots", "dot_glob"} {
-		if strings.Contains(text, word) {
-			return true
-		}
-	}
-	return false
 }
 
 // mentioned notes the paths that the words of a command name, whatever the command does with them. One of
@@ -608,7 +533,7 @@ func (b *builder) mentioned(c *shellparse.Command, risk permissions.Risk) {
 		dirs = []string{""}
 	}
 	for _, w := range c.Argv {
-		if !w.Known || len(w.Value) > maxPath {
+		if !w.Known || len(w.Value) > arguments.MaxPath {
 			continue
 		}
 		value := w.Value
@@ -623,11 +548,11 @@ func (b *builder) mentioned(c *shellparse.Command, risk permissions.Risk) {
 			if !b.count() {
 				return
 			}
-			l := b.place.at(dir).reading(b.place.expand(value))
+			l := b.place.At(dir).Reading(b.place.Expand(value))
 			b.touch(&l)
 		}
 	}
-	if risk == permissions.Unknown || risk == permissions.Escalation || len(c.Argv) > 1 && risk == permissions.Destructive && risks(c.Argv[0].Value, c.Argv[1:]) == permissions.Unknown {
+	if risk == permissions.Unknown || risk == permissions.Escalation || len(c.Argv) > 1 && risk == permissions.Destructive && commands.Risks(c.Argv[0].Value, c.Argv[1:]) == permissions.Unknown {
 		b.mayRead(c, dirs)
 	}
 }
@@ -637,9 +562,9 @@ func (b *builder) addresses(c *shellparse.Command, risk permissions.Risk) {
 	if len(c.Argv) == 0 || permissions.Network.Exceeds(risk) || c.Remote {
 		return
 	}
-	fetches := known(c.Argv[0].Value).Has(programs.SendsQueries)
+	fetches := commands.Known(c.Argv[0].Value).Has(programs.SendsQueries)
 	for _, w := range c.Argv[1:] {
-		if len(w.Value) > maxPath || !w.Known && strings.ContainsAny(w.Value, "$`") {
+		if len(w.Value) > arguments.MaxPath || !w.Known && strings.ContainsAny(w.Value, "$`") {
 			continue
 		}
 		given := w.Value
@@ -649,7 +574,7 @@ func (b *builder) addresses(c *shellparse.Command, risk permissions.Risk) {
 				at--
 			}
 			given = given[at:]
-		case fetches && !isOption(given) && strings.ContainsAny(given, ".:") && !strings.ContainsAny(given, " {"):
+		case fetches && !commands.IsOption(given) && strings.ContainsAny(given, ".:") && !strings.ContainsAny(given, " {"):
 		default:
 			continue
 		}
@@ -684,15 +609,15 @@ const (
 func (b *builder) mayRead(c *shellparse.Command, dirs []string) {
 	places := make([]Place, len(dirs))
 	for i, dir := range dirs {
-		places[i] = b.place.at(dir)
+		places[i] = b.place.At(dir)
 	}
 	seen := map[string]bool{}
 	for _, w := range c.Argv[min(1, len(c.Argv)):] {
 		if !w.Known || len(w.Value) > maxWord {
 			continue
 		}
-		for part := range wordParts(w.Value) {
-			if part == "" || part == "." || len(part) > maxPath || seen[part] {
+		for part := range commands.WordParts(w.Value) {
+			if part == "" || part == "." || len(part) > arguments.MaxPath || seen[part] {
 				continue
 			}
 			if len(seen) == maxParts {
@@ -700,60 +625,16 @@ func (b *builder) mayRead(c *shellparse.Command, dirs []string) {
 			}
 			seen[part] = true
 			for i := range places {
-				if !isRegular(places[i].absolute(b.place.expand(part))) {
+				if !workspace.IsRegular(places[i].Absolute(b.place.Expand(part))) {
 					continue
 				}
 				if !b.count() {
 					return
 				}
-				l := places[i].reading(b.place.expand(part))
+				l := places[i].Reading(b.place.Expand(part))
 				b.touch(&l)
 				b.deny(KindReadFile, &l)
 			}
 		}
 	}
-}
-
-// wordParts yields a word, and what in it could be the name of a file: behind the letters of an option, between the
-// signs that stand beside names in addresses, lists and code.
-func wordParts(word string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		spellings := func(part string) bool {
-			if !yield(part) {
-				return false
-			}
-			if len(part) > 2 && part[0] == '-' && part[1] != '-' {
-				for i := 2; i < len(part) && i < 6; i++ {
-					if !yield(part[i:]) {
-						return false
-					}
-				}
-			}
-			if trimmed := strings.TrimLeft(part, "/"); trimmed != part && !yield(trimmed) {
-				return false
-			}
-			if strings.IndexByte(part, '%') < 0 {
-				return true
-			}
-			plain, err := url.PathUnescape(part)
-			return err != nil || yield(plain) && yield(strings.TrimLeft(plain, "/"))
-		}
-		if !spellings(word) {
-			return
-		}
-		for part := range strings.FieldsFuncSeq(word, func(r rune) bool { return strings.ContainsRune(" \t\n\"'`()[]{}<>,;:=@|&!?*$#", r) }) {
-			if part != word && !spellings(part) {
-				return
-			}
-		}
-	}
-}
-
-// at returns the place in another working directory, the same one when dir is "".
-func (p Place) at(dir string) Place {
-	if dir != "" {
-		p.Roots = p.roots()
-		p.Dir = p.absolute(dir)
-	}
-	return p
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/gate/tools/internal/arguments"
+	"callgate/gate/tools/internal/wording"
+	"callgate/gate/tools/kinds"
 	"callgate/permissions"
 )
 
@@ -31,7 +34,7 @@ func describe(p Place, s *permissions.Subject) string {
 }
 
 func TestSubjects(t *testing.T) {
-	p := workspace(t, map[string]string{"a.txt": "x", "b.txt": "x", "src/main.go": "x", ".env": "x"})
+	p := project(t, map[string]string{"a.txt": "x", "b.txt": "x", "src/main.go": "x", ".env": "x"})
 	demo := Server{Name: "demo", Packages: []string{"callgate-demo"}}
 	fs := Server{Name: "fs", Packages: []string{"@modelcontextprotocol/server-filesystem"}}
 	dc := Server{Name: "dc", Packages: []string{"@wonderwhy-er/desktop-commander"}}
@@ -53,44 +56,44 @@ func TestSubjects(t *testing.T) {
 		risk      permissions.Risk
 		category  string
 	}{
-		{"read", demo, "read_file", `{"path":"a.txt"}`, []string{`read_file "a.txt" READ_ONLY`}, nil, permissions.ReadOnly, CategoryRead},
-		{"write", demo, "write_file", `{"path":"a.txt","content":"x"}`, []string{`write_file "a.txt" WRITE`}, nil, permissions.Write, CategoryWrite},
+		{"read", demo, "read_file", `{"path":"a.txt"}`, []string{`read_file "a.txt" READ_ONLY`}, nil, permissions.ReadOnly, kinds.CategoryRead},
+		{"write", demo, "write_file", `{"path":"a.txt","content":"x"}`, []string{`write_file "a.txt" WRITE`}, nil, permissions.Write, kinds.CategoryWrite},
 		{"several files", fs, "read_multiple_files", `{"paths":["a.txt",".env"]}`,
-			[]string{`read_file "a.txt" READ_ONLY`, `read_file ".env" READ_ONLY`}, nil, permissions.ReadOnly, CategoryRead},
+			[]string{`read_file "a.txt" READ_ONLY`, `read_file ".env" READ_ONLY`}, nil, permissions.ReadOnly, kinds.CategoryRead},
 		{"a move is denied by what denies reading or writing either end", fs, "move_file", `{"source":"a.txt","destination":"c.txt"}`,
 			[]string{`move_file "a.txt" WRITE`, `read_file "$WS/a.txt" READ_ONLY denies`, `write_file "$WS/a.txt" READ_ONLY denies`,
-				`move_file "c.txt" WRITE`, `write_file "$WS/c.txt" READ_ONLY denies`}, nil, permissions.Write, CategoryWrite},
+				`move_file "c.txt" WRITE`, `write_file "$WS/c.txt" READ_ONLY denies`}, nil, permissions.Write, kinds.CategoryWrite},
 		{"a glob is judged with its folder", demo, "glob", `{"pattern":"*.go","path":"src"}`,
-			[]string{`glob "*.go" READ_ONLY`, `glob "$WS/src" READ_ONLY denies`}, nil, permissions.ReadOnly, CategoryRead},
+			[]string{`glob "*.go" READ_ONLY`, `glob "$WS/src" READ_ONLY denies`}, nil, permissions.ReadOnly, kinds.CategoryRead},
 		{"a search", demo, "grep", `{"pattern":"KEY","path":"src"}`,
-			[]string{`grep "src" READ_ONLY`, `read_file "$WS/src" READ_ONLY denies`}, nil, permissions.ReadOnly, CategoryRead},
+			[]string{`grep "src" READ_ONLY`, `read_file "$WS/src" READ_ONLY denies`}, nil, permissions.ReadOnly, kinds.CategoryRead},
 		{"a search where it runs", demo, "grep", `{"pattern":"KEY"}`,
-			[]string{`grep "." READ_ONLY`, `read_file "$WS" READ_ONLY denies`}, nil, permissions.ReadOnly, CategoryRead},
-		{"listing a folder reads nothing in it", fs, "list_directory", `{"path":"src"}`, []string{`glob "src" READ_ONLY`}, nil, permissions.ReadOnly, CategoryRead},
+			[]string{`grep "." READ_ONLY`, `read_file "$WS" READ_ONLY denies`}, nil, permissions.ReadOnly, kinds.CategoryRead},
+		{"listing a folder reads nothing in it", fs, "list_directory", `{"path":"src"}`, []string{`glob "src" READ_ONLY`}, nil, permissions.ReadOnly, kinds.CategoryRead},
 		{"an address where a path is expected", dc, "read_file", `{"path":"https://example.com/x","isUrl":true}`,
 			[]string{`web_fetch "https://example.com/x" NETWORK`, `read_file "https://example.com/x" READ_ONLY`}, nil, permissions.Network, CategoryNetwork},
 		{"an argument that nobody mapped", demo, "read_file", `{"path":"a.txt","also":"b.txt"}`,
-			[]string{`read_file "a.txt" READ_ONLY`}, []string{"unmapped-argument"}, permissions.ReadOnly, CategoryRead},
-		{"the value is missing", demo, "read_file", `{}`, []string{`read_file "" UNKNOWN`}, []string{"no-subject"}, permissions.Unknown, CategoryRead},
-		{"the value is null", demo, "read_file", `{"path":null}`, []string{`read_file "" UNKNOWN`}, []string{"no-subject"}, permissions.Unknown, CategoryRead},
-		{"the value is no text", demo, "read_file", `{"path":{"a":1}}`, []string{`read_file "" UNKNOWN`}, []string{"unexpected-type", "no-subject"}, permissions.Unknown, CategoryRead},
-		{"a list with something else in it", fs, "read_multiple_files", `{"paths":["a.txt",7]}`, []string{`read_file "a.txt" READ_ONLY`}, []string{"unexpected-type"}, permissions.ReadOnly, CategoryRead},
-		{"a tool without values", memory, "search_nodes", `{"query":"x"}`, []string{` "" READ_ONLY arguments`}, nil, permissions.ReadOnly, CategoryRead},
-		{"no arguments at all", memory, "read_graph", ``, []string{` "" READ_ONLY arguments`}, nil, permissions.ReadOnly, CategoryRead},
+			[]string{`read_file "a.txt" READ_ONLY`}, []string{"unmapped-argument"}, permissions.ReadOnly, kinds.CategoryRead},
+		{"the value is missing", demo, "read_file", `{}`, []string{`read_file "" UNKNOWN`}, []string{"no-subject"}, permissions.Unknown, kinds.CategoryRead},
+		{"the value is null", demo, "read_file", `{"path":null}`, []string{`read_file "" UNKNOWN`}, []string{"no-subject"}, permissions.Unknown, kinds.CategoryRead},
+		{"the value is no text", demo, "read_file", `{"path":{"a":1}}`, []string{`read_file "" UNKNOWN`}, []string{"unexpected-type", "no-subject"}, permissions.Unknown, kinds.CategoryRead},
+		{"a list with something else in it", fs, "read_multiple_files", `{"paths":["a.txt",7]}`, []string{`read_file "a.txt" READ_ONLY`}, []string{"unexpected-type"}, permissions.ReadOnly, kinds.CategoryRead},
+		{"a tool without values", memory, "search_nodes", `{"query":"x"}`, []string{` "" READ_ONLY arguments`}, nil, permissions.ReadOnly, kinds.CategoryRead},
+		{"no arguments at all", memory, "read_graph", ``, []string{` "" READ_ONLY arguments`}, nil, permissions.ReadOnly, kinds.CategoryRead},
 		{"a tool that writes a file besides", browser, "browser_take_screenshot", `{"filename":"shot.png"}`,
 			[]string{` "" READ_ONLY arguments`, `write_file "shot.png" WRITE`}, nil, permissions.Write, CategoryNetwork},
 		{"program text", browser, "browser_evaluate", `{"function":"() => 1"}`, []string{` "" UNKNOWN arguments`}, []string{"code"}, permissions.Unknown, CategoryNetwork},
 		{"a revision that names a file", git, "git_show", `{"repo_path":".","revision":"HEAD:.env"}`,
-			[]string{` "" READ_ONLY arguments`, `read_file "$WS" READ_ONLY denies`, `read_file "$WS/.env" READ_ONLY denies`}, nil, permissions.ReadOnly, CategoryGitRead},
+			[]string{` "" READ_ONLY arguments`, `read_file "$WS" READ_ONLY denies`, `read_file "$WS/.env" READ_ONLY denies`}, nil, permissions.ReadOnly, kinds.CategoryGitRead},
 		{"a revision that is an option", git, "git_diff", `{"repo_path":".","target":"--output=/x"}`,
-			[]string{` "" READ_ONLY arguments`, `read_file "$WS" READ_ONLY denies`}, []string{"option"}, permissions.ReadOnly, CategoryGitRead},
-		{"statements", sqlite, "read_query", `{"query":"DROP TABLE x"}`, []string{` "" DESTRUCTIVE arguments`}, nil, permissions.Destructive, CategoryRead},
-		{"input of a process", dc, "interact_with_process", `{"pid":1,"input":"rm -rf x"}`, []string{`process_input "rm -rf x" UNKNOWN`}, []string{"process-input"}, permissions.Unknown, CategoryTerminalWrite},
-		{"input of a terminal", mako, "terminal_operate", `{"terminal_id":"1","input":"ls\n"}`, []string{`process_input "ls\n" UNKNOWN`}, []string{"process-input"}, permissions.Unknown, CategoryTerminalWrite},
-		{"variables of a command", mako, "shell_execute", `{"command":"ls","environment_variables":{"LD_PRELOAD":"x.so"}}`, []string{`shell_exec "ls" UNKNOWN effect`}, nil, permissions.Unknown, CategoryTerminalRead},
-		{"no variables", mako, "shell_execute", `{"command":"ls","environment_variables":{}}`, []string{`shell_exec "ls" READ_ONLY`}, nil, permissions.ReadOnly, CategoryTerminalRead},
-		{"another shell", dc, "start_process", `{"command":"ls","timeout_ms":1,"shell":"/tmp/bash"}`, []string{`shell_exec "ls" UNKNOWN effect`}, nil, permissions.Unknown, CategoryTerminalRead},
-		{"a known shell", dc, "start_process", `{"command":"ls","timeout_ms":1,"shell":"/bin/zsh"}`, []string{`shell_exec "ls" READ_ONLY`}, nil, permissions.ReadOnly, CategoryTerminalRead},
+			[]string{` "" READ_ONLY arguments`, `read_file "$WS" READ_ONLY denies`}, []string{"option"}, permissions.ReadOnly, kinds.CategoryGitRead},
+		{"statements", sqlite, "read_query", `{"query":"DROP TABLE x"}`, []string{` "" DESTRUCTIVE arguments`}, nil, permissions.Destructive, kinds.CategoryRead},
+		{"input of a process", dc, "interact_with_process", `{"pid":1,"input":"rm -rf x"}`, []string{`process_input "rm -rf x" UNKNOWN`}, []string{"process-input"}, permissions.Unknown, kinds.CategoryTerminalWrite},
+		{"input of a terminal", mako, "terminal_operate", `{"terminal_id":"1","input":"ls\n"}`, []string{`process_input "ls\n" UNKNOWN`}, []string{"process-input"}, permissions.Unknown, kinds.CategoryTerminalWrite},
+		{"variables of a command", mako, "shell_execute", `{"command":"ls","environment_variables":{"LD_PRELOAD":"x.so"}}`, []string{`shell_exec "ls" UNKNOWN effect`}, nil, permissions.Unknown, kinds.CategoryTerminalRead},
+		{"no variables", mako, "shell_execute", `{"command":"ls","environment_variables":{}}`, []string{`shell_exec "ls" READ_ONLY`}, nil, permissions.ReadOnly, kinds.CategoryTerminalRead},
+		{"another shell", dc, "start_process", `{"command":"ls","timeout_ms":1,"shell":"/tmp/bash"}`, []string{`shell_exec "ls" UNKNOWN effect`}, nil, permissions.Unknown, kinds.CategoryTerminalRead},
+		{"a known shell", dc, "start_process", `{"command":"ls","timeout_ms":1,"shell":"/bin/zsh"}`, []string{`shell_exec "ls" READ_ONLY`}, nil, permissions.ReadOnly, kinds.CategoryTerminalRead},
 		{"another machine's shell is not this one's", ssh, "run-command", `{"command":"ls /x"}`, []string{`shell_exec "ls /x" NETWORK unbound arguments`}, nil, permissions.Network, CategoryNetwork},
 		{"another machine's root", ssh, "privileged-command", `{"command":"ls"}`, []string{`shell_exec "ls" ESCALATION unbound arguments`}, nil, permissions.Escalation, CategoryNetwork},
 		{"words of a pod's command", kube, "pods_exec", `{"name":"p","command":["rm","-rf","/my data"]}`,
@@ -103,7 +106,7 @@ func TestSubjects(t *testing.T) {
 			[]string{` "" UNKNOWN arguments`, `read_file "$WS/.env" READ_ONLY denies`, `write_file "$WS/.env" READ_ONLY denies`}, nil, permissions.Unknown, CategoryNetwork},
 		{"a path deep in it, of a tool that reads", unknown, "get_thing", `{"a":[{"b":{"file":".env"}}]}`,
 			[]string{` "" UNKNOWN arguments`, `read_file "$WS/.env" READ_ONLY denies`}, nil, permissions.Unknown, CategoryNetwork},
-		{"a command in it", unknown, "do_thing", `{"command":"git status"}`, []string{`shell_exec "git status" UNKNOWN unbound arguments`}, nil, permissions.Unknown, CategoryGitRead},
+		{"a command in it", unknown, "do_thing", `{"command":"git status"}`, []string{`shell_exec "git status" UNKNOWN unbound arguments`}, nil, permissions.Unknown, kinds.CategoryGitRead},
 		{"a command deep in it", unknown, "do_thing", `{"steps":[{"cmd":"rm -rf x"}]}`,
 			[]string{` "" UNKNOWN arguments`, `shell_exec "rm -rf x" DESTRUCTIVE unbound arguments`, `write_file "$WS/x" READ_ONLY denies`, `write_file "$WS/x" WRITE unbound`}, nil, permissions.Destructive, CategoryNetwork},
 		{"a command in words", unknown, "do_thing", `{"argv":["git","add","a b"]}`, []string{` "" UNKNOWN arguments`, `shell_exec "git add a b" UNKNOWN unbound arguments`, `read_file "$WS/a b" READ_ONLY denies`}, nil, permissions.Unknown, CategoryNetwork},
@@ -116,11 +119,11 @@ func TestSubjects(t *testing.T) {
 		{"a command beside a lot of text", unknown, "do_thing", `{"steps":{"cmd":"ls","pad":"` + strings.Repeat("x", 50_000) + `"}}`,
 			[]string{` "" UNKNOWN arguments`, `shell_exec "ls" UNKNOWN unbound arguments`}, nil, permissions.Unknown, CategoryNetwork},
 		{"something encoded", unknown, "do_thing", `{"payload_base64":"cm0gLXJm"}`, []string{` "" UNKNOWN arguments`}, []string{"encoded"}, permissions.Unknown, CategoryNetwork},
-		{"a guess for files", unknown, "save_file", `{"path":"a.txt","text":"x"}`, []string{`write_file "a.txt" UNKNOWN unbound arguments`}, nil, permissions.Unknown, CategoryWrite},
+		{"a guess for files", unknown, "save_file", `{"path":"a.txt","text":"x"}`, []string{`write_file "a.txt" UNKNOWN unbound arguments`}, nil, permissions.Unknown, kinds.CategoryWrite},
 
 		{"no JSON", unknown, "do_thing", `{"a":`, []string{` "" UNKNOWN arguments`}, []string{"malformed", "no-subject"}, permissions.Unknown, CategoryNetwork},
 		{"no object", unknown, "do_thing", `[1]`, []string{` "" UNKNOWN arguments`}, []string{"malformed", "no-subject"}, permissions.Unknown, CategoryNetwork},
-		{"a name twice", demo, "read_file", `{"path":"a.txt","path":".env"}`, []string{`read_file "" UNKNOWN`}, []string{"malformed", "no-subject"}, permissions.Unknown, CategoryRead},
+		{"a name twice", demo, "read_file", `{"path":"a.txt","path":".env"}`, []string{`read_file "" UNKNOWN`}, []string{"malformed", "no-subject"}, permissions.Unknown, kinds.CategoryRead},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			definition := `{"name":"x","inputSchema":{"type":"object","properties":{"command":{},"path":{}}}}`
@@ -145,7 +148,7 @@ func TestSubjects(t *testing.T) {
 			if a.Risk != c.risk || a.Category != c.category {
 				t.Errorf("%v %s, want %v %s", a.Risk, a.Category, c.risk, c.category)
 			}
-			if a.Summary == "" || len(a.Summary) > 4*maxSummary {
+			if a.Summary == "" || len(a.Summary) > 4*wording.MaxSummary {
 				t.Errorf("summary %q", a.Summary)
 			}
 			if malformed := slices.Contains(c.marks, "malformed"); malformed != (a.Refuse != "") {
@@ -164,12 +167,12 @@ func TestAnalyzeWithoutATool(t *testing.T) {
 
 // What is over a cap is refused: a deny among the rest would be overlooked.
 func TestCaps(t *testing.T) {
-	p := workspace(t, nil)
-	paths := make([]string, maxArguments+1)
+	p := project(t, nil)
+	paths := make([]string, arguments.MaxArguments+1)
 	for i := range paths {
 		paths[i] = fmt.Sprint(i)
 	}
-	deep := strings.Repeat(`{"a":`, maxDepth+2) + "1" + strings.Repeat("}", maxDepth+2)
+	deep := strings.Repeat(`{"a":`, arguments.MaxDepth+2) + "1" + strings.Repeat("}", arguments.MaxDepth+2)
 	for _, c := range []struct {
 		name string
 		a    *Analysis
@@ -177,10 +180,10 @@ func TestCaps(t *testing.T) {
 		stop bool
 	}{
 		{"paths", analyze(t, KindReadFile, p, "paths", paths), "too-many", true},
-		{"a long path", analyze(t, KindReadFile, p, "path", strings.Repeat("a/", maxPath)), "too-long", true},
-		{"values of an unknown tool", Analyze(Call{Tool: &Tool{}, Arguments: arguments(t, "x", paths), Place: p}), "too-many", true},
+		{"a long path", analyze(t, KindReadFile, p, "path", strings.Repeat("a/", arguments.MaxPath)), "too-long", true},
+		{"values of an unknown tool", Analyze(Call{Tool: &Tool{}, Arguments: object(t, "x", paths), Place: p}), "too-many", true},
 		{"depth", Analyze(Call{Tool: &Tool{}, Arguments: []byte(deep), Place: p}), "too-deep", false},
-		{"commands", analyze(t, KindShell, p, "command", strings.Repeat("ls;", maxArguments)+"rm x"), "too-many", true},
+		{"commands", analyze(t, KindShell, p, "command", strings.Repeat("ls;", arguments.MaxArguments)+"rm x"), "too-many", true},
 	} {
 		if !slices.Contains(codes(c.a), c.mark) || (c.a.Refuse != "") != c.stop {
 			t.Errorf("%s: marks %q, refuse %q", c.name, codes(c.a), c.a.Refuse)
@@ -190,7 +193,7 @@ func TestCaps(t *testing.T) {
 
 // A deny on a file holds through whichever tool the file is reached.
 func TestOneDenyManyDoors(t *testing.T) {
-	p := workspace(t, map[string]string{".env": "x", "sub/.env": "x", "innocent": "-> .env"})
+	p := project(t, map[string]string{".env": "x", "sub/.env": "x", "innocent": "-> .env"})
 	pol := policy(t, `{ "*": "allow", "read_file": { "*": "allow", "*.env": "deny" }, "write_file": { "*": "allow", "*.env": "deny" } }`)
 	server := func(pkg string) Server { return Server{Name: "s", Packages: []string{pkg}} }
 	for _, c := range []struct {
@@ -234,7 +237,7 @@ func TestOneDenyManyDoors(t *testing.T) {
 
 // A kind that is only guessed never lets a rule for the kind allow.
 func TestGuessAllowsNothing(t *testing.T) {
-	p := workspace(t, map[string]string{"a.txt": "x"})
+	p := project(t, map[string]string{"a.txt": "x"})
 	pol := policy(t, `{ "*": "ask", "read_file": "allow", "shell_exec": "allow", "write_file": "allow", "grep": "allow", "glob": "allow" }`)
 	for tool, arguments := range map[string]string{
 		"read_file": `{"path":"a.txt"}`, "bash": `{"command":"ls"}`, "write_file": `{"path":"a.txt"}`, "grep": `{"path":"."}`, "glob": `{"pattern":"*"}`,
@@ -250,7 +253,7 @@ func TestGuessAllowsNothing(t *testing.T) {
 	own := policy(t, `{ "*": "ask", "evil_bash": { "git *": "allow" } }`)
 	bash := Describe(Server{Name: "evil"}, "bash", "evil_bash", nil)
 	for command, want := range map[string]permissions.Action{"git status": permissions.Allow, "ls": permissions.Ask, "git diff > x": permissions.Ask} {
-		a := Analyze(Call{Tool: bash, Arguments: arguments(t, "command", command), Place: p})
+		a := Analyze(Call{Tool: bash, Arguments: object(t, "command", command), Place: p})
 		if got := verdict(own, a); got != want {
 			t.Errorf("rule by the tool's own name, %q: %v, want %v", command, got, want)
 		}
@@ -259,18 +262,18 @@ func TestGuessAllowsNothing(t *testing.T) {
 
 // Rules on arguments apply to tools without kind, and still hold when a value looks like a path.
 func TestArgumentPatterns(t *testing.T) {
-	p := workspace(t, nil)
+	p := project(t, nil)
 	pol := policy(t, `{ "*": "ask", "gh_create_issue": { "repo=me/*": "allow" } }`)
 	tool := Describe(Server{Name: "gh"}, "create_issue", "gh_create_issue", nil)
 	for repo, want := range map[string]permissions.Action{"me/x": permissions.Allow, "you/x": permissions.Ask} {
-		if got := verdict(pol, Analyze(Call{Tool: tool, Arguments: arguments(t, "repo", repo), Place: p})); got != want {
+		if got := verdict(pol, Analyze(Call{Tool: tool, Arguments: object(t, "repo", repo), Place: p})); got != want {
 			t.Errorf("%s: %v, want %v", repo, got, want)
 		}
 	}
 }
 
 func TestShellSubjects(t *testing.T) {
-	p := workspace(t, map[string]string{"a.txt": "x", "sub/x": "x", "web/": ""})
+	p := project(t, map[string]string{"a.txt": "x", "sub/x": "x", "web/": ""})
 	for _, c := range []struct {
 		command string
 		want    []string
@@ -304,7 +307,7 @@ func TestShellSubjects(t *testing.T) {
 
 // Denies look at the text as written, behind its wrappers, and by the bare name of the program.
 func TestShellForms(t *testing.T) {
-	p := workspace(t, nil)
+	p := project(t, nil)
 	for _, c := range []struct{ command, deny string }{
 		{"timeout 60 rm x", "rm *"},
 		{"timeout 60 rm x", "timeout *"},
@@ -325,7 +328,7 @@ func TestShellForms(t *testing.T) {
 
 // A command that runs elsewhere is judged by where it runs.
 func TestWorkingDirectory(t *testing.T) {
-	p := workspace(t, map[string]string{"web/.env": "x"})
+	p := project(t, map[string]string{"web/.env": "x"})
 	outside := filepath.Join(filepath.Dir(p.Dir), "home")
 	pol := policy(t, `{ "shell_exec": { "{ls,cat} *": "allow" }, "read_file": { "*": "allow", "web/*": "deny" } }`)
 	for _, c := range []struct {
@@ -345,7 +348,7 @@ func TestWorkingDirectory(t *testing.T) {
 }
 
 func TestFoldersAndPaths(t *testing.T) {
-	p := workspace(t, map[string]string{"src/a.go": "x", "docs/x": "x", "link": "-> src"})
+	p := project(t, map[string]string{"src/a.go": "x", "docs/x": "x", "link": "-> src"})
 	for _, c := range []struct {
 		kind    string
 		pairs   []any
@@ -401,7 +404,7 @@ func TestFoldersAreBounded(t *testing.T) {
 		files[name+"/"] = ""
 		list = append(list, name)
 	}
-	p := workspace(t, files)
+	p := project(t, files)
 	if a := analyze(t, KindGrep, p, "path", list); !slices.Equal(a.Folders, []string{p.Dir}) || len(a.Marks) > 0 {
 		t.Errorf("folders %q, marks %v", a.Folders, a.Marks)
 	}
@@ -462,7 +465,7 @@ func TestAddressesInAText(t *testing.T) {
 		"Compare https://docs.example/a with other。example":                         permissions.Ask,
 		"Look it up": permissions.Ask,
 	} {
-		a := Analyze(Call{Tool: tool, Arguments: arguments(t, "prompt", prompt), Place: Place{Dir: "/ws"}})
+		a := Analyze(Call{Tool: tool, Arguments: object(t, "prompt", prompt), Place: Place{Dir: "/ws"}})
 		if got := verdict(pol, a); got != want {
 			t.Errorf("%q: %v, want %v (%v, %v)", prompt, got, want, a.Subjects, a.Marks)
 		}
@@ -490,7 +493,7 @@ func TestPatches(t *testing.T) {
 		"@@\n+A": permissions.Ask,
 		"":       permissions.Ask,
 	} {
-		a := Analyze(Call{Tool: tool, Arguments: arguments(t, "command", "*** Begin Patch\n"+patch+"\n*** End Patch\n"), Place: Place{Dir: "/ws", Workspace: []string{"/ws"}}})
+		a := Analyze(Call{Tool: tool, Arguments: object(t, "command", "*** Begin Patch\n"+patch+"\n*** End Patch\n"), Place: Place{Dir: "/ws", Workspace: []string{"/ws"}}})
 		if got := verdict(pol, a); got != want {
 			t.Errorf("%q: %v, want %v (%v, %v)", patch, got, want, a.Subjects, a.Marks)
 		}
@@ -509,7 +512,7 @@ func TestDeniedHostInEverySpelling(t *testing.T) {
 		if got := verdict(deny, analyze(t, KindFetch, Place{Dir: "/ws"}, "url", url)); got != permissions.Deny {
 			t.Errorf("web_fetch of %q: %v", url, got)
 		}
-		a := Analyze(Call{Tool: unknown, Arguments: arguments(t, "source", url), Place: Place{Dir: "/ws"}})
+		a := Analyze(Call{Tool: unknown, Arguments: object(t, "source", url), Place: Place{Dir: "/ws"}})
 		if got := verdict(deny, a); got != permissions.Deny {
 			t.Errorf("an unknown tool with %q: %v", url, got)
 		}
@@ -518,7 +521,7 @@ func TestDeniedHostInEverySpelling(t *testing.T) {
 
 // A file that a recursive reader would meet is judged like one that is read by its own name.
 func TestReadSubject(t *testing.T) {
-	p := workspace(t, map[string]string{"sub/.env": "x"})
+	p := project(t, map[string]string{"sub/.env": "x"})
 	pol := policy(t, defaults)
 	for path, want := range map[string]permissions.Action{"sub/.env": permissions.Deny, "sub/x": permissions.Allow} {
 		s := ReadSubject(filepath.Join(p.Dir, path), p)
@@ -530,24 +533,24 @@ func TestReadSubject(t *testing.T) {
 
 // The category is that of the part which reaches furthest, wherever it stands and whatever its class.
 func TestCategory(t *testing.T) {
-	p := workspace(t, map[string]string{"a": "x"})
+	p := project(t, map[string]string{"a": "x"})
 	for _, c := range []struct {
 		kind  string
 		pairs []any
 		want  string
 	}{
-		{KindReadFile, []any{"path", "/etc/hostname"}, CategoryRead},
-		{KindWriteFile, []any{"path", "x"}, CategoryWrite},
-		{KindWriteFile, []any{"path", "../x"}, CategoryTerminalWrite},
-		{KindWriteFile, []any{"path", "/opt/x"}, CategoryTerminalWrite},
-		{KindDeleteFile, []any{"path", "~/x"}, CategoryTerminalWrite},
-		{KindShell, []any{"command", "ls"}, CategoryTerminalRead},
-		{KindShell, []any{"command", "git status"}, CategoryGitRead},
-		{KindShell, []any{"command", "git status | cat"}, CategoryTerminalRead},
-		{KindShell, []any{"command", "echo x > out"}, CategoryWrite},
-		{KindShell, []any{"command", "echo x > /tmp/elsewhere"}, CategoryTerminalWrite},
-		{KindShell, []any{"command", "echo x > out; git commit -m x"}, CategoryGitWrite},
-		{KindShell, []any{"command", "go test ./... > out"}, CategoryTerminalWrite},
+		{KindReadFile, []any{"path", "/etc/hostname"}, kinds.CategoryRead},
+		{KindWriteFile, []any{"path", "x"}, kinds.CategoryWrite},
+		{KindWriteFile, []any{"path", "../x"}, kinds.CategoryTerminalWrite},
+		{KindWriteFile, []any{"path", "/opt/x"}, kinds.CategoryTerminalWrite},
+		{KindDeleteFile, []any{"path", "~/x"}, kinds.CategoryTerminalWrite},
+		{KindShell, []any{"command", "ls"}, kinds.CategoryTerminalRead},
+		{KindShell, []any{"command", "git status"}, kinds.CategoryGitRead},
+		{KindShell, []any{"command", "git status | cat"}, kinds.CategoryTerminalRead},
+		{KindShell, []any{"command", "echo x > out"}, kinds.CategoryWrite},
+		{KindShell, []any{"command", "echo x > /tmp/elsewhere"}, kinds.CategoryTerminalWrite},
+		{KindShell, []any{"command", "echo x > out; git commit -m x"}, kinds.CategoryGitWrite},
+		{KindShell, []any{"command", "go test ./... > out"}, kinds.CategoryTerminalWrite},
 		{KindShell, []any{"command", "rm a; curl https://x.example"}, CategoryNetwork},
 		{KindFetch, []any{"url", "https://x.example"}, CategoryNetwork},
 	} {
@@ -558,7 +561,7 @@ func TestCategory(t *testing.T) {
 }
 
 func TestAudioOfTrustedServers(t *testing.T) {
-	for tool, want := range map[string]string{"speak": CategoryAudioOutput, "record_voice": CategoryAudioInput, "think": CategoryRead} {
+	for tool, want := range map[string]string{"speak": CategoryAudioOutput, "record_voice": kinds.CategoryAudioInput, "think": kinds.CategoryRead} {
 		d := []byte(`{"annotations":{"readOnlyHint":true}}`)
 		if got := Analyze(Call{Tool: Describe(Server{Trusted: true}, tool, "s_"+tool, d)}).Category; got != want {
 			t.Errorf("%s: %s, want %s", tool, got, want)
@@ -571,7 +574,7 @@ func TestAudioOfTrustedServers(t *testing.T) {
 
 // The analysis of one call changes when the file system does: that is why callers repeat it.
 func TestAnalysisFollowsTheFileSystem(t *testing.T) {
-	p := workspace(t, map[string]string{"a": "x", ".env": "x"})
+	p := project(t, map[string]string{"a": "x", ".env": "x"})
 	pol := policy(t, defaults)
 	if got := verdict(pol, analyze(t, KindReadFile, p, "path", "a")); got != permissions.Allow {
 		t.Fatal(got)

@@ -1,11 +1,12 @@
 package tools
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"encoding/json"
 )
 
 func benchmarkAnalyze(b *testing.B, t *Tool, arguments string, p Place) {

@@ -1,112 +1,24 @@
 package tools
 
 import (
-	"errors"
-	"io/fs"
-	"os"
+	"fmt"
 	"path/filepath"
-	"slices"
-	"time"
 
-	"callgate/internal/gitfiles"
+	"callgate/gate/tools/internal/searches"
+	"callgate/gate/tools/workspace"
 )
 
-// Bounds of one walk of DeniedBeneath.
-const (
-	maxEntries  = 50_000
-	maxWalkTime = 500 * time.Millisecond
-	maxDenied   = 50
-)
-
-// ErrBound says that a folder holds more than could be looked at.
-var ErrBound = errors.New("the folder holds more files than can be looked at")
-
-// DeniedBeneath returns the files below folder that denied reports, sorted, following symbolic links. With an error
-// there may be more of them: there are too many, the folder is too large to look at (ErrBound), or a part of it cannot
-// be read. A folder that does not exist holds nothing. The index of a git repository counts as a folder with the files
-// that it lists.
-func DeniedBeneath(folder string, denied func(path string) bool) (paths []string, err error) {
-	w := walker{denied: denied, deadline: time.Now().Add(maxWalkTime), seen: map[string]bool{}}
-	if filepath.Base(folder) == gitfiles.IndexName && !isFolder(folder) {
-		err = w.trackedBeneath(folder)
-	} else {
-		err = w.walk(folder)
+// DeniedBeneath is the function of that name for the i-th of the folders that the call reads whole: what the program leaves
+// out counts as not there. cure says how it would leave out the first file; "" when it cannot.
+func (a *Analysis) DeniedBeneath(i int, denied func(path string) bool) (paths []string, cure string, err error) {
+	folder := a.Folders[i]
+	var s *searches.Search
+	if i < len(a.searches) {
+		s = a.searches[i]
 	}
-	slices.Sort(w.found)
-	return slices.Compact(w.found), err
-}
-
-var errMany = errors.New("the folder holds many files that may not be read")
-
-type walker struct {
-	denied   func(string) bool
-	deadline time.Time
-	entries  int
-	seen     map[string]bool // real paths of folders that links lead to
-	found    []string
-}
-
-// look notes the file if it is denied.
-func (w *walker) look(path string) error {
-	if !w.denied(path) {
-		return nil
+	paths, err = workspace.DeniedBeneath(folder, func(path string) bool { return denied(path) && !s.LeavesOut(folder, path) })
+	if len(paths) > 0 && s != nil && s.Cure != "" {
+		cure = fmt.Sprintf(s.Cure, filepath.Base(paths[0]))
 	}
-	if w.found = append(w.found, path); len(w.found) > maxDenied {
-		return errMany
-	}
-	return nil
-}
-
-func (w *walker) late() bool { return time.Now().After(w.deadline) }
-
-func (w *walker) walk(folder string) error {
-	if w.seen[folder] {
-		return nil
-	}
-	w.seen[folder] = true
-	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			return err
-		}
-		if w.entries++; w.entries > maxEntries || w.entries%256 == 0 && w.late() {
-			return ErrBound
-		}
-		switch {
-		case entry.IsDir():
-			if path != folder && w.seen[path] {
-				return fs.SkipDir
-			}
-			return nil
-		case entry.Type()&(fs.ModeSymlink|fs.ModeIrregular) != 0:
-			if err := w.look(path); err != nil {
-				return err
-			}
-			return w.follow(path, folder)
-		}
-		return w.look(path)
-	})
-}
-
-// follow looks at what a link below folder leads to, unless the walk comes there anyway.
-func (w *walker) follow(link, folder string) error {
-	real, _, err := realPath(link)
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(real)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case !info.IsDir():
-		return w.look(real)
-	}
-	if _, inside := within(folder, real); inside {
-		return nil
-	}
-	return w.walk(real)
+	return paths, cure, err
 }

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"sync"
 
-	"callgate/permissions"
-
 	"github.com/go-json-experiment/json"
+
+	"callgate/gate/tools/definitions"
+	"callgate/gate/tools/kinds"
+	"callgate/permissions"
 )
 
 // Labels say what a known server's tool returns and where it reaches.
@@ -115,7 +117,7 @@ type entry struct {
 // fits reports whether the definition is one of those that were labelled. Without a definition nobody can tell, and each
 // argument of a call is looked at all the same.
 func (e *entry) fits(definition []byte) bool {
-	return len(e.shapes) == 0 || definition == nil || slices.Contains(e.shapes, Shape(definition))
+	return len(e.shapes) == 0 || definition == nil || slices.Contains(e.shapes, definitions.Shape(definition))
 }
 
 type roles map[string]Role
@@ -193,9 +195,9 @@ func (f *serverFile) entries() (map[string]entry, error) {
 func (f *serverFile) categoryOf(effect string) string {
 	switch {
 	case effect == EffectNone:
-		return CategoryRead
+		return kinds.CategoryRead
 	case f.Local && effect != EffectOutside:
-		return CategoryWrite
+		return kinds.CategoryWrite
 	}
 	return CategoryNetwork
 }
@@ -223,7 +225,7 @@ func (f *serverFile) entry(t serverTool) (e entry, err error) {
 		return e, err
 	}
 	if t.Kind != "" {
-		if _, ok := kinds[t.Kind]; !ok {
+		if _, ok := kinds.Of[t.Kind]; !ok {
 			return e, fmt.Errorf("unknown kind %q", t.Kind)
 		}
 		if e.labels.Effect == "" {
@@ -245,7 +247,7 @@ func (f *serverFile) entry(t serverTool) (e entry, err error) {
 			}
 		}
 	}
-	if categoryOrder[e.category] == 0 && e.category != "" {
+	if kinds.CategoryOrder[e.category] == 0 && e.category != "" {
 		return e, fmt.Errorf("unknown category %q", e.category)
 	}
 	if t.Risk != "" {

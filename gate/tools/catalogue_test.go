@@ -8,9 +8,10 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"callgate/permissions"
-
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"callgate/gate/tools/kinds"
+	"callgate/permissions"
 )
 
 // Every file says what its schema allows, and what the program makes of it is consistent.
@@ -60,7 +61,7 @@ func TestServerFiles(t *testing.T) {
 			}
 			for argument, role := range e.roles {
 				switch role {
-				case Plain, SQL, Dir, Revision, WritePath, ReadPath, ReadFolder, ListFolder:
+				case Plain, kinds.SQL, kinds.Dir, kinds.Revision, kinds.WritePath, kinds.ReadPath, kinds.ReadFolder, kinds.ListFolder:
 				default:
 					t.Errorf("%s %s only reads, and its argument %s is a %v", server, tool, argument, role)
 				}

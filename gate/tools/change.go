@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"unicode/utf8"
+
+	"callgate/gate/tools/internal/arguments"
 )
 
 // FileChange is what a call would make of one file, as far as its arguments tell: servers have the last word.
@@ -72,7 +74,7 @@ var (
 
 // editsOf reads the steps out of a call's arguments; nil when there are none that are known.
 func editsOf(call Call) []edit {
-	list, ok := members(call.Arguments)
+	list, ok := arguments.Members(call.Arguments)
 	if !ok {
 		return nil
 	}
@@ -89,15 +91,15 @@ func editsOf(call Call) []edit {
 			return content, "", nil
 		}}
 	}
-	steps := [][]argument{list}
+	steps := [][]arguments.Argument{list}
 	if value, ok := valueOf(list, []string{"edits"}); ok {
-		each, ok := members(value)
+		each, ok := arguments.Members(value)
 		if !ok {
 			return nil
 		}
 		steps = nil
 		for _, step := range each {
-			parts, ok := members(step.value)
+			parts, ok := arguments.Members(step.Value)
 			if !ok {
 				return nil
 			}
@@ -134,23 +136,23 @@ func replacing(old, fresh string, all bool) edit {
 	}
 }
 
-func valueOf(list []argument, names []string) ([]byte, bool) {
+func valueOf(list []arguments.Argument, names []string) ([]byte, bool) {
 	for _, name := range names {
 		for _, a := range list {
-			if a.name == name {
-				return a.value, true
+			if a.Name == name {
+				return a.Value, true
 			}
 		}
 	}
 	return nil, false
 }
 
-func textOf(list []argument, names []string) (string, bool) {
+func textOf(list []arguments.Argument, names []string) (string, bool) {
 	value, ok := valueOf(list, names)
 	if !ok {
 		return "", false
 	}
-	return text(value)
+	return arguments.Text(value)
 }
 
 func compare(path string, edits []edit) FileChange {

@@ -1,12 +1,13 @@
 package tools
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"encoding/json"
 )
 
 // nothing hides no file.

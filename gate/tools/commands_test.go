@@ -4,13 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/gate/tools/internal/commands"
+	"callgate/gate/tools/internal/wording"
 	"callgate/permissions"
 	"callgate/shellparse/programs"
 )
 
 // noWritingOptions are programs without an option or operand that writes a file, runs a program, loads code or
 // talks to another machine. They need no options in the table.
-var noWritingOptions = wordSet(`dirs pwd echo true false : [[ (( sleep exit return break continue
+var noWritingOptions = wording.Set(`dirs pwd echo true false : [[ (( sleep exit return break continue
 	shift umask ulimit type fg bg disown times tr seq yes help basename dirname realpath readlink pathchk expr factor getconf
 	locale tput tty clear cal ncal which whereis whoami id groups w uptime uname arch nproc free vmstat iostat top htop netstat
 	lscpu lsblk lsmod sw_vers system_profiler ipcs logname ifconfig route`)
@@ -63,7 +65,7 @@ func TestDoubtfulCommandsAsk(t *testing.T) {
 		"terraform providers lock", "getent hosts x", "getent ahosts x", "python -m pip list --index-url x", "python -m pip list --python ./evil",
 		"rustup toolchain install x", "openssl req -new", "xmllint http://x", "xmllint --noent a", "apt-cache gencaches", "git remote show origin",
 	} {
-		if got := risks(strings.Fields(command)[0], words(strings.Fields(command)...).Argv[1:]); got == permissions.ReadOnly {
+		if got := commands.Risks(strings.Fields(command)[0], words(strings.Fields(command)...).Argv[1:]); got == permissions.ReadOnly {
 			t.Errorf("%s is %v", command, got)
 		}
 	}
@@ -73,7 +75,7 @@ func TestDoubtfulCommandsAsk(t *testing.T) {
 		"python -m json.tool a", "python -m pip list", "xmllint --noout a", "apt-cache search x", "docker compose config", "openssl x509 -in a",
 		"ifconfig", "numfmt --to iec 1", "iconv -f latin1 a", "csvcut -c 1 a", "systemctl status x", "ps aux",
 	} {
-		if got := risks(strings.Fields(command)[0], words(strings.Fields(command)...).Argv[1:]); got != permissions.ReadOnly {
+		if got := commands.Risks(strings.Fields(command)[0], words(strings.Fields(command)...).Argv[1:]); got != permissions.ReadOnly {
 			t.Errorf("%s is %v", command, got)
 		}
 	}

@@ -3,6 +3,8 @@ package tools
 import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"callgate/gate/tools/internal/arguments"
 )
 
 // hint is an annotation of a tool's definition: absent, true or false.
@@ -60,22 +62,22 @@ func parseDefinition(raw []byte) (d definition) {
 	if d.hints == (hints{no, yes, yes}) && hintOf(in.Annotations.Idempotent) == no {
 		d.hints = hints{} // what MCP assumes of every tool: libraries fill it in, and it says nothing of this one
 	}
-	schema, ok := members(in.InputSchema)
+	schema, ok := arguments.Members(in.InputSchema)
 	if !ok {
 		return d
 	}
 	for _, m := range schema {
-		if m.name != "properties" {
+		if m.Name != "properties" {
 			continue
 		}
-		properties, _ := members(m.value)
+		properties, _ := arguments.Members(m.Value)
 		for _, p := range properties {
-			d.arguments = append(d.arguments, p.name)
-			if enum := enumOf(p.value); enum != nil {
+			d.arguments = append(d.arguments, p.Name)
+			if enum := enumOf(p.Value); enum != nil {
 				if d.enums == nil {
 					d.enums = map[string][]string{}
 				}
-				d.enums[p.name] = enum
+				d.enums[p.Name] = enum
 			}
 		}
 	}

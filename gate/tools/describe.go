@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/gate/tools/definitions"
+	"callgate/gate/tools/internal/wording"
+	"callgate/gate/tools/kinds"
 	"callgate/permissions"
 )
 
@@ -17,7 +20,7 @@ import (
 func Describe(s Server, name, qualified string, definition []byte) *Tool {
 	t := &Tool{Qualified: qualified, Server: s.Name, Name: name, Definition: definition}
 	if definition != nil {
-		t.Hash = HashOf(definition)
+		t.Hash = definitions.HashOf(definition)
 	}
 	d := parseDefinition(definition)
 	t.enums = d.enums
@@ -31,10 +34,10 @@ func Describe(s Server, name, qualified string, definition []byte) *Tool {
 	case ok:
 		t.Kind, t.Roles, t.Bound, t.remote, t.Local = e.kind, e.roles, true, e.remote, e.local
 		t.baseRisk, t.category, t.Labels = e.risk, e.category, e.labels
-		if k, ok := kinds[e.kind]; ok {
-			t.category = k.category
-			if t.baseRisk == permissions.Unknown || !t.baseRisk.Exceeds(k.risk) {
-				t.baseRisk = k.risk
+		if k, ok := kinds.Of[e.kind]; ok {
+			t.category = k.Category
+			if t.baseRisk == permissions.Unknown || !t.baseRisk.Exceeds(k.Risk) {
+				t.baseRisk = k.Risk
 			}
 		}
 		t.Why = "catalogue: " + from
@@ -53,11 +56,11 @@ func Describe(s Server, name, qualified string, definition []byte) *Tool {
 // path, a command or code stays unmapped, so that calls with it ask, unless it holds a plain name (builder.bare).
 func harmlessRole(name string) Role {
 	switch role := guessRole(name); role {
-	case Unmapped, Input:
+	case Unmapped, kinds.Input:
 		return Plain
-	case URL:
-		return URL
-	case SQL:
+	case kinds.URL:
+		return kinds.URL
+	case kinds.SQL:
 		if name == "query" {
 			return Plain
 		}
@@ -91,7 +94,7 @@ func (t *Tool) heed(d definition, trusted bool) {
 	if to != t.Labels.Effect {
 		t.Why += fmt.Sprintf("; effect %s raised to %s by its definition", t.Labels.Effect, to)
 		t.Labels.Effect, t.baseRisk = to, t.baseRisk.Worse(effectRisk[to])
-		if t.category == CategoryRead {
+		if t.category == kinds.CategoryRead {
 			t.category = CategoryNetwork
 		}
 	}
@@ -102,7 +105,7 @@ func namesCredential(argument string) bool {
 	return slices.ContainsFunc(wordsOf(argument), func(w string) bool { return credentialWords[w] })
 }
 
-var credentialWords = wordSet("password passwd passphrase pwd secret credential credentials apikey")
+var credentialWords = wording.Set("password passwd passphrase pwd secret credential credentials apikey")
 
 // Risk is the least class of the tool's calls: what a call holds can only raise it.
 func (t *Tool) Risk() permissions.Risk { return t.baseRisk }
@@ -117,17 +120,17 @@ func mapped(t *Tool, s Server, d definition) bool {
 		if t.Roles == nil {
 			t.Roles = roles{}
 		}
-		k, ok := kinds[m.Kind]
+		k, ok := kinds.Of[m.Kind]
 		if !ok && m.Kind != "" {
 			// Binds nothing: the tool stays unknown and every argument of it unmapped.
 			t.Bound, t.Roles, t.category = true, roles{}, CategoryNetwork
 			t.Why = fmt.Sprintf("configuration: %q is no kind", m.Kind)
 			return true
 		}
-		t.Kind, t.Bound, t.baseRisk, t.category = m.Kind, true, m.Risk, k.category
+		t.Kind, t.Bound, t.baseRisk, t.category = m.Kind, true, m.Risk, k.Category
 		t.Why = "configuration"
 		if m.Risk == permissions.Unknown || m.Kind == KindShell {
-			t.baseRisk = k.risk
+			t.baseRisk = k.Risk
 		}
 		t.Labels = m.Labels
 		if t.Labels.Effect == "" {
@@ -187,9 +190,9 @@ func (t *Tool) applyHints(h hints, trusted bool) {
 func categoryOf(r permissions.Risk) string {
 	switch r {
 	case permissions.ReadOnly:
-		return CategoryRead
+		return kinds.CategoryRead
 	case permissions.Write:
-		return CategoryWrite
+		return kinds.CategoryWrite
 	}
 	return CategoryNetwork
 }

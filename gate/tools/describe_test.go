@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/gate/tools/kinds"
 	"callgate/permissions"
 )
 
@@ -83,7 +84,7 @@ func TestCatalogueIsConsistent(t *testing.T) {
 				if e.category == "" {
 					t.Errorf("%s has no category", id)
 				}
-			} else if _, ok := kinds[e.kind]; !ok {
+			} else if _, ok := kinds.Of[e.kind]; !ok {
 				t.Errorf("%s: kind %q does not exist", id, e.kind)
 			} else if PrimaryArgument(&Tool{Kind: e.kind, Roles: e.roles}) == "" {
 				t.Errorf("%s has no value", id)
@@ -99,7 +100,7 @@ func TestCatalogueIsConsistent(t *testing.T) {
 
 func TestDescribeBinds(t *testing.T) {
 	filesystem := "@modelcontextprotocol/server-filesystem"
-	mapping := Mapping{Tool: "look", Kind: KindReadFile, Roles: map[string]Role{"what": ReadPath}}
+	mapping := Mapping{Tool: "look", Kind: KindReadFile, Roles: map[string]Role{"what": kinds.ReadPath}}
 	for _, c := range []struct {
 		name   string
 		server Server
@@ -188,7 +189,7 @@ func TestAnnotations(t *testing.T) {
 		{"also of what a trusted server says", Server{Packages: []string{"@modelcontextprotocol/server-filesystem"}, Trusted: true}, "write_file", `"readOnlyHint":true`, permissions.Write},
 	} {
 		tool := Describe(c.server, c.tool, "srv_"+c.tool, []byte(`{"name":"x","annotations":{`+c.hints+`}}`))
-		if got := Analyze(Call{Tool: tool, Arguments: arguments(t, "path", "x"), Place: Place{Dir: t.TempDir()}}).Risk; got != c.want && c.tool != "read_graph" {
+		if got := Analyze(Call{Tool: tool, Arguments: object(t, "path", "x"), Place: Place{Dir: t.TempDir()}}).Risk; got != c.want && c.tool != "read_graph" {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 		if tool.baseRisk != c.want {
@@ -220,7 +221,7 @@ func TestKindTool(t *testing.T) {
 	want := map[string]string{
 		KindReadFile: "path", KindWriteFile: "path", KindEditFile: "path", KindDeleteFile: "path", KindMoveFile: "source",
 		KindGlob: "pattern", KindGrep: "path", KindShell: "command", KindFetch: "url", KindSkill: "name",
-		KindProcessInput: "input", KindResource: "uri", KindPrompt: "name", KindSampling: "server", KindConnect: "to", KindSandboxRead: "path", KindSandboxWrite: "path",
+		KindProcessInput: "input", KindResource: "uri", KindPrompt: "name", KindSampling: "server", KindConnect: "to", kinds.KindSandboxRead: "path", kinds.KindSandboxWrite: "path",
 	}
 	if got := Kinds(); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
 		t.Errorf("kinds %q", got)
@@ -237,7 +238,7 @@ func TestKindTool(t *testing.T) {
 }
 
 func TestRoleNames(t *testing.T) {
-	for r := Plain; int(r) < len(roleNames); r++ {
+	for r := Plain; int(r) < len(kinds.RoleNames); r++ {
 		if got, err := ParseRole(r.String()); err != nil || got != r {
 			t.Errorf("%v: %v, %v", r, got, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/gate/tools/internal/commands"
 	"callgate/permissions"
 	"callgate/shellparse"
 	"callgate/shellparse/programs"
@@ -13,7 +14,7 @@ import (
 // TestNamesOfPrograms holds that programs which lose something stand in the table by their plain names.
 func TestNamesOfPrograms(t *testing.T) {
 	for c := range programs.All {
-		if len(c.Destroys) > 0 && plainName(c.Name) != c.Name {
+		if len(c.Destroys) > 0 && commands.PlainName(c.Name) != c.Name {
 			t.Errorf("%q is never the plain name of a program", c.Name)
 		}
 	}
@@ -25,7 +26,7 @@ func TestRisksOfPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := workspace(t, map[string]string{"src/a.go": "x"})
+	p := project(t, map[string]string{"src/a.go": "x"})
 	p.Home = t.TempDir()
 	for n, line := range strings.Split(string(text), "\n") {
 		class, command, ok := strings.Cut(line, " ")
@@ -57,7 +58,7 @@ func worstRisk(t testing.TB, command string, p Place) permissions.Risk {
 }
 
 func TestUngatedAgents(t *testing.T) {
-	p := workspace(t, nil)
+	p := project(t, nil)
 	for _, command := range []string{
 		"claude --dangerously-skip-permissions -p x", "claude -p x --permission-mode bypassPermissions", "claude --permission-mode=bypassPermissions",
 		"codex exec --full-auto x", "codex --dangerously-bypass-approvals-and-sandbox x", "codex exec -s danger-full-access x", "codex --yolo", "codex exec -c approval_policy=never --sandbox=danger-full-access x",
@@ -89,7 +90,7 @@ func BenchmarkDestroys(b *testing.B) {
 	s := shellparse.Parse("kubectl get pods -n prod | grep api && git status", shellparse.Options{Dir: "/w"})
 	for b.Loop() {
 		for i := range s.Commands {
-			destroys(&s.Commands[i])
+			commands.Destroys(&s.Commands[i])
 		}
 	}
 }
@@ -97,7 +98,7 @@ func BenchmarkDestroys(b *testing.B) {
 // analyzeCommand analyses a call of a shell tool.
 func analyzeCommand(t testing.TB, command string, p Place) *Analysis {
 	tool := Describe(Server{Name: "sh", Packages: []string{"mcp-server-commands"}}, "run_command", "sh_run_command", nil)
-	return Analyze(Call{Tool: tool, Arguments: arguments(t, "command", command), Place: p})
+	return Analyze(Call{Tool: tool, Arguments: object(t, "command", command), Place: p})
 }
 
 // TestHiddenCommandsAreDenied holds that a denied command is denied, and not asked about, wherever it hides. The lines of
@@ -107,7 +108,7 @@ func TestHiddenCommandsAreDenied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := workspace(t, nil)
+	p := project(t, nil)
 	pol := policy(t, `{ "*": "allow", "shell_exec": { "*": "allow", "rm *": "deny", "shred *": "deny" } }`)
 	for line := range strings.Lines(string(text)) {
 		command := strings.ReplaceAll(strings.TrimSuffix(line, "\n"), `\n`, "\n")

@@ -3,15 +3,17 @@ package tools
 import (
 	"slices"
 	"strings"
+
+	"callgate/gate/tools/internal/wording"
 )
 
 // Words of names that say what a tool does to others, from the furthest; the first that a name has counts.
 var draftWords = []draftGroup{
 	{EffectDeletes, deleteWords},
-	{EffectDeletes, wordSet("cancel expel kick ban evict deactivate clear reset flush void")},
-	{EffectAccess, wordSet("share grant revoke invite permission permissions role roles access member members collaborator collaborators password token apikey unshare")},
-	{EffectMoney, wordSet("pay payment payout charge refund transfer purchase buy checkout order withdraw deposit donate subscribe invoice trade sell book reserve rent hire lease bid")},
-	{EffectOutside, wordSet("send post publish comment reply respond email mail message notify tell whisper alert forward tweet dm sms call upload push deploy merge trigger submit dispatch broadcast announce react reaction transfer export webhook tag")},
+	{EffectDeletes, wording.Set("cancel expel kick ban evict deactivate clear reset flush void")},
+	{EffectAccess, wording.Set("share grant revoke invite permission permissions role roles access member members collaborator collaborators password token apikey unshare")},
+	{EffectMoney, wording.Set("pay payment payout charge refund transfer purchase buy checkout order withdraw deposit donate subscribe invoice trade sell book reserve rent hire lease bid")},
+	{EffectOutside, wording.Set("send post publish comment reply respond email mail message notify tell whisper alert forward tweet dm sms call upload push deploy merge trigger submit dispatch broadcast announce react reaction transfer export webhook tag")},
 }
 
 // draftGroup are words of a tool's name that give its effect.
@@ -21,18 +23,18 @@ type draftGroup struct {
 }
 
 // Who adds or creates a user lets somebody in.
-var addWords, userWords = wordSet("add create new register"), wordSet("user users account accounts")
+var addWords, userWords = wording.Set("add create new register"), wording.Set("user users account accounts")
 
 // personWords are what arguments are called that name people whom a tool tells.
-var personWords = wordSet("to recipient recipients cc bcc email emails guest guests participants attendees invitees")
+var personWords = wording.Set("to recipient recipients cc bcc email emails guest guests participants attendees invitees")
 
 // destinationWords and contentWords are what arguments are called that name where something goes, and that carry it.
 var (
-	destinationWords = wordSet(`to recipient recipients cc bcc email emails channel channels chat room conversation thread url uri webhook endpoint owner repo repository account iban phone destination target participants attendees invitees assignee assignees bucket topic space team group host domain receiver user username server workspace project org organization site address addresses link person people
+	destinationWords = wording.Set(`to recipient recipients cc bcc email emails channel channels chat room conversation thread url uri webhook endpoint owner repo repository account iban phone destination target participants attendees invitees assignee assignees bucket topic space team group host domain receiver user username server workspace project org organization site address addresses link person people
 		guest guests contact contacts customer client company hotel restaurant venue merchant vendor supplier seller payee beneficiary`)
-	contentWords = wordSet("text body message content subject title description comment caption html markdown data payload attachment attachments summary note notes files file input prompt query blocks value values memo reason")
-	secretWords  = wordSet("secret secrets credential credentials password passwords token tokens key keys env environment")
-	webWords     = wordSet("web webpage webpages page url website site scrape crawl browse browser fetch internet news")
+	contentWords = wording.Set("text body message content subject title description comment caption html markdown data payload attachment attachments summary note notes files file input prompt query blocks value values memo reason")
+	secretWords  = wording.Set("secret secrets credential credentials password passwords token tokens key keys env environment")
+	webWords     = wording.Set("web webpage webpages page url website site scrape crawl browse browser fetch internet news")
 )
 
 // draft is what names, schema and annotations suggest of a tool that nobody labelled. Nothing of it may let a call run:
@@ -110,7 +112,7 @@ func answers(description string) bool {
 	return answerWords[strings.ToLower(strings.TrimRight(first, ".,:"))]
 }
 
-var answerWords = wordSet("returns return lists list gets get shows show searches search reads read retrieves retrieve finds find describes describe counts count looks")
+var answerWords = wording.Set("returns return lists list gets get shows show searches search reads read retrieves retrieve finds find describes describe counts count looks")
 
 // Draft suggests labels from the names, schema and annotations of a tool, for a person to correct.
 func (t *Tool) Draft() Labels {

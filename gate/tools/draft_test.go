@@ -1,9 +1,10 @@
 package tools
 
 import (
-	"encoding/json"
 	"slices"
 	"testing"
+
+	"encoding/json"
 )
 
 func TestDraft(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"callgate/gate/tools/internal/wording"
 	"callgate/internal/visible"
 )
 
@@ -66,7 +67,7 @@ func TestBounded(t *testing.T) {
 		{"ééééé", 8, "ééééé"},
 		{"\n\n\n", 2, "⟨U+000A⟩⟨U+000A⟩… (1 bytes more)"},
 	} {
-		if got := bounded(c.in, c.limit); got != c.want {
+		if got := wording.Bounded(c.in, c.limit); got != c.want {
 			t.Errorf("bounded(%q, %d) = %q, want %q", c.in, c.limit, got, c.want)
 		}
 	}

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"callgate/permissions"
 	programfiles "callgate/shellparse/programs/source"
+
+	"callgate/permissions"
 )
 
 // TestExamplesOfPrograms holds what the YAML files of package programs say of their examples.
@@ -20,7 +21,7 @@ func TestExamplesOfPrograms(t *testing.T) {
 	if len(table.Examples) == 0 {
 		t.Fatal("there are no examples")
 	}
-	p := workspace(t, map[string]string{"src/a.go": "x", "in.txt": "x"})
+	p := project(t, map[string]string{"src/a.go": "x", "in.txt": "x"})
 	p.Home = t.TempDir()
 	for _, e := range table.Examples {
 		a := analyzeCommand(t, e.Command, p)

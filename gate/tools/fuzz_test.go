@@ -1,11 +1,14 @@
 package tools
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"testing"
 	"unicode/utf8"
 
+	"encoding/json"
+
+	"callgate/gate/tools/internal/commands"
+	"callgate/gate/tools/internal/wording"
 	"callgate/permissions"
 )
 
@@ -39,7 +42,7 @@ func FuzzAnalyze(f *testing.F) {
 		f.Add(s)
 	}
 	tools := fuzzedTools()
-	place := workspace(f, map[string]string{"src/main.go": "x", ".env": "x", "link": "-> .env"})
+	place := project(f, map[string]string{"src/main.go": "x", ".env": "x", "link": "-> .env"})
 	f.Fuzz(func(t *testing.T, arguments string) {
 		if len(arguments) > 4096 {
 			t.Skip()
@@ -72,7 +75,7 @@ func FuzzAnalyze(f *testing.F) {
 			if !json.Valid([]byte(arguments)) && arguments != "" && a.Refuse == "" {
 				t.Errorf("%s: malformed arguments are not refused", name)
 			}
-			if a.Summary == "" || a.Category == "" || len(a.Summary) > 4*maxSummary {
+			if a.Summary == "" || a.Category == "" || len(a.Summary) > 4*wording.MaxSummary {
 				t.Errorf("%s: summary %q, category %q", name, a.Summary, a.Category)
 			}
 			for _, text := range append([]string{a.Summary}, markTexts(a)...) {
@@ -105,7 +108,7 @@ func FuzzClassifySQL(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		// What is added after a statement never makes the whole harmless.
-		if r := classifySQL(s + "\n; drop table x"); r == permissions.ReadOnly || r == permissions.Write {
+		if r := commands.ClassifySQL(s + "\n; drop table x"); r == permissions.ReadOnly || r == permissions.Write {
 			t.Errorf("%q before a drop: %v", s, r)
 		}
 	})
@@ -115,14 +118,14 @@ func FuzzLocate(f *testing.F) {
 	for _, s := range []string{"a", "../x", "~", "$HOME/x", "file:x", "%2e", `\\?\C:\x`, "x:y", "e\u0301", "link/../x", ""} {
 		f.Add(s)
 	}
-	place := workspace(f, map[string]string{"src/main.go": "x", "link": "-> src"})
+	place := project(f, map[string]string{"src/main.go": "x", "link": "-> src"})
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, l := range place.locate(s) {
-			if len(l.decides) == 0 || len(l.paths) == 0 || l.decides[0] != l.real() {
+		for _, l := range place.Locate(s) {
+			if len(l.Decides) == 0 || len(l.Paths) == 0 || l.Decides[0] != l.Real() {
 				t.Errorf("%q: %+v", s, l)
 			}
-			if clean := filepath.Clean(l.real()); clean != l.real() {
-				t.Errorf("%q leads to %q, which is not clean", s, l.real())
+			if clean := filepath.Clean(l.Real()); clean != l.Real() {
+				t.Errorf("%q leads to %q, which is not clean", s, l.Real())
 			}
 		}
 	})

@@ -6,12 +6,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"callgate/gate/tools/workspace"
 	"callgate/permissions"
 )
 
 // What git names to xargs is what it tracks: a denied file beside that is not read, and one that a link leads to is.
 func TestTrackedNamesAreRead(t *testing.T) {
-	p := workspace(t, map[string]string{"a.go": "x", "b c.go": "x", ".env": "X=1", "lib/d.go": "x"})
+	p := project(t, map[string]string{"a.go": "x", "b c.go": "x", ".env": "X=1", "lib/d.go": "x"})
 	git := func(args ...string) {
 		t.Helper()
 		cmd := exec.Command("git", args...)
@@ -33,7 +34,7 @@ func TestTrackedNamesAreRead(t *testing.T) {
 				got = permissions.Ask
 			}
 			for _, folder := range a.Folders {
-				if paths, err := DeniedBeneath(folder, func(path string) bool { return filepath.Base(path) == ".env" }); got == permissions.Allow && (len(paths) > 0 || err != nil) {
+				if paths, err := workspace.DeniedBeneath(folder, func(path string) bool { return filepath.Base(path) == ".env" }); got == permissions.Allow && (len(paths) > 0 || err != nil) {
 					got = permissions.Ask
 				}
 			}
@@ -56,7 +57,7 @@ func TestTrackedNamesAreRead(t *testing.T) {
 
 // A git command that is told which paths to show reads no others.
 func TestGitReadsThePathsThatItIsTold(t *testing.T) {
-	p := workspace(t, map[string]string{"a.go": "x", "src/b.go": "x", "src/c.go": "x", ".env": "X=1"})
+	p := project(t, map[string]string{"a.go": "x", "src/b.go": "x", "src/c.go": "x", ".env": "X=1"})
 	for _, args := range [][]string{{"init", "-q"}, {"add", "-f", "."}} {
 		cmd := exec.Command("git", args...)
 		cmd.Dir = p.Dir

@@ -6,6 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"callgate/gate/tools/internal/wording"
+	"callgate/gate/tools/kinds"
 	"callgate/permissions"
 )
 
@@ -20,29 +22,21 @@ type guess struct {
 
 // Words of tool names, by what they say.
 var (
-	runWords     = wordSet("run execute exec shell bash sh zsh terminal command cmd powershell pwsh ssh eval spawn launch")
-	readWords    = wordSet("read get open view cat show load list find search grep glob tree stat info describe query lookup fetch look inspect count")
-	writeWords   = wordSet("write create save put append update set store add touch mkdir upload")
-	editWords    = wordSet("edit replace patch insert modify apply str")
-	deleteWords  = wordSet("delete remove rm rmdir unlink drop destroy purge wipe truncate erase trash kill terminate uninstall")
-	moveWords    = wordSet("move mv rename")
-	grepWords    = wordSet("grep rg ripgrep")
-	globWords    = wordSet("glob ls dir")
-	fetchWords   = wordSet("fetch browse navigate download curl http https request scrape crawl webfetch goto")
-	fileWords    = wordSet("file files path document doc folder directory dir workspace")
-	processWords = wordSet("process session interact keys keystrokes pty tmux repl stdin terminal")
-	sqlWords     = wordSet("sql query database db postgres postgresql mysql mariadb sqlite bigquery snowflake clickhouse duckdb mssql")
-	speakWords   = wordSet("speak tts say play announce")
-	listenWords  = wordSet("listen stt transcribe microphone record dictate")
+	runWords     = wording.Set("run execute exec shell bash sh zsh terminal command cmd powershell pwsh ssh eval spawn launch")
+	readWords    = wording.Set("read get open view cat show load list find search grep glob tree stat info describe query lookup fetch look inspect count")
+	writeWords   = wording.Set("write create save put append update set store add touch mkdir upload")
+	editWords    = wording.Set("edit replace patch insert modify apply str")
+	deleteWords  = wording.Set("delete remove rm rmdir unlink drop destroy purge wipe truncate erase trash kill terminate uninstall")
+	moveWords    = wording.Set("move mv rename")
+	grepWords    = wording.Set("grep rg ripgrep")
+	globWords    = wording.Set("glob ls dir")
+	fetchWords   = wording.Set("fetch browse navigate download curl http https request scrape crawl webfetch goto")
+	fileWords    = wording.Set("file files path document doc folder directory dir workspace")
+	processWords = wording.Set("process session interact keys keystrokes pty tmux repl stdin terminal")
+	sqlWords     = wording.Set("sql query database db postgres postgresql mysql mariadb sqlite bigquery snowflake clickhouse duckdb mssql")
+	speakWords   = wording.Set("speak tts say play announce")
+	listenWords  = wording.Set("listen stt transcribe microphone record dictate")
 )
-
-func wordSet(s string) map[string]bool {
-	set := map[string]bool{}
-	for w := range strings.FieldsSeq(s) {
-		set[w] = true
-	}
-	return set
-}
 
 // guessFrom fills in what the tool's name and definition suggest.
 func (t *Tool) guessFrom(d definition) {
@@ -68,11 +62,11 @@ func (t *Tool) guessFrom(d definition) {
 	}
 	if kind, argument := t.guessKind(d, has, argument); kind != "" {
 		t.Kind, t.guess.argument = kind, argument
-		t.category = kinds[kind].category
+		t.category = kinds.Of[kind].Category
 		t.Why = "guess from the name and the schema: adds denies and risk, allows nothing"
 	}
-	if k, ok := kinds[t.Kind]; ok {
-		t.baseRisk = permissions.Unknown.Worse(k.risk)
+	if k, ok := kinds.Of[t.Kind]; ok {
+		t.baseRisk = permissions.Unknown.Worse(k.Risk)
 	}
 	if has(deleteWords) {
 		t.baseRisk = t.baseRisk.Worse(permissions.Destructive)
@@ -82,14 +76,14 @@ func (t *Tool) guessFrom(d definition) {
 // guessKind returns the kind that a tool seems to be of, and the argument that seems to hold its value; "" for none. has
 // tells about words of its name, argument finds an argument by its role.
 func (t *Tool) guessKind(d definition, has func(map[string]bool) bool, argument func(Role) string) (kind, value string) {
-	command, path, address := argument(Command), argument(ReadPath), argument(URL)
-	_, canonical := kinds[t.Name]
+	command, path, address := argument(kinds.Command), argument(kinds.ReadPath), argument(kinds.URL)
+	_, canonical := kinds.Of[t.Name]
 	switch file := has(fileWords) || path != ""; {
-	case t.guess.process && argument(Input) != "":
-		return KindProcessInput, argument(Input)
-	case command != "" || has(runWords) && !t.guess.sql && (argument(Code) != "" || len(d.arguments) == 0):
+	case t.guess.process && argument(kinds.Input) != "":
+		return KindProcessInput, argument(kinds.Input)
+	case command != "" || has(runWords) && !t.guess.sql && (argument(kinds.Code) != "" || len(d.arguments) == 0):
 		return KindShell, command
-	case canonical && t.Name != KindResource && t.Name != KindPrompt && t.Name != KindSampling && t.Name != KindConnect && !OpensSandbox(t.Name):
+	case canonical && t.Name != KindResource && t.Name != KindPrompt && t.Name != KindSampling && t.Name != KindConnect && !kinds.OpensSandbox(t.Name):
 		return t.Name, ""
 	case has(deleteWords) && file:
 		return KindDeleteFile, path
@@ -115,28 +109,28 @@ func (t *Tool) guessKind(d definition, has func(map[string]bool) bool, argument 
 func guessRole(name string) Role {
 	switch strings.Map(dropSeparators, strings.ToLower(name)) {
 	case "command", "cmd", "commandline", "cmdline", "shellcommand", "bashcommand", "bash", "exec", "commands":
-		return Command
+		return kinds.Command
 	case "shell":
-		return Shell
+		return kinds.Shell
 	case "argv":
-		return Argv
+		return kinds.Argv
 	case "code", "script", "javascript", "python", "sourcecode", "expression", "function", "program":
-		return Code
+		return kinds.Code
 	case "path", "paths", "file", "files", "filepath", "filepaths", "filename", "filenames", "dir", "directory", "folder",
 		"source", "src", "dst", "dest", "destination", "target", "targetfile", "sourcefile", "from", "to", "root", "basepath",
 		"absolutepath", "relativepath", "notebookpath", "outputpath", "inputpath", "oldpath", "newpath", "sourcepath",
 		"destinationpath", "repopath", "localpath", "location":
-		return ReadPath
+		return kinds.ReadPath
 	case "cwd", "workdir", "workingdirectory", "workingdir":
-		return Dir
+		return kinds.Dir
 	case "url", "urls", "uri", "href", "link", "endpoint", "address", "website":
-		return URL
+		return kinds.URL
 	case "input", "stdin", "keys", "text", "data":
-		return Input
+		return kinds.Input
 	case "sql", "query", "statement", "statements":
-		return SQL
+		return kinds.SQL
 	case "env", "environment", "environmentvariables":
-		return Env
+		return kinds.Env
 	}
 	return Unmapped
 }
@@ -178,7 +172,7 @@ func audioCategory(name string) string {
 		case speakWords[w]:
 			return CategoryAudioOutput
 		case listenWords[w]:
-			return CategoryAudioInput
+			return kinds.CategoryAudioInput
 		}
 	}
 	return ""

@@ -1,18 +1,19 @@
 package tools
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"encoding/json"
+
 	"callgate/permissions"
 )
 
-// workspace makes a folder with the files, and returns a place that runs there. A name that ends in "/" is
+// project makes a folder with the files, and returns a place that runs there. A name that ends in "/" is
 // a folder; a value that begins with "-> " makes a symbolic link.
-func workspace(t testing.TB, files map[string]string) Place {
+func project(t testing.TB, files map[string]string) Place {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -72,8 +73,8 @@ func verdict(p *permissions.Policy, a *Analysis) permissions.Action {
 	return action
 }
 
-// arguments encodes pairs of name and value as an arguments object, in order.
-func arguments(t testing.TB, pairs ...any) []byte {
+// object encodes pairs of name and value as an arguments object, in order.
+func object(t testing.TB, pairs ...any) []byte {
 	t.Helper()
 	out := []byte{'{'}
 	for i := 0; i < len(pairs); i += 2 {
@@ -100,7 +101,7 @@ func analyze(t testing.TB, kind string, p Place, pairs ...any) *Analysis {
 	if tool == nil {
 		t.Fatalf("no kind %q", kind)
 	}
-	return Analyze(Call{Tool: tool, Arguments: arguments(t, pairs...), Place: p})
+	return Analyze(Call{Tool: tool, Arguments: object(t, pairs...), Place: p})
 }
 
 func codes(a *Analysis) []string {

@@ -1,6 +1,10 @@
 package tools
 
-import "testing"
+import (
+	"testing"
+
+	"callgate/gate/tools/definitions"
+)
 
 func TestHidden(t *testing.T) {
 	for definition, want := range map[string]string{
@@ -11,7 +15,7 @@ func TestHidden(t *testing.T) {
 		`{"name":"a","inputSchema":{"properties":{"p\u2060":{}}}}`:                             "U+2060",
 		`{"name":"a","description":"\u001b[2J"}`:                                               "U+001B",
 	} {
-		if got := Hidden([]byte(definition)); got != want {
+		if got := definitions.Hidden([]byte(definition)); got != want {
 			t.Errorf("%s: %q, want %q", definition, got, want)
 		}
 	}

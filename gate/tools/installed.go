@@ -6,28 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/gate/tools/internal/commands"
 	"callgate/shellparse"
 )
-
-// behindLauncher returns the words of a command behind npx and what does the same, from the program on; nil for others.
-func behindLauncher(words []shellparse.Word) []shellparse.Word {
-	switch words[0].Value {
-	case "npx", "pnpx":
-	case "pnpm", "yarn":
-		if len(words) < 2 || words[1].Value != "exec" {
-			return nil
-		}
-	default:
-		return nil
-	}
-	if words = words[1:]; len(words) > 0 && words[0].Value == "exec" {
-		words = words[1:]
-	}
-	for len(words) > 0 && words[0].Known && (words[0].Value == "--no-install" || words[0].Value == "--no") {
-		words = words[1:]
-	}
-	return words
-}
 
 // installed returns the command that npx or a path runs when that is a program which the project has installed, nil for
 // others: npx fetches a package only where there is none. The program is known by its name, so that it says what the
@@ -42,12 +23,12 @@ func (b *builder) installed(c *shellparse.Command) *shellparse.Command {
 	switch {
 	case isPath:
 	default:
-		if words = behindLauncher(words); len(words) == 0 || !words[0].Known {
+		if words = commands.BehindLauncher(words); len(words) == 0 || !words[0].Known {
 			return nil
 		}
 		name = words[0].Value
 	}
-	if name == "" || strings.ContainsAny(name, "/@ -") || !b.inProject(filepath.FromSlash(folder)+name, b.place.at(c.Dir).Dir) {
+	if name == "" || strings.ContainsAny(name, "/@ -") || !b.inProject(filepath.FromSlash(folder)+name, b.place.At(c.Dir).Dir) {
 		return nil
 	}
 	inner := *c
@@ -57,7 +38,7 @@ func (b *builder) installed(c *shellparse.Command) *shellparse.Command {
 
 // inProject reports whether a file of that name stands in dir or a folder above it, up to the workspace root.
 func (b *builder) inProject(name, dir string) bool {
-	roots := b.place.roots()
+	roots := b.place.Bases()
 	for {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			return info.Mode().IsRegular()

@@ -1,34 +1,17 @@
 package tools
 
 import (
-	"archive/tar"
-	"archive/zip"
-	"bufio"
-	"bytes"
-	"compress/bzip2"
-	"compress/gzip"
-	"errors"
-	"io"
-	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
+	"callgate/gate/tools/internal/commands"
+	"callgate/gate/tools/internal/listing"
+	"callgate/gate/tools/internal/wording"
 	"callgate/permissions"
 	"callgate/shellparse"
 )
-
-// Bounds of reading the names that a patch or an archive holds.
-const (
-	maxListed  = 300      // names
-	maxListing = 32 << 20 // bytes, unpacked
-)
-
-// errListing says that the names cannot be told.
-var errListing = errors.New("its names cannot be told")
 
 // lists makes the subjects of the files that the command writes because a patch or an archive names them. It returns
 // what the command does beyond its words when they cannot be told; all are the commands of the text.
@@ -41,7 +24,7 @@ func (b *builder) lists(c *shellparse.Command, all []shellparse.Command) (effect
 			if from == "" {
 				from = "its input"
 			}
-			effect = joinEffects(effect, "writes the files that "+quote(from)+" names")
+			effect = joinEffects(effect, "writes the files that "+wording.Quote(from)+" names")
 			for _, dir := range l.Dirs {
 				b.shellWrite(shellparse.File{Path: shellparse.Word{Value: dir, Known: true}, By: c.Argv[0].Value}, true)
 			}
@@ -52,7 +35,7 @@ func (b *builder) lists(c *shellparse.Command, all []shellparse.Command) (effect
 				dir = b.top(dir)
 			}
 			for _, name := range names {
-				if name = stripped(name, l.Strip); name != "" && b.count() {
+				if name = listing.Stripped(name, l.Strip); name != "" && b.count() {
 					b.shellWrite(shellparse.File{Path: shellparse.Word{Value: filepath.Join(dir, filepath.FromSlash(name)), Known: true}, By: c.Argv[0].Value}, false)
 				}
 			}
@@ -63,7 +46,7 @@ func (b *builder) lists(c *shellparse.Command, all []shellparse.Command) (effect
 
 // top is the top of the repository that dir lies in.
 func (b *builder) top(dir string) string {
-	at := b.place.at(dir).Dir
+	at := b.place.At(dir).Dir
 	for d := at; ; d = filepath.Dir(d) {
 		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
 			return d
@@ -74,60 +57,29 @@ func (b *builder) top(dir string) string {
 	}
 }
 
-// stripped leaves leading elements out of a name.
-func stripped(name string, n int) string {
-	name = strings.TrimLeft(name, "/")
-	if n < 0 {
-		return path.Base(name)
-	}
-	for ; n > 0; n-- {
-		_, rest, ok := strings.Cut(name, "/")
-		if !ok {
-			return ""
-		}
-		name = strings.TrimLeft(rest, "/")
-	}
-	return name
-}
-
 // namesIn returns the names that a patch or an archive holds, as long as nothing of the text can change it before.
 func (b *builder) namesIn(c *shellparse.Command, l *shellparse.Listing, all []shellparse.Command) ([]string, error) {
 	if l.From.Path.Value == "" {
 		if l.Text == "" || l.Format != "patch" {
-			return nil, errListing
+			return nil, listing.Err
 		}
-		return patchNames(strings.NewReader(l.Text))
+		return listing.PatchNames(strings.NewReader(l.Text))
 	}
 	if !l.From.Path.Known || b.tool.remote || b.place.Dir == "" {
-		return nil, errListing
+		return nil, listing.Err
 	}
-	file := b.place.absolute(l.From.Path.Value)
+	file := b.place.Absolute(l.From.Path.Value)
 	for i := range all {
 		if o := &all[i]; o != c && mayChange(o, l.From.Path.Value) {
-			return nil, errListing
+			return nil, listing.Err
 		}
 	}
-	info, err := os.Stat(file)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxListing {
-		return nil, errListing
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, errListing
-	}
-	defer f.Close()
-	switch l.Format {
-	case "patch":
-		return patchNames(f)
-	case "zip":
-		return zipNames(f, info.Size())
-	}
-	return tarNames(f)
+	return listing.Names(file, l.Format)
 }
 
 // mayChange reports whether a command may write the file at path, as far as its class tells.
 func mayChange(c *shellparse.Command, path string) bool {
-	risk, _, _ := classify(c)
+	risk, _, _ := commands.Classify(c)
 	if risk.Exceeds(permissions.Write) || risk == permissions.BuildTest || len(c.Effects) > 0 || len(c.Lists) > 0 ||
 		risk == permissions.Write && c.Argv[0].Value == "git" {
 		return true
@@ -135,170 +87,4 @@ func mayChange(c *shellparse.Command, path string) bool {
 	return slices.ContainsFunc(c.Writes, func(f shellparse.File) bool {
 		return !f.Path.Known || f.Path.Value == path || strings.HasPrefix(path, strings.TrimSuffix(f.Path.Value, "/")+"/") && f.By != "mkdir"
 	})
-}
-
-// patchNames returns every name in the headers of a patch. What stands in its text may look like a header: then a name
-// too many is returned, never one too few.
-func patchNames(r io.Reader) (names []string, err error) {
-	in := bufio.NewReaderSize(io.LimitReader(r, maxListing), 64<<10)
-	for {
-		line, err := in.ReadString('\n')
-		if line == "" && err != nil {
-			if !errors.Is(err, io.EOF) {
-				return nil, errListing
-			}
-			if len(names) == 0 {
-				return nil, errListing
-			}
-			return names, nil
-		}
-		line = strings.TrimRight(line, "\r\n")
-		header := strings.TrimLeft(line, " \tX>") // patch finds headers that are indented
-		if leadsElsewhere(header) {
-			return nil, errListing
-		}
-		for _, name := range headerNames(header) {
-			name, ok := patchName(name)
-			if !ok {
-				return nil, errListing
-			}
-			if name != "" && name != "/dev/null" && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-		if len(names) > maxListed {
-			return nil, errListing
-		}
-	}
-}
-
-// leadsElsewhere reports whether a line of a patch says that its names do not tell which files it changes: it is packed, has
-// a link that later names may lead through, or is no patch but a script.
-func leadsElsewhere(header string) bool {
-	switch lower := strings.ToLower(header); {
-	case strings.HasPrefix(lower, "content-transfer-encoding:") && !strings.Contains(lower, "7bit") && !strings.Contains(lower, "8bit"),
-		strings.HasPrefix(lower, "content-type:") && (strings.Contains(lower, "utf-16") || strings.Contains(lower, "utf-7") || strings.Contains(lower, "multipart")),
-		strings.HasPrefix(header, "index ") && strings.HasSuffix(header, " 120000"):
-		return true
-	}
-	for _, prefix := range []string{"new file mode 120000", "new mode 120000", "new file mode 160000", "Prereq:"} {
-		if strings.HasPrefix(header, prefix) {
-			return true
-		}
-	}
-	return edScript(header)
-}
-
-// headerNames returns the names in a header of a patch, as they are written there but for those of a rename.
-func headerNames(header string) []string {
-	switch {
-	case strings.HasPrefix(header, "diff --git "):
-		if a, b, ok := gitHeader(strings.TrimPrefix(header, "diff --git ")); ok {
-			return []string{a, b}
-		}
-		return nil // its names stand again below, unless only its mode changes
-	case strings.HasPrefix(header, "--- "), strings.HasPrefix(header, "+++ "), strings.HasPrefix(header, "*** "):
-		return []string{header[4:]}
-	case strings.HasPrefix(header, "Index:"):
-		return []string{strings.TrimSpace(header[len("Index:"):])}
-	}
-	for _, prefix := range []string{"rename from ", "rename to ", "copy to ", "rename old ", "rename new "} {
-		if name, ok := strings.CutPrefix(header, prefix); ok {
-			if unquoted, ok := patchName(name); ok {
-				name = unquoted
-			}
-			return []string{"a/" + name} // such a name has no prefix
-		}
-	}
-	return nil
-}
-
-// edScript reports whether a line is a command of ed, in which patch runs what it is told.
-func edScript(line string) bool {
-	digits := strings.TrimLeft(line, "0123456789,")
-	return len(digits) < len(line) && len(digits) == 1 && strings.Contains("acdis", digits)
-}
-
-// patchName reads one name of a header: without the time behind it, and without quotes.
-func patchName(s string) (string, bool) {
-	if strings.HasPrefix(s, `"`) {
-		end := strings.LastIndexByte(s, '"')
-		if end == 0 {
-			return "", false
-		}
-		name, err := strconv.Unquote(s[:end+1])
-		return name, err == nil
-	}
-	s, _, _ = strings.Cut(s, "\t")
-	return strings.TrimSpace(s), true
-}
-
-// gitHeader returns the two names in a line "diff --git a/x b/x"; it is not ok when blanks in them leave open where the
-// first ends.
-func gitHeader(s string) (a, b string, ok bool) {
-	if strings.HasPrefix(s, `"`) {
-		if end := strings.Index(s[1:], `" `); end >= 0 {
-			return s[:end+2], s[end+3:], true
-		}
-		return "", "", false
-	}
-	if half := len(s) / 2; len(s)%2 == 1 && s[half] == ' ' {
-		if _, x, _ := strings.Cut(s[:half], "/"); x != "" && strings.HasSuffix(s[half+1:], x) {
-			return s[:half], s[half+1:], true
-		}
-	}
-	a, b, ok = strings.Cut(s, " ")
-	return a, b, ok && !strings.Contains(b, " ")
-}
-
-func zipNames(f io.ReaderAt, size int64) (names []string, err error) {
-	r, err := zip.NewReader(f, size)
-	if err != nil || len(r.File) > maxListed {
-		return nil, errListing
-	}
-	for _, e := range r.File {
-		if e.Mode()&(fs.ModeSymlink|fs.ModeIrregular|fs.ModeDevice) != 0 || e.NonUTF8 || strings.ContainsAny(e.Name, "\x00\\") {
-			return nil, errListing
-		}
-		names = append(names, e.Name)
-	}
-	return names, nil
-}
-
-func tarNames(f io.ReadSeeker) (names []string, err error) {
-	var magic [6]byte
-	n, _ := io.ReadFull(f, magic[:])
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, errListing
-	}
-	var in io.Reader = f
-	switch head := magic[:n]; {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		if in, err = gzip.NewReader(f); err != nil {
-			return nil, errListing
-		}
-	case bytes.HasPrefix(head, []byte("BZh")):
-		in = bzip2.NewReader(f)
-	}
-	limited := &io.LimitedReader{R: in, N: maxListing}
-	r := tar.NewReader(limited)
-	for {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) && limited.N > 0 {
-			// Zeros may hide a further archive behind the first, which tar reads on request alone.
-			return names, nil
-		}
-		if err != nil || len(names) == maxListed {
-			return nil, errListing
-		}
-		switch h.Typeflag {
-		case tar.TypeReg, tar.TypeDir:
-		default: // a link that later names may lead through, or what nobody unpacks
-			return nil, errListing
-		}
-		if strings.ContainsAny(h.Name, "\x00") {
-			return nil, errListing
-		}
-		names = append(names, h.Name)
-	}
 }

@@ -85,7 +85,7 @@ func TestListedWrites(t *testing.T) {
 		"a.tgz": pack("a.tgz", "tar", "czf", "a.tgz", "one"), "a.tar": pack("a.tar", "tar", "cf", "a.tar", "one"), "l.tar": pack("l.tar", "tar", "cf", "l.tar", "link"),
 		"a.tar.bz2": pack("a.tar.bz2", "tar", "cjf", "a.tar.bz2", "one"), "abs.tar": pack("abs.tar", "tar", "cPf", "abs.tar", filepath.Join(dir, "one")), "out/": "",
 	}
-	p := workspace(t, files)
+	p := project(t, files)
 	git := exec.Command("git", "init", "-q")
 	git.Dir = p.Dir
 	if err := git.Run(); err != nil {
@@ -161,7 +161,7 @@ func TestListedWrites(t *testing.T) {
 // runsAsListed runs a command in a copy of the files, and reports what it writes that is not in the list.
 func runsAsListed(t *testing.T, command string, files map[string]string, list []string) {
 	t.Helper()
-	p := workspace(t, files)
+	p := project(t, files)
 	before := contents(t, p.Dir)
 	c := exec.Command("bash", "-c", command)
 	c.Dir, c.Env = p.Dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.Home, "GIT_CEILING_DIRECTORIES=" + p.Dir}
@@ -196,7 +196,7 @@ func contents(t *testing.T, dir string) map[string]string {
 
 // A file that is put into a repository is read: rules that deny it hold, and one from elsewhere is marked.
 func TestStagedFiles(t *testing.T) {
-	p := workspace(t, map[string]string{".env": "x", "a.go": "x", "../.kube/config": "x"})
+	p := project(t, map[string]string{".env": "x", "a.go": "x", "../.kube/config": "x"})
 	pol := policy(t, readsPolicy)
 	tool := Describe(Server{Name: "git", Packages: []string{"mcp-server-git"}}, "git_add", "git_git_add", nil)
 	for files, want := range map[string]permissions.Action{

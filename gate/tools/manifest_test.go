@@ -3,10 +3,12 @@ package tools
 import (
 	"path"
 	"testing"
+
+	"callgate/gate/tools/internal/commands"
 )
 
 func TestIsManifest(t *testing.T) {
-	for _, glob := range manifests {
+	for _, glob := range commands.Manifests {
 		if _, err := path.Match(glob, "x"); err != nil {
 			t.Errorf("%q: %v", glob, err)
 		}

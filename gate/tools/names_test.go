@@ -13,7 +13,7 @@ import (
 // The principle as a table: a pattern that names the operation allows it, hidden effects included; one that stops
 // short covers what is harmless; nothing but "*" covers what comes from elsewhere.
 func TestWhatAnAllowCovers(t *testing.T) {
-	p := workspace(t, map[string]string{"a": "x", "x.py": "x", "cmd/x/main.go": "x", ".env": "x"})
+	p := project(t, map[string]string{"a": "x", "x.py": "x", "cmd/x/main.go": "x", ".env": "x"})
 	allow, ask, deny := permissions.Allow, permissions.Ask, permissions.Deny
 	for _, c := range []struct {
 		pattern, command string
@@ -60,7 +60,7 @@ func TestWhatAnAllowCovers(t *testing.T) {
 // Of a command each pattern of its first words is tried: one that does not reach the operation allows nothing that is
 // not harmless, longer ones never allow less, and what names every effect allows it.
 func TestLongerPatternsNeverAllowLess(t *testing.T) {
-	p := workspace(t, map[string]string{"a": "x"})
+	p := project(t, map[string]string{"a": "x"})
 	programs := []string{"npm install", "npm run deploy", "npm test", "git push", "git reset --hard", "git status", "git clean -fdx", "git commit -m", "aws s3 rm", "aws s3 ls",
 		"docker compose up", "docker compose ps", "kubectl delete", "kubectl get", "terraform apply", "terraform plan", "go run", "go test", "cargo install", "pip install",
 		"gh pr create", "gh pr view", "gcloud compute instances", "make", "frob", "frob sub", "rm", "python3 -c", "node -e", "uv run pytest", "poetry run x", "helm uninstall", "npx", "deno run"}

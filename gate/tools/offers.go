@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/gate/tools/internal/commands"
+	"callgate/gate/tools/workspace"
 	"callgate/internal/gitfiles"
 	"callgate/permissions"
 	"callgate/shellparse"
@@ -41,7 +43,7 @@ func Offers(c Call, a *Analysis) []Offer {
 			if from.command == nil || len(s.Effects) != len(from.command.Effects) {
 				return nil
 			}
-			o.Risk, _, _ = classify(from.command)
+			o.Risk, _, _ = commands.Classify(from.command)
 		}
 		if s.Kind != "" && s.KindBound {
 			o.Tool = s.Kind
@@ -121,7 +123,7 @@ func exactly(value string) []shellparse.Pattern {
 // pathLadder offers the path and then its folder: relative to the workspace where it lies in one, never a
 // folder that holds the workspace, or everything.
 func pathLadder(p Place, s *permissions.Subject, from source) []shellparse.Pattern {
-	root, rel, inside := p.inWorkspace(from.path)
+	root, rel, inside := p.InWorkspace(from.path)
 	exact := from.path
 	if inside && rel != "." {
 		exact = rel
@@ -137,12 +139,12 @@ func pathLadder(p Place, s *permissions.Subject, from source) []shellparse.Patte
 	var broad string
 	switch {
 	case inside:
-		if _, ok := within(root, folder); !ok {
+		if _, ok := workspace.Within(root, folder); !ok {
 			return ladder
 		}
 		broad = folder // absolute for files of the root itself: relative it would be "*"
 		if folder != root {
-			broad, _ = within(root, folder)
+			broad, _ = workspace.Within(root, folder)
 		}
 	case p.Dir == "" || !filepath.IsAbs(folder) || holds(folder, p):
 		return ladder
@@ -162,15 +164,15 @@ func holds(folder string, p Place) bool {
 	if filepath.Dir(folder) == folder {
 		return true
 	}
-	for _, inner := range append(p.roots(), p.Home) {
+	for _, inner := range append(p.Bases(), p.Home) {
 		if inner == "" {
 			continue
 		}
-		if _, ok := within(folder, inner); ok {
+		if _, ok := workspace.Within(folder, inner); ok {
 			return true
 		}
-		if real, _, err := realPath(inner); err == nil {
-			if _, ok := within(folder, real); ok {
+		if real, _, err := workspace.RealPath(inner); err == nil {
+			if _, ok := workspace.Within(folder, real); ok {
 				return true
 			}
 		}
@@ -181,8 +183,8 @@ func holds(folder string, p Place) bool {
 // HoldsHome reports whether folder is the root of a volume, the home directory, or above one of these or above the
 // workspace.
 func HoldsHome(p Place, folder string) bool {
-	if slices.ContainsFunc(p.roots(), func(root string) bool {
-		real, _, err := realPath(root)
+	if slices.ContainsFunc(p.Bases(), func(root string) bool {
+		real, _, err := workspace.RealPath(root)
 		return folder == root || err == nil && folder == real
 	}) {
 		p.Dir, p.Roots = "", nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/gate/tools/internal/arguments"
 	"callgate/internal/jsonx"
 )
 
@@ -25,7 +26,7 @@ var packedTexts = []struct {
 
 func TestUnpacked(t *testing.T) {
 	for _, c := range packedTexts {
-		if got := unpacked(c.text); !slices.Equal(got, c.want) {
+		if got := arguments.Unpacked(c.text); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.text, got, c.want)
 		}
 	}
@@ -33,7 +34,7 @@ func TestUnpacked(t *testing.T) {
 
 // A path that arrives as JSON in a text is judged as what the text holds too.
 func TestPathsInTexts(t *testing.T) {
-	p := workspace(t, map[string]string{"a.txt": "x", ".env": "x"})
+	p := project(t, map[string]string{"a.txt": "x", ".env": "x"})
 	fs := Server{Name: "fs", Packages: []string{"@modelcontextprotocol/server-filesystem"}}
 	shell := Server{Name: "sh", Packages: []string{"mcp-server-commands"}}
 	for _, c := range []struct {
@@ -72,7 +73,7 @@ func FuzzUnpacked(f *testing.F) {
 	}
 	p := Place{Dir: "/nonexistent", Roots: []string{"/nonexistent"}}
 	f.Fuzz(func(t *testing.T, s string) {
-		if got := unpacked(s); len(got) > 2*maxArguments {
+		if got := arguments.Unpacked(s); len(got) > 2*arguments.MaxArguments {
 			t.Fatalf("%d texts", len(got))
 		}
 		arguments := append(append([]byte(`{"path":`), jsonx.Quote(s)...), '}')

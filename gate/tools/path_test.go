@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/gate/tools/workspace"
 	"callgate/permissions"
 )
 
@@ -25,7 +26,7 @@ func TestPathReadings(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the names in the table are not all possible on Windows")
 	}
-	p := workspace(t, map[string]string{
+	p := project(t, map[string]string{
 		".env":               "KEY=1",
 		".env.example":       "KEY=",
 		"notes.txt":          "x",
@@ -96,7 +97,7 @@ func TestAllowNeedsTheRealPath(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need privileges")
 	}
-	p := workspace(t, map[string]string{
+	p := project(t, map[string]string{
 		"src/main.go":    "x",
 		"src/out":        "-> /etc",
 		"src/in":         "-> ../docs",
@@ -151,7 +152,7 @@ func TestSpellings(t *testing.T) {
 		{"/etc/passwd", []string{"/etc/passwd"}},
 		{"/", []string{"/"}},
 	} {
-		if got := p.spellings(c.path, false); runtime.GOOS != "darwin" && !slices.Equal(got, c.want) {
+		if got := p.Spellings(c.path, false); runtime.GOOS != "darwin" && !slices.Equal(got, c.want) {
 			t.Errorf("spellings(%q) = %q, want %q", c.path, got, c.want)
 		}
 	}
@@ -221,7 +222,7 @@ func TestLinkedWorkspace(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need privileges")
 	}
-	p := workspace(t, map[string]string{"src/main.go": "x"})
+	p := project(t, map[string]string{"src/main.go": "x"})
 	alias := p.Dir + "-alias"
 	if err := os.Symlink(p.Dir, alias); err != nil {
 		t.Fatal(err)
@@ -237,8 +238,8 @@ func TestLinkedWorkspace(t *testing.T) {
 
 // A relative path may mean any root: what is denied in one of them is denied.
 func TestOtherRoots(t *testing.T) {
-	a := workspace(t, map[string]string{"x/key": "x"})
-	b := workspace(t, map[string]string{"x/key": "x"})
+	a := project(t, map[string]string{"x/key": "x"})
+	b := project(t, map[string]string{"x/key": "x"})
 	p := Place{Dir: a.Dir, Roots: []string{a.Dir, b.Dir}, Home: a.Home}
 	pol := policy(t, `{ "*": "allow", "read_file": { "*": "allow", "`+filepath.ToSlash(b.Dir)+`/*": "deny" } }`)
 	if got := verdict(pol, analyze(t, KindReadFile, p, "path", "x/key")); got != permissions.Deny {
@@ -253,7 +254,7 @@ func TestRealPath(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need privileges")
 	}
-	p := workspace(t, map[string]string{
+	p := project(t, map[string]string{
 		"a/b/c":    "x",
 		"link":     "-> a",
 		"abs":      "-> /etc",
@@ -272,7 +273,7 @@ func TestRealPath(t *testing.T) {
 		{"none/at/all", "none/at/all"},
 		{"file/below", "file/below"},
 	} {
-		real, _, err := realPath(p.Dir + "/" + c.in)
+		real, _, err := workspace.RealPath(p.Dir + "/" + c.in)
 		if err != nil || real != filepath.Join(p.Dir, c.want) {
 			t.Errorf("realPath(%s) = %s, %v; want %s", c.in, real, err, c.want)
 		}
@@ -280,10 +281,10 @@ func TestRealPath(t *testing.T) {
 			t.Errorf("realPath(%s) = %s, the library says %s", c.in, real, followed)
 		}
 	}
-	if real, _, err := realPath(filepath.Join(p.Dir, "abs/passwd")); err != nil || !strings.HasSuffix(real, "/etc/passwd") {
+	if real, _, err := workspace.RealPath(filepath.Join(p.Dir, "abs/passwd")); err != nil || !strings.HasSuffix(real, "/etc/passwd") {
 		t.Errorf("absolute link: %s, %v", real, err)
 	}
-	if _, _, err := realPath(filepath.Join(p.Dir, "loop")); err == nil {
+	if _, _, err := workspace.RealPath(filepath.Join(p.Dir, "loop")); err == nil {
 		t.Error("a loop resolves")
 	}
 	if a := analyze(t, KindReadFile, p, "path", "loop"); !slices.Contains(codes(a), "unresolved-path") {
@@ -295,7 +296,7 @@ func TestHardLinksAreMarked(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links are not counted on Windows")
 	}
-	p := workspace(t, map[string]string{".env": "x", "node_modules/": ""})
+	p := project(t, map[string]string{".env": "x", "node_modules/": ""})
 	for _, name := range []string{"harmless.txt", "node_modules/x"} {
 		if err := os.Link(filepath.Join(p.Dir, ".env"), filepath.Join(p.Dir, name)); err != nil {
 			t.Skip(err)
@@ -313,7 +314,7 @@ func TestPercentDecoded(t *testing.T) {
 	for in, want := range map[string]string{
 		"a%20b": "a b", "100%": "100%", "%zz": "%zz", "%25%32%65": ".", "%2": "%2", "": "", "%%32e": ".",
 	} {
-		if got := percentDecoded(in); got != want {
+		if got := workspace.PercentDecoded(in); got != want {
 			t.Errorf("percentDecoded(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -324,7 +325,7 @@ func TestWindowsName(t *testing.T) {
 		`C:\a\.env.`: `C:\a\.env`, `\\?\C:\x `: `C:\x`, "a/.env::$DATA": "a/.env", "./a": "./a", "../a.": "../a", "a. /b": "a/b",
 		"plain": "plain", "..": "..",
 	} {
-		if got := windowsName(in); got != want {
+		if got := workspace.WindowsName(in); got != want {
 			t.Errorf("windowsName(%q) = %q, want %q", in, got, want)
 		}
 	}

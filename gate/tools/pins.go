@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"callgate/gate/tools/definitions"
 	"callgate/internal/durable"
 )
 
@@ -106,12 +107,12 @@ func (p Pinned) Room() (tools, bytes int) {
 // Accept pins the definitions of a server's tools, by tool name, in place of what was pinned before: the
 // first time that they are seen, or because a person said so. It returns when they are on the disk. What would
 // make a server's pins more than may be is an error, and none of it is pinned.
-func (p *Pins) Accept(server string, definitions map[string][]byte) error {
-	return durable.Locked(p.path+".lock", func() error { return p.accept(server, definitions) })
+func (p *Pins) Accept(server string, all map[string][]byte) error {
+	return durable.Locked(p.path+".lock", func() error { return p.accept(server, all) })
 }
 
 // accept is Accept while the lock between processes is held.
-func (p *Pins) accept(server string, definitions map[string][]byte) error {
+func (p *Pins) accept(server string, all map[string][]byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.reload(); err != nil {
@@ -121,12 +122,12 @@ func (p *Pins) accept(server string, definitions map[string][]byte) error {
 	for s, pins := range p.known {
 		next[s] = pins
 	}
-	next[server] = make(map[string]pin, len(definitions))
+	next[server] = make(map[string]pin, len(all))
 	for tool, was := range p.known[server] {
 		next[server][tool] = was
 	}
-	for tool, definition := range definitions {
-		next[server][tool] = pin{HashOf(definition), string(definition), time.Now().UTC().Truncate(time.Second)}
+	for tool, definition := range all {
+		next[server][tool] = pin{definitions.HashOf(definition), string(definition), time.Now().UTC().Truncate(time.Second)}
 	}
 	if size := sizeOf(next[server]); len(next[server]) > maxPins || size > maxPinBytes {
 		return fmt.Errorf("the server has more tools than may be remembered: %d of at most %d, with %d bytes of at most %d", len(next[server]), maxPins, size, maxPinBytes)
@@ -148,13 +149,13 @@ func (p *Pins) reload() error {
 	case errors.Is(err, fs.ErrNotExist) && p.last == nil:
 		return nil
 	case err != nil:
-		return fmt.Errorf("tool definitions: %w", err) // gone after it was there counts, too
+		return fmt.Errorf("tool all: %w", err) // gone after it was there counts, too
 	case p.last != nil && os.SameFile(p.last, info) && p.last.Size() == info.Size() && p.last.ModTime().Equal(info.ModTime()):
 		return nil
 	}
 	data, err := durable.ReadFile(p.path, maxPinsFile)
 	if err != nil {
-		return fmt.Errorf("tool definitions: %w", err)
+		return fmt.Errorf("tool all: %w", err)
 	}
 	var known map[string]map[string]pin
 	if err := json.Unmarshal(data, &known, json.RejectUnknownMembers(true)); err != nil {
@@ -162,7 +163,7 @@ func (p *Pins) reload() error {
 	}
 	for server, pins := range known {
 		for tool, pin := range pins {
-			if HashOf([]byte(pin.Definition)) != pin.Hash {
+			if definitions.HashOf([]byte(pin.Definition)) != pin.Hash {
 				return p.damaged(fmt.Errorf("the hash of %s %s does not match its definition", server, tool))
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"callgate/gate/tools/workspace"
 )
 
 func TestProtectedPlaces(t *testing.T) {
@@ -81,8 +83,8 @@ func TestProtectedPlaces(t *testing.T) {
 		"/home/u/.nvm/versions/node/v22/bin/node":       "program-folder",
 	} {
 		got := ""
-		if p := matchPlace(path, home); p != nil {
-			got = p.code
+		if p := workspace.MatchPlace(path, home); p != nil {
+			got = p.Code
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
@@ -92,7 +94,7 @@ func TestProtectedPlaces(t *testing.T) {
 
 // A protected place is for a person whichever door a write takes; reading it is not.
 func TestWritesToProtectedPlacesAreMarked(t *testing.T) {
-	p := workspace(t, map[string]string{".git/config": "x", "CLAUDE.md": "x", "notes": "-> .git", "x.txt": "x"})
+	p := project(t, map[string]string{".git/config": "x", "CLAUDE.md": "x", "notes": "-> .git", "x.txt": "x"})
 	filesystem := Server{Name: "fs", Packages: []string{"@modelcontextprotocol/server-filesystem"}}
 	for _, c := range []struct {
 		name string
@@ -108,11 +110,11 @@ func TestWritesToProtectedPlacesAreMarked(t *testing.T) {
 		{"with .. ", analyze(t, KindWriteFile, p, "path", "src/../.git/config"), "git-folder"},
 		{"home", analyze(t, KindWriteFile, p, "path", "~/.ssh/authorized_keys"), "ssh-folder"},
 		{"move to", Analyze(Call{Tool: Describe(filesystem, "move_file", "fs_move_file", nil), Place: p,
-			Arguments: arguments(t, "source", "x.txt", "destination", ".git/hooks/pre-commit")}), "git-folder"},
+			Arguments: object(t, "source", "x.txt", "destination", ".git/hooks/pre-commit")}), "git-folder"},
 		{"redirect", analyze(t, KindShell, p, "command", "echo x >> ~/.bashrc"), "start-up-file"},
 		{"tee", analyze(t, KindShell, p, "command", "echo x | tee .git/hooks/pre-commit"), "git-folder"},
 		{"a tool nobody knows", Analyze(Call{Tool: Describe(Server{}, "do_thing", "x_do_thing", nil), Place: p,
-			Arguments: arguments(t, "to", ".mcp.json")}), "host-config"},
+			Arguments: object(t, "to", ".mcp.json")}), "host-config"},
 	} {
 		if !slices.Contains(codes(c.a), c.want) {
 			t.Errorf("%s: marks %v, want %s", c.name, c.a.Marks, c.want)

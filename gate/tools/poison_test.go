@@ -5,10 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"callgate/gate/tools/definitions"
 )
 
 // definitions reads a file of definitions, one a line.
-func definitions(t *testing.T, path string) (list [][]byte) {
+func servers(t *testing.T, path string) (list [][]byte) {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
@@ -29,10 +31,10 @@ func definitions(t *testing.T, path string) (list [][]byte) {
 // At least nine of ten definitions that are made after the published attacks are held. Two of them speak of another
 // server's tool and of nothing else: who knows the other servers holds those.
 func TestPoisonedDefinitions(t *testing.T) {
-	list := definitions(t, "testdata/poisoned.jsonl")
+	list := servers(t, "testdata/poisoned.jsonl")
 	missed := 0
 	for _, d := range list {
-		if Poisoned(d) == "" {
+		if definitions.Poisoned(d) == "" {
 			missed++
 			t.Logf("not held: %s", d)
 		}
@@ -50,9 +52,9 @@ func TestRealDefinitionsAreNotPoisoned(t *testing.T) {
 	}
 	n := 0
 	for _, file := range files {
-		for _, d := range definitions(t, file) {
+		for _, d := range servers(t, file) {
 			n++
-			if why := Poisoned(d); why != "" {
+			if why := definitions.Poisoned(d); why != "" {
 				t.Errorf("%s: %s\n%.300s", file, why, d)
 			}
 		}

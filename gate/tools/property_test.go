@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"callgate/permissions"
-
 	"pgregory.net/rapid"
+
+	"callgate/permissions"
 )
 
 // rewrites are ways to write a path that some server reads as the same file.
@@ -48,7 +48,7 @@ func TestRewritesNeverLoosen(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the rewrites are of Unix paths")
 	}
-	p := workspace(t, map[string]string{".env": "x", "sub/.env": "x", "sub/link": "-> ../.env"})
+	p := project(t, map[string]string{".env": "x", "sub/.env": "x", "sub/link": "-> ../.env"})
 	pol := policy(t, `{ "*": "allow", "read_file": { "*": "allow", "*.env": "deny" } }`)
 	rapid.Check(t, func(t *rapid.T) {
 		path := rapid.SampledFrom([]string{".env", "sub/.env", "sub/link", "new/.env"}).Draw(t, "path")
@@ -75,7 +75,7 @@ func TestRewritesNeverLoosen(t *testing.T) {
 // A person's summary, the class and the subjects do not depend on the order of the arguments, apart from
 // the order of the subjects.
 func TestArgumentOrderDoesNotMatter(t *testing.T) {
-	p := workspace(t, map[string]string{"a": "x", "b/c": "x"})
+	p := project(t, map[string]string{"a": "x", "b/c": "x"})
 	one := Analyze(Call{Tool: KindTool(KindGrep), Arguments: []byte(`{"path":"b","pattern":"x","include":"*.go"}`), Place: p})
 	two := Analyze(Call{Tool: KindTool(KindGrep), Arguments: []byte(`{"include":"*.go","pattern":"x","path":"b"}`), Place: p})
 	if one.Risk != two.Risk || one.Summary != two.Summary || len(one.Subjects) != len(two.Subjects) || len(one.Marks) != len(two.Marks) {

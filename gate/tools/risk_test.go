@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/gate/tools/internal/commands"
+	"callgate/gate/tools/kinds"
 	"callgate/permissions"
 	"callgate/shellparse"
 	"callgate/shellparse/programs"
@@ -25,18 +27,18 @@ func TestClassify(t *testing.T) {
 		category string
 	}
 	var (
-		read   = want{permissions.ReadOnly, CategoryTerminalRead}
-		change = want{permissions.Write, CategoryTerminalWrite}
-		build  = want{permissions.BuildTest, CategoryTerminalWrite}
+		read   = want{permissions.ReadOnly, kinds.CategoryTerminalRead}
+		change = want{permissions.Write, kinds.CategoryTerminalWrite}
+		build  = want{permissions.BuildTest, kinds.CategoryTerminalWrite}
 		net    = want{permissions.Network, CategoryNetwork}
-		open   = want{permissions.Unknown, CategoryTerminalWrite}
-		lose   = want{permissions.Destructive, CategoryTerminalWrite}
-		root   = want{permissions.Escalation, CategoryTerminalWrite}
+		open   = want{permissions.Unknown, kinds.CategoryTerminalWrite}
+		lose   = want{permissions.Destructive, kinds.CategoryTerminalWrite}
+		root   = want{permissions.Escalation, kinds.CategoryTerminalWrite}
 
-		gitRead  = want{permissions.ReadOnly, CategoryGitRead}
-		gitWrite = want{permissions.Write, CategoryGitWrite}
-		gitOpen  = want{permissions.Unknown, CategoryGitWrite}
-		gitLose  = want{permissions.Destructive, CategoryGitWrite}
+		gitRead  = want{permissions.ReadOnly, kinds.CategoryGitRead}
+		gitWrite = want{permissions.Write, kinds.CategoryGitWrite}
+		gitOpen  = want{permissions.Unknown, kinds.CategoryGitWrite}
+		gitLose  = want{permissions.Destructive, kinds.CategoryGitWrite}
 	)
 	for _, c := range []struct {
 		command []string
@@ -170,7 +172,7 @@ func TestClassify(t *testing.T) {
 		{[]string{"apt", "install", "x"}, open},
 		{nil, read},
 	} {
-		risk, category, _ := classify(words(c.command...))
+		risk, category, _ := commands.Classify(words(c.command...))
 		if (want{risk, category}) != c.want {
 			t.Errorf("%q: %v %s, want %v %s", c.command, risk, category, c.want.risk, c.want.category)
 		}
@@ -179,7 +181,7 @@ func TestClassify(t *testing.T) {
 
 // What is judged like another program is none of the table's own.
 func TestSameAs(t *testing.T) {
-	for other, program := range sameAs {
+	for other, program := range commands.SameAs {
 		if (*programs.Command)(nil).Child(firstWord(program)) == nil {
 			t.Errorf("%s is the same as %s, which has no entry", other, program)
 		}
@@ -238,7 +240,7 @@ func TestClassifySQL(t *testing.T) {
 		{"", permissions.Unknown},
 		{"  ;; ", permissions.Unknown},
 	} {
-		if got := classifySQL(c.sql); got != c.want {
+		if got := commands.ClassifySQL(c.sql); got != c.want {
 			t.Errorf("%q: %v, want %v", c.sql, got, c.want)
 		}
 	}
@@ -246,7 +248,7 @@ func TestClassifySQL(t *testing.T) {
 
 // A command is of low risk only when the whole of the text in another language that it is given was recognised.
 func TestRiskOfEmbeddedLanguages(t *testing.T) {
-	p := workspace(t, map[string]string{"f": "x", "x.db": "x"})
+	p := project(t, map[string]string{"f": "x", "x.db": "x"})
 	const (
 		read, write, net = permissions.ReadOnly, permissions.Write, permissions.Network
 		open, lose       = permissions.Unknown, permissions.Destructive
@@ -314,7 +316,7 @@ func TestRiskOfEmbeddedLanguages(t *testing.T) {
 
 // A connection that the shell opens has an address that rules for web_fetch judge, in its normal form.
 func TestConnectionsOfTheShell(t *testing.T) {
-	p := workspace(t, map[string]string{"f": "x"})
+	p := project(t, map[string]string{"f": "x"})
 	for command, want := range map[string]string{
 		`cat < /dev/tcp/10.0.0.1/80`:          "tcp://10.0.0.1:80/",
 		`echo x > /dev/udp/example.com/53`:    "udp://example.com:53/",
@@ -337,7 +339,7 @@ func TestConnectionsOfTheShell(t *testing.T) {
 
 // Devices and settings of the system are no files: only a person releases what touches them.
 func TestDevices(t *testing.T) {
-	p := workspace(t, map[string]string{"f": "x"})
+	p := project(t, map[string]string{"f": "x"})
 	for command, marked := range map[string]bool{
 		`cat /dev/sda`: true, `head -c 9 /dev/mem`: true, `cat < /dev/input/event0`: true, `cp f /dev/sdb`: true, `echo 1 > /proc/sys/vm/drop_caches`: true,
 		`echo x | tee /sys/power/state`: true, `dd if=/dev/sda of=f`: true, `echo x >> /dev/ttyUSB0`: true, `cat /proc/kcore`: true, `echo b > /proc/sysrq-trigger`: true,
@@ -363,7 +365,7 @@ func TestWildcard(t *testing.T) {
 		{"*b*", "abc", true}, {"", "", true}, {"", "a", false}, {"+*", "+x", true}, {"**", "x", true}, {"*a*b", "xaxbxb", true}, {"*a*b", "xaxbx", false}, {"a", "ab", false},
 		{"*a*a*a*a*a*a*", strings.Repeat("a", 5) + strings.Repeat("b", 1<<16), false},
 	} {
-		if got := wildcard(c.pattern, c.s); got != c.want {
+		if got := commands.Wildcard(c.pattern, c.s); got != c.want {
 			t.Errorf("wildcard(%q, %q) = %v", c.pattern, c.s, got)
 		}
 	}

@@ -82,7 +82,7 @@ var searchCases = []struct {
 }
 
 func searchWorkspace(t *testing.T) Place {
-	return workspace(t, map[string]string{".env": "SECRET=1", "src/main.go": "SECRET", "README.md": "SECRET", "pats": "SECRET", "ig": "!.env",
+	return project(t, map[string]string{".env": "SECRET=1", "src/main.go": "SECRET", "README.md": "SECRET", "pats": "SECRET", "ig": "!.env",
 		"web/sub/.env.local": "SECRET", ".white/.env": "SECRET", ".white/.ignore": "!.env", "src/a.py": "SECRET",
 		"repo/.git/HEAD": "x", "repo/.gitignore": "*.envfile\nbuild\n", "repo/a.envfile": "SECRET", "norepo/.gitignore": "*.envfile", "norepo/.x": "",
 		"norepo/sub/a.envfile": "SECRET", "back/.git/HEAD": "x", "back/.gitignore": "*.envfile\n!a.*", "back/a.envfile": "SECRET"})

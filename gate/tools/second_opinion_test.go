@@ -50,7 +50,7 @@ func newLab(t testing.TB) *lab.Lab {
 }
 
 func leaveNoTrace(t *testing.T, l *lab.Lab, r *rand.Rand, want int) {
-	p := workspace(t, map[string]string{"input": "x", "data.json": "{}", "secret": "x", "x.db": "x"})
+	p := project(t, map[string]string{"input": "x", "data.json": "{}", "secret": "x", "x.db": "x"})
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
 	found := 0
 	for tried := 0; tried < 50*want && found < want; tried++ {

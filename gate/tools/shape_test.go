@@ -3,6 +3,8 @@ package tools
 import (
 	"strings"
 	"testing"
+
+	"callgate/gate/tools/definitions"
 )
 
 const shaped = `{"name":"find","inputSchema":{"type":"object","properties":{"database":{"type":"string"},"filter":{"type":"object","properties":{"limit":{"type":"number"}}}},"required":["database"]}}`
@@ -16,7 +18,7 @@ func TestShape(t *testing.T) {
 		`{"inputSchema":{"properties":{"filter":{"properties":{"limit":{"type":"number"}},"type":"object"},"database":{"type":"string"}}}}`,
 	}
 	for _, d := range same {
-		if Shape([]byte(d)) != Shape([]byte(shaped)) {
+		if definitions.Shape([]byte(d)) != definitions.Shape([]byte(shaped)) {
 			t.Errorf("another shape: %s", d)
 		}
 	}
@@ -27,12 +29,12 @@ func TestShape(t *testing.T) {
 		strings.Replace(shaped, `"database":{"type":"string"}`, `"database":{"type":"string"},"bcc":{"type":"string"}`, 1),
 		strings.Replace(shaped, `"database":{"type":"string"}`, `"database":{"anyOf":[{"type":"string"},{"type":"object","properties":{"bcc":{"type":"string"}}}]}`, 1),
 	} {
-		if got := Shape([]byte(d)); got == "" || got == Shape([]byte(shaped)) {
+		if got := definitions.Shape([]byte(d)); got == "" || got == definitions.Shape([]byte(shaped)) {
 			t.Errorf("the same shape: %s", d)
 		}
 	}
 	for _, d := range []string{``, `{`, `{"name":"x"}`, `{"inputSchema":{"properties":{"a":{},"a":{}}}}`} {
-		if got := Shape([]byte(d)); got != "" {
+		if got := definitions.Shape([]byte(d)); got != "" {
 			t.Errorf("%s has the shape %s", d, got)
 		}
 	}

@@ -2,13 +2,14 @@ package tools
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"encoding/json"
 
 	"mvdan.cc/sh/v3/syntax"
 	"pgregory.net/rapid"
@@ -268,7 +269,7 @@ func TestShellRewritesNeverLoosen(t *testing.T) {
 	for i, c := range cases {
 		policies[i] = c.policy(t)
 	}
-	p := workspace(t, nil)
+	p := project(t, nil)
 	judge := func(pol *permissions.Policy, text string) permissions.Action {
 		command, err := json.Marshal(map[string]string{"command": text})
 		if err != nil {
@@ -292,7 +293,7 @@ func TestShellRewritesNeverLoosen(t *testing.T) {
 
 // A deny holds for a program that another one, of which nothing is known, is told to start.
 func TestDenyBehindUnknownPrograms(t *testing.T) {
-	p := workspace(t, nil)
+	p := project(t, nil)
 	pol := policy(t, `{ "shell_exec": { "*": "allow", "shred *": "deny" } }`)
 	for text, want := range map[string]permissions.Action{
 		"launchpad shred f":                permissions.Deny,

@@ -3,6 +3,9 @@ package tools
 import (
 	"fmt"
 	"strings"
+
+	"callgate/gate/tools/internal/wording"
+	"callgate/gate/tools/kinds"
 )
 
 // summary says in one or two sentences what the call does. Every word that comes from the call or the
@@ -11,70 +14,70 @@ func (b *builder) summary() string {
 	var s string
 	switch b.tool.Kind {
 	case KindReadFile:
-		s = "Read " + b.quoted(ReadPath) + "."
+		s = "Read " + b.quoted(kinds.ReadPath) + "."
 	case KindWriteFile:
-		s = "Write " + b.quoted(WritePath) + b.size("content") + "."
+		s = "Write " + b.quoted(kinds.WritePath) + b.size("content") + "."
 	case KindEditFile:
-		s = "Edit " + b.quoted(WritePath, DeletePath) + "."
+		s = "Edit " + b.quoted(kinds.WritePath, kinds.DeletePath) + "."
 	case KindDeleteFile:
-		s = "Delete " + b.quoted(DeletePath) + "."
+		s = "Delete " + b.quoted(kinds.DeletePath) + "."
 	case KindMoveFile:
-		s = "Move " + b.quoted(DeletePath) + " to " + b.quoted(WritePath) + "."
+		s = "Move " + b.quoted(kinds.DeletePath) + " to " + b.quoted(kinds.WritePath) + "."
 	case KindGlob:
 		s = "List files"
-		if b.has(PatternPath) {
-			s += " that match " + b.quoted(PatternPath)
+		if b.has(kinds.PatternPath) {
+			s += " that match " + b.quoted(kinds.PatternPath)
 		}
-		if b.has(ListFolder) || b.has(ReadFolder) {
-			s += " in " + b.quoted(ListFolder, ReadFolder)
+		if b.has(kinds.ListFolder) || b.has(kinds.ReadFolder) {
+			s += " in " + b.quoted(kinds.ListFolder, kinds.ReadFolder)
 		}
 		s += "."
 	case KindGrep:
-		s = "Search the files in " + b.quoted(ReadFolder) + "."
+		s = "Search the files in " + b.quoted(kinds.ReadFolder) + "."
 	case KindShell:
 		s = b.shellSummary()
 	case KindFetch:
-		s = "Fetch " + b.quoted(URL) + "."
+		s = "Fetch " + b.quoted(kinds.URL) + "."
 	case KindSkill:
-		s = "Use the skill " + b.quoted(Name) + "."
+		s = "Use the skill " + b.quoted(kinds.Name) + "."
 	case KindProcessInput:
-		s = "Send " + b.quoted(Input) + " to a running process."
+		s = "Send " + b.quoted(kinds.Input) + " to a running process."
 	case KindResource:
-		s = "Read the resource " + b.quoted(URI) + b.ofServer() + "."
+		s = "Read the resource " + b.quoted(kinds.URI) + b.ofServer() + "."
 	case KindPrompt:
-		s = "Get the prompt " + b.quoted(Name) + b.ofServer() + "."
+		s = "Get the prompt " + b.quoted(kinds.Name) + b.ofServer() + "."
 	case KindConnect:
-		s = "Let the server " + quote(b.tool.Server) + " connect to " + b.quoted(Name) + "."
-	case KindSandboxRead:
-		s = "Let the server " + quote(b.tool.Server) + ", whose sandbox refused it, read " + b.quoted(Name) + " from its next start on."
-	case KindSandboxWrite:
-		s = "Let the server " + quote(b.tool.Server) + ", whose sandbox refused it, change " + b.quoted(Name) + " from its next start on."
+		s = "Let the server " + wording.Quote(b.tool.Server) + " connect to " + b.quoted(kinds.Name) + "."
+	case kinds.KindSandboxRead:
+		s = "Let the server " + wording.Quote(b.tool.Server) + ", whose sandbox refused it, read " + b.quoted(kinds.Name) + " from its next start on."
+	case kinds.KindSandboxWrite:
+		s = "Let the server " + wording.Quote(b.tool.Server) + ", whose sandbox refused it, change " + b.quoted(kinds.Name) + " from its next start on."
 	case KindSampling:
-		s = "Let the server " + b.quoted(Name) + " ask the host's model."
+		s = "Let the server " + b.quoted(kinds.Name) + " ask the host's model."
 	default:
-		s = "Call " + quote(b.tool.Name) + b.ofServer() + b.given() + "."
+		s = "Call " + wording.Quote(b.tool.Name) + b.ofServer() + b.given() + "."
 	}
 	if b.tool.remote {
 		s = "On another machine: " + s
 	}
-	return truncated(s, maxSummary)
+	return truncated(s, wording.MaxSummary)
 }
 
 // shellSummary names the commands and the files that they write.
 func (b *builder) shellSummary() string {
 	var s string
 	switch {
-	case b.has(Input) && !b.has(Command):
-		return "Send " + b.quoted(Input) + " to a running process."
-	case b.has(Code) && !b.has(Command):
-		s = "Run the program text " + b.quoted(Code)
+	case b.has(kinds.Input) && !b.has(kinds.Command):
+		return "Send " + b.quoted(kinds.Input) + " to a running process."
+	case b.has(kinds.Code) && !b.has(kinds.Command):
+		s = "Run the program text " + b.quoted(kinds.Code)
 	case len(b.out.Commands) > 1:
-		s = fmt.Sprintf("Run %d commands: %s", len(b.out.Commands), b.quoted(Command))
+		s = fmt.Sprintf("Run %d commands: %s", len(b.out.Commands), b.quoted(kinds.Command))
 	default:
-		s = "Run " + b.quoted(Command)
+		s = "Run " + b.quoted(kinds.Command)
 	}
-	if b.has(Dir) {
-		s += " in " + b.quoted(Dir)
+	if b.has(kinds.Dir) {
+		s += " in " + b.quoted(kinds.Dir)
 	}
 	s += "."
 	var written []string
@@ -106,14 +109,14 @@ func (b *builder) ofServer() string {
 	if b.tool.Server == "" {
 		return ""
 	}
-	return " of the server " + quote(b.tool.Server)
+	return " of the server " + wording.Quote(b.tool.Server)
 }
 
 // size says how long a text argument is.
 func (b *builder) size(name string) string {
 	for _, a := range b.list {
-		if a.name == name && len(a.value) > 1 && a.value[0] == '"' {
-			if n := len(a.value) - 2; n != 1 {
+		if a.Name == name && len(a.Value) > 1 && a.Value[0] == '"' {
+			if n := len(a.Value) - 2; n != 1 {
 				return fmt.Sprintf(" (%d bytes of JSON text)", n)
 			}
 			return " (1 byte of JSON text)"
@@ -159,7 +162,7 @@ func enumerated(list []string) string {
 		case i > 0:
 			b.WriteString(", ")
 		}
-		b.WriteString(quote(s))
+		b.WriteString(wording.Quote(s))
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 // Package tools says what a tool is and what a call of it touches.
 //
-// It holds the kinds and argument roles, the subjects of a call, its risk, and a summary for people.
+// It holds the subjects of a call, its risk, and a summary for people. Its rooms know kinds and roles, where paths lead,
+// what commands do, and what definitions claim.
 //
 // Kinds only tighten by themselves: a kind that is guessed from a name or a schema can add denies and raise risk. A
 // kind counts for allow rules and for low risk only if a catalogue entry is bound to the configured command, or if the
@@ -8,11 +9,56 @@
 package tools
 
 import (
+	"slices"
 	"time"
 
+	"callgate/gate/tools/internal/searches"
+	"callgate/gate/tools/kinds"
 	"callgate/permissions"
-	"callgate/shellparse"
 )
+
+// KindTool returns a bare kind as a tool of no server, bound, with canonical arguments; nil for a kind that
+// does not exist. It is what `callgate check shell_exec …` judges, and what stands for requests that are no
+// tool calls: resource_read, prompt_get and sampling. The caller owns the Tool and may name a server in it.
+func KindTool(name string) *Tool {
+	k, ok := kinds.Of[name]
+	if !ok {
+		return nil
+	}
+	t := &Tool{Qualified: name, Name: name, Kind: name, Bound: true, Why: "the kind itself",
+		Roles: make(map[string]Role, len(k.Arguments)), baseRisk: k.Risk, category: k.Category}
+	for _, a := range k.Arguments {
+		t.Roles[a.Name] = a.Role
+	}
+	return t
+}
+
+// PrimaryArgument returns the name of the argument that holds what rules for t match: "command" for a
+// shell, "path" for files. It is "" for a tool whose kind has no values.
+func PrimaryArgument(t *Tool) string {
+	k, ok := kinds.Of[t.Kind]
+	if !ok {
+		return ""
+	}
+	if t.guess.argument != "" {
+		return t.guess.argument
+	}
+	for _, a := range k.Arguments {
+		if a.Role.IsValue() && t.Roles[a.Name] == a.Role {
+			return a.Name
+		}
+	}
+	var names []string
+	for name, role := range t.Roles {
+		if role.IsValue() {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return slices.Min(names)
+}
 
 // Server is what the configuration says of the server that a tool belongs to.
 type Server struct {
@@ -61,23 +107,6 @@ type Tool struct {
 
 // Reads reports whether the name of a tool that nobody labelled says that it only looks.
 func (t *Tool) Reads() bool { return t.guess.reads }
-
-// Place is where a call runs: what relative paths mean.
-type Place struct {
-	Dir   string   // absolute working directory of the upstream
-	Roots []string // absolute folders that relative paths may mean, Dir among them; none means Dir alone
-	// Workspace is what $WORKSPACE stands for in rules: the host's roots, else the folder that the server runs in. None
-	// means Roots. See opens for folders that are too wide to be one.
-	Workspace []string
-	Home      string
-	Shell     *ShellSetup // how shell text is read; nil is bash and the built-in tables
-}
-
-// ShellSetup says how shell text is read.
-type ShellSetup struct {
-	Dialect shellparse.Dialect
-	Tables  *shellparse.Tables // nil is the built-in ones
-}
 
 // Call is what Analyze looks at.
 type Call struct {
@@ -172,7 +201,7 @@ type Analysis struct {
 	// more of them than can be looked at. "" when there is no such reason.
 	Refuse string
 
-	searches []*search // by folder: what is left out of it; nil where all of it is read
+	searches []*searches.Search // by folder: what is left out of it; nil where all of it is read
 
 	sources []source // by subject: what Offers needs of it
 }

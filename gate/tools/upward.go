@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/gate/tools/internal/arguments"
+	"callgate/gate/tools/internal/wording"
+	"callgate/gate/tools/workspace"
 	"callgate/shellparse"
 )
 
@@ -17,28 +20,28 @@ func (b *builder) upward(c *shellparse.Command) {
 	if b.tool.remote || b.place.Dir == "" || len(c.Reads) == 0 || !strings.Contains(c.Raw, "..") {
 		return
 	}
-	dir := b.place.at(c.Dir).Dir
+	dir := b.place.At(c.Dir).Dir
 	for word := range strings.FieldsFuncSeq(c.Raw, func(r rune) bool { return strings.ContainsRune(" \t\n<>=\"';&|()", r) }) {
-		if len(word) > maxPath || !slices.Contains(strings.Split(word, "/"), "..") {
+		if len(word) > arguments.MaxPath || !slices.Contains(strings.Split(word, "/"), "..") {
 			continue
 		}
-		pattern := b.place.expand(word)
+		pattern := b.place.Expand(word)
 		if !filepath.IsAbs(pattern) {
 			pattern = escapedPattern(dir) + "/" + pattern
 		}
 		if !b.count() {
 			return
 		}
-		found, err := b.globs.expand(pattern, false)
+		found, err := b.globs.Expand(pattern, false)
 		if errors.Is(err, path.ErrBadPattern) {
 			continue // a text and no path
 		}
-		if err != nil || len(found.files) > maxGlob {
-			b.mark("unknown-read", "Where the path "+quote(word)+" leads cannot be told.")
+		if err != nil || len(found.Files) > workspace.MaxGlob {
+			b.mark("unknown-read", "Where the path "+wording.Quote(word)+" leads cannot be told.")
 			continue
 		}
-		for _, file := range found.files {
-			if real, _, err := realPath(file); err == nil && real != filepath.Clean(file) {
+		for _, file := range found.Files {
+			if real, _, err := workspace.RealPath(file); err == nil && real != filepath.Clean(file) {
 				b.reads(real)
 			}
 		}

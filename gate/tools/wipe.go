@@ -6,6 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/gate/tools/internal/arguments"
+	"callgate/gate/tools/internal/commands"
+	"callgate/gate/tools/internal/wording"
+	"callgate/gate/tools/kinds"
+	"callgate/gate/tools/workspace"
 	"callgate/internal/lazyregexp"
 	"callgate/permissions"
 	"callgate/shellparse"
@@ -35,7 +40,7 @@ func (b *builder) wipes(c *shellparse.Command, whole string) {
 	if len(c.Argv) == 0 {
 		return
 	}
-	switch about := known(strings.TrimSuffix(strings.ToLower(path.Base(c.Argv[0].Value)), ".exe")); {
+	switch about := commands.Known(strings.TrimSuffix(strings.ToLower(path.Base(c.Argv[0].Value)), ".exe")); {
 	case about.Has(programs.Removes):
 		b.wipesRemoved(c, whole)
 	case about.Has(programs.Closes):
@@ -57,9 +62,11 @@ func (b *builder) wipes(c *shellparse.Command, whole string) {
 func (b *builder) wipesRemoved(c *shellparse.Command, whole string) {
 	if len(c.Via) > 0 && slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool { return w.Value == "{}" }) &&
 		slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool {
-			return isBundle(w.Value) && strings.ContainsAny(w.Value, "rR") || w.Value == "--recursive"
+			return commands.IsBundle(w.Value) && strings.ContainsAny(w.Value, "rR") || w.Value == "--recursive"
 		}) &&
-		!slices.ContainsFunc(b.out.Commands, func(before CommandView) bool { return known(path.Base(before.Argv[0])).Has(programs.ListsNames) }) {
+		!slices.ContainsFunc(b.out.Commands, func(before CommandView) bool {
+			return commands.Known(path.Base(before.Argv[0])).Has(programs.ListsNames)
+		}) {
 		b.wipe(Listed, "*")
 	}
 	if len(c.Via) > 0 && strings.HasPrefix(c.Via[len(c.Via)-1], "alias ") {
@@ -71,23 +78,10 @@ func (b *builder) wipesRemoved(c *shellparse.Command, whole string) {
 		}
 	}
 	if len(c.Writes) == 0 {
-		for _, w := range operands(c) {
+		for _, w := range commands.Operands(c) {
 			b.wipesFile(c, w, "", whole, Removed)
 		}
 	}
-}
-
-// recursive reports whether a program that removes also removes folders.
-func recursive(c *shellparse.Command) bool {
-	switch path.Base(c.Argv[0].Value) {
-	case "rm", "grm":
-		return slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool {
-			return isBundle(w.Value) && strings.ContainsAny(w.Value, "rR") || strings.HasPrefix(w.Value, "--r")
-		})
-	case "dd", "truncate", "unlink", "shred":
-		return false
-	}
-	return true
 }
 
 // wipesMoved reads the sources of mv.
@@ -102,7 +96,7 @@ func (b *builder) wipesMoved(c *shellparse.Command, whole string) {
 // wipesClosed reads the operands of a program that changes permissions in whole trees.
 func (b *builder) wipesClosed(c *shellparse.Command, whole string) {
 	if !slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool {
-		return isBundle(w.Value) && strings.ContainsAny(w.Value, "Rr") || strings.HasPrefix(w.Value, "--rec") || strings.EqualFold(w.Value, "/t") || strings.EqualFold(w.Value, "/r")
+		return commands.IsBundle(w.Value) && strings.ContainsAny(w.Value, "Rr") || strings.HasPrefix(w.Value, "--rec") || strings.EqualFold(w.Value, "/t") || strings.EqualFold(w.Value, "/r")
 	}) {
 		return
 	}
@@ -110,18 +104,15 @@ func (b *builder) wipesClosed(c *shellparse.Command, whole string) {
 		b.wipesFile(c, f.Path, f.Pattern, whole, Closed)
 	}
 	if len(c.Writes) == 0 {
-		for _, w := range operands(c) {
+		for _, w := range commands.Operands(c) {
 			b.wipesFile(c, w, "", whole, Closed)
 		}
 	}
 }
 
-// isBundle reports whether a word is one or more options of one letter each.
-func isBundle(word string) bool { return len(word) > 1 && word[0] == '-' && word[1] != '-' }
-
 // wipesSynced reads the destination of an rsync that removes there what the source does not have.
 func (b *builder) wipesSynced(c *shellparse.Command, whole string) {
-	words := operands(c)
+	words := commands.Operands(c)
 	for _, w := range c.Argv {
 		switch {
 		case len(words) == 0:
@@ -135,34 +126,12 @@ func (b *builder) wipesSynced(c *shellparse.Command, whole string) {
 	}
 }
 
-// cleans reads the words of git clean: the folders that it is told to clean, and whether it removes anything.
-func cleans(words []shellparse.Word) (named []shellparse.Word, force bool) {
-	value := false
-	for _, w := range words {
-		switch {
-		case value:
-			value = false
-		case w.Value == "-e" || w.Value == "--exclude":
-			value = true
-		case isBundle(w.Value) && strings.Contains(w.Value, "n"), strings.HasPrefix(w.Value, "--dry"):
-			return nil, false
-		case isBundle(w.Value):
-			force = force || strings.Contains(w.Value, "f")
-		case strings.HasPrefix(w.Value, "--f"):
-			force = true
-		case !strings.HasPrefix(w.Value, "-"):
-			named = append(named, w)
-		}
-	}
-	return named, force
-}
-
 // wipesUntracked reads where git clean would run.
 func (b *builder) wipesUntracked(c *shellparse.Command, whole string) {
 	if len(c.Argv) < 2 || c.Argv[1].Value != "clean" {
 		return
 	}
-	named, force := cleans(c.Argv[2:])
+	named, force := commands.Cleans(c.Argv[2:])
 	if !force {
 		return
 	}
@@ -185,32 +154,14 @@ func (b *builder) wipesUntracked(c *shellparse.Command, whole string) {
 
 // Words of find and fd. What picks some of the files by their name, age or size makes it no wiping; types do not.
 var (
-	findPicks   = wordSet("-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -empty -mtime -mmin -atime -amin -ctime -cmin -newer -size -inum -samefile -perm -user -group -nouser -nogroup -links")
-	histories   = wordSet(".git .hg .svn .jj")
-	findRemoves = wordSet("-delete rm grm unlink shred srm trash rimraf")
+	findPicks   = wording.Set("-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -empty -mtime -mmin -atime -amin -ctime -cmin -newer -size -inum -samefile -perm -user -group -nouser -nogroup -links")
+	histories   = wording.Set(".git .hg .svn .jj")
+	findRemoves = wording.Set("-delete rm grm unlink shred srm trash rimraf")
 )
-
-// picksAll reports whether the pattern behind a test of find lets every name through.
-func picksAll(words []shellparse.Word) bool {
-	return len(words) > 0 && strings.Trim(words[0].Value, "*.?") == ""
-}
-
-// findRoots splits the words of find into the places where it begins and its expression.
-func findRoots(words []shellparse.Word) (roots, expression []shellparse.Word) {
-	for i, w := range words {
-		if strings.HasPrefix(w.Value, "-") && !isBundleOf(w.Value, "HLP") || w.Value == "(" || w.Value == "!" {
-			return roots, words[i:]
-		}
-		if !strings.HasPrefix(w.Value, "-") {
-			roots = append(roots, w)
-		}
-	}
-	return roots, nil
-}
 
 // wipesFound reads where find begins, when it removes what it finds. What it finds may be removed by another command, too.
 func (b *builder) wipesFound(c *shellparse.Command, whole string) {
-	roots, words := findRoots(c.Argv[1:])
+	roots, words := commands.FindRoots(c.Argv[1:])
 	isFD := strings.HasPrefix(path.Base(c.Argv[0].Value), "fd")
 	removes, below := false, ""
 	for i, w := range words {
@@ -220,7 +171,7 @@ func (b *builder) wipesFound(c *shellparse.Command, whole string) {
 			removes = true
 		case w.Value == "-name" && !negated && i+1 < len(words) && histories[words[i+1].Value]:
 			below = "/" + words[i+1].Value
-		case findPicks[w.Value] && !negated && !picksAll(words[i+1:]):
+		case findPicks[w.Value] && !negated && !commands.PicksAll(words[i+1:]):
 			return
 		}
 	}
@@ -242,10 +193,6 @@ func (b *builder) wipesFound(c *shellparse.Command, whole string) {
 	}
 }
 
-func isBundleOf(word, letters string) bool {
-	return isBundle(word) && strings.Trim(word[1:], letters) == ""
-}
-
 // listedFile is a word that a command puts out, for another to read.
 type listedFile struct {
 	command *shellparse.Command
@@ -254,23 +201,13 @@ type listedFile struct {
 
 // listsFor notes what a command puts out that another one may remove.
 func (b *builder) listsFor(c *shellparse.Command, _ string) {
-	words := operands(c)
+	words := commands.Operands(c)
 	if len(words) == 0 {
 		words = []shellparse.Word{{Value: ".", Known: true}}
 	}
 	for _, w := range words {
 		b.listed = append(b.listed, listedFile{c, w})
 	}
-}
-
-// operands are the words of a command that are no options.
-func operands(c *shellparse.Command) (words []shellparse.Word) {
-	for _, w := range c.Argv[1:] {
-		if !strings.HasPrefix(w.Value, "-") {
-			words = append(words, w)
-		}
-	}
-	return words
 }
 
 // wipesFile notes what a word can name: pattern says what it can be where it is not known.
@@ -286,18 +223,18 @@ func (b *builder) wipesFile(c *shellparse.Command, w shellparse.Word, pattern, w
 	case w.Known:
 		b.wipesNamed(c, place, w.Value, how)
 	case pattern != "" && w.Value != "{}": // what find and xargs put there is looked at where they begin
-		if folder := wholeOf(pattern); folder != pattern || !strings.ContainsAny(pattern, `*?[`) {
+		if folder := commands.WholeOf(pattern); folder != pattern || !strings.ContainsAny(pattern, `*?[`) {
 			b.wipe(how, folder)
-		} else if found, err := b.globs.expand(pattern, true); err == nil && !b.tool.remote && len(found.files) <= maxGlob {
-			for _, p := range found.files {
-				if isFolder(p) {
+		} else if found, err := b.globs.Expand(pattern, true); err == nil && !b.tool.remote && len(found.Files) <= workspace.MaxGlob {
+			for _, p := range found.Files {
+				if workspace.IsFolder(p) {
 					b.wipe(how, p)
 				}
 			}
 		}
 	default:
 		paths, unread := b.mayBe(w.Value, whole)
-		if b.wipe(how, paths...); unread && recursive(c) {
+		if b.wipe(how, paths...); unread && commands.Recursive(c) {
 			b.wipe(Told, w.Value)
 		}
 		if positional.MatchString(strings.Trim(w.Value, `"'`)) {
@@ -314,8 +251,8 @@ func (b *builder) wipesNamed(c *shellparse.Command, place Place, name string, ho
 		dirs = []string{c.Dir}
 	}
 	for _, dir := range dirs {
-		for _, l := range place.at(dir).locate(wholeOf(name)) {
-			b.wipe(how, l.paths...)
+		for _, l := range place.At(dir).Locate(commands.WholeOf(name)) {
+			b.wipe(how, l.Paths...)
 		}
 	}
 }
@@ -324,8 +261,8 @@ func (b *builder) wipesNamed(c *shellparse.Command, place Place, name string, ho
 func (b *builder) wipesListed(place Place, whole string, how Loss) {
 	for _, f := range b.listed {
 		if f.word.Known {
-			for _, l := range place.at(f.command.Dir).locate(wholeOf(f.word.Value)) {
-				b.wipe(how, l.paths...)
+			for _, l := range place.At(f.command.Dir).Locate(commands.WholeOf(f.word.Value)) {
+				b.wipe(how, l.Paths...)
 			}
 		} else {
 			paths, _ := b.mayBe(f.word.Value, whole)
@@ -333,26 +270,6 @@ func (b *builder) wipesListed(place Place, whole string, how Loss) {
 		}
 	}
 }
-
-// wholeOf returns the folder whose whole content a pattern names, and others as they are: "/srv" for "/srv/*".
-func wholeOf(pattern string) string {
-	for {
-		last := path.Base(pattern)
-		if pattern == last && strings.Trim(last, "*") == "" && last != "" {
-			return "."
-		}
-		if strings.Trim(last, "*") != "" && !wholeName.MatchString(last) {
-			return pattern
-		}
-		pattern = path.Dir(pattern)
-		if pattern == "/" || pattern == "." {
-			return pattern
-		}
-	}
-}
-
-// wholeName is a segment of a pattern that every name meets, or every hidden one.
-var wholeName = lazyregexp.New(`^\.?[*?]*\*[*?]*$|^\.\[[!^].*\]\*$|^\.\?\?\*$|^\{\*,\.\*\}$`)
 
 // Words that begin with something that only running tells.
 var (
@@ -362,15 +279,15 @@ var (
 	defaultOf    = lazyregexp.New(`^:?[-=](.+)$`)
 )
 
-// listing are commands whose output nobody means a root, a home or a repository by, or that are looked at themselves.
-var listing = lazyregexp.New(`^\s*(?:mktemp|find|fd|ls|rg|grep|basename|date|uname|uuidgen|seq|cat|jq|go|npm|pnpm|yarn|cargo|docker|git (?:ls-files|diff|status))(?:\s|$)`)
+// harmlessOutput are commands whose output nobody means a root, a home or a repository by, or that are looked at themselves.
+var harmlessOutput = lazyregexp.New(`^\s*(?:mktemp|find|fd|ls|rg|grep|basename|date|uname|uuidgen|seq|cat|jq|go|npm|pnpm|yarn|cargo|docker|git (?:ls-files|diff|status))(?:\s|$)`)
 
 // printedPath is mayBe for the output of the command inner and what follows it.
 func (b *builder) printedPath(inner, tail string) (paths []string, unread bool) {
 	switch {
 	case inner == "pwd":
-		return []string{clean(b.place.Dir + "/" + tail)}, false
-	case listing.MatchString(inner) && !strings.ContainsAny(inner, ";&|"):
+		return []string{workspace.Clean(b.place.Dir + "/" + tail)}, false
+	case harmlessOutput.MatchString(inner) && !strings.ContainsAny(inner, ";&|"):
 		return nil, false
 	}
 	return nil, tail == "/" || path.Base(tail) == ".git"
@@ -380,7 +297,7 @@ func (b *builder) printedPath(inner, tail string) (paths []string, unread bool) 
 // leaves what follows it. unread says that the word is the output of a command that may print any path.
 func (b *builder) mayBe(source, whole string) (paths []string, unread bool) {
 	source = strings.NewReplacer(`"`, "", `'`, "").Replace(source)
-	rest := func(tail string) string { return wholeOf("/" + strings.TrimLeft(tail, "/")) }
+	rest := func(tail string) string { return commands.WholeOf("/" + strings.TrimLeft(tail, "/")) }
 	if m := commandPath.FindStringSubmatch(source); m != nil {
 		return b.printedPath(strings.TrimSpace(m[1]+m[2]), rest(m[3]))
 	}
@@ -391,13 +308,13 @@ func (b *builder) mayBe(source, whole string) (paths []string, unread bool) {
 	name, tail := m[1]+m[3], rest(m[5])
 	switch {
 	case name == "HOME" || name == "" && m[4] == "":
-		return []string{clean(b.place.Home + "/" + tail)}, false
+		return []string{workspace.Clean(b.place.Home + "/" + tail)}, false
 	case strings.HasPrefix(name, "XDG_") && strings.HasSuffix(name, "_HOME"):
-		return []string{clean(b.place.Home + "/.config/" + tail)}, false
+		return []string{workspace.Clean(b.place.Home + "/.config/" + tail)}, false
 	case name == "PWD" || name == "OLDPWD":
-		return []string{clean(b.place.Dir + "/" + tail)}, false
+		return []string{workspace.Clean(b.place.Dir + "/" + tail)}, false
 	case name == "":
-		return []string{clean("/home/" + m[4] + "/" + tail)}, false
+		return []string{workspace.Clean("/home/" + m[4] + "/" + tail)}, false
 	}
 	if d := defaultOf.FindStringSubmatch(m[2]); d != nil {
 		paths, unread = b.givenPath(d[1], m[5], whole)
@@ -418,8 +335,8 @@ func (b *builder) givenPath(text, tail, whole string) (paths []string, unread bo
 	if strings.ContainsAny(text, "$`") {
 		return b.mayBe(strings.TrimSuffix(text, "/")+tail, whole)
 	}
-	for _, l := range b.place.locate(wholeOf(text + tail)) {
-		paths = append(paths, l.paths...)
+	for _, l := range b.place.Locate(commands.WholeOf(text + tail)) {
+		paths = append(paths, l.Paths...)
 	}
 	return paths, false
 }
@@ -428,13 +345,13 @@ func (b *builder) givenPath(text, tail, whole string) (paths []string, unread bo
 func (b *builder) wipesArguments(c *shellparse.Command, whole string, how Loss) {
 	for i, field := range strings.Fields(whole) {
 		field = strings.Trim(field, "\"'`;&|(){}")
-		if i == 0 || field == "" || strings.HasPrefix(field, "-") || i > maxArguments {
+		if i == 0 || field == "" || strings.HasPrefix(field, "-") || i > arguments.MaxArguments {
 			continue
 		}
 		if paths, _ := b.mayBe(field, ""); paths != nil {
 			b.wipe(how, paths...)
 		} else if !strings.ContainsAny(field, "$=") {
-			b.wipesFile(c, shellparse.Word{Value: b.place.expand(field), Known: true}, "", "", how)
+			b.wipesFile(c, shellparse.Word{Value: b.place.Expand(field), Known: true}, "", "", how)
 		}
 	}
 }
@@ -449,11 +366,11 @@ func (b *builder) wipe(how Loss, paths ...string) {
 }
 
 // wipesPath notes what a path argument of a tool does to what is there.
-func (b *builder) wipesPath(role Role, kind string, l *location) {
+func (b *builder) wipesPath(role Role, kind string, l *workspace.Location) {
 	switch {
-	case role == DeletePath && kind == KindMoveFile:
-		b.wipe(Moved, l.paths...)
-	case role == DeletePath, role == WritePath, b.tool.baseRisk == permissions.Destructive:
-		b.wipe(Removed, l.paths...)
+	case role == kinds.DeletePath && kind == KindMoveFile:
+		b.wipe(Moved, l.Paths...)
+	case role == kinds.DeletePath, role == kinds.WritePath, b.tool.baseRisk == permissions.Destructive:
+		b.wipe(Removed, l.Paths...)
 	}
 }

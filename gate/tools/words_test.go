@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"callgate/gate/tools/internal/commands"
 	"callgate/permissions"
 )
 
@@ -15,7 +16,7 @@ func TestSpelledPlainly(t *testing.T) {
 		"origin/main..HEAD": "origin/main..HEAD", "./...": "./...", "../x": "../x", "src/": "src/", "src/..": ".", "~/a/../../x": "~/../x",
 		"s/a/b/": "s/a/b/", "a/.git": "a/.git", "user@h:src/../x": "user@h:x",
 	} {
-		if got := spelledPlainly(word); got != want {
+		if got := commands.SpelledPlainly(word); got != want {
 			t.Errorf("%s: %s, want %s", word, got, want)
 		}
 	}
@@ -23,7 +24,7 @@ func TestSpelledPlainly(t *testing.T) {
 
 // A pattern for a folder covers what lies in it, however the path is spelled and wherever links lead.
 func TestAllowsLookAtPlainPaths(t *testing.T) {
-	p := workspace(t, map[string]string{"src/a": "x", "scripts/x.sh": "x", "sub/deep/y": "x", "../tmp/x.sh": "x", "link": "-> ../tmp", "scripts/out.sh": "-> ../../tmp/x.sh", "in.sh": "-> scripts/x.sh"})
+	p := project(t, map[string]string{"src/a": "x", "scripts/x.sh": "x", "sub/deep/y": "x", "../tmp/x.sh": "x", "link": "-> ../tmp", "scripts/out.sh": "-> ../../tmp/x.sh", "in.sh": "-> scripts/x.sh"})
 	rules := `{ "shell_exec": { "./scripts/* *": "allow", "cat src/*": "allow", "cat --x=src/*": "allow", "frob link/* *": "allow", "./in.sh *": "allow" } }`
 	for command, want := range map[string]permissions.Action{
 		"./scripts/x.sh":                     permissions.Allow,
@@ -50,7 +51,7 @@ func TestAllowsLookAtPlainPaths(t *testing.T) {
 
 // Rules that ask about a file outside of the workspace are heard where a wildcard let the command run.
 func TestReadsOutsideOfTheWorkspace(t *testing.T) {
-	p := workspace(t, map[string]string{"a": "x", "../home/notes": "x", "link": "-> ../home/notes"})
+	p := project(t, map[string]string{"a": "x", "../home/notes": "x", "link": "-> ../home/notes"})
 	notes := filepath.Join(filepath.Dir(p.Dir), "home/notes")
 	for _, c := range []struct {
 		allow, read, command string

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"callgate/gate/tools"
+	"callgate/gate/tools/definitions"
 	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/supply"
@@ -129,7 +129,7 @@ func (s *lockedServer) definitions(ctx context.Context, c *config.Config) (diges
 	}
 	digests, held = map[string]string{}, map[string]string{}
 	for _, t := range proxy.Name(offered) {
-		if why := tools.Poisoned(t.Definition); why != "" && (s.locked == nil || s.locked.Tools[t.Name] != t.Hash) {
+		if why := definitions.Poisoned(t.Definition); why != "" && (s.locked == nil || s.locked.Tools[t.Name] != t.Hash) {
 			held[t.Name] = why
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"callgate/gate/tools"
+	"callgate/gate/tools/definitions"
 	"callgate/internal/jsonx"
 )
 
@@ -157,7 +158,7 @@ func (m *Maker) Steered(o *Offer) []tools.Mark {
 	if s == nil {
 		return nil
 	}
-	if known, changed, _, err := m.Pins.Check(s.identity, s.name, tools.HashOf(s.definition)); err == nil && known && !changed {
+	if known, changed, _, err := m.Pins.Check(s.identity, s.name, definitions.HashOf(s.definition)); err == nil && known && !changed {
 		return nil
 	}
 	return []tools.Mark{{Code: "steered", Text: fmt.Sprintf("The definition of %s, which nobody has accepted, tells the model about this tool.", tools.Visible(s.qualified))}}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"callgate/gate"
-	"callgate/gate/tools"
+	"callgate/gate/tools/definitions"
 )
 
 // suspect says why a definition that is seen for the first time is not accepted by itself; "" when it is.
@@ -13,7 +13,7 @@ func (s *shadows) suspect(item *listing) string {
 	if why := s.of(item); why != "" {
 		return why
 	}
-	return tools.Poisoned(item.raw)
+	return definitions.Poisoned(item.raw)
 }
 
 // pin compares the server's definitions with those that people know it by, and returns what is to be said of
@@ -36,7 +36,7 @@ func (m *Maker) pin(s *Source, items []listing, all []*Source, later func(func()
 		if item.source != s {
 			continue
 		}
-		hash := tools.HashOf(item.raw)
+		hash := definitions.HashOf(item.raw)
 		known, changed, old := pinned.Check(item.name, hash)
 		locked := s.Locked[item.name]
 		switch {
@@ -98,7 +98,7 @@ func (m *Maker) Redefined(o *Offer) *gate.Redefinition {
 	if o.redefined == nil {
 		return nil
 	}
-	known, changed, _, err := m.Pins.Check(o.identity, o.Name, tools.HashOf(o.redefined.New))
+	known, changed, _, err := m.Pins.Check(o.identity, o.Name, definitions.HashOf(o.redefined.New))
 	if err == nil && known && !changed {
 		return nil
 	}

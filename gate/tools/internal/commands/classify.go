@@ -1,0 +1,364 @@
+// Package commands says what a command does by its words: its risk, what it destroys, runs, shows and sends.
+package commands
+
+import (
+	"slices"
+	"strings"
+
+	"callgate/gate/tools/internal/wording"
+	"callgate/gate/tools/kinds"
+	"callgate/internal/lazyregexp"
+	"callgate/permissions"
+	"callgate/shellparse"
+	"callgate/shellparse/programs"
+)
+
+// riskOf are the classes of the table.
+var riskOf = [...]permissions.Risk{programs.NoRisk: permissions.Unknown, programs.ReadOnly: permissions.ReadOnly, programs.BuildTest: permissions.BuildTest,
+	programs.Write: permissions.Write, programs.Network: permissions.Network, programs.Unknown: permissions.Unknown,
+	programs.Destructive: permissions.Destructive, programs.Escalation: permissions.Escalation}
+
+// Classify says what one effective command may do, from its words alone: effects and files are the
+// caller's business. why is what makes it DESTRUCTIVE, as the end of a sentence that begins with "It"; it may be "".
+func Classify(c *shellparse.Command) (risk permissions.Risk, category, why string) {
+	if len(c.Argv) == 0 {
+		return permissions.ReadOnly, kinds.CategoryTerminalRead, ""
+	}
+	if !c.Argv[0].Known {
+		return permissions.Unknown, kinds.CategoryTerminalWrite, ""
+	}
+	program, args := c.Argv[0].Value, c.Argv[1:]
+	risk = Risks(program, args)
+	if len(c.Statements) > 0 {
+		risk = statementsRisk(program, c.Statements)
+	}
+	switch {
+	case len(args) == 1 && OnlyAsks[args[0].Value]:
+	case startsAgent(c):
+		risk, why = risk.Worse(permissions.Destructive), OtherAgent
+	default:
+		if why = Destroys(c); why == "" && risk == permissions.Unknown {
+			why = goesOn(program, args)
+		}
+		if why != "" {
+			risk = risk.Worse(permissions.Destructive)
+		}
+	}
+	return risk, shellCategory(program, risk), why
+}
+
+// OnlyAsks are words with which, alone, programs say something of themselves.
+var OnlyAsks = wording.Set("--help --version -V")
+
+// goOn are options that tell a program not to ask, or to delete, whatever program it is.
+var goOn = wording.Set("--force --accept-data-loss --yes --assume-yes --no-input --noinput --no-interaction --non-interactive --purge --delete --hard --prune --auto-approve " +
+	"--force-reset --force-delete --overwrite-existing --no-confirm --noconfirm --skip-confirmation --confirm --destroy --wipe --drop --remove-all --delete-all --i-know-what-i-am-doing --really --permanent --nuke --yes-i-really-mean-it")
+
+// goesOn says which option of goOn a program of which nothing is known gets.
+func goesOn(program string, args []shellparse.Word) string {
+	if Known(program).Has(programs.YesIsHarmless) || strings.HasPrefix(program, "create-") || len(args) > 0 && PlainName(args[0].Value) == "manage.py" {
+		return "" // what of them destroys is known
+	}
+	for _, a := range args {
+		if !a.Known || !strings.HasPrefix(a.Value, "--") {
+			continue
+		}
+		if name, _, _ := strings.Cut(a.Value, "="); goOn[name] {
+			return "is told to go on with " + name
+		}
+	}
+	return ""
+}
+
+// Sends reports whether a command sends data to another machine by what it is for. What its options send is an effect.
+func Sends(c *shellparse.Command) bool {
+	if len(c.Argv) == 0 || !c.Argv[0].Known {
+		return false
+	}
+	program, args := knownAs(c.Argv[0].Value, c.Argv[1:])
+	var n *programs.Command
+	found := false
+	for n = n.Child(program); n != nil; {
+		found = n.Has(programs.Sends)
+		next, rest, _ := descend(n, args)
+		if next == nil {
+			break
+		}
+		n, args = next, rest[1:]
+	}
+	return found || posts(c)
+}
+
+// posts reports whether a program that fetches addresses is told to send something to one of another machine.
+func posts(c *shellparse.Command) bool {
+	program := programs.Canonical(c.Argv[0].Value)
+	if !Known(program).Has(programs.SendsQueries) || program == "gh" {
+		return false
+	}
+	items := strings.HasPrefix(program, "http") || strings.HasPrefix(program, "xh")
+	sends, away := false, false
+	for i, w := range c.Argv[1:] {
+		method := c.Argv[i].Value == "-X" || strings.HasPrefix("--request", c.Argv[i].Value) && len(c.Argv[i].Value) > 4 || items
+		switch {
+		case sendOption.MatchString(w.Value), method && sendMethod.MatchString(w.Value), items && sendItem.MatchString(w.Value):
+			sends = true
+		case IsOption(w.Value):
+		default:
+			away = away || !w.Known || strings.ContainsAny(w.Value, ".:/") && !localAddress.MatchString(w.Value)
+		}
+	}
+	return sends && away
+}
+
+var (
+	sendOption   = lazyregexp.New(`^(?:-[a-zA-Z]*[dFT]|--(?:data[a-z-]*|form[a-z-]*|json|upload-file|post-data|post-file|body-data|body-file|raw)(?:$|=)|-X(?:POST|PUT|PATCH)|--(?:request|method)=(?i:POST|PUT|PATCH))`)
+	sendMethod   = lazyregexp.New(`^(?i:POST|PUT|PATCH)$`)
+	sendItem     = lazyregexp.New(`^[\w.-]+(?:=(?:[^=]|$)|:=|@)`)
+	localAddress = lazyregexp.New(`^(?:https?://)?(?:localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)(?:[:/]|$)|^[^/:.]*$|^\{`)
+)
+
+// Known is what the table says of a program.
+func Known(program string) *programs.Command { return programs.Find(programs.Canonical(program)) }
+
+// knownAs returns the program, and its words, that the table knows a program by.
+func knownAs(program string, args []shellparse.Word) (string, []shellparse.Word) {
+	program = programs.Canonical(program)
+	if other, ok := SameAs[program]; ok {
+		if first, rest, ok := strings.Cut(other, " "); ok {
+			return first, append([]shellparse.Word{{Value: rest, Known: true}}, args...)
+		}
+		program = other
+	}
+	return program, args
+}
+
+func Risks(program string, args []shellparse.Word) permissions.Risk {
+	program, args = knownAs(program, args)
+	root := (*programs.Command)(nil).Child(program)
+	if root == nil {
+		return permissions.Unknown
+	}
+	if len(args) == 1 && args[0].Known && OnlyAsks[args[0].Value] {
+		return permissions.ReadOnly
+	}
+	n := root
+	for {
+		next, rest, opaque := descend(n, args)
+		if opaque {
+			return permissions.Unknown
+		}
+		if next == nil {
+			break
+		}
+		n, args = next, rest[1:]
+	}
+	switch {
+	case n.Risk == programs.NoRisk:
+		return permissions.Unknown
+	case root.Has(programs.RunsTargets) && !onlyTargets(program, args):
+		return riskWith(n, args).Worse(permissions.Unknown)
+	case n.Has(programs.RunsScripts) && len(args) > 0 && args[0].Known && isScript(args[0].Value):
+		return permissions.BuildTest
+	}
+	return riskWith(n, args)
+}
+
+// riskWith returns the risk of a command with these words behind its name.
+func riskWith(n *programs.Command, args []shellparse.Word) permissions.Risk {
+	risk := riskOf[n.Risk]
+	open := slices.ContainsFunc(args, mayBeAnything)
+	onlyWords := open && !slices.ContainsFunc(args, func(w shellparse.Word) bool { return mayBeAnything(w) && !w.NoOption })
+	for i := range n.Worse {
+		cond := &n.Worse[i]
+		to := riskOf[cond.To]
+		switch {
+		case isWorse(cond, args):
+			risk = risk.Worse(to)
+		case onlyWords && cond.OnlyOptions:
+		case open && to.Exceeds(permissions.Unknown):
+			risk = risk.Worse(permissions.Unknown) // one of the words may turn out to be what makes it worse
+		case open:
+			risk = risk.Worse(to)
+		}
+	}
+	return risk
+}
+
+// onlyTargets reports whether the operands are targets that build or test by custom. What mvn calls install goes into
+// the repository of the user's builds.
+func onlyTargets(program string, args []shellparse.Word) bool {
+	for i, a := range args {
+		if i > 0 && args[i-1].Known && targetValues[args[i-1].Value] && a.Known {
+			continue
+		}
+		if !a.Known || !IsOption(a.Value) && !isScript(a.Value) && !(program == "mvn" && a.Value == "install") && !strings.Contains(a.Value, "=") {
+			return false
+		}
+	}
+	return true
+}
+
+// descend finds the sub-command of n among args, with the words from it on. opaque says that a word which
+// cannot be known stands where the sub-command must be, or that the table has sub-commands and not this one.
+func descend(n *programs.Command, args []shellparse.Word) (next *programs.Command, rest []shellparse.Word, opaque bool) {
+	if !n.Parent {
+		return nil, nil, false
+	}
+	for i := 0; i < len(args); i++ {
+		if !args[i].Known {
+			return nil, nil, true
+		}
+		word := args[i].Value
+		if next := n.Child(word); next != nil {
+			return next, args[i:], false
+		}
+		if IsOption(word) {
+			if n.Row != nil {
+				if o := n.Row.Options.Find(word); o != nil && o.Arg == programs.Needed {
+					i++
+				}
+			}
+			continue
+		}
+		// A word that is no sub-command: an operand of a program that works without one, too.
+		return nil, nil, n.Risk == programs.NoRisk || len(n.Worse) == 0
+	}
+	return nil, nil, false
+}
+
+func IsOption(word string) bool { return len(word) > 1 && word[0] == '-' }
+
+// isScript reports whether a script or target of this name builds or tests by custom.
+func isScript(name string) bool {
+	first, _, _ := strings.Cut(name, ":")
+	return scriptNames[first]
+}
+
+// mayBeAnything reports whether a word depends on the run from its first character on, so that it may turn
+// out to be an option.
+func mayBeAnything(w shellparse.Word) bool {
+	if w.Known {
+		return false
+	}
+	source := strings.TrimLeft(w.Value, `"'`)
+	return source == "" || strings.IndexByte("$`*?[{~\\-<(", source[0]) >= 0
+}
+
+// isWorse reports whether one of the words that make a command worse is among its arguments.
+func isWorse(c *programs.Worse, args []shellparse.Word) bool {
+	list := c.When
+	if list[0] == "<second>" {
+		operands := 0
+		for _, a := range args {
+			if !a.Known || !IsOption(a.Value) {
+				operands++
+			}
+		}
+		if list = list[1:]; operands < 2 || len(list) == 0 {
+			return operands > 1
+		}
+	}
+	for _, want := range list {
+		switch want {
+		case "<bare>":
+			if len(args) == 0 {
+				return true
+			}
+			continue
+		case "<operand>":
+			if harmless(c, args) {
+				continue
+			}
+			for _, a := range args {
+				if !a.Known || !IsOption(a.Value) {
+					return true
+				}
+			}
+			continue
+		}
+		for _, a := range args {
+			if a.Known && matchesWord(want, a.Value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func harmless(c *programs.Worse, args []shellparse.Word) bool {
+	for _, u := range c.Unless {
+		for _, a := range args {
+			if a.Known && matchesWord(u, a.Value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// matchesWord reports whether an argument is what a row means by want. It rather matches too much: that
+// only raises a risk.
+func matchesWord(want, arg string) bool {
+	switch {
+	case strings.HasPrefix(want, "--") && len(want) > 2:
+		name, _, _ := strings.Cut(arg, "=")
+		return name == want || arg == want || len(name) > 3 && strings.HasPrefix(want, name)
+	case len(want) == 2 && want[0] == '-' && want[1] != '-':
+		return len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && strings.IndexByte(arg[1:], want[1]) >= 0
+	case strings.ContainsAny(want, "*?"):
+		return Wildcard(want, arg)
+	}
+	return want == arg
+}
+
+// Wildcard matches "*" and "?" and nothing else. It takes linear time for each star, whatever the text.
+func Wildcard(pattern, s string) bool {
+	var i, j int
+	star, from := -1, 0 // the last star in pattern, and where in s what follows it was tried last
+	for j < len(s) {
+		switch {
+		case i < len(pattern) && pattern[i] == '*':
+			star, from = i, j
+			i++
+		case i < len(pattern) && (pattern[i] == '?' || pattern[i] == s[j]):
+			i++
+			j++
+		case star >= 0:
+			from++
+			i, j = star+1, from
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[i:], "*") == ""
+}
+
+// statementsRisk judges the statements that a database client is given.
+func statementsRisk(program string, list []shellparse.Word) permissions.Risk {
+	risk := permissions.Network
+	if Known(program).Has(programs.LocalDatabase) {
+		risk = permissions.ReadOnly
+	}
+	for _, w := range list {
+		if !w.Known {
+			return permissions.Unknown
+		}
+		risk = risk.Worse(ClassifySQL(w.Value))
+	}
+	return risk
+}
+
+// shellCategory returns the category of a command.
+func shellCategory(program string, r permissions.Risk) string {
+	switch {
+	case program == "git" && r == permissions.ReadOnly:
+		return kinds.CategoryGitRead
+	case r == permissions.Network:
+		return kinds.CategoryNetwork
+	case program == "git":
+		return kinds.CategoryGitWrite
+	case r == permissions.ReadOnly:
+		return kinds.CategoryTerminalRead
+	}
+	return kinds.CategoryTerminalWrite
+}

@@ -1,0 +1,118 @@
+package commands
+
+import (
+	"slices"
+	"strings"
+
+	"callgate/gate/tools/internal/wording"
+	"callgate/shellparse"
+)
+
+// ShowsNamed are commands of git that show the files which their words name.
+var ShowsNamed = wording.Set("blame annotate grep")
+
+// IsPlainGlob reports whether the source of a word is a glob of the shell and nothing else.
+func IsPlainGlob(source string) bool {
+	return strings.IndexFunc(source, func(r rune) bool {
+		return r != '*' && r != '?' && r != '.' && r != '/' && r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) < 0
+}
+
+// OwnRules reports whether a word of git is no path, or a pattern with rules of its own.
+func OwnRules(w shellparse.Word) bool {
+	return strings.ContainsAny(w.Value, ":\\[") || w.Value == "--no-index" || strings.HasPrefix(w.Value, "--full") ||
+		strings.HasPrefix(w.Value, "--path") || !w.Known && !(w.NoOption && IsPlainGlob(w.Value))
+}
+
+// TakesPaths are commands of git that show nothing but what the paths among their words name.
+var TakesPaths = wording.Set("diff log show whatchanged grep diff-tree diff-index diff-files")
+
+// IsObjectName reports whether a word may name an object of git by its hash: a file, which is shown whatever paths follow.
+func IsObjectName(word string) bool {
+	return len(word) >= 4 && strings.Trim(word, "0123456789abcdefABCDEF") == ""
+}
+
+// ShowsOnly are options of git that take no value.
+var ShowsOnly = wording.Set("-p -u --patch --stat --cached --staged -w -b --follow --oneline --name-only --name-status --numstat --no-color --word-diff -1 -2 -3 -4 -5 -10")
+
+// GrepsTracked reports whether a command is a git grep that reads what the repository tracks and nothing else.
+func GrepsTracked(c *shellparse.Command) bool {
+	return len(c.Argv) > 1 && c.Argv[0].Value == "git" && c.Argv[1].Value == "grep" && readsTracked(c)
+}
+
+// readsTracked reports whether a git grep reads what the repository tracks and nothing else.
+func readsTracked(c *shellparse.Command) bool {
+	return !slices.ContainsFunc(c.Argv[2:], func(w shellparse.Word) bool {
+		return !w.Known && strings.HasPrefix(w.Value, "-") || strings.HasPrefix(w.Value, "--no-i") || strings.HasPrefix(w.Value, "--unt") ||
+			strings.HasPrefix(w.Value, "--rec") || strings.HasPrefix(w.Value, "--no-exc") || strings.HasPrefix(w.Value, "-O") || strings.HasPrefix(w.Value, "--open")
+	})
+}
+
+// PrintsRevision reports whether a word is the output of a git command that prints the names of commits or
+// branches and nothing else, perhaps as part of a range.
+func PrintsRevision(source string) bool {
+	source = strings.Trim(source, `"`)
+	for _, command := range []string{"$(git merge-base ", "$(git describe", "$(git branch --show-current"} {
+		if inner, ok := strings.CutPrefix(source, command); ok {
+			_, suffix, closed := strings.Cut(inner, ")")
+			return closed && !strings.ContainsAny(inner[:len(inner)-len(suffix)-1], "$`;|&<>\"'\\\n") && !strings.ContainsAny(suffix, "$`*?[/\"'")
+		}
+	}
+	return false
+}
+
+// Options of git: those that have it print names and figures instead of contents, and those with which it prints contents.
+var (
+	printsNames = wording.Set("--stat --shortstat --numstat --dirstat --summary --name-only --name-status --no-patch --quiet --raw --check")
+	printsPatch = wording.Set("--cc -c --word-diff --word-diff-regex --color-words --binary --unified --text --verbose --remerge-diff --dd --function-context")
+)
+
+// ShowsContent reports whether a git command, by its words, prints what tracked files hold or held.
+func ShowsContent(c *shellparse.Command) bool {
+	byDefault := false
+	args := c.Argv[2:]
+	switch c.Argv[1].Value {
+	case "show":
+		byDefault = !slices.ContainsFunc(args, func(w shellparse.Word) bool { return strings.Contains(w.Value, ":") }) ||
+			slices.ContainsFunc(args, func(w shellparse.Word) bool {
+				_, path, ok := strings.Cut(w.Value, ":") // the file at a revision, which is judged by its name
+				return !w.Known || !IsOption(w.Value) && (!ok || path == "" || path[0] == '/')
+			})
+	case "diff", "whatchanged", "format-patch", "range-diff":
+		byDefault = true
+	case "cat-file", "archive", "fast-export", "bundle", "checkout-index", "unpack-file", "show-index":
+		return !slices.ContainsFunc(args, func(w shellparse.Word) bool {
+			return w.Value == "-t" || w.Value == "-s" || w.Value == "-e" || w.Value == "--list"
+		})
+	case "stash":
+		if len(args) == 0 || args[0].Value != "show" {
+			return false
+		}
+	case "log", "reflog", "diff-tree", "diff-index", "diff-files", "rev-list", "status", "commit", "am", "rebase":
+	default:
+		return false
+	}
+	return printsContent(args, byDefault)
+}
+
+// printsContent reports whether options have git print what files hold. byDefault is what it does without them.
+func printsContent(args []shellparse.Word, byDefault bool) bool {
+	for _, w := range args {
+		if w.Value == "--" {
+			break
+		}
+		if !w.Known && mayBeAnything(w) {
+			continue
+		}
+		name, _, _ := strings.Cut(w.Value, "=")
+		switch {
+		case printsNames[name], w.Value == "-s":
+			byDefault = false
+		case printsPatch[name], len(name) > 4 && strings.HasPrefix("--patch-with-stat", name), strings.HasPrefix(name, "--show-current-patch"):
+			return true
+		case strings.HasPrefix(name, "-") && !strings.HasPrefix(name, "--") && strings.ContainsAny(name, "puULWv"):
+			return true
+		}
+	}
+	return byDefault
+}

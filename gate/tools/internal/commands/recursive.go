@@ -1,0 +1,48 @@
+package commands
+
+import (
+	"slices"
+	"strings"
+
+	"callgate/shellparse"
+	"callgate/shellparse/programs"
+)
+
+// ReadsRecursively reports whether a command reads folders whole.
+func ReadsRecursively(c *shellparse.Command) bool {
+	if len(c.Argv) > 2 && c.Argv[1].Value == "cp" {
+		switch programs.Canonical(c.Argv[0].Value) {
+		case "docker", "kubectl":
+			return true
+		}
+	}
+	if c.Argv[0].Value == "git" {
+		return len(c.Argv) > 1 && (c.Argv[1].Value == "grep" || (c.Argv[1].Value == "add" || c.Argv[1].Value == "stage") &&
+			slices.ContainsFunc(c.Argv[2:], func(w shellparse.Word) bool { return matchesWord("-f", w.Value) || matchesWord("--force", w.Value) }))
+	}
+	options := Known(c.Argv[0].Value).Recursive
+	if slices.Equal(options, programs.Any) {
+		return true
+	}
+	return slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool {
+		return slices.ContainsFunc(options, func(option string) bool { return matchesWord(option, w.Value) })
+	})
+}
+
+// ReadsBelow returns the words among which the folders are that a command reads whole. ok is false when it reads none.
+func ReadsBelow(c *shellparse.Command) (words []shellparse.Word, ok bool) {
+	if ReadsRecursively(c) {
+		return c.Argv[1:], true
+	}
+	if len(c.Via) == 0 || !strings.HasPrefix(c.Via[len(c.Via)-1], "find ") {
+		return nil, false
+	}
+	if slices.ContainsFunc(c.Reads, func(f shellparse.File) bool { return f.Pattern != "" }) {
+		return nil, false // the files that find hands over are judged
+	}
+	// find hands over what lies below its own operands
+	for w := range strings.FieldsSeq(strings.TrimPrefix(c.Via[len(c.Via)-1], "find ")) {
+		words = append(words, shellparse.Word{Value: w, Known: true})
+	}
+	return words, true
+}

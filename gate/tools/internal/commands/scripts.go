@@ -1,0 +1,21 @@
+package commands
+
+import "callgate/gate/tools/internal/wording"
+
+// SameAs lists programs that are judged like another.
+var SameAs = map[string]string{
+	"python3": "python", "py": "python", "python3.10": "python", "python3.11": "python", "python3.12": "python", "python3.13": "python", "python3.14": "python",
+	"docker-compose": "docker compose", "bunx": "npx", "pnpx": "npx", "zsh": "bash", "sh": "bash", "dash": "bash", "ksh": "bash", "fish": "bash",
+	"hub": "gh", "glab": "gh", "dcfldd": "dd",
+}
+
+// scriptNames are script and target names that build or test by custom; a name may continue after ":".
+var scriptNames = wording.Set(`build test tests check lint all compile typecheck type-check types tsc format fmt prettier eslint coverage cover unit
+	e2e integration bench benchmark dev start serve watch verify validate ci vet docs doc help package assemble classes jar war
+	clean bundle generate-docs spec style storybook preview smoke test-compile integration-test install-deps deps
+	tasks dependencies projects properties dependency compileJava compileKotlin compileTestJava compileTestKotlin testClasses
+	assembleDebug assembleRelease bundleDebug testDebugUnitTest testReleaseUnitTest lintDebug testOnly testQuick
+	ktlintCheck detekt spotlessCheck checkstyleMain jacocoTestReport`)
+
+// targetValues are options of runners of targets whose value is no target.
+var targetValues = wording.Set("--tests --configuration -x --exclude-task -pl --projects -P -T --threads --max-workers -j --jobs -l --load-average -C --directory -p -f --file")

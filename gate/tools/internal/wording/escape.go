@@ -1,0 +1,45 @@
+// Package wording bounds and quotes what calls say, so that sentences for people cannot be made to say something else.
+package wording
+
+import (
+	"fmt"
+	"strings"
+
+	"callgate/internal/visible"
+)
+
+// Visible returns s with everything that a person cannot see, or that changes how the rest is seen, in a visible
+// notation: ⟨U+202E⟩, or ⟨0xFF⟩ for a byte that is no UTF-8. HTML needs its own escaping on top.
+func Visible(s string) string { return visible.Text(s) }
+
+// Bounds of quoted fields in sentences, in characters.
+const (
+	MaxField   = 120
+	MaxSummary = 480
+)
+
+// Quote returns s visible, bounded and in quotes, for a sentence. What is quoted cannot end its quotes: a
+// text with a double quote stands in “ ”, and the characters of these are escaped in it.
+func Quote(s string) string {
+	s = Bounded(s, MaxField)
+	if !strings.Contains(s, `"`) {
+		return `"` + s + `"`
+	}
+	return "“" + curlyQuotes.Replace(s) + "”"
+}
+
+var curlyQuotes = strings.NewReplacer("“", "⟨U+201C⟩", "”", "⟨U+201D⟩")
+
+// Bounded returns s visible and not much longer than limit characters; what is left out is counted.
+func Bounded(s string, limit int) string {
+	if len(s) > limit {
+		n := 0
+		for i := range s {
+			if n == limit {
+				return Visible(s[:i]) + fmt.Sprintf("… (%d bytes more)", len(s)-i)
+			}
+			n++
+		}
+	}
+	return Visible(s)
+}

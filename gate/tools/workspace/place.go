@@ -1,0 +1,49 @@
+// Package workspace says where the paths of a call lead: into the workspace, to a protected place, through links.
+package workspace
+
+import (
+	"os"
+
+	"callgate/shellparse"
+)
+
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func IsRegular(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func IsFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// At returns the place in another working directory, the same one when dir is "".
+func (p Place) At(dir string) Place {
+	if dir != "" {
+		p.Roots = p.Bases()
+		p.Dir = p.Absolute(dir)
+	}
+	return p
+}
+
+// Place is where a call runs: what relative paths mean.
+type Place struct {
+	Dir   string   // absolute working directory of the upstream
+	Roots []string // absolute folders that relative paths may mean, Dir among them; none means Dir alone
+	// Workspace is what $WORKSPACE stands for in rules: the host's roots, else the folder that the server runs in. None
+	// means Roots. See opens for folders that are too wide to be one.
+	Workspace []string
+	Home      string
+	Shell     *ShellSetup // how shell text is read; nil is bash and the built-in tables
+}
+
+// ShellSetup says how shell text is read.
+type ShellSetup struct {
+	Dialect shellparse.Dialect
+	Tables  *shellparse.Tables // nil is the built-in ones
+}

@@ -1,0 +1,185 @@
+package workspace
+
+import (
+	"path/filepath"
+	"strings"
+
+	"callgate/gate/tools/internal/wording"
+	"callgate/permissions"
+)
+
+// protected is a kind of file that makes programs do things by being there. A write to one is for a person,
+// whatever the rules say.
+type protected struct {
+	Code  string
+	Why   string
+	paths string // see matchPlace
+}
+
+// protectedPlaces is the one table of such files. In paths, a word that ends in "/" is a folder and
+// everything below it, another word a file; "/x" and "~/x" begin at the root or the home directory, the
+// others anywhere. "+" is a space. Case does not matter.
+var protectedPlaces = []protected{
+	{"host-config", "a configuration of an agent host, which says what it may run", `
+		.mcp.json mcp.json .cursor/ .vscode/ .claude/ .claude.json claude_desktop_config.json .codex/ .gemini/ .qwen/
+		.continue/ .cline/ .clinerules/ .roo/ .windsurf/ .codeium/ .kiro/ .copilot/ .opencode/ opencode.json opencode.jsonc
+		.config/opencode/ .github/hooks/ .github/copilot/ .aider.conf.yml .zed/ .config/zed/ .idea/ .devcontainer/ .devcontainer.json .amazonq/ .factory/
+		.config/code/user/ .config/code+-+insiders/user/ .config/vscodium/user/ .config/cursor/user/ .config/windsurf/user/
+		roaming/code/user/ roaming/code+-+insiders/user/ roaming/vscodium/user/ roaming/cursor/user/ roaming/windsurf/user/
+		application+support/code/user/ application+support/code+-+insiders/user/ application+support/vscodium/user/
+		application+support/cursor/user/ application+support/windsurf/user/ roaming/claude/ application+support/claude/
+		.crush.json crush.json .goose/ .config/goose/ callgate.yaml callgate.yml callgate.json .callgate/`},
+	{"agent-file", "instructions that agents follow", `
+		claude.md claude.local.md agents.md agent.md gemini.md qwen.md .cursorrules .windsurfrules .clinerules .roorules
+		.goosehints .github/copilot-instructions.md .github/instructions/ .github/prompts/ .github/agents/ .github/chatmodes/
+		skill.md .agents/`},
+	{"start-up-file", "a file that shells or other programs run when they start", `
+		.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
+		.kshrc .cshrc .tcshrc .login .logout .inputrc .xinitrc .xsession .xprofile .xsessionrc .envrc .pam_environment
+		.config/fish/ config.fish .config/nushell/ profile.ps1 microsoft.powershell_profile.ps1
+		.vimrc .gvimrc .exrc .vim/ .config/nvim/ .emacs .emacs.d/ .gdbinit .lldbinit .pythonrc .irbrc .rprofile
+		.npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pdbrc sitecustomize.py usercustomize.py
+		site-packages/ dist-packages/ .ipython/ .jupyter/ .pryrc .ghci .iex.exs .psqlrc .sqliterc .my.cnf .octaverc .julia/config/
+		.cargo/config .cargo/config.toml .gradle/init.gradle .gradle/init.gradle.kts .gradle/init.d/ ~/.gradle/gradle.properties
+		.m2/settings.xml .m2/settings-security.xml bunfig.toml .bunfig.toml .condarc pip.conf pip.ini .config/pip/ .curlrc .wgetrc
+		mise.toml .mise.toml mise.local.toml .mise.local.toml .mise/ .config/mise/ .lessfilter
+		.tmux.conf .config/tmux/ .screenrc .config/kitty/ .config/alacritty/ .config/wezterm/ .wezterm.lua .config/ghostty/
+		.config/sway/ .config/i3/ .i3/ .config/hypr/ .config/niri/ .config/river/ .config/awesome/ .config/bspwm/ .config/sxhkd/
+		.config/openbox/ .xbindkeysrc .hammerspoon/
+		/etc/profile /etc/profile.d/ /etc/bash.bashrc /etc/bashrc /etc/zsh/ /etc/zshrc /etc/zshenv /etc/zprofile
+		/etc/environment /etc/ld.so.preload /etc/ld.so.conf.d/ /etc/sudoers /etc/sudoers.d/ /etc/pam.d/ /etc/passwd
+		/etc/shadow /etc/group /etc/hosts`},
+	{"git-folder", "part of git's own files, whose hooks and configuration run programs", `
+		.git/ git~1/ .gitconfig .config/git/ .githooks/ .husky/ /etc/gitconfig .hg/ .hgrc .svn/ .jj/`},
+	{"ssh-folder", "part of the SSH configuration, which says who may log in and what runs then", `
+		.ssh/ /etc/ssh/ .gnupg/ authorized_keys`},
+	{"search-list", "the list of what a search leaves out or brings in, files that hold secrets among it", `
+		.callgateignore`},
+	{"credential-file", "a file that says as whom, or by which helper programs, other machines are reached", `
+		.netrc _netrc .git-credentials .aws/credentials .aws/config .kube/ .docker/config.json .config/containers/ .azure/
+		.config/gcloud/ .config/gh/ .pypirc .gem/credentials .cargo/credentials .cargo/credentials.toml .terraformrc .terraform.d/`},
+	{"autostart", "a place from which programs are started by themselves", `
+		.config/autostart/ .config/systemd/ .config/environment.d/ .local/share/systemd/ .local/share/dbus-1/ .local/share/applications/
+		library/launchagents/ library/launchdaemons/ /etc/xdg/autostart/ /etc/systemd/ /usr/lib/systemd/ /lib/systemd/ /etc/init.d/
+		/etc/rc.local /etc/crontab /etc/cron.d/ /etc/cron.daily/ /etc/cron.hourly/ /etc/cron.weekly/ /etc/cron.monthly/
+		/var/spool/cron/ /var/spool/at/ /etc/udev/ /etc/apt/ /etc/modprobe.d/ programs/startup/`},
+	{"program-folder", "a place where commands are looked up", `
+		~/bin/ .local/bin/ .cargo/bin/ ~/go/bin/ .bun/bin/ .deno/bin/ .pyenv/ .rbenv/ .nvm/ .volta/ .asdf/ .sdkman/
+		.local/share/mise/ .local/share/fnm/ node_modules/.bin/ /bin/ /sbin/ /usr/bin/ /usr/sbin/
+		/usr/local/bin/ /usr/local/sbin/ /opt/homebrew/bin/`},
+}
+
+// placePattern is one word of the table.
+type placePattern struct {
+	parts    []string // lower case
+	folder   bool
+	root     bool
+	home     bool
+	category *protected
+}
+
+// placesByFirst indexes the table by the first part of each pattern.
+var placesByFirst = func() map[string][]placePattern {
+	index := map[string][]placePattern{}
+	for i := range protectedPlaces {
+		for word := range strings.FieldsSeq(protectedPlaces[i].paths) {
+			p := placePattern{category: &protectedPlaces[i]}
+			word, p.folder = strings.CutSuffix(strings.ReplaceAll(word, "+", " "), "/")
+			word, p.root = strings.CutPrefix(word, "/")
+			word, p.home = strings.CutPrefix(word, "~/")
+			p.parts = strings.Split(word, "/")
+			index[p.parts[0]] = append(index[p.parts[0]], p)
+		}
+	}
+	return index
+}()
+
+// MatchPlace returns the protected place that path is or lies in, nil if it is not one.
+func MatchPlace(path, home string) *protected {
+	slashed := strings.ToLower(filepath.ToSlash(path[len(filepath.VolumeName(path)):]))
+	homeDepth := -1
+	if home != "" {
+		if _, ok := Within(home, path); ok {
+			homeDepth = strings.Count(strings.Trim(filepath.ToSlash(home), "/"), "/") + 1
+		}
+	}
+	if !wording.IsASCII(slashed) {
+		slashed = wording.WithoutIgnored(slashed)
+	}
+	parts := strings.Split(strings.Trim(slashed, "/"), "/")
+	for i, part := range parts {
+		if j := strings.IndexByte(part, ':'); j > 0 {
+			part = part[:j] // an alternate stream
+		}
+		part = strings.TrimRight(part, ". ")
+		for _, p := range placesByFirst[part] {
+			switch {
+			case p.root && i != 0, p.home && i != homeDepth:
+				continue
+			case len(parts)-i < len(p.parts), !p.folder && len(parts)-i != len(p.parts):
+				continue
+			}
+			match := true
+			for j := 1; j < len(p.parts); j++ {
+				match = match && strings.TrimRight(parts[i+j], ". ") == p.parts[j]
+			}
+			if match {
+				return p.category
+			}
+		}
+	}
+	return nil
+}
+
+// harmlessDevices are files below /dev that read or write nothing but the streams of their own program, or nothing at
+// all; those of the second list are harmless to read.
+var (
+	harmlessDevices  = wording.Set("null zero full tty stdin stdout stderr console")
+	readableDevices  = wording.Set("random urandom")
+	deviceFolders    = []string{"fd/", "shm/"}
+	settings         = []string{"/proc/", "/sys/"}
+	physicalMemories = wording.Set("/proc/kcore /proc/kmem /proc/kmsg")
+)
+
+// Device returns what a file is that stands for something else than data on a disk, as the end of a sentence; "" for
+// others.
+func Device(path string, write bool) string {
+	path = filepath.ToSlash(path)
+	if rest, ok := strings.CutPrefix(path, "/dev/"); ok {
+		for _, folder := range deviceFolders {
+			if strings.HasPrefix(rest, folder) {
+				return ""
+			}
+		}
+		if rest == "" || harmlessDevices[rest] || !write && (readableDevices[rest] || IsFolder(path)) {
+			return ""
+		}
+		return "a device"
+	}
+	if physicalMemories[path] {
+		return "the memory of the system"
+	}
+	for _, prefix := range settings {
+		if write && strings.HasPrefix(path, prefix) {
+			return "a setting of the running system"
+		}
+	}
+	return ""
+}
+
+// OwnStream reports whether a path is a stream of the program that opens it, whatever this one's leads to.
+func OwnStream(path string) bool {
+	switch path {
+	case "/dev/stdin", "/dev/stdout", "/dev/stderr":
+		return true
+	}
+	return strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/") || strings.HasPrefix(path, "/proc/thread-self/fd/")
+}
+
+// DeviceRisk returns what a write to a file is: Destructive for a device.
+func DeviceRisk(path string) permissions.Risk {
+	if Device(path, true) != "" {
+		return permissions.Destructive
+	}
+	return permissions.Write
+}

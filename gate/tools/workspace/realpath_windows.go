@@ -1,0 +1,45 @@
+package workspace
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// lookAt tells what stands at a path, without following it. A directory entry does not tell hard links, and opening the
+// file to ask is not harmless here.
+func lookAt(path string) (dirEntry, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return dirEntry{}, err
+	}
+	return dirEntry{mode: info.Mode()}, nil
+}
+
+// target returns where a symbolic link or a junction points.
+func (e dirEntry) target(path string) (target string, ok bool, err error) {
+	if e.mode&(fs.ModeSymlink|fs.ModeIrregular) == 0 {
+		return "", false, nil
+	}
+	target, err = os.Readlink(path)
+	if err != nil && e.mode&fs.ModeSymlink == 0 {
+		return "", false, nil // a reparse point that is no link
+	}
+	return filepath.FromSlash(target), true, err
+}
+
+// canonicalName replaces short names ("PROGRA~1") and other cases in the part of path that exists by the
+// names that the file system keeps.
+func canonicalName(path string) string {
+	for existing, rest := path, ""; ; {
+		if long, err := filepath.EvalSymlinks(existing); err == nil {
+			return filepath.Join(long, rest)
+		}
+		parent := filepath.Dir(existing)
+		if parent == existing {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(existing), rest)
+		existing = parent
+	}
+}
