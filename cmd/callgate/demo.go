@@ -28,7 +28,7 @@ func newDemoCommand(s *config.Settings) *cobra.Command {
 		Use:   "demo",
 		Short: "Try the gate without a host: three calls, and you answer one",
 		Long: `Demo asks your gate about three calls, as Claude Code would ask from a new folder: reading a file, reading a file of
-secrets, and pushing a branch. Your rules decide. Nothing is run, read or pushed. What waits for you can be answered here
+secrets, and pushing a branch. Your rules decide. Nothing is run, read or pushed. Answer what waits for you here
 with one key, on the page (callgate open), or in another terminal (callgate approve).`,
 		Example: "  callgate demo",
 		Args:    config.ArgsExactly(0),

@@ -31,7 +31,7 @@ func newDoctorCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that everything that gates your agents works",
-		Long: `Doctor checks the hosts on this machine, servers that bypass the gate, hooks and what hosts have proven about them,
+		Long: `Doctor checks the hosts on this machine, servers that bypass the gate, hooks and whether hosts obey them,
 rules, credentials, running processes, files and the audit trail. Each line says ok, warning or broken, and which command
 fixes it. Doctor also sends two calls through each connected host's hook: one that no rule can allow, which must be
 refused, and one that reads a file of a new folder.

@@ -26,7 +26,7 @@ func newPasskeysCommand(dataDir func() (string, error)) *cobra.Command {
 		Use:   "passkeys",
 		Short: "Manage the passkeys that prove a person is there",
 		Long: `With approvers.presence in the configuration, a yes needs a passkey: a security key, a phone, or this machine's
-fingerprint reader. Files that somebody stole cannot give one.
+fingerprint reader. A stolen credential is then not enough.
 
 Register two or more. If you lose one, remove it. If you lose all, run "callgate passkeys add" again.`,
 		Example: `  callgate passkeys add

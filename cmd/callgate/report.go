@@ -26,7 +26,8 @@ func newReportCommand(s *config.Settings) *cobra.Command {
 		Use:   "report",
 		Short: "Show why people were asked, and replay sessions",
 		Long: `Report counts calls, questions, denials and marks, and says why there were so many questions: by project, host, rule and
-command, how fast and how they were answered, which always got the same answer, and which grants would end them.
+command. It shows your answers and how long you took, which questions always got the same answer, and which grants would
+end them.
 
 --session replays one session as a timeline: calls, questions, answers, results, changed files with their differences, and
 what was said in chats; each call has a case for "callgate rules test".

@@ -18,8 +18,9 @@ func NewOpenCommand(dataDir func() (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "open",
 		Short: "Open the page where you answer calls",
-		Long: `Open starts the browser with the page of your callgate, and the page itself if hosts are connected and none runs. The address has a code that works once, within a
-minute, and gives the page its credential. Before it sends anything, open checks that your callgate listens there.
+		Long: `Open shows the page of your callgate in the browser. If no callgate runs and your hosts are connected, it starts one.
+The address has a code that works once, within a minute, and gives the page its credential. Before it sends anything,
+open checks that your callgate listens there.
 
 With --print, or if it cannot start a browser, it prints the address. Keep it secret as long as the code works.`,
 		Example: `  callgate open

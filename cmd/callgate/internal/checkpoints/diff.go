@@ -15,7 +15,7 @@ func newCheckpointsDiffCommand(s *config.Settings) *cobra.Command {
 		Use:   "diff ID",
 		Short: "Show what changed since a checkpoint",
 		Long: `Diff shows how each file of the checkpoint differs from the file that is there now. The first characters of an ID
-are enough. Files that the rules keep from being read are named but not shown.`,
+are enough. Files that the rules deny are named but not shown.`,
 		Example: `  callgate checkpoints diff ck_4nq2
   callgate checkpoints diff ck_4nq2 --path src/auth.ts`,
 		Args: config.ArgsExactly(1),

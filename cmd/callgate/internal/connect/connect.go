@@ -47,15 +47,17 @@ func NewConnectCommand(dataDir func() (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "connect [HOST...]",
 		Short: "Put callgate between your hosts and their MCP servers",
-		Long: `Connect finds the hosts on this machine (` + strings.Join(install.IDs(), ", ") + `),
-shows a diff of every file it would change, asks once, and then moves their MCP servers behind callgate: the servers
-go into a file of callgate's own, and the host starts callgate instead. Hosts with hooks get "callgate hook", so that
-their built-in tools (shell, files, web) pass the same gate. The rest of a host's file stays as it is.
+		Long: `Connect finds the hosts on this machine, shows a diff of every file it would change, asks once, and then moves their
+MCP servers behind callgate: the servers go into a file of callgate's own, and the host starts callgate instead.
+Hosts with hooks get "callgate hook", so that their built-in tools (shell, files, web) pass the same gate. The rest
+of a host's file stays as it is.
 
 Recommended: "autonomy: GUIDED" in callgate.yaml. It runs calls that read, that change your own data, or that send to
 a destination you named, and asks about the rest.
 
-"callgate disconnect" undoes all of it.`,
+"callgate disconnect" undoes all of it.
+
+Hosts: ` + strings.Join(install.IDs(), ", ") + `.`,
 		Example: `  callgate connect                    # every host on this machine
   callgate connect claude --dry-run   # what would change
   callgate connect --scope project    # the files in this folder, such as .mcp.json

@@ -22,7 +22,7 @@ func NewIndexCommand(s *config.Settings) *cobra.Command {
 		Short: "Index a workspace for search, or update its index",
 		Long: `Index makes the text files below PATH searchable by words, meaning and symbols. PATH defaults to rag.roots in the
 configuration, or else to the current folder. Index reads only what changed since the last time. It follows
-.gitignore and .callgateignore, and skips files that the rules keep from being read.
+.gitignore and .callgateignore, and skips files that the rules deny.
 
 All processes of the worker use the index, which is in the data directory. Nothing leaves the machine, unless
 rag.embedder or --embedder names a server that computes the vectors.`,
