@@ -18,7 +18,7 @@ import (
 // later one gets ErrNotPending. An answer that names another session or other arguments than the approval
 // shows changes nothing.
 func (g *Gate) Answer(id string, answer Answer) error {
-	err := g.apply(id, answer)
+	err := g.answering().apply(id, answer)
 	if err == nil {
 		g.someoneIsThere(answer.By)
 	}
@@ -32,7 +32,12 @@ func (g *Gate) someoneIsThere(by string) {
 	}
 }
 
-func (g *Gate) apply(id string, answer Answer) error {
+// answering applies what people say of approvals.
+type answering struct{ *Gate }
+
+func (g *Gate) answering() answering { return answering{g} }
+
+func (g answering) apply(id string, answer Answer) error {
 	switch answer.Decision {
 	case "approve":
 		if len(answer.Arguments) > 0 {
@@ -54,8 +59,8 @@ func (g *Gate) apply(id string, answer Answer) error {
 
 // find returns the approval that the answer is about, if it is what the approver saw. What is done with it
 // MUST happen under the same hold of mu: the caller holds it.
-func (g *Gate) find(id string, answer Answer) (*approval, error) {
-	a, ok := g.pending[id]
+func (q *queue) find(id string, answer Answer) (*approval, error) {
+	a, ok := q.pending[id]
 	switch {
 	case !ok:
 		return nil, ErrNotPending
@@ -70,7 +75,7 @@ func (g *Gate) find(id string, answer Answer) (*approval, error) {
 }
 
 // present returns the proof that a yes to the approval needs, nil when it needs none.
-func (g *Gate) present(a *approval, answer Answer, runs string) ([]byte, error) {
+func (g answering) present(a *approval, answer Answer, runs string) ([]byte, error) {
 	if !a.shown.Presence {
 		return nil, nil
 	}
@@ -87,7 +92,7 @@ func (a *approval) single() bool {
 	return len(a.verdict.Marks) > 0 || !permissions.Destructive.Exceeds(a.verdict.Risk())
 }
 
-func (g *Gate) finish(id string, answer Answer, r resolution) error {
+func (g answering) finish(id string, answer Answer, r resolution) error {
 	g.mu.Lock()
 	a, err := g.find(id, answer)
 	if err == nil && r.decision != "reject" {
@@ -108,7 +113,7 @@ func (g *Gate) finish(id string, answer Answer, r resolution) error {
 
 // consent puts on record that a person approves a call that several have to. It is nil when this was the last that it
 // needs; else the call waits on, and people see who approved. The caller holds mu.
-func (g *Gate) consent(a *approval, answer Answer, r *resolution) error {
+func (g answering) consent(a *approval, answer Answer, r *resolution) error {
 	who := answer.Presence.Person
 	if who == "" {
 		return fmt.Errorf("%w: the rule wants %d persons: answer with a credential of your own (callgate credentials add approve@NAME)", ErrAnswer, a.shown.Approvers)
@@ -144,7 +149,7 @@ func (g *Gate) consent(a *approval, answer Answer, r *resolution) error {
 // answer resolves the approval as a person said. The ending says what becomes of it; the caller waits for it without
 // mu. What was handed over has no call that waits, so the decision is recorded and kept here; when that fails the
 // approval stays as it is. The caller holds mu.
-func (g *Gate) answer(a *approval, r resolution) (*ending, error) {
+func (g answering) answer(a *approval, r resolution) (*ending, error) {
 	r.ending = newEnding()
 	if !a.detached {
 		if err := g.decideOnce(a, r); err != nil {
@@ -165,7 +170,7 @@ func (g *Gate) answer(a *approval, r resolution) (*ending, error) {
 
 // approveEdited releases the call with the arguments that the approver gave. They are judged before
 // anything else; if they are riskier than what was asked, the question is put again instead.
-func (g *Gate) approveEdited(id string, answer Answer) error {
+func (g answering) approveEdited(id string, answer Answer) error {
 	g.mu.Lock()
 	a, err := g.find(id, answer)
 	if err != nil {
@@ -184,7 +189,7 @@ func (g *Gate) approveEdited(id string, answer Answer) error {
 	if err != nil {
 		return fmt.Errorf("%w: the edited arguments: %w", ErrAnswer, err)
 	}
-	v := g.judge(session, edited)
+	v := g.judging().judge(session, edited)
 	if v.Action == permissions.Deny {
 		return fmt.Errorf("%w: the edited arguments are denied: %s", ErrAnswer, v.Reason)
 	}
@@ -197,7 +202,7 @@ func (g *Gate) approveEdited(id string, answer Answer) error {
 
 // answerEdited releases the call with the edited arguments, which were judged as v, if they are no riskier than what
 // was asked.
-func (g *Gate) answerEdited(id string, answer Answer, edited Call, v Verdict) (*ending, error) {
+func (g answering) answerEdited(id string, answer Answer, edited Call, v Verdict) (*ending, error) {
 	fingerprint := fingerprint.Of(v.Analysis)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -209,7 +214,7 @@ func (g *Gate) answerEdited(id string, answer Answer, edited Call, v Verdict) (*
 	if worse := v.Risk().Exceeds(a.verdict.Risk()) || unseen; worse {
 		a.verdict, a.reach = v, fingerprint
 		a.call, a.edited = edited, edited.Arguments
-		a.shown = g.show(a.session, edited, v, a.shown.CreatedAt)
+		a.shown = g.questions().show(a.session, edited, v, a.shown.CreatedAt)
 		_ = g.renew(a) // it is logged, and what is kept of it asks less
 		g.events.publish(Asked{a.shown})
 		return nil, fmt.Errorf("%w: the edited arguments are riskier than what was asked; the approval now shows them: approve again to run them", ErrAnswer)
@@ -239,7 +244,7 @@ func (c Call) withArguments(arguments []byte) (Call, error) {
 }
 
 // always releases the call, keeps the chosen grants and releases what else they cover: the cascade.
-func (g *Gate) always(id string, answer Answer) error {
+func (g answering) always(id string, answer Answer) error {
 	if answer.Scope != "session" && answer.Scope != "worker" && answer.Scope != "" {
 		return fmt.Errorf("%w: scope %q is neither session nor worker", ErrAnswer, answer.Scope)
 	}
@@ -265,7 +270,7 @@ func (g *Gate) always(id string, answer Answer) error {
 
 // keep stores grants where their scope says. One that cannot be written holds at least in the session, where that is
 // one host's: the person's decision is not lost, and not wider than what was meant.
-func (g *Gate) keep(s *Session, grants []permissions.Grant, scope string) {
+func (g answering) keep(s *Session, grants []permissions.Grant, scope string) {
 	switch {
 	case scope == "session":
 		s.granted.add(grants)
@@ -285,7 +290,7 @@ func (g *Gate) keep(s *Session, grants []permissions.Grant, scope string) {
 
 // grant resolves the approval as "always" and returns what to grant. It comes before the grants are kept,
 // so that an answer that came too late leaves nothing behind.
-func (g *Gate) grant(id string, answer Answer) (*approval, []permissions.Grant, *ending, error) {
+func (g answering) grant(id string, answer Answer) (*approval, []permissions.Grant, *ending, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	a, err := g.find(id, answer)
@@ -363,12 +368,12 @@ func contentOf(v *Verdict, offer tools.Offer) string {
 //
 // Judging looks at files, so it happens without the lock; what was judged is resolved only if it is what
 // still waits.
-func (g *Gate) cascade(granted *approval, answer Answer) {
+func (g answering) cascade(granted *approval, answer Answer) {
 	for _, c := range g.waitingCalls() {
 		if answer.Scope == "session" && c.session != granted.session || c.approval.restored || c.presence {
 			continue
 		}
-		v := g.judge(c.session, c.call)
+		v := g.judging().judge(c.session, c.call)
 		if v.Action != permissions.Allow || v.Decision != DecidedTrusted || !permissions.Destructive.Exceeds(v.Risk()) {
 			continue
 		}
@@ -392,12 +397,12 @@ type waitingCall struct {
 }
 
 // waitingCalls lists what waits, oldest first.
-func (g *Gate) waitingCalls() []waitingCall {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	calls := make([]waitingCall, len(g.order))
-	for i, id := range g.order {
-		a := g.pending[id]
+func (q *queue) waitingCalls() []waitingCall {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	calls := make([]waitingCall, len(q.order))
+	for i, id := range q.order {
+		a := q.pending[id]
 		calls[i] = waitingCall{a, a.session, a.call, a.shown.Presence}
 	}
 	return calls

@@ -36,7 +36,7 @@ const (
 )
 
 // note keeps what a person answered about a call that no mark kept from the rules.
-func (g *Gate) note(s *Session, call Call, v *Verdict) {
+func (g questions) note(s *Session, call Call, v *Verdict) {
 	if len(v.Marks) > 0 || v.Decision != DecidedApproved && v.Decision != DecidedRejected || v.By == "risk" {
 		return
 	}
@@ -53,7 +53,7 @@ func (g *Gate) note(s *Session, call Call, v *Verdict) {
 	for i := range found {
 		found[i].Several = len(found) > 1
 	}
-	g.answers.load(g)
+	g.answers.load(g.Gate)
 	g.answers.mu.Lock()
 	defer g.answers.mu.Unlock()
 	g.answers.list = append(g.answers.list, found...)
@@ -76,11 +76,11 @@ func (b *answeredBook) load(g *Gate) {
 
 // approvedBefore tells, for every offer, how many calls of the project people approved that it would have answered. One
 // that would have answered a rejected call counts none, and so does one that allows what loses data.
-func (g *Gate) approvedBefore(s *Session, call Call, a *tools.Analysis, offers []tools.Offer) {
+func (g questions) approvedBefore(s *Session, call Call, a *tools.Analysis, offers []tools.Offer) {
 	if len(offers) == 0 {
 		return
 	}
-	g.answers.load(g)
+	g.answers.load(g.Gate)
 	project := s.Origin().Folder
 	g.answers.mu.Lock()
 	defer g.answers.mu.Unlock()

@@ -54,7 +54,7 @@ type resolution struct {
 // enqueue makes the approval and shows it; refused says why it may not even wait. A call that was handed over
 // before attaches to its approval, or claims what was decided: one lock keeps the decision from falling between. That
 // the call waits is on record before anybody sees it.
-func (g *Gate) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *resolution, refused *Verdict) {
+func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *resolution, refused *Verdict) {
 	now := time.Now().UTC()
 	a = &approval{key: g.handOverKey(call), call: call, verdict: v, session: s, expires: now.Add(g.o.Timeout), done: make(chan resolution, 1)}
 	a.shown, a.reach = g.show(s, call, v, now), fingerprint.Of(v.Analysis)
@@ -96,19 +96,19 @@ func (g *Gate) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *
 }
 
 // put makes the approval pending and shows it; the caller holds mu.
-func (g *Gate) put(a *approval) {
-	g.pending[a.call.ID] = a
-	g.order = append(g.order, a.call.ID)
-	if g.o.Ledger == nil { // else it was entered
-		g.asked.keep(a)
+func (q *queue) put(a *approval) {
+	q.pending[a.call.ID] = a
+	q.order = append(q.order, a.call.ID)
+	if q.o.Ledger == nil { // else it was entered
+		q.asked.keep(a)
 	}
-	g.events.publish(Asked{a.shown})
+	q.events.publish(Asked{a.shown})
 }
 
 // twinOf returns the pending approval of the very same call, nil when there is none. A flood of one call is
 // one question; each yes still lets only one of them run. The caller holds mu.
-func (g *Gate) twinOf(a *approval) *approval {
-	for _, other := range g.pending {
+func (q *queue) twinOf(a *approval) *approval {
+	for _, other := range q.pending {
 		if other.session == a.session && other.call.Tool.Qualified == a.call.Tool.Qualified && other.call.Digest == a.call.Digest {
 			return other
 		}
@@ -117,7 +117,7 @@ func (g *Gate) twinOf(a *approval) *approval {
 }
 
 // show renders the approval for people.
-func (g *Gate) show(s *Session, call Call, v Verdict, created time.Time) *Approval {
+func (g questions) show(s *Session, call Call, v Verdict, created time.Time) *Approval {
 	offers := v.Offers(call)
 	if len(v.Marks) == 0 {
 		offers = g.widen(s, call, v.Analysis, offers)
@@ -146,18 +146,18 @@ func (g *Gate) show(s *Session, call Call, v Verdict, created time.Time) *Approv
 }
 
 // giveUp resolves an approval nobody answered. When somebody did at the same moment, their answer wins.
-func (g *Gate) giveUp(a *approval, r resolution) resolution {
-	g.mu.Lock()
-	if !g.resolve(a, r) && g.leave(a) {
+func (q *queue) giveUp(a *approval, r resolution) resolution {
+	q.mu.Lock()
+	if !q.resolve(a, r) && q.leave(a) {
 		a.done <- r
 	}
-	g.mu.Unlock()
+	q.mu.Unlock()
 	return <-a.done
 }
 
 // leave takes a twin out of the queue behind the approval that is shown. The caller holds mu.
-func (g *Gate) leave(twin *approval) bool {
-	for _, first := range g.pending {
+func (q *queue) leave(twin *approval) bool {
+	for _, first := range q.pending {
 		if i := slices.Index(first.twins, twin); i >= 0 {
 			first.twins = slices.Delete(first.twins, i, i+1)
 			return true
@@ -169,13 +169,13 @@ func (g *Gate) leave(twin *approval) bool {
 // resolve is the one way an approval ends. The first caller wins; later ones change nothing and get false.
 // The caller holds mu. The send cannot block: the channel has room for the one resolution that an
 // approval ever gets, because it is removed from pending under the same lock.
-func (g *Gate) resolve(a *approval, r resolution) bool {
-	if g.pending[a.call.ID] != a {
+func (q *queue) resolve(a *approval, r resolution) bool {
+	if q.pending[a.call.ID] != a {
 		return false
 	}
-	delete(g.pending, a.call.ID)
-	g.order = slices.DeleteFunc(g.order, func(id string) bool { return id == a.call.ID })
-	g.forget(a)
+	delete(q.pending, a.call.ID)
+	q.order = slices.DeleteFunc(q.order, func(id string) bool { return id == a.call.ID })
+	q.forget(a)
 	r.reach, r.approval, r.session, r.stale = a.reach, a.call.ID, a.session.id, a.stale
 	if r.arguments == nil {
 		r.arguments = a.edited
@@ -186,15 +186,15 @@ func (g *Gate) resolve(a *approval, r resolution) bool {
 		a.done <- r
 	}
 	if r.ending == nil { // else the caller that gets the resolution says how it ended
-		g.events.publish(Resolved{SessionID: a.session.id, ID: a.call.ID, Decision: r.decision, By: r.by, Reason: r.reason})
+		q.events.publish(Resolved{SessionID: a.session.id, ID: a.call.ID, Decision: r.decision, By: r.by, Reason: r.reason})
 	}
-	g.resolveTwins(a, r)
+	q.resolveTwins(a, r)
 	return true
 }
 
 // resolveTwins hands a refusal on to the calls that are the same, and asks about the next of them
 // otherwise. The caller holds mu.
-func (g *Gate) resolveTwins(a *approval, r resolution) {
+func (q *queue) resolveTwins(a *approval, r resolution) {
 	if len(a.twins) == 0 {
 		return
 	}
@@ -207,22 +207,22 @@ func (g *Gate) resolveTwins(a *approval, r resolution) {
 	}
 	next := a.twins[0]
 	next.twins = a.twins[1:]
-	if err := g.enter(next); err != nil {
+	if err := q.enter(next); err != nil {
 		for _, twin := range append([]*approval{next}, next.twins...) {
 			twin.done <- resolution{decision: "withdrawn", by: "callgate", reason: fmt.Sprintf("The cluster cannot be told that the call waits: %v. %s", err, repeat)}
 		}
 		return
 	}
-	g.put(next)
+	q.put(next)
 }
 
 // withdraw resolves every approval that which names. The caller does not hold mu.
-func (g *Gate) withdraw(who audit.Author, reason string, which func(*approval) bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for i := 0; i < len(g.order); { // a twin may take the place of what is withdrawn
-		if a := g.pending[g.order[i]]; which(a) {
-			g.resolve(a, resolution{decision: "withdrawn", by: who.By, from: who.From, reason: reason})
+func (q *queue) withdraw(who audit.Author, reason string, which func(*approval) bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i := 0; i < len(q.order); { // a twin may take the place of what is withdrawn
+		if a := q.pending[q.order[i]]; which(a) {
+			q.resolve(a, resolution{decision: "withdrawn", by: who.By, from: who.From, reason: reason})
 		} else {
 			i++
 		}
@@ -244,10 +244,10 @@ func (g *Gate) Pending() []*Approval {
 }
 
 // pendingShown is Pending for callers that hold mu.
-func (g *Gate) pendingShown() []*Approval {
-	shown := make([]*Approval, len(g.order))
-	for i, id := range g.order {
-		shown[i] = g.pending[id].shown
+func (q *queue) pendingShown() []*Approval {
+	shown := make([]*Approval, len(q.order))
+	for i, id := range q.order {
+		shown[i] = q.pending[id].shown
 	}
 	return shown
 }

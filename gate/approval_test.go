@@ -542,7 +542,7 @@ func TestChangedManifestMarksScripts(t *testing.T) {
 		for _, command := range commands {
 			b := newBench(t, `{"*": "allow"}`, nil)
 			judge := func() Verdict {
-				j := b.gate.judgeOf(b.session, b.session.agent)
+				j := b.gate.judging().judgeOf(b.session, b.session.agent)
 				return j.Judge(b.shell("1", command))
 			}
 			marked := func(v Verdict) bool {
@@ -558,7 +558,7 @@ func TestChangedManifestMarksScripts(t *testing.T) {
 				t.Errorf("%s is not marked after %s changed: %v %v %v", command, file, v.Marks, v.Action, v.Reason)
 			}
 			for _, harmless := range []string{"ls", "git status", "cat " + file, "npm view x", "docker ps", "go version", "cargo tree"} {
-				j := b.gate.judgeOf(b.session, b.session.agent)
+				j := b.gate.judging().judgeOf(b.session, b.session.agent)
 				if v := j.Judge(b.shell("2", harmless)); marked(v) {
 					t.Errorf("%s is marked after %s changed", harmless, file)
 				}
@@ -566,7 +566,7 @@ func TestChangedManifestMarksScripts(t *testing.T) {
 		}
 	}
 	b := newBench(t, `{"*": "allow"}`, nil)
-	j := b.gate.judgeOf(b.session, b.session.agent)
+	j := b.gate.judging().judgeOf(b.session, b.session.agent)
 	for _, command := range []string{"echo 'x: ; id' > Makefile && make x", "sed -i s/a/b/ package.json; npm run x", "printf x | tee build.sh && bash build.sh"} {
 		if v := j.Judge(b.shell("3", command)); !slices.ContainsFunc(v.Marks, func(m tools.Mark) bool { return m.Code == past.MarkManifest }) {
 			t.Errorf("%s: %v", command, v.Marks)

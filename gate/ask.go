@@ -10,9 +10,14 @@ import (
 	"callgate/permissions"
 )
 
+// questions puts calls before people.
+type questions struct{ *Gate }
+
+func (g *Gate) questions() questions { return questions{g} }
+
 // ask puts the call before people and waits. The verdict it returns allows or denies. The resolution is how the
 // approval ended, nil when there was none: the caller MUST tell its ending once the verdict is on record.
-func (g *Gate) ask(ctx context.Context, s *Session, call Call, v Verdict) (Verdict, Call, *resolution) {
+func (g questions) ask(ctx context.Context, s *Session, call Call, v Verdict) (Verdict, Call, *resolution) {
 	if wait := s.refused.CoolingDown(call.Tool.Qualified, call.Digest, time.Now()); wait != "" {
 		return v.deny(DecidedLimited, "callgate", "coolDown", wait), call, nil
 	}
@@ -33,7 +38,7 @@ func (g *Gate) ask(ctx context.Context, s *Session, call Call, v Verdict) (Verdi
 		if err := call.revive(ctx); err != nil {
 			return v.deny(DecidedCancelled, "callgate", "server", fmt.Sprintf("%s It does not start again: %v.", r.stale, err)), call, &r
 		}
-		now := g.judge(s, call)
+		now := g.judging().judge(s, call)
 		if now.Action != permissions.Ask {
 			return now, call, &r
 		}
@@ -44,7 +49,7 @@ func (g *Gate) ask(ctx context.Context, s *Session, call Call, v Verdict) (Verdi
 }
 
 // putTo tells the host that a person is asked, and waits for the end of the approval.
-func (g *Gate) putTo(ctx context.Context, s *Session, a *approval, call Call) resolution {
+func (g questions) putTo(ctx context.Context, s *Session, a *approval, call Call) resolution {
 	if call.Asked != nil {
 		defer call.Asked(g.shownOf(a))()
 	}
@@ -52,14 +57,14 @@ func (g *Gate) putTo(ctx context.Context, s *Session, a *approval, call Call) re
 }
 
 // shownOf returns what people see of the approval now: an approver may have changed it already.
-func (g *Gate) shownOf(a *approval) *Approval {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (q *queue) shownOf(a *approval) *Approval {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	return a.shown
 }
 
 // wait returns how the approval ended for the call that waits on it. The caller ends it at the latest.
-func (g *Gate) wait(ctx context.Context, s *Session, a *approval, handOver time.Duration) resolution {
+func (g questions) wait(ctx context.Context, s *Session, a *approval, handOver time.Duration) resolution {
 	expiry := time.NewTimer(time.Until(a.expires))
 	defer expiry.Stop()
 	var enough <-chan time.Time
@@ -82,12 +87,12 @@ func (g *Gate) wait(ctx context.Context, s *Session, a *approval, handOver time.
 	}
 }
 
-func (g *Gate) expired() resolution {
-	return resolution{decision: "timeout", by: "timeout", reason: fmt.Sprintf("Nobody answered within %s.", g.o.Timeout)}
+func (q *queue) expired() resolution {
+	return resolution{decision: "timeout", by: "timeout", reason: fmt.Sprintf("Nobody answered within %s.", q.o.Timeout)}
 }
 
 // answered turns the end of an approval into the verdict on the call.
-func (g *Gate) answered(s *Session, call Call, v Verdict, r resolution) (Verdict, Call) {
+func (g questions) answered(s *Session, call Call, v Verdict, r resolution) (Verdict, Call) {
 	v.From = r.from
 	switch r.decision {
 	case "approve", "always":
@@ -109,7 +114,7 @@ func (g *Gate) answered(s *Session, call Call, v Verdict, r resolution) (Verdict
 
 // stillAllowed runs phase 1 again on what was approved: a rule, a link or a file may have changed while
 // the call waited. A person's yes holds for what was shown and nothing else.
-func (g *Gate) stillAllowed(s *Session, call Call, asked Verdict, r resolution) (Verdict, Call) {
+func (g questions) stillAllowed(s *Session, call Call, asked Verdict, r resolution) (Verdict, Call) {
 	note := ""
 	if r.arguments != nil {
 		edited, err := call.withArguments(r.arguments)
@@ -119,7 +124,7 @@ func (g *Gate) stillAllowed(s *Session, call Call, asked Verdict, r resolution) 
 		call = edited
 		note = fmt.Sprintf("A person changed the arguments before approving. The call ran with %s", call.Arguments)
 	}
-	now := g.judge(s, call)
+	now := g.judging().judge(s, call)
 	now.From = r.from
 	if now.Action == permissions.Deny {
 		now.Reason = "It was approved, but what decides changed while it waited. " + now.Reason
@@ -181,23 +186,23 @@ func applied(decision string, v *Verdict, recorded error) error {
 var errUnfinished = fmt.Errorf("%w: callgate failed while it applied the answer", ErrRefused)
 
 // ended tells the answer, and whoever listens, what became of the approval. It is on record.
-func (g *Gate) ended(r *resolution, v *Verdict, recorded error) {
+func (q *queue) ended(r *resolution, v *Verdict, recorded error) {
 	if r == nil || r.ending == nil {
 		return
 	}
 	if err := applied(r.decision, v, recorded); err != nil {
-		g.notHeld(r, err)
+		q.notHeld(r, err)
 		return
 	}
-	g.events.publish(Resolved{SessionID: r.session, ID: r.approval, Decision: r.decision, By: r.by, Reason: r.reason})
+	q.events.publish(Resolved{SessionID: r.session, ID: r.approval, Decision: r.decision, By: r.by, Reason: r.reason})
 	r.ending.tell(nil)
 }
 
 // notHeld tells the answer, and whoever listens, that it was not applied.
-func (g *Gate) notHeld(r *resolution, why error) {
+func (q *queue) notHeld(r *resolution, why error) {
 	if r.ending == nil {
 		return
 	}
-	g.events.publish(Resolved{SessionID: r.session, ID: r.approval, Decision: "withdrawn", By: "callgate", Reason: why.Error()})
+	q.events.publish(Resolved{SessionID: r.session, ID: r.approval, Decision: "withdrawn", By: "callgate", Reason: why.Error()})
 	r.ending.tell(fmt.Errorf("%w: %w", ErrRefused, why))
 }

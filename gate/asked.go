@@ -242,13 +242,13 @@ func (g *Gate) revive(q question) *approval {
 }
 
 // lapse ends an approval that no call waits on and nobody answered.
-func (g *Gate) lapse(a *approval) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (q *queue) lapse(a *approval) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	restored := a.restored
-	if r := g.expired(); g.resolve(a, r) && restored {
-		record := g.recordOf(a.session, a.call, a.verdict.deny(DecidedTimeout, r.by, "", r.reason+" callgate was restarted while the call waited."))
-		g.recordOrLog(record)
+	if r := q.expired(); q.resolve(a, r) && restored {
+		record := q.recordOf(a.session, a.call, a.verdict.deny(DecidedTimeout, r.by, "", r.reason+" callgate was restarted while the call waited."))
+		q.recordOrLog(record)
 	}
 }
 
@@ -288,10 +288,10 @@ func (g *Gate) Leave() {
 }
 
 // detach leaves the approval without a call that waits on it. The caller holds mu.
-func (g *Gate) detach(a *approval) {
+func (q *queue) detach(a *approval) {
 	a.detached = true
-	a.expiry = time.AfterFunc(time.Until(a.expires), func() { g.lapse(a) })
-	if g.o.Ledger != nil {
-		_ = g.renew(a) // it is logged; elsewhere the repeated call is asked about anew
+	a.expiry = time.AfterFunc(time.Until(a.expires), func() { q.lapse(a) })
+	if q.o.Ledger != nil {
+		_ = q.renew(a) // it is logged; elsewhere the repeated call is asked about anew
 	}
 }

@@ -58,7 +58,7 @@ func TestFolderGrant(t *testing.T) {
 		if err != nil || !strings.Contains(string(text), `"pattern": "grep *"`) || !strings.Contains(string(text), `"folder": "`+b.dir+`"`) {
 			t.Errorf("kept: %s %v", text, err)
 		}
-		judge := func(command string) Verdict { return b.gate.judge(b.session, b.shell("x", command)) }
+		judge := func(command string) Verdict { return b.gate.judging().judge(b.session, b.shell("x", command)) }
 		for _, command := range []string{"grep -rn x .", "grep -rni y " + b.dir, "grep -rc y", "egrep -r y .; true", "cat .env"} {
 			v := judge(command)
 			want := permissions.Allow
@@ -131,7 +131,7 @@ func TestFolderGrantIsNotOffered(t *testing.T) {
 		{"cp -r other else", 0},
 	} {
 		call := b.shell("x", c.command)
-		v := b.gate.judge(b.session, call)
+		v := b.gate.judging().judge(b.session, call)
 		if v.Action == permissions.Allow || len(v.Offers(call)) != c.offers {
 			t.Errorf("%s: %v, offers %+v, marks %+v", c.command, v.Action, v.Offers(call), v.Marks)
 		}
@@ -164,13 +164,13 @@ func TestFolderGrantIsNoOrdinaryOne(t *testing.T) {
 	b := newBench(t, `{ "*": "ask", "$always": [{"tool": "shell_exec", "pattern": "grep *", "risk": "DESTRUCTIVE", "folder": "/x", "denied": "sha256:0"}] }`, nil)
 	b.project()
 	for _, command := range []string{"grep x clean/a.go", "grep -rn x clean", "grep -rn x ."} {
-		if v := b.gate.judge(b.session, b.shell("x", command)); v.Action != permissions.Ask {
+		if v := b.gate.judging().judge(b.session, b.shell("x", command)); v.Action != permissions.Ask {
 			t.Errorf("%s: %v %s", command, v.Action, v.Rule)
 		}
 	}
 	for _, half := range []string{`"folder": "/x"`, `"denied": "sha256:0"`} {
 		b := newBench(t, `{ "*": "allow", "$always": [{"tool": "shell_exec", "pattern": "grep *", "risk": "READ_ONLY", `+half+`}] }`, nil)
-		if v := b.gate.judge(b.session, b.shell("x", "ls")); v.Action != permissions.Deny || !strings.Contains(v.Reason, `both "folder" and "denied"`) {
+		if v := b.gate.judging().judge(b.session, b.shell("x", "ls")); v.Action != permissions.Deny || !strings.Contains(v.Reason, `both "folder" and "denied"`) {
 			t.Errorf("%s: %v %s", half, v.Action, v.Reason)
 		}
 	}
@@ -185,12 +185,12 @@ func TestReadsWithoutDeniedFiles(t *testing.T) {
 		"grep -rn --include='*.go' x .", "git grep x", "git grep x -- '*.go'", "find . -name '*.go' -exec grep x {} +", "find . -type f -not -name '*.env' -exec grep x {} +",
 		"find . ! -name '*.env' -type f", "grep -rn x src clean",
 	} {
-		if v := b.gate.judge(b.session, b.shell("x", command)); v.Action != permissions.Allow {
+		if v := b.gate.judging().judge(b.session, b.shell("x", command)); v.Action != permissions.Allow {
 			t.Errorf("%s: %v %s", command, v.Action, v.Reason)
 		}
 	}
 	for _, command := range []string{"rg --hidden x", "grep -rn --exclude=.env x .", "find . -type f -exec grep x {} +", "rg --no-ignore --hidden -g '!.env' x"} {
-		if v := b.gate.judge(b.session, b.shell("x", command)); v.Action == permissions.Allow {
+		if v := b.gate.judging().judge(b.session, b.shell("x", command)); v.Action == permissions.Allow {
 			t.Errorf("%s ran", command)
 		}
 	}

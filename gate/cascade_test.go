@@ -28,7 +28,7 @@ func TestCascadeIsJudgingAgain(t *testing.T) {
 		for len(calls) < 8 {
 			id := fmt.Sprint(len(calls))
 			call := b.shell(id, verbs[random.IntN(len(verbs))]+" "+[]string{"one", "two", "secret"}[random.IntN(3)]+id)
-			if b.gate.judge(b.session, call).Action != permissions.Ask {
+			if b.gate.judging().judge(b.session, call).Action != permissions.Ask {
 				continue
 			}
 			calls[id], ends[id] = call, b.decide(t.Context(), call)
@@ -57,7 +57,7 @@ func TestCascadeIsJudgingAgain(t *testing.T) {
 			if id == chosen.ID {
 				continue
 			}
-			again := b.gate.judge(b.session, call)
+			again := b.gate.judging().judge(b.session, call)
 			released := again.Action == permissions.Allow && permissions.Destructive.Exceeds(again.Risk())
 			if released {
 				releases++

@@ -29,32 +29,32 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 		}
 	})
 	s.around.Look(call.Place, &s.secrets, &s.flow)
-	v := g.judge(s, call)
+	v := g.judging().judge(s, call)
 	if spent := s.turn.Take(g.o.Limits.CallsPerTurn, g.o.Limits.TurnIdle, time.Now()); spent != "" && v.Action != permissions.Deny {
 		v = v.deny(DecidedLimited, "limits", "callsPerTurn", spent)
 	}
-	if v.Action == permissions.Allow && !g.loses(s, call, v, false) {
-		v = g.judge(s, call) // others got to the limit meanwhile
+	if v.Action == permissions.Allow && !g.judging().loses(s, call, v, false) {
+		v = g.judging().judge(s, call) // others got to the limit meanwhile
 		if v.Action == permissions.Allow {
 			v = v.deny(DecidedLimited, "limits", past.MarkLosses, "Too many irreversible calls came at once.")
 		}
 	}
 	var asked *resolution
 	if v.Action == permissions.Ask {
-		if v, call, asked = g.ask(ctx, s, call, v); asked != nil {
+		if v, call, asked = g.questions().ask(ctx, s, call, v); asked != nil {
 			defer asked.ending.tell(errUnfinished)
 		}
 		if v.Action == permissions.Allow {
-			g.loses(s, call, v, true)
+			g.judging().loses(s, call, v, true)
 		}
 	}
 	v.Note = cmp.Or(v.Note, call.Before.note(call))
-	v = g.admit(s, call, v)
+	v = g.judging().admit(s, call, v)
 	admitted := v.Action == permissions.Allow
 	v, recorded := g.recordDecision(s, call, v)
 	g.ended(asked, &v, recorded)
 	if asked != nil && recorded == nil {
-		g.note(s, call, &v)
+		g.questions().note(s, call, &v)
 	}
 	if admitted && v.Action != permissions.Allow {
 		s.runs(call, -1)
@@ -75,15 +75,20 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	return v, call
 }
 
+// judging judges the calls of sessions as things are now.
+type judging struct{ *Gate }
+
+func (g *Gate) judging() judging { return judging{g} }
+
 // loses counts what an allowed call loses for good. It is false when that is more than may be lost unasked.
-func (g *Gate) loses(s *Session, call Call, v Verdict, approved bool) bool {
+func (g judging) loses(s *Session, call Call, v Verdict, approved bool) bool {
 	n := past.LostBy(call.facts().Call, v.Analysis)
 	return n == 0 || g.o.Limits.Irreversible <= 0 || g.o.Off || s.burst.Take(g.o.Limits.Irreversible, g.o.Limits.IrreversibleWithin, n, approved, time.Now())
 }
 
 // admit gives an allowed call its place among those of the session that run, and says how long it may run.
 // When there is no place left the call is refused.
-func (g *Gate) admit(s *Session, call Call, v Verdict) Verdict {
+func (g judging) admit(s *Session, call Call, v Verdict) Verdict {
 	if v.Action != permissions.Allow {
 		return v
 	}
@@ -127,7 +132,7 @@ func (g *Gate) Refuse(s *Session, call Call, reason string) Verdict {
 
 // judge says what is to happen to the call now. One that names another agent than its session's has to
 // pass under both: the name comes from the host, so it can only tighten.
-func (g *Gate) judge(s *Session, call Call) Verdict {
+func (g judging) judge(s *Session, call Call) Verdict {
 	v := g.judgeAs(s, s.agent, call)
 	if call.Agent != "" && call.Agent != s.agent {
 		if other := g.judgeAs(s, call.Agent, call); other.Action < v.Action {
@@ -139,7 +144,7 @@ func (g *Gate) judge(s *Session, call Call) Verdict {
 
 // judgeAs denies what cannot be judged: arguments are hostile input, and a mistake of ours in reading them MUST NOT
 // end the process, which serves others too.
-func (g *Gate) judgeAs(s *Session, agent string, call Call) (v Verdict) {
+func (g judging) judgeAs(s *Session, agent string, call Call) (v Verdict) {
 	defer func() {
 		if p := recover(); p != nil {
 			g.o.Logger.Error("a call could not be judged: please report this", "tool", call.Tool.Qualified, "panic", p, "stack", string(debug.Stack()))
@@ -151,7 +156,7 @@ func (g *Gate) judgeAs(s *Session, agent string, call Call) (v Verdict) {
 }
 
 // judgeOf assembles what decides about the session's calls under an agent now. Rules that cannot be read deny.
-func (g *Gate) judgeOf(s *Session, agent string) Judge {
+func (g judging) judgeOf(s *Session, agent string) Judge {
 	policy, err := s.policy(agent)
 	remembered := &s.flow
 	if g.o.NoFlow {
@@ -170,7 +175,7 @@ func (g *Gate) judgeOf(s *Session, agent string) Judge {
 }
 
 // circumstances are what conditions of the rules look at for a call of the session under an agent.
-func (g *Gate) circumstances(s *Session, agent string) *permissions.Circumstances {
+func (g judging) circumstances(s *Session, agent string) *permissions.Circumstances {
 	c := &permissions.Circumstances{Host: s.Client().Name, Agent: agent, Known: true, Past: s.past.Each}
 	if at := g.answeredAt.Load(); at != 0 {
 		c.Answered = time.Unix(0, at)

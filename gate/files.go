@@ -12,17 +12,22 @@ import (
 // knows that there is no way back.
 const MarkUnkept = "no-checkpoint"
 
+// Files says what sessions may see and write, for what callgate itself reads and puts back.
+type Files struct{ gate *Gate }
+
 // HidesFile reports whether rules keep the session from reading the file at path, which is absolute and real. Neither a
 // model nor a diff may show its contents then.
-func (g *Gate) HidesFile(s *Session, place tools.Place, path string) bool {
-	j := g.judgeOf(s, s.agent)
+func (f Files) HidesFile(s *Session, place tools.Place, path string) bool {
+	g := f.gate
+	j := g.judging().judgeOf(s, s.agent)
 	return j.Policy == nil || j.deniesReading(path, Call{Place: place})
 }
 
 // ForbidsWriting says why a call of the session must not write the file at path, which is absolute and real; "" if no
 // rule denies it. It ignores rules that ask, because it is for calls that were released already.
-func (g *Gate) ForbidsWriting(s *Session, place tools.Place, path string) (why string) {
-	j := g.judgeOf(s, s.agent)
+func (f Files) ForbidsWriting(s *Session, place tools.Place, path string) (why string) {
+	g := f.gate
+	j := g.judging().judgeOf(s, s.agent)
 	switch {
 	case j.Protected.Holds(path):
 		return "it belongs to callgate itself"
@@ -42,7 +47,8 @@ func (g *Gate) ForbidsWriting(s *Session, place tools.Place, path string) (why s
 
 // Unseen says why nothing of the workspace may run without a person: the session changed a file that says what a build
 // or test runs, and nobody has looked at it since. "" if nothing is in the way.
-func (g *Gate) Unseen(s *Session) (why string) {
+func (f Files) Unseen(s *Session) (why string) {
+	g := f.gate
 	changed := s.manifests.Changed()
 	if len(changed) == 0 || g.o.Off {
 		return ""
@@ -53,7 +59,8 @@ func (g *Gate) Unseen(s *Session) (why string) {
 // DeniesReading reports whether a session may not read the file at that absolute path, by its worker's rules, its
 // profile's rules or because no call may. It is for callgate's own tools, which read files without a call for each. A
 // session that does not exist may read nothing.
-func (g *Gate) DeniesReading(sessionID, path string, place tools.Place) bool {
+func (f Files) DeniesReading(sessionID, path string, place tools.Place) bool {
+	g := f.gate
 	s, err := g.session(sessionID)
 	if err != nil {
 		return true
@@ -68,7 +75,8 @@ func (g *Gate) DeniesReading(sessionID, path string, place tools.Place) bool {
 
 // Changes compares what a pending call would write with the files as they are now, for approvers. It hides what the
 // rules keep from being read. It returns ErrNotPending when the approval is over.
-func (g *Gate) Changes(id string) ([]tools.FileChange, error) {
+func (f Files) Changes(id string) ([]tools.FileChange, error) {
+	g := f.gate
 	g.mu.Lock()
 	a, ok := g.pending[id]
 	if !ok {

@@ -291,17 +291,20 @@ func onlyReads(a *tools.Analysis) bool {
 }
 
 // Freeze holds back a session of this worker, or with "" all sessions of all processes.
-func (g *Gate) Freeze(one Freeze, who audit.Author) error {
+func (c Controls) Freeze(one Freeze, who audit.Author) error {
+	g := c.gate
 	one.By, one.At = who.By, time.Now().UTC()
 	return g.o.Freezer.Freeze(one, func(summary string) error { return g.noteFreeze(one.SessionID, who, summary) })
 }
 
 // Unfreeze ends what Freeze began.
-func (g *Gate) Unfreeze(sessionID string, who audit.Author) error {
+func (c Controls) Unfreeze(sessionID string, who audit.Author) error {
+	g := c.gate
 	return g.o.Freezer.Unfreeze(sessionID, func(summary string) error { return g.noteFreeze(sessionID, who, summary) })
 }
 
-func (g *Gate) noteFreeze(sessionID string, who audit.Author, summary string) error {
+func (c Controls) noteFreeze(sessionID string, who audit.Author, summary string) error {
+	g := c.gate
 	err := g.Note(sessionID, who, summary)
 	g.mu.Lock()
 	infos := g.roster()
@@ -313,7 +316,7 @@ func (g *Gate) noteFreeze(sessionID string, who audit.Author, summary string) er
 }
 
 // Frozen returns what is frozen now.
-func (g *Gate) Frozen() ([]Freeze, error) { return g.o.Freezer.List(time.Now()) }
+func (c Controls) Frozen() ([]Freeze, error) { return c.gate.o.Freezer.List(time.Now()) }
 
 // frozenNow says what holds back a session now, for who watches; "" when nothing does.
 func (g *Gate) frozenNow(sessionID string) string {

@@ -55,27 +55,44 @@ type Credential struct{ Value, Place string }
 // DefaultAgent is the agent of a session that runs under no profile.
 const DefaultAgent = "default"
 
-// Gate decides about calls. All methods may be called by many goroutines at once.
+// Gate decides about calls. All methods may be called by many goroutines at once. What it stands on knows only what is
+// beneath: the registry of sessions, the queue of what waits, the journal.
 type Gate struct {
-	o      Options
-	events hub
+	registry
+	Controls
+	Files
 
 	credentials func() []Credential // of Options, asked once
-
-	// mu guards everything about approvals. Judging an allowed call never takes it.
-	mu       sync.Mutex
-	sessions map[string]*Session
-	pending  map[string]*approval
-	order    []string // ids of pending, oldest first
-	asked    askedBook
-
-	protected atomic.Pointer[Protected]
+	protected   atomic.Pointer[Protected]
 
 	answeredAt atomic.Int64 // when a person did something last, in ns of Unix time; 0 is never
 	history    history
 	granted    grantBook // for the worker, while grants stay in memory
 	agents     map[string]permissions.Agent
 	answers    answeredBook
+}
+
+// journal is what is put on record, and told to those who listen.
+type journal struct {
+	o      Options
+	events hub
+}
+
+// queue is the approvals that wait. Only resolve ends one.
+type queue struct {
+	journal
+
+	// mu guards everything about approvals, and the sessions. Judging an allowed call never takes it.
+	mu      sync.Mutex
+	pending map[string]*approval
+	order   []string // ids of pending, oldest first
+	asked   askedBook
+}
+
+// registry is the sessions that are open.
+type registry struct {
+	queue
+	sessions map[string]*Session
 }
 
 // New returns a gate without sessions.
@@ -92,7 +109,9 @@ func New(o Options) *Gate {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	g := &Gate{o: o, sessions: map[string]*Session{}, pending: map[string]*approval{}, agents: map[string]permissions.Agent{DefaultAgent: {Name: DefaultAgent}}}
+	g := &Gate{agents: map[string]permissions.Agent{DefaultAgent: {Name: DefaultAgent}}}
+	g.Controls, g.Files = Controls{g}, Files{g}
+	g.o, g.sessions, g.pending = o, map[string]*Session{}, map[string]*approval{}
 	for _, a := range o.Agents {
 		g.agents[a.Name] = a
 	}
@@ -128,7 +147,8 @@ func (g *Gate) Sessions() []SessionInfo {
 }
 
 // SetAutonomy changes a session's level. Level is a name that ParseAutonomy reads.
-func (g *Gate) SetAutonomy(sessionID, level string, who audit.Author) error {
+func (c Controls) SetAutonomy(sessionID, level string, who audit.Author) error {
+	g := c.gate
 	autonomy, err := ParseAutonomy(level)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrAnswer, err)
@@ -151,7 +171,8 @@ func (g *Gate) SetAutonomy(sessionID, level string, who audit.Author) error {
 
 // Cancel withdraws every pending approval of the session and cancels its running calls. It does so even if that cannot
 // be recorded; the error says so.
-func (g *Gate) Cancel(sessionID string, who audit.Author) error {
+func (c Controls) Cancel(sessionID string, who audit.Author) error {
+	g := c.gate
 	s, err := g.session(sessionID)
 	if err != nil {
 		return err
@@ -165,10 +186,10 @@ func (g *Gate) Cancel(sessionID string, who audit.Author) error {
 	return err
 }
 
-func (g *Gate) session(id string) (*Session, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if s, ok := g.sessions[id]; ok {
+func (r *registry) session(id string) (*Session, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s, ok := r.sessions[id]; ok {
 		return s, nil
 	}
 	return nil, fmt.Errorf("%w: %q", ErrSession, id)

@@ -34,28 +34,28 @@ type handedOver struct {
 
 // handOverKey names what a handed-over approval is bound to: worker, principal, agent, workspace, server, tool, the
 // tool's definition and the arguments, as they came and as they are judged. Only the very same call can claim it.
-func (g *Gate) handOverKey(call Call) string {
+func (j *journal) handOverKey(call Call) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{
-		g.o.Worker, call.Principal, call.Agent, call.Place.Dir, call.Tool.Server, call.Tool.Qualified, call.Tool.Hash, call.digestAsCame(), call.Digest,
+		j.o.Worker, call.Principal, call.Agent, call.Place.Dir, call.Tool.Server, call.Tool.Qualified, call.Tool.Hash, call.digestAsCame(), call.Digest,
 	}))
 	return hex.EncodeToString(sum[:])
 }
 
 // handOver takes the approval from the call that waits on it: the host gets an answer, people still get the
 // question.
-func (g *Gate) handOver(a *approval) resolution {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.pending[a.call.ID] != a { // it was answered at this moment, or is the twin of one that is shown
+func (q *queue) handOver(a *approval) resolution {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.pending[a.call.ID] != a { // it was answered at this moment, or is the twin of one that is shown
 		select {
 		case r := <-a.done:
 			return r
 		default:
-			g.leave(a)
+			q.leave(a)
 			return resolution{decision: "pending", reason: waitsAlready}
 		}
 	}
-	g.detach(a)
+	q.detach(a)
 	return resolution{decision: "pending", reason: fmt.Sprintf("Approval %s is pending: a person has to look at the call, and the host does not wait so long. %s", a.call.ID, repeat)}
 }
 
@@ -66,24 +66,24 @@ const (
 
 // attach lets a repeated call wait on the approval that was handed over for it; nil when there is none. The
 // caller holds mu.
-func (g *Gate) attach(repeated *approval) *approval {
-	for _, a := range g.pending {
+func (q *queue) attach(repeated *approval) *approval {
+	for _, a := range q.pending {
 		if a.detached && a.key == repeated.key && (a.edited != nil || a.reach == repeated.reach) {
 			a.detached = false
 			restored := a.restored
 			if restored {
 				a.reattach(repeated)
 			}
-			if restored || g.o.Ledger != nil {
-				if err := g.renew(a); errors.Is(err, ErrNotPending) { // another process has it
+			if restored || q.o.Ledger != nil {
+				if err := q.renew(a); errors.Is(err, ErrNotPending) { // another process has it
 					a.detached = true
-					g.resolve(a, resolution{decision: "withdrawn", by: "callgate", reason: "Another replica took it over."})
+					q.resolve(a, resolution{decision: "withdrawn", by: "callgate", reason: "Another replica took it over."})
 					return nil
 				}
 			}
 			a.expiry.Stop()
 			if restored {
-				g.events.publish(Asked{a.shown})
+				q.events.publish(Asked{a.shown})
 			}
 			return a
 		}
@@ -115,8 +115,8 @@ func (g *Gate) Awaits(id string) bool {
 }
 
 // readHandedOver reads a file of the folder; ok is false for one that holds no decision that can be claimed now.
-func (g *Gate) readHandedOver(name string) (kept handedOver, ok bool) {
-	text, err := durable.ReadFile(filepath.Join(g.o.Dir, name), maxKept)
+func (q *queue) readHandedOver(name string) (kept handedOver, ok bool) {
+	text, err := durable.ReadFile(filepath.Join(q.o.Dir, name), maxKept)
 	if err != nil {
 		return handedOver{}, false // claimed meanwhile
 	}
@@ -124,10 +124,10 @@ func (g *Gate) readHandedOver(name string) (kept handedOver, ok bool) {
 }
 
 // handedOver is the decision as it is kept.
-func (g *Gate) handedOver(a *approval, r resolution) handedOver {
+func (q *queue) handedOver(a *approval, r resolution) handedOver {
 	kept := handedOver{
 		ID: a.call.ID, Tool: a.call.Tool.Qualified, Decision: r.decision, By: r.by, From: r.from, Reason: r.reason, Presence: r.presence, Persons: r.persons,
-		Arguments: r.arguments, Reach: a.reach, ClaimBy: time.Now().UTC().Add(g.o.ClaimWithin),
+		Arguments: r.arguments, Reach: a.reach, ClaimBy: time.Now().UTC().Add(q.o.ClaimWithin),
 	}
 	if kept.Arguments == nil {
 		kept.Arguments = a.edited
@@ -136,47 +136,47 @@ func (g *Gate) handedOver(a *approval, r resolution) handedOver {
 }
 
 // settle records and keeps the decision on an approval that no call waits on. The caller holds mu.
-func (g *Gate) settle(a *approval, r resolution) error {
-	kept := g.handedOver(a, r)
+func (q *queue) settle(a *approval, r resolution) error {
+	kept := q.handedOver(a, r)
 	v := a.verdict.allow(DecidedApproved, r.by, a.verdict.Rule, "The decision is kept until the host repeats the call.")
 	if r.decision == "reject" {
 		v = a.verdict.deny(DecidedRejected, r.by, a.verdict.Rule, r.reason)
 	}
 	v.From, v.Presence = r.from, r.presence
-	if err := g.record(g.recordOf(a.session, a.call, v)); err != nil {
+	if err := q.record(q.recordOf(a.session, a.call, v)); err != nil {
 		return fmt.Errorf("the decision could not be recorded: %w", err)
 	}
-	if g.o.Ledger != nil {
+	if q.o.Ledger != nil {
 		text, err := json.Marshal(kept)
 		if err == nil {
-			err = g.o.Ledger.Decide(a.call.ID, text, false, kept.ClaimBy)
+			err = q.o.Ledger.Decide(a.call.ID, text, false, kept.ClaimBy)
 		}
 		return err
 	}
-	if err := g.writeHandedOver(a.key, kept); err != nil {
+	if err := q.writeHandedOver(a.key, kept); err != nil {
 		return fmt.Errorf("the decision could not be kept for the repeated call: %w", err)
 	}
 	return nil
 }
 
 // writeHandedOver stores a decision. A crash leaves the whole file or none.
-func (g *Gate) writeHandedOver(key string, kept handedOver) error {
-	if g.o.Dir == "" {
+func (q *queue) writeHandedOver(key string, kept handedOver) error {
+	if q.o.Dir == "" {
 		return errors.New("no folder for approvals is configured")
 	}
 	text, err := json.Marshal(kept)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(g.o.Dir, 0o700); err != nil {
+	if err := os.MkdirAll(q.o.Dir, 0o700); err != nil {
 		return err
 	}
-	return durable.Replace(filepath.Join(g.o.Dir, key+".json"), text, 0o600)
+	return durable.Replace(filepath.Join(q.o.Dir, key+".json"), text, 0o600)
 }
 
 // claim consumes the decision that was kept for exactly this call. Of several processes that claim it, the
 // rename lets one win.
-func (g *Gate) claim(call Call, v Verdict) (resolution, bool) {
+func (g questions) claim(call Call, v Verdict) (resolution, bool) {
 	if g.o.Dir == "" {
 		return resolution{}, false
 	}
@@ -201,7 +201,7 @@ func (g *Gate) claim(call Call, v Verdict) (resolution, bool) {
 }
 
 // usable makes a resolution of a kept decision, if it still holds for the call.
-func (g *Gate) usable(kept handedOver, v Verdict) (resolution, bool) {
+func (g questions) usable(kept handedOver, v Verdict) (resolution, bool) {
 	if time.Now().After(kept.ClaimBy) || kept.Reach != fingerprint.Of(v.Analysis) && kept.Arguments == nil || kept.Decision != "reject" && kept.Persons < v.Approvers {
 		return resolution{}, false // too old, or for what the call no longer does: it is asked about again
 	}
@@ -212,8 +212,8 @@ func (g *Gate) usable(kept handedOver, v Verdict) (resolution, bool) {
 }
 
 // sweep removes decisions that nobody claimed in time.
-func (g *Gate) sweep() {
-	entries, err := os.ReadDir(g.o.Dir)
+func (q *queue) sweep() {
+	entries, err := os.ReadDir(q.o.Dir)
 	if err != nil {
 		return // there is no folder yet
 	}
@@ -221,11 +221,11 @@ func (g *Gate) sweep() {
 		if e.IsDir() {
 			continue
 		}
-		if _, good := g.readHandedOver(e.Name()); good || strings.HasSuffix(e.Name(), durable.Temporary) {
+		if _, good := q.readHandedOver(e.Name()); good || strings.HasSuffix(e.Name(), durable.Temporary) {
 			continue // another process may wait longer, or be writing
 		}
-		if err := os.Remove(filepath.Join(g.o.Dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			g.o.Logger.Warn("an old decision was not removed", "error", err)
+		if err := os.Remove(filepath.Join(q.o.Dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			q.o.Logger.Warn("an old decision was not removed", "error", err)
 		}
 	}
 }

@@ -11,14 +11,19 @@ import (
 	"callgate/permissions"
 )
 
+// Controls is what people change beside answering: levels, agents, freezes, grants. Every change is on record.
+type Controls struct{ gate *Gate }
+
 // Note records what a person changed beside answering approvals: rules, grants, definitions. If it fails, the caller
 // MUST NOT change anything. sessionID is "" for what concerns no session.
-func (g *Gate) Note(sessionID string, who audit.Author, summary string) error {
+func (c Controls) Note(sessionID string, who audit.Author, summary string) error {
+	g := c.gate
 	return g.control(who, audit.Record{SessionID: sessionID, Summary: summary})
 }
 
 // NoteChat records what a person said to the host's model in a session, or what the model said. If it fails, it MUST NOT go on.
-func (g *Gate) NoteChat(sessionID string, who audit.Author, summary, text string) error {
+func (c Controls) NoteChat(sessionID string, who audit.Author, summary, text string) error {
+	g := c.gate
 	said, err := json.Marshal(map[string]string{"text": text})
 	if err != nil {
 		return err
@@ -32,7 +37,8 @@ func (s *Session) Note(summary string) error {
 }
 
 // Policy returns what the rules say now for calls of the session's own agent, grants in memory included.
-func (g *Gate) Policy(sessionID string) (*permissions.Policy, error) {
+func (c Controls) Policy(sessionID string) (*permissions.Policy, error) {
+	g := c.gate
 	s, err := g.session(sessionID)
 	if err != nil {
 		return nil, err
@@ -52,7 +58,8 @@ type HeldGrant struct {
 }
 
 // HeldGrants returns the grants that are not in the worker's file.
-func (g *Gate) HeldGrants() []HeldGrant {
+func (c Controls) HeldGrants() []HeldGrant {
+	g := c.gate
 	held := hold(nil, "", &g.granted)
 	for _, s := range g.openSessions() {
 		held = hold(held, s.id, &s.granted)
@@ -70,7 +77,8 @@ func hold(held []HeldGrant, sessionID string, book *grantBook) []HeldGrant {
 
 // RevokeHeld takes back the grants in memory that drop selects, and returns how many there were. What they let run asks
 // again from the next call on.
-func (g *Gate) RevokeHeld(drop func(HeldGrant) bool) int {
+func (c Controls) RevokeHeld(drop func(HeldGrant) bool) int {
+	g := c.gate
 	n := g.granted.remove(func(grant permissions.Grant) bool { return drop(HeldGrant{grant, ""}) })
 	for _, s := range g.openSessions() {
 		n += s.granted.remove(func(grant permissions.Grant) bool { return drop(HeldGrant{grant, s.id}) })
@@ -91,11 +99,11 @@ func (b *grantBook) remove(drop func(permissions.Grant) bool) int {
 	return n
 }
 
-func (g *Gate) openSessions() []*Session {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	sessions := make([]*Session, 0, len(g.sessions))
-	for _, s := range g.sessions {
+func (r *registry) openSessions() []*Session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sessions := make([]*Session, 0, len(r.sessions))
+	for _, s := range r.sessions {
 		sessions = append(sessions, s)
 	}
 	slices.SortFunc(sessions, func(a, b *Session) int { return a.startedAt.Compare(b.startedAt) })

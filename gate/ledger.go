@@ -45,52 +45,52 @@ func (a *approval) kept() (Kept, error) {
 }
 
 // enter notes an approval that is about to be shown. The caller holds mu.
-func (g *Gate) enter(a *approval) error {
-	if g.o.Ledger == nil {
+func (q *queue) enter(a *approval) error {
+	if q.o.Ledger == nil {
 		return nil
 	}
 	kept, err := a.kept()
 	if err != nil {
 		return err
 	}
-	return g.o.Ledger.Ask(kept)
+	return q.o.Ledger.Ask(kept)
 }
 
 // renew notes what an approval is now, so that it outlives the process. The caller holds mu. The error is for those to whom
 // it matters; it is logged already.
-func (g *Gate) renew(a *approval) error {
-	if g.o.Ledger == nil {
-		g.asked.keep(a)
+func (q *queue) renew(a *approval) error {
+	if q.o.Ledger == nil {
+		q.asked.keep(a)
 		return nil
 	}
 	kept, err := a.kept()
 	if err == nil {
-		err = g.o.Ledger.Change(kept)
+		err = q.o.Ledger.Change(kept)
 	}
 	if err != nil {
-		g.o.Logger.Warn("what became of an approval could not be noted for other replicas", "approval", a.call.ID, "error", err)
+		q.o.Logger.Warn("what became of an approval could not be noted for other replicas", "approval", a.call.ID, "error", err)
 	}
 	return err
 }
 
 // forget notes that an approval has ended. The caller holds mu.
-func (g *Gate) forget(a *approval) {
-	if g.o.Ledger == nil {
-		g.asked.forget(a)
+func (q *queue) forget(a *approval) {
+	if q.o.Ledger == nil {
+		q.asked.forget(a)
 		return
 	}
-	g.o.Ledger.End(a.call.ID)
+	q.o.Ledger.End(a.call.ID)
 }
 
 // decideOnce has the decision of a person count before the call that waits goes on. What another process has is withdrawn
 // here, and so is what nobody knows of: its host asks anew. The caller holds mu.
-func (g *Gate) decideOnce(a *approval, r resolution) error {
-	if g.o.Ledger == nil {
+func (q *queue) decideOnce(a *approval, r resolution) error {
+	if q.o.Ledger == nil {
 		return nil
 	}
-	text, err := json.Marshal(g.handedOver(a, r))
+	text, err := json.Marshal(q.handedOver(a, r))
 	if err == nil {
-		err = g.o.Ledger.Decide(a.call.ID, text, true, time.Now().UTC())
+		err = q.o.Ledger.Decide(a.call.ID, text, true, time.Now().UTC())
 	}
 	if err == nil {
 		return nil
@@ -101,12 +101,12 @@ func (g *Gate) decideOnce(a *approval, r resolution) error {
 	} else {
 		err = fmt.Errorf("%w: it could not be noted in the cluster: %w", ErrRefused, err)
 	}
-	g.resolve(a, resolution{decision: "withdrawn", by: "callgate", reason: why})
+	q.resolve(a, resolution{decision: "withdrawn", by: "callgate", reason: why})
 	return err
 }
 
 // claimShared consumes the decision that any process kept for exactly this call. Refused says why the call must not go on.
-func (g *Gate) claimShared(call Call, v Verdict) (claimed *resolution, refused *Verdict) {
+func (g questions) claimShared(call Call, v Verdict) (claimed *resolution, refused *Verdict) {
 	text, err := g.o.Ledger.Claim(g.handOverKey(call), call.ID)
 	if err != nil {
 		no := v.deny(DecidedDenied, "callgate", "cluster", fmt.Sprintf("A person has to look at the call, and the cluster cannot be asked whether somebody has: %v. %s", err, repeat))

@@ -20,7 +20,7 @@ func TestConditionsLookAtTheSession(t *testing.T) {
 	n := 0
 	judged := func(command string) Verdict {
 		n++
-		return b.gate.judge(b.session, b.shell(fmt.Sprint("call_judged_", n), command))
+		return b.gate.judging().judge(b.session, b.shell(fmt.Sprint("call_judged_", n), command))
 	}
 	runs := func(call Call, isError bool) {
 		t.Helper()
@@ -104,7 +104,7 @@ func TestWhoIsThere(t *testing.T) {
 	for by, want := range map[string]bool{"host": false, "host:elicitation": false, "": false, "web:alice": true} {
 		b.gate.answeredAt.Store(0)
 		b.gate.someoneIsThere(by)
-		if got := b.gate.circumstances(b.session, "default"); !got.Known || got.Answered.IsZero() == want {
+		if got := b.gate.judging().circumstances(b.session, "default"); !got.Known || got.Answered.IsZero() == want {
 			t.Errorf("%q: %+v", by, got)
 		}
 	}

@@ -13,11 +13,11 @@ import (
 
 // recordDecision writes the decision; the error says why it is not on record. An allowed call whose decision cannot be
 // written is denied.
-func (g *Gate) recordDecision(s *Session, call Call, v Verdict) (Verdict, error) {
-	r := g.recordOf(s, call, v)
-	err := g.record(r)
+func (j *journal) recordDecision(s *Session, call Call, v Verdict) (Verdict, error) {
+	r := j.recordOf(s, call, v)
+	err := j.record(r)
 	if err != nil {
-		g.o.Logger.Error("a decision could not be recorded: the call is denied", "tool", r.Tool, "error", err)
+		j.o.Logger.Error("a decision could not be recorded: the call is denied", "tool", r.Tool, "error", err)
 		if v.Action == permissions.Allow {
 			v = v.deny(DecidedDenied, "callgate", "audit", fmt.Sprintf("The decision could not be recorded, so the call does not run: %v", err))
 		}
@@ -26,14 +26,14 @@ func (g *Gate) recordDecision(s *Session, call Call, v Verdict) (Verdict, error)
 }
 
 // recordAsked writes that a person is asked about the call.
-func (g *Gate) recordAsked(s *Session, call Call, v Verdict) error {
-	r := g.recordOf(s, call, v)
+func (j *journal) recordAsked(s *Session, call Call, v Verdict) error {
+	r := j.recordOf(s, call, v)
 	r.Event, r.Decision = audit.Asked, ""
-	return g.record(r)
+	return j.record(r)
 }
 
 // recordOf is the record of a verdict on a call.
-func (g *Gate) recordOf(s *Session, call Call, v Verdict) audit.Record {
+func (j *journal) recordOf(s *Session, call Call, v Verdict) audit.Record {
 	r := audit.Record{
 		Event: audit.Decision, CallID: call.ID, SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent),
 		Decision: v.Decision, By: v.By, From: v.From, Rule: v.Rule, Reason: call.Before.recorded(v.Reason),
@@ -58,8 +58,8 @@ func (g *Gate) recordOf(s *Session, call Call, v Verdict) audit.Record {
 }
 
 // recordOutcome writes how a forwarded call ended.
-func (g *Gate) recordOutcome(s *Session, call Call, isError bool, failure string, size int, took time.Duration) {
-	g.recordOrLog(audit.Record{
+func (j *journal) recordOutcome(s *Session, call Call, isError bool, failure string, size int, took time.Duration) {
+	j.recordOrLog(audit.Record{
 		Event: audit.Outcome, CallID: call.ID, SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent),
 		Server: call.Tool.Server, Tool: call.Tool.Qualified, Digest: call.Digest,
 		IsError: isError, Error: failure, Result: size, Duration: float64(took) / float64(time.Millisecond),
@@ -67,24 +67,24 @@ func (g *Gate) recordOutcome(s *Session, call Call, isError bool, failure string
 }
 
 // control puts on record what who changed beside answering approvals.
-func (g *Gate) control(who audit.Author, r audit.Record) error {
+func (j *journal) control(who audit.Author, r audit.Record) error {
 	r.Event, r.By, r.From, r.Presence = audit.Control, who.By, who.From, json.RawMessage(who.Presence)
-	return g.record(r)
+	return j.record(r)
 }
 
 // record writes one record and tells the listeners.
-func (g *Gate) record(r audit.Record) error {
-	r.Worker = g.o.Worker
-	written, err := g.o.Audit.Append(r)
-	if err == nil && g.events.listening() {
-		g.events.publish(Recorded{written})
+func (j *journal) record(r audit.Record) error {
+	r.Worker = j.o.Worker
+	written, err := j.o.Audit.Append(r)
+	if err == nil && j.events.listening() {
+		j.events.publish(Recorded{written})
 	}
 	return err
 }
 
 // recordOrLog is record for what has happened already: nothing can be refused any more.
-func (g *Gate) recordOrLog(r audit.Record) {
-	if err := g.record(r); err != nil {
-		g.o.Logger.Error("a record could not be written", "event", r.Event, "tool", r.Tool, "error", err)
+func (j *journal) recordOrLog(r audit.Record) {
+	if err := j.record(r); err != nil {
+		j.o.Logger.Error("a record could not be written", "event", r.Event, "tool", r.Tool, "error", err)
 	}
 }

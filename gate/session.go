@@ -117,11 +117,11 @@ func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
 }
 
 // modeName is the mode as people see it.
-func (g *Gate) modeName() string {
-	if g.o.Off {
+func (j *journal) modeName() string {
+	if j.o.Off {
 		return "GATE OFF"
 	}
-	return g.o.Mode.String()
+	return j.o.Mode.String()
 }
 
 // ID is the session's name, unique over all processes.
@@ -251,10 +251,10 @@ func (s *Session) info(pending int) SessionInfo {
 }
 
 // roster describes all sessions, oldest first; the caller holds mu.
-func (g *Gate) roster() []SessionInfo {
-	infos := make([]SessionInfo, 0, len(g.sessions))
-	for _, s := range g.sessions {
-		infos = append(infos, s.info(g.pendingOf(s)))
+func (r *registry) roster() []SessionInfo {
+	infos := make([]SessionInfo, 0, len(r.sessions))
+	for _, s := range r.sessions {
+		infos = append(infos, s.info(r.pendingOf(s)))
 	}
 	slices.SortFunc(infos, func(a, b SessionInfo) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
@@ -263,8 +263,8 @@ func (g *Gate) roster() []SessionInfo {
 }
 
 // pendingOf counts the session's pending approvals; the caller holds mu.
-func (g *Gate) pendingOf(s *Session) (n int) {
-	for _, a := range g.pending {
+func (q *queue) pendingOf(s *Session) (n int) {
+	for _, a := range q.pending {
 		if a.session == s {
 			n += 1 + len(a.twins)
 		}

@@ -42,7 +42,8 @@ type AgentRole struct {
 // AddAgent registers a subagent profile for the session and returns its id, the name and eight hex digits. A
 // call that names the id in _meta "callgate/agent" is judged under the profile too, which can only tighten.
 // The profile ends with the session.
-func (g *Gate) AddAgent(sessionID string, profile permissions.Agent, info AgentInfo, who audit.Author) (id string, err error) {
+func (c Controls) AddAgent(sessionID string, profile permissions.Agent, info AgentInfo, who audit.Author) (id string, err error) {
+	g := c.gate
 	s, err := g.session(sessionID)
 	if err != nil {
 		return "", err
@@ -87,7 +88,8 @@ func checkAgentName(name string) error {
 }
 
 // RemoveAgent ends a registered profile. Its waiting calls are withdrawn, and calls that still name it are denied.
-func (g *Gate) RemoveAgent(sessionID, id string, who audit.Author) error {
+func (c Controls) RemoveAgent(sessionID, id string, who audit.Author) error {
+	g := c.gate
 	s, err := g.session(sessionID)
 	if err != nil {
 		return err
@@ -104,7 +106,8 @@ func (g *Gate) RemoveAgent(sessionID, id string, who audit.Author) error {
 	return g.teamChanged(s, who, fmt.Sprintf("Agent %q removed.", id))
 }
 
-func (g *Gate) teamChanged(s *Session, who audit.Author, what string) error {
+func (c Controls) teamChanged(s *Session, who audit.Author, what string) error {
+	g := c.gate
 	err := g.control(who, audit.Record{SessionID: s.id, Agent: s.agent, Summary: what})
 	g.mu.Lock()
 	info := s.info(g.pendingOf(s))
@@ -154,8 +157,8 @@ func (s *Session) profile(name string) (permissions.Agent, bool) {
 }
 
 // waits counts the pending approvals of one of the session's agents; the caller holds mu.
-func (g *Gate) waits(s *Session, agent string) (n int) {
-	for _, a := range g.pending {
+func (q *queue) waits(s *Session, agent string) (n int) {
+	for _, a := range q.pending {
 		if a.session == s && a.call.Agent == agent {
 			n++
 		}

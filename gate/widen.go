@@ -33,7 +33,7 @@ func (v *Verdict) Offers(call Call) []tools.Offer {
 
 // preselect makes the narrowest rung of each command's ladder the default that would have saved most of what was asked
 // before. Without a repeat it stays the command itself; a rung that opens more than the command is about is never chosen.
-func (g *Gate) preselect(a *tools.Analysis, offers []tools.Offer) {
+func (g questions) preselect(a *tools.Analysis, offers []tools.Offer) {
 	for i := 0; i < len(offers); {
 		end := i + 1
 		for end < len(offers) && offers[end].Subject == offers[i].Subject {
@@ -70,7 +70,7 @@ func (g *Gate) preselect(a *tools.Analysis, offers []tools.Offer) {
 
 // widen tells, for every offered shell pattern, which commands it would newly allow under its ceiling: of
 // those everybody runs, and of those that this worker has asked about. The command itself does not count.
-func (g *Gate) widen(s *Session, call Call, a *tools.Analysis, offers []tools.Offer) []tools.Offer {
+func (g questions) widen(s *Session, call Call, a *tools.Analysis, offers []tools.Offer) []tools.Offer {
 	if !slices.ContainsFunc(offers, func(o tools.Offer) bool { return a.Subjects[o.Subject].Kind == tools.KindShell }) {
 		return offers
 	}
