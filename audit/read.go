@@ -10,7 +10,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/textscan"
 )
 
 // Filter selects records; a zero field selects all.
@@ -105,9 +110,10 @@ func logEnds(dir string) ([]logEnd, error) {
 // is ordered in itself.
 func readUpTo(dir string, ends []logEnd, f Filter, yield func(Record, error) bool) {
 	var logs newestFirst
+	spelled := f.spelled()
 	for _, end := range ends {
 		c := &cursor{name: end.name, lines: newBackward(pathReader(filepath.Join(dir, end.name)), end.size)}
-		more, proceed := c.next(f.Since, yield)
+		more, proceed := c.next(f.Since, spelled, yield)
 		if !proceed {
 			return
 		}
@@ -126,7 +132,7 @@ func readUpTo(dir string, ends []logEnd, f Filter, yield func(Record, error) boo
 				return
 			}
 		}
-		more, proceed := c.next(f.Since, yield)
+		more, proceed := c.next(f.Since, spelled, yield)
 		switch {
 		case !proceed:
 			return
@@ -145,9 +151,10 @@ type cursor struct {
 	record Record
 }
 
-// next moves to the record before, if there is one not older than since. It yields what is no record;
-// proceed is false when the consumer had enough.
-func (c *cursor) next(since time.Time, yield func(Record, error) bool) (more, proceed bool) {
+// next moves to the record before, if there is one not older than since. Of one that lacks what is to be spelled in it,
+// which no filter that spells it selects, it reads the time alone. It yields what is no record; proceed is false when the
+// consumer had enough.
+func (c *cursor) next(since time.Time, spelled []string, yield func(Record, error) bool) (more, proceed bool) {
 	for {
 		line, err := c.lines.line()
 		if errors.Is(err, io.EOF) {
@@ -155,6 +162,10 @@ func (c *cursor) next(since time.Time, yield func(Record, error) bool) (more, pr
 		}
 		if err != nil {
 			return false, yield(Record{}, fmt.Errorf("audit: %s: %w", c.name, err))
+		}
+		if at, ok := passedOver(line, spelled); ok {
+			c.record = Record{Time: at}
+			return !at.Before(since), true
 		}
 		c.record, err = decode(line)
 		if err == nil {
@@ -164,6 +175,40 @@ func (c *cursor) next(since time.Time, yield func(Record, error) bool) (more, pr
 			return false, false
 		}
 	}
+}
+
+// spelled is what the line of a record that f selects holds, as the log spells it.
+func (f Filter) spelled() (list []string) {
+	add := func(name, value string) {
+		if value != "" {
+			list = append(list, string(appendMember(nil, name, value)))
+		}
+	}
+	add(`"sessionId":`, f.SessionID)
+	add(`"callId":`, f.CallID)
+	add(`"worker":`, f.Worker)
+	add(`"decision":`, f.Decision)
+	if !strings.ContainsAny(f.Tool, `*?[\`) {
+		add(`"tool":`, f.Tool)
+	}
+	return list
+}
+
+// passedOver reports whether a line of JSON lacks one of these, and when its record is of. It takes a tenth of the time
+// that reading the record takes.
+func passedOver(line []byte, spelled []string) (at time.Time, ok bool) {
+	text := textscan.String(line)
+	if !slices.ContainsFunc(spelled, func(s string) bool { return !strings.Contains(text, s) }) {
+		return at, false
+	}
+	const first, second = `{"seq":`, `,"time":"`
+	seq, rest, ok := strings.Cut(text[:min(len(text), 80)], second)
+	moment, _, whole := strings.Cut(rest, `"`)
+	if !ok || !whole || !strings.HasPrefix(seq, first) || !jsonx.Valid(line) {
+		return at, false
+	}
+	at, err := time.Parse(time.RFC3339Nano, moment)
+	return at, err == nil
 }
 
 // newestFirst is a heap of cursors; of records of one moment the later file's, then the later one comes first.

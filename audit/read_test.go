@@ -242,3 +242,37 @@ func FuzzReadAndVerify(f *testing.F) {
 		}
 	})
 }
+
+// A filter selects the same records whether lines are passed over or read.
+func TestLinesThatArePassedOver(t *testing.T) {
+	dir := t.TempDir()
+	l, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 60 {
+		r := Record{Event: Decision, CallID: fmt.Sprintf("c%d", i), SessionID: []string{"s1", "s\"2", "s1\n"}[i%3], Tool: []string{"a_x", "a_y"}[i%2], Worker: "w", Decision: []string{"denied", "approved"}[i/2%2], Summary: `"sessionId":"s1"`}
+		if _, err := l.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []Filter{{SessionID: "s1"}, {SessionID: "s\"2", Tool: "a_y"}, {SessionID: "s1\n"}, {SessionID: "s"}, {Tool: "a_x", Decision: "denied"}, {Tool: "a_*", CallID: "c7"}, {Worker: "w", CallID: "c7"}, {Worker: "v"}, {Tool: "[", CallID: "x"}} {
+		var want, got []string
+		for r, err := range Read(dir, Filter{}) {
+			if err == nil && f.match(&r) {
+				want = append(want, r.CallID)
+			}
+		}
+		for r, err := range Read(dir, f) {
+			if err == nil {
+				got = append(got, r.CallID)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%+v: %v, want %v", f, got, want)
+		}
+	}
+}

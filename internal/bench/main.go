@@ -2,7 +2,7 @@
 // (floor) and behind callgate, all in one process and in turns, so that what else the machine does meets all of them
 // alike. It prints a Markdown table and compares the figures with the targets; a missed target is no failure.
 //
-//	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB] [-only approvals|http|peers|sessions|stdio] [-peers DIR] [-install] [-sessions N]
+//	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB] [-only approvals|growth|http|parts|peers|sessions|stdio|trail] [-peers DIR] [-install] [-sessions N] [-most N] [-records N] [-plots DIR]
 //
 // Then it does the same over HTTP, with Go's reverse proxy for the cheapest relay, and beside other MCP proxies over every
 // transport. At last it has people decide: it measures how long a question takes to a client's screen and an answer
@@ -25,10 +25,13 @@ type options struct {
 	starts   int           // cold and warm starts per round and target
 	inflight int           // calls open at the same time
 	large    int           // length of the large text in KiB
-	only     string        // "" for everything, approvals, http, peers, sessions or stdio
+	only     string        // "" for everything, or one part of it
 	peers    string        // folder of the other proxies
 	install  bool          // those that are not there
 	sessions int           // that are idle
+	most     int           // of rules, grants, tools and sessions while growth is measured
+	records  int           // of the trail
+	plots    string        // folder for pictures; "" draws none
 	settle   time.Duration // after which their memory is read
 	crowd    crowd
 }
@@ -41,9 +44,12 @@ func main() {
 	flag.IntVar(&o.starts, "starts", 3, "cold and warm starts per round")
 	flag.IntVar(&o.inflight, "inflight", 16, "calls open at the same time")
 	flag.IntVar(&o.large, "large", 100, "length of the large text in `KIB`, 512 at most")
-	flag.StringVar(&o.only, "only", "", "measure nothing but `approvals`, http, peers, sessions or stdio")
+	flag.StringVar(&o.only, "only", "", "measure nothing but `approvals`, growth, http, parts, peers, sessions, stdio or trail")
 	flag.StringVar(&o.peers, "peers", peersFolder(), "`folder` of the other proxies")
 	flag.IntVar(&o.sessions, "sessions", 1000, "idle sessions of hosts over HTTP")
+	flag.IntVar(&o.most, "most", 100_000, "rules, grants, tools and sessions at most while growth is measured")
+	flag.IntVar(&o.records, "records", 1_000_000, "records of the trail that is read")
+	flag.StringVar(&o.plots, "plots", "", "`folder` to draw pictures into")
 	flag.DurationVar(&o.settle, "settle", 12*time.Second, "how long sessions are idle before their memory is read")
 	flag.BoolVar(&o.install, "install", false, "install the other proxies that are not there, from npm and as Go modules")
 	flag.IntVar(&o.crowd.pending, "pending", 500, "approvals that wait while others are measured")
@@ -69,7 +75,7 @@ func run(o options, out, progress io.Writer) error {
 	if o.install {
 		install(o.peers, progress)
 	}
-	if o.sessions < 0 || o.sessions > 9000 || o.settle < 0 {
+	if o.sessions < 0 || o.sessions > 9500 || o.most < 10 || o.records < 1 || o.settle < 0 {
 		return fmt.Errorf("an option is out of range: %+v", o)
 	}
 	dir, err := os.MkdirTemp("", "callgate-bench-")
@@ -88,6 +94,12 @@ func run(o options, out, progress io.Writer) error {
 		return benchHTTP(o, dir, out)
 	case "peers":
 		return benchPeers(o, dir, out, progress)
+	case "growth":
+		return benchGrowth(o, dir, out, progress)
+	case "parts":
+		return benchParts(o, dir, out, progress)
+	case "trail":
+		return benchTrail(o, dir, out, progress)
 	case "sessions":
 		return benchSessions(o, dir, out, progress)
 	}
@@ -110,7 +122,15 @@ func run(o options, out, progress io.Writer) error {
 	if err := benchSessions(o, dir, out, progress); err != nil {
 		return err
 	}
-	return runApprovals(o, dir, out, progress)
+	if err := runApprovals(o, dir, out, progress); err != nil {
+		return err
+	}
+	for _, f := range []func(options, string, io.Writer, io.Writer) error{benchParts, benchGrowth, benchTrail} {
+		if err := f(o, dir, out, progress); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // runApprovals measures the way through a person.

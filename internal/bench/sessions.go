@@ -24,6 +24,15 @@ type crowding struct {
 
 	plain, listening float64 // KiB of a session; of one with a GET that listens
 	rate             float64 // calls a second of those that are busy meanwhile
+	p50, p99         float64 // µs of a call that comes alone meanwhile
+}
+
+// many is how many sessions there are. A server process for each takes memory, too.
+func (c *crowding) many(o options) int {
+	if c.share > 1 {
+		return min(max(1, o.sessions/c.share), 100)
+	}
+	return max(1, o.sessions)
 }
 
 // busySessions call while the others do nothing.
@@ -46,9 +55,9 @@ func benchSessions(o options, dir string, out, progress io.Writer) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nIdle sessions of hosts over Streamable HTTP, each after a tools/call; memory of the callgate process alone.\n\n"+
-		"| | sessions | KiB each | KiB each, with a GET that listens | calls a second of %d, the others idle |\n|---|---:|---:|---:|---:|\n", busySessions)
+		"| | sessions | KiB each | KiB each, with a GET that listens | calls a second of %d, the others idle | a call alone, p50, µs | p99 |\n|---|---:|---:|---:|---:|---:|---:|\n", busySessions)
 	for _, c := range kinds {
-		fmt.Fprintf(&b, "| %s | %d | %.1f | %.1f | %.0f |\n", c.title, max(1, o.sessions/c.share), c.plain, c.listening, c.rate)
+		fmt.Fprintf(&b, "| %s | %d | %.1f | %.1f | %.0f | %.0f | %.0f |\n", c.title, c.many(o), c.plain, c.listening, c.rate, c.p50, c.p99)
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -60,6 +69,10 @@ type hostCrowd struct {
 	client  *http.Client
 	ways    []*wayHTTP
 	streams []net.Conn
+}
+
+func newCrowd(port string) *hostCrowd {
+	return &hostCrowd{address: "127.0.0.1:" + port, client: &http.Client{Timeout: startLimit, Transport: &http.Transport{MaxIdleConnsPerHost: busySessions}}}
 }
 
 // measure connects the sessions to a callgate of their own.
@@ -88,17 +101,17 @@ func (c *crowding) measure(o options, dir string, listens bool) (err error) {
 	if err != nil {
 		return err
 	}
-	pid, end, err := startServer(append(command, "--max-sessions", "10000"), dir)
+	pid, end, err := startServer(append(command, "--max-sessions", fmt.Sprint(maxSessions)), dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	h := &hostCrowd{address: "127.0.0.1:" + at.port, client: &http.Client{Timeout: startLimit, Transport: &http.Transport{MaxIdleConnsPerHost: busySessions}}}
+	h := newCrowd(at.port)
 	defer h.close()
 	if err := h.wait(); err != nil {
 		return err
 	}
-	many := max(1, o.sessions/c.share)
+	many := c.many(o)
 	if err := h.join(max(2, many/20), listens); err != nil { // what is there once for all is there then
 		return err
 	}
@@ -113,7 +126,11 @@ func (c *crowding) measure(o options, dir string, listens bool) (err error) {
 		return nil
 	}
 	c.plain = each
-	c.rate, err = h.busy(o)
+	if c.rate, err = h.busy(o); err != nil {
+		return err
+	}
+	latencies, _, err := h.ways[len(h.ways)/2].calls(o.calls, 1, smallText)
+	c.p50, c.p99 = micros(latencies.Quantile(.5)), micros(latencies.Quantile(.99))
 	return err
 }
 

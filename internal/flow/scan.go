@@ -338,8 +338,11 @@ func plainNumber(digits string, point int) (clean []byte, ok bool) {
 
 // number adds what the digits of a token mean, where they are written in another way: "1,200.00" is 1200.
 func (s *scanner) number(digits string, start, end int) {
+	if len(digits) > 24 {
+		return
+	}
 	comma, dot := strings.LastIndexByte(digits, ','), strings.LastIndexByte(digits, '.')
-	if comma < 0 && dot < 0 || len(digits) > 24 {
+	if comma < 0 && dot < 0 {
 		return
 	}
 	point := max(comma, dot)

@@ -20,6 +20,9 @@ func serveHTTP(out io.Writer) error {
 	return http.Serve(l, http.HandlerFunc(echoHTTP))
 }
 
+// tools is how many there are. All do the same.
+var tools int
+
 // echoHTTP is as much of an MCP server as the measurement needs.
 func echoHTTP(w http.ResponseWriter, r *http.Request) {
 	var m struct {
@@ -53,7 +56,11 @@ func echoHTTP(w http.ResponseWriter, r *http.Request) {
 	case "initialize":
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1"}}}`, m.ID)
 	case "tools/list":
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}}`, m.ID)
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}`, m.ID)
+		for i := range tools - 1 {
+			fmt.Fprintf(w, `,{"name":"tool_%d","description":"Tool number %d, which nobody calls.","inputSchema":{"type":"object"}}`, i, i)
+		}
+		fmt.Fprint(w, "]}}")
 	case "tools/call":
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}]}}`, m.ID, m.Params.Arguments.Text)
 	default:

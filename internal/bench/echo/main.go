@@ -1,6 +1,6 @@
 // Echo is the server of the benchmark: it answers with the text that it was sent, over stdio or HTTP.
 //
-//	echo [-http]
+//	echo [-http [-tools N]]
 //
 // With -http it prints its address.
 package main
@@ -20,6 +20,7 @@ import (
 
 func main() {
 	overHTTP := flag.Bool("http", false, "serve Streamable HTTP on a free port of this machine")
+	flag.IntVar(&tools, "tools", 1, "have `N` tools over HTTP")
 	flag.Parse()
 	var err error
 	if *overHTTP {

@@ -1,0 +1,41 @@
+package load
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// CPUOf is the processor time that the threads of a process have taken; false where the system does not tell.
+func CPUOf(pid int) (total time.Duration, ok bool) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		return 0, false
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil { // the thread has ended
+			continue
+		}
+		first, _, _ := strings.Cut(string(text), " ")
+		ns, err := strconv.ParseInt(first, 10, 64)
+		if err != nil {
+			return 0, false
+		}
+		total += time.Duration(ns)
+	}
+	return total, len(files) > 0
+}
+
+// PeakOf is the memory that a process that has ended had at most, 0 where the system does not tell.
+func PeakOf(p *os.ProcessState) int64 {
+	usage, ok := p.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0
+	}
+	return usage.Maxrss << 10
+}
