@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	maxSockets  = 64  // WebSockets open at once by one credential
+	maxSockets  = 256 // WebSockets open at once by one credential
+	maxAtOnce   = 64  // events whose frames are written together
 	maxReplies  = 32  // answers to a client's own frames that may wait to be written
 	maxPerWhile = 100 // frames that a client may send in each rateWhile
 	maxName     = 64  // runes of an approver's name
@@ -45,6 +46,7 @@ var upgrader = websocket.Upgrader{
 type socket struct {
 	server    *Server
 	conn      *websocket.Conn
+	out       *gathering // beneath conn
 	as        credentials.Credential        // what the client could do when it came
 	may       func() credentials.Credential // what the client may do now: a credential that was rotated opens nothing any more
 	who       audit.Author                  // "kind:name" and where the client is, for the record
@@ -114,12 +116,13 @@ func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.sockets.leave(holder)
-	conn, err := upgrader.Upgrade(w, r, nil)
+	taken := &gathers{ResponseWriter: w}
+	conn, err := upgrader.Upgrade(taken, r, nil)
 	if err != nil {
 		s.log.Debug("companion: upgrade failed", slog.Any("error", err))
 		return
 	}
-	c := &socket{server: s, conn: conn, as: as, may: may, who: audit.Author{From: hub.ClientAddress(r)}, person: hub.PersonOf(r), replies: make(chan reply, maxReplies)}
+	c := &socket{server: s, conn: conn, out: taken.conn, as: as, may: may, who: audit.Author{From: hub.ClientAddress(r)}, person: hub.PersonOf(r), replies: make(chan reply, maxReplies)}
 	c.serve(r.Context(), hub.DoorOf(r) != nil)
 }
 
@@ -273,10 +276,7 @@ func (c *socket) write(events <-chan gate.Event) {
 				c.bye(websocket.CloseTryAgainLater, "too slow, or callgate ends: connect again")
 				return
 			}
-			if c.relay != nil {
-				c.relay.Own(event)
-			}
-			err = c.send(c.stream.frames(event)...)
+			err = c.sendEvents(event, events)
 		case frame := <-c.toolbox.out:
 			err = c.send(frame)
 		case data := <-relayed:
@@ -305,6 +305,26 @@ func (c *socket) write(events <-chan gate.Event) {
 			return
 		}
 	}
+}
+
+// sendEvents writes the frames of an event, and of those that wait behind it, at once.
+func (c *socket) sendEvents(event gate.Event, more <-chan gate.Event) (err error) {
+	c.out.gather()
+	for n, ok := 0, true; ok && err == nil; n++ {
+		if c.relay != nil {
+			c.relay.Own(event)
+		}
+		err = c.send(c.stream.frames(event)...)
+		if n >= maxAtOnce {
+			break
+		}
+		select {
+		case event, ok = <-more: // one that is closed is seen by the caller, too
+		default:
+			ok = false
+		}
+	}
+	return errors.Join(err, c.out.release())
 }
 
 // send writes frames, or fails when the client does not take one in time. A frame that cannot be written
