@@ -144,14 +144,15 @@ check: ## gofmt, linters, and builds for Windows and macOS
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go build -o bin/cross/ ./cmd/callgate
 
 .PHONY: bench
-bench: build ## compare callgate with no proxy and with the cheapest one
+bench: build ## compare callgate with no proxy and the cheapest one; draw what it costs
 	CGO_ENABLED=0 go build -o bin/ ./internal/bench ./internal/bench/echo ./internal/bench/floor
-	bin/bench -bin bin $(BENCHFLAGS)
+	CGO_ENABLED=0 go build -tags profile -o bin/callgate-profile ./cmd/callgate
+	bin/bench -bin bin -plots docs/images $(BENCHFLAGS)
 	go test -run '^$$' -bench BenchmarkAround -benchmem ./proxy
 	go test -run '^$$' -bench 'Start|Watch' -benchtime 100x ./internal/guard
 	go test -run '^$$' -bench BenchmarkConnect -benchmem ./internal/sandbox
 	go test -run '^$$' -bench BenchmarkHook -benchtime 100x ./cmd/callgate
-	go test -run '^$$' -bench 'Saw|Carry|Flow|Form' -benchmem ./internal/flow ./internal/secrets ./gate
+	go test -run '^$$' -bench 'Saw|Carry|Flow|Form|Grams' -benchmem ./internal/flow ./internal/secrets ./internal/textscan ./gate
 
 # Other MCP proxies are installed in the user's cache, in versions that internal/bench/peers.go names.
 .PHONY: bench-peers

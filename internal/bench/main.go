@@ -47,7 +47,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "measure nothing but `approvals`, growth, http, parts, peers, sessions, stdio or trail")
 	flag.StringVar(&o.peers, "peers", peersFolder(), "`folder` of the other proxies")
 	flag.IntVar(&o.sessions, "sessions", 1000, "idle sessions of hosts over HTTP")
-	flag.IntVar(&o.most, "most", 100_000, "rules, grants, tools and sessions at most while growth is measured")
+	flag.IntVar(&o.most, "most", 40_000, "rules, grants, tools and sessions at most while growth is measured")
 	flag.IntVar(&o.records, "records", 1_000_000, "records of the trail that is read")
 	flag.StringVar(&o.plots, "plots", "", "`folder` to draw pictures into")
 	flag.DurationVar(&o.settle, "settle", 12*time.Second, "how long sessions are idle before their memory is read")
