@@ -215,7 +215,6 @@ var (
 	metadataNames = facts.WordsOf(`metadata metadata.google.internal metadata.goog instance-data instance-data.ec2.internal metadata.tencentyun.com metadata.packet.net
 		metadata.platformequinix.com metadata.azure.internal metadata.oraclecloud.com metadata.internal rancher-metadata`)
 	metadataInName = lazyregexp.New(`(?:^|[.-])(?:169[.-]254[.-]\d+[.-]\d+|100[.-]100[.-]100[.-]200|168[.-]63[.-]129[.-]16|a9fe[0-9a-f]{4})[.-]`) // 169.254.169.254.nip.io
-	embedded       = lazyregexp.New(`[A-Za-z][A-Za-z0-9+.-]*:[/\\]{1,4}[^\s"'<>]+`)
 )
 
 // mayNameMetadata is a quick look for what every spelling of an address has: a digit, a name, a letter of another script.
