@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"slices"
+
 	tea "charm.land/bubbletea/v2"
 
 	"callgate/internal/companion/wire"
@@ -15,6 +17,7 @@ func (m listener) event(e wire.Event) tea.Cmd {
 	case wire.Connected:
 		return m.connected(f)
 	case wire.Notice:
+		m.partial = slices.ContainsFunc(f.Problems, wire.IsUnseen)
 		for _, problem := range f.Problems {
 			m.toast(toastBad, "%s.", problem)
 		}
@@ -52,7 +55,7 @@ func (m listener) event(e wire.Event) tea.Cmd {
 // connected: everything that was known is void, and told again.
 func (m listener) connected(f wire.Connected) tea.Cmd {
 	m.forget()
-	m.address = f.Address
+	m.address, m.partial = f.Address, false
 	again := "Connected"
 	if m.connections++; m.connections > 1 {
 		again = "Connected again"

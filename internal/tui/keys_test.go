@@ -465,6 +465,14 @@ func TestConnection(t *testing.T) {
 			t.Errorf("%d answers", len(p.answers))
 		}
 	})
+	story(t, "it shows a part", func(t *testing.T, p *person) {
+		p.event(wire.Notice{Problems: []string{"a log is damaged"}})
+		p.sees("● connected")
+		p.event(wire.Notice{Problems: []string{wire.UnseenElsewhere}})
+		p.sees("not all calls are shown")
+		p.event(wire.Notice{})
+		p.sees("● connected")
+	})
 	story(t, "it is lost for good", func(t *testing.T, p *person) {
 		p.event(wire.Disconnected{Err: wire.ErrVersion, Final: true})
 		if !p.quit || !errors.Is(p.m.err, wire.ErrVersion) {

@@ -50,6 +50,7 @@ type model struct {
 	quiet         quiet
 
 	address     string // of the companion; "" while there is no connection
+	partial     bool   // calls of some processes cannot be seen
 	connections int    // how many there were
 	queue       queue
 	current     *approval // the one that the keys are about; nil when nothing waits

@@ -70,6 +70,9 @@ func (m view) header() string {
 		if m.width >= 80 {
 			right = s.good.Styled("● connected")
 		}
+		if m.partial {
+			right = s.bad.Styled("◐ not all calls are shown")
+		}
 		if servers := m.serversText(); servers != "" {
 			right = servers + " " + right
 		}

@@ -155,7 +155,7 @@ func (h *Hub) beAlone() (_ place, err error) {
 // Problems says what people who come to this process do not see; none when they see everything.
 func (h *Hub) Problems() (said []string) {
 	if h.apart.Load() {
-		return []string{"calls of other callgate processes cannot be seen here: their hub does not answer. It may have been stopped (Ctrl-Z); continue or end it"}
+		return []string{wire.UnseenElsewhere}
 	}
 	for _, pid := range h.fleet.away() {
 		said = append(said, wire.Unseen(pid))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // ErrNotRunning says that no companion is announced in the data directory.
@@ -38,6 +39,12 @@ type Connected struct{ Address string }
 // Notice is what a person who looks through this connection should know: calls that cannot be seen here, damage to
 // what callgate keeps. It comes before what a connection that has any shows, and when there are other ones or none any more.
 type Notice struct{ Problems []string }
+
+// UnseenElsewhere is the problem that only the calls of the process that is connected to are shown.
+const UnseenElsewhere = "calls of other callgate processes cannot be seen here: their hub does not answer. It may have been stopped (Ctrl-Z); continue or end it"
+
+// IsUnseen reports whether a problem is that not all calls are shown.
+func IsUnseen(problem string) bool { return strings.Contains(problem, "cannot be seen") }
 
 // Unseen is the problem that calls of one process are not shown.
 func Unseen(pid int) string {
