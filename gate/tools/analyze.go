@@ -19,7 +19,8 @@ import (
 // resolve paths and at nothing else, so a caller that decides now and forwards later MUST analyze again
 // right before it forwards. It never panics. The zero Tool is a tool that nobody knows.
 func Analyze(c Call) *Analysis {
-	b := builder{call: c, tool: c.Tool, place: c.Place, out: &Analysis{Risk: permissions.ReadOnly}}
+	var b builder
+	b.record = record{call: c, tool: c.Tool, place: c.Place, out: &Analysis{Risk: permissions.ReadOnly}}
 	if b.tool == nil {
 		b.tool = &Tool{}
 	}
@@ -46,29 +47,50 @@ func firstByte(raw []byte) int {
 	return slices.IndexFunc(raw, func(c byte) bool { return c != ' ' && c != '\t' && c != '\n' && c != '\r' })
 }
 
-// builder collects the analysis of one call.
-type builder struct {
+// record is what is said of one call: its subjects, marks and values.
+type record struct {
 	call  Call
 	tool  *Tool
 	place Place // where commands of this call run
 	list  []arguments.Argument
 	out   *Analysis
 
-	values     int                  // how many have been looked at
-	noted      []note               // values as the summary shows them
+	values  int              // how many have been looked at
+	noted   []note           // values as the summary shows them
+	why     []string         // what commands do that cannot be undone, each as the end of a sentence that begins with "It"
+	floor   permissions.Risk // at least this for subjects of the tool's own kind
+	decided bool             // a subject that can be allowed is there
+}
+
+// files makes the subjects of paths and addresses.
+type files struct {
+	record
+	globs      workspace.Globs
+	hasPattern bool                 // the call holds a glob that selects files
 	reading    *shellparse.Command  // the command whose files are looked at, nil when an allow for it is not at stake
 	readsAs    int                  // its subject
 	reader     *permissions.Subject // a copy of that, once it is needed
-	dialect    shellparse.Dialect
-	shellNamed bool             // the call says which shell reads its commands
-	why        []string         // what commands do that cannot be undone, each as the end of a sentence that begins with "It"
-	effect     string           // what the surroundings of a command do beyond its text
-	floor      permissions.Risk // at least this for subjects of the tool's own kind
-	decided    bool             // a subject that can be allowed is there
-	hasPattern bool             // the call holds a glob that selects files
-	globs      workspace.Globs
-	listed     []listedFile // what commands of the text put out that others may remove
 }
+
+// wiper finds what a call makes useless as a whole.
+type wiper struct {
+	files
+	listed []listedFile // what commands of the text put out that others may remove
+}
+
+// toucher makes the subjects of what a command of a shell text reads and writes.
+type toucher struct{ wiper }
+
+// shells makes the subjects of the commands of shell texts.
+type shells struct {
+	toucher
+	dialect shellparse.Dialect
+	named   bool   // the call says which shell reads its commands
+	effect  string // what the surroundings of a command do beyond its text
+}
+
+// builder reads the arguments of a call by their roles, or by what they seem to be.
+type builder struct{ shells }
 
 // note is one value for the summary.
 type note struct {
@@ -220,7 +242,7 @@ func (b *builder) value(role Role, s string) {
 }
 
 // strings returns the strings that an argument holds: itself, or the elements of an array.
-func (b *builder) strings(a arguments.Argument) []string {
+func (b *record) strings(a arguments.Argument) []string {
 	if s, ok := arguments.Text(a.Value); ok {
 		if !b.count() {
 			return nil
@@ -247,7 +269,7 @@ func (b *builder) strings(a arguments.Argument) []string {
 }
 
 // count notes that one more value is looked at, and reports whether that is within the cap.
-func (b *builder) count() bool {
+func (b *record) count() bool {
 	if b.values++; b.values > arguments.MaxArguments {
 		b.refuse("too-many", fmt.Sprintf("The call has more than %d values to look at.", arguments.MaxArguments))
 		return false
@@ -257,7 +279,7 @@ func (b *builder) count() bool {
 
 // raw returns the arguments for patterns of the form "arg=glob"; never nil, which would say that there
 // are none to match.
-func (b *builder) raw() []byte {
+func (b *record) raw() []byte {
 	if len(b.call.Arguments) == 0 {
 		return []byte("{}")
 	}
@@ -265,7 +287,7 @@ func (b *builder) raw() []byte {
 }
 
 // own adds a subject of the tool's own kind. Its risk is at least the floor.
-func (b *builder) own(s permissions.Subject, from source) {
+func (b *record) own(s permissions.Subject, from source) {
 	s.Kind, s.KindBound = b.tool.Kind, b.tool.Bound && !b.tool.remote
 	if !s.KindBound {
 		s.Arguments = b.raw()
@@ -286,7 +308,7 @@ func (b *builder) own(s permissions.Subject, from source) {
 // for a shell speak of commands, and one that asks about every command must not lift a deny on a file. When
 // the tool is only guessed, or another machine's, rules for the kind can do no more than deny, and the
 // tool's own rules have to allow it.
-func (b *builder) subject(s permissions.Subject, category string, from source) {
+func (b *record) subject(s permissions.Subject, category string, from source) {
 	s.Tool = b.tool.Qualified
 	if b.tool.Plain != s.Tool {
 		s.Plain = b.tool.Plain
@@ -310,20 +332,20 @@ func (b *builder) subject(s permissions.Subject, category string, from source) {
 }
 
 // denies adds a subject that only denies can match.
-func (b *builder) denies(s permissions.Subject) {
+func (b *record) denies(s permissions.Subject) {
 	s.DeniesOnly, s.KindBound, s.Risk = true, true, permissions.ReadOnly
 	b.subject(s, "", source{})
 }
 
 // noSubject marks a call of which it cannot be told what it touches, and leaves rules for the whole tool
 // something to match.
-func (b *builder) noSubject() {
+func (b *record) noSubject() {
 	b.mark("no-subject", "It cannot be told what the call touches.")
 	b.own(permissions.Subject{Risk: permissions.Unknown}, source{})
 }
 
 // mark adds a reason why only a person can release the call.
-func (b *builder) mark(code, sentence string) {
+func (b *record) mark(code, sentence string) {
 	m := Mark{Code: code, Text: sentence}
 	if !slices.Contains(b.out.Marks, m) {
 		b.out.Marks = append(b.out.Marks, m)
@@ -331,7 +353,7 @@ func (b *builder) mark(code, sentence string) {
 }
 
 // refuse says why the call must not run at all.
-func (b *builder) refuse(code, sentence string) {
+func (b *record) refuse(code, sentence string) {
 	b.mark(code, sentence)
 	b.out.Risk = b.out.Risk.Worse(permissions.Unknown)
 	if b.out.Refuse == "" {
@@ -339,10 +361,10 @@ func (b *builder) refuse(code, sentence string) {
 	}
 }
 
-func (b *builder) note(role Role, s string) { b.noted = append(b.noted, note{role, s}) }
+func (b *record) note(role Role, s string) { b.noted = append(b.noted, note{role, s}) }
 
 // touch notes the absolute paths that a location leads to.
-func (b *builder) touch(l *workspace.Location) {
+func (b *record) touch(l *workspace.Location) {
 	for _, p := range l.Paths {
 		if filepath.IsAbs(p) && !slices.Contains(b.out.Paths, p) {
 			b.out.Paths = append(b.out.Paths, p)

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,12 +35,12 @@ func fileKind(tool string, role Role) string {
 }
 
 // file makes the subjects of a path that is read, written or deleted.
-func (b *builder) file(role Role, given string) {
+func (b *files) file(role Role, given string) {
 	b.fileAs(fileKind(b.tool.Kind, role), role, given)
 }
 
 // fileAs makes them of the kind.
-func (b *builder) fileAs(kind string, role Role, given string) {
+func (b *files) fileAs(kind string, role Role, given string) {
 	b.note(role, given)
 	if isAddress(given) {
 		b.url(given) // some servers take addresses where they take paths
@@ -71,7 +72,7 @@ func (b *builder) fileAs(kind string, role Role, given string) {
 }
 
 // stage makes the subjects of a file that is put into a repository, and goes wherever that goes.
-func (b *builder) stage(given string) {
+func (b *files) stage(given string) {
 	b.note(kinds.ReadPath, given)
 	for _, l := range b.locate(given) {
 		b.deny(KindReadFile, &l)
@@ -82,7 +83,7 @@ func (b *builder) stage(given string) {
 }
 
 // writes notes the paths that a location which is written leads to. With whole, what is in a folder goes with it.
-func (b *builder) writes(l *workspace.Location, whole bool) {
+func (b *files) writes(l *workspace.Location, whole bool) {
 	for _, path := range l.Paths {
 		if !filepath.IsAbs(path) {
 			continue
@@ -96,7 +97,7 @@ func (b *builder) writes(l *workspace.Location, whole bool) {
 }
 
 // folder makes the subjects of a folder that is listed or read recursively.
-func (b *builder) folder(role Role, given string) {
+func (b *files) folder(role Role, given string) {
 	b.note(role, given)
 	for _, l := range b.locate(given) {
 		if b.tool.Kind == KindGlob && b.hasPattern {
@@ -112,7 +113,7 @@ func (b *builder) folder(role Role, given string) {
 }
 
 // pattern makes the subjects of a glob that selects files below the folder that another argument names.
-func (b *builder) pattern(given string) {
+func (b *files) pattern(given string) {
 	b.note(kinds.PatternPath, given)
 	for _, base := range b.patternBases() {
 		whole := given
@@ -133,7 +134,7 @@ func (b *builder) pattern(given string) {
 }
 
 // patternBases returns the folders that the call names, as given; "" for where it runs.
-func (b *builder) patternBases() (bases []string) {
+func (b *files) patternBases() (bases []string) {
 	for _, a := range b.list {
 		if r := b.tool.Roles[a.Name]; r == kinds.ListFolder || r == kinds.ReadFolder {
 			if s, ok := arguments.Text(a.Value); ok && s != "" {
@@ -149,7 +150,7 @@ func (b *builder) patternBases() (bases []string) {
 
 // fileSubject adds the subject of one location: of the tool's own kind, or a file that a tool of another
 // kind opens besides, which needs an allow of its own.
-func (b *builder) fileSubject(kind, given string, l *workspace.Location, folder bool) {
+func (b *files) fileSubject(kind, given string, l *workspace.Location, folder bool) {
 	s := permissions.Subject{Kind: kind, Value: given, Decides: l.Decides, Also: l.Also, Risk: kinds.Of[kind].Risk}
 	b.touch(l)
 	from := source{path: l.Real(), folder: folder, category: b.fileCategory(kind, l)}
@@ -163,7 +164,7 @@ func (b *builder) fileSubject(kind, given string, l *workspace.Location, folder 
 
 // fileCategory returns the category of what a subject of the kind does to a file. A file outside the
 // workspace is the machine's.
-func (b *builder) fileCategory(kind string, l *workspace.Location) string {
+func (b *files) fileCategory(kind string, l *workspace.Location) string {
 	category := kinds.Of[kind].Category
 	if category == kinds.CategoryWrite && b.place.Dir != "" && !b.tool.remote {
 		if _, _, ok := b.place.InWorkspace(l.Real()); !ok {
@@ -174,7 +175,7 @@ func (b *builder) fileCategory(kind string, l *workspace.Location) string {
 }
 
 // deny adds a subject for denies on another kind that must hold for the same file.
-func (b *builder) deny(kind string, l *workspace.Location) {
+func (b *files) deny(kind string, l *workspace.Location) {
 	s := permissions.Subject{Kind: kind, Value: l.Real(), Decides: l.Decides, Also: l.Also}
 	b.outside(&s, l)
 	b.denies(s)
@@ -200,7 +201,7 @@ func WriteSubjects(path string, p Place) (subjects []permissions.Subject) {
 }
 
 // locate reads a path and marks what makes it uncertain.
-func (b *builder) locate(given string) []workspace.Location {
+func (b *files) locate(given string) []workspace.Location {
 	if len(given) > arguments.MaxPath {
 		b.refuse("too-long", "A path is longer than any file system takes.")
 		return nil
@@ -234,10 +235,10 @@ func (b *builder) locate(given string) []workspace.Location {
 const maxFolders = 32
 
 // readsBeneath notes a folder that is read recursively, unless one that holds it is noted.
-func (b *builder) readsBeneath(folder string) { b.searches(folder, nil) }
+func (b *files) readsBeneath(folder string) { b.searches(folder, nil) }
 
 // searches is readsBeneath for a program that leaves something out.
-func (b *builder) searches(folder string, s *searches.Search) {
+func (b *files) searches(folder string, s *searches.Search) {
 	if !filepath.IsAbs(folder) {
 		return
 	}
@@ -265,7 +266,7 @@ func sharedStore(path string) bool {
 }
 
 // revision makes the subjects of a git revision.
-func (b *builder) revision(given string) {
+func (b *files) revision(given string) {
 	b.note(kinds.Revision, given)
 	if strings.HasPrefix(given, "-") {
 		b.mark("option", "The revision "+wording.Quote(given)+" would be read as an option.")
@@ -273,6 +274,30 @@ func (b *builder) revision(given string) {
 	if _, path, ok := strings.Cut(given, ":"); ok && path != "" {
 		for _, l := range b.locate(strings.TrimPrefix(path, "/")) {
 			b.deny(KindReadFile, &l)
+		}
+	}
+}
+
+// markPlaces marks a write, a deletion or a move that touches a protected place.
+func (b *files) markPlaces(l *workspace.Location) {
+	for _, path := range l.Paths {
+		if p := workspace.MatchPlace(path, b.place.Home); p != nil {
+			b.mark(p.Code, fmt.Sprintf("%s is %s.", wording.Quote(path), p.Why))
+			return
+		}
+	}
+	b.markDevice(l, true)
+}
+
+// markDevice marks a file that is a device, or a setting of the system.
+func (b *files) markDevice(l *workspace.Location, write bool) {
+	if slices.ContainsFunc(l.Paths, workspace.OwnStream) {
+		return
+	}
+	for _, path := range l.Paths {
+		if what := workspace.Device(path, write); what != "" {
+			b.mark("device", wording.Quote(path)+" is "+what+".")
+			return
 		}
 	}
 }

@@ -22,7 +22,7 @@ func isAddress(s string) bool {
 }
 
 // url makes the subject of an address that is fetched.
-func (b *builder) url(given string) {
+func (b *files) url(given string) {
 	s := b.address(given)
 	switch {
 	case b.tool.Kind == KindFetch:
@@ -54,7 +54,7 @@ func addressesIn(text string) (list []string) {
 
 // address reads an address: an allow must match its normal form, and a deny looks at it in all the ways in which
 // programs read it, too. A "file:" address is a file that is read as well.
-func (b *builder) address(given string) permissions.Subject {
+func (b *files) address(given string) permissions.Subject {
 	s := permissions.Subject{Kind: KindFetch, Value: given, Decides: permissions.Form{given}, Risk: permissions.Network}
 	standard, ok := address.Parse(given)
 	cleaned := address.Unbroken(strings.TrimSpace(given))
@@ -103,7 +103,7 @@ func spellingsOf(given string) permissions.Form {
 
 // peer makes the subject of a network connection: HOST, or HOST:PORT where the port is not that of https. A deny on the
 // host, or on its address as a web page, holds too.
-func (b *builder) peer(given string) {
+func (b *files) peer(given string) {
 	s := permissions.Subject{Value: given, Decides: permissions.Form{given}, Risk: permissions.Network}
 	web, ok := address.Parse("https://" + given + "/")
 	if !ok {
@@ -167,7 +167,7 @@ func (b *builder) code(given string) {
 }
 
 // raise raises the risk of the subject that stands for the whole tool.
-func (b *builder) raise(r permissions.Risk) {
+func (b *record) raise(r permissions.Risk) {
 	b.floor = b.floor.Worse(r)
 	b.out.Risk = b.out.Risk.Worse(r)
 	if len(b.out.Subjects) > 0 {

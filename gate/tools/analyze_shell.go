@@ -20,7 +20,7 @@ import (
 
 // surroundings reads the arguments that change what a command does: where it runs, what reads it, and
 // under which variables.
-func (b *builder) surroundings(list []arguments.Argument) {
+func (b *shells) surroundings(list []arguments.Argument) {
 	for _, a := range list {
 		if arguments.IsNull(a.Value) {
 			continue
@@ -41,7 +41,7 @@ func (b *builder) surroundings(list []arguments.Argument) {
 }
 
 // dir notes where the call runs.
-func (b *builder) dir(given string) {
+func (b *shells) dir(given string) {
 	if given == "" {
 		return
 	}
@@ -74,7 +74,7 @@ var trustedShells = map[string]shellparse.Dialect{
 }
 
 // interpreter notes which program reads the command.
-func (b *builder) interpreter(given string) {
+func (b *shells) interpreter(given string) {
 	if given == "" {
 		return
 	}
@@ -82,14 +82,14 @@ func (b *builder) interpreter(given string) {
 	dir, base := filepath.Split(given)
 	switch dialect, ok := trustedShells[strings.TrimSuffix(base, ".exe")]; {
 	case ok && (dir == "" || dir == "/bin/" || dir == "/usr/bin/" || dir == "/usr/local/bin/" || dir == "/opt/homebrew/bin/"):
-		b.dialect, b.shellNamed = dialect, true
+		b.dialect, b.named = dialect, true
 	default:
 		b.addEffect("is read by the program " + wording.Quote(given))
 	}
 }
 
 // variables notes the environment that the call sets.
-func (b *builder) variables(a arguments.Argument) {
+func (b *shells) variables(a arguments.Argument) {
 	list, ok := arguments.Members(a.Value)
 	if ok && len(list) == 0 {
 		return
@@ -104,7 +104,7 @@ func (b *builder) variables(a arguments.Argument) {
 }
 
 // addEffect notes what the surroundings of every command of the call do.
-func (b *builder) addEffect(s string) {
+func (b *shells) addEffect(s string) {
 	if !strings.Contains(b.effect, s) {
 		b.effect = joinEffects(b.effect, s)
 	}
@@ -122,7 +122,7 @@ func joinEffects(list ...string) string {
 
 // argv makes the subjects of words that are executed without a shell. Words that start a shell with text
 // are judged by that text.
-func (b *builder) argv(a arguments.Argument) {
+func (b *shells) argv(a arguments.Argument) {
 	words := b.strings(a)
 	if len(words) == 0 {
 		return
@@ -136,7 +136,7 @@ func (b *builder) argv(a arguments.Argument) {
 
 // shell makes the subjects of a shell text: one for every command that it can reach, and for the files
 // that these write and read.
-func (b *builder) shell(text string) {
+func (b *shells) shell(text string) {
 	b.note(kinds.Command, text)
 	if strings.TrimSpace(text) == "" {
 		return
@@ -144,14 +144,14 @@ func (b *builder) shell(text string) {
 	options := shellparse.Options{Dialect: b.dialect, Dir: b.place.Dir, Home: b.place.Home}
 	if s := b.place.Shell; s != nil {
 		options.Tables = s.Tables
-		if !b.shellNamed {
+		if !b.named {
 			options.Dialect = s.Dialect
 		}
 	}
 	if b.tool.remote {
 		options.Dir, options.Home = "", ""
 	}
-	if runtime.GOOS == "windows" && !b.shellNamed && !b.tool.remote {
+	if runtime.GOOS == "windows" && !b.named && !b.tool.remote {
 		b.addEffect("may be read by cmd.exe or PowerShell, which read text in other ways")
 	}
 	script := shellparse.Parse(text, options)
@@ -182,7 +182,7 @@ func (b *builder) shell(text string) {
 }
 
 // shellSubject adds a subject that rules for shell_exec judge, also for a tool of another kind.
-func (b *builder) shellSubject(s permissions.Subject, from source) {
+func (b *shells) shellSubject(s permissions.Subject, from source) {
 	if b.tool.Kind == KindShell {
 		b.own(s, from)
 		return
@@ -200,7 +200,7 @@ func (b *builder) shellSubject(s permissions.Subject, from source) {
 }
 
 // runs are the files of this machine whose content the command executes.
-func (b *builder) runs(c *shellparse.Command) []string {
+func (b *shells) runs(c *shellparse.Command) []string {
 	if b.tool.remote {
 		return nil
 	}
@@ -209,7 +209,7 @@ func (b *builder) runs(c *shellparse.Command) []string {
 
 // command makes the subjects of one of all the effective commands of the text whole. One that needs no allow of its own
 // makes a subject for denies only, provided that another command of the text does need one.
-func (b *builder) command(all []shellparse.Command, at int, whole string, otherNeedsAllow bool) {
+func (b *shells) command(all []shellparse.Command, at int, whole string, otherNeedsAllow bool) {
 	c := &all[at]
 	elsewhere := joinEffects(b.effect, b.lists(c, all))
 	for _, f := range c.Writes {
@@ -269,7 +269,7 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 
 // classified is classify for one of the commands of a text, with what stands within its words: that is allowed with it, so
 // that it is as bad as that.
-func (b *builder) classified(all []shellparse.Command, at int) (risk permissions.Risk, category, why string) {
+func (b *shells) classified(all []shellparse.Command, at int) (risk permissions.Risk, category, why string) {
 	c := &all[at]
 	risk, category, why = commands.Classify(c)
 	if risk == permissions.Unknown && why == "" {
@@ -316,7 +316,7 @@ func viewOf(c *shellparse.Command, risk permissions.Risk) CommandView {
 }
 
 // touches makes the subjects of the files and addresses of one of the commands of the text whole.
-func (b *builder) touches(all []shellparse.Command, at int, whole string) {
+func (b *toucher) touches(all []shellparse.Command, at int, whole string) {
 	c := &all[at]
 	for _, f := range c.Writes {
 		switch {
@@ -350,7 +350,7 @@ func (b *builder) touches(all []shellparse.Command, at int, whole string) {
 
 // effects are those of a command, nil for none, with how far a rule has to spell out its text to name each, and what
 // comes from elsewhere, which no rule names.
-func (b *builder) effects(c *shellparse.Command, elsewhere string) (list []permissions.Effect) {
+func (b *shells) effects(c *shellparse.Command, elsewhere string) (list []permissions.Effect) {
 	if c == nil {
 		elsewhere = b.effect
 	}
@@ -376,7 +376,7 @@ func (b *builder) effects(c *shellparse.Command, elsewhere string) (list []permi
 }
 
 // started makes the subject, for denials, of the commands that a program may start: one, however many there are.
-func (b *builder) started(commands []string) {
+func (b *shells) started(commands []string) {
 	if len(commands) == 0 || !b.count() {
 		return
 	}
@@ -391,7 +391,7 @@ func (b *builder) started(commands []string) {
 const maxReasons = 3
 
 // shellWrite makes the subject of a file that a command writes: it needs an allow of its own.
-func (b *builder) shellWrite(f shellparse.File, whole bool) {
+func (b *toucher) shellWrite(f shellparse.File, whole bool) {
 	for _, l := range b.locate(f.Path.Value) {
 		b.fileSubject(KindWriteFile, f.Path.Value, &l, false)
 		last := &b.out.Subjects[len(b.out.Subjects)-1]
@@ -404,7 +404,7 @@ func (b *builder) shellWrite(f shellparse.File, whole bool) {
 
 // shellMake makes the subject of an empty file that a database client leaves where there is none: in the workspace only a
 // deny counts.
-func (b *builder) shellMake(f shellparse.File) {
+func (b *toucher) shellMake(f shellparse.File) {
 	for _, l := range b.locate(f.Path.Value) {
 		if _, _, in := b.place.InWorkspace(l.Real()); !in {
 			b.shellWrite(f, false)
@@ -417,7 +417,7 @@ func (b *builder) shellMake(f shellparse.File) {
 
 // shellWriteAny makes the subjects, for denies, of the files that a command may write: that it cannot be told
 // which one is said elsewhere.
-func (b *builder) shellWriteAny(f shellparse.File) {
+func (b *toucher) shellWriteAny(f shellparse.File) {
 	if b.tool.remote || !filepath.IsAbs(f.Pattern) || len(f.Pattern) > arguments.MaxPath {
 		return
 	}
@@ -448,7 +448,7 @@ func writesWhole(c *shellparse.Command, f shellparse.File) bool {
 
 // shellRead makes the subjects of a file that a command reads, for denies. What nobody can tell the name of
 // may be any file, also one that is denied: only a person can release the call.
-func (b *builder) shellRead(f shellparse.File, whole string, recursive bool, leaves *searches.Search) {
+func (b *toucher) shellRead(f shellparse.File, whole string, recursive bool, leaves *searches.Search) {
 	if f.Path.Known {
 		b.reads(f.Path.Value)
 		return
@@ -467,7 +467,7 @@ func (b *builder) shellRead(f shellparse.File, whole string, recursive bool, lea
 }
 
 // readsMatching makes the subjects of the files that a pattern stands for; unknown marks what cannot be told.
-func (b *builder) readsMatching(f shellparse.File, whole string, recursive bool, leaves *searches.Search, unknown func(why string)) {
+func (b *toucher) readsMatching(f shellparse.File, whole string, recursive bool, leaves *searches.Search, unknown func(why string)) {
 	// The source of an extended glob may spell the leading dot that the pattern leaves open.
 	loose := strings.Contains(f.Path.Value, "(") || commands.WidensGlobs(whole)
 	found, err := b.globs.Expand(f.Pattern, loose)
@@ -504,7 +504,7 @@ func (b *builder) readsMatching(f shellparse.File, whole string, recursive bool,
 }
 
 // reads makes the subjects of reading the file at path, for denies.
-func (b *builder) reads(path string) {
+func (b *files) reads(path string) {
 	for _, l := range b.locate(path) {
 		b.deny(KindReadFile, &l)
 		b.markDevice(&l, false)
@@ -512,7 +512,7 @@ func (b *builder) reads(path string) {
 }
 
 // readsWhole notes a path whose files are all read when it is a folder, but for what leaves says.
-func (b *builder) readsWhole(path string, leaves *searches.Search) {
+func (b *files) readsWhole(path string, leaves *searches.Search) {
 	b.reads(path)
 	if workspace.IsFolder(path) {
 		if real, _, err := workspace.RealPath(workspace.Clean(path)); err == nil {
@@ -524,7 +524,7 @@ func (b *builder) readsWhole(path string, leaves *searches.Search) {
 
 // mentioned notes the paths that the words of a command name, whatever the command does with them. One of
 // which nobody knows what it does may read each file among them.
-func (b *builder) mentioned(c *shellparse.Command, risk permissions.Risk) {
+func (b *toucher) mentioned(c *shellparse.Command, risk permissions.Risk) {
 	if b.tool.remote || b.place.Dir == "" {
 		return
 	}
@@ -558,7 +558,7 @@ func (b *builder) mentioned(c *shellparse.Command, risk permissions.Risk) {
 }
 
 // addresses makes the subjects, for denies, of the addresses that the words of a command name, if it can use the network.
-func (b *builder) addresses(c *shellparse.Command, risk permissions.Risk) {
+func (b *toucher) addresses(c *shellparse.Command, risk permissions.Risk) {
 	if len(c.Argv) == 0 || permissions.Network.Exceeds(risk) || c.Remote {
 		return
 	}
@@ -606,7 +606,7 @@ const (
 
 // mayRead makes the subjects, for denies, of the files that the words of a command name in whole or in part: nobody
 // knows what it does with them.
-func (b *builder) mayRead(c *shellparse.Command, dirs []string) {
+func (b *toucher) mayRead(c *shellparse.Command, dirs []string) {
 	places := make([]Place, len(dirs))
 	for i, dir := range dirs {
 		places[i] = b.place.At(dir)

@@ -14,7 +14,7 @@ import (
 )
 
 // readsIfThere makes the subjects of a path that may as well be something else.
-func (b *builder) readsIfThere(path string) {
+func (b *toucher) readsIfThere(path string) {
 	if _, err := os.Lstat(path); err == nil {
 		b.reads(path)
 	}
@@ -22,7 +22,7 @@ func (b *builder) readsIfThere(path string) {
 
 // gitReads notes the files whose content a git command shows: those that its words name, and those that it
 // shows without naming them, which are what the repository tracks, as its index lists.
-func (b *builder) gitReads(c *shellparse.Command) {
+func (b *toucher) gitReads(c *shellparse.Command) {
 	if len(c.Argv) < 2 || c.Argv[0].Value != "git" {
 		return
 	}
@@ -51,7 +51,7 @@ func (b *builder) gitReads(c *shellparse.Command) {
 }
 
 // readsGlob notes that the files which a glob matches are read.
-func (b *builder) readsGlob(pattern string) {
+func (b *toucher) readsGlob(pattern string) {
 	found, err := b.globs.Expand(pattern, false)
 	if err != nil || len(found.Files) > workspace.MaxGlob {
 		b.mark("unknown-read", "Which files "+wording.Quote(pattern)+" names cannot be told.")
@@ -65,7 +65,7 @@ func (b *builder) readsGlob(pattern string) {
 
 // pathspecs returns what a git command leaves out because its words name the paths that it shows, nil when it may show
 // all.
-func (b *builder) pathspecs(c *shellparse.Command, at Place) *searches.Search {
+func (b *toucher) pathspecs(c *shellparse.Command, at Place) *searches.Search {
 	args := c.Argv[2:]
 	if !commands.TakesPaths[c.Argv[1].Value] || slices.ContainsFunc(c.Globals, func(w shellparse.Word) bool { return strings.Contains(w.Value, "path") }) ||
 		slices.ContainsFunc(c.Env, func(e shellparse.Assignment) bool { return strings.HasPrefix(e.Name, "GIT_") }) {
@@ -96,7 +96,7 @@ func (b *builder) pathspecs(c *shellparse.Command, at Place) *searches.Search {
 
 // readsAnyTracked notes that one or more of the files are read that git tracks below a folder, as far as their names stay
 // whole: it is false where that cannot be told.
-func (b *builder) readsAnyTracked(f shellparse.File) bool {
+func (b *toucher) readsAnyTracked(f shellparse.File) bool {
 	folder := workspace.FixedPart(f.Pattern)
 	index, ok := workspace.GitIndex(folder)
 	if !ok || workspace.WorkTree(index) != folder { // git may name them from the top

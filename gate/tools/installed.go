@@ -13,7 +13,7 @@ import (
 // installed returns the command that npx or a path runs when that is a program which the project has installed, nil for
 // others: npx fetches a package only where there is none. The program is known by its name, so that it says what the
 // command does as it would by itself.
-func (b *builder) installed(c *shellparse.Command) *shellparse.Command {
+func (b *shells) installed(c *shellparse.Command) *shellparse.Command {
 	if b.tool.remote || b.place.Dir == "" || len(c.Argv) == 0 || !c.Argv[0].Known {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (b *builder) installed(c *shellparse.Command) *shellparse.Command {
 }
 
 // inProject reports whether a file of that name stands in dir or a folder above it, up to the workspace root.
-func (b *builder) inProject(name, dir string) bool {
+func (b *shells) inProject(name, dir string) bool {
 	roots := b.place.Bases()
 	for {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {

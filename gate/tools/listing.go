@@ -15,7 +15,7 @@ import (
 
 // lists makes the subjects of the files that the command writes because a patch or an archive names them. It returns
 // what the command does beyond its words when they cannot be told; all are the commands of the text.
-func (b *builder) lists(c *shellparse.Command, all []shellparse.Command) (effect string) {
+func (b *toucher) lists(c *shellparse.Command, all []shellparse.Command) (effect string) {
 	for i := range c.Lists {
 		l := &c.Lists[i]
 		names, err := b.namesIn(c, l, all)
@@ -45,7 +45,7 @@ func (b *builder) lists(c *shellparse.Command, all []shellparse.Command) (effect
 }
 
 // top is the top of the repository that dir lies in.
-func (b *builder) top(dir string) string {
+func (b *toucher) top(dir string) string {
 	at := b.place.At(dir).Dir
 	for d := at; ; d = filepath.Dir(d) {
 		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
@@ -58,7 +58,7 @@ func (b *builder) top(dir string) string {
 }
 
 // namesIn returns the names that a patch or an archive holds, as long as nothing of the text can change it before.
-func (b *builder) namesIn(c *shellparse.Command, l *shellparse.Listing, all []shellparse.Command) ([]string, error) {
+func (b *toucher) namesIn(c *shellparse.Command, l *shellparse.Listing, all []shellparse.Command) ([]string, error) {
 	if l.From.Path.Value == "" {
 		if l.Text == "" || l.Format != "patch" {
 			return nil, listing.Err

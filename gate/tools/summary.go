@@ -10,7 +10,7 @@ import (
 
 // summary says in one or two sentences what the call does. Every word that comes from the call or the
 // server is escaped, quoted and bounded: a summary cannot be made to say something else.
-func (b *builder) summary() string {
+func (b *record) summary() string {
 	var s string
 	switch b.tool.Kind {
 	case KindReadFile:
@@ -64,7 +64,7 @@ func (b *builder) summary() string {
 }
 
 // shellSummary names the commands and the files that they write.
-func (b *builder) shellSummary() string {
+func (b *record) shellSummary() string {
 	var s string
 	switch {
 	case b.has(kinds.Input) && !b.has(kinds.Command):
@@ -94,7 +94,7 @@ func (b *builder) shellSummary() string {
 }
 
 // given lists the values that were noted, for a tool without kind.
-func (b *builder) given() string {
+func (b *record) given() string {
 	list := make([]string, 0, len(b.noted))
 	for _, n := range b.noted {
 		list = append(list, n.text)
@@ -105,7 +105,7 @@ func (b *builder) given() string {
 	return " with " + enumerated(list)
 }
 
-func (b *builder) ofServer() string {
+func (b *record) ofServer() string {
 	if b.tool.Server == "" {
 		return ""
 	}
@@ -113,7 +113,7 @@ func (b *builder) ofServer() string {
 }
 
 // size says how long a text argument is.
-func (b *builder) size(name string) string {
+func (b *record) size(name string) string {
 	for _, a := range b.list {
 		if a.Name == name && len(a.Value) > 1 && a.Value[0] == '"' {
 			if n := len(a.Value) - 2; n != 1 {
@@ -125,7 +125,7 @@ func (b *builder) size(name string) string {
 	return ""
 }
 
-func (b *builder) has(role Role) bool {
+func (b *record) has(role Role) bool {
 	for _, n := range b.noted {
 		if n.role == role {
 			return true
@@ -135,7 +135,7 @@ func (b *builder) has(role Role) bool {
 }
 
 // quoted returns the noted values of the roles, or says that there is none.
-func (b *builder) quoted(roles ...Role) string {
+func (b *record) quoted(roles ...Role) string {
 	var list []string
 	for _, n := range b.noted {
 		for _, r := range roles {

@@ -36,7 +36,7 @@ const (
 )
 
 // wipes notes what one command of the shell text whole wipes.
-func (b *builder) wipes(c *shellparse.Command, whole string) {
+func (b *wiper) wipes(c *shellparse.Command, whole string) {
 	if len(c.Argv) == 0 {
 		return
 	}
@@ -59,7 +59,7 @@ func (b *builder) wipes(c *shellparse.Command, whole string) {
 }
 
 // wipesRemoved reads the operands of a program that removes or overwrites what it is given.
-func (b *builder) wipesRemoved(c *shellparse.Command, whole string) {
+func (b *wiper) wipesRemoved(c *shellparse.Command, whole string) {
 	if len(c.Via) > 0 && slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool { return w.Value == "{}" }) &&
 		slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool {
 			return commands.IsBundle(w.Value) && strings.ContainsAny(w.Value, "rR") || w.Value == "--recursive"
@@ -85,7 +85,7 @@ func (b *builder) wipesRemoved(c *shellparse.Command, whole string) {
 }
 
 // wipesMoved reads the sources of mv.
-func (b *builder) wipesMoved(c *shellparse.Command, whole string) {
+func (b *wiper) wipesMoved(c *shellparse.Command, whole string) {
 	for _, f := range c.Reads {
 		if f.By != "redirect" {
 			b.wipesFile(c, f.Path, f.Pattern, whole, Moved)
@@ -94,7 +94,7 @@ func (b *builder) wipesMoved(c *shellparse.Command, whole string) {
 }
 
 // wipesClosed reads the operands of a program that changes permissions in whole trees.
-func (b *builder) wipesClosed(c *shellparse.Command, whole string) {
+func (b *wiper) wipesClosed(c *shellparse.Command, whole string) {
 	if !slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool {
 		return commands.IsBundle(w.Value) && strings.ContainsAny(w.Value, "Rr") || strings.HasPrefix(w.Value, "--rec") || strings.EqualFold(w.Value, "/t") || strings.EqualFold(w.Value, "/r")
 	}) {
@@ -111,7 +111,7 @@ func (b *builder) wipesClosed(c *shellparse.Command, whole string) {
 }
 
 // wipesSynced reads the destination of an rsync that removes there what the source does not have.
-func (b *builder) wipesSynced(c *shellparse.Command, whole string) {
+func (b *wiper) wipesSynced(c *shellparse.Command, whole string) {
 	words := commands.Operands(c)
 	for _, w := range c.Argv {
 		switch {
@@ -127,7 +127,7 @@ func (b *builder) wipesSynced(c *shellparse.Command, whole string) {
 }
 
 // wipesUntracked reads where git clean would run.
-func (b *builder) wipesUntracked(c *shellparse.Command, whole string) {
+func (b *wiper) wipesUntracked(c *shellparse.Command, whole string) {
 	if len(c.Argv) < 2 || c.Argv[1].Value != "clean" {
 		return
 	}
@@ -160,7 +160,7 @@ var (
 )
 
 // wipesFound reads where find begins, when it removes what it finds. What it finds may be removed by another command, too.
-func (b *builder) wipesFound(c *shellparse.Command, whole string) {
+func (b *wiper) wipesFound(c *shellparse.Command, whole string) {
 	roots, words := commands.FindRoots(c.Argv[1:])
 	isFD := strings.HasPrefix(path.Base(c.Argv[0].Value), "fd")
 	removes, below := false, ""
@@ -200,7 +200,7 @@ type listedFile struct {
 }
 
 // listsFor notes what a command puts out that another one may remove.
-func (b *builder) listsFor(c *shellparse.Command, _ string) {
+func (b *wiper) listsFor(c *shellparse.Command, _ string) {
 	words := commands.Operands(c)
 	if len(words) == 0 {
 		words = []shellparse.Word{{Value: ".", Known: true}}
@@ -211,7 +211,7 @@ func (b *builder) listsFor(c *shellparse.Command, _ string) {
 }
 
 // wipesFile notes what a word can name: pattern says what it can be where it is not known.
-func (b *builder) wipesFile(c *shellparse.Command, w shellparse.Word, pattern, whole string, how Loss) {
+func (b *wiper) wipesFile(c *shellparse.Command, w shellparse.Word, pattern, whole string, how Loss) {
 	place := b.place
 	if b.tool.remote {
 		place = Place{}
@@ -245,7 +245,7 @@ func (b *builder) wipesFile(c *shellparse.Command, w shellparse.Word, pattern, w
 }
 
 // wipesNamed notes what a known word names, in each folder where the command may run.
-func (b *builder) wipesNamed(c *shellparse.Command, place Place, name string, how Loss) {
+func (b *wiper) wipesNamed(c *shellparse.Command, place Place, name string, how Loss) {
 	dirs := c.Dirs
 	if len(dirs) == 0 || filepath.IsAbs(name) {
 		dirs = []string{c.Dir}
@@ -258,7 +258,7 @@ func (b *builder) wipesNamed(c *shellparse.Command, place Place, name string, ho
 }
 
 // wipesListed notes what lies where other commands list files: a word that is not known can be any of that.
-func (b *builder) wipesListed(place Place, whole string, how Loss) {
+func (b *wiper) wipesListed(place Place, whole string, how Loss) {
 	for _, f := range b.listed {
 		if f.word.Known {
 			for _, l := range place.At(f.command.Dir).Locate(commands.WholeOf(f.word.Value)) {
@@ -283,7 +283,7 @@ var (
 var harmlessOutput = lazyregexp.New(`^\s*(?:mktemp|find|fd|ls|rg|grep|basename|date|uname|uuidgen|seq|cat|jq|go|npm|pnpm|yarn|cargo|docker|git (?:ls-files|diff|status))(?:\s|$)`)
 
 // printedPath is mayBe for the output of the command inner and what follows it.
-func (b *builder) printedPath(inner, tail string) (paths []string, unread bool) {
+func (b *wiper) printedPath(inner, tail string) (paths []string, unread bool) {
 	switch {
 	case inner == "pwd":
 		return []string{workspace.Clean(b.place.Dir + "/" + tail)}, false
@@ -295,7 +295,7 @@ func (b *builder) printedPath(inner, tail string) (paths []string, unread bool) 
 
 // mayBe returns the absolute paths that a word of the text whole which is not known can be. A variable that is not set
 // leaves what follows it. unread says that the word is the output of a command that may print any path.
-func (b *builder) mayBe(source, whole string) (paths []string, unread bool) {
+func (b *wiper) mayBe(source, whole string) (paths []string, unread bool) {
 	source = strings.NewReplacer(`"`, "", `'`, "").Replace(source)
 	rest := func(tail string) string { return commands.WholeOf("/" + strings.TrimLeft(tail, "/")) }
 	if m := commandPath.FindStringSubmatch(source); m != nil {
@@ -330,7 +330,7 @@ func (b *builder) mayBe(source, whole string) (paths []string, unread bool) {
 }
 
 // givenPath is mayBe for what a variable is given, with what follows the variable.
-func (b *builder) givenPath(text, tail, whole string) (paths []string, unread bool) {
+func (b *wiper) givenPath(text, tail, whole string) (paths []string, unread bool) {
 	text = strings.Trim(text, `"'`)
 	if strings.ContainsAny(text, "$`") {
 		return b.mayBe(strings.TrimSuffix(text, "/")+tail, whole)
@@ -342,7 +342,7 @@ func (b *builder) givenPath(text, tail, whole string) (paths []string, unread bo
 }
 
 // wipesArguments looks at every word of a text for what the arguments of a function or the words behind an alias may be.
-func (b *builder) wipesArguments(c *shellparse.Command, whole string, how Loss) {
+func (b *wiper) wipesArguments(c *shellparse.Command, whole string, how Loss) {
 	for i, field := range strings.Fields(whole) {
 		field = strings.Trim(field, "\"'`;&|(){}")
 		if i == 0 || field == "" || strings.HasPrefix(field, "-") || i > arguments.MaxArguments {
@@ -357,7 +357,7 @@ func (b *builder) wipesArguments(c *shellparse.Command, whole string, how Loss) 
 }
 
 // wipe notes paths.
-func (b *builder) wipe(how Loss, paths ...string) {
+func (b *files) wipe(how Loss, paths ...string) {
 	for _, p := range paths {
 		if w := (Wipe{Path: p, How: how}); p != "" && !slices.Contains(b.out.Wipes, w) {
 			b.out.Wipes = append(b.out.Wipes, w)
@@ -366,7 +366,7 @@ func (b *builder) wipe(how Loss, paths ...string) {
 }
 
 // wipesPath notes what a path argument of a tool does to what is there.
-func (b *builder) wipesPath(role Role, kind string, l *workspace.Location) {
+func (b *files) wipesPath(role Role, kind string, l *workspace.Location) {
 	switch {
 	case role == kinds.DeletePath && kind == KindMoveFile:
 		b.wipe(Moved, l.Paths...)

@@ -14,7 +14,7 @@ import (
 
 // plainly returns the command as an allow looks at it, with its paths spelled plainly: src/../../x is ../x, so that a
 // rule for src/* does not cover it. Where a link makes it lead elsewhere, the real path stands for it.
-func (b *builder) plainly(c *shellparse.Command) *shellparse.Command {
+func (b *shells) plainly(c *shellparse.Command) *shellparse.Command {
 	plain := c
 	labels := len(c.Argv) > 0 && commands.Known(c.Argv[0].Value).Has(programs.TakesLabels)
 	for i, w := range c.Argv {
@@ -41,7 +41,7 @@ func (b *builder) plainly(c *shellparse.Command) *shellparse.Command {
 }
 
 // behindLinks returns where a path that goes up leads, if the folder it goes up from is a link.
-func (b *builder) behindLinks(c *shellparse.Command, value string) (string, bool) {
+func (b *shells) behindLinks(c *shellparse.Command, value string) (string, bool) {
 	if b.tool.remote || b.place.Dir == "" || !strings.Contains(value, "..") {
 		return "", false
 	}
@@ -71,7 +71,7 @@ func (b *builder) behindLinks(c *shellparse.Command, value string) (string, bool
 
 // wordOf returns how many leading bytes of the command's text there are up to the word that names one of the paths, 0
 // when none does.
-func (b *builder) wordOf(c *shellparse.Command, paths []string) int {
+func (b *files) wordOf(c *shellparse.Command, paths []string) int {
 	for i := len(c.Argv) - 1; i >= 0; i-- {
 		value := c.Argv[i].Value
 		if k := strings.IndexByte(value, '='); k >= 0 {
@@ -87,7 +87,7 @@ func (b *builder) wordOf(c *shellparse.Command, paths []string) int {
 }
 
 // leads are the scripts that a command runs and that links take out of the workspace: a rule has to name them.
-func (b *builder) leads(c *shellparse.Command) (effects []permissions.Effect) {
+func (b *shells) leads(c *shellparse.Command) (effects []permissions.Effect) {
 	for _, path := range b.runs(c) {
 		real, _, err := workspace.RealPath(path)
 		if err != nil || real == path {
@@ -104,7 +104,7 @@ func (b *builder) leads(c *shellparse.Command) (effects []permissions.Effect) {
 }
 
 // outside makes the subject of a file that a command reads outside of the workspace count when the rules ask about it.
-func (b *builder) outside(s *permissions.Subject, l *workspace.Location) {
+func (b *files) outside(s *permissions.Subject, l *workspace.Location) {
 	if b.reading == nil || b.tool.remote || s.Kind != KindReadFile || strings.HasPrefix(l.Real(), "/dev/") {
 		return
 	}
