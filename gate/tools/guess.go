@@ -83,16 +83,10 @@ func (t *Tool) guessKind(d definition, has func(map[string]bool) bool, argument 
 		return KindProcessInput, argument(kinds.Input)
 	case command != "" || has(runWords) && !t.guess.sql && (argument(kinds.Code) != "" || len(d.arguments) == 0):
 		return KindShell, command
-	case canonical && t.Name != KindResource && t.Name != KindPrompt && t.Name != KindSampling && t.Name != KindConnect && !kinds.OpensSandbox(t.Name):
+	case canonical && callable(t.Name):
 		return t.Name, ""
-	case has(deleteWords) && file:
-		return KindDeleteFile, path
-	case has(moveWords) && file:
-		return KindMoveFile, path
-	case has(editWords) && file:
-		return KindEditFile, path
-	case has(writeWords) && file:
-		return KindWriteFile, path
+	case file && changesFiles(has) != "":
+		return changesFiles(has), path
 	case has(grepWords):
 		return KindGrep, path
 	case has(globWords):
@@ -103,6 +97,26 @@ func (t *Tool) guessKind(d definition, has func(map[string]bool) bool, argument 
 		return KindReadFile, path
 	}
 	return "", ""
+}
+
+// callable reports whether a kind is one of tools, and not of what hosts and servers ask for otherwise.
+func callable(kind string) bool {
+	return kind != KindResource && kind != KindPrompt && kind != KindSampling && kind != KindConnect && !kinds.OpensSandbox(kind)
+}
+
+// changesFiles returns the kind that words of a name which changes files say, "" when they say none.
+func changesFiles(has func(map[string]bool) bool) string {
+	switch {
+	case has(deleteWords):
+		return KindDeleteFile
+	case has(moveWords):
+		return KindMoveFile
+	case has(editWords):
+		return KindEditFile
+	case has(writeWords):
+		return KindWriteFile
+	}
+	return ""
 }
 
 // guessRole says what an argument seems to be by its name alone.

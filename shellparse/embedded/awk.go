@@ -110,13 +110,20 @@ func awkOwn(name string) bool {
 	return len(name) > 1 && strings.ToUpper(name) == name && !awkVariables[name]
 }
 
+// awkState is what the tokens so far leave open.
+type awkState struct {
+	open     []bool // parentheses; true for those of if, while and for
+	control  bool   // the parenthesis of one of these has just closed
+	printing bool   // a print, which began within so many parentheses
+	base     int
+	getline  int // 1 behind the word, 2 behind the variable that it sets
+}
+
 // awkTokens says that every awk divides the text into the same tokens, and that none of them stands for a pipe,
 // a redirection, a command or a file.
-func awkTokens(s string) bool {
-	l := lexer.NewLexer([]byte(s))
-	var open []bool // parentheses that are open; true for those of if, while and for
-	control, printing, base := false, false, 0
-	getline := 0
+func awkTokens(text string) bool {
+	l := lexer.NewLexer([]byte(text))
+	var s awkState
 	for prev := lexer.NEWLINE; ; {
 		_, tok, val := l.Scan()
 		switch slash := tok == lexer.DIV || tok == lexer.DIV_ASSIGN; {
@@ -124,47 +131,57 @@ func awkTokens(s string) bool {
 			if _, tok, val = l.ScanRegex(); tok == lexer.ILLEGAL || !closedBrackets(val) {
 				return false
 			}
-		case slash && (control || !awkBeforeDivision[prev]):
+		case slash && (s.control || !awkBeforeDivision[prev]):
 			return false
 		}
-		switch {
-		case getline == 0:
-		case getline == 1 && tok == lexer.NAME:
-			getline = 2
-		case !awkAfterGetline[tok]:
+		if !s.reads(tok) || !s.takes(tok, val, prev) {
 			return false
-		default:
-			getline = 0
 		}
-		control = false
-		switch tok {
-		case lexer.ILLEGAL, lexer.PIPE, lexer.APPEND, lexer.AT, lexer.F_SYSTEM:
-			return false
-		case lexer.EOF:
+		if tok == lexer.EOF {
 			return true
-		case lexer.GETLINE:
-			getline = 1
-		case lexer.NAME:
-			if awkOwn(val) {
-				return false
-			}
-		case lexer.LPAREN:
-			open = append(open, awkControl[prev])
-		case lexer.RPAREN:
-			if len(open) == 0 {
-				return false
-			}
-			control = open[len(open)-1]
-			open = open[:len(open)-1]
-		case lexer.PRINT, lexer.PRINTF:
-			printing, base = true, len(open)
-		case lexer.SEMICOLON, lexer.LBRACE, lexer.RBRACE:
-			printing = false
-		case lexer.GREATER:
-			if printing && len(open) <= base {
-				return false
-			}
 		}
 		prev = tok
 	}
+}
+
+// reads says that a getline before the token reads the next record of the input and nothing else.
+func (s *awkState) reads(tok lexer.Token) bool {
+	switch {
+	case s.getline == 0:
+	case s.getline == 1 && tok == lexer.NAME:
+		s.getline = 2
+	case !awkAfterGetline[tok]:
+		return false
+	default:
+		s.getline = 0
+	}
+	return true
+}
+
+// takes says that a token is harmless, and notes what it opens and closes.
+func (s *awkState) takes(tok lexer.Token, val string, prev lexer.Token) bool {
+	s.control = false
+	switch tok {
+	case lexer.ILLEGAL, lexer.PIPE, lexer.APPEND, lexer.AT, lexer.F_SYSTEM:
+		return false
+	case lexer.GETLINE:
+		s.getline = 1
+	case lexer.NAME:
+		return !awkOwn(val)
+	case lexer.LPAREN:
+		s.open = append(s.open, awkControl[prev])
+	case lexer.RPAREN:
+		if len(s.open) == 0 {
+			return false
+		}
+		s.control = s.open[len(s.open)-1]
+		s.open = s.open[:len(s.open)-1]
+	case lexer.PRINT, lexer.PRINTF:
+		s.printing, s.base = true, len(s.open)
+	case lexer.SEMICOLON, lexer.LBRACE, lexer.RBRACE:
+		s.printing = false
+	case lexer.GREATER:
+		return !s.printing || len(s.open) > s.base
+	}
+	return true
 }

@@ -28,7 +28,8 @@ func SQL(text string) SQLEffect {
 			return SQLUnknown | sqlGuess(text) // a command of the client, wherever it thinks that a statement ends
 		}
 	}
-	r := sqlReader{toks: toks}
+	r := sqlReader{sqlQuery{sqlCursor: sqlCursor{toks: toks}}}
+	r.change = r.statement
 	found := false
 	for r.i < len(r.toks) {
 		if r.op(";") {
@@ -56,34 +57,44 @@ func sqlGuess(text string) SQLEffect {
 	return 0
 }
 
-// sqlReader reads the grammar by recursive descent. A method returns false where the text leaves it.
-type sqlReader struct {
-	toks   []sqlToken
-	i      int
-	depth  int
-	effect SQLEffect
-	named  bool // an expression has named a column
+// sqlCursor stands at a token. Its methods, and those of the readers on top of it, read the grammar by recursive descent: a
+// method returns false where the text leaves it.
+type sqlCursor struct {
+	toks []sqlToken
+	i    int
 }
 
-func (r *sqlReader) at(n int) sqlToken {
+// sqlQuery reads queries and expressions, which hold each other.
+type sqlQuery struct {
+	sqlCursor
+	depth  int
+	effect SQLEffect
+	named  bool        // an expression has named a column
+	change func() bool // reads a statement that changes rows, which a query may hold
+}
+
+// sqlReader reads statements.
+type sqlReader struct{ sqlQuery }
+
+func (r *sqlCursor) at(n int) sqlToken {
 	if r.i+n < len(r.toks) {
 		return r.toks[r.i+n]
 	}
 	return sqlToken{}
 }
 
-func (r *sqlReader) is(n int, words ...string) bool {
+func (r *sqlCursor) is(n int, words ...string) bool {
 	t := r.at(n)
 	return t.kind == 'w' && slices.Contains(words, t.text)
 }
 
-func (r *sqlReader) isOp(n int, op string) bool {
+func (r *sqlCursor) isOp(n int, op string) bool {
 	t := r.at(n)
 	return t.kind == 'o' && t.text == op
 }
 
 // op passes an operator, word one of the words, words all of them in order.
-func (r *sqlReader) op(op string) bool {
+func (r *sqlCursor) op(op string) bool {
 	if r.isOp(0, op) {
 		r.i++
 		return true
@@ -91,7 +102,7 @@ func (r *sqlReader) op(op string) bool {
 	return false
 }
 
-func (r *sqlReader) word(words ...string) bool {
+func (r *sqlCursor) word(words ...string) bool {
 	if r.is(0, words...) {
 		r.i++
 		return true
@@ -99,7 +110,7 @@ func (r *sqlReader) word(words ...string) bool {
 	return false
 }
 
-func (r *sqlReader) words(list ...string) bool {
+func (r *sqlCursor) words(list ...string) bool {
 	for n, w := range list {
 		if !r.is(n, w) {
 			return false
@@ -110,7 +121,7 @@ func (r *sqlReader) words(list ...string) bool {
 }
 
 // list reads one or more of something, with commas between.
-func (r *sqlReader) list(f func() bool) bool {
+func (r *sqlCursor) list(f func() bool) bool {
 	for {
 		if !f() {
 			return false
@@ -122,10 +133,10 @@ func (r *sqlReader) list(f func() bool) bool {
 }
 
 // in reads something in parentheses.
-func (r *sqlReader) in(f func() bool) bool { return r.op("(") && f() && r.op(")") }
+func (r *sqlCursor) in(f func() bool) bool { return r.op("(") && f() && r.op(")") }
 
 // name reads one part of a name that does not stand before a parenthesis.
-func (r *sqlReader) name() bool {
+func (r *sqlCursor) name() bool {
 	t := r.at(0)
 	if t.kind == 'q' && t.text != "" || t.kind == 'w' && !sqlReserved[t.text] {
 		r.i++
@@ -135,7 +146,7 @@ func (r *sqlReader) name() bool {
 }
 
 // path reads a name with its schema.
-func (r *sqlReader) path() bool {
+func (r *sqlCursor) path() bool {
 	for {
 		if !r.name() {
 			return false
@@ -147,7 +158,7 @@ func (r *sqlReader) path() bool {
 }
 
 // table reads the name of a table: one that a database could take for a file is none.
-func (r *sqlReader) table() bool {
+func (r *sqlQuery) table() bool {
 	start := r.i
 	if !r.path() {
 		return false

@@ -9,7 +9,7 @@ import (
 var sqlInfix = strings.Fields("+ - * / % = == <> != < > <= >= || | & && << >> -> ->> ^ ~ ~* !~ !~* @> <@")
 
 // expr reads an expression. How its operators bind makes no difference here.
-func (r *sqlReader) expr() bool {
+func (r *sqlQuery) expr() bool {
 	if r.depth++; r.depth > 60 {
 		return false
 	}
@@ -27,7 +27,7 @@ func (r *sqlReader) expr() bool {
 }
 
 // postfix reads the operators that stand behind an operand.
-func (r *sqlReader) postfix() bool {
+func (r *sqlQuery) postfix() bool {
 	for {
 		ok := true
 		switch {
@@ -51,7 +51,7 @@ func (r *sqlReader) postfix() bool {
 }
 
 // infix reads the operator between two operands. more says that there is one.
-func (r *sqlReader) infix() (more, ok bool) {
+func (r *sqlQuery) infix() (more, ok bool) {
 	switch t := r.at(0); {
 	case t.kind == 'o' && slices.Contains(sqlInfix, t.text):
 		r.i++
@@ -70,7 +70,7 @@ func (r *sqlReader) infix() (more, ok bool) {
 }
 
 // operand reads a value.
-func (r *sqlReader) operand() bool {
+func (r *sqlQuery) operand() bool {
 	t := r.at(0)
 	switch {
 	case t.kind == 'n' || t.kind == 's':
@@ -94,7 +94,7 @@ func (r *sqlReader) operand() bool {
 }
 
 // reference reads a column, a constant that has a name, or a value with its type: x'00', date '2026-01-01', interval '1 day'.
-func (r *sqlReader) reference() bool {
+func (r *sqlQuery) reference() bool {
 	t := r.at(0)
 	switch {
 	case t.kind == 'w' && r.at(1).kind == 's':
@@ -120,7 +120,7 @@ func (r *sqlReader) reference() bool {
 	return !r.isOp(0, "(")
 }
 
-func (r *sqlReader) cases() bool {
+func (r *sqlQuery) cases() bool {
 	if !r.is(0, "when") && !r.expr() {
 		return false
 	}
@@ -133,7 +133,7 @@ func (r *sqlReader) cases() bool {
 }
 
 // function reads a call of a function that is known, with what may follow it.
-func (r *sqlReader) function() bool {
+func (r *sqlQuery) function() bool {
 	name := r.at(0).text
 	if !sqlFunctions[name] {
 		return false
@@ -172,7 +172,7 @@ func (r *sqlReader) function() bool {
 }
 
 // arguments reads those of a function, with the words that SQL puts between some of them.
-func (r *sqlReader) arguments(name string) bool {
+func (r *sqlQuery) arguments(name string) bool {
 	if r.is(0, "select", "with") {
 		return r.query()
 	}
@@ -200,7 +200,7 @@ func (r *sqlReader) arguments(name string) bool {
 }
 
 // window reads the definition of a window.
-func (r *sqlReader) window() bool {
+func (r *sqlQuery) window() bool {
 	return r.in(func() bool {
 		if r.words("partition", "by") && !r.list(r.expr) || !r.tail() {
 			return false
@@ -216,7 +216,7 @@ func (r *sqlReader) window() bool {
 	})
 }
 
-func (r *sqlReader) typeName() bool {
+func (r *sqlQuery) typeName() bool {
 	n := 0
 	for ; r.at(0).kind == 'w' && sqlTypes[r.at(0).text]; n++ {
 		r.i++
@@ -227,7 +227,7 @@ func (r *sqlReader) typeName() bool {
 	return n > 0
 }
 
-func (r *sqlReader) size() bool {
+func (r *sqlQuery) size() bool {
 	if r.at(0).kind == 'n' || r.is(0, "max") {
 		r.i++
 		return true

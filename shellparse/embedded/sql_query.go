@@ -1,7 +1,7 @@
 package embedded
 
 // query reads a query with all that may stand around it.
-func (r *sqlReader) query() bool {
+func (r *sqlQuery) query() bool {
 	if r.depth++; r.depth > 60 {
 		return false
 	}
@@ -12,7 +12,7 @@ func (r *sqlReader) query() bool {
 			return false
 		}
 		if !r.is(0, "select", "values", "from") && !r.isOp(0, "(") {
-			return r.is(0, "insert", "update", "delete", "replace") && r.statement()
+			return r.is(0, "insert", "update", "delete", "replace") && r.change()
 		}
 	}
 	for {
@@ -28,7 +28,7 @@ func (r *sqlReader) query() bool {
 }
 
 // common reads one query that others name.
-func (r *sqlReader) common() bool {
+func (r *sqlQuery) common() bool {
 	if !r.name() || !r.columns() || !r.word("as") {
 		return false
 	}
@@ -38,20 +38,20 @@ func (r *sqlReader) common() bool {
 }
 
 // columns reads the names of columns in parentheses, where there are any.
-func (r *sqlReader) columns() bool {
+func (r *sqlQuery) columns() bool {
 	return !r.isOp(0, "(") || r.in(func() bool { return r.list(r.name) })
 }
 
 // inner is a query or, to some, a statement that returns rows.
-func (r *sqlReader) inner() bool {
+func (r *sqlQuery) inner() bool {
 	if r.is(0, "insert", "update", "delete") {
-		return r.statement()
+		return r.change()
 	}
 	return r.query()
 }
 
 // tail reads order, limit and offset.
-func (r *sqlReader) tail() bool {
+func (r *sqlQuery) tail() bool {
 	for {
 		switch {
 		case r.word("order"):
@@ -77,7 +77,7 @@ func (r *sqlReader) tail() bool {
 	}
 }
 
-func (r *sqlReader) fetch() bool {
+func (r *sqlQuery) fetch() bool {
 	if !r.word("first", "next") {
 		return false
 	}
@@ -87,7 +87,7 @@ func (r *sqlReader) fetch() bool {
 	return r.word("row", "rows") && r.word("only")
 }
 
-func (r *sqlReader) orderItem() bool {
+func (r *sqlQuery) orderItem() bool {
 	if !r.expr() {
 		return false
 	}
@@ -96,7 +96,7 @@ func (r *sqlReader) orderItem() bool {
 }
 
 // part reads one operand of a union.
-func (r *sqlReader) part() bool {
+func (r *sqlQuery) part() bool {
 	switch {
 	case r.isOp(0, "("):
 		return r.in(r.query)
@@ -113,16 +113,16 @@ func (r *sqlReader) part() bool {
 	return r.selected()
 }
 
-func (r *sqlReader) tuple() bool {
+func (r *sqlQuery) tuple() bool {
 	r.word("row")
 	return r.in(func() bool { return r.list(r.value) })
 }
 
 // value is an expression or the default of a column.
-func (r *sqlReader) value() bool { return r.word("default") || r.expr() }
+func (r *sqlQuery) value() bool { return r.word("default") || r.expr() }
 
 // selected reads a select without union and order.
-func (r *sqlReader) selected() bool {
+func (r *sqlQuery) selected() bool {
 	if !r.word("select") {
 		return false
 	}
@@ -139,10 +139,10 @@ func (r *sqlReader) selected() bool {
 }
 
 // clause reads what stands behind a word, where the word does.
-func (r *sqlReader) clause(word string, read func() bool) bool { return !r.word(word) || read() }
+func (r *sqlQuery) clause(word string, read func() bool) bool { return !r.word(word) || read() }
 
 // into reads the table that a select makes.
-func (r *sqlReader) into() bool {
+func (r *sqlQuery) into() bool {
 	if !r.word("into") {
 		return true
 	}
@@ -152,7 +152,7 @@ func (r *sqlReader) into() bool {
 	return !r.is(0, "outfile", "dumpfile") && r.table()
 }
 
-func (r *sqlReader) group() bool {
+func (r *sqlQuery) group() bool {
 	if !r.word("group") {
 		return true
 	}
@@ -160,7 +160,7 @@ func (r *sqlReader) group() bool {
 }
 
 // column reads one item of the list of a select.
-func (r *sqlReader) column() bool {
+func (r *sqlQuery) column() bool {
 	if r.op("*") {
 		return true
 	}
@@ -179,7 +179,7 @@ func (r *sqlReader) column() bool {
 }
 
 // tables reads what stands behind from.
-func (r *sqlReader) tables() bool {
+func (r *sqlQuery) tables() bool {
 	return r.list(func() bool {
 		if !r.source() {
 			return false
@@ -203,7 +203,7 @@ func (r *sqlReader) tables() bool {
 }
 
 // source reads one table, function or query, with its alias.
-func (r *sqlReader) source() bool {
+func (r *sqlQuery) source() bool {
 	if r.depth++; r.depth > 60 {
 		return false
 	}

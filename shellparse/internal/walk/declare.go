@@ -17,15 +17,15 @@ type declaration struct {
 	flags string // the options so far
 }
 
-// declare analyses export, declare, local, readonly and typeset, which the parser takes for syntax. It is
-// recorded as a command only where it does something that a rule has to cover.
-func (a *Walker) declare(cmd *syntax.DeclClause, sc *word.Scope) {
+// walk analyses a declaration, which the parser takes for syntax. It is recorded as a command only where it does something
+// that a rule has to cover.
+func (d *declaration) walk(a *Walker, cmd *syntax.DeclClause, sc *word.Scope) {
 	argv := []word.Word{word.Lit(cmd.Variant.Value)}
 	c := &Call{Sc: sc, raw: sc.Raw}
 	if c.raw == "" {
 		c.raw = sc.Text(cmd)
 	}
-	d := declaration{a: a, c: c, name: cmd.Variant.Value}
+	d.a, d.c, d.name = a, c, cmd.Variant.Value
 	for _, as := range cmd.Args {
 		argv = append(argv, d.word(as))
 	}

@@ -12,11 +12,10 @@ import (
 	"callgate/shellparse/script"
 )
 
-// compoundRedirs walks a compound command with redirections. The files belong to its first command, or to
+// around walks a compound command with redirections. The files belong to its first command, or to
 // a null command when it has none, so that no file is lost.
-func (a *Walker) compoundRedirs(st *syntax.Stmt, sc, inner *word.Scope) {
+func (r *redirs) around(a *Walker, st *syntax.Stmt, sc, inner *word.Scope) {
 	mark := len(a.Script.Commands)
-	var r redirs
 	r.open(a, st.Redirs, sc)
 	if r.input != nil {
 		inner.Input = r.input

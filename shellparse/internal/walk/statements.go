@@ -91,7 +91,7 @@ func (a *Walker) stmt(st *syntax.Stmt, sc *word.Scope) {
 		return
 	}
 	inner := *sc
-	a.compoundRedirs(st, sc, &inner)
+	new(redirs).around(a, st, sc, &inner)
 	sc.Follow(&inner)
 }
 
@@ -126,7 +126,7 @@ func (a *Walker) compound(st *syntax.Stmt, sc *word.Scope) {
 	case *syntax.FuncDecl:
 		a.function(cmd, sc)
 	case *syntax.DeclClause:
-		a.declare(cmd, sc)
+		new(declaration).walk(a, cmd, sc)
 	case *syntax.TestClause:
 		inner := *sc
 		inner.Testing = true

@@ -279,7 +279,7 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 		return
 	}
 	name := p.Param.Value
-	if p.Length || name == "?" || name == "#" || name == "$" || name == "!" && !p.Excl {
+	if p.Length || isNumberParam(p) {
 		if name == "!" || name == "$" && p.Excl {
 			d.vague(partNumber) // empty before the first job
 		} else {
