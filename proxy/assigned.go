@@ -106,7 +106,7 @@ func (s *server) askAboutTask(ctx context.Context, m rpc.Message, r *inflight) [
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	answer, fault := s.putToHost(ctx, m, withParams(s.forHost(m), params), r)
+	answer, fault := serverSide{s}.putToHost(ctx, m, withParams(s.forHost(m), params), r)
 	if fault != nil {
 		return fault
 	}

@@ -51,9 +51,9 @@ func (h *host) pass(ctx context.Context, r *inflight, g gated) []byte {
 	call := h.events.ask(ctx, r, g.call)
 	waiting := func() {}
 	if r != nil {
-		call.HandOver, call.Asked = h.handOver(r), func(a *gate.Approval) func() { return h.elicit(r, a) }
+		call.HandOver, call.Asked = waiter{h}.handOver(r), func(a *gate.Approval) func() { return waiter{h}.elicit(r, a) }
 		call.Revive = g.server.revive
-		waiting = h.heartbeat(r, "a person's approval")
+		waiting = waiter{h}.heartbeat(r, "a person's approval")
 	}
 	decided := span.Deciding()
 	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
@@ -123,7 +123,7 @@ func (t *toolCall) refuse(call gate.Call, v gate.Verdict) []byte {
 func (t *toolCall) fail(failure string) []byte { return rpc.Result(t.m.ID, errorResult(failure)) }
 
 func (t *toolCall) verify(ctx context.Context, call gate.Call, v *gate.Verdict, kept *kept, answer rpc.Message) []byte {
-	return t.h.checks.after(ctx, t.r, call, v, kept, t.to.server.noteRefusals(withNote(answer, v.Note))).WithID(t.m.ID)
+	return t.h.checks.after(ctx, t.r, call, v, kept, wall{t.to.server}.noteRefusals(withNote(answer, v.Note))).WithID(t.m.ID)
 }
 
 // readCall makes the Call: the one reading of the message that is judged, shown, recorded and forwarded.

@@ -150,7 +150,7 @@ func (c *taskCalls) follow(ctx context.Context, r *inflight, s *server, answer r
 		}
 	}
 	if err == nil {
-		return s.heard(unrelated(answer))
+		return serverSide{s}.heard(unrelated(answer))
 	}
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errStopped) {
 		c.stop(s, params)
@@ -201,7 +201,7 @@ func (c *taskCalls) attend(ctx context.Context, r *inflight, s *server, answer r
 	case r.deferred != nil:
 		seen = func(now upstream.Task) { c.update(r.deferred, now.Message) }
 	default:
-		waited := c.h.heartbeat(r, "the server's task")
+		waited := waiter{c.h}.heartbeat(r, "the server's task")
 		defer waited()
 	}
 	answer, err := s.up.Follow(ctx, answer.Result, seen)

@@ -81,7 +81,7 @@ func (p *Proxy) Chat(ctx context.Context, sessionID string, turns []ChatTurn) (C
 	defer h.chats.begin(&chatting{func() { cancel(gate.ErrCancelled) }})()
 	params := chatParams(turns)
 	asker := &server{host: h, alias: chatServer}
-	call, err := h.newCall(kindTool(tools.KindSampling, asker), asker, "server", asker.alias, params)
+	call, err := resources{h}.newCall(kindTool(tools.KindSampling, asker), asker, "server", asker.alias, params)
 	if err != nil {
 		return ChatAnswer{}, err
 	}

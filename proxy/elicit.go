@@ -19,7 +19,7 @@ import (
 // The authority is the gate's own record. An answer from the host counts only where the configuration makes
 // the host an approver, because some hosts answer by themselves; elsewhere the question is a signpost to the
 // page, if the host can show an address.
-func (h *host) elicit(r *inflight, a *gate.Approval) (done func()) {
+func (h waiter) elicit(r *inflight, a *gate.Approval) (done func()) {
 	h.line.Waits(r.about())
 	if r.stateless != nil {
 		r.stateless.Shown(signpost(a, h.p.page()))
@@ -81,7 +81,7 @@ func describe(a *gate.Approval) string {
 }
 
 // take applies what the host's person answered. A form that was dismissed decides nothing.
-func (h *host) take(a *gate.Approval, answer rpc.Message) {
+func (h waiter) take(a *gate.Approval, answer rpc.Message) {
 	decision := decisionOf(answer.Result)
 	if decision == "" {
 		return

@@ -41,7 +41,7 @@ func (he *hookEvents) ask(ctx context.Context, r *inflight, call gate.Call) gate
 		return call
 	}
 	if r != nil {
-		defer he.h.heartbeat(r, "a hook that looks at the call")()
+		defer waiter{he.h}.heartbeat(r, "a hook that looks at the call")()
 	}
 	he.h.p.o.Hooks.Decide(ctx, he.about(hooks.ToolRequested, call), func(o hooks.Opinion) (hooks.Event, bool, error) {
 		if o.Arguments != nil && !o.Deny {

@@ -19,9 +19,12 @@ type hostCapabilities struct {
 	tasks tasks.Abilities // which of them as tasks
 }
 
+// handshake is the beginning of a host's session.
+type handshake struct{ *host }
+
 // initialize answers the handshake. The servers start now; what they can do is known from the last time,
 // or they are waited for a moment.
-func (h *host) initialize(ctx context.Context, m rpc.Message, _ *inflight) []byte {
+func (h handshake) initialize(ctx context.Context, m rpc.Message, _ *inflight) []byte {
 	if err := jsonx.Check(m.Raw); err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidRequest, err.Error())
 	}
@@ -58,7 +61,7 @@ var offered = []struct {
 }
 
 // welcome composes the result of initialize from all servers.
-func (h *host) welcome(version string) []byte {
+func (h handshake) welcome(version string) []byte {
 	names := make([]string, len(offered))
 	for i, o := range offered {
 		names[i] = o.name
@@ -176,7 +179,7 @@ func client(raw []byte) (c gate.Client) {
 
 // setLevel passes the level on to every server that logs. It waits a moment for them: what the host calls next
 // is to be logged at that level.
-func (h *host) setLevel(_ context.Context, m rpc.Message, _ *inflight) []byte {
+func (h handshake) setLevel(_ context.Context, m rpc.Message, _ *inflight) []byte {
 	var passing sync.WaitGroup
 	for _, s := range h.servers {
 		if !s.offers("logging") {

@@ -116,11 +116,11 @@ func (s *server) forward(ctx context.Context, compose func(id []byte) []byte) (r
 	if err != nil || s.own {
 		return answer, err
 	}
-	return s.heard(answer)
+	return serverSide{s}.heard(answer)
 }
 
 // heard returns an answer of the server as hosts may hear it.
-func (s *server) heard(answer rpc.Message) (rpc.Message, error) {
+func (s serverSide) heard(answer rpc.Message) (rpc.Message, error) {
 	answer, err := disowned(answer)
 	if err != nil {
 		return answer, err
@@ -147,7 +147,7 @@ const codeElicitationRequired = -32042
 
 // required returns an answer whose error may ask something, with what it asks signed like a question of the server.
 // An error that could pass for callgate's own, or be read in two ways, does not reach the host.
-func (s *server) required(answer rpc.Message) (rpc.Message, error) {
+func (s serverSide) required(answer rpc.Message) (rpc.Message, error) {
 	if answer.Error == nil {
 		return answer, nil
 	}
@@ -167,7 +167,7 @@ func (s *server) required(answer rpc.Message) (rpc.Message, error) {
 }
 
 // signedError is required for the error object.
-func (s *server) signedError(fault []byte) ([]byte, error) {
+func (s serverSide) signedError(fault []byte) ([]byte, error) {
 	var m [2]jsonx.Member
 	if err := jsonx.Members(fault, []string{"code", "data"}, m[:]); err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (s *server) signedError(fault []byte) ([]byte, error) {
 }
 
 // signedAll signs each elicitation of an array.
-func (s *server) signedAll(array []byte) ([]byte, error) {
+func (s serverSide) signedAll(array []byte) ([]byte, error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(array))
 	if dec.PeekKind() != '[' {
 		return nil, errors.New("What it asks is not a list.")

@@ -18,10 +18,13 @@ import (
 	"callgate/proxy/internal/tasks"
 )
 
+// serverSide is what a server asks of the host, and tells it.
+type serverSide struct{ *server }
+
 // notified takes a notification of the server, on the goroutine that reads from it: what comes before a
 // response is with the host before the response is. r is the request of the host that it belongs to, nil when
 // that is not known.
-func (s *server) notified(m rpc.Message, r *inflight) {
+func (s serverSide) notified(m rpc.Message, r *inflight) {
 	h := s.host
 	m, err := disowned(m)
 	if err != nil {
@@ -31,14 +34,14 @@ func (s *server) notified(m rpc.Message, r *inflight) {
 	m = s.forHost(m)
 	switch m.Method {
 	case "notifications/progress":
-		h.relay.progress(s, m)
+		h.relay.progress(s.server, m)
 	case "notifications/tasks/status":
-		h.tasks.status(s, m)
+		h.tasks.status(s.server, m)
 	case "notifications/message", "notifications/resources/updated", "notifications/elicitation/complete":
 		if why := s.pretends(m); why != "" {
 			h.log.Warn("a server's notification does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
 		} else if h.initialized.Load() {
-			h.relay.notify(s, m, r)
+			h.relay.notify(s.server, m, r)
 		}
 	case "notifications/cancelled":
 		h.relay.withdrawn(m)
@@ -48,7 +51,7 @@ func (s *server) notified(m rpc.Message, r *inflight) {
 }
 
 // pretends says why a notification of the server could pass for callgate's own; "" when it cannot.
-func (s *server) pretends(m rpc.Message) (why string) {
+func (s serverSide) pretends(m rpc.Message) (why string) {
 	switch m.Method {
 	case "notifications/message":
 		var logger [1]jsonx.Member
@@ -123,7 +126,7 @@ func sameToken(a, b []byte) bool {
 
 // asked takes a request of the server. It is answered on a goroutine of its own: a host that never answers
 // delays nobody but this request.
-func (s *server) asked(m rpc.Message, r *inflight) {
+func (s serverSide) asked(m rpc.Message, r *inflight) {
 	h := s.host
 	can := h.capable.Load()
 	ok := false
@@ -147,7 +150,7 @@ func (s *server) asked(m rpc.Message, r *inflight) {
 	resume := s.clock.pause()
 	id := string(m.ID)
 	h.relay.mu.Lock()
-	h.relay.asked[id] = &serverRequest{cancel: cancel, from: s, token: progressToken(m.Params)}
+	h.relay.asked[id] = &serverRequest{cancel: cancel, from: s.server, token: progressToken(m.Params)}
 	h.relay.mu.Unlock()
 	h.work.Go(func() {
 		defer func() {
@@ -162,7 +165,7 @@ func (s *server) asked(m rpc.Message, r *inflight) {
 }
 
 // askHost puts a server's request to the host and returns the answer for the server. r is as in notified.
-func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte {
+func (s serverSide) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	h, label := s.host, labelOf(m)
 	err := jsonx.Check(m.Raw)
 	if err == nil {
@@ -211,7 +214,7 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 }
 
 // answered is the host's answer to the server's request m, as the server gets it.
-func (s *server) answered(ctx context.Context, m, answer rpc.Message, asTask bool) []byte {
+func (s serverSide) answered(ctx context.Context, m, answer rpc.Message, asTask bool) []byte {
 	if asTask {
 		return s.assign(ctx, m, answer)
 	}
@@ -225,15 +228,15 @@ func (e *hostError) Error() string { return e.text }
 
 // sample lets a request to the host's model pass the gate as the kind sampling, with what it says. message is what the
 // host gets.
-func (s *server) sample(ctx context.Context, m, message rpc.Message, asTask bool, r *inflight) []byte {
-	call, err := s.host.newCall(kindTool(tools.KindSampling, s), s, "server", s.alias, m.Params)
+func (s serverSide) sample(ctx context.Context, m, message rpc.Message, asTask bool, r *inflight) []byte {
+	call, err := resources{s.host}.newCall(kindTool(tools.KindSampling, s.server), s.server, "server", s.alias, m.Params)
 	if err != nil {
 		return rpc.Error(m.ID, -1, "callgate denied sampling. "+err.Error())
 	}
 	var fault []byte // that there is no answer
 	var refused rpc.Message
 	return s.host.pass(ctx, nil, gated{
-		call: call, method: m.Method, params: m.Params, server: s, steps: stepFuncs{
+		call: call, method: m.Method, params: m.Params, server: s.server, steps: stepFuncs{
 			onForward: func(ctx context.Context, span *traces.Call) (rpc.Message, error) {
 				trace, forwarded := span.Forwarding("")
 				defer forwarded()
@@ -270,10 +273,10 @@ func (s *server) sample(ctx context.Context, m, message rpc.Message, asTask bool
 
 // putToHost sends the server's request m to the host as message and waits for the answer; or it returns the response
 // that says why there is none.
-func (s *server) putToHost(ctx context.Context, m, message rpc.Message, r *inflight) (answer rpc.Message, fault []byte) {
+func (s serverSide) putToHost(ctx context.Context, m, message rpc.Message, r *inflight) (answer rpc.Message, fault []byte) {
 	h := s.host
 	if r == nil {
-		if running := h.relay.running(s); len(running) > 0 {
+		if running := h.relay.running(s.server); len(running) > 0 {
 			r = running[0]
 		}
 	}
@@ -291,7 +294,7 @@ func (s *server) putToHost(ctx context.Context, m, message rpc.Message, r *infli
 
 // signed returns the params of an elicitation that says which server asks, and whose message is one visible line.
 // Without it a server could speak to the person as if it were callgate.
-func (s *server) signed(params []byte) ([]byte, error) {
+func (s serverSide) signed(params []byte) ([]byte, error) {
 	var message [1]jsonx.Member
 	if err := jsonx.Members(params, []string{"message"}, message[:]); err != nil {
 		return nil, err

@@ -20,22 +20,34 @@ import (
 // requestHandler composes the response to one request.
 type requestHandler func(h *host, ctx context.Context, m rpc.Message, r *inflight) (response []byte)
 
+func onHandshake(serve func(handshake, context.Context, rpc.Message, *inflight) []byte) requestHandler {
+	return func(h *host, ctx context.Context, m rpc.Message, r *inflight) []byte {
+		return serve(handshake{h}, ctx, m, r)
+	}
+}
+
+func onResources(serve func(resources, context.Context, rpc.Message, *inflight) []byte) requestHandler {
+	return func(h *host, ctx context.Context, m rpc.Message, r *inflight) []byte {
+		return serve(resources{h}, ctx, m, r)
+	}
+}
+
 // requests are the methods a host may call. What is not here is refused: a method that nobody looked at
 // is a way around the gate.
 var requests = map[string]requestHandler{
-	"initialize":               (*host).initialize,
+	"initialize":               onHandshake(handshake.initialize),
 	"ping":                     ping,
 	"tools/list":               lists(upstream.Tools),
 	"tools/call":               (*host).call,
 	"prompts/list":             lists(upstream.Prompts),
-	"prompts/get":              (*host).getPrompt,
+	"prompts/get":              onResources(resources.getPrompt),
 	"resources/list":           lists(upstream.Resources),
 	"resources/templates/list": lists(upstream.Templates),
-	"resources/read":           (*host).readResource,
-	"resources/subscribe":      (*host).subscribe,
-	"resources/unsubscribe":    (*host).subscribe,
-	"completion/complete":      (*host).complete,
-	"logging/setLevel":         (*host).setLevel,
+	"resources/read":           onResources(resources.readResource),
+	"resources/subscribe":      onResources(resources.subscribe),
+	"resources/unsubscribe":    onResources(resources.subscribe),
+	"completion/complete":      onResources(resources.complete),
+	"logging/setLevel":         onHandshake(handshake.setLevel),
 	"tasks/get":                onTasks((*taskCalls).getTask),
 	"tasks/result":             onTasks((*taskCalls).taskResult),
 	"tasks/list":               onTasks((*taskCalls).listTasks),

@@ -12,8 +12,11 @@ import (
 	"callgate/internal/traces"
 )
 
+// resources serves what a host asks for beside calls of tools.
+type resources struct{ *host }
+
 // readResource is the life of a resources/read: it passes the gate as the kind resource_read.
-func (h *host) readResource(ctx context.Context, m rpc.Message, r *inflight) []byte {
+func (h resources) readResource(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	uri, err := stringParam(m, "uri")
 	if err != nil {
 		h.refuse(err)
@@ -27,7 +30,7 @@ func (h *host) readResource(ctx context.Context, m rpc.Message, r *inflight) []b
 }
 
 // getPrompt is the life of a prompts/get: it passes the gate as the kind prompt_get.
-func (h *host) getPrompt(ctx context.Context, m rpc.Message, r *inflight) []byte {
+func (h resources) getPrompt(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	name, err := stringParam(m, "name")
 	if err != nil {
 		h.refuse(err)
@@ -49,7 +52,7 @@ const codeNoResource = -32002
 
 // passKind lets a request through the gate as a call of a kind whose rules see one argument, and forwards it. params is
 // what the server gets. A refusal is an error: these methods have no place for one in a result.
-func (h *host) passKind(ctx context.Context, m rpc.Message, r *inflight, s *server, tool *tools.Tool, shown, argument, value string, params []byte) []byte {
+func (h resources) passKind(ctx context.Context, m rpc.Message, r *inflight, s *server, tool *tools.Tool, shown, argument, value string, params []byte) []byte {
 	var more []byte
 	var known [2]jsonx.Member
 	names := []string{argument, "_meta"}
@@ -121,7 +124,7 @@ func (k *kindRequest) forward(ctx context.Context, _ gate.Call, limit time.Durat
 
 // newCall makes the Call of a kind whose rules see one argument. What else the request says, an object or nil,
 // is shown, digested and recorded with it. An approver cannot change it: it is not what is sent.
-func (h *host) newCall(tool *tools.Tool, s *server, argument, value string, more []byte) (gate.Call, error) {
+func (h resources) newCall(tool *tools.Tool, s *server, argument, value string, more []byte) (gate.Call, error) {
 	arguments := append(append(append([]byte{'{'}, jsonx.Quote(argument)...), ':'), jsonx.Quote(value)...)
 	if more != nil {
 		arguments = append(append(arguments, `,"params":`...), more...)
@@ -138,7 +141,7 @@ func (h *host) newCall(tool *tools.Tool, s *server, argument, value string, more
 
 // subscribe passes resources/subscribe and unsubscribe on to the server that the URI belongs to. Nothing is
 // read by it: the notifications that follow carry the URI alone.
-func (h *host) subscribe(ctx context.Context, m rpc.Message, _ *inflight) []byte {
+func (h resources) subscribe(ctx context.Context, m rpc.Message, _ *inflight) []byte {
 	uri, err := stringParam(m, "uri")
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
@@ -151,7 +154,7 @@ func (h *host) subscribe(ctx context.Context, m rpc.Message, _ *inflight) []byte
 }
 
 // complete passes completion/complete on to the server whose prompt or resource template it is about.
-func (h *host) complete(ctx context.Context, m rpc.Message, _ *inflight) []byte {
+func (h resources) complete(ctx context.Context, m rpc.Message, _ *inflight) []byte {
 	if err := jsonx.Check(m.Raw); err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
@@ -182,7 +185,7 @@ func (h *host) complete(ctx context.Context, m rpc.Message, _ *inflight) []byte 
 }
 
 // passOn forwards a request that needs no gate and relays the answer.
-func (h *host) passOn(ctx context.Context, m rpc.Message, s *server, compose func(id []byte) []byte) []byte {
+func (h resources) passOn(ctx context.Context, m rpc.Message, s *server, compose func(id []byte) []byte) []byte {
 	answer, err := s.forward(ctx, compose)
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, fmt.Sprintf("callgate: the request did not end: %v", err))

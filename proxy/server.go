@@ -52,7 +52,7 @@ func (h *host) newServer(o Server) *server {
 		s.up = s.shared.up
 		return s
 	}
-	o.Upstream.Connect, o.Upstream.Refused, o.Upstream.Widen = s.connects, s.refused, s.widens
+	o.Upstream.Connect, o.Upstream.Refused, o.Upstream.Widen = wall{s}.connects, wall{s}.refused, wall{s}.widens
 	s.up = upstream.New(o.Upstream, upstream.Options{
 		Budget:   h.p.o.Budget,
 		CacheDir: h.p.o.CacheDir,
@@ -60,11 +60,11 @@ func (h *host) newServer(o Server) *server {
 		Events: upstream.Events{
 			Notification: func(_ *upstream.Upstream, m rpc.Message, cause any) {
 				r, _ := cause.(*inflight)
-				s.notified(m, r)
+				serverSide{s}.notified(m, r)
 			},
 			Request: func(_ *upstream.Upstream, m rpc.Message, cause any) {
 				r, _ := cause.(*inflight)
-				s.asked(m, r)
+				serverSide{s}.asked(m, r)
 			},
 			StateChanged: func(u *upstream.Upstream, state upstream.State) {
 				s.changed(u, state)
@@ -79,15 +79,18 @@ func (h *host) newServer(o Server) *server {
 func (s *server) changed(up *upstream.Upstream, state upstream.State) {
 	s.host.offers.touch()
 	if state == upstream.Ready {
-		s.noteWall(up.Status().Wall)
+		wall{s}.noteWall(up.Status().Wall)
 	}
 	s.tellState(up, state)
 	s.giveUp(up, state)
 	s.abandon(state)
 }
 
+// wall is the sandbox around a server: what reaches through is judged.
+type wall struct{ *server }
+
 // noteWall puts on record what keeps the server's process from callgate, when that is something new.
-func (s *server) noteWall(wall string) {
+func (s wall) noteWall(wall string) {
 	if wall == "" {
 		return
 	}
@@ -101,7 +104,7 @@ func (s *server) noteWall(wall string) {
 }
 
 // connects lets a connection that a server in a sandbox wants to make pass the gate, as the kind connect.
-func (s *server) connects(ctx context.Context, to sandbox.Peer) error {
+func (s wall) connects(ctx context.Context, to sandbox.Peer) error {
 	arguments := append([]byte(`{"to":`), jsonx.Quote(to.String())...)
 	if to.Private.IsValid() {
 		arguments = append(append(arguments, `,"private":`...), jsonx.Quote(netip.AddrPortFrom(to.Private, to.Port).String())...)
@@ -110,7 +113,7 @@ func (s *server) connects(ctx context.Context, to sandbox.Peer) error {
 }
 
 // widens lets what the sandbox has refused to the server pass the gate: its next process may have it.
-func (s *server) widens(ctx context.Context, a guard.Access) error {
+func (s wall) widens(ctx context.Context, a guard.Access) error {
 	kind := tools.KindSandboxRead
 	if a.Write {
 		kind = tools.KindSandboxWrite
@@ -119,7 +122,7 @@ func (s *server) widens(ctx context.Context, a guard.Access) error {
 }
 
 // refused notes what the sandbox has refused to the server, for the model.
-func (s *server) refused(a guard.Access) {
+func (s wall) refused(a guard.Access) {
 	s.refusals.Lock()
 	defer s.refusals.Unlock()
 	if !slices.Contains(s.refusals.list, a) && len(s.refusals.list) < maxRefusals {
@@ -138,7 +141,7 @@ type refusals struct {
 
 // noteRefusals tells the model in an answer of the server what the sandbox has refused to it meanwhile. It may be the reason
 // for what the answer says, or for what it does not.
-func (s *server) noteRefusals(answer rpc.Message) rpc.Message {
+func (s wall) noteRefusals(answer rpc.Message) rpc.Message {
 	s.refusals.Lock()
 	defer s.refusals.Unlock()
 	if len(s.refusals.list) == 0 || !takesContent(answer) {
@@ -153,17 +156,17 @@ func (s *server) noteRefusals(answer rpc.Message) rpc.Message {
 }
 
 // judges lets something that a server wants beside its calls pass the gate, as a kind.
-func (s *server) judges(ctx context.Context, kind string, arguments []byte) error {
-	h, tool := s.host, kindTool(kind, s)
+func (s wall) judges(ctx context.Context, kind string, arguments []byte) error {
+	h, tool := s.host, kindTool(kind, s.server)
 	digest, err := jsonx.Digest(arguments, h.session.Agent())
 	if err != nil {
 		return err
 	}
 	call := gate.Call{
-		ID: newCallID(), SessionID: h.session.ID(), Principal: h.principal, Agent: h.session.Agent(), Tool: tool, Arguments: arguments, Digest: digest, Place: h.folders.placeOf(s), Fixed: true,
+		ID: newCallID(), SessionID: h.session.ID(), Principal: h.principal, Agent: h.session.Agent(), Tool: tool, Arguments: arguments, Digest: digest, Place: h.folders.placeOf(s.server), Fixed: true,
 	}
 	refused := errors.New("it was not judged")
-	h.pass(ctx, nil, gated{call: call, method: kind, params: arguments, server: s, steps: stepFuncs{
+	h.pass(ctx, nil, gated{call: call, method: kind, params: arguments, server: s.server, steps: stepFuncs{
 		onForward: func(context.Context, *traces.Call) (rpc.Message, error) { refused = nil; return rpc.Message{}, nil },
 		onRefuse:  func(v gate.Verdict) []byte { refused = errors.New(v.Reason); return nil },
 		onFail:    func() []byte { return nil },

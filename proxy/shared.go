@@ -187,9 +187,9 @@ func (sh *shared) notified(m rpc.Message, cause any) {
 			all = append(all, sh.users[s])
 		}
 		sh.mu.Unlock()
-		sh.to(all, func(s *server) { s.notified(m, nil) })
+		sh.to(all, func(s *server) { serverSide{s}.notified(m, nil) })
 	case "notifications/tasks/status":
-		sh.everyone(func(s *server) { s.notified(m, nil) }) // each knows its own
+		sh.everyone(func(s *server) { serverSide{s}.notified(m, nil) }) // each knows its own
 	case "notifications/message":
 		sh.logged(m, r)
 	}
@@ -213,7 +213,7 @@ func (sh *shared) logged(m rpc.Message, r *inflight) {
 	if all == nil {
 		sh.p.o.Logger.Debug("log message of a shared server dropped: nobody can say which host it belongs to")
 	}
-	sh.to(all, func(s *server) { s.notified(m, r) })
+	sh.to(all, func(s *server) { serverSide{s}.notified(m, r) })
 }
 
 // progress passes progress on under the token that the host knows.
@@ -232,7 +232,7 @@ func (sh *shared) progress(m rpc.Message) {
 	params := jsonx.Splice(m.Params, jsonx.Edit{Start: token[0].Start, End: token[0].End(), With: to.token})
 	renamed, err := rpc.Parse(rpc.Request(nil, m.Method, params))
 	if err == nil {
-		sh.to([]*user{u}, func(s *server) { s.notified(renamed, nil) })
+		sh.to([]*user{u}, func(s *server) { serverSide{s}.notified(renamed, nil) })
 	}
 }
 

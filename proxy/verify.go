@@ -132,7 +132,7 @@ func (vs *verifications) in(ctx context.Context, r *inflight, workspace string, 
 	stop := vs.beat(r)
 	defer stop()
 	var enough <-chan time.Time
-	if patience := vs.h.handOver(r); patience > 0 {
+	if patience := (waiter{vs.h}).handOver(r); patience > 0 {
 		timer := time.NewTimer(max(patience-time.Since(began), time.Second))
 		defer timer.Stop()
 		enough = timer.C
@@ -191,10 +191,10 @@ func (vs *verifications) beat(r *inflight) (stop func()) {
 	}
 	r.mu.Lock()
 	if !r.ended {
-		vs.h.progress(r, "verifying what changed")
+		waiter{vs.h}.progress(r, "verifying what changed")
 	}
 	r.mu.Unlock()
-	return vs.h.heartbeat(r, "the verification of what changed")
+	return waiter{vs.h}.heartbeat(r, "the verification of what changed")
 }
 
 // rollbackPatience bounds how long files may take to be put back after a verification.

@@ -38,9 +38,12 @@ var unknownHost = HostLimit{Idle: 60 * time.Second, Extends: true}
 // margin is how long before a host's limit the call is handed over.
 const margin = 10 * time.Second
 
+// waiter keeps a host waiting while a person is asked.
+type waiter struct{ *host }
+
 // handOver returns how long a call may wait for a person before the host has to get an answer; 0 is as long
 // as it takes.
-func (h *host) handOver(r *inflight) time.Duration {
+func (h waiter) handOver(r *inflight) time.Duration {
 	if r.stateless != nil {
 		if wait, ok := r.stateless.Patience(); ok {
 			return wait
@@ -81,7 +84,7 @@ const beat = 12 * time.Second
 
 // heartbeat tells the host, as long as its call waits for something, that it does. stop MUST be called; nothing is
 // sent after it has returned.
-func (h *host) heartbeat(r *inflight, forWhat string) (stop func()) {
+func (h waiter) heartbeat(r *inflight, forWhat string) (stop func()) {
 	if r.token == nil {
 		return func() {}
 	}
@@ -112,7 +115,7 @@ const progressStep = 0.0001
 
 // progress tells the host of progress of our own. The values rise from 0, or from where the server ended. The caller
 // holds r.mu, and r has a token and has not ended.
-func (h *host) progress(r *inflight, text string) {
+func (h waiter) progress(r *inflight, text string) {
 	r.reached += progressStep
 	r.ours = true
 	h.notify(r, rpc.Request(nil, "notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":%.4f,"message":%s}`,
