@@ -210,6 +210,11 @@ hosts: build ## run the LLM hosts that are installed through callgate, and print
 	CGO_ENABLED=0 go build -o bin/hosts ./internal/hosts
 	bin/hosts $(HOSTSFLAGS)
 
+.PHONY: host-tools
+host-tools: build ## run the built-in tools of the LLM hosts that are installed, connected to callgate
+	CGO_ENABLED=0 go build -o bin/hosts ./internal/hosts
+	bin/hosts tools $(HOSTSFLAGS)
+
 # The suites, the Inspector and the Node.js that they need come from npm, the reference server is that of the official Go SDK.
 $(SUITES): testdata/conformance/package.json testdata/conformance/package-lock.json
 	npm ci --prefix testdata/conformance --no-audit --no-fund

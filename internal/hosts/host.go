@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // host is an LLM host as a command that works through one prompt without a person.
 type host struct {
 	name    string
+	id      string // for callgate connect
 	program string // on the PATH; prints its version with --version
 	hidden  string // what stands before names of tools that models call without having been shown them; "" when they are shown
 	secret  string // how its configuration names the token in tokenVariable; "" where it takes the token itself alone
@@ -25,20 +28,28 @@ type host struct {
 // entry is what every host calls callgate in its configuration.
 const entry = "callgate"
 
+// called is the entry of the MCP server in the host's configuration.
+func (r *run) called() string {
+	if r.tools {
+		return alias
+	}
+	return entry
+}
+
 const prompt = "Run the script"
 
 // tokenVariable is where hosts find callgate's token that need not have it in their files.
 const tokenVariable = "CALLGATE_MCP_TOKEN"
 
 var hosts = []host{
-	{name: "Claude Code", program: "claude", secret: "${" + tokenVariable + "}", eras: true, configure: claude},
-	{name: "Copilot CLI", program: "copilot", secret: "${" + tokenVariable + "}", eras: true, configure: copilot},
-	{name: "opencode", program: "opencode", secret: "{env:" + tokenVariable + "}", configure: opencode},
-	{name: "Qwen Code", program: "qwen", secret: "$" + tokenVariable, hidden: "mcp__" + entry + "__" + alias + "_", configure: qwen},
-	{name: "Codex", program: "codex", configure: codex},
-	{name: "Gemini CLI", program: "gemini", secret: "$" + tokenVariable, configure: gemini},
-	{name: "Cline", program: "cline", configure: cline},
-	{name: "Continue", program: "cn", secret: "${{ secrets." + tokenVariable + " }}", configure: continued},
+	{name: "Claude Code", id: "claude", program: "claude", secret: "${" + tokenVariable + "}", eras: true, configure: claude},
+	{name: "Copilot CLI", id: "copilot", program: "copilot", secret: "${" + tokenVariable + "}", eras: true, configure: copilot},
+	{name: "opencode", id: "opencode", program: "opencode", secret: "{env:" + tokenVariable + "}", configure: opencode},
+	{name: "Qwen Code", id: "qwen", program: "qwen", secret: "$" + tokenVariable, hidden: "mcp__" + entry + "__" + alias + "_", configure: qwen},
+	{name: "Codex", id: "codex", program: "codex", configure: codex},
+	{name: "Gemini CLI", id: "gemini", program: "gemini", secret: "$" + tokenVariable, configure: gemini},
+	{name: "Cline", id: "cline", program: "cline", configure: cline},
+	{name: "Continue", id: "continue", program: "cn", secret: "${{ secrets." + tokenVariable + " }}", configure: continued},
 }
 
 // silent turns telemetry, updates and looking for models off, as far as hosts have variables for that.
@@ -95,6 +106,15 @@ const accepting = `echo '{"hookSpecificOutput":{"hookEventName":"Elicitation","a
 
 func claude(r *run) (command, env []string, err error) {
 	door := r.door("url", nil, object{"type": "http"})
+	command = []string{"claude", "-p", prompt, "--output-format", "json", "--model", "claude-sonnet-4-5"}
+	if r.tools {
+		err = r.write(".claude.json", object{"mcpServers": object{alias: merge(object{"type": "stdio"}, door)}})
+		if err == nil {
+			err = r.write(".claude/settings.json", object{"skipWebFetchPreflight": true})
+		}
+		return command, claudeModel(r), err
+	}
+	command = append(command, "--mcp-config", "mcp.json", "--strict-mcp-config", "--allowedTools", "mcp__"+entry)
 	if err := r.write("mcp.json", object{"mcpServers": object{entry: door}}); err != nil {
 		return nil, nil, err
 	}
@@ -102,21 +122,26 @@ func claude(r *run) (command, env []string, err error) {
 	if err := r.write(".claude/settings.json", hook); err != nil {
 		return nil, nil, err
 	}
-	env = []string{"ENABLE_TOOL_SEARCH=false", "ANTHROPIC_BASE_URL=" + r.modelURL, "ANTHROPIC_API_KEY=none"}
+	env = claudeModel(r)
 	if r.limit > 0 {
 		env = append(env, fmt.Sprintf("MCP_TOOL_TIMEOUT=%d", r.limit.Milliseconds()))
 	}
-	return []string{
-		"claude", "-p", prompt, "--mcp-config", "mcp.json", "--strict-mcp-config", "--allowedTools", "mcp__" + entry,
-		"--output-format", "json", "--model", "claude-sonnet-4-5",
-	}, env, nil
+	return command, env, nil
+}
+
+func claudeModel(r *run) []string {
+	return []string{"ENABLE_TOOL_SEARCH=false", "ANTHROPIC_BASE_URL=" + r.modelURL, "ANTHROPIC_API_KEY=none"}
 }
 
 func copilot(r *run) (command, env []string, err error) {
 	door := r.door("url", object{"type": "local", "tools": []string{"*"}}, object{"type": "http", "tools": []string{"*"}})
-	err = r.write("mcp.json", object{"mcpServers": object{entry: merge(door, r.limited(time.Millisecond))}})
+	file, more := "mcp.json", []string{"--additional-mcp-config", "@mcp.json"}
+	if r.tools {
+		file, more = ".copilot/mcp-config.json", nil
+	}
+	err = r.write(file, object{"mcpServers": object{r.called(): merge(door, r.limited(time.Millisecond))}})
 	env = []string{"COPILOT_PROVIDER_BASE_URL=" + r.modelURL + "/v1", "COPILOT_MODEL=" + modelName, "COPILOT_PROVIDER_API_KEY=none"}
-	return []string{"copilot", "-p", prompt, "--allow-all-tools", "--disable-builtin-mcps", "--additional-mcp-config", "@mcp.json", "--no-color"}, env, err
+	return append([]string{"copilot", "-p", prompt, "--allow-all-tools", "--disable-builtin-mcps", "--no-color"}, more...), env, err
 }
 
 func opencode(r *run) (command, env []string, err error) {
@@ -124,13 +149,17 @@ func opencode(r *run) (command, env []string, err error) {
 	if r.url != "" {
 		door = r.door("url", nil, object{"type": "remote", "oauth": false, "enabled": true})
 	}
-	err = r.write("opencode.json", object{
+	file := "opencode.json"
+	if r.tools {
+		file = ".config/opencode/opencode.json"
+	}
+	err = r.write(file, object{
 		"autoupdate": false, "share": "disabled", "model": "scripted/" + modelName, "small_model": "scripted/" + modelName,
 		"provider": object{"scripted": object{
 			"npm": "@ai-sdk/openai-compatible", "name": "Scripted", "options": object{"baseURL": r.modelURL + "/v1", "apiKey": "none"},
 			"models": object{modelName: object{"name": "Scripted", "tool_call": true}},
 		}},
-		"mcp": object{entry: merge(door, r.limited(time.Millisecond))},
+		"mcp": object{r.called(): merge(door, r.limited(time.Millisecond))},
 	})
 	return []string{"opencode", "run", "--format", "json", prompt}, nil, err
 }
@@ -155,7 +184,7 @@ func (r *run) geminiSettings(name, auth string) error {
 		"privacy":    object{"usageStatisticsEnabled": false},
 		"telemetry":  object{"enabled": false},
 		"security":   object{"auth": object{"selectedType": auth}, "folderTrust": object{"enabled": false}},
-		"mcpServers": object{entry: merge(door, r.limited(time.Millisecond))},
+		"mcpServers": object{r.called(): merge(door, r.limited(time.Millisecond))},
 	})
 }
 
@@ -171,6 +200,10 @@ func codex(r *run) (command, env []string, err error) {
 	if r.limit > 0 {
 		door += fmt.Sprintf("\ntool_timeout_sec = %d", int(r.limit.Seconds()))
 	}
+	model := modelName
+	if r.tools {
+		model = "gpt-5.5" // one for which Codex has all of its tools
+	}
 	err = r.write(".codex/config.toml", fmt.Sprintf(`model = %q
 model_provider = "scripted"
 approval_policy = "never"
@@ -185,9 +218,13 @@ env_key = "SCRIPTED_KEY"
 wire_api = "responses"
 [mcp_servers.%s]
 %s
-`, modelName, r.modelURL+"/v1", entry, door))
+`, model, r.modelURL+"/v1", r.called(), door))
 	env = []string{"CODEX_HOME=" + filepath.Join(r.dir, ".codex"), "SCRIPTED_KEY=none"}
-	return []string{"codex", "exec", "--skip-git-repo-check", "--json", prompt}, env, err
+	command = []string{"codex", "exec", "--skip-git-repo-check", "--json", prompt}
+	if r.tools { // in the place of a person who trusts callgate's hooks
+		command = append(command, "--dangerously-bypass-hook-trust")
+	}
+	return command, env, err
 }
 
 func cline(r *run) (command, env []string, err error) {
@@ -196,17 +233,21 @@ func cline(r *run) (command, env []string, err error) {
 	if err := r.first("cline", "auth", "-p", "openai", "-k", "none", "-m", modelName, "-b", r.modelURL+"/v1"); err != nil {
 		return nil, nil, err
 	}
-	err = r.write(".cline/data/settings/cline_mcp_settings.json", object{"mcpServers": object{entry: merge(door, r.limited(time.Second))}})
+	err = r.write(".cline/data/settings/cline_mcp_settings.json", object{"mcpServers": object{r.called(): merge(door, r.limited(time.Second))}})
 	return []string{"cline", "--json", prompt}, nil, err
 }
 
 func continued(r *run) (command, env []string, err error) {
-	door := r.door("url", object{"name": entry}, object{"name": entry, "type": "streamable-http"})
+	door := r.door("url", object{"name": r.called()}, object{"name": r.called(), "type": "streamable-http"})
 	if headers := door["headers"]; headers != nil {
 		door["requestOptions"] = object{"headers": headers}
 		delete(door, "headers")
 	}
-	err = r.write("config.yaml", object{ // JSON is YAML
+	file := "config.yaml"
+	if r.tools {
+		file = ".continue/config.yaml"
+	}
+	text, err := yaml.Marshal(object{
 		"name": "scripted", "version": "1.0.0", "schema": "v1",
 		"models": []any{object{
 			"name": "Scripted", "provider": "openai", "model": modelName, "apiBase": r.modelURL + "/v1", "apiKey": "none",
@@ -214,5 +255,8 @@ func continued(r *run) (command, env []string, err error) {
 		}},
 		"mcpServers": []any{merge(door, r.limited(time.Millisecond))},
 	})
-	return []string{"cn", "-p", prompt, "--config", "config.yaml", "--auto"}, nil, err
+	if err == nil {
+		err = r.write(file, string(text))
+	}
+	return []string{"cn", "-p", prompt, "--config", filepath.Join(r.dir, file), "--auto"}, nil, err
 }

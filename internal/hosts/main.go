@@ -4,6 +4,8 @@
 //
 //	go run ./internal/hosts -update docs/hosts.md
 //
+// "hosts tools" tries what is built into hosts; docs/testdata/built-in.md is its output.
+//
 // Hosts are found on the PATH. Each run has a folder of its own for a home; nothing leaves this machine.
 package main
 
@@ -40,6 +42,8 @@ func main() {
 		err = tee(args[2], true, args[3:])
 	case len(args) > 2 && args[0] == "tee":
 		err = tee(args[1], false, args[2:])
+	case len(args) > 0 && args[0] == "tools":
+		err = tryTools(args[1:])
 	default:
 		err = try(args)
 	}

@@ -13,7 +13,7 @@ func (m *model) completions(w http.ResponseWriter, r *http.Request) error {
 	var q struct {
 		Model    string
 		Stream   bool
-		Tools    []struct{ Function offer }
+		Tools    []struct{ Function, Custom offer }
 		Messages []struct {
 			Role    string
 			Content json.RawMessage
@@ -24,6 +24,10 @@ func (m *model) completions(w http.ResponseWriter, r *http.Request) error {
 	}
 	var offered []offer
 	for _, t := range q.Tools {
+		if t.Custom.Name != "" {
+			t.Custom.free = true
+			t.Function = t.Custom
+		}
 		offered = append(offered, t.Function)
 	}
 	var results []string
@@ -39,7 +43,11 @@ func (m *model) completions(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		said["content"], reason = nil, "tool_calls"
-		said["tool_calls"] = []any{object{"index": 0, "id": c.id, "type": "function", "function": object{"name": c.Name, "arguments": string(arguments)}}}
+		asked := object{"index": 0, "id": c.id, "type": "function", "function": object{"name": c.Name, "arguments": string(arguments)}}
+		if c.free {
+			asked = object{"index": 0, "id": c.id, "type": "custom", "custom": object{"name": c.Name, "input": c.arguments[freeInput]}}
+		}
+		said["tool_calls"] = []any{asked}
 	}
 	usage := object{"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 	chunk := func(choices ...any) object {
@@ -82,10 +90,11 @@ func (m *model) responses(w http.ResponseWriter, r *http.Request) error {
 	var offered []offer
 	for _, t := range q.Tools {
 		if t.Type != "namespace" {
+			t.free = t.Type == "custom"
 			offered = append(offered, t.offer)
 		}
 		for _, within := range t.Tools {
-			offered = append(offered, offer{within.Name, t.Name})
+			offered = append(offered, offer{Name: within.Name, Namespace: t.Name})
 		}
 	}
 	var results []string
@@ -106,6 +115,10 @@ func (m *model) responses(w http.ResponseWriter, r *http.Request) error {
 		item = object{"type": "function_call", "id": "fc_" + c.id, "call_id": c.id, "name": c.Name, "arguments": string(arguments), "status": "completed"}
 		if c.Namespace != "" {
 			item["namespace"] = c.Namespace
+		}
+		if c.free {
+			item["type"], item[freeInput] = "custom_tool_call", c.arguments[freeInput]
+			delete(item, "arguments")
 		}
 	}
 	state := func(status string, output ...any) object {

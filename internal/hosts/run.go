@@ -34,6 +34,7 @@ type run struct {
 	url      string   // where the host finds callgate; "" when it starts it
 	token    string
 	secret   string // the token as the host's configuration names it
+	tools    bool   // its built-in tools are tried: the home and the folder that it works in are two, and callgate is connected
 }
 
 // evidence is what was left behind by a run.
@@ -115,7 +116,21 @@ func (r *run) do(ctx context.Context, h host, script []step) (*evidence, error) 
 	return e, err
 }
 
-func (r *run) data() string   { return filepath.Join(r.dir, "data") }
+func (r *run) data() string {
+	if r.tools {
+		return filepath.Join(r.dir, ".local", "share", "callgate")
+	}
+	return filepath.Join(r.dir, "data")
+}
+
+// work is the folder that the host works in.
+func (r *run) work() string {
+	if r.tools {
+		return filepath.Join(r.dir, "work")
+	}
+	return r.dir
+}
+
 func (r *run) behind() string { return filepath.Join(r.dir, "server.jsonl") }
 
 // callgate is its command in either form.
@@ -205,7 +220,7 @@ func (r *run) first(command ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Dir, cmd.Env = r.dir, r.environment(nil)
+	cmd.Dir, cmd.Env = r.work(), r.environment(nil)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, out)
 	}
@@ -226,7 +241,7 @@ func (r *run) host(ctx context.Context, command, env []string) (interrupted time
 	}
 	defer out.Close()
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.dir, r.environment(env), out, out
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.work(), r.environment(env), out, out
 	if err := tree.Start(cmd); err != nil {
 		return interrupted, err
 	}
