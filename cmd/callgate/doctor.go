@@ -33,8 +33,8 @@ func newDoctorCommand(s *config.Settings) *cobra.Command {
 		Short: "Check that everything that gates your agents works",
 		Long: `Doctor checks the hosts on this machine, servers that bypass the gate, hooks and whether hosts obey them,
 rules, credentials, running processes, files and the audit trail. Each line says ok, warning or broken, and which command
-fixes it. Doctor also sends two calls through each connected host's hook: one that no rule can allow, which must be
-refused, and one that reads a file of a new folder.
+fixes it. Doctor also sends two calls the way of each connected host, through its hook and its MCP entry: one that no rule
+can allow, which must be refused, and one that reads a file of a new folder.
 
 --fix fixes what needs no decision of yours: hooks of an older callgate, shipped rules that your file lacks (with a backup),
 files that others may read or change, and a hub that does not run. The exit code is 1 while something is broken.`,
@@ -102,6 +102,7 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 		}
 		return strings.TrimSpace(reply.Stderr), err
 	}
+	o.Enter = app.Enter
 	o.Connect = func(host string) error {
 		connect := app.Connect{DataDir: c.DataDir, Scopes: []string{"user"}, Project: here, OnlyHooks: true}
 		plan, err := connect.Plan([]string{host})

@@ -11,7 +11,8 @@ import (
 )
 
 func newRunCommand(s *config.Settings) *cobra.Command {
-	return &cobra.Command{
+	var try bool
+	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Serve one host over stdio, in front of all configured servers",
 		Long: `Run serves one host on standard input and output. It offers the tools of all configured servers as {server}_{tool}.
@@ -28,9 +29,13 @@ Configure servers under "servers" in callgate.yaml or in --mcp-config files.`,
 			if err != nil {
 				return err
 			}
+			c.Try = try
 			return runSidecar(cmd, c, servers, proxy.View{})
 		},
 	}
+	cmd.Flags().BoolVar(&try, "try", false, "offer doctor's tool")
+	_ = cmd.Flags().MarkHidden("try") // it is declared
+	return cmd
 }
 
 func newWrapCommand(s *config.Settings) *cobra.Command {

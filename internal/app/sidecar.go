@@ -198,6 +198,9 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 		}
 	}
 	s.own = append(append(s.own, s.exposeTools()...), s.rollbackTool()...)
+	if c.Try {
+		s.own = append(s.own, tryTool)
+	}
 	names, err := c.ServerNames()
 	if err != nil {
 		return err

@@ -90,6 +90,7 @@ type Config struct {
 	PolicyEngines   []gate.Advisor    `mapstructure:"-"`
 	ShellSetup      *tools.ShellSetup `mapstructure:"-"`
 	HookRunner      *hooks.Runner     `mapstructure:"-"` // not started
+	Try             bool              `mapstructure:"-"` // offer the tool by which doctor tries the way of a host
 	InMemory        bool              `mapstructure:"-"`
 	GateLimits      gate.Limits       `mapstructure:"-"`
 	HostLimits      []proxy.HostLimit `mapstructure:"-"`

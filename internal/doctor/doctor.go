@@ -73,7 +73,10 @@ type Options struct {
 	Presence  presence.Class
 	// Try asks, as a host would that works in a folder, whether a file may be read; why is what the host is told, "" when it
 	// may.
-	Try     func(ctx context.Context, d *hosthooks.Dialect, path, folder string) (why string, err error)
+	Try func(ctx context.Context, d *hosthooks.Dialect, path, folder string) (why string, err error)
+	// Enter starts callgate as a host does, by its entry, and asks in a folder whether files may be read. Each answer is why
+	// not, "" when it may.
+	Enter   func(ctx context.Context, command, env []string, folder string, paths ...string) ([]string, error)
 	Connect func(host string) error // installs a host's hooks anew
 	Merge   func() error            // merges the shipped rules into the worker's
 	Start   func() error            // starts a hub that outlives this process

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -63,6 +64,11 @@ func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
 	} else {
 		x.add(Finding{About: about, State: OK, Text: h.Name + ": no MCP server bypasses the gate"})
 	}
+	if found, err := install.Find([]string{h.ID}); err == nil && x.o.Enter != nil {
+		for _, e := range install.Entries(x.o.Machine, &found[0]) {
+			x.add(x.enter(about, h.Name, &e))
+		}
+	}
 	d, err := hosthooks.Find(h.ID)
 	if err != nil {
 		x.add(Finding{About: about, State: Warning, Text: h.Name + " has no hooks that callgate knows: its built-in tools are not gated"})
@@ -91,42 +97,71 @@ func ours(host string, text []byte) bool {
 	return bytes.Contains(text, []byte(" hook "+host)) || bytes.Contains(text, []byte(`"hook","`+host+`"`))
 }
 
-// walk makes two calls on the way of the host's, as if it worked in a new folder: one that no rule can allow, and one for a
-// file of the folder, which the shipped rules allow. Both have to be on record.
+// walk makes two calls on the way of the host's hook, as if it worked in a new folder: one that no rule can allow, and one for
+// a file of the folder, which the shipped rules allow. Both have to be on record.
 func (x *examination) walk(about, name string, d *hosthooks.Dialect) Finding {
+	return x.tried(about, "asked as "+name+" asks", "the hook", audit.Filter{Tool: d.ID + "_*"}, func(folder, secret, file string) (answers []string, err error) {
+		for _, path := range []string{secret, file} {
+			why, err := x.o.Try(x.ctx, d, path, folder)
+			if err != nil {
+				return nil, err
+			}
+			answers = append(answers, why)
+		}
+		return answers, nil
+	})
+}
+
+// enter makes the same calls through callgate's entry among the host's MCP servers.
+func (x *examination) enter(about, name string, e *install.Entry) Finding {
+	ctx, cancel := context.WithTimeoutCause(x.ctx, entering, fmt.Errorf("it did not answer within %s", entering))
+	defer cancel()
+	return x.tried(about, "started as "+name+" starts it", "callgate in "+e.Path, audit.Filter{Tool: "callgate_try"}, func(folder, secret, file string) ([]string, error) {
+		answers, err := x.o.Enter(ctx, e.Command, e.Env, folder, secret, file)
+		if cause := context.Cause(ctx); err != nil && cause != nil {
+			err = cause
+		}
+		return answers, err
+	})
+}
+
+// entering is how long callgate may take to answer a host.
+const entering = 30 * time.Second
+
+// tried says how the two calls went that ask makes, and finds them in the trail.
+func (x *examination) tried(about, way, what string, calls audit.Filter, ask func(folder, secret, file string) ([]string, error)) Finding {
 	began := time.Now()
 	folder, err := os.MkdirTemp("", "callgate-doctor-")
 	if err != nil {
 		return Finding{About: about, Text: err.Error()}
 	}
-	defer os.Remove(folder)
-	why, err := x.o.Try(x.ctx, d, filepath.Join(x.o.DataDir, "credentials", string(credentials.Approve)), folder)
+	defer os.RemoveAll(folder)
+	answers, err := ask(folder, filepath.Join(x.o.DataDir, "credentials", string(credentials.Approve)), filepath.Join(folder, "a.txt"))
 	if err != nil {
-		return Finding{About: about, Text: "the hook does not work: " + err.Error()}
+		return Finding{About: about, Text: what + " does not work: " + err.Error(), Cure: "callgate connect " + strings.TrimPrefix(about, "host ")}
 	}
-	if why == "" {
-		return Finding{About: about, Text: "the hook let a call through that no rule can allow"}
+	if answers[0] == "" {
+		return Finding{About: about, Text: what + " let a call through that no rule can allow"}
 	}
 	said := "reading a file of its project was allowed"
-	if why, err = x.o.Try(x.ctx, d, filepath.Join(folder, "a.txt"), folder); err != nil {
-		return Finding{About: about, Text: "the hook does not work: " + err.Error()}
-	} else if why != "" {
+	if why := answers[1]; why != "" {
 		said = "reading a file of its project is not allowed without you (" + strings.TrimSuffix(strings.TrimPrefix(why, "callgate: "), ".") + ")"
 	}
-	var calls []string
-	for r, err := range audit.Read(audit.Dir(x.o.DataDir), audit.Filter{Tool: d.ID + "_*", Since: began, Limit: 10}) {
+	calls.Since, calls.Limit = began, 10
+	var seen []string
+	for r, err := range audit.Read(audit.Dir(x.o.DataDir), calls) {
 		if err != nil {
 			return Finding{About: about, Text: "the record cannot be read: " + err.Error(), Cure: "callgate audit verify"}
 		}
 		if r.Event == audit.Decision {
-			calls = append(calls, r.CallID+" "+strings.ReplaceAll(r.Decision, "_", " "))
+			seen = append(seen, r.CallID+" "+strings.ReplaceAll(r.Decision, "_", " "))
 		}
 	}
-	if len(calls) < 2 {
-		return Finding{About: about, Text: fmt.Sprintf("calls that were asked as %s asks are not in the trail", name), Cure: "callgate audit verify"}
+	if len(seen) < 2 {
+		return Finding{About: about, Text: fmt.Sprintf("calls that were %s are not in the trail", way), Cure: "callgate audit verify"}
 	}
-	slices.Reverse(calls)
-	return Finding{About: about, State: OK, Text: fmt.Sprintf("asked as %s asks: a call that no rule can allow was refused, and %s. In the trail: %s", name, said, strings.Join(calls, ", "))}
+	slices.Reverse(seen)
+	return Finding{About: about, State: OK, Text: fmt.Sprintf("%s: a call that no rule can allow was refused, and %s. In the trail: %s", way, said, strings.Join(seen, ", "))}
 }
 
 // switchedOff names the setting by which the host runs no hooks.

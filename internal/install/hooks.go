@@ -360,6 +360,51 @@ func dropEmpty(v *hujson.Value, at []string) bool {
 	return true
 }
 
+// Entry is callgate among the servers of a host.
+type Entry struct {
+	Path    string // of the host's file
+	Command []string
+	Env     []string
+}
+
+// Entries are those of any callgate in a host's files, also of one that is gone.
+func Entries(m Machine, h *Host) (list []Entry) {
+	files := m.files(h)
+	for i := range files {
+		l := &files[i]
+		text, err := readFile(l.path)
+		if err != nil {
+			continue
+		}
+		doc, err := open(l.File, text)
+		if err != nil {
+			continue // the plan says what is wrong with it
+		}
+		places, err := placesOf(doc, l.File)
+		if err != nil {
+			continue
+		}
+		for _, place := range places {
+			entries, err := doc.entries(place)
+			if err != nil {
+				continue
+			}
+			for _, e := range entries {
+				words := commandOf(e.value)
+				if len(words) < 2 || words[1] != "run" || strings.TrimSuffix(filepath.Base(words[0]), ".exe") != "callgate" {
+					continue
+				}
+				found := Entry{Path: l.path, Command: words}
+				for name, value := range mapOf(reader(e.value).member(envMembers)) {
+					found.Env = append(found.Env, name+"="+value)
+				}
+				list = append(list, found)
+			}
+		}
+	}
+	return list
+}
+
 // OwnEntries names the entries of callgate, which is program, among a host's servers. A name counts only when every entry
 // that could be meant by it is callgate, and no other server's tools could be taken for its own.
 func OwnEntries(m Machine, h *Host, program string) (names []string) {
@@ -408,14 +453,7 @@ func OwnEntries(m Machine, h *Host, program string) (names []string) {
 
 // runs reports whether an entry starts the program as a server.
 func runs(value map[string]any, program string) bool {
-	r := reader(value)
-	var words []string
-	switch command := r.member(commandMembers).(type) {
-	case string:
-		words = append([]string{command}, r.strings("args")...)
-	case []any:
-		words = listOf(command)
-	}
+	words := commandOf(value)
 	if len(words) < 2 || words[1] != "run" {
 		return false
 	}
@@ -425,6 +463,18 @@ func runs(value map[string]any, program string) bool {
 	}
 	b, err := filepath.EvalSymlinks(program)
 	return err == nil && a == b
+}
+
+// commandOf is what an entry starts.
+func commandOf(value map[string]any) []string {
+	r := reader(value)
+	switch command := r.member(commandMembers).(type) {
+	case string:
+		return append([]string{command}, r.strings("args")...)
+	case []any:
+		return listOf(command)
+	}
+	return nil
 }
 
 // Hooks reports whether the change is about callgate's hooks.

@@ -1,0 +1,78 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	mcpclient "github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"callgate/gate"
+	"callgate/proxy"
+)
+
+const tryName = "try"
+
+// tryTool is judged as reading the file, and does nothing.
+func tryTool(*gate.Session) server.ServerTool {
+	return server.ServerTool{
+		Tool: mcp.NewTool(tryName, mcp.WithDescription("Does nothing. callgate doctor asks for it."), mcp.WithString("path", mcp.Required())),
+		Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText("nothing was done"), nil
+		},
+	}
+}
+
+// Enter starts callgate by the command of a host's entry, in a folder, and asks whether each file may be read. An answer is
+// why not; "" when it may. Nobody is asked.
+func Enter(ctx context.Context, command, env []string, folder string, paths ...string) (answers []string, err error) {
+	args := append(command[1:len(command):len(command)], "--try", "--mode="+gate.ModeNoPrompt.String())
+	start := func(ctx context.Context, command string, env, args []string) (*exec.Cmd, error) {
+		cmd := exec.CommandContext(ctx, command, args...)
+		cmd.Env, cmd.Dir = append(os.Environ(), env...), folder
+		return cmd, nil
+	}
+	host, err := mcpclient.NewStdioMCPClientWithOptions(command[0], env, args, transport.WithCommandFunc(start))
+	if err != nil {
+		return nil, err
+	}
+	defer host.Close()
+	var hello mcp.InitializeRequest
+	hello.Params.ClientInfo = mcp.Implementation{Name: "callgate-doctor", Version: Version}
+	if _, err := host.Initialize(ctx, hello); err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		var call mcp.CallToolRequest
+		call.Params.Name, call.Params.Arguments = proxy.OwnName+"_"+tryName, map[string]any{"path": filepath.Join(folder, path)}
+		if filepath.IsAbs(path) {
+			call.Params.Arguments = map[string]any{"path": path}
+		}
+		result, err := host.CallTool(ctx, call)
+		if err != nil {
+			return nil, err
+		}
+		answers = append(answers, refusalIn(result))
+	}
+	return answers, nil
+}
+
+// refusalIn is the reason for which a call did not run.
+func refusalIn(result *mcp.CallToolResult) string {
+	if !result.IsError {
+		return ""
+	}
+	var text strings.Builder
+	for _, content := range result.Content {
+		if t, ok := content.(mcp.TextContent); ok {
+			text.WriteString(t.Text)
+		}
+	}
+	return cmp.Or(text.String(), "refused")
+}
