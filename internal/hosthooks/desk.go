@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,6 +71,8 @@ type visit struct {
 	dialect *Dialect
 	session *gate.Session
 	project string // the workspace: a host may change the folder that it works in, and what is open to it must not follow
+
+	began time.Time
 
 	mu      sync.Mutex
 	last    time.Time
@@ -149,6 +153,8 @@ func (d *Desk) Handle(ctx context.Context, host, name string, body []byte, env m
 		return d.after(v, &e)
 	case Done:
 		return d.done(v, &e)
+	case Told:
+		d.match(v, &e, true, "as its session says")
 	case Prompt:
 		d.prompt(v, &e)
 		return dialect.say(Prompt, "allow", "")
@@ -174,7 +180,7 @@ func (d *Desk) visit(dialect *Dialect, e *Event) (*visit, error) {
 		if err != nil {
 			return nil, fmt.Errorf("callgate cannot begin a session: %w", err)
 		}
-		v = &visit{dialect: dialect, session: session, told: map[string]bool{}, asked: map[string]*question{}, running: map[string][]*ran{}, denied: map[string]string{}}
+		v = &visit{dialect: dialect, session: session, began: time.Now(), told: map[string]bool{}, asked: map[string]*question{}, running: map[string][]*ran{}, denied: map[string]string{}}
 		d.visits[key] = v
 		v.project = e.Cwd
 		if len(e.Workspace) > 0 {
@@ -188,6 +194,9 @@ func (d *Desk) visit(dialect *Dialect, e *Event) (*visit, error) {
 	if v.last = time.Now(); e.Version != "" && e.Version != v.version {
 		v.version = e.Version
 		v.session.SetClient(clientOf(dialect, e.Version))
+	}
+	if e.Transcript == "" && e.Named != "" {
+		e.Transcript = filepath.Join(d.o.Home, strings.ReplaceAll(dialect.Transcript.At, "{name}", e.Named))
 	}
 	v.follow(e.Transcript)
 	return v, nil

@@ -31,6 +31,7 @@ const (
 	After      Role = "after"      // a call ran
 	Failed     Role = "failed"     // a call failed, or never ran
 	Done       Role = "done"       // something happened of which the host tells only afterwards
+	Told       Role = "told"       // a call ran, as the host says elsewhere than in its hooks
 	Prompt     Role = "prompt"     // the person sent a prompt
 	Start      Role = "start"
 	End        Role = "end"
@@ -38,7 +39,7 @@ const (
 	Idle       Role = "idle" // the turn is over
 )
 
-var roles = []Role{Before, Permission, After, Failed, Done, Prompt, Start, End, Subagent, Idle}
+var roles = []Role{Before, Permission, After, Failed, Done, Told, Prompt, Start, End, Subagent, Idle}
 
 // Decides reports whether the host waits for a yes or no.
 func (r Role) Decides() bool { return r == Before || r == Permission }

@@ -32,6 +32,7 @@ type Event struct {
 	Failure   string
 
 	Transcript string // the file in which the host writes down what it does
+	Named      string // what the name of that file is made of, where the host does not say it
 }
 
 // Read reads what a host sent. name is the event where the command line names it; env holds the host's variables.
@@ -59,6 +60,9 @@ func (d *Dialect) Read(name string, body []byte, env map[string]string) (Event, 
 		Mode: d.text(body, f.Mode), Version: d.text(body, f.Version), Prompt: hookContext.ReplaceAllString(d.text(body, f.Prompt), ""), Failure: d.text(body, f.Failure), Foreign: spec.Foreign, Transcript: clean(d.text(body, d.Transcript.Path)),
 		Tool: d.text(body, either(spec.Tool, f.Tool)), Server: d.text(body, spec.Server), Call: d.text(body, either(spec.Call, f.Call)), Result: at(body, either(spec.Result, f.Result)),
 	}
+	if name := d.text(body, d.Transcript.Name); simple.MatchString(name) {
+		e.Named = name
+	}
 	if spec.Is != "" {
 		e.Tool = spec.Is
 	}
@@ -71,7 +75,7 @@ func (d *Dialect) Read(name string, body []byte, env map[string]string) (Event, 
 		e.Version = v
 	}
 	switch e.Role {
-	case Before, Permission, After, Failed, Done:
+	case Before, Permission, After, Failed, Done, Told:
 		if e.Tool == "" {
 			return e, fmt.Errorf("%s did not say which tool %s is about", d.Name, name)
 		}
@@ -87,6 +91,9 @@ func (d *Dialect) Read(name string, body []byte, env map[string]string) (Event, 
 // hookContext is what hooks told the host, callgate's own too, where the host puts it before what the person said.
 var hookContext = regexp.MustCompile(`(?s)<hook_context>.*?</hook_context>\s*`)
 
+// simple is a name that leads nowhere else.
+var simple = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
 var errUnknownEvent = errors.New("callgate does not know this event")
 
 // arguments returns the raw object of the call's arguments.
@@ -100,7 +107,11 @@ func (d *Dialect) arguments(body []byte, spec Spec, tool string) ([]byte, error)
 		}
 		return json.Marshal(object)
 	}
-	raw := at(body, either(spec.Raw, d.Fields.Arguments))
+	return d.argumentsOf(at(body, either(spec.Raw, d.Fields.Arguments)), tool)
+}
+
+// argumentsOf makes the raw object of what a host says are the arguments of a tool.
+func (d *Dialect) argumentsOf(raw []byte, tool string) ([]byte, error) {
 	if name := d.Texts[tool]; name != "" && len(raw) > 0 && raw[0] == '"' {
 		return slices.Concat([]byte("{"), jsonx.Quote(name), []byte(":"), raw, []byte("}")), nil
 	}

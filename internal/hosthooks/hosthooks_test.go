@@ -2,6 +2,7 @@ package hosthooks
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -160,7 +161,7 @@ func desk(t *testing.T, rules string, o Options) (*Desk, string) {
 	t.Cleanup(func() { trail.Close() })
 	o.Gate = gate.New(gate.Options{Worker: "default", Audit: trail, Logger: log, Mode: gate.ModeNoPrompt, Store: permissions.OpenStore(path, permissions.StoreOptions{Home: dir, Logger: log})})
 	t.Cleanup(o.Gate.Close)
-	o.Log, o.Sanitize, o.Home, o.Audit = log, proxy.Sanitize, dir, filepath.Join(dir, "audit")
+	o.Log, o.Sanitize, o.Home, o.Audit = log, proxy.Sanitize, cmp.Or(o.Home, dir), filepath.Join(dir, "audit")
 	if o.Proof, err = OpenProof(dir, log); err != nil {
 		t.Fatal(err)
 	}

@@ -8,19 +8,24 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"callgate/gate/tools"
 )
 
-// A host that skips its hooks, before a call and after it, still writes its transcript: each call in it is matched with what
-// the hook was asked.
+// A host that skips its hooks, before a call and after it, still writes its transcript, or tells of the call elsewhere: each is
+// matched with what the hook was asked.
 
-// Transcript says how a host writes down what it does: a file with a JSON value on each line.
+// Transcript says how a host writes down what it does: a file with a JSON value on each line, or one that is a JSON value.
 type Transcript struct {
-	Path field    `yaml:"path"`
-	Form string   `yaml:"form"` // one of transcriptForms
-	Only []string `yaml:"only"` // the tools that have hooks; empty: all
-	Skip []string `yaml:"skip"` // tools that have none and do nothing
+	Path  field    `yaml:"path"`
+	At    string   `yaml:"at"`    // where it is below the home, with {name}, where the host does not say it
+	Name  field    `yaml:"name"`  // what stands for {name}
+	Form  string   `yaml:"form"`  // one of transcriptForms
+	Whole bool     `yaml:"whole"` // the file is one value, which is written anew
+	Dated bool     `yaml:"dated"` // results have their time, so that it can be read from its beginning
+	Only  []string `yaml:"only"`  // the tools that have hooks; empty: all
+	Skip  []string `yaml:"skip"`  // tools that have none and do nothing
 }
 
 // told is what one line of a transcript says.
@@ -37,10 +42,11 @@ type toldCall struct {
 
 type toldResult struct {
 	id   string
-	fine bool // it ran, as the host says; a host may not say
+	fine bool      // it ran, as the host says; a host may not say
+	at   time.Time // zero where the host does not say
 }
 
-var transcriptForms = map[string]func(line []byte) told{"claude": tellClaude, "codex": tellCodex, "gemini": tellGemini, "qwen": tellQwen}
+var transcriptForms = map[string]func(line []byte) told{"claude": tellClaude, "codex": tellCodex, "gemini": tellGemini, "qwen": tellQwen, "copilot": tellCopilot, "cline": tellCline}
 
 func tellClaude(line []byte) (t told) {
 	var l struct {
@@ -69,7 +75,7 @@ func tellClaude(line []byte) (t told) {
 		case "tool_use":
 			t.calls = append(t.calls, toldCall{c.ID, c.Name, c.Input})
 		case "tool_result":
-			t.results = append(t.results, toldResult{c.ToolUseID, !c.IsError})
+			t.results = append(t.results, toldResult{id: c.ToolUseID, fine: !c.IsError})
 		}
 	}
 	return t
@@ -117,9 +123,80 @@ func (t *told) parts(parts []geminiPart) {
 			t.calls = append(t.calls, toldCall{p.Call.ID, p.Call.Name, p.Call.Args})
 		}
 		if p.Response != nil {
-			t.results = append(t.results, toldResult{p.Response.ID, p.Response.Response.Error == nil})
+			t.results = append(t.results, toldResult{id: p.Response.ID, fine: p.Response.Response.Error == nil})
 		}
 	}
+}
+
+func tellCopilot(line []byte) (t told) {
+	var l struct {
+		Type string    `json:"type"`
+		At   time.Time `json:"timestamp"`
+		Data struct {
+			Version   string          `json:"copilotVersion"`
+			ID        string          `json:"toolCallId"`
+			Name      string          `json:"toolName"`
+			Arguments json.RawMessage `json:"arguments"`
+			Success   bool            `json:"success"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(line, &l) != nil {
+		return t
+	}
+	t.version = l.Data.Version
+	switch l.Type {
+	case "tool.execution_start":
+		t.calls = []toldCall{{l.Data.ID, l.Data.Name, l.Data.Arguments}}
+	case "tool.execution_complete":
+		t.results = []toldResult{{l.Data.ID, l.Data.Success, l.At}}
+	}
+	return t
+}
+
+// tellCline reads the whole file.
+func tellCline(text []byte) (t told) {
+	var l struct {
+		Origin struct {
+			Version string `json:"version"`
+		} `json:"origin"`
+		Messages []struct {
+			TS      int64           `json:"ts"`
+			Content json.RawMessage `json:"content"`
+		} `json:"messages"`
+	}
+	if json.Unmarshal(text, &l) != nil {
+		return t
+	}
+	t.version = l.Origin.Version
+	for _, m := range l.Messages {
+		var content []struct {
+			Type      string          `json:"type"`
+			ID        string          `json:"id"`
+			Name      string          `json:"name"`
+			Input     json.RawMessage `json:"input"`
+			ToolUseID string          `json:"tool_use_id"`
+			Content   []struct {
+				Success *bool `json:"success"`
+			} `json:"content"`
+		}
+		if json.Unmarshal(m.Content, &content) != nil { // a text
+			continue
+		}
+		for _, c := range content {
+			switch c.Type {
+			case "tool_use":
+				t.calls = append(t.calls, toldCall{c.ID, c.Name, c.Input})
+			case "tool_result":
+				fine := slices.ContainsFunc(c.Content, func(part struct {
+					Success *bool `json:"success"`
+				}) bool {
+					return part.Success != nil && *part.Success
+				})
+				t.results = append(t.results, toldResult{c.ToolUseID, fine, time.UnixMilli(m.TS)})
+			}
+		}
+	}
+	return t
 }
 
 func tellQwen(line []byte) (t told) {
@@ -175,7 +252,8 @@ type reading struct {
 	version string              // of the host, as the first line says
 }
 
-// follow begins to read a transcript at its end: what is in it already is of an earlier session.
+// follow begins to read a transcript: at its end, because what is in it already is of an earlier session, unless the results
+// say when they were.
 func (v *visit) follow(path string) {
 	if path == "" || path == v.reading.path || v.dialect.Transcript.Form == "" {
 		return
@@ -191,6 +269,9 @@ func (v *visit) follow(path string) {
 	if err != nil || !info.Mode().IsRegular() {
 		return
 	}
+	if v.dialect.Transcript.Dated {
+		return
+	}
 	v.reading.offset = info.Size()
 	in := bufio.NewScanner(io.LimitReader(f, maxFirst))
 	in.Buffer(nil, maxFirst)
@@ -201,7 +282,7 @@ func (v *visit) follow(path string) {
 
 // hear notes that the hook was asked about a call.
 func (v *visit) hear(key string) {
-	if v.dialect.Transcript.Form == "" {
+	if !v.dialect.tells() {
 		return
 	}
 	v.mu.Lock()
@@ -210,6 +291,19 @@ func (v *visit) hear(key string) {
 		v.reading.asked = map[string]int{}
 	}
 	v.reading.asked[key]++
+}
+
+// tells reports whether the host tells of calls in another way than by its hooks.
+func (d *Dialect) tells() bool {
+	if d.Transcript.Form != "" {
+		return true
+	}
+	for _, s := range d.Events {
+		if s.Role == Told {
+			return true
+		}
+	}
+	return false
 }
 
 // readOn reads what the transcript says since the last time.
@@ -229,12 +323,16 @@ func (v *visit) readOn() (version string, done []toldCall, fine map[string]bool,
 	version = v.reading.version
 	in := bufio.NewReader(io.LimitReader(f, maxTold))
 	fine = map[string]bool{}
-	for {
-		line, err := in.ReadBytes('\n')
-		if err != nil { // the rest comes with the next event
-			return version, done, fine, nil
+	for over := false; !over; {
+		var line []byte
+		if over = v.dialect.Transcript.Whole; over {
+			line, err = io.ReadAll(in)
+		} else if line, err = in.ReadBytes('\n'); err == nil {
+			v.reading.offset += int64(len(line))
 		}
-		v.reading.offset += int64(len(line))
+		if err != nil { // the rest comes with the next event
+			break
+		}
 		t := tell(bytes.TrimSpace(line))
 		if t.version != "" {
 			version = t.version
@@ -254,9 +352,13 @@ func (v *visit) readOn() (version string, done []toldCall, fine map[string]bool,
 				clear(v.reading.seen)
 			}
 			v.reading.seen[r.id] = true
+			if !r.at.IsZero() && r.at.Before(v.began) {
+				continue // of an earlier session
+			}
 			done, fine[r.id] = append(done, c), r.fine
 		}
 	}
+	return version, done, fine, nil
 }
 
 // checkTranscript matches the calls in the host's transcript with what the hook was asked, and raises the alarm for those
@@ -280,28 +382,37 @@ func (d *Desk) checkTranscript(v *visit) {
 		if len(rules.Only) > 0 && !slices.Contains(rules.Only, c.tool) || slices.Contains(rules.Skip, c.tool) {
 			continue
 		}
-		e := &Event{Role: After, Tool: c.tool, Arguments: c.arguments, Call: c.id, Cwd: v.project}
+		arguments, err := v.dialect.argumentsOf(c.arguments, c.tool)
+		if err != nil {
+			continue // what nobody can read was refused
+		}
+		e := &Event{Role: After, Tool: c.tool, Arguments: arguments, Call: c.id, Cwd: v.project}
 		if len(v.dialect.Fields.Call) == 0 {
 			e.Call = ""
 		}
-		call, err := d.callOf(v, e)
-		if err != nil {
-			continue // what nobody can read was refused, or is told of by the next hook
-		}
-		key := keyOf(e, call)
-		v.mu.Lock()
-		asked := v.reading.asked[key] > 0
-		if asked {
-			v.reading.asked[key]--
-		}
-		_, denied := v.denied[key]
-		v.mu.Unlock()
-		switch {
-		case denied && fine[c.id] && e.Call != "":
-			d.alarm(v, d.o.Proof.Disobeyed, fmt.Sprintf("%s ran %s although callgate had denied it, as its transcript says", v.dialect.Name, tools.Visible(c.tool)))
-		case !asked && (fine[c.id] || len(rules.Only) > 0) && !d.onRecord(v, e, call):
-			d.alarm(v, d.o.Proof.Uncovered, fmt.Sprintf("%s ran %s, and callgate was not asked, as its transcript says", v.dialect.Name, tools.Visible(c.tool)))
-		}
+		d.match(v, e, fine[c.id], "as its transcript says")
+	}
+}
+
+// match looks whether the hook was asked about a call that the host tells of, and raises the alarm when it was not.
+func (d *Desk) match(v *visit, e *Event, fine bool, source string) {
+	call, err := d.callOf(v, e)
+	if err != nil {
+		return // what nobody can read was refused, or is told of by the next hook
+	}
+	key := keyOf(e, call)
+	v.mu.Lock()
+	asked := v.reading.asked[key] > 0
+	if asked {
+		v.reading.asked[key]--
+	}
+	_, denied := v.denied[key]
+	v.mu.Unlock()
+	switch {
+	case denied && fine && e.Call != "":
+		d.alarm(v, d.o.Proof.Disobeyed, fmt.Sprintf("%s ran %s although callgate had denied it, %s", v.dialect.Name, tools.Visible(e.Tool), source))
+	case !asked && (fine || len(v.dialect.Transcript.Only) > 0) && !d.onRecord(v, e, call):
+		d.alarm(v, d.o.Proof.Uncovered, fmt.Sprintf("%s ran %s, and callgate was not asked, %s", v.dialect.Name, tools.Visible(e.Tool), source))
 	}
 }
 

@@ -15,6 +15,8 @@ const ask = (message) =>
     child.stdin.end(JSON.stringify(message))
   })
 
+const told = new Set()
+
 export const Callgate = async ({ directory }) => ({
   "tool.execute.before": async (input, output) => {
     const r = await ask({ event: "before", session: input.sessionID, call: input.callID, tool: input.tool, args: output.args, directory })
@@ -33,6 +35,11 @@ export const Callgate = async ({ directory }) => ({
   },
   event: async ({ event }) => {
     const p = event.properties || {}
+    const part = event.type === "message.part.updated" && p.part
+    if (part && part.type === "tool" && part.state?.status === "completed" && !told.has(part.callID)) {
+      told.add(part.callID)
+      ask({ event: "told", session: part.sessionID, call: part.callID, tool: part.tool, args: part.state.input, directory }) // nobody waits for it
+    }
     if (event.type === "session.created") await ask({ event: "start", session: p.info?.id, version: p.info?.version, directory })
     if (event.type === "session.idle") await ask({ event: "idle", session: p.sessionID, directory })
     if (event.type === "session.deleted") await ask({ event: "end", session: p.info?.id, directory })
