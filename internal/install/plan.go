@@ -44,6 +44,20 @@ type Plan struct {
 	options Options
 }
 
+// Serving are callgate's own files with the servers that move.
+func (p *Plan) Serving() (files []string) {
+	for _, h := range p.Hosts {
+		for i := range h.Changes {
+			for _, s := range h.Changes[i].serving {
+				if h.Changes[i].Changes() && !slices.Contains(files, s.path) {
+					files = append(files, s.path)
+				}
+			}
+		}
+	}
+	return files
+}
+
 // HostPlan is what is found of one host.
 type HostPlan struct {
 	ID      string   `json:"id"`

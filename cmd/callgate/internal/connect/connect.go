@@ -3,11 +3,15 @@ package connect
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -15,8 +19,10 @@ import (
 	"callgate/cmd/callgate/internal/approve"
 	"callgate/gate/tools"
 	"callgate/internal/app"
+	"callgate/internal/config"
 	"callgate/internal/hosthooks"
 	"callgate/internal/install"
+	"callgate/internal/inventory"
 	"callgate/internal/output"
 )
 
@@ -40,7 +46,7 @@ func (o *connecting) declare(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(app.Scopes, cobra.ShellCompDirectiveNoFileComp))
 }
 
-func NewConnectCommand(dataDir func() (string, error)) *cobra.Command {
+func NewConnectCommand(s *config.Settings) *cobra.Command {
 	var o connecting
 	var watch bool
 	var managed string
@@ -50,7 +56,7 @@ func NewConnectCommand(dataDir func() (string, error)) *cobra.Command {
 		Long: `Connect finds the hosts on this machine, shows a diff of every file it would change, asks once, and then moves their
 MCP servers behind callgate: the servers go into a file of callgate's own, and the host starts callgate instead.
 Hosts with hooks get "callgate hook", so that their built-in tools (shell, files, web) pass the same gate. The rest
-of a host's file stays as it is.
+of a host's file stays as it is. The servers are started once, so that hosts that list tools only once see them.
 
 Recommended: "autonomy: GUIDED" in callgate.yaml. It runs calls that read, that change your own data, or that send to
 a destination you named, and asks about the rest.
@@ -65,7 +71,7 @@ Hosts: ` + strings.Join(install.IDs(), ", ") + `.`,
   callgate connect --managed ./rollout # for administrators: settings that users cannot switch off
   callgate connect --watch            # say when a host gets a server that callgate does not gate`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if o.DataDir, err = dataDir(); err != nil {
+			if o.DataDir, err = s.DataDir(); err != nil {
 				return err
 			}
 			args = append(args, o.hosts...)
@@ -75,7 +81,7 @@ Hosts: ` + strings.Join(install.IDs(), ", ") + `.`,
 			if watch {
 				return o.watch(cmd, args)
 			}
-			return o.connect(cmd, args)
+			return o.connect(cmd, s, args)
 		},
 	}
 	o.declare(cmd)
@@ -86,7 +92,7 @@ Hosts: ` + strings.Join(install.IDs(), ", ") + `.`,
 	return cmd
 }
 
-func (o *connecting) connect(cmd *cobra.Command, args []string) error {
+func (o *connecting) connect(cmd *cobra.Command, s *config.Settings, args []string) error {
 	plan, err := o.Plan(args)
 	if err != nil {
 		return err
@@ -113,6 +119,9 @@ func (o *connecting) connect(cmd *cobra.Command, args []string) error {
 	}
 	changed, err := plan.Apply()
 	if o.asJSON {
+		if err == nil {
+			o.warm(cmd, s, plan.Serving())
+		}
 		return errors.Join(err, output.JSON(out, plan))
 	}
 	for _, path := range changed {
@@ -121,6 +130,7 @@ func (o *connecting) connect(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	o.warm(cmd, s, plan.Serving())
 	for _, h := range plan.Hosts {
 		if h.Note != "" {
 			fmt.Fprintln(out, "note     "+h.Note)
@@ -134,6 +144,35 @@ func (o *connecting) connect(cmd *cobra.Command, args []string) error {
 		o.openPage(cmd)
 	}
 	return nil
+}
+
+// warming is how long connect waits for the tools of servers.
+const warming = 30 * time.Second
+
+// warm lists the tools of the servers that moved: hosts that list them once, at their start, see them in their first session.
+// What does not work here is reported, and hinders nothing.
+func (o *connecting) warm(cmd *cobra.Command, s *config.Settings, files []string) {
+	c, err := s.Load()
+	if err != nil || len(files) == 0 {
+		return // callgate itself says what is wrong
+	}
+	if !o.asJSON {
+		fmt.Fprintln(cmd.OutOrStdout(), "starting the servers once, to know their tools")
+	}
+	ctx, cancel := context.WithTimeoutCause(cmd.Context(), warming, fmt.Errorf("it did not answer within %s", warming))
+	defer cancel()
+	for _, file := range files {
+		one := *c
+		one.Servers, one.MCPConfig = nil, []string{file}
+		found, err := inventory.List(ctx, &one)
+		if err != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note     %s: %v\n", tools.Visible(file), err)
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(found.Down)) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note     %s: %s\n", tools.Visible(name), tools.Visible(found.Down[name]))
+		}
+	}
 }
 
 // openPage shows what happens next. Where it cannot, what was printed is enough.
