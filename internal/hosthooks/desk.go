@@ -82,6 +82,7 @@ type visit struct {
 	running map[string][]*ran    // calls that were allowed and are not known to have ended, by key
 	denied  map[string]string    // calls that were denied: key → tool
 	reading reading              // of the host's transcript
+	turn    turn
 }
 
 func clientOf(d *Dialect, version string) gate.Client {
@@ -163,6 +164,7 @@ func (d *Desk) Handle(ctx context.Context, host, name string, body []byte, env m
 	case Idle:
 		d.checkTranscript(v)
 		d.settle(v)
+		d.tellChanged(v)
 	case Subagent:
 		d.note(v, fmt.Sprintf("%s: %s %s.", dialect.Name, e.Name, tools.Visible(e.Agent)))
 	}
@@ -259,6 +261,9 @@ func (d *Desk) before(ctx context.Context, v *visit, e *Event) Reply {
 		v.hear(keyOf(e, call))
 	}
 	if d.ours(v, e) {
+		v.mu.Lock()
+		v.turn.opaque = true
+		v.mu.Unlock()
 		return d.yes(v, e, "callgate judges it on its way") // a host that is told nothing asks a second time, or refuses
 	}
 	if e.Call == "" {
@@ -350,6 +355,7 @@ func (d *Desk) judge(ctx context.Context, v *visit, e *Event, q *question) {
 	}
 	v.mu.Lock()
 	v.running[key] = append(v.running[key], r)
+	v.turn.ran(call)
 	delete(v.denied, key)
 	v.mu.Unlock()
 	q.reply = d.yes(v, e, verdict.Reason)

@@ -98,6 +98,9 @@ func (d *Desk) prompt(v *visit, e *Event) {
 		return
 	}
 	d.settle(v)
+	v.mu.Lock()
+	v.turn = turn{began: time.Now()}
+	v.mu.Unlock()
 	v.session.NewTurn()
 	if d.o.Prompted != nil {
 		d.o.Prompted(v.session, e.Prompt)

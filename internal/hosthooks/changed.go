@@ -1,0 +1,96 @@
+package hosthooks
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"callgate/gate"
+	"callgate/gate/tools"
+)
+
+// A file of the project that changes in a turn in which nothing was let run that could have changed it was changed by the
+// person, by another program, or by a tool that went around the gate. Nobody can tell which: it is information, no alarm.
+
+// turn is what is known of the files that a turn changes.
+type turn struct {
+	began  time.Time       // zero before the first prompt
+	wrote  map[string]bool // by calls that were let run
+	opaque bool            // something ran whose files are not known
+}
+
+// ran notes what a call that was let run may change.
+func (t *turn) ran(call gate.Call) {
+	a := tools.Analyze(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place})
+	if len(a.Commands) > 0 || !call.Tool.Bound || call.Tool.Kind == "" {
+		t.opaque = true
+	}
+	if t.wrote == nil {
+		t.wrote = map[string]bool{}
+	}
+	for _, w := range a.Writes {
+		t.wrote[w.Path] = true
+	}
+}
+
+const (
+	maxWalked = 20_000 // entries of the project
+	maxWalk   = 500 * time.Millisecond
+	maxShown  = 5
+)
+
+// outside lists files of the project that changed in the turn and that no call wrote. Hidden folders and what is called
+// node_modules are left out, and so is what own says.
+func (t *turn) outside(project, own string) (names []string) {
+	if t.began.IsZero() || t.opaque || project == "" {
+		return nil
+	}
+	if real, err := filepath.EvalSymlinks(project); err == nil { // as the paths of calls are
+		project = real
+	}
+	walked, deadline := 0, time.Now().Add(maxWalk)
+	_ = filepath.WalkDir(project, func(path string, e fs.DirEntry, err error) error {
+		if walked++; walked > maxWalked || time.Now().After(deadline) {
+			return fs.SkipAll
+		}
+		if err != nil {
+			return nil // it cannot be seen
+		}
+		if e.IsDir() {
+			if path != project && (strings.HasPrefix(e.Name(), ".") || e.Name() == "node_modules" || path == own) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && info.ModTime().After(t.began) && !t.wrote[path] {
+			if name, err := filepath.Rel(project, path); err == nil {
+				names = append(names, name)
+			}
+		}
+		return nil
+	})
+	return names
+}
+
+// tellChanged puts on record what changed in the turn that is over, outside the gate.
+func (d *Desk) tellChanged(v *visit) {
+	v.mu.Lock()
+	t := v.turn
+	v.turn = turn{}
+	v.mu.Unlock()
+	names := t.outside(v.project, filepath.Dir(d.o.Audit))
+	if len(names) == 0 {
+		return
+	}
+	shown := make([]string, 0, maxShown)
+	for _, name := range names[:min(len(names), maxShown)] {
+		shown = append(shown, tools.Visible(name))
+	}
+	text := strings.Join(shown, ", ")
+	if more := len(names) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	d.note(v, fmt.Sprintf("Changed outside the gate during a turn of %s: %s. A person may have done it; no call that callgate knows did.", v.dialect.Name, text))
+}
