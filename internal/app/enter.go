@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,8 +39,8 @@ func Enter(ctx context.Context, command, env []string, folder string, paths ...s
 		cmd.Env, cmd.Dir = append(os.Environ(), env...), folder
 		return cmd, nil
 	}
-	host, err := mcpclient.NewStdioMCPClientWithOptions(command[0], env, args, transport.WithCommandFunc(start))
-	if err != nil {
+	host := mcpclient.NewClient(transport.NewStdioWithOptions(command[0], env, args, transport.WithCommandFunc(start)), mcpclient.WithRootsHandler(onlyRoot(folder)))
+	if err := host.Start(ctx); err != nil {
 		return nil, err
 	}
 	defer host.Close()
@@ -61,6 +62,14 @@ func Enter(ctx context.Context, command, env []string, folder string, paths ...s
 		answers = append(answers, refusalIn(result))
 	}
 	return answers, nil
+}
+
+// onlyRoot is the folder that a host works in.
+type onlyRoot string
+
+func (r onlyRoot) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+	address := url.URL{Scheme: "file", Path: filepath.ToSlash(string(r))}
+	return &mcp.ListRootsResult{Roots: []mcp.Root{{URI: address.String(), Name: filepath.Base(string(r))}}}, nil
 }
 
 // refusalIn is the reason for which a call did not run.

@@ -167,7 +167,7 @@ func (x *examination) rules() {
 	}
 	file, err := permissions.ParseFile(x.o.Rules, text, x.o.Home)
 	if err != nil {
-		x.add(Finding{About: "rules", Text: "every call is denied, because the rules cannot be read: " + err.Error(), Cure: "callgate rules"})
+		x.add(Finding{About: "rules", Text: "every call is denied, because the rules cannot be read: " + err.Error(), Cure: "callgate rules edit"})
 		return
 	}
 	problems, err := permissions.Lint(file.Rules, permissions.LintOptions{Kinds: x.o.Kinds})
