@@ -357,7 +357,7 @@ func (a *approval) choose(answer Answer) ([]permissions.Grant, error) {
 
 // contentOf is what the scripts hold that the grant is about; a grant of flow is about none.
 func contentOf(v *Verdict, offer tools.Offer) string {
-	if offer.Tool == provenance.GrantDestination || offer.Tool == provenance.GrantSource {
+	if slices.Contains([]string{provenance.GrantDestination, provenance.GrantSource, provenance.GrantResult}, offer.Tool) {
 		return ""
 	}
 	return v.Analysis.Subjects[offer.Subject].Content

@@ -251,6 +251,27 @@ func TestGuided(t *testing.T) {
 	}
 }
 
+// Who trusts the result of one call is asked about values of another as before.
+func TestTrustedResult(t *testing.T) {
+	b := newBench(t, `{"*": "allow", "$always": [{"tool": "flow:result", "pattern": "one", "risk": "READ_ONLY"}]}`, func(o *Options) { o.Mode = ModeNoPrompt })
+	tool := func(name string) *tools.Tool {
+		return tools.Describe(tools.Server{Name: "mail", Mappings: labelled}, name, "mail_"+name, []byte(`{"name":"`+name+`"}`))
+	}
+	for id, text := range map[string]string{"one": "write to rosa@first.example", "two": "write to " + mallory} {
+		call := Call{ID: id, SessionID: b.session.ID(), Tool: tool("read_mail"), Arguments: []byte("{}"), Digest: id, Place: tools.Place{Dir: b.dir}}
+		if v, _ := b.gate.Decide(t.Context(), b.session, call); v.Action != permissions.Allow {
+			t.Fatal(v.Reason)
+		}
+		b.gate.Finish(b.session, call, []byte(`{"content":[{"type":"text","text":"`+text+`"}]}`), false, "", time.Millisecond)()
+	}
+	for to, doubted := range map[string]bool{"rosa@first.example": false, mallory: true} {
+		call := Call{ID: to, SessionID: b.session.ID(), Tool: tool("send"), Arguments: []byte(`{"to":"` + to + `","text":"hi"}`), Digest: to, Place: tools.Place{Dir: b.dir}}
+		if v, _ := b.gate.Decide(t.Context(), b.session, call); strings.Contains(v.Reason, "known only from") != doubted {
+			t.Errorf("%s: %s", to, v.Reason)
+		}
+	}
+}
+
 // A rule or a grant that spells a destination out names it. Flow lifts no denial, and answers that last end its question.
 func TestFlowGrants(t *testing.T) {
 	b := newBench(t, `{"*": "allow"}`, nil)
@@ -262,7 +283,7 @@ func TestFlowGrants(t *testing.T) {
 	}
 	end := b.decide(t.Context(), call("one", mallory))
 	asked := b.waiting(1)[0]
-	if len(asked.Offers) != 2 || asked.Offers[0].Tool != provenance.GrantDestination || asked.Offers[1].Tool != provenance.GrantSource || !provenance.IsFlow(asked.Marks[0]) {
+	if len(asked.Offers) != 3 || asked.Offers[0].Tool != provenance.GrantDestination || asked.Offers[1].Tool != provenance.GrantResult || asked.Offers[2].Tool != provenance.GrantSource || !provenance.IsFlow(asked.Marks[0]) {
 		t.Fatalf("offers %+v, marks %+v", asked.Offers, asked.Marks)
 	}
 	if m := asked.Marks[0]; m.Quote != mallory || m.From.Tool != "mail_read_mail" || m.From.Server != "mail" || m.From.At.IsZero() || asked.Prompt != "Read my mail" {

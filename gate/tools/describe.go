@@ -141,7 +141,9 @@ func mapped(t *Tool, s Server, d definition) bool {
 		t.Roles = maps.Clone(t.Roles)
 		if t.unroled = m.Kind == "" && m.Labels.Effect != "" && len(m.Roles) == 0; t.unroled {
 			for _, name := range d.arguments {
-				t.Roles[name] = harmlessRole(name)
+				if t.Roles[name] = harmlessRole(name); m.Labels.Effect == EffectNone && guessRole(name) == Code {
+					t.Roles[name] = Plain // it is formatted, counted, explained: to run it would be an effect
+				}
 			}
 		}
 		for _, name := range slices.Concat(m.Labels.Destination, m.Labels.Content) {

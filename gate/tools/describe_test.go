@@ -339,3 +339,14 @@ func TestLabelsOfTheConfiguration(t *testing.T) {
 		}
 	}
 }
+
+// A label that says that a tool has no effect says too that it runs no code: its text may be code, and is no role to ask about.
+func TestCodeWithoutEffect(t *testing.T) {
+	definition := []byte(`{"name":"format_code","inputSchema":{"properties":{"code":{"type":"string"},"command":{"type":"string"}}}}`)
+	for effect, want := range map[string]Role{EffectNone: Plain, EffectOwn: Unmapped} {
+		tool := Describe(Server{Mappings: []Mapping{{Tool: "*", Labels: Labels{Effect: effect}}}}, "format_code", "x_format_code", definition)
+		if tool.Roles["code"] != want || tool.Roles["command"] != Unmapped {
+			t.Errorf("effect %s: roles %v", effect, tool.Roles)
+		}
+	}
+}

@@ -149,7 +149,7 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 	s.rules = permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log, Shared: s.shared(documentRules)})
 	s.presence = presence.Open(c.DataDir, c.Presence, s.page)
 	s.Gate = gate.New(gate.Options{
-		Presence: s.presence, Credentials: keyringEntries(c.Secrets.Keyring, s.log),
+		Presence: s.presence, Credentials: namedSecrets(c.Secrets.Keyring, c.Secrets.Files, s.log),
 		Worker: c.Worker, Audit: trail, Logger: s.log, Store: s.rules,
 		Mode: c.GateMode, Autonomy: c.AutonomyLevel, AskEscalations: c.AsksEscalations, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
 		Advisors: c.PolicyEngines,

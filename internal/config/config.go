@@ -55,6 +55,7 @@ type Config struct {
 	Flow               string
 	Secrets            struct {
 		Keyring []string // entries of the system's keyring that must not leave, SERVICE/ACCOUNT
+		Files   []string // files of variables, as .env is, whose secrets must not leave
 	}
 	MCPConfig []string
 	Limits    limitsConfig

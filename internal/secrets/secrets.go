@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"iter"
 	"net/url"
 	"regexp"
 	"strings"
@@ -106,30 +107,49 @@ func carriesPower(text string, start int, value string) bool {
 // LearnVariables remembers the values of a file of variables, as .env is: those that are named like a secret, and those
 // that look like one.
 func (m *Memory) LearnVariables(text, place string) {
-	for line := range strings.Lines(text[:min(len(text), searched)]) {
-		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
-		if !ok || strings.HasPrefix(name, "#") {
-			continue
-		}
-		value = strings.TrimSpace(value)
-		if n := len(value); n > 1 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
-			value = value[1 : n-1]
-		} else if i := strings.Index(value, " #"); i >= 0 {
-			value = strings.TrimSpace(value[:i])
-		}
-		name = strings.TrimSpace(name)
-		named := secretName.MatchString(name) && len(value) >= shortestNamed
-		looks := len(value) >= shortest && !strings.ContainsAny(value, " /.") && strings.ContainsAny(value, "0123456789") && strings.ContainsFunc(value, unicode.IsLetter)
-		if named && !strings.HasPrefix(value, "$") || looks {
-			m.add(value, place, "value of "+name)
-		}
-		if at := strings.LastIndexByte(value, '@'); at > 0 && strings.Contains(value, "://") { // a password within an address
-			_, user, _ := strings.Cut(value[:at], "://")
-			if _, password, ok := strings.Cut(user, ":"); ok && len(password) >= shortestNamed {
-				m.add(password, place, "password in "+name)
+	for value, kind := range Variables(text) {
+		m.add(value, place, kind)
+	}
+}
+
+// Variables are the values that LearnVariables remembers, and what each is.
+func Variables(text string) iter.Seq2[string, string] {
+	return func(yield func(value, kind string) bool) {
+		for line := range strings.Lines(text[:min(len(text), searched)]) {
+			for _, found := range variable(line) {
+				if !yield(found[0], found[1]) {
+					return
+				}
 			}
 		}
 	}
+}
+
+// variable returns what one line of a file of variables holds: a value, a password within it.
+func variable(line string) (found [][2]string) {
+	name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
+	if !ok || strings.HasPrefix(name, "#") {
+		return nil
+	}
+	value = strings.TrimSpace(value)
+	if n := len(value); n > 1 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+		value = value[1 : n-1]
+	} else if i := strings.Index(value, " #"); i >= 0 {
+		value = strings.TrimSpace(value[:i])
+	}
+	name = strings.TrimSpace(name)
+	named := secretName.MatchString(name) && len(value) >= shortestNamed
+	looks := len(value) >= shortest && !strings.ContainsAny(value, " /.") && strings.ContainsAny(value, "0123456789") && strings.ContainsFunc(value, unicode.IsLetter)
+	if named && !strings.HasPrefix(value, "$") || looks {
+		found = append(found, [2]string{value, "value of " + name})
+	}
+	if at := strings.LastIndexByte(value, '@'); at > 0 && strings.Contains(value, "://") { // a password within an address
+		_, user, _ := strings.Cut(value[:at], "://")
+		if _, password, ok := strings.Cut(user, ":"); ok && len(password) >= shortestNamed {
+			found = append(found, [2]string{password, "password in " + name})
+		}
+	}
+	return found
 }
 
 // LearnValue remembers a credential that is known to be one. A shorter one than eight bytes is passed over: it could stand

@@ -47,8 +47,12 @@ func fileName(text string) bool {
 		return false
 	}
 	suffix, listed := publicsuffix.PublicSuffix(strings.ToLower(text))
+	listed = listed || reserved[suffix]
 	return !listed || strings.Count(text, ".") == 1 && fileEndings[suffix]
 }
+
+// reserved are domains that nobody can have (RFC 2606) and that name hosts all the same.
+var reserved = WordsOf("example test invalid localhost")
 
 // fileEndings are domains of countries and companies that more files than hosts end in.
 var fileEndings = WordsOf("cc md ml mov pl ps py rs sh so tf zip")

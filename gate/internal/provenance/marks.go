@@ -82,7 +82,7 @@ func (q *flowQuestions) mark(code, quote string, from flow.Source, text string, 
 // doubtful marks a value that is known only from untrusted text, and reports whether it did.
 func (q *flowQuestions) doubtful(what, text string) bool {
 	known := q.memory.Know(text)
-	if known.In&flow.Untrusted == 0 || known.Said != 0 || !facts.Telling(text) || q.judge.trustsSource(known.From.Tool) || q.judge.namedByRule(q.verdict, q.call, text) {
+	if known.In&flow.Untrusted == 0 || known.Said != 0 || !facts.Telling(text) || q.judge.trusts(known.From) || q.judge.namedByRule(q.verdict, q.call, text) {
 		return false
 	}
 	q.mark(markFlowUntrusted, text, known.From, "The %s %s is known only from %s.", what, shown(text), described(known.From))
@@ -104,7 +104,7 @@ func (q *flowQuestions) ofDestinations(sawPrivate bool) (unnamed string) {
 		}
 		known := q.memory.Know(to)
 		switch fetches := q.out.effect == effectFetch; {
-		case fetches && known.In&flow.Orders != 0 && known.Said == 0 && !q.judge.trustsSource(known.From.Tool):
+		case fetches && known.In&flow.Orders != 0 && known.Said == 0 && !q.judge.trusts(known.From):
 			q.mark(markFlowUntrusted, to, known.From, "The address %s stands in %s, which reads as if it told the model what to do.", shown(to), described(known.From))
 		case fetches, q.out.effect == effectUnknown && facts.HostOf(to) != "" && !strings.Contains(to, "@"):
 			// A link that stands in a result as it is carries nothing out; one that was put together can.
@@ -145,7 +145,7 @@ func (q *flowQuestions) ofParts() {
 		if len(q.marks) > 0 || len(command) < 12 {
 			continue
 		}
-		if c, ok := q.memory.Carry(command, flow.Untrusted); ok && 3*len(c.Text) >= 2*len(command) && !q.judge.trustsSource(c.From.Tool) {
+		if c, ok := q.memory.Carry(command, flow.Untrusted); ok && 3*len(c.Text) >= 2*len(command) && !q.judge.trusts(c.From) {
 			q.mark(markFlowUntrusted, c.Text, c.From, "The command %s stands in %s.", shown(c.Text), described(c.From))
 		}
 	}
@@ -208,8 +208,8 @@ func shown(text string) string {
 // IsFlow reports whether flow set the mark.
 func IsFlow(m tools.Mark) bool { return strings.HasPrefix(m.Code, "flow-") }
 
-// flowOffers are answers that last, for a call that only flow marks: its destinations, and the tools whose results the
-// marks speak of.
+// flowOffers are answers that last, for a call that only flow marks: its destinations, the results that the marks
+// speak of, and the tool that gave one.
 func (j *Asker) Offers(v Judged, call *facts.Call, marks []tools.Mark) (offers []tools.Offer) {
 	if j.Session == nil || len(marks) == 0 || slices.ContainsFunc(marks, func(m tools.Mark) bool { return !IsFlow(m) || m.Code == markFlowSecret || m.Code == markFlowRuns }) {
 		return nil
@@ -218,6 +218,11 @@ func (j *Asker) Offers(v Judged, call *facts.Call, marks []tools.Mark) (offers [
 	for _, to := range slices.Concat(o.To, o.packages) {
 		if !j.named(v, call, to, false) {
 			offers = append(offers, tools.Offer{Tool: GrantDestination, Pattern: permissions.QuoteGlob(to), Risk: v.Analysis.Risk, Default: true})
+		}
+	}
+	for _, m := range marks {
+		if o := (tools.Offer{Tool: GrantResult, Pattern: permissions.QuoteGlob(m.From.Call), Risk: permissions.ReadOnly}); m.Code == markFlowUntrusted && !slices.Contains(offers, o) {
+			offers = append(offers, o)
 		}
 	}
 	if from, ok := j.Session.Memory.Seen(flow.Untrusted, j.trustsSource); ok {

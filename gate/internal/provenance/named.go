@@ -138,6 +138,11 @@ func (j *Asker) trustsSource(tool string) bool {
 	return j.granted(GrantSource, tool, nil, permissions.ReadOnly)
 }
 
+// trusts reports whether a person trusts a result, or all of its tool.
+func (j *Asker) trusts(result flow.Source) bool {
+	return j.trustsSource(result.Tool) || j.granted(GrantResult, result.Call, nil, permissions.ReadOnly)
+}
+
 // granted looks for a grant of flow.
 func (j *Asker) granted(what, text string, call *facts.Call, risk permissions.Risk) bool {
 	if j.Policy == nil {

@@ -24,10 +24,12 @@ const (
 	markFlowUnnamed   = "flow-unnamed"   // private and untrusted data were read, and something leaves to a place that nobody named
 )
 
-// What grants of flow are called in the rules file: a destination that is fine, a tool whose results are trusted.
+// What grants of flow are called in the rules file: a destination that is fine, a tool whose results are trusted, one call
+// whose result is.
 const (
 	GrantDestination = "flow:destination"
 	GrantSource      = "flow:source"
+	GrantResult      = "flow:result"
 )
 
 // Session is what flow keeps of a session.

@@ -137,6 +137,8 @@ func (o Offer) Allows() string {
 	switch o.Tool {
 	case "flow:destination":
 		return "this destination is fine: " + Quoted(o.Pattern)
+	case "flow:result":
+		return "trust the result of this one call: " + visible.Text(o.Pattern)
 	case "flow:source":
 		return "trust what " + Quoted(o.Pattern) + " returns"
 	}

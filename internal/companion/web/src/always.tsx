@@ -16,6 +16,7 @@ const expiries: [label: string, seconds: number][] = [
 // lasting are answers about where values come from and go to.
 const lasting: { [tool: string]: string } = {
   "flow:destination": "This destination is fine:",
+  "flow:result": "Trust the result of this one call:",
   "flow:source": "Trust the results of",
 };
 
