@@ -141,8 +141,8 @@ func mapped(t *Tool, s Server, d definition) bool {
 		t.Roles = maps.Clone(t.Roles)
 		if t.unroled = m.Kind == "" && m.Labels.Effect != "" && len(m.Roles) == 0; t.unroled {
 			for _, name := range d.arguments {
-				if t.Roles[name] = harmlessRole(name); m.Labels.Effect == EffectNone && guessRole(name) == Code {
-					t.Roles[name] = Plain // it is formatted, counted, explained: to run it would be an effect
+				if t.Roles[name] = harmlessRole(name); m.Labels.Effect == EffectNone && name == "code" {
+					t.Roles[name] = Plain // to format or count it is no effect, and to run it would be one
 				}
 			}
 		}
