@@ -41,7 +41,6 @@ func Patterns(c *Command) []Pattern {
 	}
 	n := tables.Arity(c.Argv, want)
 	whole, fixed := exact(c)
-	fixed = fixed && !slices.ContainsFunc(c.Argv, func(w Word) bool { return Volatile(w.Value) }) && !tables.About(c.Argv[:1]).Has(programs.TakesProcess)
 	named := !slices.ContainsFunc(c.Argv[:n], func(w Word) bool { return !isPlainName(w) })
 	var list []Pattern
 	if fixed {
@@ -187,8 +186,11 @@ func neverOffered(c *Command) bool {
 // exact returns the rule that matches the command's text and no other, and whether there is one: a word that
 // depends on the run has no text, but a glob means itself.
 func exact(c *Command) (string, bool) {
+	if tables.About(c.Argv[:1]).Has(programs.TakesProcess) {
+		return "", false
+	}
 	for _, w := range c.Argv {
-		if !w.Known && (strings.ContainsAny(w.Value, "$`~{") || !word.IsGlob(w.Value)) {
+		if Volatile(w.Value) || !w.Known && (strings.ContainsAny(w.Value, "$`~{") || !word.IsGlob(w.Value)) {
 			return "", false
 		}
 	}

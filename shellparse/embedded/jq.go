@@ -157,15 +157,8 @@ func (r *jqReader) terms(closing byte) bool {
 		}
 		switch {
 		case letter(c):
-			step, ok := r.named(top, last)
-			if !ok {
+			if !r.letters(&open, top, last) {
 				return false
-			}
-			switch step {
-			case 'i':
-				open = append(open, 'i')
-			case 'e':
-				open = open[:len(open)-1]
 			}
 			c = 'a'
 		case strings.IndexByte("\"$@.", c) >= 0 || digit(c):
@@ -176,7 +169,7 @@ func (r *jqReader) terms(closing byte) bool {
 		case strings.IndexByte("([{", c) >= 0:
 			open = append(open, c)
 			r.i++
-		case c == ')' && top == '(' || c == ']' && top == '[' || c == '}' && top == '{':
+		case closers[c] == top && top != 0:
 			open = open[:len(open)-1]
 			r.i++
 		case strings.IndexByte("|,:;=<>!+-*/%?", c) >= 0 && (c != ';' || top == '('):
@@ -186,6 +179,24 @@ func (r *jqReader) terms(closing byte) bool {
 		}
 		last = c
 	}
+}
+
+// closers are the brackets that close others.
+var closers = map[byte]byte{')': '(', ']': '[', '}': '{'}
+
+// letters reads a word of the language or a name, and notes what it opens or closes.
+func (r *jqReader) letters(open *[]byte, top, last byte) bool {
+	step, ok := r.named(top, last)
+	if !ok {
+		return false
+	}
+	switch step {
+	case 'i':
+		*open = append(*open, 'i')
+	case 'e':
+		*open = (*open)[:len(*open)-1]
+	}
+	return true
 }
 
 // term reads a text, a variable, a format, a path or a number, which begins with c.

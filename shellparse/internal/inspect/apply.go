@@ -26,7 +26,7 @@ func apply(a *walk.Walker, h word.Hit, c *walk.Call) {
 	case 'F':
 		c.EffectOf("option "+h.Name, h)
 	case 'd':
-		chdir(a, h.Value, c)
+		chdir(h.Value, c)
 	case 'u':
 		upload(a, h, c)
 	case 'D':
@@ -110,7 +110,7 @@ func upload(a *walk.Walker, h word.Hit, c *walk.Call) {
 }
 
 // chdir moves a call to another directory.
-func chdir(a *walk.Walker, w word.Word, c *walk.Call) {
+func chdir(w word.Word, c *walk.Call) {
 	if !w.Known {
 		c.Sc.Lost = true
 		c.Effect("directory " + w.Text)

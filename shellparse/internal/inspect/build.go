@@ -46,7 +46,7 @@ func runMake(a *walk.Walker, c *walk.Call) bool {
 			i++
 			continue
 		}
-		chdir(a, v, c)
+		chdir(v, c)
 		c.Globals = append(c.Globals, c.Argv[i:i+n]...)
 		c.Argv = slices.Concat(c.Argv[:i], c.Argv[i+n:])
 	}

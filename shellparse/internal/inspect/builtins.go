@@ -209,7 +209,7 @@ func inspectState(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 			a.Run(in)
 		}
 	case "history":
-		inspectHistory(a, c)
+		inspectHistory(c)
 	default:
 		inspectStored(a, c)
 	}
@@ -231,7 +231,7 @@ func inspectAlias(a *walk.Walker, c *walk.Call) {
 	}
 }
 
-func inspectHistory(a *walk.Walker, c *walk.Call) {
+func inspectHistory(c *walk.Call) {
 	for _, w := range c.Argv[1:] {
 		if !w.Known || strings.Trim(w.Text, "-wanrsp") == "" {
 			c.Effect("option " + w.Text)

@@ -40,7 +40,7 @@ func remote(text string) bool {
 }
 
 // remoteCode notes programs that are fetched from elsewhere and run.
-func remoteCode(a *walk.Walker, c *walk.Call) {
+func remoteCode(c *walk.Call) {
 	switch c.Name {
 	case "mvn", "./mvnw", "mvnw":
 		for _, w := range c.Argv[1:] {

@@ -134,7 +134,7 @@ func splitsString(t string) bool {
 func envValue(a *walk.Walker, name string, v word.Word, c *walk.Call) {
 	switch name {
 	case "-C", "--chdir":
-		chdir(a, v, c)
+		chdir(v, c)
 	case "-P", "-a", "--argv0":
 		c.Effect("option " + name)
 	}

@@ -114,13 +114,13 @@ func inspectGitPush(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 			c.EffectAt("refspec "+w.Text, w)
 		}
 	}
-	gitURLs(a, c, s.Operands)
+	gitURLs(c, s.Operands)
 }
 
-func inspectGitFetch(a *walk.Walker, c *walk.Call, s *word.Scanned) { gitURLs(a, c, s.Operands) }
+func inspectGitFetch(a *walk.Walker, c *walk.Call, s *word.Scanned) { gitURLs(c, s.Operands) }
 
 func inspectGitClone(a *walk.Walker, c *walk.Call, s *word.Scanned) {
-	gitURLs(a, c, s.Operands)
+	gitURLs(c, s.Operands)
 	if n := len(s.Operands); n > 0 {
 		dir := s.Operands[n-1]
 		if n == 1 {
@@ -131,7 +131,7 @@ func inspectGitClone(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 }
 
 func inspectGitRemote(a *walk.Walker, c *walk.Call, s *word.Scanned) {
-	gitURLs(a, c, s.Operands)
+	gitURLs(c, s.Operands)
 	inspectGitLoss(a, c, s)
 }
 
@@ -212,7 +212,7 @@ func inspectGitInit(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 }
 
 // gitURLs notes transports that run a program, and addresses that git reads as options.
-func gitURLs(a *walk.Walker, c *walk.Call, ops []word.Word) {
+func gitURLs(c *walk.Call, ops []word.Word) {
 	for _, w := range ops {
 		text := w.Text
 		if !w.Known {
@@ -254,7 +254,7 @@ func gitPaths(a *walk.Walker, c *walk.Call, ops []word.Word) {
 var harmlessSections = word.Set("user author alias branch color core diff merge pull push fetch init commit advice log status column gui rebase rerere tag stash pager remote submodule init")
 
 // showsSettings notes that git config shows several settings, among which credentials may be.
-func showsSettings(a *walk.Walker, c *walk.Call, args []word.Word, sub string) {
+func showsSettings(c *walk.Call, args []word.Word, sub string) {
 	pattern, many := "", sub == "list"
 	for i, w := range args {
 		switch {
@@ -317,7 +317,7 @@ func gitSettings(a *walk.Walker, c *walk.Call, args []word.Word, sub string, n i
 	switch n {
 	case 0:
 	case 1:
-		showsSettings(a, c, args, sub)
+		showsSettings(c, args, sub)
 	case 2, 3:
 		c.Operates("setting " + word.Texts(args))
 	default:

@@ -36,7 +36,7 @@ func Inspect(a *walk.Walker, c *walk.Call) {
 	if l := programs.LanguageOf(c.Name); l != nil {
 		inspectLanguage(a, l, c)
 	}
-	takesCode(a, c)
+	takesCode(c)
 	shows(a, row, c)
 	for _, f := range c.Reads {
 		if strings.HasPrefix(f.Path.Value, "/proc/") && strings.HasSuffix(f.Path.Value, "/environ") {
@@ -50,9 +50,9 @@ func Inspect(a *walk.Walker, c *walk.Call) {
 			}
 		}
 	}
-	inspectPackages(a, c)
+	inspectPackages(c)
 	optionFiles(a, c)
-	remoteCode(a, c)
+	remoteCode(c)
 	passedOn(a, c)
 	elsewhere(a, c, s)
 	workspace(a, c)

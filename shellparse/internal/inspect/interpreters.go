@@ -13,7 +13,7 @@ import (
 var runtimeCommands = word.Set("test install i run build add fmt lint check task")
 
 // takesCode notes that the first words name a command which is given code.
-func takesCode(a *walk.Walker, c *walk.Call) {
+func takesCode(c *walk.Call) {
 	if programs.Find(path.Base(c.Name)).Has(programs.RunsSource) && c.Sc.Input.Kind != word.InputNone {
 		for _, w := range c.Argv[1:] {
 			if w.Known && standardInput(w.Text) {

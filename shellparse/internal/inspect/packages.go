@@ -16,7 +16,7 @@ var listOptions = word.Set("-r -c -e --requirement --editable --constraint")
 
 // inspectPackages notes packages that a command names: they are fetched from elsewhere and run code when
 // they are installed.
-func inspectPackages(a *walk.Walker, c *walk.Call) {
+func inspectPackages(c *walk.Call) {
 	if len(c.Argv) < 3 || !programs.Find(c.Name, c.Argv[1].Text).Has(programs.Installs) {
 		return
 	}

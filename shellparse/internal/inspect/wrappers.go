@@ -137,7 +137,7 @@ func runWrapped(a *walk.Walker, w *programs.Wrapper, c, inner *walk.Call) bool {
 		if w.Role != "" {
 			inner.Sc.Escalates = true
 		}
-		inner.Outer = keepsShell(a, c)
+		inner.Outer = keepsShell(c)
 		a.Run(inner)
 		return true
 	case "also":
@@ -153,7 +153,7 @@ func runWrapped(a *walk.Walker, w *programs.Wrapper, c, inner *walk.Call) bool {
 
 // keepsShell returns the shell whose directory a cd behind this wrapper changes: builtins keep it, programs
 // do not.
-func keepsShell(a *walk.Walker, c *walk.Call) *word.Scope {
+func keepsShell(c *walk.Call) *word.Scope {
 	if c.Name == "builtin" || c.Name == "command" || c.Name == "noglob" || c.Name == "nocorrect" {
 		return c.Outer
 	}
