@@ -189,7 +189,7 @@ func (s *Sidecar) rulesChanged(v cluster.Version) {
 	if err == nil && string(before) == string(v.Text) {
 		return
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
+	if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
 		if len(before) > 0 {
 			err = durable.Replace(path+".before", before, 0o600)
 		}

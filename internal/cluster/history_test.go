@@ -174,11 +174,7 @@ func (r *rig) fault(kind int, random *rand.Rand) string {
 		r.cables[j][i].cut.Store(false)
 		return fmt.Sprintf("replicas %d and %d were parted for %s", i, j, pause)
 	default:
-		r.mu.Lock()
-		c := r.all[i]
-		r.all[i] = nil
-		r.mu.Unlock()
-		c.die()
+		r.kill(i)
 		r.start(i)
 		return fmt.Sprintf("replica %d died and came back", i)
 	}
@@ -402,4 +398,100 @@ func stateOf(body []byte) string {
 		return ""
 	}
 	return e.State
+}
+
+// kill ends a replica without a word.
+func (r *rig) kill(i int) {
+	r.mu.Lock()
+	c := r.all[i]
+	r.all[i] = nil
+	r.mu.Unlock()
+	c.die()
+}
+
+// TestThousand has a thousand approvals wait when one replica dies, then another, then a third is cut off, and at last all
+// die at once. Every approval is decided once and taken once, whoever tries.
+func TestThousand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for replicas to notice that others are gone")
+	}
+	const approvals = 1000
+	r := newRig(t)
+	ids := make([]string, approvals)
+	var asking sync.WaitGroup
+	for at := range 3 {
+		asking.Go(func() {
+			for i := at; i < approvals; i += 3 {
+				ids[i] = fmt.Sprintf("t%d", i)
+				ask(t, r.at(at).Approvals(), ids[i], "k"+ids[i], true)
+			}
+		})
+	}
+	asking.Wait()
+	r.kill(0)
+	waits.Until(t, "the others take over what one left", func() bool { return owned(r.at(1))+owned(r.at(2)) == approvals })
+	r.start(0)
+	r.whole()
+	r.kill(1)
+	waits.Until(t, "the others take over again", func() bool { return owned(r.at(0))+owned(r.at(2)) == approvals })
+	r.start(1)
+	r.whole()
+	r.part(2, true)
+	waits.Until(t, "the one that is cut off notices", func() bool { return r.at(2).Fresh() != nil })
+	r.part(2, false)
+	for i := range 3 {
+		r.kill(i)
+	}
+	var starting sync.WaitGroup
+	for i := range 3 {
+		starting.Go(func() { r.start(i) })
+	}
+	starting.Wait()
+	r.whole()
+	waits.Until(t, "all survive a restart of everything", func() bool { return owned(r.at(0))+owned(r.at(1))+owned(r.at(2)) == approvals })
+
+	decided, taken := make([]atomic.Int32, approvals), make([]atomic.Int32, approvals)
+	var trying sync.WaitGroup
+	for at := range 3 {
+		for part := range 4 {
+			trying.Go(func() {
+				a := r.at(at).Approvals()
+				for i := part; i < approvals; i += 4 {
+					if a.Decide(ids[i], []byte(`"yes"`), false, time.Now().Add(time.Hour)) == nil {
+						decided[i].Add(1)
+					}
+				}
+			})
+		}
+	}
+	trying.Wait()
+	for at := range 3 {
+		for part := range 4 {
+			trying.Go(func() {
+				a := r.at(at).Approvals()
+				for i := part; i < approvals; i += 4 {
+					decision, err := a.Claim("k"+ids[i], fmt.Sprintf("call%d-%d", i, at))
+					if err != nil {
+						t.Error(err)
+					}
+					if decision != nil {
+						taken[i].Add(1)
+					}
+				}
+			})
+		}
+	}
+	trying.Wait()
+	for i := range ids {
+		if d, n := decided[i].Load(), taken[i].Load(); d != 1 || n != 1 {
+			t.Errorf("%s was decided %d times and taken %d times", ids[i], d, n)
+		}
+	}
+}
+
+// owned counts what waits at a replica.
+func owned(c *Cluster) int {
+	c.approvals.mu.Lock()
+	defer c.approvals.mu.Unlock()
+	return len(c.approvals.owned)
 }

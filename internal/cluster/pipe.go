@@ -164,7 +164,7 @@ func (p *pipe) send(kind byte, piece []byte) error {
 func (p *pipe) failed() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.err == io.EOF {
+	if errors.Is(p.err, io.EOF) {
 		return net.ErrClosed
 	}
 	return p.err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"hash/fnv"
 	"slices"
 	"strings"
@@ -130,8 +131,8 @@ func (r *replicas) send() {
 	b.mu.Unlock()
 	key := "beat." + keyed(r.c.o.Name)
 	written, err := b.write(r.c.ctx, key, body, rev, 3*r.c.o.Lease)
-	if err == errConflict { // the beat of a process before, or one of ours that was lost on the way
-		if _, now, err := b.read(r.c.ctx, key); err == nil || err == errNone {
+	if errors.Is(err, errConflict) { // the beat of a process before, or one of ours that was lost on the way
+		if _, now, err := b.read(r.c.ctx, key); err == nil || errors.Is(err, errNone) {
 			var other pulse
 			if beaten && json.Unmarshal(now.body, &other) == nil && other.Epoch != r.c.epoch {
 				r.c.log.Warn("cluster: another process beats under this replica's name; names have to differ", "name", r.c.o.Name)

@@ -150,7 +150,7 @@ func (t *trail) export(ctx context.Context) error {
 func (t *trail) exportLog(ctx context.Context, log string, one *exported) error {
 	subject := t.subject(t.c.o.Name, log)
 	if !one.known {
-		if err := t.find(ctx, subject, log, one); err != nil {
+		if err := t.find(ctx, subject, one); err != nil {
 			return err
 		}
 	}
@@ -194,7 +194,7 @@ func (t *trail) exportLog(ctx context.Context, log string, one *exported) error 
 }
 
 // find learns what the stream has of a log.
-func (t *trail) find(ctx context.Context, subject, log string, one *exported) error {
+func (t *trail) find(ctx context.Context, subject string, one *exported) error {
 	stream, err := t.stream(ctx)
 	if err != nil {
 		return err

@@ -84,10 +84,6 @@ func (c *clusterConfig) validate() error {
 		if u.User != nil {
 			return errors.New("cluster.url: a credential does not belong in a URL: use cluster.creds")
 		}
-		ip := net.ParseIP(u.Hostname())
-		if (u.Scheme == "nats" || u.Scheme == "ws") && c.CA == "" && !(u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()) {
-			return fmt.Errorf("cluster.url: %s leaves this machine without TLS: use tls://, or give cluster.ca", one)
-		}
 	}
 	return nil
 }
@@ -134,6 +130,9 @@ func (c *Config) ClusterOptions(version string, log *slog.Logger) (cluster.Optio
 	o := cluster.Options{
 		URL: c.Cluster.URL, Name: c.Cluster.Name, Worker: c.Worker, DataDir: c.DataDir, Listen: c.Cluster.Listen, Peers: c.Cluster.Peers,
 		Lease: c.Cluster.Lease, Version: version, Logger: log,
+	}
+	if (strings.Contains(c.Cluster.URL, "nats://") || strings.Contains(c.Cluster.URL, "ws://")) && c.Cluster.CA == "" {
+		log.Warn("cluster.url: NATS is reached without TLS: what callgate says is sealed all the same, but whoever is in between can hold it up", "url", c.Cluster.URL)
 	}
 	if !c.Clustered() {
 		return o, errors.New("no cluster is configured: set cluster.url, or use --cluster")

@@ -1,0 +1,169 @@
+//go:build !nonats
+
+package cluster
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+
+	"callgate/audit"
+	"callgate/internal/testserver/waits"
+)
+
+// TestOutside has two replicas share a NATS of somebody else, which knows them by an NKey.
+func TestOutside(t *testing.T) {
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, _ := pair.Seed()
+	public, _ := pair.PublicKey()
+	creds := filepath.Join(t.TempDir(), "gate.nk")
+	if err := os.WriteFile(creds, seed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	outside, err := natsserver.NewServer(&natsserver.Options{
+		Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true, Nkeys: []*natsserver.NkeyUser{{Nkey: public}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside.Start()
+	defer outside.Shutdown()
+	if !outside.ReadyForConnections(time.Minute) {
+		t.Fatal("NATS is not ready")
+	}
+	options := func(name string) Options {
+		return Options{URL: outside.ClientURL(), Name: name, Worker: "default", DataDir: t.TempDir(), Key: testKey, Creds: creds, Lease: testLease, Logger: logOf(t)}
+	}
+	var all []*Cluster
+	for _, name := range []string{"a", "b"} {
+		c, err := Open(options(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		all = append(all, c)
+	}
+	for _, c := range all {
+		waits.Until(t, "the replicas hear of each other", func() bool { return c.Fresh() == nil && len(c.Replicas()) == 2 })
+	}
+	if _, err := all[0].Document("rules").Replace(t.Context(), 0, []byte("{}"), "x"); err != nil {
+		t.Fatal(err)
+	}
+	waits.Until(t, "the other has it", func() bool { v, err := all[1].Document("rules").Now(); return err == nil && string(v.Text) == "{}" })
+
+	// The trail goes there, each line once, over a restart of the replica too.
+	dir := filepath.Join(all[0].o.DataDir, "audit")
+	log, err := audit.Open(dir, audit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(n int) {
+		for range n {
+			if _, err := log.Append(audit.Record{Event: audit.Control, Summary: "something"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write(100)
+	verified := func(c *Cluster, n int) bool {
+		logs, err := c.VerifyTrail(t.Context(), dir)
+		if err != nil || len(logs) != 1 {
+			return false
+		}
+		if len(logs[0].Breaks) > 0 {
+			t.Fatalf("broken: %v", logs[0].Breaks)
+		}
+		return logs[0].Records == n && logs[0].Behind == 0
+	}
+	all[0].ShareTrail(dir, func(error) {})
+	waits.Until(t, "the stream has all", func() bool { return verified(all[0], 100) })
+	write(50)
+	all[0].Close()
+	again := options("a")
+	again.DataDir = all[0].o.DataDir
+	c, err := Open(again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.ShareTrail(dir, func(error) {})
+	waits.Until(t, "the stream has the rest", func() bool { return verified(c, 150) })
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	// Who rewrites the log on the disk is found out.
+	logs, err := audit.Logs(dir)
+	if err != nil || len(logs) != 1 {
+		t.Fatal(logs, err)
+	}
+	path := filepath.Join(dir, logs[0])
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text[:len(text)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found, err := c.VerifyTrail(t.Context(), dir)
+	if err != nil || len(found) != 1 || len(found[0].Breaks) == 0 {
+		t.Errorf("half of the log is gone, and nobody says so: %+v, %v", found, err)
+	}
+}
+
+// TestBackup loses the NATS and puts back what a backup holds.
+func TestBackup(t *testing.T) {
+	start := func() *Cluster {
+		c, err := Open(Options{URL: Embedded, Name: "one", Worker: "default", DataDir: t.TempDir(), Key: testKey, Lease: testLease, Logger: logOf(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		waits.Until(t, "it hears from the cluster", func() bool { return c.Fresh() == nil })
+		return c
+	}
+	before := start()
+	if _, err := before.Document("rules").Replace(t.Context(), 0, []byte("{}"), "x"); err != nil {
+		t.Fatal(err)
+	}
+	ask(t, before.Approvals(), "waits", "k1", true)
+	ask(t, before.Approvals(), "decided", "k2", false)
+	if err := before.Approvals().Decide("decided", []byte(`"yes"`), false, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "backup")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits.Until(t, "all is heard", func() bool { p, u := before.approvals.count(); return p == 1 && u == 1 })
+	if n, err := before.Backup(file); err != nil || n != 2 {
+		t.Fatalf("%d keys, %v", n, err)
+	}
+	file.Close()
+	after := start()
+	heir := &gateOf{}
+	after.Approvals().Serve(heir)
+	for i, want := range []int{2, 0} {
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		restored, kept, err := after.Restore(t.Context(), file, false)
+		file.Close()
+		if err != nil || restored != want || kept != 2-want {
+			t.Fatalf("time %d: restored %d, kept %d, %v", i+1, restored, kept, err)
+		}
+	}
+	waits.Until(t, "what waited is shown", func() bool { n, _, _ := heir.counts(); return n == 1 })
+	if decision, err := after.Approvals().Claim("k2", "c"); err != nil || decision != nil {
+		t.Errorf("a decision came back, and could be taken twice: %s, %v", decision, err)
+	}
+}
