@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"callgate/audit"
+	"callgate/gate/tools"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/hub"
 	"callgate/internal/companion/wire"
@@ -72,4 +73,21 @@ func (s *Server) free(name string) *wire.Refusal {
 		return wire.Refuse(wire.CodeBadMessage, "the name mixes letters of several scripts, which people cannot tell apart: use one")
 	}
 	return nil
+}
+
+// approverName is how the audit trail names a client. The kind in front keeps a client from passing for
+// a rule or a grant.
+func approverName(c wire.ClientInfo) string { return c.Kind + ":" + shortName(c.Name) }
+
+// personName is how the audit trail names one of those for whom a client speaks.
+func personName(client, person string) string {
+	if person == "" {
+		return client
+	}
+	return client + "/" + shortName(person)
+}
+
+func shortName(name string) string {
+	short := []rune(tools.Visible(name))
+	return string(short[:min(len(short), maxName)])
 }

@@ -69,7 +69,7 @@ func (s indexAPI) routes(path func(string, methods)) {
 	path("/api/search", methods{"POST": s.approver(s.handleSearch)})
 }
 
-func (s *Server) retrieves(w http.ResponseWriter) bool {
+func (s indexAPI) retrieves(w http.ResponseWriter) bool {
 	if s.options.Retrieval == nil {
 		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "search is off: set rag.enabled in the configuration")
 	}
@@ -77,7 +77,7 @@ func (s *Server) retrieves(w http.ResponseWriter) bool {
 }
 
 // failRetrieval answers with what the error means.
-func (s *Server) failRetrieval(w http.ResponseWriter, r *http.Request, err error) {
+func (s indexAPI) failRetrieval(w http.ResponseWriter, r *http.Request, err error) {
 	if refused := retrievalRefusal(err); refused != nil {
 		status := http.StatusNotFound
 		if refused.Code == wire.CodeBadMessage && !errors.Is(err, retrieval.ErrNoWorkspace) {

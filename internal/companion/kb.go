@@ -155,7 +155,7 @@ func (s knowledgeAPI) routes(path func(string, methods)) {
 
 // kbSession returns the session that a request names. When it is "" the response is written.
 func (s knowledgeAPI) kbSession(w http.ResponseWriter, r *http.Request) string {
-	if !s.retrieves(w) {
+	if !indexAPI(s).retrieves(w) {
 		return ""
 	}
 	session := r.URL.Query().Get("sessionId")
@@ -178,7 +178,7 @@ func (s knowledgeAPI) handleKBAdd(w http.ResponseWriter, r *http.Request) {
 	}
 	id, err := s.options.Retrieval.AddDocument(r.Context(), session, f.Content, f.Metadata, authorOf(r))
 	if err != nil {
-		s.failRetrieval(w, r, err)
+		indexAPI(s).failRetrieval(w, r, err)
 		return
 	}
 	rest.WriteJSON(w, http.StatusCreated, map[string]string{"documentId": id})
@@ -196,7 +196,7 @@ func (s knowledgeAPI) handleKBSearch(w http.ResponseWriter, r *http.Request) {
 	}
 	hits, err := s.options.Retrieval.SearchDocuments(r.Context(), session, f.Query, f.Limit, f.Threshold)
 	if err != nil {
-		s.failRetrieval(w, r, err)
+		indexAPI(s).failRetrieval(w, r, err)
 		return
 	}
 	rest.WriteJSON(w, http.StatusOK, map[string]any{"results": wire.List(hits)})
@@ -221,7 +221,7 @@ func (s knowledgeAPI) handleKBList(w http.ResponseWriter, r *http.Request) {
 	}
 	documents, err := s.options.Retrieval.Documents(session)
 	if err != nil {
-		s.failRetrieval(w, r, err)
+		indexAPI(s).failRetrieval(w, r, err)
 		return
 	}
 	rest.WriteJSON(w, http.StatusOK, map[string]any{"documents": wire.List(documents[:min(len(documents), limit)]), "totalCount": len(documents)})
@@ -234,7 +234,7 @@ func (s knowledgeAPI) handleKBRemove(w http.ResponseWriter, r *http.Request) {
 	}
 	found, err := s.options.Retrieval.RemoveDocument(r.Context(), session, r.PathValue("id"), authorOf(r))
 	if err != nil {
-		s.failRetrieval(w, r, err)
+		indexAPI(s).failRetrieval(w, r, err)
 		return
 	}
 	if !found {
