@@ -34,10 +34,14 @@ func (s pushAPI) routes(path func(string, methods)) {
 			handle(w, r)
 		})
 	}
-	path("/api/push", methods{"GET": pushing(s.handlePushKey), "POST": pushing(s.handleAddDevice), "DELETE": pushing(s.handleRemoveDevice)})
+	path("/api/push", methods{"GET": s.approver(s.handlePushKey), "POST": pushing(s.handleAddDevice), "DELETE": pushing(s.handleRemoveDevice)})
 }
 
 func (s pushAPI) handlePushKey(w http.ResponseWriter, r *http.Request) {
+	if s.options.Pusher == nil { // no error: the page asks each time
+		rest.WriteJSON(w, http.StatusOK, map[string]string{"key": ""})
+		return
+	}
 	key, err := s.options.Pusher.PushKey()
 	if err != nil {
 		s.fail(w, r, err)

@@ -36,8 +36,11 @@ func (f *fakePusher) RemoveDevice(endpoint string, _ audit.Author) error {
 func TestBrowsersSubscribe(t *testing.T) {
 	f := &fakePusher{}
 	r := start(t, newFakeBackend())
-	if response, _ := r.do(t, credentials.Approve, "GET", "/api/push", ""); response.StatusCode != 404 {
-		t.Errorf("without a push channel: %d", response.StatusCode)
+	if response, body := r.do(t, credentials.Approve, "GET", "/api/push", ""); response.StatusCode != 200 || !strings.Contains(body, `"key":""`) {
+		t.Errorf("without a push channel: %d %s", response.StatusCode, body)
+	}
+	if response, _ := r.do(t, credentials.Approve, "POST", "/api/push", `{"endpoint":"https://x","p256dh":"p","auth":"a"}`); response.StatusCode != 404 {
+		t.Errorf("a subscription without a push channel: %d", response.StatusCode)
 	}
 	r.options.Pusher = f
 	for _, c := range []struct {

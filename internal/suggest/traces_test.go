@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -215,6 +216,7 @@ func TestProposalsFromTheFirstHalfAnswerTheSecond(t *testing.T) {
 				t.Errorf("%d patterns", n)
 			}
 			w.noBypass(before, after, dir)
+			w.noIncident(before, after, dir)
 		})
 	}
 }
@@ -228,6 +230,24 @@ func (w *workplace) noBypass(before, after *permissions.Policy, dir string) {
 		}
 		if v := w.judged(dir, command, after); v.Action == permissions.Allow {
 			w.t.Errorf("%s would run: %s", fmt.Sprintf("%.80q", command), v.Rule)
+		}
+	}
+}
+
+// noIncident judges commands like those that did harm in people's projects: none of them newly runs.
+func (w *workplace) noIncident(before, after *permissions.Policy, dir string) {
+	w.t.Helper()
+	text, err := os.ReadFile("testdata/incidents.txt")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for command := range strings.Lines(string(text)) {
+		command = strings.TrimSpace(command)
+		if v := w.judged(dir, command, before); v.Action == permissions.Allow {
+			w.t.Errorf("%s runs without any proposal: %s", command, v.Rule)
+		}
+		if v := w.judged(dir, command, after); v.Action == permissions.Allow {
+			w.t.Errorf("%s would run: %s", command, v.Rule)
 		}
 	}
 }

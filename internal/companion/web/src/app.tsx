@@ -355,7 +355,7 @@ function Notifications({ store, changed }: { store: Store; changed(): void }) {
       },
       (error: unknown) => setTrouble(message(error)),
     );
-  if (data && canPush())
+  if (data?.key && canPush())
     return (
       <>
         <button type="button" class="quiet" aria-pressed={pushes()} onClick={() => turn(pushes() ? stopPush(store) : startPush(store, data.key))}>
