@@ -217,21 +217,8 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 			elsewhere = joinEffects(elsewhere, "writes to a path that depends on the run: "+wording.Quote(f.Path.Value))
 		}
 	}
-	if commands.MountsHost(c) {
-		b.mark("host-access", "A container gets the whole file system of this machine.")
-	}
 	risk, category, why := b.classified(all, at)
-	if why != "" && len(b.why) < maxReasons && !slices.Contains(b.why, why) {
-		b.why = append(b.why, why)
-	}
-	builds, hooks := commands.RunsProject(c, risk)
-	b.out.Builds, b.out.Hooks = b.out.Builds || builds, b.out.Hooks || hooks
-	if word := commands.TellsNotToAsk(c, why == commands.OtherAgent); word != "" {
-		b.mark("ungated-agent", "It starts another agent with "+wording.Quote(word)+", which keeps that from asking about what it does.")
-	}
-	if risk == permissions.Unknown || len(c.Effects) > 0 {
-		b.started(shellparse.Started(c, risk != permissions.Unknown))
-	}
+	b.remarks(c, risk, why)
 	plain := b.plainly(c)
 	effects := append(b.effects(plain, elsewhere), b.leads(c)...)
 	if c.Remote && c.DenyOnly {
@@ -265,6 +252,24 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 	b.addresses(c, view.Risk)
 	b.recursive(c)
 	b.gitReads(c)
+}
+
+// remarks notes what is said of a command beside its subject: why it cannot be undone, what it builds and what it may start.
+func (b *shells) remarks(c *shellparse.Command, risk permissions.Risk, why string) {
+	if commands.MountsHost(c) {
+		b.mark("host-access", "A container gets the whole file system of this machine.")
+	}
+	if why != "" && len(b.why) < maxReasons && !slices.Contains(b.why, why) {
+		b.why = append(b.why, why)
+	}
+	builds, hooks := commands.RunsProject(c, risk)
+	b.out.Builds, b.out.Hooks = b.out.Builds || builds, b.out.Hooks || hooks
+	if word := commands.TellsNotToAsk(c, why == commands.OtherAgent); word != "" {
+		b.mark("ungated-agent", "It starts another agent with "+wording.Quote(word)+", which keeps that from asking about what it does.")
+	}
+	if risk == permissions.Unknown || len(c.Effects) > 0 {
+		b.started(shellparse.Started(c, risk != permissions.Unknown))
+	}
 }
 
 // classified is classify for one of the commands of a text, with what stands within its words: that is allowed with it, so
