@@ -134,10 +134,8 @@ func (w *watcher) read(n *notification) (a Access, ok bool) {
 		}
 		if !filepath.IsAbs(path) {
 			at := "cwd"
-			if fd := int32(-1); c.dir >= 0 {
-				if fd = int32(n.args[c.dir]); fd != unix.AT_FDCWD {
-					at = "fd/" + strconv.Itoa(int(fd))
-				}
+			if c.dir >= 0 && int32(n.args[c.dir]) != unix.AT_FDCWD {
+				at = "fd/" + strconv.Itoa(int(int32(n.args[c.dir])))
 			}
 			dir, err := os.Readlink("/proc/" + strconv.Itoa(int(n.pid)) + "/" + at)
 			if err != nil || !filepath.IsAbs(dir) {

@@ -27,12 +27,13 @@ func (x *Examiner) Check(ctx context.Context, path string, s *Server) (how upstr
 	if locked == nil {
 		return how, fmt.Errorf("it is not in %s: look at it, and add it with \"callgate servers lock %s\"", path, s.Name)
 	}
-	now, began := &Entry{}, time.Now()
+	began := time.Now()
 	pinned := *s
 	if how.Args = pin(s, locked); how.Args != nil {
 		pinned.Args = how.Args
 	}
-	if now, err = x.Examine(ctx, &pinned); err != nil {
+	now, err := x.Examine(ctx, &pinned)
+	if err != nil {
 		return how, fmt.Errorf("what it would run cannot be held against %s: %w", path, err)
 	}
 	changes := Compare(locked, now)
