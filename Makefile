@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION ?= $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X callgate/internal/app.Version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
