@@ -17,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -135,10 +134,13 @@ func (s *Service) signed(r *http.Request, b *Browser) (subject string, err error
 		return "", errors.New("this is not who the browser subscribed to")
 	}
 	point, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(key, "="))
-	if err != nil || len(point) != 65 {
+	if err != nil {
+		return "", fmt.Errorf("the key is no base64: %w", err)
+	}
+	public, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
+	if err != nil {
 		return "", fmt.Errorf("the key is no point: %w", err)
 	}
-	public := &ecdsa.PublicKey{Curve: elliptic.P256(), X: new(big.Int).SetBytes(point[1:33]), Y: new(big.Int).SetBytes(point[33:])}
 	claims := jwt.MapClaims{}
 	_, err = jwt.ParseWithClaims(token, claims, func(*jwt.Token) (any, error) { return public, nil },
 		jwt.WithValidMethods([]string{"ES256"}), jwt.WithAudience(s.URL), jwt.WithExpirationRequired())

@@ -81,13 +81,13 @@ func envLetters(a *walk.Walker, c *walk.Call, at int, t string) (next int, step 
 		if at+1 >= len(c.Argv) {
 			return at, envNothing
 		}
-		envValue(a, t, c.Argv[at+1], c)
+		envValue(t, c.Argv[at+1], c)
 		return at + 2, envTaken
 	case has && (name == "--unset" || name == "--chdir" || name == "--argv0"):
-		envValue(a, name, word.Lit(val), c)
+		envValue(name, word.Lit(val), c)
 		return at + 1, envTaken
 	case strings.HasPrefix(t, "-u") || strings.HasPrefix(t, "-C"):
-		envValue(a, t[:2], word.Lit(t[2:]), c)
+		envValue(t[:2], word.Lit(t[2:]), c)
 		return at + 1, envTaken
 	case t == "-S" || name == "--split-string" || splitsString(t):
 		return at, envSplit(c, at)
@@ -131,7 +131,7 @@ func splitsString(t string) bool {
 }
 
 // envValue notes what an option of env with a value does.
-func envValue(a *walk.Walker, name string, v word.Word, c *walk.Call) {
+func envValue(name string, v word.Word, c *walk.Call) {
 	switch name {
 	case "-C", "--chdir":
 		chdir(v, c)
