@@ -15,6 +15,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/internal/lazyregexp"
+	"callgate/internal/textscan"
 	"callgate/shellparse/programs"
 )
 
@@ -189,10 +190,13 @@ const (
 	maxAddressText = 64 << 10
 )
 
-// MayNameStore is a quick look for what no credential store is called without.
+// MayNameStore is a quick look for what no credential store is called without, in any case.
 func MayNameStore(arguments []byte) bool {
-	return jsonx.MayHold(arguments, ".") || bytes.Contains(arguments, []byte("id_")) || bytes.Contains(arguments, []byte("shadow")) || bytes.Contains(arguments, []byte("ogin"))
+	return jsonx.MayHold(arguments, ".") || holdsAny(strings.ToLower(textscan.String(arguments)), mayStore)
 }
+
+// mayStore are parts, in lower case, of the names of stores without a dot.
+var mayStore = strings.Fields("id_ _netrc shadow sudoers keychains login")
 
 // serves reports whether a command lets others fetch files.
 func serves(line string) bool { return holdsAny(line, mayServe) && served.MatchString(line) }
@@ -219,14 +223,16 @@ var (
 
 // mayNameMetadata is a quick look for what every spelling of an address has: a digit, a name, a letter of another script.
 func mayNameMetadata(text []byte) bool {
-	return companions.MayNameAddress(text) || bytes.Contains(text, []byte("etadata")) || bytes.Contains(text, []byte("nstance-data"))
+	return companions.MayNameAddress(text) || holdsAny(strings.ToLower(textscan.String(text)), mayMetadata)
 }
+
+var mayMetadata = []string{"metadata", "instance-data"}
 
 // What ends callgate, and what takes permissions off other agents.
 var (
 	offSwitch     = lazyregexp.New(`^--dangerously-|^--allow-dangerously-|^--yolo$|^--full-auto$|(?i)^--?(?:permission-mode|approval-mode|ask-for-approval|sandbox)=?(?:bypass.*|yolo|never|danger.*|auto_edit)|(?i:bypassPermissions|danger-full-access)`)
-	maySettle     = strings.Fields("permission approv danger yolo alwaysallow") // in lower case, one of which offSetting has
-	mayDisarm     = strings.Fields("anger yolo ypass full-auto never auto_edit")
+	maySettle     = strings.Fields("permission approv danger yolo alwaysallow")  // in lower case, one of which offSetting has
+	mayDisarm     = strings.Fields("anger yolo ypass full-auto never auto_edit") // in lower case, one of which offSwitch has
 	agentSettings = lazyregexp.New(`(?i)[/\\]\.(?:claude|codex|gemini|cursor|vscode|windsurf|continue|cline|roo|kiro|zed|config[/\\](?:opencode|goose|zed|crush))[/\\]|[/\\](?:settings|config|mcp|permissions?)[\w.-]*\.(?:json|jsonc|toml|ya?ml)$|\.claude\.json$`)
 	offSetting    = lazyregexp.New(`(?i)bypassPermissions|auto_?approve|danger-full-access|approval_policy\W+never|skipPermissions|dangerously|"yolo"|alwaysAllow|autoApproval`)
 )

@@ -240,7 +240,7 @@ func (f *floored) disarms() string {
 			return "ends callgate"
 		}
 		for _, word := range c.Argv[1:] {
-			if holdsAny(word, mayDisarm) && offSwitch.MatchString(word) {
+			if holdsAny(strings.ToLower(word), mayDisarm) && offSwitch.MatchString(word) {
 				return fmt.Sprintf("takes the permissions off another agent (%s)", tools.Visible(offSwitch.FindString(word)))
 			}
 		}
@@ -419,7 +419,7 @@ func metadataIn(text string, word bool) string {
 	if len(text) > maxAddressText || !mayNameMetadata([]byte(text)) {
 		return ""
 	}
-	candidates := EmbeddedAddresses(address.Unbroken(text), 64)
+	candidates := EmbeddedAddresses(address.Unbroken(text), len(text))
 	if whole := strings.TrimSpace(text); !strings.ContainsAny(whole, " ") {
 		candidates = append(candidates, whole)
 		if word {
