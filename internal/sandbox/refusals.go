@@ -51,7 +51,7 @@ func (r *Refusals) Widen(box *guard.Box) (widened <-chan struct{}) {
 	defer r.mu.Unlock()
 	for _, a := range r.open {
 		if a.Write {
-			box.Write = append(box.Write, place(a))
+			box.Write = append(box.Write, a.Path)
 		} else {
 			box.Read = append(box.Read, a.Path)
 		}
@@ -62,7 +62,7 @@ func (r *Refusals) Widen(box *guard.Box) (widened <-chan struct{}) {
 
 // place is what has to be open for a change: what is not there yet is made in its folder.
 func place(a guard.Access) string {
-	if _, err := os.Lstat(a.Path); err != nil {
+	if _, err := os.Lstat(a.Path); a.Write && err != nil {
 		return filepath.Dir(a.Path)
 	}
 	return a.Path
@@ -74,6 +74,7 @@ func (r *Refusals) refused(a guard.Access) {
 		return
 	}
 	r.tell(a)
+	a = guard.Access{Path: place(a), Write: a.Write} // what a yes opens, whatever becomes of the file meanwhile
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.judge == nil || r.asked[a] || len(r.asked) == maxAsked || r.ctx.Err() != nil {

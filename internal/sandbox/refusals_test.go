@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -51,8 +52,34 @@ func TestRefusals(t *testing.T) {
 		return slices.Equal(next.Read, []string{at("notes.txt")}) && slices.Equal(next.Write, []string{at("app")})
 	})
 	r.Close()
-	if close(asked); len(asked) != 3 {
-		t.Errorf("asked %d times", len(asked))
+	close(asked)
+	var questions []string
+	for path := range asked {
+		questions = append(questions, strings.TrimPrefix(path, home))
+	}
+	slices.Sort(questions)
+	if want := []string{"/app", "/kept.txt", "/notes.txt"}; !slices.Equal(questions, want) { // a yes to a new file opens its folder
+		t.Errorf("asked about %q, want %q", questions, want)
+	}
+}
+
+// TestRemovedFileOpensNoFolder: what was allowed as a file stays that, though the file is gone when the next box is made.
+func TestRemovedFileOpensNoFolder(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	made(t, home, map[string]string{"notes.txt": ""})
+	path := filepath.Join(home, "notes.txt")
+	r := NewRefusals(func(guard.Access) {}, func(context.Context, guard.Access) error { return nil })
+	defer r.Close()
+	box := &guard.Box{}
+	widened := r.Widen(box)
+	box.Refused(guard.Access{Path: path, Write: true})
+	<-widened
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if r.Widen(box); !slices.Equal(box.Write, []string{path}) {
+		t.Errorf("open to write: %q", box.Write)
 	}
 }
 
