@@ -19,11 +19,14 @@ import (
 
 // Labels say what a known server's tool returns and where it reaches.
 type Labels struct {
-	Returns     []string `json:"returns,omitempty"`     // of what it returns: "private", "untrusted", "secret", "public"
-	Effect      string   `json:"effect,omitempty"`      // one of the Effect constants; "" where the call decides, as with a shell
-	Destination []string `json:"destination,omitempty"` // arguments that name where things go; a.b is a member within, also of each element of a list
-	Content     []string `json:"content,omitempty"`     // arguments that carry text there
-	Undo        string   `json:"undo,omitempty"`        // the tool of the same server that takes it back
+	Returns []string `json:"returns,omitempty"` // of what it returns: "private", "untrusted", "secret", "public"
+	// Fields are the labels of some fields of what it returns in JSON, in place of Returns: a.b is a member within, also of
+	// each element of a list. Whatever stands in no such field, and all that is no JSON, is as Returns says.
+	Fields      map[string][]string `json:"fields,omitempty"`
+	Effect      string              `json:"effect,omitempty"`      // one of the Effect constants; "" where the call decides, as with a shell
+	Destination []string            `json:"destination,omitempty"` // arguments that name where things go; a.b is a member within, also of each element of a list
+	Content     []string            `json:"content,omitempty"`     // arguments that carry text there
+	Undo        string              `json:"undo,omitempty"`        // the tool of the same server that takes it back
 }
 
 // What a call of a tool does beyond giving an answer.
@@ -54,12 +57,27 @@ func (l *Labels) Check() error {
 	if l.Effect != "" && !slices.Contains(Effects(), l.Effect) {
 		return fmt.Errorf("unknown effect %q: use one of %s", l.Effect, strings.Join(Effects(), ", "))
 	}
-	for _, r := range l.Returns {
+	for _, r := range slices.Concat(append(slices.Collect(maps.Values(l.Fields)), l.Returns)...) {
 		if !slices.Contains([]string{ReturnsPrivate, ReturnsUntrusted, ReturnsSecret, ReturnsPublic}, r) {
 			return fmt.Errorf("unknown label %q of what it returns: use private, untrusted, secret or public", r)
 		}
 	}
+	for _, field := range slices.Sorted(maps.Keys(l.Fields)) {
+		if field == "" || len(l.Fields[field]) == 0 {
+			return fmt.Errorf("the field %q needs a name and labels: use private, untrusted, secret or public", field)
+		}
+		for _, r := range l.Fields[field] {
+			if r != ReturnsPublic && !l.mayReturn(r) {
+				return fmt.Errorf("the field %q is %s, and the whole is not: returns says the gravest", field, r)
+			}
+		}
+	}
 	return nil
+}
+
+// mayReturn reports whether the labels of the whole say so. What is secret is private too.
+func (l *Labels) mayReturn(label string) bool {
+	return slices.Contains(l.Returns, label) || label == ReturnsPrivate && slices.Contains(l.Returns, ReturnsSecret)
 }
 
 // effectRisk is the class of a tool without kind, where its file says no other.

@@ -72,17 +72,20 @@ func TestServerFiles(t *testing.T) {
 
 func TestServerFilesRefuse(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"reads"}}}`:                                        "unknown effect",
-		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{}}}`:                                                        "unknown effect",
-		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"kind":"reader"}}}`:                                         "unknown kind",
-		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","arguments":{"file":["p"]}}}}`:              "unknown argument role",
-		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","arguments":{"plain":["p"],"sql":["p"]}}}}`: "two roles",
-		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"outside","destination":["to"]}}}`:                 "no argument",
-		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"own","undo":"b"}}}`:                               "no tool",
-		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","returns":["mine"]}}}`:                      "unknown label",
-		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","category":"remote"}}}`:                     "unknown category",
-		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","colour":"red"}}}`:                          "colour",
-		`{"name":"x","packages":[],"source":"x","tools":{}}`:                                                                 "packages are needed",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"reads"}}}`:                                                      "unknown effect",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{}}}`:                                                                      "unknown effect",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"kind":"reader"}}}`:                                                       "unknown kind",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","arguments":{"file":["p"]}}}}`:                            "unknown argument role",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","arguments":{"plain":["p"],"sql":["p"]}}}}`:               "two roles",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"outside","destination":["to"]}}}`:                               "no argument",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"own","undo":"b"}}}`:                                             "no tool",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","returns":["mine"]}}}`:                                    "unknown label",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","returns":["private"],"fields":{"id":["mine"]}}}}`:        "unknown label",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","returns":["private"],"fields":{"id":[]}}}}`:              "needs a name and labels",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","returns":["private"],"fields":{"body":["untrusted"]}}}}`: "the whole is not",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","category":"remote"}}}`:                                   "unknown category",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","colour":"red"}}}`:                                        "colour",
+		`{"name":"x","packages":[],"source":"x","tools":{}}`:                                                                               "packages are needed",
 	} {
 		_, err := readCatalogue(fstest.MapFS{"servers/x.json": {Data: []byte(text)}})
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -74,7 +74,7 @@ func (t *Tool) heed(d definition, trusted bool) {
 	if t.Labels.Effect != "" {
 		for _, r := range d.returns {
 			if !slices.Contains(t.Labels.Returns, r) {
-				t.Labels.Returns = append(slices.Clip(t.Labels.Returns), r)
+				t.Labels.Returns, t.Labels.Fields = append(slices.Clip(t.Labels.Returns), r), nil
 			}
 		}
 	}

@@ -58,10 +58,17 @@ type toolConfig struct {
 
 	// The labels of a tool that callgate does not know, see docs/flow.md.
 	Returns     []string // private, untrusted, secret, public
+	Fields      []fieldConfig
 	Effect      string   // none, own, outside, money, deletes, access
 	Destination []string // arguments that name where things go
 	Content     []string // arguments that carry text there
 	Undo        string   // the tool that takes it back
+}
+
+// fieldConfig labels one field of results in JSON, in place of toolConfig.Returns.
+type fieldConfig struct {
+	Field   string // a.b is a member within, also of each element of a list
+	Returns []string
 }
 
 type roleConfig struct {

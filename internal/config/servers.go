@@ -299,7 +299,7 @@ func (s *ServerConfig) mappings() ([]tools.Mapping, error) {
 		if t.As != "" && t.Kind == "" && t.Risk == "" && len(t.Roles) == 0 && t.unlabelled() {
 			continue // it only has another name: what it does is known all the same
 		}
-		m := tools.Mapping{Tool: t.Name, Kind: t.Kind, Roles: map[string]tools.Role{}, Labels: tools.Labels{Returns: t.Returns, Effect: t.Effect, Destination: t.Destination, Content: t.Content, Undo: t.Undo}}
+		m := tools.Mapping{Tool: t.Name, Kind: t.Kind, Roles: map[string]tools.Role{}, Labels: tools.Labels{Returns: t.Returns, Fields: t.fields(), Effect: t.Effect, Destination: t.Destination, Content: t.Content, Undo: t.Undo}}
 		if err := m.Labels.Check(); err != nil {
 			return nil, fmt.Errorf("server %q: tool %q: %w", s.Name, t.Name, err)
 		}
@@ -324,7 +324,19 @@ func (s *ServerConfig) mappings() ([]tools.Mapping, error) {
 
 // unlabelled reports whether the entry says nothing of what the tool returns or does.
 func (t *toolConfig) unlabelled() bool {
-	return len(t.Returns)+len(t.Destination)+len(t.Content) == 0 && t.Effect == "" && t.Undo == ""
+	return len(t.Returns)+len(t.Fields)+len(t.Destination)+len(t.Content) == 0 && t.Effect == "" && t.Undo == ""
+}
+
+// fields are the labels of fields; one that is there twice has those of both.
+func (t *toolConfig) fields() map[string][]string {
+	if len(t.Fields) == 0 {
+		return nil
+	}
+	fields := map[string][]string{}
+	for _, f := range t.Fields {
+		fields[f.Field] = append(fields[f.Field], f.Returns...)
+	}
+	return fields
 }
 
 // choice compiles which tools there are, and their names.

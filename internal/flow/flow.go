@@ -145,6 +145,14 @@ func (m *Memory) Saw(s Source, texts iter.Seq[string]) {
 	m.any |= s.Label
 }
 
+// Relate reads which ids and names belong together in the JSON of a private result, for texts of which Saw gets the pieces.
+func (m *Memory) Relate(text string, untrusted bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.start()
+	m.relate(text, untrusted)
+}
+
 // Said remembers what the user's side said.
 func (m *Memory) Said(by Speaker, texts ...string) {
 	m.mu.Lock()

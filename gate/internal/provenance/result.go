@@ -26,6 +26,7 @@ func OriginOf(call *facts.Call, a *tools.Analysis) (o origin) {
 		o.ofPaths(call, a)
 	case t.Kind == tools.KindPrompt, t.Kind == tools.KindSampling, len(t.Labels.Returns) > 0, t.Labels.Effect != "":
 		o.ofLabels(t.Labels.Returns)
+		o.fields = t.Labels.Fields
 	case t.Kind == tools.KindProcessInput, t.Kind == tools.KindShell, t.Kind == tools.KindConnect, tools.OpensSandbox(t.Kind):
 	default:
 		o.label = flow.Private | flow.Untrusted

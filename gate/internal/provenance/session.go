@@ -45,8 +45,9 @@ type Session struct {
 
 // origin is what a result is: its label, or that it holds the user's own files or records.
 type origin struct {
-	label flow.Label
-	own   flow.Speaker
+	label  flow.Label
+	own    flow.Speaker
+	fields map[string][]string // as in tools.Labels
 }
 
 // Before notes what a call is about to give, and what it makes.
@@ -56,7 +57,7 @@ func (p *Session) Before(id string, call *facts.Call, a *tools.Analysis) {
 	for _, path := range a.Paths {
 		if from, ok := p.madeOf(path); ok {
 			o.label |= from.Label
-			o.own = 0
+			o.own, o.fields = 0, nil
 		}
 	}
 	if p.Results == nil || len(p.Results) >= 4096 { // calls whose end nobody told
@@ -181,6 +182,7 @@ func (p *Session) Saw(id string, call *facts.Call, o origin, result []byte) {
 		h := origin{}
 		h.ofLabels(hints)
 		o.label |= h.label
+		o.fields = nil
 		if h.label != flow.Private {
 			o.own = 0
 		}
@@ -189,8 +191,23 @@ func (p *Session) Saw(id string, call *facts.Call, o origin, result []byte) {
 	case o.label != 0:
 		if o.label&flow.Untrusted != 0 && orders(result) {
 			o.label |= flow.Orders
+			o.fields = nil // who gives orders may have written any field
 		}
-		p.Memory.Saw(flow.Source{Call: id, Tool: call.Tool.Qualified, Server: call.Tool.Server, At: time.Now(), Label: o.label}, jsonx.Strings(result))
+		s := flow.Source{Call: id, Tool: call.Tool.Qualified, Server: call.Tool.Server, At: time.Now(), Label: o.label}
+		if len(o.fields) == 0 {
+			p.Memory.Saw(s, jsonx.Strings(result))
+			break
+		}
+		parts, documents := split(result, o)
+		for label, texts := range parts {
+			s.Label = label
+			p.Memory.Saw(s, slices.Values(texts))
+		}
+		if o.label&flow.Private != 0 {
+			for _, d := range documents {
+				p.Memory.Relate(d, o.label&flow.Untrusted != 0)
+			}
+		}
 	case o.own == 0:
 		return
 	}

@@ -1,0 +1,117 @@
+package provenance
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"callgate/internal/flow"
+	"callgate/internal/jsonx"
+)
+
+// parts are the texts of a result by what they are.
+type parts map[flow.Label][]string
+
+// split takes a result apart by the fields that are labelled, and returns its documents in JSON too. Only the structured
+// content and texts that are an object or a list in strict JSON have fields: all else is as the whole.
+func split(result []byte, o origin) (p parts, documents []string) {
+	p = parts{o.label: nil}
+	rest := func(text []byte) { p[o.label] = slices.AppendSeq(p[o.label], jsonx.Strings(text)) }
+	var all map[string]jsontext.Value
+	if jsonx.Check(result) != nil || json.Unmarshal(result, &all) != nil {
+		rest(result)
+		return p, nil
+	}
+	for name, value := range all {
+		var blocks []map[string]jsontext.Value
+		switch {
+		case name == "structuredContent":
+			if p.document(value, o) {
+				documents = append(documents, string(value))
+				continue
+			}
+		case name == "content" && json.Unmarshal(value, &blocks) == nil:
+			for _, b := range blocks {
+				var kind, text string
+				if json.Unmarshal(b["type"], &kind) == nil && kind == "text" && json.Unmarshal(b["text"], &text) == nil && p.document([]byte(text), o) {
+					documents = append(documents, text)
+					delete(b, "text")
+				}
+				for _, other := range b {
+					rest(other)
+				}
+			}
+			continue
+		}
+		rest(value)
+	}
+	return p, documents
+}
+
+// document takes apart a text if it is an object or a list in strict JSON.
+func (p parts) document(text []byte, o origin) bool {
+	text = bytes.TrimSpace(text)
+	if len(text) == 0 || text[0] != '{' && text[0] != '[' || jsonx.Check(text) != nil {
+		return false
+	}
+	labels := make(map[string]flow.Label, len(o.fields))
+	for field, returns := range o.fields {
+		f := origin{}
+		f.ofLabels(returns)
+		labels[field] = f.label
+	}
+	_ = p.value(jsontext.NewDecoder(bytes.NewReader(text)), labels, "", o.label) // it was checked
+	return true
+}
+
+// value takes the next value of d, which stands at a path and is of a label unless the path has one of its own.
+func (p parts) value(d *jsontext.Decoder, labels map[string]flow.Label, path string, label flow.Label) error {
+	switch d.PeekKind() {
+	case '{':
+		if _, err := d.ReadToken(); err != nil {
+			return err
+		}
+		for d.PeekKind() != '}' {
+			t, err := d.ReadToken()
+			if err != nil {
+				return err
+			}
+			name := t.String()
+			at, of := strings.ReplaceAll(name, ".", "\x00"), label // a dot in a name leads nowhere, and no name neither
+			if at == "" {
+				at = "\x00"
+			}
+			if path != "" {
+				at = path + "." + at
+			}
+			if own, ok := labels[at]; ok {
+				of = own
+			}
+			p[of] = append(p[of], name)
+			if err := p.value(d, labels, at, of); err != nil {
+				return err
+			}
+		}
+		_, err := d.ReadToken()
+		return err
+	case '[':
+		if _, err := d.ReadToken(); err != nil {
+			return err
+		}
+		for d.PeekKind() != ']' {
+			if err := p.value(d, labels, path, label); err != nil {
+				return err
+			}
+		}
+		_, err := d.ReadToken()
+		return err
+	}
+	t, err := d.ReadToken()
+	if err == nil {
+		p[label] = append(p[label], t.String())
+	}
+	return err
+}
