@@ -28,6 +28,9 @@ type backupLine struct {
 
 const backupVersion = "1"
 
+// backupPlace is what a value of a backup is sealed for: nothing that NATS holds passes for one.
+func backupPlace(key string) string { return "backup " + key }
+
 // Backup writes what the bucket holds, and says how many keys that are.
 func (c *Cluster) Backup(w io.Writer) (n int, err error) {
 	out := bufio.NewWriter(w)
@@ -45,14 +48,14 @@ func (c *Cluster) Backup(w io.Writer) (n int, err error) {
 	keys := make([]string, 0, len(held))
 	for key, v := range held {
 		var e entry
-		if strings.HasPrefix(key, "beat.") || strings.HasPrefix(key, "ask.") && (json.Unmarshal(v.body, &e) != nil || e.State != statePending) {
+		if v.body == nil || strings.HasPrefix(key, "beat.") || strings.HasPrefix(key, "ask.") && (json.Unmarshal(v.body, &e) != nil || e.State != statePending) {
 			continue
 		}
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		write(backupLine{key, c.bucket.sealer.seal(key, held[key].body)})
+		write(backupLine{key, c.bucket.sealer.seal(backupPlace(key), held[key].body)})
 		n++
 	}
 	return n, errors.Join(err, out.Flush())
@@ -78,7 +81,7 @@ func (c *Cluster) Restore(ctx context.Context, r io.Reader, replace bool) (resto
 		if err != nil {
 			return restored, kept, fmt.Errorf("the backup is damaged: %w", err)
 		}
-		body, err := c.bucket.sealer.unseal(line.Key, line.Value)
+		body, err := c.bucket.sealer.unseal(backupPlace(line.Key), line.Value)
 		if err != nil {
 			return restored, kept, fmt.Errorf("%s: %w", line.Key, err)
 		}
@@ -96,7 +99,7 @@ func (c *Cluster) Restore(ctx context.Context, r io.Reader, replace bool) (resto
 
 func (c *Cluster) restoreOne(ctx context.Context, key string, body []byte, replace bool) (bool, error) {
 	_, now, err := c.bucket.read(ctx, key)
-	if err != nil && !errors.Is(err, errNone) {
+	if err != nil && !errors.Is(err, errNone) && !(replace && errors.Is(err, errSealed)) {
 		return false, err
 	}
 	live, approval := time.Duration(0), strings.HasPrefix(key, "ask.")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,6 +42,7 @@ type bucket struct {
 type value struct {
 	body []byte // nil when nothing does
 	rev  uint64 // of the last change
+	err  error  // why nobody knows what a document says; nil when its body does
 }
 
 // watcher hears of every change of keys with a prefix, in order, one at a time. It MUST NOT wait for the cluster.
@@ -57,6 +59,8 @@ const (
 var (
 	errConflict = errors.New("somebody else changed it first")
 	errNone     = errors.New("there is no such key")
+	errTaken    = errors.New("it was taken away, and not by a replica: put it back with callgate cluster restore --replace")
+	errOlder    = errors.New("it is older than what stood there before: put it back with callgate cluster restore --replace")
 )
 
 func newBucket(c *Cluster) *bucket {
@@ -206,18 +210,56 @@ func (b *bucket) owned(ctx context.Context, stop func()) {
 	})
 }
 
-// take notes a change and tells those who watch.
+// take notes a change and tells those who watch. A document that was taken away, does not open or is older than one that
+// was seen is known to nobody: replicas do none of that, and NATS' other users might.
 func (b *bucket) take(key string, m jetstream.Msg, rev uint64) {
 	v := value{rev: rev}
-	if m.Headers().Get("KV-Operation") == "" && m.Headers().Get("Nats-Marker-Reason") == "" {
-		body, err := b.sealer.unseal(key, m.Data())
-		if err != nil {
-			b.c.log.Error("cluster: a value is left out", "key", key, "error", err)
+	var after uint64
+	if !isEnd(m.Headers()) {
+		v.body, after, v.err = b.unseal(key, m.Headers(), m.Data())
+	}
+	if isDocument(key) {
+		switch {
+		case v.err == nil && v.body == nil:
+			v.err = errTaken
+		case v.err == nil && after < b.last(key).rev:
+			v.body, v.err = nil, errOlder
+		}
+	}
+	if v.err != nil {
+		b.c.log.Error("cluster: a value is left out", "key", key, "error", v.err)
+		if !isDocument(key) {
 			return
 		}
-		v.body = body
 	}
 	b.note(key, v)
+}
+
+// isDocument reports whether a key is neither a replica's beat nor an approval: those end, and documents do not.
+func isDocument(key string) bool {
+	return !strings.HasPrefix(key, "beat.") && !strings.HasPrefix(key, "ask.")
+}
+
+// isEnd reports whether a message says that nothing stands under its key any more.
+func isEnd(h nats.Header) bool {
+	return h.Get("KV-Operation") != "" || h.Get("Nats-Marker-Reason") != ""
+}
+
+// place is what a value is sealed for: its key, and the change that it comes after. So nobody can put back what once stood
+// there.
+func place(key string, after uint64) string { return key + "\x00" + strconv.FormatUint(after, 10) }
+
+// unseal opens a value, and says after which change it was written: the one that NATS was told to expect.
+func (b *bucket) unseal(key string, h nats.Header, sealed []byte) (body []byte, after uint64, err error) {
+	said := h.Values(jetstream.ExpectedLastSubjSeqHeader)
+	if len(said) != 1 || len(h.Values(jetstream.ExpectedLastSubjSeqSubjHeader)) > 0 {
+		return nil, 0, errSealed
+	}
+	if after, err = strconv.ParseUint(said[0], 10, 64); err != nil {
+		return nil, 0, errSealed
+	}
+	body, err = b.sealer.unseal(place(key, after), sealed)
+	return body, after, err
 }
 
 func (b *bucket) note(key string, v value) {
@@ -228,7 +270,7 @@ func (b *bucket) note(key string, v value) {
 		b.mu.Unlock()
 		return
 	}
-	if v.body == nil {
+	if v.body == nil && v.err == nil {
 		delete(b.seen, key)
 	} else {
 		b.seen[key] = v
@@ -256,7 +298,11 @@ func (b *bucket) forget(told map[string]bool) {
 		b.mu.Lock()
 		rev := b.seen[key].rev
 		b.mu.Unlock()
-		b.note(key, value{rev: rev + 1})
+		v := value{rev: rev + 1}
+		if isDocument(key) {
+			v.err = errTaken
+		}
+		b.note(key, v)
 	}
 }
 
@@ -297,10 +343,10 @@ func (b *bucket) read(ctx context.Context, key string) (found string, v value, e
 		return "", v, fmt.Errorf("%w: %w", ErrAway, err)
 	}
 	found, v.rev = strings.TrimPrefix(m.Subject, b.subject("")), m.Sequence
-	if m.Header.Get("KV-Operation") != "" || m.Header.Get("Nats-Marker-Reason") != "" {
+	if isEnd(m.Header) {
 		return found, v, errNone
 	}
-	v.body, err = b.sealer.unseal(found, m.Data)
+	v.body, _, err = b.unseal(found, m.Header, m.Data)
 	return found, v, err
 }
 
@@ -322,7 +368,7 @@ func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint
 		return 0, err
 	}
 	m := nats.NewMsg(b.subject(key))
-	m.Data = b.sealer.seal(key, body)
+	m.Data = b.sealer.seal(place(key, expect), body)
 	options := []jetstream.PublishOpt{jetstream.WithExpectLastSequencePerSubject(expect), jetstream.WithRetryAttempts(0)}
 	if live > 0 {
 		options = append(options, jetstream.WithMsgTTL(live))

@@ -54,7 +54,7 @@ func (b *bucket) version(key string) (Version, error) {
 
 func decodeVersion(v value) (Version, error) {
 	if v.body == nil {
-		return Version{}, nil
+		return Version{}, v.err
 	}
 	var version Version
 	if err := json.Unmarshal(v.body, &version); err != nil {
@@ -67,11 +67,13 @@ func decodeVersion(v value) (Version, error) {
 // Read asks the cluster for the newest version.
 func (d Document) Read(ctx context.Context) (Version, error) {
 	_, v, err := d.c.bucket.read(ctx, d.key)
-	if errors.Is(err, errNone) {
+	switch {
+	case errors.Is(err, errNone) && v.rev == 0:
 		return Version{}, nil
-	}
-	if err != nil {
-		return Version{}, err
+	case errors.Is(err, errNone):
+		return Version{}, fmt.Errorf("%s: %w", d.key, errTaken)
+	case err != nil:
+		return Version{}, fmt.Errorf("%s: %w", d.key, err)
 	}
 	return decodeVersion(v)
 }
@@ -90,7 +92,7 @@ func (d Document) Replace(ctx context.Context, revision uint64, text []byte, by 
 	case err != nil:
 		return 0, fmt.Errorf("the cluster did not take it: %w", err)
 	}
-	d.c.bucket.note(d.key, value{body, rev})
+	d.c.bucket.note(d.key, value{body: body, rev: rev})
 	return rev, nil
 }
 

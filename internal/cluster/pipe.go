@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -68,13 +69,30 @@ func dialPipe(ctx context.Context, conn *nats.Conn, subject string) (*pipe, erro
 		p.Close()
 		return nil, err
 	}
-	p.peer = string(m.Data)
+	if p.peer, err = inbox(m.Data); err != nil {
+		p.Close()
+		return nil, err
+	}
 	return p, nil
+}
+
+// inbox is where the other side says that it listens. Anyone on NATS can say so, and this process may write where they may
+// not: it writes to inboxes alone.
+func inbox(said []byte) (string, error) {
+	subject := string(said)
+	if !strings.HasPrefix(subject, nats.InboxPrefix) || len(subject) > 128 || strings.ContainsAny(subject, " \t\r\n*>") {
+		return "", errors.New("the other side of a link names no inbox")
+	}
+	return subject, nil
 }
 
 // acceptPipe takes a pipe that somebody opens with m.
 func acceptPipe(conn *nats.Conn, m *nats.Msg) (*pipe, error) {
-	p, err := newPipe(conn, string(m.Data))
+	peer, err := inbox(m.Data)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPipe(conn, peer)
 	if err != nil {
 		return nil, err
 	}
