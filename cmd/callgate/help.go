@@ -21,7 +21,7 @@ type flagGroup struct {
 func flagGroups(s *config.Settings) []flagGroup {
 	return []flagGroup{
 		{"General", s.Common}, {"Decisions", s.Policy}, {"Approvers", s.Listen}, {"Hosts over HTTP", s.Serve}, {"Search", s.Search},
-		{"Checkpoints", s.Keep}, {"Verification", s.Checks}, {"Chat", s.Chat},
+		{"Checkpoints", s.Keep}, {"Verification", s.Checks},
 	}
 }
 
@@ -37,7 +37,6 @@ var firstFlags = []struct {
 	{"mcp-listen", "", []string{"mcp-listen", "auth", "mcp-host"}},
 	{"listen", "mode", []string{"listen", "listen-remote", "listen-host", "tls-cert", "tls-key"}},
 	{"root", "mode", []string{"root", "embedder"}},
-	{"telegram", "mode", []string{"telegram"}},
 }
 
 const helpAll = "help-all"

@@ -79,7 +79,7 @@ var racedStories = []string{
 //	rest [-view] [-until REGEXP] METHOD PATH [BODY]  any REST call, again until its body matches; the body is printed
 //	keep NAME REGEXP                            $NAME is what the first group of the regexp matches in the last output
 //	address                                     $ADDRESS and $PORT are the companion's
-//	telegram start                              run a Bot API of this machine: $BOT_API, and the token in its variable
+//	telegram start FILE                         run a Bot API of this machine, which the configuration in FILE gets as a channel
 //	telegram shows REGEXP                       wait until a message of the bot matches, with its buttons; it is the current one
 //	telegram press BUTTON | say TEXT            press a button of the current message, or reply to it
 //	gone FILE                                   wait until the process is gone whose id is in FILE
@@ -381,7 +381,7 @@ func lookPath(ts *testscript.TestScript, name string) (string, error) {
 func storyEnv(ts *testscript.TestScript) []string {
 	var env []string
 	for _, name := range []string{
-		"PATH", "HOME", "CALLGATE_DATA_DIR", "CALLGATE_LISTEN", "CALLGATE_MCP_LISTEN", "CALLGATE_CONFIG", "CALLGATE_MODE", "CALLGATE_TELEGRAM_TOKEN",
+		"PATH", "HOME", "CALLGATE_DATA_DIR", "CALLGATE_LISTEN", "CALLGATE_MCP_LISTEN", "CALLGATE_CONFIG", "CALLGATE_MODE",
 		"XDG_CONFIG_HOME", "STORY_SECRET", "STORY_VALUE", "HOOK_SECRET", "TESTSCRIPT_COVERAGE_DIR",
 	} {
 		if v := ts.Getenv(name); v != "" {
@@ -504,8 +504,14 @@ func cmdTelegram(ts *testscript.TestScript, _ bool, args []string) {
 	switch verb := args[0]; verb {
 	case "start":
 		st.botAPI = botapi.Start()
-		ts.Setenv("BOT_API", st.botAPI.URL)
-		ts.Setenv("CALLGATE_TELEGRAM_TOKEN", botapi.Token)
+		secrets := filepath.Join(ts.Getenv("DATA"), "credentials")
+		ts.Check(os.MkdirAll(secrets, 0o700))
+		ts.Check(os.WriteFile(filepath.Join(secrets, "phone"), []byte(botapi.Token), 0o600))
+		config := ts.MkAbs(args[1])
+		text, err := os.ReadFile(config)
+		ts.Check(err)
+		text = fmt.Appendf(text, "channels:\n  - {name: phone, kind: telegram, to: \"42\", people: [\"%d=alice\"], url: %q}\n", botapi.Alice, st.botAPI.URL)
+		ts.Check(os.WriteFile(config, text, 0o600))
 	case "shows":
 		pattern := regexp.MustCompile("(?s)" + args[1])
 		m, err := st.botAPI.Wait(func(m botapi.Message) bool { return pattern.MatchString(fmt.Sprint(m.Text, m.Buttons)) })
@@ -515,7 +521,7 @@ func cmdTelegram(ts *testscript.TestScript, _ bool, args []string) {
 	case "press":
 		ts.Check(st.botAPI.Press(st.message, args[1]))
 	case "say":
-		st.botAPI.Say(st.message.Chat, st.message.ID, args[1])
+		st.botAPI.Say(botapi.Alice, st.message.Chat, st.message.ID, args[1])
 	default:
 		ts.Fatalf("telegram %s: use start, shows, press or say", verb)
 	}

@@ -4,7 +4,7 @@
 // asked, and what an answer is good for. It decides nothing, and can do no more than any client of the companion.
 //
 // A message passes through other people's machines, and its buttons stay where they are. So a key is good for one answer to
-// the arguments that it was shown with; low and medium risk can be approved in place by a linked person if the message shows
+// the arguments that it was shown with; nothing is allowed for longer than one call, and no freeze ended; low and medium risk can be approved in place by a linked person if the message shows
 // all of it, anything else only be denied: the link leads to the page.
 package channels
 
@@ -14,6 +14,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"html"
 	"log/slog"
 	"net/url"
 	"slices"
@@ -64,18 +65,19 @@ func (m Message) Text() string {
 	return strings.Join(lines, "\n")
 }
 
-// Press is an answer.
+// Press is an answer, or a freeze, which needs no key.
 type Press struct {
 	Key    string `json:"key"`
 	Action string `json:"action"`
 	User   string `json:"user"`             // as the place names them
-	Reason string `json:"reason,omitempty"` // of a denial, for the model
+	Reason string `json:"reason,omitempty"` // of a denial or freeze, for the model
 }
 
 // Actions.
 const (
 	Approve = "approve"
 	Deny    = "deny"
+	Freeze  = "freeze" // from now on nothing but reading goes through; its end is not for chats
 )
 
 // Channel is a place with what is allowed there.
@@ -95,6 +97,8 @@ type Options struct {
 	Client   Client
 	Channels []Channel
 	Logger   *slog.Logger
+	// Freeze lets nothing but reading through from now on. nil takes no freezes.
+	Freeze func(ctx context.Context, reason, person string) error
 }
 
 const (
@@ -376,7 +380,7 @@ func (a *approver) leave(i int) {
 // listen takes the answers of one channel.
 func (a *approver) listen(ctx context.Context, i int) {
 	for {
-		err := a.Channels[i].Place.Listen(ctx, func(p Press) string { return a.take(i, p) })
+		err := a.Channels[i].Place.Listen(ctx, func(p Press) string { return a.take(ctx, i, p) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -393,19 +397,16 @@ const tooLate = "This is not good any more: the question changed or is over."
 
 // take answers if the press is good: its key is one that was shown there, it is the first, its person is known, and the
 // message offered the action.
-func (a *approver) take(i int, p Press) string {
+func (a *approver) take(ctx context.Context, i int, p Press) string {
+	person, refusal := a.person(i, p.User)
+	switch {
+	case refusal != "":
+		return refusal
+	case p.Action == Freeze:
+		return a.freeze(ctx, p.Reason, person)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c := &a.Channels[i]
-	person := c.People[p.User]
-	if person == "" || p.User == "" {
-		a.Logger.Warn("channels: an answer of somebody who is not linked", "channel", c.Name, "user", visible.Text(p.User))
-		return "Your account is not linked, so your answer does not count."
-	}
-	if a.onCall(i, time.Now())[p.User] == "" {
-		a.Logger.Warn("channels: an answer of somebody who is not on call", "channel", c.Name, "person", person)
-		return "You are not on call, so your answer does not count."
-	}
 	for _, q := range a.questions {
 		if q.key != p.Key || q.posted[i].key != p.Key || p.Key == "" {
 			continue
@@ -427,14 +428,47 @@ func (a *approver) take(i int, p Press) string {
 	return tooLate
 }
 
-// Room for arguments in a message, in bytes.
-const room = 1500
+// person returns who a user of the channel is, or why they are not heard.
+func (a *approver) person(i int, user string) (person, refusal string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := &a.Channels[i]
+	person = c.People[user]
+	if person == "" || user == "" {
+		a.Logger.Warn("channels: an answer of somebody who is not linked", "channel", c.Name, "user", visible.Text(user))
+		return "", "Your account is not linked, so your answer does not count."
+	}
+	if a.onCall(i, time.Now())[user] == "" {
+		a.Logger.Warn("channels: an answer of somebody who is not on call", "channel", c.Name, "person", person)
+		return "", "You are not on call, so your answer does not count."
+	}
+	return person, ""
+}
+
+// freeze freezes all sessions.
+func (a *approver) freeze(ctx context.Context, reason, person string) string {
+	if a.Freeze == nil {
+		return "Freeze on the page or in a terminal."
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	if err := a.Freeze(ctx, reason, person); err != nil {
+		a.Logger.Warn("channels: nothing is frozen", "error", err)
+		return "Nothing is frozen: " + err.Error()
+	}
+	return "Frozen: nothing but reading goes through, in all sessions. End it on the page, or with callgate unfreeze."
+}
+
+// room is what a message can show whole in every place, in bytes.
+const room = 1600
+
+// fits reports whether every place shows the text whole: some escape it.
+func fits(text string) bool { return len(html.EscapeString(text)) <= room }
 
 // message is what a question looks like now; the caller holds mu.
 func (a *approver) message(q *question, i int) Message {
 	f := q.request
 	arguments := strings.Join(wire.Readable(f.Args), "\n")
-	whole := len(arguments) <= room && f.DefinitionChanged == nil
 	m := Message{
 		Key: q.key, Risk: f.Risk.Label, Over: q.over, Expires: f.ExpiresAt.UTC().Format(time.RFC3339),
 		Title: fmt.Sprintf("%s asks: %s (%s risk)", visible.Text(cmp.Or(f.Client.Name, "A host")), visible.Text(f.Tool), f.Risk.Label),
@@ -458,6 +492,7 @@ func (a *approver) message(q *question, i int) Message {
 	if f.Undo != nil {
 		add(f.Undo.Text)
 	}
+	whole := f.DefinitionChanged == nil && fits(m.Text()+"\n"+arguments)
 	if whole {
 		m.Lines = append(m.Lines, arguments)
 	} else {

@@ -33,15 +33,34 @@ import (
 type gate struct {
 	events  chan wire.Event
 	answers chan wire.ToolApprove
+	froze   chan [2]string // reason and person
 }
 
 func newGate() *gate {
-	return &gate{make(chan wire.Event, 100), make(chan wire.ToolApprove, 100)}
+	return &gate{make(chan wire.Event, 100), make(chan wire.ToolApprove, 100), make(chan [2]string, 100)}
 }
 
 func (g *gate) Events() <-chan wire.Event       { return g.events }
 func (g *gate) Answer(f wire.ToolApprove) error { g.answers <- f; return nil }
-func (g *gate) say(frame any)                   { g.events <- wire.Event{Frame: frame} }
+func (g *gate) freeze(_ context.Context, reason, person string) error {
+	g.froze <- [2]string{reason, person}
+	return nil
+}
+
+// frozen waits for a freeze, and wants no other one.
+func (g *gate) frozen(t *testing.T, reason, person string) {
+	t.Helper()
+	select {
+	case got := <-g.froze:
+		if got != [2]string{reason, person} || len(g.froze) > 0 {
+			t.Errorf("frozen by %v, and %d more", got, len(g.froze))
+		}
+	case <-time.After(waits.Limit):
+		t.Fatal("nothing is frozen")
+	}
+}
+
+func (g *gate) say(frame any) { g.events <- wire.Event{Frame: frame} }
 func (g *gate) ask(id, risk string, change func(*wire.ToolApproveRequest)) {
 	f := &wire.ToolApproveRequest{
 		Head: wire.NewHead(wire.TypeToolApproveRequest, "s1"), ToolCallID: id, ArgsDigest: "d-" + id, Tool: "sh_run", Args: json.RawMessage(`{"command":"git push"}`),
@@ -60,7 +79,7 @@ func start(t *testing.T, g *gate, list ...Channel) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- Run(ctx, Options{Client: g, Channels: list, Logger: slog.New(slog.DiscardHandler)})
+		done <- Run(ctx, Options{Client: g, Channels: list, Logger: slog.New(slog.DiscardHandler), Freeze: g.freeze})
 	}()
 	return func() {
 		cancel()
@@ -340,6 +359,16 @@ func TestSlack(t *testing.T) {
 	f.want(t, "a refusal", func(c call) bool {
 		return c.path == "/chat.postEphemeral" && strings.Contains(text(c.body), "not linked")
 	})
+	for _, from := range [][2]string{{"U1", "C2"}, {"U2", "C1"}, {"U1", "C1"}} {
+		if err := c.WriteJSON(map[string]any{"type": "slash_commands", "envelope_id": "e2", "payload": map[string]any{"command": "/freeze", "text": "release day", "user_id": from[0], "channel_id": from[1]}}); err != nil {
+			t.Fatal(err)
+		}
+		var ack map[string]string
+		if err := c.ReadJSON(&ack); err != nil || ack["envelope_id"] != "e2" {
+			t.Fatalf("%v %v", ack, err)
+		}
+	}
+	g.frozen(t, "release day", "alice")
 	press("U1", "C1")
 	g.answered(t, "approve", "alice")
 	g.say(&wire.ToolApproveResolved{ToolCallID: "c1", Decision: "approve", By: "custom:channels/alice"})
@@ -437,6 +466,11 @@ func TestMatrix(t *testing.T) {
 	}
 	batches <- map[string]any{"next_batch": "b1", "rooms": map[string]any{"join": map[string]any{"!other:x": map[string]any{"timeline": map[string]any{"events": []any{reaction("@alice:x", "$1", "✅")}}}}}}
 	events(reaction("@eve:x", "$1", "✅"), reaction("@alice:x", "$2", "✅"), reaction("@alice:x", "$1", "🎉"))
+	says := func(sender string) any {
+		return map[string]any{"type": "m.room.message", "sender": sender, "content": map[string]any{"body": "!freeze release day"}}
+	}
+	events(says("@eve:x"), says("@alice:x"))
+	g.frozen(t, "release day", "alice")
 	events(reaction("@alice:x", "$1", "❌"))
 	g.answered(t, "reject", "alice")
 	g.say(&wire.ToolApproveResolved{ToolCallID: "c1", Decision: "reject", By: "custom:channels/alice"})
@@ -479,9 +513,10 @@ func TestNtfy(t *testing.T) {
 	if action["url"] != f.URL+"/calls-answers" || posted.body["priority"] != 4.0 {
 		t.Errorf("%v", posted.body)
 	}
-	for _, message := range []string{"x approve", "", action["body"].(string)} {
+	for _, message := range []string{"x approve", "", "freeze release day", action["body"].(string)} {
 		lines <- text(map[string]string{"event": "message", "message": message})
 	}
+	g.frozen(t, "release day", "alice")
 	g.answered(t, "approve", "alice")
 	g.say(&wire.ToolApproveResolved{ToolCallID: "c1", Decision: "approve", By: "custom:channels/alice"})
 	f.want(t, "the end", func(c call) bool { return strings.Contains(text(c.body), "Approved by") && c.body["actions"] == nil })
@@ -553,6 +588,12 @@ func TestWebhook(t *testing.T) {
 	if status := post("a3", time.Now(), signer, yes); status != http.StatusConflict || len(g.answers) > 0 {
 		t.Errorf("a replayed id: %d", status)
 	}
+	for id, user := range map[string]string{"f1": "eve", "f2": "u"} {
+		if status := post(id, time.Now(), signer, text(Press{Action: Freeze, User: user, Reason: "release day"})); status != http.StatusOK {
+			t.Errorf("a freeze: %d", status)
+		}
+	}
+	g.frozen(t, "release day", "alice")
 	if status := post("a4", time.Now(), signer, yes); status != http.StatusOK {
 		t.Errorf("a good answer: %d", status)
 	}
@@ -634,6 +675,9 @@ func TestOnlyWhoIsOnCallAnswers(t *testing.T) {
 		key := asked.all()[0].Key
 		if said := take(Press{key, Approve, "U1", ""}); !strings.Contains(said, "not on call") || len(g.answers) > 0 {
 			t.Errorf("alice is told %q", said)
+		}
+		if take(Press{"", Freeze, "U1", ""}); len(g.froze) > 0 {
+			t.Error("alice freezes")
 		}
 		take(Press{key, Approve, "U2", ""})
 		g.answered(t, "approve", "bob")

@@ -112,6 +112,7 @@ type matrixEvent struct {
 	Type    string `json:"type"`
 	Sender  string `json:"sender"`
 	Content struct {
+		Body    string `json:"body"`
 		Relates struct {
 			Type    string `json:"rel_type"`
 			EventID string `json:"event_id"`
@@ -121,6 +122,10 @@ type matrixEvent struct {
 }
 
 func (x *Matrix) heard(e matrixEvent, take func(Press) string) {
+	if command, reason, _ := strings.Cut(e.Content.Body, " "); e.Type == "m.room.message" && command == "!freeze" {
+		take(Press{Action: Freeze, User: e.Sender, Reason: reason})
+		return
+	}
 	r := e.Content.Relates
 	action := reactions[strings.TrimSuffix(r.Key, "\ufe0f")]
 	x.mu.Lock()

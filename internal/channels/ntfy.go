@@ -82,7 +82,11 @@ func (n *Ntfy) Listen(ctx context.Context, take func(Press) string) error {
 			continue
 		}
 		key, action, _ := strings.Cut(strings.TrimSpace(e.Message), " ")
-		take(Press{Key: key, Action: action, User: Holder})
+		press := Press{Key: key, Action: action, User: Holder}
+		if key == Freeze {
+			press = Press{Action: Freeze, User: Holder, Reason: action}
+		}
+		take(press)
 	}
 	return lines.Err()
 }

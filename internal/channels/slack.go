@@ -100,7 +100,11 @@ type slackEnvelope struct {
 		Channel struct {
 			ID string `json:"id"`
 		} `json:"channel"`
-		Actions []struct {
+		Command   string `json:"command"` // of a slash command, with these three
+		Text      string `json:"text"`
+		UserID    string `json:"user_id"`
+		ChannelID string `json:"channel_id"`
+		Actions   []struct {
 			ID    string `json:"action_id"`
 			Value string `json:"value"`
 		} `json:"actions"`
@@ -140,6 +144,8 @@ func (s *Slack) Listen(ctx context.Context, take func(Press) string) error {
 		switch {
 		case e.Type == "disconnect":
 			return errors.New("Slack wants a new connection")
+		case e.Type == "slash_commands" && e.Payload.Command == "/freeze" && e.Payload.ChannelID == s.channel:
+			s.tell(ctx, e.Payload.UserID, take(Press{Action: Freeze, User: e.Payload.UserID, Reason: e.Payload.Text}))
 		case e.Type == "interactive" && e.Payload.Type == "block_actions" && e.Payload.Channel.ID == s.channel:
 			for _, action := range e.Payload.Actions {
 				if action.ID == Approve || action.ID == Deny {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,9 +21,9 @@ import (
 // channelConfig is one place where "approve --channels" asks. Its secret is no key: it is in {dataDir}/credentials/{name}.
 type channelConfig struct {
 	Name   string
-	Kind   string        // slack, discord, matrix, ntfy, webhook, push or email
+	Kind   string        // slack, discord, matrix, telegram, ntfy, webhook, push or email
 	URL    string        // of the service's API or of the receiver; push: host of a push service that callgate does not know
-	To     string        // channel, room or topic; email: addresses with commas between them
+	To     string        // channel, room, chat or topic; email: addresses with commas between them
 	People []string      // who may answer: "name in the service=person"
 	After  time.Duration // how long a question waits before it is asked here
 	Quiet  string        // when nothing new is posted: "22:00-07:00"
@@ -37,7 +38,7 @@ type channelConfig struct {
 	people map[string]string
 }
 
-var channelKinds = []string{"slack", "discord", "matrix", "ntfy", "webhook", "push", "email"}
+var channelKinds = []string{"slack", "discord", "matrix", "telegram", "ntfy", "webhook", "push", "email"}
 
 // validateChannels checks what needs no secret.
 func (c *Config) validateChannels() error {
@@ -60,8 +61,10 @@ func (ch *channelConfig) validate() (err error) {
 	case !slices.Contains(channelKinds, ch.Kind):
 		return fmt.Errorf("kind %q: use %s", ch.Kind, strings.Join(channelKinds, ", "))
 	case (ch.To == "") != (ch.Kind == "webhook" || ch.Kind == "push"):
-		return errors.New("to: name the channel, room or topic; a webhook has none, and push neither")
-	case ch.URL == "" && ch.Kind != "slack" && ch.Kind != "discord" && ch.Kind != "push":
+		return errors.New("to: name the channel, room, chat or topic; a webhook has none, and push neither")
+	case ch.Kind == "telegram" && !isNumber(ch.To):
+		return fmt.Errorf("to: %q is not the id of a chat, a number such as 123456789, or -1001234567890 for a group", ch.To)
+	case ch.URL == "" && ch.Kind != "slack" && ch.Kind != "discord" && ch.Kind != "telegram" && ch.Kind != "push":
 		return errors.New("url is missing")
 	case ch.Kind == "push" && ch.Page == "":
 		return errors.New("page is missing: a message leads there")
@@ -87,7 +90,23 @@ func (ch *channelConfig) validate() (err error) {
 		}
 		ch.people[entry[:at]] = entry[at+1:]
 	}
+	if !ch.told() && len(ch.people) == 0 {
+		return fmt.Errorf(`people: nobody could answer: write people: ["%s=alice"], with the name of each person in the service and here`, cmp.Or(exampleUser[ch.Kind], "alice@example.com"))
+	}
 	return nil
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.ParseInt(text, 10, 64)
+	return err == nil
+}
+
+// exampleUser is how services name a person.
+var exampleUser = map[string]string{"slack": "U0123456789", "discord": "80351110224678912", "matrix": "@alice:example.com", "telegram": "123456789", "ntfy": channels.Holder}
+
+// told reports whether the channel only tells.
+func (ch *channelConfig) told() bool {
+	return ch.Kind == "push" || ch.Kind == "email" || ch.Kind == "webhook" && ch.Listen == ""
 }
 
 // PushStore keeps the browsers that want to be told of questions; nil when no channel of the kind push is configured.
@@ -117,7 +136,7 @@ func (c *Config) OpenChannels() (list []channels.Channel, err error) {
 }
 
 func (ch *channelConfig) channel(dataDir string) (opened channels.Channel, err error) {
-	opened = channels.Channel{Name: ch.Name, People: ch.people, After: ch.After, Quiet: ch.hours, Page: ch.Page, Told: ch.Kind == "push" || ch.Kind == "email"}
+	opened = channels.Channel{Name: ch.Name, People: ch.people, After: ch.After, Quiet: ch.hours, Page: ch.Page, Told: ch.told()}
 	if ch.OnCall != "" {
 		if opened.OnCall, err = oncall.Open(ch.OnCall); err != nil {
 			return opened, err
@@ -159,6 +178,8 @@ func (ch *channelConfig) open(dataDir, secret string, calendar *oncall.Calendar)
 		return channels.NewDiscord(ch.URL, ch.To, secret)
 	case "matrix":
 		return channels.NewMatrix(ch.URL, ch.To, secret)
+	case "telegram":
+		return channels.NewTelegram(ch.URL, ch.To, secret)
 	case "ntfy":
 		return channels.NewNtfy(ch.URL, ch.To, secret)
 	case "push":

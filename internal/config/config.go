@@ -69,7 +69,6 @@ type Config struct {
 	Checkpoints checkpointsConfig
 	Verify      verifyConfig
 	RAG         ragConfig
-	Telegram    telegramConfig
 	Channels    []channelConfig
 	Hosts       []hostConfig
 	Servers     []ServerConfig
@@ -114,7 +113,7 @@ var commonSettings = []setting{
 
 // allSettings are the keys of all subcommands.
 func allSettings() []setting {
-	return slices.Concat(commonSettings, policySettings, searchSettings, telegramSettings, serveSettings, clusterSettings, listenSettings, checkpointSettings, verifySettings)
+	return slices.Concat(commonSettings, policySettings, searchSettings, serveSettings, clusterSettings, listenSettings, checkpointSettings, verifySettings)
 }
 
 // Settings reads the configuration when a subcommand needs it.
@@ -122,7 +121,6 @@ type Settings struct {
 	Common *pflag.FlagSet
 	Policy *pflag.FlagSet // for subcommands that judge calls
 	Search *pflag.FlagSet // for subcommands that index and search
-	Chat   *pflag.FlagSet // for those that answer from a chat
 	Serve  *pflag.FlagSet // for callgate serve
 	Keep   *pflag.FlagSet // for subcommands that take or restore checkpoints
 	Checks *pflag.FlagSet // for subcommands that relay calls
@@ -138,7 +136,6 @@ func NewSettings(common *pflag.FlagSet) *Settings {
 	s.declare(common, commonSettings)
 	s.Policy = s.flags("policy", policySettings)
 	s.Search = s.flags("search", searchSettings)
-	s.Chat = s.flags("chat", telegramSettings)
 	s.Serve = s.flags("serve", serveSettings)
 	s.Shared = s.flags("cluster", clusterSettings)
 	s.Listen = s.flags("listen", listenSettings)
@@ -314,9 +311,6 @@ func (c *Config) validate() (err error) {
 	}
 	if c.HostLimits, err = assembleHosts(c.Hosts); err != nil {
 		return invalid("hosts", err)
-	}
-	if err := c.Telegram.validate(); err != nil {
-		return invalid("telegram", err)
 	}
 	if err := c.Checkpoints.check(); err != nil {
 		return invalid("checkpoints", err)

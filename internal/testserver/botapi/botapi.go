@@ -5,6 +5,7 @@ package botapi
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"maps"
 	"net/http"
@@ -14,8 +15,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/go-telegram/bot/models"
 )
 
 // Token is the token of the one bot that there is.
@@ -33,7 +32,7 @@ type API struct {
 	mu         sync.Mutex
 	messages   map[int]*Message // by id
 	toasts     []string         // what pressed buttons said
-	updates    []models.Update
+	updates    []map[string]any
 	next       int
 	complaints []string      // about what the bot did and must not
 	changed    chan struct{} // closed and replaced when anything happens
@@ -45,7 +44,7 @@ type Message struct {
 	Chat    int64
 	Text    string
 	ReplyTo int               // message that it replies to, 0 for none
-	Buttons map[string]string // text → data
+	Buttons map[string]string // text → data or address
 	Edits   int
 }
 
@@ -63,7 +62,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"ok":false,"error_code":401,"description":"Unauthorized"}`)
 		return
 	}
-	if rest != "getMe" && r.ParseMultipartForm(1<<20) != nil {
+	if r.ParseForm() != nil {
 		return // the bot has left in the middle of it
 	}
 	if a.Fail != nil {
@@ -74,8 +73,6 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	switch rest {
-	case "getMe":
-		reply(w, map[string]any{"id": 123, "is_bot": true, "first_name": "gate"})
 	case "getUpdates":
 		a.poll(w, r)
 	case "sendMessage", "editMessageText":
@@ -114,9 +111,9 @@ func (a *API) poll(w http.ResponseWriter, r *http.Request) {
 	timeout := time.After(time.Second)
 	for {
 		a.mu.Lock()
-		var due []models.Update
+		due := []map[string]any{}
 		for _, u := range a.updates {
-			if u.ID >= offset {
+			if int64(u["update_id"].(int)) >= offset {
 				due = append(due, u)
 			}
 		}
@@ -129,7 +126,7 @@ func (a *API) poll(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-changed:
 		case <-timeout:
-			reply(w, []models.Update{})
+			reply(w, due)
 			return
 		case <-r.Context().Done():
 			return
@@ -139,7 +136,7 @@ func (a *API) poll(w http.ResponseWriter, r *http.Request) {
 
 func (a *API) write(w http.ResponseWriter, r *http.Request, method string) {
 	chat := number(r, "chat_id")
-	if n := len([]rune(r.FormValue("text"))); n > 6000 || n == 0 {
+	if n := len([]rune(html.UnescapeString(r.FormValue("text")))); n > 4096 || n == 0 {
 		a.complain("a message of %d characters", n)
 	}
 	if r.FormValue("parse_mode") == "HTML" && !strings.Contains(r.FormValue("link_preview_options"), `"is_disabled":true`) {
@@ -149,6 +146,7 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, method string) {
 		Rows [][]struct {
 			Text string `json:"text"`
 			Data string `json:"callback_data"`
+			URL  string `json:"url"`
 		} `json:"inline_keyboard"`
 	}
 	if text := r.FormValue("reply_markup"); text != "" {
@@ -162,7 +160,7 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, method string) {
 			if len(b.Data) > 64 {
 				a.complain("button data of %d bytes", len(b.Data))
 			}
-			buttons[b.Text] = b.Data
+			buttons[b.Text] = b.Data + b.URL // it has one of them
 		}
 	}
 	a.mu.Lock()
@@ -215,43 +213,50 @@ func (a *API) Complaints() []string {
 	return slices.Clone(a.complaints)
 }
 
-// Happen gives the bot an update.
-func (a *API) Happen(u models.Update) {
+// Happen gives the bot an update, and that an id.
+func (a *API) Happen(u map[string]any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	u.ID = int64(len(a.updates) + 1)
+	u["update_id"] = len(a.updates) + 1
 	a.updates = append(a.updates, u)
 	a.touch()
 }
 
-// Press presses the button of a message, as alice, in its chat.
+// Alice is the id of who presses and writes where nobody else does.
+const Alice = 7
+
+// Press presses the button of a message, as Alice, in its chat.
 func (a *API) Press(m Message, button string) error {
 	data, ok := m.Buttons[button]
 	if !ok {
 		return fmt.Errorf("message %q has no button %q, only %v", m.Text, button, m.Buttons)
 	}
-	a.PressData(m.Chat, m.ID, data)
+	a.PressData(Alice, m.Chat, m.ID, data)
 	return nil
 }
 
 // PressData presses a button with that data, whether or not there is one.
-func (a *API) PressData(chat int64, message int, data string) {
-	a.Happen(models.Update{CallbackQuery: &models.CallbackQuery{
-		ID: "q", From: models.User{ID: 7, Username: "alice"}, Data: data,
-		Message: models.MaybeInaccessibleMessage{Type: models.MaybeInaccessibleMessageTypeMessage, Message: &models.Message{ID: message, Date: 1, Chat: models.Chat{ID: chat}}},
+func (a *API) PressData(user, chat int64, message int, data string) {
+	a.Happen(map[string]any{"callback_query": map[string]any{
+		"id": "q", "from": map[string]any{"id": user, "username": "alice"}, "data": data, "message": at(chat, message),
 	}})
+}
+
+func at(chat int64, id int) map[string]any {
+	return map[string]any{"message_id": id, "date": time.Now().Unix(), "chat": map[string]any{"id": chat}}
 }
 
 // Said is the id of what Say writes.
 const Said = 9000
 
 // Say writes a message in a chat, as a reply to another one unless that is 0.
-func (a *API) Say(chat int64, to int, text string) {
-	m := &models.Message{ID: Said, Date: 1, Chat: models.Chat{ID: chat}, From: &models.User{ID: 7, FirstName: "Alice"}, Text: text}
+func (a *API) Say(user, chat int64, to int, text string) {
+	m := at(chat, Said)
+	m["from"], m["text"] = map[string]any{"id": user, "first_name": "Alice"}, text
 	if to != 0 {
-		m.ReplyToMessage = &models.Message{ID: to, Date: 1, Chat: models.Chat{ID: chat}, From: &models.User{ID: 123, IsBot: true}}
+		m["reply_to_message"] = at(chat, to)
 	}
-	a.Happen(models.Update{Message: m})
+	a.Happen(map[string]any{"message": m})
 }
 
 // Wait returns the first message that fits, as it is then.

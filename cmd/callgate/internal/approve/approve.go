@@ -27,10 +27,10 @@ const (
 
 // Approving is what the flags of approve say.
 type Approving struct {
-	once, next, plain, asJSON, notify, noColor, telegram, desktop, channels bool
-	address                                                                 string
-	sessions                                                                []string
-	as                                                                      string // the person whose credential is shown; "" for the one that is nobody's in particular
+	once, next, plain, asJSON, notify, noColor, desktop, channels bool
+	address                                                       string
+	sessions                                                      []string
+	as                                                            string // the person whose credential is shown; "" for the one that is nobody's in particular
 }
 
 func NewCommand(s *config.Settings) *cobra.Command {
@@ -59,11 +59,7 @@ a [numbers] [session|worker], v to see all arguments, s to skip, q to quit.
 --json prints every frame of protocol version 1 as one line of JSON. Each line of standard input is a frame:
 tool_approve, set_autonomy, cancel, agent_add, agent_remove, chat, or one of kb_….
 
---telegram asks in a chat. Each call is a message with the buttons Approve, Always and Deny; a reply denies with a
-reason for the model. Only the chats of --telegram-chats count. Put the token of your bot into
-{dataDir}/credentials/telegram or CALLGATE_TELEGRAM_TOKEN.
-
---channels asks in the channels of callgate.yaml: Slack, Discord, Matrix, ntfy, webhooks, push, email (docs/chat.md).
+--channels asks in the channels of callgate.yaml: Slack, Discord, Matrix, Telegram, ntfy, webhooks, push, email (docs/chat.md).
 
 --desktop asks in notifications of the desktop, with no page or terminal open. On Linux they have the buttons Approve (for
 low risk), Deny and Open; on macOS and Windows a notification only says that a call waits.
@@ -73,7 +69,6 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
   callgate approve --next    # one question, one key
   callgate approve --once --notify
   callgate approve --json | jq 'select(.type == "tool_approve_request")'
-  callgate approve --telegram --telegram-chats 123456789
   callgate approve --channels &
   callgate approve --desktop &`,
 		Args: cobra.NoArgs,
@@ -83,8 +78,6 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 				return err
 			}
 			switch {
-			case o.telegram:
-				return companionclient.Cure(approveTelegram(cmd.Context(), c, o))
 			case o.channels:
 				return companionclient.Cure(approveChannels(cmd.Context(), c, o))
 			case o.desktop:
@@ -112,17 +105,15 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 	flags.BoolVar(&o.plain, "plain", false, "ask line by line instead of filling the screen")
 	flags.BoolVar(&o.asJSON, "json", false, "print frames and read answers as JSON lines")
 	flags.BoolVar(&o.notify, "notify", false, "ring the terminal's bell for each waiting call")
-	flags.BoolVar(&o.telegram, "telegram", false, "ask in the chats of --telegram-chats instead of this terminal")
-	flags.AddFlagSet(s.Chat)
-	flags.BoolVar(&o.channels, "channels", false, "ask in the channels of callgate.yaml: Slack, Discord, Matrix, ntfy, webhooks, push, email")
+	flags.BoolVar(&o.channels, "channels", false, "ask in the channels of callgate.yaml: Slack, Discord, Matrix, Telegram, ntfy, webhooks, push, email")
 	flags.BoolVar(&o.desktop, "desktop", false, "ask in notifications of the desktop")
 	flags.BoolVar(&o.noColor, "no-color", false, "use no colours; NO_COLOR in the environment does the same")
 	flags.StringArrayVar(&o.sessions, "session", nil, "show only the session with this `id`; repeatable")
 	flags.StringVar(&o.as, "as", "", "answer as this `person`, with their own credential (callgate credentials add)")
 	flags.StringVar(&o.address, "address", "", "`host:port` of the companion, or https://host:port on another machine (default: the hub of the data directory)")
-	cmd.MarkFlagsMutuallyExclusive("plain", "json", "telegram", "next", "desktop", "channels")
-	cmd.MarkFlagsMutuallyExclusive("once", "telegram", "desktop", "channels")
-	cmd.MarkFlagsMutuallyExclusive("as", "telegram", "channels")
+	cmd.MarkFlagsMutuallyExclusive("plain", "json", "next", "desktop", "channels")
+	cmd.MarkFlagsMutuallyExclusive("once", "desktop", "channels")
+	cmd.MarkFlagsMutuallyExclusive("as", "channels")
 	cmd.MarkFlagsMutuallyExclusive("plain", "notify")
 	cmd.MarkFlagsMutuallyExclusive("json", "notify")
 	return cmd

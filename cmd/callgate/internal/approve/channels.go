@@ -3,6 +3,7 @@ package approve
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"os"
 
 	"callgate/internal/app"
@@ -20,13 +21,18 @@ func approveChannels(ctx context.Context, c *config.Config, o Approving) error {
 	}
 	app.OutlivePipes()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: c.Level}))
-	approver, err := companionclient.Dial(ctx, companionclient.Target{
+	target := companionclient.Target{
 		DataDir: c.DataDir, Address: o.address, Sessions: o.sessions, Logger: log,
 		Client: wire.ClientInfo{Name: "channels", Version: app.Version, Kind: "custom"},
-	})
+	}
+	approver, err := companionclient.Dial(ctx, target)
 	if err != nil {
 		return err
 	}
 	defer approver.Close()
-	return channels.Run(ctx, channels.Options{Client: approver, Channels: list, Logger: log})
+	return channels.Run(ctx, channels.Options{Client: approver, Channels: list, Logger: log, Freeze: func(ctx context.Context, reason, person string) error {
+		as := target
+		as.Client.Name += "/" + person
+		return as.Ask(ctx, http.MethodPut, "/api/freeze", wire.FreezeRequest{Reason: reason}, nil)
+	}})
 }
