@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -21,11 +23,16 @@ const testLease = 3 * time.Second
 
 var testKey, _ = ParseKey(strings.Repeat("k", shortestSecret))
 
-// freeAddresses are addresses of this machine that nobody has now.
+// freeAddresses are addresses of this machine that nobody has now. On Linux nobody takes them until they are listened on:
+// all of 127.0.0.0/8 is this machine, and connections go out from 127.0.0.1.
 func freeAddresses(t *testing.T, n int) (addresses []string) {
 	t.Helper()
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		host := "127.0.0.1"
+		if runtime.GOOS == "linux" {
+			host = fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
+		}
+		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,6 +130,7 @@ func ask(t *testing.T, a *Approvals, id, key string, waits bool) {
 
 // TestThree walks three replicas through what they share.
 func TestThree(t *testing.T) {
+	t.Parallel()
 	all := open(t, 3)
 	a, b, c := all[0], all[1], all[2]
 	for _, one := range all {

@@ -297,6 +297,7 @@ func TestHistory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for replicas to notice that others are gone")
 	}
+	t.Parallel()
 	rounds := 3
 	if text := os.Getenv("CALLGATE_TEST_ROUNDS"); text != "" {
 		n, err := strconv.Atoi(text)
@@ -415,6 +416,7 @@ func TestThousand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for replicas to notice that others are gone")
 	}
+	t.Parallel()
 	const approvals = 1000
 	r := newRig(t)
 	ids := make([]string, approvals)
