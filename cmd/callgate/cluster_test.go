@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -22,6 +21,7 @@ import (
 	"time"
 
 	companionclient "callgate/internal/companion/client"
+	"callgate/internal/testserver/addresses"
 	"callgate/internal/testserver/waits"
 )
 
@@ -56,14 +56,7 @@ func startTeam(t *testing.T, n int, flags ...string) *team {
 	team := &team{t: t, dir: filepath.Join(root, "work"), config: filepath.Join(root, "callgate.yaml"), key: filepath.Join(root, "cluster.key")}
 	write(t, filepath.Join(team.dir, "hello.txt"), "Hello")
 	write(t, team.key, strings.Repeat("secret of a test ", 4))
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		team.peers = append(team.peers, l.Addr().String())
-		defer l.Close()
-	}
+	team.peers = addresses.Free(t, n)
 	peers, _ := json.Marshal(team.peers)
 	write(t, team.config, fmt.Sprintf("servers:\n  - {name: demo, command: %q, args: [\".\"], package: callgate-demo, cwd: %q}\ncluster: {url: embedded, key: %q, lease: 5s, peers: %s}\n",
 		filepath.Join(servers(t), "demo"), team.dir, team.key, peers))

@@ -6,41 +6,20 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
-	"net"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"callgate/gate"
+	"callgate/internal/testserver/addresses"
 	"callgate/internal/testserver/waits"
 )
 
 const testLease = 3 * time.Second
 
 var testKey, _ = ParseKey(strings.Repeat("k", shortestSecret))
-
-// freeAddresses are addresses of this machine that nobody has now. On Linux nobody takes them until they are listened on:
-// all of 127.0.0.0/8 is this machine, and connections go out from 127.0.0.1.
-func freeAddresses(t *testing.T, n int) (addresses []string) {
-	t.Helper()
-	for range n {
-		host := "127.0.0.1"
-		if runtime.GOOS == "linux" {
-			host = fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
-		}
-		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		addresses = append(addresses, l.Addr().String())
-	}
-	return addresses
-}
 
 func logOf(t *testing.T) *slog.Logger {
 	if testing.Verbose() && os.Getenv("CALLGATE_TEST_LOG") != "" {
@@ -52,13 +31,13 @@ func logOf(t *testing.T) *slog.Logger {
 // open starts replicas that know each other.
 func open(t *testing.T, n int) []*Cluster {
 	t.Helper()
-	addresses := freeAddresses(t, n)
+	free := addresses.Free(t, n)
 	all := make([]*Cluster, n)
 	var opening sync.WaitGroup
 	for i := range all {
 		opening.Go(func() {
 			o := Options{URL: Embedded, Name: fmt.Sprintf("r%d", i), Worker: "default", DataDir: t.TempDir(), Key: testKey, Lease: testLease, Logger: logOf(t)}
-			for at, address := range addresses {
+			for at, address := range free {
 				if at == i {
 					o.Listen = address
 				}

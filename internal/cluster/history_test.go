@@ -16,6 +16,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"callgate/gate"
+	"callgate/internal/testserver/addresses"
 	"callgate/internal/testserver/waits"
 )
 
@@ -86,16 +87,16 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, all: make([]*Cluster, 3), o: make([]Options, 3), cables: make([][]*cable, 3)}
-	addresses := freeAddresses(t, 3)
+	free := addresses.Free(t, 3)
 	for i := range 3 {
 		r.o[i] = Options{
-			URL: Embedded, Name: fmt.Sprintf("r%d", i), Worker: "default", DataDir: t.TempDir(), Key: testKey, Lease: testLease, Logger: logOf(t), Listen: addresses[i],
+			URL: Embedded, Name: fmt.Sprintf("r%d", i), Worker: "default", DataDir: t.TempDir(), Key: testKey, Lease: testLease, Logger: logOf(t), Listen: free[i],
 			advertise: "127.0.0.1:9", // nobody goes around the cables
 			now:       func() time.Time { return time.Now().Add(time.Duration(i-1) * 5 * time.Second) },
 		}
 		r.cables[i] = make([]*cable, 3)
 		for j := range 3 {
-			peer := addresses[j]
+			peer := free[j]
 			if i != j {
 				r.cables[i][j] = newCable(t, peer)
 				peer = r.cables[i][j].address
