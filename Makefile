@@ -175,7 +175,7 @@ export RELEASE_ADDRESS := $(shell cat internal/packaging/address)
 # Packages carry the time of the commit, so that two builds of it are the same.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 export RELEASE_DATE ?= $(shell date -u -d @$(SOURCE_DATE_EPOCH) +%Y-%m-%dT%H:%M:%SZ 2>/dev/null || date -u -r $(SOURCE_DATE_EPOCH) +%Y-%m-%dT%H:%M:%SZ)
-export RELEASE_COMMIT ?= $(shell git rev-parse --short=7 HEAD 2>/dev/null || echo 0)
+export RELEASE_COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo 0)
 GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.15.0
 # make release SNAPSHOT=1 needs no tag.
 SNAPSHOT ?=

@@ -11,9 +11,6 @@ import (
 // boms writes a bill of materials (CycloneDX 1.6) for each binary: the modules that are in it, as it says itself.
 func boms(r *release) error {
 	for _, b := range r.builds {
-		if b.arch == "all" { // the two in it have theirs
-			continue
-		}
 		info, err := buildinfo.ReadFile(b.path)
 		if err != nil {
 			return err

@@ -1,6 +1,6 @@
 // Command packaging makes, of the binaries and archives that goreleaser built, what else a release has: an npm package, MCP
-// bundles, the registry's server.json, a plugin and an extension with hooks, a Homebrew formula, a container image,
-// bills of materials, and the checksums of everything.
+// bundles, the registry's server.json, a plugin and an extension with hooks, manifests for Homebrew and winget, a container
+// image, bills of materials, and the checksums of everything.
 //
 //	packaging DIST OUT
 package main
@@ -41,7 +41,7 @@ type release struct {
 	out     string
 }
 
-// build is the binary of one system. The one that runs on both kinds of Macs has arch "all".
+// build is the binary of one system.
 type build struct{ os, arch, path string }
 
 // name is as npm and others spell it.
@@ -95,8 +95,8 @@ func run(dist, out string) error {
 		what string
 		make func(*release) error
 	}{
-		{"bills of materials", boms}, {"npm", npm}, {"MCP bundles", bundles}, {"hosts", hostFolders}, {"Homebrew", formula}, {"image", image},
-		{"server.json", serverJSON}, {"checksums", checksums},
+		{"bills of materials", boms}, {"npm", npm}, {"MCP bundles", bundles}, {"hosts", hostFolders}, {"Homebrew", formula}, {"winget", winget},
+		{"image", image}, {"server.json", serverJSON}, {"checksums", checksums},
 	} {
 		if err := step.make(r); err != nil {
 			return fmt.Errorf("%s: %w", step.what, err)
@@ -121,7 +121,7 @@ func read(dist, out string) (*release, error) {
 	}
 	for _, a := range artifacts {
 		switch a.Type {
-		case "Binary", "Universal Binary":
+		case "Binary":
 			r.builds = append(r.builds, build{a.Goos, a.Goarch, a.Path})
 		case "Archive", "Linux Package":
 			r.files = append(r.files, a.Path)
@@ -131,9 +131,7 @@ func read(dist, out string) (*release, error) {
 		return nil, errors.New("goreleaser built no binaries")
 	}
 	slices.SortFunc(r.builds, func(a, b build) int { return strings.Compare(a.name(), b.name()) })
-	for _, path := range []string{"scoop/callgate.json", "winget"} {
-		r.files = append(r.files, filepath.Join(dist, path))
-	}
+	r.files = append(r.files, filepath.Join(dist, "scoop/callgate.json"))
 	seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
 	if err != nil {
 		return nil, errors.New("SOURCE_DATE_EPOCH has to be the time of the commit")
@@ -153,20 +151,8 @@ func readJSON(path string, v any) error {
 	return nil
 }
 
-// copy takes a file of goreleaser's over, or the files of a folder.
+// copy takes a file of goreleaser's over.
 func (r *release) copy(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		return filepath.WalkDir(path, func(inner string, e os.DirEntry, err error) error {
-			if err != nil || e.IsDir() {
-				return err
-			}
-			return r.copy(inner)
-		})
-	}
 	in, err := os.Open(path)
 	if err != nil {
 		return err

@@ -17,27 +17,30 @@ func registryName() string {
 	return strings.Join(parts, ".") + "." + owner() + "/callgate"
 }
 
-// bundleOf are the binaries that go into MCP bundles.
-var bundleOf = map[string]string{"darwin-all": "darwin", "linux-x64": "linux", "win32-x64": "win32"}
-
 func bundleName(r *release, platform string) string {
 	return "callgate-" + r.version + "-" + platform + ".mcpb"
 }
 
 // bundles writes an MCP bundle for each system: hosts install it with a click and ask for the file of servers.
 func bundles(r *release) error {
+	mac, err := r.mac()
+	if err != nil {
+		return err
+	}
+	programs := map[string]entry{"darwin": {name: "server/callgate", text: mac, mode: 0o755}}
 	for _, b := range r.builds {
-		platform, ok := bundleOf[b.name()]
-		if !ok {
-			continue
+		if b.os != "darwin" && b.arch == "amd64" {
+			programs[strings.TrimSuffix(b.name(), "-x64")] = entry{name: "server/" + b.program(), path: b.path, mode: 0o755}
 		}
+	}
+	for platform, program := range programs {
 		manifest, err := toJSON(map[string]any{
 			"manifest_version": "0.3", "name": "callgate", "display_name": "callgate", "version": r.version, "description": about, "license": "Apache-2.0",
 			"author": map[string]string{"name": "callgate", "url": "https://" + address}, "homepage": "https://" + address,
 			"repository": map[string]string{"type": "git", "url": "https://" + address + ".git"},
 			"server": map[string]any{
-				"type": "binary", "entry_point": "server/" + b.program(),
-				"mcp_config": map[string]any{"command": "${__dirname}/server/" + b.program(), "args": []string{"run", "--mcp-config", "${user_config.servers}"}},
+				"type": "binary", "entry_point": program.name,
+				"mcp_config": map[string]any{"command": "${__dirname}/" + program.name, "args": []string{"run", "--mcp-config", "${user_config.servers}"}},
 			},
 			"tools_generated": true, "compatibility": map[string]any{"platforms": []string{platform}},
 			"user_config": map[string]any{"servers": map[string]any{
@@ -48,7 +51,7 @@ func bundles(r *release) error {
 			return err
 		}
 		err = r.add(bundleName(r, platform), func(w io.Writer) error {
-			return writeZip(w, r.time, []entry{{name: "manifest.json", text: manifest, mode: 0o644}, {name: "server/" + b.program(), path: b.path, mode: 0o755}})
+			return writeZip(w, r.time, []entry{{name: "manifest.json", text: manifest, mode: 0o644}, program})
 		})
 		if err != nil {
 			return err

@@ -14,9 +14,6 @@ var launcher []byte
 func npm(r *release) error {
 	optional := map[string]string{}
 	for _, b := range r.builds {
-		if b.arch == "all" {
-			continue
-		}
 		os, cpu, _ := strings.Cut(b.name(), "-")
 		name := "callgate-" + b.name()
 		optional[name] = r.version

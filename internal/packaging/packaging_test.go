@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"crypto/sha256"
+	"debug/macho"
 	"encoding/hex"
 	"encoding/json"
 	"encoding/xml"
@@ -13,18 +14,36 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
 )
 
+type artifact struct{ Name, Path, Goos, Goarch, Type string }
+
+// list writes goreleaser's list of what it built.
+func list(t *testing.T, dist string, artifacts []artifact) {
+	t.Helper()
+	text, err := json.Marshal(artifacts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dist, "artifacts.json"), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // dist is what goreleaser leaves behind, with a small program in place of callgate.
-func dist(t *testing.T) string {
+func dist(t *testing.T) (string, []artifact) {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -36,53 +55,55 @@ func dist(t *testing.T) string {
 	}
 	write("src/go.mod", "module small\n\ngo 1.26\n")
 	write("src/main.go", "package main\n\nfunc main() {}\n")
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "program"), ".")
-	build.Dir = filepath.Join(dir, "src")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	build := func(goos, goarch string) string {
+		t.Helper()
+		out := filepath.Join(dir, goos+"-"+goarch)
+		cmd := exec.Command("go", "build", "-o", out, ".")
+		cmd.Dir = filepath.Join(dir, "src")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch)
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		text, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
 	}
-	program, err := os.ReadFile(filepath.Join(dir, "program"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	type artifact struct{ Name, Path, Goos, Goarch, Type string }
+	here := build(runtime.GOOS, runtime.GOARCH)
 	var artifacts []artifact
-	for os, archs := range map[string][]string{"linux": {"amd64", "arm64"}, "darwin": {"amd64", "arm64", "all"}, "windows": {"amd64", "arm64"}} {
+	for os, archs := range map[string][]string{"linux": {"amd64", "arm64"}, "darwin": {"amd64", "arm64"}, "windows": {"amd64", "arm64"}} {
 		for _, arch := range archs {
-			name, kind := "callgate", "Binary"
-			if os == "windows" {
-				name += ".exe"
-			}
-			if arch == "all" {
-				kind = "Universal Binary"
+			name, format, program := "callgate", ".tar.gz", here
+			switch os {
+			case "windows":
+				name, format = "callgate.exe", ".zip"
+			case "darwin":
+				program = build(os, arch)
 			}
 			path := os + "_" + arch + "/" + name
-			write(path, string(program))
-			artifacts = append(artifacts, artifact{name, filepath.Join(dir, path), os, arch, kind})
-			archive := "callgate_1.2.3_" + os + "_" + arch + ".tar.gz"
+			write(path, program)
+			artifacts = append(artifacts, artifact{name, filepath.Join(dir, path), os, arch, "Binary"})
+			archive := "callgate_1.2.3_" + os + "_" + arch + format
 			write(archive, path)
 			artifacts = append(artifacts, artifact{archive, filepath.Join(dir, archive), os, arch, "Archive"})
 		}
 	}
-	list, err := json.Marshal(artifacts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write("artifacts.json", string(list))
 	write("metadata.json", `{"version":"1.2.3","tag":"v1.2.3"}`)
 	write("scoop/callgate.json", "{}")
-	write("winget/manifests/c/callgate.yaml", "a: b\n")
-	return dir
+	return dir, artifacts
 }
 
 // Two runs make the same bytes, and what they make holds together: every checksum, every digest of the image, every
 // version and every name that one file says of another.
 func TestPackagesAreTheSameTwiceAndHoldTogether(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1790000000")
-	from := dist(t)
+	from, artifacts := dist(t)
 	var sums [2]string
 	out := ""
 	for i := range sums {
+		slices.Reverse(artifacts) // builds end in any order
+		list(t, from, artifacts)
 		out = filepath.Join(t.TempDir(), "out")
 		if err := run(from, out); err != nil {
 			t.Fatal(err)
@@ -155,6 +176,24 @@ func hold(t *testing.T, out string) {
 			t.Errorf("the formula says %s of %s", m[2], m[1])
 		}
 	}
+	var installer struct {
+		ReleaseDate string `yaml:"ReleaseDate"`
+		Installers  []struct {
+			URL    string `yaml:"InstallerUrl"`
+			SHA256 string `yaml:"InstallerSha256"`
+		} `yaml:"Installers"`
+	}
+	if err := yaml.Unmarshal(read("callgate.callgate.installer.yaml"), &installer); err != nil {
+		t.Fatal(err)
+	}
+	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err != nil || installer.ReleaseDate != time.Unix(seconds, 0).UTC().Format(time.DateOnly) || len(installer.Installers) != 2 {
+		t.Errorf("winget: %+v", installer)
+	}
+	for _, i := range installer.Installers {
+		if sums[path.Base(i.URL)] != i.SHA256 {
+			t.Errorf("winget says %s of %s", i.SHA256, i.URL)
+		}
+	}
 	for name := range sums {
 		switch {
 		case strings.HasSuffix(name, "image.tar"):
@@ -175,11 +214,33 @@ func hold(t *testing.T, out string) {
 				if err != nil || strings.HasSuffix(f.Name, ".json") && !json.Valid(text) {
 					t.Errorf("%s: %s: %v", name, f.Name, err)
 				}
+				if strings.HasSuffix(name, "-darwin.mcpb") && f.Name == "server/callgate" {
+					both(t, text)
+				}
 				if f.Name == "hooks/hooks.json" && (!bytes.Contains(text, []byte("callgate hook ")) || bytes.Contains(text, []byte("data-dir"))) {
 					t.Errorf("%s: %s", name, text)
 				}
 			}
 		}
+	}
+}
+
+// both looks at the program for both kinds of Macs.
+func both(t *testing.T, text []byte) {
+	t.Helper()
+	program, err := macho.NewFatFile(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []macho.Cpu
+	for _, a := range program.Arches {
+		if a.Offset%(1<<a.Align) != 0 {
+			t.Errorf("the program for %s is at %d", a.Cpu, a.Offset)
+		}
+		kinds = append(kinds, a.Cpu)
+	}
+	if !slices.Equal(kinds, []macho.Cpu{macho.CpuArm64, macho.CpuAmd64}) {
+		t.Errorf("the program is for %v", kinds)
 	}
 }
 
