@@ -219,7 +219,14 @@ func (u *Undone) take(now []byte) {
 			u.Conflicts = append(u.Conflicts, fmt.Sprintf("%s.%s: %v", strings.Join(e.Place, "."), e.Name, err))
 		}
 	}
-	u.After = doc.bytes()
+	after := doc.bytes()
+	if len(r.Edits) > 0 {
+		if err := unharmed(&File{Format: r.Format, List: r.List}, now, after, r.Edits); err != nil {
+			u.Conflicts = append(u.Conflicts, err.Error())
+			return
+		}
+	}
+	u.After = after
 }
 
 // undo takes callgate's entry out, or puts a server back.

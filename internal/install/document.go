@@ -1,6 +1,11 @@
 package install
 
-import "fmt"
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
 
 // entry is one server in a host's file.
 type entry struct {
@@ -27,6 +32,8 @@ type document interface {
 	// With raw its text is used as it is. It is an error when the name is taken.
 	insert(place []string, e entry, next string) error
 	bytes() []byte
+	// value is all that the file says.
+	value() (any, error)
 }
 
 // open reads a file's text as what it is.
@@ -47,3 +54,65 @@ func taken(name string) error { return fmt.Errorf("there is already an entry %q"
 
 // missing is the error of a remove that finds nothing.
 func missing(name string) error { return fmt.Errorf("there is no entry %q", name) }
+
+// unharmed reports an error when edits changed more than the entries that they name: text can be laid out in ways that
+// hide where an entry ends, or another part of the file can refer to it.
+func unharmed(f *File, before, after []byte, edits []edit) error {
+	var rest [2]any
+	var stay [2][]map[string]any
+	for i, text := range [2][]byte{before, after} {
+		doc, err := open(f, text)
+		if err != nil {
+			return fmt.Errorf("its servers cannot be moved: %w", err)
+		}
+		if rest[i], err = doc.value(); err != nil {
+			return fmt.Errorf("its servers cannot be moved: %w", err)
+		}
+		for _, e := range edits {
+			entries, err := doc.entries(e.Place)
+			if err != nil {
+				return fmt.Errorf("its servers cannot be moved: %w", err)
+			}
+			values := map[string]any{}
+			for _, x := range entries {
+				if !slices.ContainsFunc(edits, func(e2 edit) bool { return e2.Name == x.name && slices.Equal(e2.Place, e.Place) }) {
+					values[x.name] = x.value
+				}
+			}
+			stay[i] = append(stay[i], values)
+		}
+		for _, e := range edits {
+			rest[i] = without(rest[i], e.Place)
+		}
+	}
+	if !reflect.DeepEqual(rest[0], rest[1]) || !reflect.DeepEqual(stay[0], stay[1]) {
+		return fmt.Errorf("%s cannot be changed alone: write each entry on lines of its own and try again", strings.Join(edits[0].Place, "."))
+	}
+	return nil
+}
+
+// without takes a place out of a value, and what is empty then; nil is nothing left.
+func without(value any, place []string) any {
+	if len(place) == 0 {
+		return nil
+	}
+	switch at := value.(type) {
+	case map[string]any:
+		return cut(at, place[0], place[1:])
+	case map[any]any:
+		return cut(at, any(place[0]), place[1:])
+	}
+	return value
+}
+
+func cut[K comparable](at map[K]any, key K, place []string) any {
+	if inner := without(at[key], place); inner == nil {
+		delete(at, key)
+	} else {
+		at[key] = inner
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	return at
+}

@@ -571,6 +571,29 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+// TestOnlyServersChange: where an entry ends is not always seen by its lines, and other parts can refer to it. Such files
+// are changed rightly or not at all.
+func TestOnlyServersChange(t *testing.T) {
+	for _, c := range []struct{ host, path, text, why string }{
+		{"goose", "home/.config/goose/config.yaml", "extensions:\n  a:\n    cmd: x\n# why\n    type: stdio\nother: 1\n", ""},
+		{"goose", "home/.config/goose/config.yaml", "extensions:\n  a: {cmd: x,\n    type: stdio\n}\nother: 1\n", "cannot be moved"},
+		{"goose", "home/.config/goose/config.yaml", "extensions:\n  a: &x\n    cmd: x\n    type: stdio\nother: *x\n", "cannot be moved"},
+	} {
+		m := machine(t, map[string]string{c.path: c.text})
+		plan, err := Make(optionsFor(m, c.host))
+		if err != nil {
+			t.Fatal(err)
+		}
+		change := plan.Hosts[0].Changes[0]
+		if (c.why == "") != plan.Changes() || !strings.Contains(change.Error, c.why) {
+			t.Errorf("%q: becomes %q, error %q, want %q", c.text, change.After, change.Error, c.why)
+		}
+		if c.why == "" && (strings.Contains(string(change.After), "# why") || !strings.HasSuffix(string(change.After), "\n    type: stdio\nother: 1\n")) {
+			t.Errorf("%q: becomes %q", c.text, change.After)
+		}
+	}
+}
+
 // FuzzRoundTrip connects and disconnects any text: the bytes come back, and with a host that rewrote its file nothing
 // of its servers is lost.
 func FuzzRoundTrip(f *testing.F) {

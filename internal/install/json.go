@@ -42,6 +42,16 @@ func (d *jsonDocument) bytes() []byte {
 	return d.text
 }
 
+func (d *jsonDocument) value() (any, error) {
+	plain, err := hujson.Standardize(bytes.Clone(d.text))
+	if err != nil {
+		return nil, err
+	}
+	var all any
+	err = json.Unmarshal(plain, &all)
+	return all, err
+}
+
 // jsonObject is an object within the text. A chunk is the text of one member, from behind the brace or comma before it
 // to the comma or brace after it.
 type jsonObject struct {

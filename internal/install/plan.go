@@ -234,7 +234,13 @@ func (p *Plan) move(h *Host, l *located, c *Change) ([]moving, error) {
 		}
 		all = append(all, list...)
 	}
-	c.After = doc.bytes()
+	after := doc.bytes()
+	if len(c.edits) > 0 {
+		if err := unharmed(l.File, c.After, after, c.edits); err != nil {
+			return nil, err
+		}
+	}
+	c.After = after
 	return all, nil
 }
 

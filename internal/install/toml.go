@@ -22,6 +22,8 @@ func openTOML(text []byte) (*tomlDocument, error) {
 
 func (d *tomlDocument) bytes() []byte { return []byte(d.text) }
 
+func (d *tomlDocument) value() (any, error) { return d.decode() }
+
 func (d *tomlDocument) decode() (map[string]any, error) {
 	var all map[string]any
 	if err := toml.Unmarshal([]byte(d.text), &all); err != nil {

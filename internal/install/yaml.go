@@ -44,6 +44,18 @@ func (d *yamlDocument) root() (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
+func (d *yamlDocument) value() (any, error) {
+	root, err := d.root()
+	if err != nil || root == nil {
+		return nil, err
+	}
+	var all any
+	if err := root.Decode(&all); err != nil {
+		return nil, fmt.Errorf("read as YAML: %w", err)
+	}
+	return all, nil
+}
+
 // yamlItem is an entry on its lines, counted from 0; to is the line behind the last.
 type yamlItem struct {
 	name     string
@@ -124,7 +136,7 @@ func (b *yamlBlock) close(lines []string) {
 			item.to = b.items[i+1].from
 			continue
 		}
-		for n := item.key + 1; n < len(lines); n++ {
+		for n := max(item.key+1, lastLine(item.node)); n < len(lines); n++ {
 			line := strings.TrimRight(lines[n], " \t\r\n")
 			if line != "" && len(line)-len(strings.TrimLeft(line, " ")) <= b.indent {
 				item.to = n
@@ -136,6 +148,15 @@ func (b *yamlBlock) close(lines []string) {
 		}
 	}
 	b.end = b.items[len(b.items)-1].to
+}
+
+// lastLine is the line that the last part of a node begins on, counted from 1.
+func lastLine(n *yaml.Node) int {
+	line := n.Line
+	for _, part := range n.Content {
+		line = max(line, lastLine(part))
+	}
+	return line
 }
 
 // isComment reports whether the line holds nothing but a comment at that depth.
