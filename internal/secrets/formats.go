@@ -177,7 +177,7 @@ func runsOn(text string) bool {
 
 // in returns a credential of the format.
 func (f *format) in(text string, fine func(string) bool) (string, bool) {
-	for _, m := range f.compiled().FindAllStringSubmatch(text, 64) {
+	for _, m := range f.compiled().FindAllStringSubmatch(text, -1) {
 		value := m[0]
 		if f.Group > 0 && f.Group < len(m) {
 			value = m[f.Group]

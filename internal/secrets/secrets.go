@@ -9,8 +9,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"iter"
-	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -233,10 +233,15 @@ func (m *Memory) Find(texts ...string) (Found, bool) {
 	if len(m.prints) == 0 {
 		return Found{}, false
 	}
+	byLength := map[int][]*print{}
+	for i := range m.prints {
+		p := &m.prints[i]
+		byLength[p.length] = append(byLength[p.length], p)
+	}
 	for _, text := range texts {
 		text = text[:min(len(text), searched)]
 		for _, reading := range readings(text, 2) {
-			if f, ok := m.in(reading); ok {
+			if f, ok := m.in(reading, byLength); ok {
 				return f, true
 			}
 		}
@@ -245,12 +250,7 @@ func (m *Memory) Find(texts ...string) (Found, bool) {
 }
 
 // in looks at every part of the text that is as long as a credential. The caller holds mu.
-func (m *Memory) in(text string) (Found, bool) {
-	byLength := map[int][]*print{}
-	for i := range m.prints {
-		p := &m.prints[i]
-		byLength[p.length] = append(byLength[p.length], p)
-	}
+func (m *Memory) in(text string, byLength map[int][]*print) (Found, bool) {
 	for length, prints := range byLength {
 		if length > len(text) {
 			continue
@@ -276,10 +276,10 @@ func (m *Memory) in(text string) (Found, bool) {
 	return Found{}, false
 }
 
-// encoded are the parts of a text that can be base64, in either alphabet, or hex: the first 64.
+// encoded are the parts of a text that can be base64, in either alphabet, or hex.
 func encoded(text string) (parts []string) {
 	start := 0
-	for i := 0; i <= len(text) && len(parts) < 64; i++ {
+	for i := 0; i <= len(text); i++ {
 		if i-start == 16 { // a long one
 			i = textscan.Alnum(text, i)
 		}
@@ -344,6 +344,51 @@ func printable(b []byte, n int) bool {
 	return false
 }
 
+// hexIn yields the runs of hexadecimal digits in a part that are long enough to be a credential: a path in an address goes
+// before them, or 0x.
+func hexIn(part string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if textscan.IsHex(part) { // a long one
+			yield(part)
+			return
+		}
+		for start := 0; start < len(part); {
+			end := start
+			for end < len(part) && hexByte[part[end]] {
+				end++
+			}
+			if end-start >= 20 && !yield(part[start:end]) {
+				return
+			}
+			start = end + 1
+		}
+	}
+}
+
+var hexByte = func() (set [256]bool) {
+	for _, c := range []byte("0123456789abcdefABCDEF") {
+		set[c] = true
+	}
+	return set
+}()
+
+// unescaped is a text with its percent-encoding taken off. A percent sign that begins none stays.
+func unescaped(text string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	for i := 0; i < len(text); i++ {
+		if text[i] == '%' && i+2 < len(text) {
+			if c, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
 // readings are the text and what its encoded parts say, to a depth.
 func readings(text string, depth int) []string {
 	list := []string{text}
@@ -351,13 +396,18 @@ func readings(text string, depth int) []string {
 		return list
 	}
 	if strings.Contains(text, "%") {
-		if decoded, err := url.PathUnescape(text); err == nil && decoded != text {
+		if decoded := unescaped(text); decoded != text {
 			list = append(list, readings(decoded, depth-1)...)
 		}
 	}
 	for _, part := range encoded(text) {
-		if digits := part[:len(part)&^1]; textscan.IsHex(digits) {
-			list = append(list, inside(digits, hex.DecodedLen(len(digits)), hex.Decode, depth-1)...)
+		for digits := range hexIn(part) {
+			for skip := range 2 { // nor here
+				s := digits[skip : skip+(len(digits)-skip)&^1]
+				list = append(list, inside(s, hex.DecodedLen(len(s)), hex.Decode, depth-1)...)
+			}
+		}
+		if textscan.IsHex(part) {
 			continue
 		}
 		part = unURL.Replace(part)

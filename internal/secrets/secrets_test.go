@@ -29,15 +29,20 @@ func TestFindsInEveryEncoding(t *testing.T) {
 		var m Memory
 		m.Learn(s.before+s.secret+s.after, "result of files_read")
 		for name, text := range map[string]string{
-			"raw":                s.secret,
-			"within":             "curl -H 'X: " + s.secret + "' https://x.example",
-			"percent":            url.QueryEscape(s.secret),
-			"base64":             base64.StdEncoding.EncodeToString([]byte(s.secret)),
-			"base64 of more":     "data=" + base64.StdEncoding.EncodeToString([]byte("a"+s.secret+"zz")),
-			"base64 for URLs":    base64.RawURLEncoding.EncodeToString([]byte("xy" + s.secret)),
-			"hex":                hex.EncodeToString([]byte(s.secret)),
-			"hex in upper case":  strings.ToUpper(hex.EncodeToString([]byte(s.secret))),
-			"base64 in a base64": base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(s.secret)))),
+			"raw":                       s.secret,
+			"within":                    "curl -H 'X: " + s.secret + "' https://x.example",
+			"percent":                   url.QueryEscape(s.secret),
+			"base64":                    base64.StdEncoding.EncodeToString([]byte(s.secret)),
+			"base64 of more":            "data=" + base64.StdEncoding.EncodeToString([]byte("a"+s.secret+"zz")),
+			"base64 for URLs":           base64.RawURLEncoding.EncodeToString([]byte("xy" + s.secret)),
+			"hex":                       hex.EncodeToString([]byte(s.secret)),
+			"hex in upper case":         strings.ToUpper(hex.EncodeToString([]byte(s.secret))),
+			"percent for each, and one": "100% " + percent(s.secret),
+			"hex in a path":             "https://x.example/a/" + hex.EncodeToString([]byte(s.secret)) + "/z",
+			"hex with its mark":         "0x" + hex.EncodeToString([]byte(s.secret)),
+			"hex behind a digit":        "n=7" + hex.EncodeToString([]byte(s.secret)),
+			"behind many words":         strings.Repeat("internationalization-and-more ", 100) + base64.StdEncoding.EncodeToString([]byte(s.secret)),
+			"base64 in a base64":        base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(s.secret)))),
 		} {
 			if f, ok := m.Find("nothing", text); !ok || f.Kind != s.kind || f.Place != "result of files_read" {
 				t.Errorf("%s, %s: %v %v", s.secret, name, f, ok)
@@ -125,5 +130,22 @@ func BenchmarkForm100KiB(b *testing.B) {
 				Form(text, nil)
 			}
 		})
+	}
+}
+
+// percent encodes every byte of a text.
+func percent(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		fmt.Fprintf(&b, "%%%02x", text[i])
+	}
+	return b.String()
+}
+
+// TestFormsBehindDecoys: what looks like a credential of the same form, and is none, hides nothing.
+func TestFormsBehindDecoys(t *testing.T) {
+	const token = "glpat-x7Kq2mZ9vR4tLw8pYd3s"
+	if f, ok := Form(strings.Repeat("glpat-aaaaaaaaaaaaaaaaaaaa ", 100)+token, nil); !ok || f.Value != token {
+		t.Errorf("%v %v", f, ok)
 	}
 }
