@@ -40,6 +40,8 @@ func (b *files) url(given string) {
 func addressesIn(text string) (list []string) {
 	for _, word := range strings.Fields(text) {
 		switch {
+		case strings.Count(word, "://") > 1: // where one ends, readers disagree
+			return []string{text}
 		case strings.Contains(word, "://"):
 			list = append(list, word)
 		case strings.ContainsAny(strings.TrimRight(word, ".,!?;:"), ".:/@[%\\") || !wording.IsASCII(word):

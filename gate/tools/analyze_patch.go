@@ -13,6 +13,9 @@ func (b *builder) patch(text string) {
 	unclear, updated := false, ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
+		for i, rest := range strings.FieldsFunc(line, endsLine) {
+			unclear = unclear || i > 0 && strings.HasPrefix(strings.TrimSpace(rest), "***")
+		}
 		header, ok := strings.CutPrefix(strings.TrimSpace(line), "*** ")
 		if !ok {
 			unclear = unclear || line != "" && !strings.ContainsRune("+- @", rune(line[0]))
@@ -41,4 +44,9 @@ func (b *builder) patch(text string) {
 	if unclear || !b.has(kinds.WritePath) && !b.has(kinds.DeletePath) {
 		b.mark("unclear-patch", "It cannot be told which files the patch "+wording.Quote(text)+" changes.")
 	}
+}
+
+// endsLine reports whether some readers begin a new line behind a character, as Python's splitlines does.
+func endsLine(r rune) bool {
+	return r >= '\v' && r <= '\r' || r >= 0x1c && r <= 0x1e || r == 0x85 || r == 0x2028 || r == 0x2029
 }

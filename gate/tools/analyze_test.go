@@ -463,6 +463,8 @@ func TestAddressesInAText(t *testing.T) {
 		"Compare https://docs.example/a with other.example/x":                       permissions.Ask,
 		"Compare https://docs.example/a with localhost:8080":                        permissions.Ask,
 		"Compare https://docs.example/a with other。example":                         permissions.Ask,
+		"Compare https://docs.example/a,https://other.example/":                     permissions.Ask,
+		"Compare https://docs.example/a;https://evil.example/":                      permissions.Deny,
 		"Look it up": permissions.Ask,
 	} {
 		a := Analyze(Call{Tool: tool, Arguments: object(t, "prompt", prompt), Place: Place{Dir: "/ws"}})
@@ -490,8 +492,13 @@ func TestPatches(t *testing.T) {
 		"*** Update File:  a.txt\n@@\n+A":                                         permissions.Ask,
 		"*** Rename File: a.txt\n@@\n+A":                                          permissions.Ask,
 		"*** Update File: a.txt\n@@\n+A\nUpdate File: x/.env":                     permissions.Ask,
-		"@@\n+A": permissions.Ask,
-		"":       permissions.Ask,
+		"*** Add File: a.txt\n+A\r*** Delete File: b.txt":                         permissions.Ask, // which some readers take for a line of its own
+		"*** Add File: a.txt\n+A\u2028*** Delete File: b.txt":                     permissions.Ask,
+		"*** Add File: a.txt\n+A\x0c*** Delete File: b.txt":                       permissions.Ask,
+		"*** Add File: a.txt\r\n+A\r\n":                                           permissions.Allow,
+		"*** Add File: a.txt\n+A\x0cB\rC":                                         permissions.Allow,
+		"@@\n+A":                                                                  permissions.Ask,
+		"":                                                                        permissions.Ask,
 	} {
 		a := Analyze(Call{Tool: tool, Arguments: object(t, "command", "*** Begin Patch\n"+patch+"\n*** End Patch\n"), Place: Place{Dir: "/ws", Workspace: []string{"/ws"}}})
 		if got := verdict(pol, a); got != want {
