@@ -223,7 +223,7 @@ func (t *Telegram) Listen(ctx context.Context, take func(Press) string) error {
 func (t *Telegram) wrote(ctx context.Context, m *telegramMessage, take func(Press) string) {
 	command, rest, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
 	command, _, _ = strings.Cut(command, "@") // in groups the bot's name follows
-	said := ""
+	var said string
 	switch {
 	case m.From.name() == "":
 		return
