@@ -24,14 +24,15 @@ type bucket struct {
 	began  time.Time
 
 	until atomic.Int64 // Fresh holds until then, in ns since began; 0 before the first beat came back
+	wall  atomic.Int64 // and until then, in ns of Unix time: the clock of until stands still while the machine sleeps
 
 	telling sync.Mutex // watchers hear one change at a time
 
 	mu       sync.Mutex
 	stream   jetstream.Stream // nil until the bucket is there
 	seen     map[string]value
-	versions map[string]Version   // of documents, as they were read last
-	sent     map[string]time.Time // own beats on their way, by what they say
+	versions map[string]Version // of documents, as they were read last
+	sent     map[string]sending // own beats on their way, by what they say
 	watchers []watcher
 
 	whole    sync.Once
@@ -44,6 +45,9 @@ type value struct {
 	rev  uint64 // of the last change
 	err  error  // why nobody knows what a document says; nil when its body does
 }
+
+// sending is when a beat was sent, by the clock that never jumps and by the one that goes on while the machine sleeps.
+type sending struct{ at, wall time.Time }
 
 // watcher hears of every change of keys with a prefix, in order, one at a time. It MUST NOT wait for the cluster.
 type watcher struct {
@@ -65,7 +69,7 @@ var (
 
 func newBucket(c *Cluster) *bucket {
 	name := "callgate_" + strings.NewReplacer(".", "_dot_").Replace(c.o.Worker)
-	return &bucket{c: c, name: name, sealer: c.o.Key.sealer(name), began: time.Now(), seen: map[string]value{}, versions: map[string]Version{}, sent: map[string]time.Time{}, complete: make(chan struct{})}
+	return &bucket{c: c, name: name, sealer: c.o.Key.sealer(name), began: time.Now(), seen: map[string]value{}, versions: map[string]Version{}, sent: map[string]sending{}, complete: make(chan struct{})}
 }
 
 // watch adds a watcher, before run.
@@ -78,7 +82,7 @@ func (b *bucket) fresh() error {
 	switch {
 	case until == 0:
 		return fmt.Errorf("%w yet: this replica has not heard which rules hold", ErrAway)
-	case now > until:
+	case now > until || b.c.o.now().UnixNano() > b.wall.Load():
 		return fmt.Errorf("%w: this replica has not heard which rules hold for more than its lease of %s", ErrAway, b.c.o.Lease)
 	}
 	return nil

@@ -117,7 +117,7 @@ func Open(o Options) (*Cluster, error) {
 // Name is this replica's.
 func (c *Cluster) Name() string { return c.o.Name }
 
-// Fresh says why this replica may go by what is old, nil when it does not. It costs two loads.
+// Fresh says why this replica may go by what is old, nil when it does not. It costs two loads and two clocks.
 func (c *Cluster) Fresh() error { return c.bucket.fresh() }
 
 // Wait returns when Fresh is nil, or when ctx ends.

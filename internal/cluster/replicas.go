@@ -81,24 +81,21 @@ func (r *replicas) beat(key string, v value) {
 	}
 }
 
-// back notes that an own beat has come back: everything before it has been heard.
+// back notes that an own beat has come back: everything before it has been heard. Beats come back one at a time.
 func (b *bucket) back(chance string) {
 	b.mu.Lock()
 	sent, ok := b.sent[chance]
 	delete(b.sent, chance)
-	for other, at := range b.sent {
-		if time.Since(at) > b.c.o.Lease {
+	for other, one := range b.sent {
+		if time.Since(one.at) > b.c.o.Lease {
 			delete(b.sent, other)
 		}
 	}
 	b.mu.Unlock()
 	if ok {
-		until := int64(sent.Add(b.c.o.Lease).Sub(b.began))
-		for {
-			now := b.until.Load()
-			if now >= until || b.until.CompareAndSwap(now, until) {
-				return
-			}
+		if until := int64(sent.at.Add(b.c.o.Lease).Sub(b.began)); until > b.until.Load() {
+			b.wall.Store(sent.wall.Add(b.c.o.Lease).UnixNano())
+			b.until.Store(until)
 		}
 	}
 }
@@ -127,7 +124,7 @@ func (r *replicas) send() {
 	}
 	b := r.c.bucket
 	b.mu.Lock()
-	b.sent[p.Chance] = time.Now()
+	b.sent[p.Chance] = sending{time.Now(), b.c.o.now()}
 	b.mu.Unlock()
 	key := "beat." + keyed(r.c.o.Name)
 	written, err := b.write(r.c.ctx, key, body, rev, 3*r.c.o.Lease)

@@ -5,6 +5,7 @@ package cluster
 import (
 	"bytes"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -146,4 +147,26 @@ func TestLinkWritesToInboxes(t *testing.T) {
 			t.Errorf("a link writes to %q", peer)
 		}
 	}
+}
+
+// TestLeaseEndsWhileAsleep has the machine sleep for longer than the lease: the clock of the process stands still then.
+func TestLeaseEndsWhileAsleep(t *testing.T) {
+	var slept atomic.Int64
+	c, err := Open(Options{
+		URL: Embedded, Name: "one", Worker: "default", DataDir: t.TempDir(), Key: testKey, Lease: time.Minute, Logger: logOf(t),
+		now: func() time.Time { return time.Now().Add(time.Duration(slept.Load())) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	waits.Until(t, "it hears from the cluster", func() bool { return c.Fresh() == nil })
+	c.bucket.telling.Lock() // no beat comes back
+	slept.Store(int64(time.Hour))
+	err = c.Fresh()
+	c.bucket.telling.Unlock()
+	if err == nil {
+		t.Error("it goes by rules of before it slept")
+	}
+	waits.Until(t, "it hears again", func() bool { return c.Fresh() == nil })
 }
