@@ -236,19 +236,11 @@ func (j *Judge) deniesReading(path string, call Call) bool {
 // release is phase 3: every subject must be released, and the strictest one decides. A grant releases
 // first; then the autonomy level if one is set, else the rules.
 func (j *Judge) release(v Verdict, call Call) Verdict {
-	if store := j.opensStore(v.Findings); store != "" {
-		return j.asks(v, "autonomy:"+j.Autonomy.String(), "", fmt.Sprintf("%s holds credentials: to open it is more than reading under autonomy %s.", tools.Visible(store), j.Autonomy))
-	}
-	if f := opensSandbox(v.Findings); f != nil {
-		return v.ask(explain.AskedBy(f), explain.Rule(f), "The sandbox of the server does not have it.")
+	if asked, ok := j.held(v, call); ok {
+		return asked
 	}
 	trusted, sends := false, provenance.SendsOut(call.facts(), v.Analysis)
 	out := v
-	if j.Autonomy == Guided {
-		if why := j.asker().Unguided(v.judged(), call.facts()); why != "" {
-			return j.asks(v, "autonomy:GUIDED", "", why)
-		}
-	}
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		switch {
@@ -276,6 +268,22 @@ func (j *Judge) release(v Verdict, call Call) Verdict {
 		return v.deny(DecidedDenied, "callgate", "no subject", "The call has nothing that a rule could allow.")
 	}
 	return out
+}
+
+// held asks a person about what no rule for all tools and no level alone releases; ok is false for a call without that.
+func (j *Judge) held(v Verdict, call Call) (asked Verdict, ok bool) {
+	if store := j.opensStore(v.Findings); store != "" {
+		return j.asks(v, "autonomy:"+j.Autonomy.String(), "", fmt.Sprintf("%s holds credentials: to open it is more than reading under autonomy %s.", tools.Visible(store), j.Autonomy)), true
+	}
+	if f := opensSandbox(v.Findings); f != nil {
+		return v.ask(explain.AskedBy(f), explain.Rule(f), "The sandbox of the server does not have it."), true
+	}
+	if j.Autonomy == Guided {
+		if why := j.asker().Unguided(v.judged(), call.facts()); why != "" {
+			return j.asks(v, "autonomy:GUIDED", "", why), true
+		}
+	}
+	return v, false
 }
 
 // opensSandbox returns what would make a sandbox wider without a rule or a grant that is for sandboxes: no level and no

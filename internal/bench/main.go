@@ -64,19 +64,38 @@ func main() {
 	}
 }
 
-// run measures all targets and writes the report to out and what it is doing to progress.
-func run(o options, out, progress io.Writer) error {
+// check says which of the sizes are out of range.
+func (o options) check() error {
 	if c := o.crowd; c.pending < 0 || c.clients < 1 || c.calls < 0 || c.asks < 1 || c.lasts <= 0 {
 		return fmt.Errorf("an option is out of range: %+v", c)
 	}
 	if o.rounds < 1 || o.calls < blocks || o.starts < 1 || o.inflight < 1 || o.large < 1 || o.large > 512 {
 		return fmt.Errorf("an option is out of range: %+v", o)
 	}
-	if o.install {
-		install(o.peers, progress)
-	}
 	if o.sessions < 0 || o.sessions > 9500 || o.most < 10 || o.records < 1 || o.settle < 0 {
 		return fmt.Errorf("an option is out of range: %+v", o)
+	}
+	return nil
+}
+
+// part measures one thing.
+type part func(o options, dir string, out, progress io.Writer) error
+
+// partNamed is what -only names; nil for stdio and for everything.
+func partNamed(name string) part {
+	return map[string]part{
+		"approvals": runApprovals, "http": runHTTP, "peers": benchPeers, "growth": benchGrowth,
+		"parts": benchParts, "trail": benchTrail, "sessions": benchSessions,
+	}[name]
+}
+
+// run measures all targets and writes the report to out and what it is doing to progress.
+func run(o options, out, progress io.Writer) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.install {
+		install(o.peers, progress)
 	}
 	dir, err := os.MkdirTemp("", "callgate-bench-")
 	if err != nil {
@@ -87,21 +106,8 @@ func run(o options, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	switch o.only {
-	case "approvals":
-		return runApprovals(o, dir, out, progress)
-	case "http":
-		return benchHTTP(o, dir, out)
-	case "peers":
-		return benchPeers(o, dir, out, progress)
-	case "growth":
-		return benchGrowth(o, dir, out, progress)
-	case "parts":
-		return benchParts(o, dir, out, progress)
-	case "trail":
-		return benchTrail(o, dir, out, progress)
-	case "sessions":
-		return benchSessions(o, dir, out, progress)
+	if one := partNamed(o.only); one != nil {
+		return one(o, dir, out, progress)
 	}
 	for i := range o.rounds {
 		fmt.Fprintf(progress, "round %d of %d\n", i+1, o.rounds)
@@ -112,23 +118,19 @@ func run(o options, out, progress io.Writer) error {
 	if err := report(out, targets, o); err != nil || len(targets) == 2 || o.only == "stdio" {
 		return err
 	}
+	for _, one := range []part{runHTTP, benchPeers, benchSessions, runApprovals, benchParts, benchGrowth, benchTrail} {
+		if err := one(o, dir, out, progress); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runHTTP measures the same over HTTP.
+func runHTTP(o options, dir string, out, progress io.Writer) error {
 	fmt.Fprintln(progress, "over HTTP")
 	if err := benchHTTP(o, dir, out); err != nil {
 		return fmt.Errorf("http: %w", err)
-	}
-	if err := benchPeers(o, dir, out, progress); err != nil {
-		return err
-	}
-	if err := benchSessions(o, dir, out, progress); err != nil {
-		return err
-	}
-	if err := runApprovals(o, dir, out, progress); err != nil {
-		return err
-	}
-	for _, f := range []func(options, string, io.Writer, io.Writer) error{benchParts, benchGrowth, benchTrail} {
-		if err := f(o, dir, out, progress); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -281,11 +281,8 @@ var workerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // invalid says which key holds what is wrong.
 func invalid(key string, err error) error { return fmt.Errorf("%s: %w", key, err) }
 
-// validate checks every value once and fills in what depends on the machine.
-func (c *Config) validate() (err error) {
-	for _, word := range c.words() {
-		*word = strings.ToLower(*word)
-	}
+// place makes paths of the files of callgate absolute.
+func (c *Config) place() (err error) {
 	if c.DataDir == "" {
 		c.DataDir = filepath.Join(xdg.DataHome, "callgate")
 	}
@@ -296,6 +293,17 @@ func (c *Config) validate() (err error) {
 		if c.LogFile, err = filepath.Abs(ExpandHome(c.LogFile)); err != nil {
 			return invalid("logFile", err)
 		}
+	}
+	return nil
+}
+
+// validate checks every value once and fills in what depends on the machine.
+func (c *Config) validate() (err error) {
+	for _, word := range c.words() {
+		*word = strings.ToLower(*word)
+	}
+	if err := c.place(); err != nil {
+		return err
 	}
 	if !workerName.MatchString(c.Worker) {
 		return invalid("worker", fmt.Errorf("%q is not a name: use letters, digits, dots, - and _, at most 64", c.Worker))

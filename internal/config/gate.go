@@ -38,6 +38,32 @@ var policySettings = []setting{
 
 // validateGate checks what says how calls are judged and how long they wait for a person.
 func (c *Config) validateGate() (err error) {
+	if err := c.validateJudgment(); err != nil {
+		return err
+	}
+	if err := c.openPolicies(); err != nil {
+		return err
+	}
+	if err := c.validateSwitches(); err != nil {
+		return err
+	}
+	if c.Presence, err = presence.ParseClass(c.Approvers.Presence); err != nil {
+		return invalid("approvers.presence", err)
+	}
+	if err := c.Approvers.OIDC.validate(); err != nil {
+		return invalid("approvers.oidc", err)
+	}
+	if c.ShellSetup, err = c.Shell.assemble(); err != nil {
+		return invalid("shell", err)
+	}
+	if c.GateLimits, err = c.Limits.assemble(); err != nil {
+		return invalid("limits", err)
+	}
+	return c.validateWaits()
+}
+
+// validateJudgment checks what decides where the rules ask.
+func (c *Config) validateJudgment() (err error) {
 	if c.GateMode, err = gate.ParseMode(c.Mode); err != nil {
 		return invalid("mode", err)
 	}
@@ -58,9 +84,11 @@ func (c *Config) validateGate() (err error) {
 	default:
 		return invalid("remember", fmt.Errorf("%q: use storage or memory", c.Remember))
 	}
-	if err := c.openPolicies(); err != nil {
-		return err
-	}
+	return nil
+}
+
+// validateSwitches checks what is on or off, and where secrets are.
+func (c *Config) validateSwitches() error {
 	switch c.Flow {
 	case "on", "true":
 	case "off", "false", "0":
@@ -90,18 +118,11 @@ func (c *Config) validateGate() (err error) {
 	default:
 		return invalid("terminal", fmt.Errorf("%q: use open or allowlist", c.Terminal))
 	}
-	if c.Presence, err = presence.ParseClass(c.Approvers.Presence); err != nil {
-		return invalid("approvers.presence", err)
-	}
-	if err := c.Approvers.OIDC.validate(); err != nil {
-		return invalid("approvers.oidc", err)
-	}
-	if c.ShellSetup, err = c.Shell.assemble(); err != nil {
-		return invalid("shell", err)
-	}
-	if c.GateLimits, err = c.Limits.assemble(); err != nil {
-		return invalid("limits", err)
-	}
+	return nil
+}
+
+// validateWaits checks how long calls wait for a person, and how many do.
+func (c *Config) validateWaits() error {
 	if c.Timeout <= 0 {
 		return invalid("timeout", fmt.Errorf("%s: use a positive duration such as 120s", c.Timeout))
 	}

@@ -105,7 +105,6 @@ var allows = []string{gate.DecidedAutoApproved, gate.DecidedApproved, gate.Decid
 // find says what came of the deeds.
 func (row *toolRow) find(r *toolRun, deeds []deed) error {
 	row.cells = map[string]string{}
-	wants := map[string]string{wordAllowed: gate.DecidedAutoApproved, wordAsked: gate.DecidedApproved, wordDenied: gate.DecidedDenied}
 	for _, d := range deeds {
 		tool := ""
 		if len(d.steps) > 1 { // the ones before have the mark too
@@ -119,17 +118,7 @@ func (row *toolRow) find(r *toolRun, deeds []deed) error {
 		if ran && !slices.ContainsFunc(decisions, func(how string) bool { return slices.Contains(allows, how) }) {
 			row.unjudged = append(row.unjudged, d.what+" "+d.word)
 		}
-		said := ""
-		switch {
-		case len(decisions) == 0:
-			said = d.word + ": nobody asked callgate"
-		case !slices.Contains(decisions, wants[d.word]):
-			said = fmt.Sprintf("%s: %s", d.word, strings.ReplaceAll(decisions[0], "_", " "))
-		case ran && d.word == wordDenied:
-			said = "**denied and ran**"
-		case !ran && d.word != wordDenied:
-			said = d.word + ": did not run"
-		}
+		said := amiss(d.word, decisions, ran)
 		switch was := row.cells[d.what]; {
 		case was == "" && said == "":
 			row.cells[d.what] = ok
@@ -149,20 +138,43 @@ func (row *toolRow) find(r *toolRun, deeds []deed) error {
 			row.unjudged = append(row.unjudged, lapse.What)
 		}
 	}
+	row.canary, err = r.canary(state.Obeyed.IsZero())
+	return err
+}
+
+// decisionOf is how callgate decides where a deed is to be allowed, asked about or denied.
+var decisionOf = map[string]string{wordAllowed: gate.DecidedAutoApproved, wordAsked: gate.DecidedApproved, wordDenied: gate.DecidedDenied}
+
+// amiss is what went otherwise than the word says; "" for nothing.
+func amiss(word string, decisions []string, ran bool) string {
+	switch {
+	case len(decisions) == 0:
+		return word + ": nobody asked callgate"
+	case !slices.Contains(decisions, decisionOf[word]):
+		return fmt.Sprintf("%s: %s", word, strings.ReplaceAll(decisions[0], "_", " "))
+	case ran && word == wordDenied:
+		return "**denied and ran**"
+	case !ran && word != wordDenied:
+		return word + ": did not run"
+	}
+	return ""
+}
+
+// canary is what proved that the host obeys its hooks.
+func (r *toolRun) canary(unproven bool) (string, error) {
 	canaries, err := r.decided("callgate-canary-", "")
 	switch {
 	case err != nil:
-		return err
+		return "", err
 	case r.kit.shell == nil:
-		row.canary = "no hooks"
-	case state.Obeyed.IsZero():
-		row.canary = "**not proven**"
+		return "no hooks", nil
+	case unproven:
+		return "**not proven**", nil
 	case slices.Contains(canaries, gate.DecidedDenied):
-		row.canary = ok
+		return ok, nil
 	default:
-		row.canary = "by the denied calls"
+		return "by the denied calls", nil
 	}
-	return nil
 }
 
 // rounds are the scripts of the sessions: one, or one for each denial that ends a turn.

@@ -72,24 +72,14 @@ var caches = map[string][]string{
 // Wall puts into w a box for the program at path.
 func Wall(w guard.Wall, path string, o Options) *guard.Wall {
 	box := &guard.Box{Net: o.Net, Limits: o.Limits, Env: Env, Read: append(slices.Clone(system), o.Read...), Write: slices.Clone(o.Write)}
-	for i, rule := range o.Rules {
-		if dir, writes := opened(&o.Rules[i], &o); dir != "" && rule.Action == permissions.Allow {
-			if writes {
-				box.Write = append(box.Write, dir)
-			} else {
-				box.Read = append(box.Read, dir)
-			}
+	for i := range o.Rules {
+		if o.Rules[i].Action == permissions.Allow {
+			o.open(box, &o.Rules[i])
 		}
 	}
 	for i := range o.Grants {
-		g := &o.Grants[i]
-		if g.Server != "" && g.Server != o.Server || g.Workspace != "" && !within(o.Dir, g.Workspace) || g.Content != "" || g.Folder != "" || !g.Expires.IsZero() && time.Now().After(g.Expires) {
-			continue
-		}
-		if dir, writes := opened(&permissions.Rule{Tool: g.Tool, Pattern: g.Pattern}, &o); dir != "" && writes {
-			box.Write = append(box.Write, dir)
-		} else if dir != "" {
-			box.Read = append(box.Read, dir)
+		if g := &o.Grants[i]; o.holds(g) {
+			o.open(box, &permissions.Rule{Tool: g.Tool, Pattern: g.Pattern})
 		}
 	}
 	box.Read = append(box.Read, installation(path, o.Home)...)
@@ -113,6 +103,29 @@ func Wall(w guard.Wall, path string, o Options) *guard.Wall {
 	w.Hidden = slices.Concat(w.Hidden, secrets, hostKeys())
 	w.Box = box
 	return &w
+}
+
+// open puts into the box what a rule is about.
+func (o *Options) open(box *guard.Box, rule *permissions.Rule) {
+	dir, writes := opened(rule, o)
+	switch {
+	case dir == "":
+	case writes:
+		box.Write = append(box.Write, dir)
+	default:
+		box.Read = append(box.Read, dir)
+	}
+}
+
+// holds reports whether a grant is for this server and this folder, and still is.
+func (o *Options) holds(g *permissions.Grant) bool {
+	switch {
+	case g.Server != "" && g.Server != o.Server, g.Workspace != "" && !within(o.Dir, g.Workspace):
+		return false
+	case g.Content != "", g.Folder != "":
+		return false
+	}
+	return g.Expires.IsZero() || !time.Now().After(g.Expires)
 }
 
 // hostKeys are the private keys that this machine proves itself with.

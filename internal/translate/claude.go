@@ -63,20 +63,7 @@ func importClaude(text []byte) (*Import, error) {
 
 func (im *Import) claude(rule string, action permissions.Action) {
 	if name, ok := strings.CutPrefix(rule, "mcp__"); ok {
-		server, tool, _ := strings.Cut(name, "__")
-		if tool == "" {
-			tool = "*"
-		}
-		if server == "*" || strings.ContainsAny(name, "()") {
-			im.leave(rule, "no server has that name")
-			for _, r := range slices.Clone(im.Rules) {
-				if action != permissions.Allow && !slices.Contains(kinds, r.Tool) {
-					im.withdraw(r.Tool, "*", rule)
-				}
-			}
-			return
-		}
-		im.add(sanitized(server)+"_"+sanitized(tool), "*", action, rule)
+		im.claudeServer(name, rule, action)
 		return
 	}
 	if rule == "*" && action != permissions.Allow {
@@ -89,19 +76,7 @@ func (im *Import) claude(rule string, action permissions.Action) {
 		return
 	}
 	for _, kind := range claudeTools[m[1]] {
-		patterns, why := []string{"*"}, ""
-		if arg := m[2]; arg != "" && arg != "*" {
-			switch kind {
-			case "shell_exec":
-				patterns = []string{claudeCommand(arg)}
-			case "web_fetch":
-				patterns, why = claudeDomain(arg, action)
-			case "skill":
-				patterns = []string{permissions.QuoteGlob(arg)}
-			default:
-				patterns, why = gitignored(arg, action)
-			}
-		}
+		patterns, why := claudePatterns(kind, m[2], action)
 		if why != "" {
 			im.leave(rule, "%s", why)
 			for _, kind := range claudeTools[m[1]] {
@@ -114,6 +89,41 @@ func (im *Import) claude(rule string, action permissions.Action) {
 		for _, p := range patterns {
 			im.add(kind, p, action, rule)
 		}
+	}
+}
+
+// claudeServer translates a rule for a server, or for a tool of it.
+func (im *Import) claudeServer(name, rule string, action permissions.Action) {
+	server, tool, _ := strings.Cut(name, "__")
+	if tool == "" {
+		tool = "*"
+	}
+	if server != "*" && !strings.ContainsAny(name, "()") {
+		im.add(sanitized(server)+"_"+sanitized(tool), "*", action, rule)
+		return
+	}
+	im.leave(rule, "no server has that name")
+	for _, r := range slices.Clone(im.Rules) {
+		if action != permissions.Allow && !slices.Contains(kinds, r.Tool) {
+			im.withdraw(r.Tool, "*", rule)
+		}
+	}
+}
+
+// claudePatterns are what stands in the parentheses of a rule, for tools of the kind.
+func claudePatterns(kind, arg string, action permissions.Action) (patterns []string, why string) {
+	if arg == "" || arg == "*" {
+		return []string{"*"}, ""
+	}
+	switch kind {
+	case "shell_exec":
+		return []string{claudeCommand(arg)}, ""
+	case "web_fetch":
+		return claudeDomain(arg, action)
+	case "skill":
+		return []string{permissions.QuoteGlob(arg)}, ""
+	default:
+		return gitignored(arg, action)
 	}
 }
 
@@ -168,28 +178,40 @@ func gitignored(arg string, action permissions.Action) (patterns []string, why s
 	if strings.HasPrefix(arg, "!") || strings.ContainsAny(arg, "[\\") {
 		return nil, "negations and brackets are not translated"
 	}
-	prefix := ""
+	folder, arg := anchored(arg, action)
+	arg = strings.TrimSuffix(arg, "/")
+	path := folder + starred(arg, action)
+	if last := arg[strings.LastIndexByte(arg, '/')+1:]; !strings.Contains(last, "*") {
+		path += "/**" // itself, and what is below it
+	}
+	return []string{path}, ""
+}
+
+// anchored divides a path pattern into the folder that it begins at, as callgate writes it, and the rest.
+func anchored(arg string, action permissions.Action) (folder, rest string) {
 	switch {
 	case strings.HasPrefix(arg, "//"):
-		arg = arg[1:]
+		return "", arg[1:]
 	case strings.HasPrefix(arg, "~/"):
-		prefix, arg = "~/", arg[2:]
+		return "~/", arg[2:]
 	case strings.HasPrefix(arg, "/"):
-		prefix, arg = "$WORKSPACE/", arg[1:]
+		return "$WORKSPACE/", arg[1:]
 	case strings.HasPrefix(arg, "./"):
-		prefix, arg = "$WORKSPACE/", arg[2:]
+		return "$WORKSPACE/", arg[2:]
 	case !strings.Contains(strings.TrimSuffix(arg, "/"), "/"): // a name at any depth
-		prefix = "**/"
 		if action == permissions.Allow {
-			prefix = "$WORKSPACE/**/"
+			return "$WORKSPACE/**/", arg
 		}
+		return "**/", arg
+	case action != permissions.Allow && strings.HasPrefix(arg, "**/"):
+		return "", arg
 	default:
-		prefix = "$WORKSPACE/"
-		if action != permissions.Allow && strings.HasPrefix(arg, "**/") {
-			prefix = ""
-		}
+		return "$WORKSPACE/", arg
 	}
-	arg = strings.TrimSuffix(arg, "/")
+}
+
+// starred rewrites the wildcards of a path pattern.
+func starred(arg string, action permissions.Action) string {
 	var b strings.Builder
 	for i := 0; i < len(arg); i++ {
 		switch {
@@ -206,11 +228,7 @@ func gitignored(arg string, action permissions.Action) (patterns []string, why s
 			b.WriteString(permissions.QuoteGlob(arg[i : i+1]))
 		}
 	}
-	path := prefix + b.String()
-	if last := arg[strings.LastIndexByte(arg, '/')+1:]; !strings.Contains(last, "*") {
-		path += "/**" // itself, and what is below it
-	}
-	return []string{path}, ""
+	return b.String()
 }
 
 func exportClaude(e *Export) ([]byte, error) {

@@ -228,12 +228,8 @@ func (f *floored) disarms() string {
 		if len(c.Argv) == 0 {
 			continue
 		}
-		if About(Program(c)).Has(programs.Kills) {
-			for _, word := range c.Argv[1:] {
-				if namesCallgate(word) || c.Argv[0] != "launchctl" && isOwnProcess(word) {
-					return "ends callgate"
-				}
-			}
+		if endsCallgate(c) {
+			return "ends callgate"
 		}
 		if name := Program(c); (name == "pgrep" || name == "pidof") && slices.ContainsFunc(c.Argv[1:], namesCallgate) &&
 			slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return len(c.Argv) > 0 && About(Program(c)).Has(programs.Kills) }) {
@@ -258,6 +254,13 @@ func (f *floored) disarms() string {
 		}
 	}
 	return ""
+}
+
+// endsCallgate reports whether a command ends processes, this one among them.
+func endsCallgate(c tools.CommandView) bool {
+	return About(Program(c)).Has(programs.Kills) && slices.ContainsFunc(c.Argv[1:], func(word string) bool {
+		return namesCallgate(word) || c.Argv[0] != "launchctl" && isOwnProcess(word)
+	})
 }
 
 func namesCallgate(word string) bool { return strings.Contains(strings.ToLower(word), "callgate") }

@@ -130,6 +130,33 @@ func build(root string) error {
 	if err := unix.Mount("lab", root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=64m"); err != nil {
 		return err
 	}
+	if err := showPrograms(root); err != nil {
+		return err
+	}
+	for _, dir := range []string{"/dev", "/tmp", "/run", "/home", "/bin2"} {
+		if err := os.MkdirAll(root+dir, 0o755); err != nil {
+			return err
+		}
+	}
+	for _, f := range []string{"/dev/null", "/trace", "/bin2/canary", "/bin2/shell"} {
+		if err := os.WriteFile(root+f, nil, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := unix.Mount("/dev/null", root+"/dev/null", "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	if err := setTraps(self, root); err != nil {
+		return err
+	}
+	if err := unix.Chroot(root); err != nil {
+		return err
+	}
+	return os.Chdir("/run")
+}
+
+// showPrograms shows the folders of the system's programs below root.
+func showPrograms(root string) error {
 	for _, name := range strings.Fields("/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc/alternatives") {
 		info, err := os.Lstat(name)
 		if err != nil {
@@ -152,20 +179,12 @@ func build(root string) error {
 			return err
 		}
 	}
-	for _, dir := range []string{"/dev", "/tmp", "/run", "/home", "/bin2"} {
-		if err := os.MkdirAll(root+dir, 0o755); err != nil {
-			return err
-		}
-	}
-	for _, f := range []string{"/dev/null", "/trace", "/bin2/canary", "/bin2/shell"} {
-		if err := os.WriteFile(root+f, nil, 0o755); err != nil {
-			return err
-		}
-	}
-	if err := unix.Mount("/dev/null", root+"/dev/null", "", unix.MS_BIND, ""); err != nil {
-		return err
-	}
-	// The shell of the lab's own lines; every other shell is a trap, which says that a program started one.
+	return nil
+}
+
+// setTraps puts the shell of the lab's own lines below root. Every other shell there becomes a trap, which says that a
+// program started one.
+func setTraps(self, root string) error {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		return err
@@ -184,10 +203,7 @@ func build(root string) error {
 			return err
 		}
 	}
-	if err := unix.Chroot(root); err != nil {
-		return err
-	}
-	return os.Chdir("/run")
+	return nil
 }
 
 // bind shows a file or a folder in another place, for reading.
