@@ -1,6 +1,9 @@
 package permissions
 
-import "strings"
+import (
+	"path/filepath"
+	"strings"
+)
 
 // Form is one reading of a subject's value, in all spellings that mean exactly the same: a path as given,
 // cleaned, absolute and relative to the workspace; a command's decoded words. A rule matches a form when
@@ -80,4 +83,14 @@ type Subject struct {
 	Carries, From []string
 	// Risk is the subject's class.
 	Risk Risk
+}
+
+// within reports whether dir is root or lies below it, by their text. Root is clean and absolute; a dir that
+// is not absolute, "" included, lies nowhere.
+func within(root, dir string) bool {
+	if !filepath.IsAbs(dir) {
+		return false
+	}
+	rest, ok := strings.CutPrefix(filepath.Clean(dir), root)
+	return ok && (rest == "" || rest[0] == filepath.Separator || root[len(root)-1] == filepath.Separator)
 }
