@@ -11,6 +11,7 @@ import (
 
 	"callgate/internal/supply"
 	"callgate/internal/upstream"
+	"callgate/internal/upstream/environment"
 	"callgate/proxy"
 )
 
@@ -50,7 +51,7 @@ func (c *Config) Examiner() *supply.Examiner { return &supply.Examiner{Wall: c.C
 
 // Supplied is the server as callgate.lock sees it. u is what Assemble made of it.
 func (c *Config) Supplied(s *ServerConfig, u upstream.Config) (*supply.Server, error) {
-	env, err := upstream.Environment(u, os.Environ())
+	env, err := environment.Of(os.Environ(), u.Env, u.InheritEnv)
 	if err != nil {
 		return nil, err
 	}

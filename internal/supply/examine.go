@@ -12,6 +12,7 @@ import (
 	"callgate/internal/guard"
 	"callgate/internal/spawn"
 	"callgate/internal/upstream"
+	"callgate/internal/upstream/environment"
 )
 
 // Server is a configured server as it would be started.
@@ -52,7 +53,7 @@ func (x *Examiner) examine(ctx context.Context, s *Server, before time.Time) (*E
 	if s.URL != "" {
 		return e, nil
 	}
-	program, err := upstream.LookPath(s.Command, s.Dir, s.Env)
+	program, err := environment.LookPath(s.Command, s.Dir, s.Env)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (x *Examiner) examine(ctx context.Context, s *Server, before time.Time) (*E
 
 // run runs a package manager to its end.
 func (x *Examiner) run(ctx context.Context, s *Server, program, dir string, stdin string, args ...string) ([]byte, error) {
-	path, err := upstream.LookPath(program, dir, s.Env)
+	path, err := environment.LookPath(program, dir, s.Env)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func lastWords(stderr []byte) string {
 // beside is a program of the folder that another is in, or that name to be looked up.
 func beside(program, name string) string {
 	path := filepath.Join(filepath.Dir(program), name)
-	if found, err := upstream.LookPath(path, "", nil); err == nil {
+	if found, err := environment.LookPath(path, "", nil); err == nil {
 		return found
 	}
 	return name

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callgate/internal/upstream"
+	"callgate/internal/upstream/environment"
 )
 
 // DefaultCooldown is how old a version has to be: most hostile ones are found and withdrawn sooner.
@@ -21,7 +22,7 @@ const explained = 10
 // somebody new. What the registry does not tell is left out.
 func (x *Examiner) Explain(ctx context.Context, s *Server, changes []Change, now time.Time) {
 	runner, _ := upstream.Specs(s.Command, s.Args)
-	program, err := upstream.LookPath(s.Command, s.Dir, s.Env)
+	program, err := environment.LookPath(s.Command, s.Dir, s.Env)
 	if err != nil || !slices.Contains([]string{"npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx"}, runner) {
 		return
 	}

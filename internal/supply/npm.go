@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"callgate/internal/upstream"
+	"callgate/internal/upstream/environment"
 )
 
 // exactVersion is a spec that names one version, and no tag or range.
@@ -51,7 +52,7 @@ func npmInstalls(s *Server, name, spec string) (folders []string) {
 			break
 		}
 	}
-	if npx, err := upstream.LookPath(s.Command, s.Dir, s.Env); err == nil {
+	if npx, err := environment.LookPath(s.Command, s.Dir, s.Env); err == nil {
 		folders = append(folders, filepath.Join(filepath.Dir(filepath.Dir(npx)), "lib", "node_modules", filepath.FromSlash(name)))
 	}
 	cache := valueOf(s.Env, "npm_config_cache")

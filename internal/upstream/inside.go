@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"callgate/internal/rpc"
+	"callgate/internal/upstream/pipe"
 )
 
 // inside is a server inside this program: a function that reads and writes what a process would.
 type inside struct {
 	cancel context.CancelFunc
-	in     *backlog
+	in     *pipe.Memory
 	out    *io.PipeReader
 	conn   *rpc.Conn
 	ended  chan struct{} // closed when serve has returned
@@ -28,7 +28,7 @@ var _ link = (*inside)(nil)
 func startInside(ctx context.Context, serve func(ctx context.Context, in io.Reader, out io.Writer) error) *inside {
 	ctx, cancel := context.WithCancel(ctx)
 	out, toUs := io.Pipe()
-	s := &inside{cancel: cancel, in: newBacklog(), out: out, ended: make(chan struct{})}
+	s := &inside{cancel: cancel, in: pipe.NewMemory(), out: out, ended: make(chan struct{})}
 	go func() {
 		defer close(s.ended)
 		s.err = guarded(ctx, serve, s.in, toUs)
@@ -94,56 +94,3 @@ func (s *inside) pid() int { return 0 }
 func (s *inside) wall() string { return "" }
 
 func (s *inside) lastWords() []string { return nil }
-
-// backlog is a pipe whose writer never waits: what nobody has read yet stays in memory, up to maxBacklog.
-type backlog struct {
-	mu      sync.Mutex
-	more    sync.Cond
-	waiting []byte
-	closed  bool
-}
-
-func newBacklog() *backlog {
-	b := &backlog{}
-	b.more.L = &b.mu
-	return b
-}
-
-// Write queues all of p or nothing.
-func (b *backlog) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch {
-	case b.closed:
-		return 0, io.ErrClosedPipe
-	case len(b.waiting)+len(p) > maxBacklog:
-		return 0, errBacklog
-	}
-	b.waiting = append(b.waiting, p...)
-	b.more.Signal()
-	return len(p), nil
-}
-
-func (b *backlog) Read(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for len(b.waiting) == 0 {
-		if b.closed {
-			return 0, io.EOF
-		}
-		b.more.Wait()
-	}
-	n := copy(p, b.waiting)
-	if b.waiting = b.waiting[n:]; len(b.waiting) == 0 {
-		b.waiting = nil
-	}
-	return n, nil
-}
-
-// Close ends the pipe for both sides, once what waits has been read.
-func (b *backlog) Close() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed = true
-	b.more.Broadcast()
-}

@@ -99,21 +99,3 @@ func TestServerInsideThatDoesNotRead(t *testing.T) {
 		t.Errorf("closing took %v", took)
 	}
 }
-
-func TestBacklog(t *testing.T) {
-	t.Parallel()
-	b := newBacklog()
-	if _, err := b.Write(make([]byte, maxBacklog)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Write([]byte{1}); !errors.Is(err, errBacklog) {
-		t.Errorf("over the bound: %v", err)
-	}
-	b.Close()
-	if n, err := io.Copy(io.Discard, b); n != maxBacklog || err != nil {
-		t.Errorf("read %d, %v", n, err)
-	}
-	if _, err := b.Write([]byte{1}); !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("after the end: %v", err)
-	}
-}

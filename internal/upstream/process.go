@@ -15,6 +15,8 @@ import (
 	"callgate/internal/rpc"
 	"callgate/internal/sandbox"
 	"callgate/internal/spawn"
+	"callgate/internal/upstream/environment"
+	"callgate/internal/upstream/pipe"
 )
 
 // drain is how long the output of a process that ended is still read: what it wrote last is in the pipe,
@@ -25,7 +27,7 @@ const drain = 250 * time.Millisecond
 type process struct {
 	tree   *spawn.Tree
 	conn   *rpc.Conn
-	stdin  *stdin
+	stdin  *pipe.Writer
 	stdout *output
 	stderr *stderr
 	proxy  *sandbox.Proxy // nil unless the server is in a sandbox and has a network
@@ -41,11 +43,11 @@ type process struct {
 
 // startProcess spawns the server of cfg. own is the environment of callgate itself.
 func startProcess(cfg Config, own []string, refusals *sandbox.Refusals, log *slog.Logger) (_ *process, err error) {
-	env, err := Environment(cfg, own)
+	env, err := environment.Of(own, cfg.Env, cfg.InheritEnv)
 	if err != nil {
 		return nil, err
 	}
-	path, err := LookPath(cfg.Command, cfg.Dir, env)
+	path, err := environment.LookPath(cfg.Command, cfg.Dir, env)
 	if err != nil {
 		if strings.ContainsAny(cfg.Command, " \t") {
 			err = fmt.Errorf("%w: no shell reads the command: its words belong into args", err)
@@ -59,16 +61,16 @@ func startProcess(cfg Config, own []string, refusals *sandbox.Refusals, log *slo
 			closeAll(files)
 		}
 	}()
-	pipe := func() (r, w *os.File) {
+	ends := func() (r, w *os.File) {
 		if err == nil {
 			r, w, err = os.Pipe()
 			files = append(files, r, w)
 		}
 		return r, w
 	}
-	inR, inW := pipe()
-	outR, outW := pipe()
-	errR, errW := pipe()
+	inR, inW := ends()
+	outR, outW := ends()
+	errR, errW := ends()
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +81,7 @@ func startProcess(cfg Config, own []string, refusals *sandbox.Refusals, log *slo
 		stderrFile: errR,
 		stopping:   make(chan struct{}),
 	}
-	if p.stdin, err = newStdin(inW); err != nil {
+	if p.stdin, err = pipe.NewWriter(inW); err != nil {
 		return nil, err
 	}
 	wall := cfg.Wall
@@ -91,25 +93,14 @@ func startProcess(cfg Config, own []string, refusals *sandbox.Refusals, log *slo
 			p.widened = refusals.Widen(wall.Box)
 		}
 	}
-	env, swaps, err := cfg.secrets(env)
+	defer func() {
+		if err != nil {
+			p.forget()
+		}
+	}()
+	env, swaps, authority, err := p.keepSecrets(&cfg, env, wall)
 	if err != nil {
 		return nil, err
-	}
-	var authority *sandbox.Authority
-	if len(swaps) > 0 {
-		if wall == nil || wall.Box == nil || wall.Box.Net != guard.ProxyNet {
-			return nil, errors.New("a secret for a host needs a sandbox with the network proxy")
-		}
-		if cfg.Intercept {
-			if authority, p.trust, env, err = cfg.trust(env, wall.Box); err != nil {
-				return nil, err
-			}
-			defer func() {
-				if err != nil {
-					p.forget()
-				}
-			}()
-		}
 	}
 	if p.tree, err = spawn.Plant(log, wall); err != nil {
 		return nil, err
@@ -133,6 +124,22 @@ func startProcess(cfg Config, own []string, refusals *sandbox.Refusals, log *slo
 	p.wg.Go(func() { p.stderr.read(errR) })
 	go p.reap() // not in wg: a process that the kernel does not let die must not keep stop from returning
 	return p, nil
+}
+
+// keepSecrets puts the secrets into the environment. Those that are for one host need the network proxy of a sandbox, which
+// swaps them in; authority is nil when nothing is intercepted for that.
+func (p *process) keepSecrets(cfg *Config, env []string, wall *guard.Wall) (filled []string, swaps []sandbox.Swap, authority *sandbox.Authority, err error) {
+	filled, swaps, err = cfg.secrets(env)
+	if err != nil || len(swaps) == 0 {
+		return filled, swaps, nil, err
+	}
+	if wall == nil || wall.Box == nil || wall.Box.Net != guard.ProxyNet {
+		return nil, nil, nil, errors.New("a secret for a host needs a sandbox with the network proxy")
+	}
+	if cfg.Intercept {
+		authority, p.trust, filled, err = cfg.trust(filled, wall.Box)
+	}
+	return filled, swaps, authority, err
 }
 
 func closeAll(files []*os.File) {

@@ -1,4 +1,4 @@
-package upstream
+package pipe
 
 import (
 	"bytes"
@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-func pipe(t *testing.T) (*os.File, *stdin) {
+func pipe(t *testing.T) (*os.File, *Writer) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	s, err := newStdin(w)
+	s, err := NewWriter(w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func pipe(t *testing.T) (*os.File, *stdin) {
 	return r, s
 }
 
-func TestStdinKeepsOrderAndBytes(t *testing.T) {
+func TestWriterKeepsOrderAndBytes(t *testing.T) {
 	t.Parallel()
 	r, s := pipe(t)
 	var want bytes.Buffer
@@ -53,7 +53,7 @@ func TestStdinKeepsOrderAndBytes(t *testing.T) {
 	}
 }
 
-func TestStdinIsBounded(t *testing.T) {
+func TestWriterIsBounded(t *testing.T) {
 	t.Parallel()
 	_, s := pipe(t)
 	message := make([]byte, 1<<20)
@@ -61,17 +61,17 @@ func TestStdinIsBounded(t *testing.T) {
 	for {
 		n, err := s.Write(message)
 		if err != nil {
-			if n != 0 || !errors.Is(err, errBacklog) {
+			if n != 0 || !errors.Is(err, ErrBacklog) {
 				t.Errorf("%d, %v", n, err)
 			}
 			break
 		}
 		written += n
-		if written > maxBacklog+2*len(message) {
+		if written > MaxBacklog+2*len(message) {
 			t.Fatalf("%d bytes wait", written)
 		}
 	}
-	if written < maxBacklog/2 {
+	if written < MaxBacklog/2 {
 		t.Errorf("only %d bytes may wait", written)
 	}
 	if err := s.Close(); err != nil { // the pump is in the middle of a write
@@ -82,7 +82,7 @@ func TestStdinIsBounded(t *testing.T) {
 	}
 }
 
-func TestStdinOfAServerThatIsGone(t *testing.T) {
+func TestWriterOfAServerThatIsGone(t *testing.T) {
 	t.Parallel()
 	r, s := pipe(t)
 	r.Close()

@@ -1,4 +1,5 @@
-package upstream
+// Package pipe holds pipes to servers, whose writers never wait for a reader.
+package pipe
 
 import (
 	"fmt"
@@ -6,15 +7,16 @@ import (
 	"sync"
 )
 
-// maxBacklog bounds what waits in memory for a server that does not read its input.
-const maxBacklog = 64 << 20
+// MaxBacklog bounds what waits in memory for a server that does not read its input, in bytes.
+const MaxBacklog = 64 << 20
 
-var errBacklog = fmt.Errorf("more than %d bytes wait to be read", maxBacklog)
+// ErrBacklog is for what does not fit into memory any more.
+var ErrBacklog = fmt.Errorf("more than %d bytes wait to be read", MaxBacklog)
 
-// stdin is the writing end of a server's standard input. Write never blocks: what the pipe does not take
+// Writer is the writing end of a server's standard input. Write never blocks: what the pipe does not take
 // at once waits in memory, in order, and a goroutine that lives as long as something waits sends it. So
 // neither a caller nor the goroutine that reads from the server ever hangs on a server that does not read.
-type stdin struct {
+type Writer struct {
 	file *os.File
 	try  func(p []byte) (int, error) // writes without blocking, see tryWriter
 
@@ -26,17 +28,18 @@ type stdin struct {
 	wg      sync.WaitGroup
 }
 
-func newStdin(file *os.File) (*stdin, error) {
+// NewWriter returns a Writer for the end of a pipe that file is.
+func NewWriter(file *os.File) (*Writer, error) {
 	raw, err := file.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	return &stdin{file: file, try: tryWriter(raw)}, nil
+	return &Writer{file: file, try: tryWriter(raw)}, nil
 }
 
 // Write sends p or queues it, all of it or nothing. An error means that the server is of no use any more:
 // the pipe has ended, or nobody reads it.
-func (s *stdin) Write(p []byte) (int, error) {
+func (s *Writer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
@@ -44,8 +47,8 @@ func (s *stdin) Write(p []byte) (int, error) {
 	}
 	n := 0
 	if s.pumping {
-		if s.sending+len(s.waiting)+len(p) > maxBacklog {
-			return 0, errBacklog
+		if s.sending+len(s.waiting)+len(p) > MaxBacklog {
+			return 0, ErrBacklog
 		}
 	} else if n, s.err = s.try(p); s.err != nil || n == len(p) {
 		return n, s.err
@@ -59,7 +62,7 @@ func (s *stdin) Write(p []byte) (int, error) {
 }
 
 // pump writes what waits until nothing does.
-func (s *stdin) pump() {
+func (s *Writer) pump() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.waiting) > 0 && s.err == nil {
@@ -77,7 +80,7 @@ func (s *stdin) pump() {
 }
 
 // Close ends the pipe; what waits is lost.
-func (s *stdin) Close() error {
+func (s *Writer) Close() error {
 	s.mu.Lock()
 	if s.err == nil {
 		s.err = os.ErrClosed

@@ -1,4 +1,5 @@
-package upstream
+// Package environment is what the processes of servers get of callgate's environment, and how they find programs in it.
+package environment
 
 import (
 	"errors"
@@ -12,20 +13,21 @@ import (
 // not even one that inherits the environment.
 const ownVariables = "CALLGATE_"
 
-// Environment is that of cfg's process: what is left of own, callgate's environment, then cfg.Env.
-func Environment(cfg Config, own []string) ([]string, error) {
+// Of is the environment of a server's process: what is left of own, callgate's environment, then what is configured. Inherit
+// leaves all but callgate's variables.
+func Of(own, configured []string, inherit bool) ([]string, error) {
 	var env []string
 	for _, entry := range own {
 		name, value, _ := strings.Cut(entry, "=")
 		switch {
 		case strings.HasPrefix(strings.ToUpper(name), ownVariables):
-		case cfg.InheritEnv:
+		case inherit:
 			env = append(env, entry)
 		case passes(name) && !strings.HasPrefix(value, "()"): // a function exported by a shell is code
 			env = append(env, entry)
 		}
 	}
-	for _, entry := range cfg.Env {
+	for _, entry := range configured {
 		if name, _, ok := strings.Cut(entry, "="); !ok || name == "" {
 			return nil, fmt.Errorf("environment entry %q is not NAME=value", name)
 		}
