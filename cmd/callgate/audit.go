@@ -15,7 +15,7 @@ import (
 	"callgate/cmd/callgate/internal/cluster"
 	"callgate/gate"
 	"callgate/gate/tools"
-	"callgate/internal/app"
+	"callgate/internal/app/anchor"
 	"callgate/internal/config"
 	"callgate/internal/output"
 	"callgate/internal/presence"
@@ -151,7 +151,7 @@ With --cluster, verify checks the logs of all replicas too, as the cluster has t
 				anchored = append(anchored, h)
 			}
 			if anchors != "" {
-				kept, err := app.ReadAnchors(anchors, dir, cmd.InOrStdin())
+				kept, err := anchor.Read(anchors, dir, cmd.InOrStdin())
 				if err != nil {
 					return err
 				}

@@ -14,6 +14,7 @@ import (
 
 	"callgate/gate/tools"
 	"callgate/internal/app"
+	"callgate/internal/app/backend"
 	"callgate/internal/config"
 	"callgate/internal/hooks"
 	"callgate/internal/output"
@@ -97,7 +98,7 @@ func newSwitchCommand(s *config.Settings, verb string, on bool) *cobra.Command {
 				if err := c.HookRunner.SetEnabled(args[0], on); err != nil {
 					return "", err
 				}
-				return app.Switched(args[0], on), nil
+				return backend.Switched(args[0], on), nil
 			})
 			if err != nil {
 				return explainHook(c, err)

@@ -4,6 +4,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
+	"time"
+
+	"github.com/zalando/go-keyring"
 
 	"callgate/gate"
 	"callgate/internal/config"
@@ -16,13 +20,13 @@ const maxVariables = 256 << 10
 // namedSecrets returns what reads the secrets that the configuration names: entries of the keyring, and files of variables;
 // nil for none. A file that cannot be read is logged, and its values not looked for.
 func namedSecrets(entries, files []string, log *slog.Logger) func() []gate.Credential {
-	keyring := keyringEntries(entries, log)
-	if keyring == nil && len(files) == 0 {
+	inKeyring := keyringEntries(entries, log)
+	if inKeyring == nil && len(files) == 0 {
 		return nil
 	}
 	return func() (found []gate.Credential) {
-		if keyring != nil {
-			found = keyring()
+		if inKeyring != nil {
+			found = inKeyring()
 		}
 		for _, path := range files {
 			f, err := os.Open(config.ExpandHome(path))
@@ -36,6 +40,42 @@ func namedSecrets(entries, files []string, log *slog.Logger) func() []gate.Crede
 			}
 			for value, kind := range secrets.Variables(string(text)) {
 				found = append(found, gate.Credential{Value: value, Place: kind + " in " + path})
+			}
+		}
+		return found
+	}
+}
+
+// keyringWait is how long an entry of the keyring may take: the system may ask its user to unlock it.
+const keyringWait = 10 * time.Second
+
+// keyringEntries returns what reads the entries of the system's keyring that the configuration names, each
+// SERVICE/ACCOUNT. An entry that cannot be read is logged, and its value not looked for.
+func keyringEntries(names []string, log *slog.Logger) func() []gate.Credential {
+	if len(names) == 0 {
+		return nil
+	}
+	return func() (found []gate.Credential) {
+		type answer struct {
+			value string
+			err   error
+		}
+		for _, name := range names {
+			service, account, _ := strings.Cut(name, "/")
+			got := make(chan answer, 1)
+			go func() { // it ends when the keyring answers, or with callgate
+				value, err := keyring.Get(service, account)
+				got <- answer{value, err}
+			}()
+			select {
+			case a := <-got:
+				if a.err == nil {
+					found = append(found, gate.Credential{Value: a.value, Place: "keyring entry " + name})
+				} else {
+					log.Warn("an entry of the keyring cannot be read: calls may take its value elsewhere", "entry", name, "error", a.err)
+				}
+			case <-time.After(keyringWait):
+				log.Warn("the keyring did not answer: calls may take the value of an entry elsewhere", "entry", name)
 			}
 		}
 		return found

@@ -1,14 +1,12 @@
 package app
 
 import (
-	"context"
 	"fmt"
 	"os"
 
 	"github.com/adrg/xdg"
 	"github.com/mark3labs/mcp-go/server"
 
-	"callgate/audit"
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/companion"
@@ -58,68 +56,6 @@ func (s *Sidecar) openRetrieval() (proxy.Workspaces, error) {
 // vetoes reports whether a session may not read a file of the workspace root. One that nobody knows may not.
 func (s *Sidecar) vetoes(sessionID, root, path string) bool {
 	return s.Gate.DeniesReading(sessionID, path, tools.Place{Dir: root, Roots: []string{root}, Home: xdg.Home})
-}
-
-// retrievalForPeople is what approvers' clients can do with indexes and knowledge bases; nil for nothing.
-func (s *Sidecar) retrievalForPeople() companion.Retrieval {
-	if s.retrieval == nil {
-		return nil
-	}
-	return onRecord{s.retrieval, backend{s}}
-}
-
-// onRecord puts on record what people change.
-type onRecord struct {
-	*retrieval.Service
-	b backend
-}
-
-func (r onRecord) Reindex(sessionID, path string, force bool, who audit.Author) (statuses []retrieval.Status, err error) {
-	err = r.b.change(sessionID, who, "Index "+workspaceName(path)+" anew.", func() (err error) {
-		statuses, err = r.Service.Reindex(sessionID, path, force)
-		return err
-	})
-	return statuses, err
-}
-
-func (r onRecord) Cancel(sessionID, path string, who audit.Author) (statuses []retrieval.Status, err error) {
-	err = r.b.change(sessionID, who, "Stop indexing "+workspaceName(path)+".", func() (err error) {
-		statuses, err = r.Service.Cancel(sessionID, path)
-		return err
-	})
-	return statuses, err
-}
-
-func (r onRecord) Clear(ctx context.Context, sessionID, path string, who audit.Author) (statuses []retrieval.Status, err error) {
-	err = r.b.change(sessionID, who, "Empty the index of "+workspaceName(path)+".", func() (err error) {
-		statuses, err = r.Service.Clear(ctx, sessionID, path)
-		return err
-	})
-	return statuses, err
-}
-
-func (r onRecord) AddDocument(ctx context.Context, sessionID, content string, metadata map[string]string, who audit.Author) (id string, err error) {
-	err = r.b.change(sessionID, who, fmt.Sprintf("Add a document of %d bytes to the knowledge base.", len(content)), func() (err error) {
-		id, err = r.Service.AddDocument(ctx, sessionID, content, metadata)
-		return err
-	})
-	return id, err
-}
-
-func (r onRecord) RemoveDocument(ctx context.Context, sessionID, id string, who audit.Author) (found bool, err error) {
-	err = r.b.change(sessionID, who, fmt.Sprintf("Remove the document %q from the knowledge base.", tools.Visible(id)), func() (err error) {
-		found, err = r.Service.RemoveDocument(ctx, sessionID, id)
-		return err
-	})
-	return found, err
-}
-
-// workspaceName is how the audit trail names a workspace.
-func workspaceName(path string) string {
-	if path == "" {
-		return "all workspaces"
-	}
-	return fmt.Sprintf("%q", tools.Visible(path))
 }
 
 // Indexed is what hooks hear of an index that was brought up to date.

@@ -19,6 +19,8 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/app/anchor"
+	"callgate/internal/app/backend"
 	"callgate/internal/budget"
 	"callgate/internal/cluster"
 	"callgate/internal/companion"
@@ -33,31 +35,32 @@ import (
 	"callgate/internal/presence"
 	"callgate/internal/retrieval"
 	"callgate/internal/rpc"
+	"callgate/internal/rulebook"
 	"callgate/permissions"
 	"callgate/proxy"
 )
 
 // Sidecar is a running callgate: the gate, its records, the side server for people, and the proxy.
 type Sidecar struct {
-	config      *config.Config
-	onlooker    bool // it serves no host, and has no proxy
-	log         *slog.Logger
-	Gate        *gate.Gate
-	rules       *permissions.Store
-	suggestions suggestions
-	presence    *presence.Desk
-	Proxy       *proxy.Proxy
-	companion   atomic.Pointer[companion.Server]
-	metrics     *metrics.Metrics   // nil when nothing is counted
-	keeps       *proxy.Checkpoints // nil when checkpoints are off
-	own         []ownTool          // what callgate itself offers to models; complete before the proxy is made
-	retrieval   *retrieval.Service // nil unless rag.enabled
-	prompts     ownPrompts         // nil for none
-	budget      *budget.Budget     // of messages in flight
-	cluster     *cluster.Cluster   // nil when this callgate is by itself
-	problems    problems
-	join        func(*Sidecar) error // makes this a replica; nil when it is none
-	closers     []func() error       // in the order of opening
+	config    *config.Config
+	onlooker  bool // it serves no host, and has no proxy
+	log       *slog.Logger
+	Gate      *gate.Gate
+	rules     *permissions.Store
+	people    *backend.Backend // what the companion shows; set when all else is open
+	presence  *presence.Desk
+	Proxy     *proxy.Proxy
+	companion atomic.Pointer[companion.Server]
+	metrics   *metrics.Metrics   // nil when nothing is counted
+	keeps     *proxy.Checkpoints // nil when checkpoints are off
+	own       []ownTool          // what callgate itself offers to models; complete before the proxy is made
+	retrieval *retrieval.Service // nil unless rag.enabled
+	prompts   ownPrompts         // nil for none
+	budget    *budget.Budget     // of messages in flight
+	cluster   *cluster.Cluster   // nil when this callgate is by itself
+	problems  problems
+	join      func(*Sidecar) error // makes this a replica; nil when it is none
+	closers   []func() error       // in the order of opening
 }
 
 // Start opens everything. The caller MUST close the sidecar.
@@ -226,13 +229,13 @@ func (s *Sidecar) openAudit() (*audit.Log, error) {
 			s.problems.set("the audit log's room", "the audit log cannot be written, so no call runs until there is room: "+err.Error())
 		}
 	}}
-	kept, err := openAnchor(s.config.AuditAnchor, audit.Dir(s.config.DataDir), s.log)
+	kept, err := anchor.Open(s.config.AuditAnchor, audit.Dir(s.config.DataDir), s.log)
 	if err != nil {
 		return nil, err
 	}
 	if kept != nil {
-		options.Anchor = kept.keep
-		s.closers = append(s.closers, kept.close)
+		options.Anchor = kept.Keep
+		s.closers = append(s.closers, kept.Close)
 	}
 	log, err := audit.Open(audit.Dir(s.config.DataDir), options)
 	if err != nil {
@@ -244,6 +247,10 @@ func (s *Sidecar) openAudit() (*audit.Log, error) {
 
 // openCompanion starts the side server, unless it is off, and protects what belongs to callgate.
 func (s *Sidecar) openCompanion() error {
+	s.people = &backend.Backend{
+		Config: s.config, Log: s.log, Gate: s.Gate, Proxy: s.Proxy, Store: s.rules, Retrieval: s.retrieval,
+		Checker: func() (*rulebook.Checker, error) { return NewChecker(s.config) },
+	}
 	var ports []string
 	if s.config.Listen != "off" {
 		held, err := credentials.Open(s.config.DataDir)
@@ -254,15 +261,19 @@ func (s *Sidecar) openCompanion() error {
 		if err != nil {
 			return err
 		}
+		var shown companion.Checkpoints // nil when nothing is kept
+		if s.keeps != nil {
+			shown = s.people.Checkpoints(s.keeps.Store)
+		}
 		options := companion.Options{
 			Replica: s.replicaName(), Replicas: s.replicasForPeople(), DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
-			Backend: backend{s}, Rules: backend{s}, Suggestions: backend{s}, Reports: backend{s}, Pusher: s.pusher(), Hooks: backend{s}, Freezer: s.Gate, Presence: s.presence, Identity: s.config.IdentityProvider(), Checkpoints: s.shownCheckpoints(), Problems: s.troubles, Credentials: held, Logger: s.log,
+			Backend: s.people, Rules: s.people, Suggestions: s.people, Reports: s.people, Pusher: s.people.Pusher(), Hooks: s.people, Freezer: s.Gate, Presence: s.presence, Identity: s.config.IdentityProvider(), Checkpoints: shown, Problems: s.troubles, Credentials: held, Logger: s.log,
 			Hosts:     s.hostsHere(),
 			HostHooks: hosthooks.Posted(door.Order{DataDir: s.config.DataDir, Worker: "default"}, func() (string, error) { return held.Token(credentials.Hook) }),
 		}
 		if !s.onlooker {
-			options.Worker, options.Changes, options.Tools, options.Bringer, options.Chatter = s.config.Worker, backend{s}, backend{s}, backend{s}, backend{s}
-			options.Metrics, options.Retrieval = s.metricsHandler(), s.retrievalForPeople()
+			options.Worker, options.Changes, options.Tools, options.Bringer, options.Chatter = s.config.Worker, s.people, s.people, s.people, s.people
+			options.Metrics, options.Retrieval = s.metricsHandler(), s.people.Indexes()
 		}
 		people, err := companion.Listen(options)
 		if err != nil {

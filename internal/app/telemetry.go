@@ -46,7 +46,7 @@ func (s *Sidecar) metricsHandler() http.Handler {
 // upstreamsUp tells which servers are ready. It is asked once the side server listens, which is after the proxy
 // is there.
 func (s *Sidecar) upstreamsUp() (states []metrics.Upstream) {
-	for _, u := range (backend{s}).Upstreams() {
+	for _, u := range s.people.Upstreams() {
 		states = append(states, metrics.Upstream{Name: u.Name, Up: u.State == wire.UpstreamUp, Tools: u.Tools})
 	}
 	return states

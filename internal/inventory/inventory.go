@@ -15,6 +15,7 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/app"
+	"callgate/internal/app/backend"
 	"callgate/internal/config"
 	"callgate/internal/rulebook"
 	"callgate/internal/upstream"
@@ -151,7 +152,7 @@ func whyDown(ctx context.Context, err error) string {
 
 // rowOf says what the rules make of a tool that is called with values that no pattern is about.
 func rowOf(ch *rulebook.Checker, t *tools.Tool) Tool {
-	row := Tool{Tool: t.Qualified, Server: t.Server, Name: t.Name, Kind: t.Kind, Bound: t.Bound, Why: t.Why, Subjects: app.Judged(t)}
+	row := Tool{Tool: t.Qualified, Server: t.Server, Name: t.Name, Kind: t.Kind, Bound: t.Bound, Why: t.Why, Subjects: backend.Judged(t)}
 	if labels := t.Labels; labels.Effect != "" || len(labels.Returns) > 0 {
 		row.Labels = &labels
 	}
@@ -160,7 +161,7 @@ func rowOf(ch *rulebook.Checker, t *tools.Tool) Tool {
 		row.Verdict, row.Rule = permissions.Deny.String(), err.Error()
 		return row
 	}
-	o := app.OutlookOf(policy, t, ch.Judge.Mode, ch.Judge.Autonomy.String())
+	o := backend.OutlookOf(policy, t, ch.Judge.Mode, ch.Judge.Autonomy.String())
 	row.Verdict, row.Rule, row.Patterns = o.Verdict, o.Rule, o.Patterns
 	return row
 }

@@ -11,6 +11,7 @@ import (
 	"callgate/cmd/callgate/internal/exit"
 	"callgate/gate/tools"
 	"callgate/internal/app"
+	"callgate/internal/app/backend"
 	"callgate/internal/checkpoint"
 	"callgate/internal/config"
 	"callgate/internal/output"
@@ -80,7 +81,7 @@ func recordRestore(c *config.Config, one *checkpoint.Checkpoint, by string, forc
 	if err != nil {
 		return err
 	}
-	_, err = log.Append(audit.Record{Event: audit.Control, Worker: c.Worker, SessionID: one.SessionID, CallID: one.CallID, By: by, Summary: app.RestoreSummary(one, force)})
+	_, err = log.Append(audit.Record{Event: audit.Control, Worker: c.Worker, SessionID: one.SessionID, CallID: one.CallID, By: by, Summary: backend.RestoreSummary(one, force)})
 	return errors.Join(err, log.Close())
 }
 

@@ -1,4 +1,4 @@
-package app
+package backend
 
 import (
 	"errors"
@@ -13,10 +13,10 @@ import (
 	"callgate/proxy"
 )
 
-var _ companion.Tools = backend{}
+var _ companion.Tools = (*Backend)(nil)
 
-func (b backend) Tools(sessionID string) (wire.ToolsView, error) {
-	session, standings, err := b.s.Proxy.Standings(sessionID)
+func (b *Backend) Tools(sessionID string) (wire.ToolsView, error) {
+	session, standings, err := b.Proxy.Standings(sessionID)
 	if err != nil {
 		return wire.ToolsView{}, err
 	}
@@ -42,13 +42,13 @@ func (b backend) Tools(sessionID string) (wire.ToolsView, error) {
 }
 
 // sight returns what shows a tool to people as the session's rules see it. Rules that cannot be read deny.
-func (b backend) sight(session string) (func(proxy.Standing) wire.ToolView, error) {
-	policy, fault := b.s.Gate.Policy(session)
+func (b *Backend) sight(session string) (func(proxy.Standing) wire.ToolView, error) {
+	policy, fault := b.Gate.Policy(session)
 	if errors.Is(fault, gate.ErrSession) {
 		return nil, fault
 	}
 	level := gate.AutonomyNone.String()
-	for _, s := range b.s.Gate.Sessions() {
+	for _, s := range b.Gate.Sessions() {
 		if s.ID == session {
 			level = s.Autonomy
 		}
@@ -71,7 +71,7 @@ func (b backend) sight(session string) (func(proxy.Standing) wire.ToolView, erro
 			view.Rule = fault.Error()
 			return view
 		}
-		o := OutlookOf(policy, t, b.s.config.GateMode, level)
+		o := OutlookOf(policy, t, b.Config.GateMode, level)
 		view.Verdict, view.Rule, view.Patterns = o.Verdict, o.Rule, o.Patterns
 		return view
 	}, nil
@@ -81,14 +81,14 @@ func labelsOf(l tools.Labels) *wire.Labels {
 	return &wire.Labels{Effect: l.Effect, Returns: l.Returns, Destination: l.Destination, Content: l.Content}
 }
 
-func (b backend) AcceptTool(sessionID, tool, hash string, who audit.Author) error {
-	if _, standings, err := b.s.Proxy.Standings(sessionID); err != nil {
+func (b *Backend) AcceptTool(sessionID, tool, hash string, who audit.Author) error {
+	if _, standings, err := b.Proxy.Standings(sessionID); err != nil {
 		return err
 	} else if err := acceptable(standings, tool, hash); err != nil {
 		return err
 	}
 	return b.change(sessionID, who, fmt.Sprintf("Accepted the definition of %s with hash %s.", tools.Visible(tool), hash), func() error {
-		return b.s.Proxy.Accept(sessionID, tool, hash)
+		return b.Proxy.Accept(sessionID, tool, hash)
 	})
 }
 
@@ -107,13 +107,13 @@ func acceptable(standings []proxy.Standing, tool, hash string) error {
 }
 
 // change puts on record what a person changes, then changes it. Where nothing can be recorded, nothing changes.
-func (b backend) change(sessionID string, who audit.Author, summary string, apply func() error) error {
-	if err := b.s.Gate.Note(sessionID, who, summary); err != nil {
+func (b *Backend) change(sessionID string, who audit.Author, summary string, apply func() error) error {
+	if err := b.Gate.Note(sessionID, who, summary); err != nil {
 		return fmt.Errorf("the change could not be recorded, so nothing was changed: %w", err)
 	}
 	err := apply()
 	if err == nil {
 		return nil
 	}
-	return errors.Join(err, b.s.Gate.Note(sessionID, who, "Not done: "+summary))
+	return errors.Join(err, b.Gate.Note(sessionID, who, "Not done: "+summary))
 }

@@ -1,4 +1,4 @@
-package app
+package backend
 
 import (
 	"time"
@@ -8,19 +8,19 @@ import (
 	"callgate/permissions"
 )
 
-// outlook is what the rules, the mode and the level make of a tool that is called with values that no pattern is
+// Outlook is what the rules, the mode and the level make of a tool that is called with values that no pattern is
 // about.
-type outlook struct {
+type Outlook struct {
 	Verdict  string // allow, ask, confirm, deny, or "by risk"
 	Rule     string // which gives it
 	Patterns int    // rules for this tool that look at values
 }
 
-func OutlookOf(policy *permissions.Policy, t *tools.Tool, mode gate.Mode, level string) outlook {
+func OutlookOf(policy *permissions.Policy, t *tools.Tool, mode gate.Mode, level string) Outlook {
 	finding := permissions.Evaluate(policy, permissions.Context{Server: t.Server, Now: time.Now()}, &permissions.Subject{
 		Tool: t.Qualified, Plain: t.Plain, Kind: t.Kind, KindBound: t.Bound, Risk: t.Risk(),
 	})
-	o := outlook{Verdict: finding.Action.String(), Rule: "no rule matches"}
+	o := Outlook{Verdict: finding.Action.String(), Rule: "no rule matches"}
 	if finding.Rule != nil {
 		o.Rule = finding.Rule.String()
 	}

@@ -1,4 +1,5 @@
-package app
+// Package anchor keeps heads of the audit trail where the owner of the data directory cannot rewrite them.
+package anchor
 
 import (
 	"bufio"
@@ -17,10 +18,10 @@ import (
 	"callgate/internal/config"
 )
 
-// anchor keeps heads of the audit trail where the data directory's owner cannot rewrite them: in the system log,
+// Anchor keeps heads of the audit trail where the data directory's owner cannot rewrite them: in the system log,
 // or in a file, which may be a pipe to something else. It never holds up the trail: when the place is slow, heads
 // in between are left out, because the newest vouches for all before it.
-type anchor struct {
+type Anchor struct {
 	dir   string // of the trail, so that the heads of several can be told apart
 	out   io.WriteCloser
 	log   *slog.Logger
@@ -28,9 +29,9 @@ type anchor struct {
 	done  sync.WaitGroup
 }
 
-// openAnchor opens the place that the configuration names: "syslog", or a file. It returns nil for "".
-func openAnchor(place, dir string, log *slog.Logger) (*anchor, error) {
-	a := &anchor{dir: dir, log: log, heads: make(chan audit.Head, 1)}
+// Open opens the place that the configuration names: "syslog", or a file. It returns nil for "".
+func Open(place, dir string, log *slog.Logger) (*Anchor, error) {
+	a := &Anchor{dir: dir, log: log, heads: make(chan audit.Head, 1)}
 	var err error
 	switch place {
 	case "":
@@ -54,8 +55,8 @@ func openAnchor(place, dir string, log *slog.Logger) (*anchor, error) {
 	return a, nil
 }
 
-// keep is the audit log's Anchor. Only one log calls it, from one goroutine at a time.
-func (a *anchor) keep(head audit.Head) {
+// Keep is the audit log's Anchor. Only one log calls it, from one goroutine at a time.
+func (a *Anchor) Keep(head audit.Head) {
 	for {
 		select {
 		case a.heads <- head:
@@ -69,8 +70,8 @@ func (a *anchor) keep(head audit.Head) {
 	}
 }
 
-// close writes what is left. No log may use the anchor any more.
-func (a *anchor) close() error {
+// Close writes what is left. No log may use the anchor any more.
+func (a *Anchor) Close() error {
 	close(a.heads)
 	a.done.Wait()
 	return a.out.Close()
@@ -78,9 +79,9 @@ func (a *anchor) close() error {
 
 var anchoredHead = regexp.MustCompile(`callgate audit head of ("(?:[^"\\]|\\.)*") at \S+: (\S+:\d+:[0-9a-f]{64})`)
 
-// ReadAnchors finds the heads of the trail in dir in a text: a file that heads were anchored in, or what the system
+// Read finds the heads of the trail in dir in a text: a file that heads were anchored in, or what the system
 // log says. "-" is standard input.
-func ReadAnchors(path, dir string, stdin io.Reader) (heads []audit.Head, err error) {
+func Read(path, dir string, stdin io.Reader) (heads []audit.Head, err error) {
 	in := stdin
 	if path != "-" {
 		file, err := os.Open(path)

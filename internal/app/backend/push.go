@@ -1,4 +1,4 @@
-package app
+package backend
 
 import (
 	"net/url"
@@ -10,14 +10,14 @@ import (
 
 // pusher puts on record which browsers are told of questions.
 type pusher struct {
-	backend
+	*Backend
 	store *push.Store
 }
 
-// pusher is nil where no push channel is configured.
-func (s *Sidecar) pusher() companion.Pusher {
-	if store := s.config.PushStore(); store != nil {
-		return pusher{backend{s}, store}
+// Pusher is nil where no push channel is configured.
+func (b *Backend) Pusher() companion.Pusher {
+	if store := b.Config.PushStore(); store != nil {
+		return pusher{b, store}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package app
+package backend
 
 import (
 	"crypto/sha256"
@@ -19,41 +19,41 @@ import (
 	"callgate/permissions"
 )
 
-var _ companion.Rules = backend{}
+var _ companion.Rules = (*Backend)(nil)
 
-func (b backend) Worker() string { return b.s.config.Worker }
+func (b *Backend) Worker() string { return b.Config.Worker }
 
-func (b backend) Rules() (companion.RulesView, error) {
-	text, err := b.s.rules.Text()
+func (b *Backend) Rules() (companion.RulesView, error) {
+	text, err := b.Store.Text()
 	if err != nil {
 		return companion.RulesView{}, err
 	}
-	view := companion.RulesView{Worker: b.s.config.Worker, File: b.s.rules.Path(), Text: string(text), RulesCheck: b.CheckRules(string(text))}
-	for _, agent := range b.s.Gate.Agents() {
+	view := companion.RulesView{Worker: b.Config.Worker, File: b.Store.Path(), Text: string(text), RulesCheck: b.CheckRules(string(text))}
+	for _, agent := range b.Gate.Agents() {
 		if len(agent.Rules) > 0 {
 			view.Layers = append(view.Layers, layerOf(permissions.LayerAgent, agent.Name, agent.Rules))
 		}
 	}
-	if file, err := permissions.ParseFile(b.s.rules.Path(), text, xdg.Home); err == nil {
-		view.Layers = append(view.Layers, layerOf(permissions.LayerFile, filepath.Base(b.s.rules.Path()), file.Rules))
+	if file, err := permissions.ParseFile(b.Store.Path(), text, xdg.Home); err == nil {
+		view.Layers = append(view.Layers, layerOf(permissions.LayerFile, filepath.Base(b.Store.Path()), file.Rules))
 	}
 	return view, nil
 }
 
 // Grants lists those of a file that cannot be read as none: nothing of it counts.
-func (b backend) Grants() ([]companion.GrantView, error) {
-	text, err := b.s.rules.Text()
+func (b *Backend) Grants() ([]companion.GrantView, error) {
+	text, err := b.Store.Text()
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	var grants []companion.GrantView
-	if file, err := permissions.ParseFile(b.s.rules.Path(), text, xdg.Home); err == nil {
+	if file, err := permissions.ParseFile(b.Store.Path(), text, xdg.Home); err == nil {
 		for _, g := range file.Grants {
 			grants = append(grants, b.grantView(gate.HeldGrant{Grant: g}, permissions.LayerAlways, now))
 		}
 	}
-	for _, held := range b.s.Gate.HeldGrants() {
+	for _, held := range b.Gate.HeldGrants() {
 		grants = append(grants, b.grantView(held, permissions.LayerSession, now))
 	}
 	return grants, nil
@@ -67,10 +67,10 @@ func layerOf(layer permissions.Layer, name string, rules []permissions.Rule) com
 	return l
 }
 
-func (b backend) grantView(held gate.HeldGrant, layer permissions.Layer, now time.Time) companion.GrantView {
+func (b *Backend) grantView(held gate.HeldGrant, layer permissions.Layer, now time.Time) companion.GrantView {
 	g := held.Grant
 	return companion.GrantView{
-		ID: grantID(held, layer), Worker: b.s.config.Worker, Layer: layer, SessionID: held.SessionID, Expired: !g.Expires.IsZero() && !now.Before(g.Expires),
+		ID: grantID(held, layer), Worker: b.Config.Worker, Layer: layer, SessionID: held.SessionID, Expired: !g.Expires.IsZero() && !now.Before(g.Expires),
 		Tool: g.Tool, Pattern: g.Covers(), Risk: g.Risk.String(), Server: g.Server, Workspace: g.Workspace, By: g.By, At: g.At, Expires: g.Expires,
 	}
 }
@@ -87,8 +87,8 @@ func grantID(held gate.HeldGrant, layer permissions.Layer) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func (b backend) CheckRules(text string) companion.RulesCheck {
-	file, err := permissions.ParseFile(b.s.rules.Path(), []byte(text), xdg.Home)
+func (b *Backend) CheckRules(text string) companion.RulesCheck {
+	file, err := permissions.ParseFile(b.Store.Path(), []byte(text), xdg.Home)
 	var fault *permissions.FileError
 	switch {
 	case errors.As(err, &fault):
@@ -107,12 +107,12 @@ func (b backend) CheckRules(text string) companion.RulesCheck {
 	return check
 }
 
-func (b backend) ReplaceRules(base, text string, who audit.Author) error {
-	file, err := permissions.ParseFile(b.s.rules.Path(), []byte(text), xdg.Home)
+func (b *Backend) ReplaceRules(base, text string, who audit.Author) error {
+	file, err := permissions.ParseFile(b.Store.Path(), []byte(text), xdg.Home)
 	if err != nil {
 		return err
 	}
-	now, err := b.s.rules.Text()
+	now, err := b.Store.Text()
 	if err != nil {
 		return err
 	}
@@ -120,13 +120,13 @@ func (b backend) ReplaceRules(base, text string, who audit.Author) error {
 		return nil
 	}
 	return b.change("", who, "Edited the rules: "+differences(b.rulesOf([]byte(base)), file.Rules)+".", func() error {
-		return b.s.rules.Replace([]byte(base), []byte(text))
+		return b.Store.Replace([]byte(base), []byte(text))
 	})
 }
 
 // rulesOf returns the rules of a text, none when it is not valid.
-func (b backend) rulesOf(text []byte) []permissions.Rule {
-	file, err := permissions.ParseFile(b.s.rules.Path(), text, xdg.Home)
+func (b *Backend) rulesOf(text []byte) []permissions.Rule {
+	file, err := permissions.ParseFile(b.Store.Path(), text, xdg.Home)
 	if err != nil {
 		return nil
 	}
@@ -160,7 +160,7 @@ func differences(before, after []permissions.Rule) string {
 	return strings.Join(changes, ", ")
 }
 
-func (b backend) RevokeGrant(id string, who audit.Author) error {
+func (b *Backend) RevokeGrant(id string, who audit.Author) error {
 	grants, err := b.Grants()
 	if err != nil {
 		return err
@@ -174,11 +174,11 @@ func (b backend) RevokeGrant(id string, who audit.Author) error {
 		var n int
 		var err error
 		if g.Layer == permissions.LayerAlways {
-			n, err = b.s.rules.RemoveGrants(func(grant permissions.Grant) bool {
+			n, err = b.Store.RemoveGrants(func(grant permissions.Grant) bool {
 				return grantID(gate.HeldGrant{Grant: grant}, permissions.LayerAlways) == id
 			})
 		} else {
-			n = b.s.Gate.RevokeHeld(func(held gate.HeldGrant) bool { return grantID(held, permissions.LayerSession) == id })
+			n = b.Gate.RevokeHeld(func(held gate.HeldGrant) bool { return grantID(held, permissions.LayerSession) == id })
 		}
 		if err == nil && n == 0 {
 			return companion.ErrNoGrant

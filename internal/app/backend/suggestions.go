@@ -1,4 +1,4 @@
-package app
+package backend
 
 import (
 	"crypto/sha256"
@@ -15,8 +15,8 @@ import (
 )
 
 var (
-	_ companion.Suggestions = backend{}
-	_ companion.Reports     = backend{}
+	_ companion.Suggestions = (*Backend)(nil)
+	_ companion.Reports     = (*Backend)(nil)
 )
 
 const (
@@ -33,13 +33,13 @@ type suggestions struct {
 	memory suggest.Memory
 }
 
-func (s *suggestions) look(b backend, fresh bool) (*suggest.Report, error) {
+func (s *suggestions) look(b *Backend, fresh bool) (*suggest.Report, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.report != nil && !fresh && time.Since(s.at) < suggestAgain && suggest.Answered(b.s.config.DataDir, s.at) < worthPerDay {
+	if s.report != nil && !fresh && time.Since(s.at) < suggestAgain && suggest.Answered(b.Config.DataDir, s.at) < worthPerDay {
 		return s.report, nil
 	}
-	checker, err := NewChecker(b.s.config)
+	checker, err := b.Checker()
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,8 @@ func (s *suggestions) look(b backend, fresh bool) (*suggest.Report, error) {
 	return report, nil
 }
 
-func (b backend) Suggest() (companion.SuggestionsView, error) {
-	report, err := b.s.suggestions.look(b, false)
+func (b *Backend) Suggest() (companion.SuggestionsView, error) {
+	report, err := b.suggestions.look(b, false)
 	if err != nil {
 		return companion.SuggestionsView{}, err
 	}
@@ -72,8 +72,8 @@ func (b backend) Suggest() (companion.SuggestionsView, error) {
 }
 
 // Report is what "callgate report" says, of all workers. What could not be read is the business of audit verify.
-func (b backend) Report(since time.Time) (any, error) {
-	made, _ := report.Make(b.s.config.DataDir, report.Options{Since: since})
+func (b *Backend) Report(since time.Time) (any, error) {
+	made, _ := report.Make(b.Config.DataDir, report.Options{Since: since})
 	return made, nil
 }
 
@@ -82,8 +82,8 @@ func suggestionID(p *suggest.Proposal) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func (b backend) TakeSuggestions(ids []string, who audit.Author) error {
-	report, err := b.s.suggestions.look(b, true)
+func (b *Backend) TakeSuggestions(ids []string, who audit.Author) error {
+	report, err := b.suggestions.look(b, true)
 	if err != nil {
 		return err
 	}
@@ -98,10 +98,10 @@ func (b backend) TakeSuggestions(ids []string, who audit.Author) error {
 		return companion.ErrNoSuggestion
 	}
 	err = b.change("", who, chosen.Summary(), func() error {
-		return b.s.rules.AddGrants(chosen.Grants(who.By, time.Now()))
+		return b.Store.AddGrants(chosen.Grants(who.By, time.Now()))
 	})
 	if err == nil {
-		_, err = b.s.suggestions.look(b, true)
+		_, err = b.suggestions.look(b, true)
 	}
 	return err
 }

@@ -1,0 +1,103 @@
+// Package backend shows a running callgate to the companion: what approvers' clients see of it, and what they do with it.
+package backend
+
+import (
+	"context"
+	"log/slog"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/gate/tools"
+	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
+	"callgate/internal/config"
+	"callgate/internal/retrieval"
+	"callgate/internal/rulebook"
+	"callgate/internal/upstream"
+	"callgate/permissions"
+	"callgate/proxy"
+)
+
+// Backend is what the companion shows to people. Its fields are set before it is used, and stay.
+type Backend struct {
+	Config    *config.Config
+	Log       *slog.Logger
+	Gate      *gate.Gate
+	Proxy     *proxy.Proxy // nil where no host is served
+	Store     *permissions.Store
+	Retrieval *retrieval.Service                // nil where search is off
+	Checker   func() (*rulebook.Checker, error) // judges as the configuration says
+
+	suggestions suggestions
+}
+
+var (
+	_ companion.Backend = (*Backend)(nil)
+	_ companion.Changes = (*Backend)(nil)
+)
+
+func (b *Backend) Subscribe() gate.Subscription { return b.Gate.Subscribe() }
+
+func (b *Backend) Answer(_ context.Context, id string, a gate.Answer) (bool, error) {
+	err := b.Gate.Answer(id, a)
+	return err == nil, err
+}
+
+func (b *Backend) SetAutonomy(sessionID, level string, who audit.Author) error {
+	return b.Gate.SetAutonomy(sessionID, level, who)
+}
+
+func (b *Backend) Cancel(sessionID string, who audit.Author) error {
+	return b.Gate.Cancel(sessionID, who)
+}
+
+var _ companion.Prompter = (*Backend)(nil)
+
+func (b *Backend) Prompt(sessionID, text string) error { return b.Gate.Prompt(sessionID, text) }
+
+func (b *Backend) AddAgent(sessionID string, profile permissions.Agent, info gate.AgentInfo, who audit.Author) (string, error) {
+	return b.Gate.AddAgent(sessionID, profile, info, who)
+}
+
+func (b *Backend) RemoveAgent(sessionID, id string, who audit.Author) error {
+	return b.Gate.RemoveAgent(sessionID, id, who)
+}
+
+func (b *Backend) Sessions() []gate.SessionInfo { return b.Gate.Sessions() }
+
+func (b *Backend) Pending() []*gate.Approval { return b.Gate.Pending() }
+
+func (b *Backend) Changes(id string) ([]tools.FileChange, error) { return b.Gate.Changes(id) }
+
+func (b *Backend) Note(summary string, who audit.Author) error { return b.Gate.Note("", who, summary) }
+
+func (b *Backend) Upstreams() []wire.UpstreamState {
+	var states []wire.UpstreamState
+	if b.Proxy == nil {
+		return nil
+	}
+	for _, u := range b.Proxy.Upstreams() {
+		state := wire.UpstreamStarting
+		switch u.State {
+		case upstream.Ready:
+			state = wire.UpstreamUp
+		case upstream.Idle:
+			if state = wire.UpstreamIdle; u.Resting {
+				state = wire.UpstreamUp
+			}
+		case upstream.Down, upstream.Closed:
+			state = wire.UpstreamDown
+		}
+		states = append(states, wire.UpstreamState{Name: u.Name, State: state, Tools: u.Tools, Error: u.Reason, Guard: u.Guard})
+	}
+	return states
+}
+
+func (b *Backend) Audit(q companion.AuditQuery) ([]companion.AuditRecord, string, error) {
+	return auditRecords(b.Config.DataDir, q)
+}
+
+// auditRecords reads the trail that all processes of a data directory write.
+func auditRecords(dataDir string, q companion.AuditQuery) ([]companion.AuditRecord, string, error) {
+	return companion.ReadAudit(audit.Read(audit.Dir(dataDir), audit.Filter{SessionID: q.SessionID, Tool: q.Tool, Since: q.Since}), q)
+}
