@@ -9,7 +9,7 @@ import { PushService } from "./pushservice.mjs";
 
 after(() => browser.close());
 
-test("a push message leads to the question, and is answered in two taps", { timeout: 1_200_000 }, async (t) => {
+test("a push message leads to the question, and is answered in two taps", { timeout: 300_000 }, async (t) => {
   const service = await PushService.start();
   const config = `channels:\n  - name: phone\n    kind: push\n    page: http://127.0.0.1:1\n    url: ${service.host}\n`;
   const gate = await Gate.start({ config });
