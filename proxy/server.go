@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -149,7 +150,7 @@ func (s wall) noteRefusals(answer rpc.Message) rpc.Message {
 	}
 	note := fmt.Sprintf("The sandbox of the server %q refused it", s.alias)
 	for i, a := range s.refusals.list {
-		note += map[bool]string{true: ",", false: ""}[i > 0] + map[bool]string{true: " to change ", false: " to read "}[a.Write] + a.Path
+		note += map[bool]string{true: ",", false: ""}[i > 0] + map[bool]string{true: " to change ", false: " to read "}[a.Write] + strconv.Quote(a.Path) // the server chose it
 	}
 	s.refusals.list = nil
 	return withNote(answer, note+". A person is asked, unless a rule answers; after a yes, call again.")
