@@ -26,6 +26,7 @@ func split(result []byte, o origin) (p parts, documents []string) {
 		return p, nil
 	}
 	for name, value := range all {
+		p[o.label] = append(p[o.label], name)
 		var blocks []map[string]jsontext.Value
 		switch {
 		case name == "structuredContent":
@@ -40,7 +41,8 @@ func split(result []byte, o origin) (p parts, documents []string) {
 					documents = append(documents, text)
 					delete(b, "text")
 				}
-				for _, other := range b {
+				for member, other := range b {
+					p[o.label] = append(p[o.label], member)
 					rest(other)
 				}
 			}
@@ -63,8 +65,7 @@ func (p parts) document(text []byte, o origin) bool {
 		f.ofLabels(returns)
 		labels[field] = f.label
 	}
-	_ = p.value(jsontext.NewDecoder(bytes.NewReader(text)), labels, "", o.label) // it was checked
-	return true
+	return p.value(jsontext.NewDecoder(bytes.NewReader(text)), labels, "", o.label) == nil
 }
 
 // value takes the next value of d, which stands at a path and is of a label unless the path has one of its own.
