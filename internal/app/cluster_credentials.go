@@ -33,7 +33,10 @@ func sharedCredentials(dataDir string) (map[string]string, error) {
 			continue
 		}
 		text, err := credentials.ReadPrivate(filepath.Join(credentials.Dir(dataDir), e.Name()))
-		if err == nil && len(text) == 43 { // 32 bytes in base64url, without an end
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err // one that cannot be read is not one that somebody took away
+		}
+		if len(text) == 43 { // 32 bytes in base64url, without an end
 			held[e.Name()] = string(text)
 		}
 	}

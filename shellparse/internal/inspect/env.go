@@ -68,11 +68,11 @@ func envOption(a *walk.Walker, c *walk.Call, at int) (next int, step envStep) {
 	case t == "--":
 		return at + 1, envEnd
 	}
-	return envLetters(a, c, at, t)
+	return envLetters(c, at, t)
 }
 
 // envLetters is envOption for an option.
-func envLetters(a *walk.Walker, c *walk.Call, at int, t string) (next int, step envStep) {
+func envLetters(c *walk.Call, at int, t string) (next int, step envStep) {
 	name, val, has := strings.Cut(t, "=")
 	switch {
 	case envFlags[t] || word.HasPrefix(t, "--block-signal", "--ignore-signal", "--default-signal"):
