@@ -28,7 +28,7 @@ const (
 func runEnv(a *walk.Walker, c *walk.Call) bool {
 	at, step := 1, envTaken
 	for at < len(c.Argv) && step == envTaken {
-		at, step = envOption(a, c, at)
+		at, step = envOption(c, at)
 	}
 	switch step {
 	case envNothing:
@@ -54,7 +54,7 @@ func runEnv(a *walk.Walker, c *walk.Call) bool {
 }
 
 // envOption reads the word at a place of env's arguments, and what stands behind it if it is an option with a value.
-func envOption(a *walk.Walker, c *walk.Call, at int) (next int, step envStep) {
+func envOption(c *walk.Call, at int) (next int, step envStep) {
 	w := c.Argv[at]
 	if !w.Known && !w.Safe() {
 		return at, envUnclear
