@@ -71,7 +71,7 @@ func (x *terminal) expect(texts ...string) {
 // types waits as long as a person does who reads first, then types a line.
 func (x *terminal) types(line string) {
 	x.t.Helper()
-	time.Sleep(3 * restBetweenKeys)
+	time.Sleep(20 * restBetweenKeys)
 	if _, err := x.keys.Write([]byte(line + "\r")); err != nil {
 		x.t.Fatal(err)
 	}
