@@ -71,7 +71,7 @@ func (x *terminal) expect(texts ...string) {
 // types waits as long as a person does who reads first, then types a line.
 func (x *terminal) types(line string) {
 	x.t.Helper()
-	time.Sleep(20 * restBetweenKeys)
+	time.Sleep(3 * restBetweenKeys)
 	if _, err := x.keys.Write([]byte(line + "\r")); err != nil {
 		x.t.Fatal(err)
 	}
@@ -89,9 +89,11 @@ func (x *terminal) ends(want wire.Outcome) {
 	}
 }
 
+// Prompts of a new turn: the console empties the line, which begins with ~, once keys are taken for it. A prompt that is
+// drawn anew below a message has no ~, and belongs to the turn before.
 const (
-	prompt       = "commands_run: y n a s ? > "
-	nothingWaits = "(nothing waits) "
+	prompt       = "commands_run: y n a s ? > ~"
+	nothingWaits = "(nothing waits) ~"
 )
 
 func shellApproval(id, command string) *gate.Approval {
@@ -190,7 +192,7 @@ func TestWatchNeverAnswersAnotherCall(t *testing.T) {
 	b.ask(shellApproval("call_2", "rm -rf /"))
 	x.expect("commands_run waits too")
 	b.resolve("call_1", "withdrawn", "host")
-	x.expect("was withdrawn by host", "rm -rf /", prompt)
+	x.expect("was withdrawn by host", "rm -rf /", strings.TrimSuffix(prompt, "~")+"y~") // the y is still on the line
 	x.types("")
 	x.types("n")
 	x.expect("was rejected")
