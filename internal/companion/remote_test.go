@@ -22,11 +22,12 @@ import (
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/hub"
 	"callgate/internal/companion/wire"
+	"callgate/internal/testserver/addresses"
 	"callgate/internal/testserver/waits"
 )
 
-// certified makes a certificate for 127.0.0.1 and tools.example.com, and the pool that it counts in.
-func certified(t *testing.T) (*tls.Certificate, *x509.CertPool) {
+// certified makes a certificate for an address and tools.example.com, and the pool that it counts in.
+func certified(t *testing.T, host string) (*tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -34,7 +35,7 @@ func certified(t *testing.T) (*tls.Certificate, *x509.CertPool) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "tools.example.com"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		DNSNames: []string{"tools.example.com"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		DNSNames: []string{"tools.example.com"}, IPAddresses: []net.IP{net.ParseIP(host)}, IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -55,19 +56,18 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate, roots := certified(t)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	address := addresses.Free(t, 1)[0]
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := free.Addr().String()
-	free.Close()
+	certificate, roots := certified(t, host)
 	b := newFakeBackend("s1")
 	b.ask(approval("call_1"))
 	log := new(lockedBuffer)
 	s, err := Listen(Options{
 		DataDir: dir, Address: ":0", Backend: b, Credentials: held, Logger: slog.New(slog.NewTextHandler(log, nil)),
-		Remote: &hub.Remote{Address: address, Hosts: []string{"127.0.0.1", "tools.example.com"}, Certificate: certificate},
+		Remote: &hub.Remote{Address: address, Hosts: []string{host, "tools.example.com"}, Certificate: certificate},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -83,10 +83,6 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, tt := range []struct {
 		name    string
 		headers []string
@@ -97,8 +93,8 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 		{"by a name that points here", []string{"Host", "evil.example.com:" + port}, 403},
 		{"as this machine", []string{"Host", "localhost:" + port}, 403},
 		{"at another port", []string{"Host", "tools.example.com:1"}, 403},
-		{"own page", []string{"Origin", "https://127.0.0.1:" + port}, 200},
-		{"the same page without TLS", []string{"Origin", "http://127.0.0.1:" + port}, 403},
+		{"own page", []string{"Origin", "https://" + address}, 200},
+		{"the same page without TLS", []string{"Origin", "http://" + address}, 403},
 		{"a page elsewhere", []string{"Origin", "https://evil.example.com"}, 403},
 		{"another site", []string{"Sec-Fetch-Site", "cross-site"}, 403},
 	} {
@@ -147,7 +143,7 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, c, func(f *wire.ToolApproveResolved) bool { return f.Decision == "approve" })
-	_, target.Roots = certified(t)
+	_, target.Roots = certified(t, host)
 	if _, err := client.Dial(t.Context(), target); !errors.Is(err, wire.ErrUnreachable) {
 		t.Errorf("with another's certificate: %v", err)
 	}
