@@ -80,6 +80,7 @@ func TestCarry(t *testing.T) {
 		{"a code", "463820", "463820"},
 		{"base64", base64.StdEncoding.EncodeToString([]byte("the contract with Northwind")), base64.StdEncoding.EncodeToString([]byte("the contract with Northwind"))},
 		{"percent", "q=" + url.QueryEscape("the contract with Northwind"), "q=the+contract+with+Northwind"},
+		{"percent beside a lone sign", "5%-the%20contract%20with%20Northwind", "5%-the%20contract%20with%20Northwind"},
 		{"nothing of it", "Shall we meet for lunch tomorrow?", ""},
 		{"one word of it", "Northwind", ""},
 	} {

@@ -3,7 +3,6 @@ package flow
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -390,8 +389,8 @@ func (s *scanner) decode(token string, start, end, depth int) {
 // decoded returns what an encoded token says, if that is text.
 func decoded(token string) (string, bool) {
 	if strings.IndexByte(token, '%') >= 0 {
-		said, err := url.PathUnescape(token)
-		return said, err == nil && said != token && isText(said)
+		said := textscan.Unescaped(token)
+		return said, said != token && isText(said)
 	}
 	if len(token) < encodedMin {
 		return "", false

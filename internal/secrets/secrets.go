@@ -10,7 +10,6 @@ import (
 	"encoding/hex"
 	"iter"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -372,23 +371,6 @@ var hexByte = func() (set [256]bool) {
 	return set
 }()
 
-// unescaped is a text with its percent-encoding taken off. A percent sign that begins none stays.
-func unescaped(text string) string {
-	var b strings.Builder
-	b.Grow(len(text))
-	for i := 0; i < len(text); i++ {
-		if text[i] == '%' && i+2 < len(text) {
-			if c, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
-				b.WriteByte(byte(c))
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(text[i])
-	}
-	return b.String()
-}
-
 // readings are the text and what its encoded parts say, to a depth.
 func readings(text string, depth int) []string {
 	list := []string{text}
@@ -396,7 +378,7 @@ func readings(text string, depth int) []string {
 		return list
 	}
 	if strings.Contains(text, "%") {
-		if decoded := unescaped(text); decoded != text {
+		if decoded := textscan.Unescaped(text); decoded != text {
 			list = append(list, readings(decoded, depth-1)...)
 		}
 	}

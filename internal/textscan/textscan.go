@@ -4,6 +4,8 @@ package textscan
 import (
 	"encoding/binary"
 	"math/bits"
+	"strconv"
+	"strings"
 	"unsafe"
 )
 
@@ -161,4 +163,21 @@ func (g *Grams) MayHold(word string) bool {
 		}
 	}
 	return true
+}
+
+// Unescaped is a text with its percent-encoding taken off. A percent sign that begins none stays.
+func Unescaped(text string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	for i := 0; i < len(text); i++ {
+		if text[i] == '%' && i+2 < len(text) {
+			if c, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
 }
