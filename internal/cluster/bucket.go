@@ -67,8 +67,11 @@ var (
 	errOlder    = errors.New("it is older than what stood there before: put it back with callgate cluster restore --replace")
 )
 
+// bucketNames gives each worker a bucket of its own: names of buckets have no dots.
+var bucketNames = strings.NewReplacer("-", "--", ".", "-d")
+
 func newBucket(c *Cluster) *bucket {
-	name := "callgate_" + strings.NewReplacer(".", "_dot_").Replace(c.o.Worker)
+	name := "callgate_" + bucketNames.Replace(c.o.Worker)
 	return &bucket{c: c, name: name, sealer: c.o.Key.sealer(name), began: time.Now(), seen: map[string]value{}, versions: map[string]Version{}, sent: map[string]sending{}, complete: make(chan struct{})}
 }
 

@@ -26,7 +26,12 @@ type links struct {
 	services map[string]func(net.Conn)
 	sub      *nats.Subscription
 	ending   bool
+
+	unproven chan struct{} // a place for each link whose other side has not shown the key yet
 }
+
+// mostUnproven bounds what those on NATS who hold no key can have a replica keep.
+const mostUnproven = 32
 
 type link struct {
 	ready   chan struct{}
@@ -43,7 +48,7 @@ const (
 )
 
 func newLinks(c *Cluster) *links {
-	return &links{c: c, to: map[string]*link{}, services: map[string]func(net.Conn){}}
+	return &links{c: c, to: map[string]*link{}, services: map[string]func(net.Conn){}, unproven: make(chan struct{}, mostUnproven)}
 }
 
 // subject is where a process of a replica takes links.
@@ -58,7 +63,12 @@ func (l *links) listen() (err error) {
 		if m.Reply == "" {
 			return
 		}
-		l.c.owned.Go(func() { l.take(m) })
+		select {
+		case l.unproven <- struct{}{}:
+			l.c.owned.Go(func() { l.take(m) })
+		default:
+			_ = m.Respond(nil) // the other side does not wait then
+		}
 	})
 	return err
 }
@@ -71,22 +81,34 @@ func (l *links) config() *yamux.Config {
 	return y
 }
 
-// take serves a link of another replica until it ends.
-func (l *links) take(m *nats.Msg) {
+// prove opens the pipe of m, and has the other side show the cluster's key.
+func (l *links) prove(m *nats.Msg) (*pipe, *tls.Conn, error) {
+	defer func() { <-l.unproven }()
 	p, err := acceptPipe(l.c.conn, m)
 	if err != nil {
-		l.c.log.Debug("cluster: a link was not taken", "error", err)
+		return nil, nil, err
+	}
+	secured := tls.Server(p, l.identity)
+	ctx, cancel := context.WithTimeout(l.c.ctx, linkWithin)
+	defer cancel()
+	if err = secured.HandshakeContext(ctx); err == nil {
+		err = p.proven()
+	}
+	if err != nil {
+		p.Close()
+	}
+	return p, secured, err
+}
+
+// take serves a link of another replica until it ends.
+func (l *links) take(m *nats.Msg) {
+	p, secured, err := l.prove(m)
+	if err != nil {
+		l.c.log.Warn("cluster: a link was refused", "error", err)
 		return
 	}
 	defer p.Close()
 	defer context.AfterFunc(l.c.ctx, func() { p.Close() })()
-	secured := tls.Server(p, l.identity)
-	ctx, cancel := context.WithTimeout(l.c.ctx, linkWithin)
-	defer cancel()
-	if err := secured.HandshakeContext(ctx); err != nil {
-		l.c.log.Warn("cluster: a link was refused", "error", err)
-		return
-	}
 	session, err := yamux.Server(secured, l.config())
 	if err != nil {
 		return
@@ -239,6 +261,9 @@ func (l *links) open(one *link, key, name, epoch string) {
 		defer p.Close()
 		secured := tls.Client(p, l.identity)
 		if err = secured.HandshakeContext(ctx); err == nil {
+			err = p.proven()
+		}
+		if err == nil {
 			one.session, err = yamux.Client(secured, l.config())
 		}
 	}

@@ -30,6 +30,7 @@ type pipe struct {
 	rest     []byte // read next
 	queue    [][]byte
 	queued   int
+	behind   int // bytes that may wait to be read
 	heard    uint64
 	err      error
 	deadline time.Time
@@ -37,8 +38,9 @@ type pipe struct {
 }
 
 const (
-	pipePiece  = 256 << 10 // bytes of one message
-	pipeBehind = 64 << 20  // bytes that may wait to be read
+	pipePiece    = 256 << 10 // bytes of one message
+	pipeBehind   = 64 << 20  // bytes that may wait to be read
+	pipeUnproven = 1 << 20   // and before the other side has shown the cluster's key
 )
 
 // Kinds of messages.
@@ -48,14 +50,22 @@ const (
 )
 
 func newPipe(conn *nats.Conn, peer string) (*pipe, error) {
-	p := &pipe{conn: conn, peer: peer}
+	p := &pipe{conn: conn, peer: peer, behind: pipeUnproven}
 	p.changed = sync.NewCond(&p.mu)
 	sub, err := conn.Subscribe(nats.NewInbox(), p.hear)
 	if err != nil {
 		return nil, err
 	}
 	p.sub = sub
-	return p, sub.SetPendingLimits(-1, pipeBehind)
+	return p, sub.SetPendingLimits(-1, pipeUnproven)
+}
+
+// proven lets more wait to be read: the other side has shown the cluster's key.
+func (p *pipe) proven() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.behind = pipeBehind
+	return p.sub.SetPendingLimits(-1, pipeBehind)
 }
 
 // dialPipe opens a pipe to who listens at subject.
@@ -121,7 +131,7 @@ func (p *pipe) hear(m *nats.Msg) {
 		p.err = fmt.Errorf("messages of a link were lost: %d came after %d", number, p.heard-1)
 	case m.Data[0] == pipeEnd:
 		p.err = io.EOF
-	case p.queued+len(m.Data) > pipeBehind:
+	case p.queued+len(m.Data) > p.behind:
 		p.err = errors.New("a link is not read")
 	default:
 		p.queue = append(p.queue, m.Data[9:])

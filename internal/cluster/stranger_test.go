@@ -170,3 +170,44 @@ func TestLeaseEndsWhileAsleep(t *testing.T) {
 	}
 	waits.Until(t, "it hears again", func() bool { return c.Fresh() == nil })
 }
+
+// TestStrangersTakeFewLinks has somebody without the key open more links than a replica keeps, and show no key on any.
+func TestStrangersTakeFewLinks(t *testing.T) {
+	c := one(t)
+	answers, err := c.conn.SubscribeSync(nats.NewInbox())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const links = 2 * mostUnproven
+	for range links {
+		if err := c.conn.PublishRequest(linkSubject("one", c.epoch), answers.Subject, []byte(nats.NewInbox())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := 0
+	for range links {
+		m, err := answers.NextMsg(waits.Limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(m.Data) == 0 {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Errorf("all of %d links were taken", links)
+	}
+	waits.Until(t, "there is place again", func() bool { return len(c.links.unproven) == 0 })
+}
+
+// TestWorkersHaveBucketsOfTheirOwn: names that differ in what a bucket's name cannot hold are not mixed up.
+func TestWorkersHaveBucketsOfTheirOwn(t *testing.T) {
+	of := map[string]string{}
+	for _, worker := range []string{"a.b", "a-b", "a_b", "a--b", "a-.b", "a.-b", "a-db", "a_dot_b", "default"} {
+		name := bucketNames.Replace(worker)
+		if other, taken := of[name]; taken {
+			t.Errorf("%s and %s share the bucket %s", worker, other, name)
+		}
+		of[name] = worker
+	}
+}
