@@ -67,7 +67,10 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	}
 	c.replicas.mu.Unlock()
 	s.Pending, s.Unclaimed = c.approvals.count()
-	s.Rules, _ = decodeVersion(c.bucket.last("rules"))
+	var err error
+	if s.Rules, err = decodeVersion(c.bucket.last("rules")); err != nil {
+		return s, fmt.Errorf("rules: %w", err)
+	}
 	s.Revision = s.Rules.Revision
 	stream, err := c.bucket.there()
 	if err != nil {
