@@ -1,9 +1,7 @@
 package app
 
 import (
-	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -11,10 +9,11 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/config"
+	"callgate/internal/durable"
 	"callgate/internal/secrets"
 )
 
-// maxVariables is how many bytes of a file of variables are read.
+// maxVariables is how many bytes a file of variables may have.
 const maxVariables = 256 << 10
 
 // namedSecrets returns what reads the secrets that the configuration names: entries of the keyring, and files of variables;
@@ -29,14 +28,10 @@ func namedSecrets(entries, files []string, log *slog.Logger) func() []gate.Crede
 			found = inKeyring()
 		}
 		for _, path := range files {
-			f, err := os.Open(config.ExpandHome(path))
+			text, err := durable.ReadFile(config.ExpandHome(path), maxVariables)
 			if err != nil {
 				log.Warn("a file of secrets cannot be read: calls may take its values elsewhere", "error", err)
 				continue
-			}
-			text, err := io.ReadAll(io.LimitReader(f, maxVariables))
-			if f.Close(); err != nil {
-				log.Warn("a file of secrets cannot be read: calls may take its values elsewhere", "error", err)
 			}
 			for value, kind := range secrets.Variables(string(text)) {
 				found = append(found, gate.Credential{Value: value, Place: kind + " in " + path})
