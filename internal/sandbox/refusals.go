@@ -21,14 +21,19 @@ type Refusals struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu     sync.Mutex
-	asked  map[guard.Access]bool
-	open   []guard.Access
-	opened chan struct{} // closed and made anew when open grows
+	mu      sync.Mutex
+	asked   map[guard.Access]bool
+	waiting int // of the questions
+	open    []guard.Access
+	opened  chan struct{} // closed and made anew when open grows
 }
 
-// maxAsked bounds what people are asked about one server.
-const maxAsked = 32
+// People are asked maxAsked times about one server, and maxWaiting questions wait at a time. What is not asked for that
+// reason is asked when it is refused again.
+const (
+	maxAsked   = 32
+	maxWaiting = 4
+)
 
 // NewRefusals returns those of one server, which Close ends. tell hears of each at once and judge, unless it is nil, says
 // once whether the next process may have it; it may wait for a person.
@@ -77,16 +82,18 @@ func (r *Refusals) refused(a guard.Access) {
 	a = guard.Access{Path: place(a), Write: a.Write} // what a yes opens, whatever becomes of the file meanwhile
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.judge == nil || r.asked[a] || len(r.asked) == maxAsked || r.ctx.Err() != nil {
+	if r.judge == nil || r.asked[a] || len(r.asked) == maxAsked || r.waiting == maxWaiting || r.ctx.Err() != nil {
 		return
 	}
 	r.asked[a] = true
+	r.waiting++
 	r.wg.Go(func() {
-		if r.judge(r.ctx, a) != nil {
-			return
-		}
+		err := r.judge(r.ctx, a)
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		if r.waiting--; err != nil {
+			return
+		}
 		if r.open = append(r.open, a); !slices.Contains(r.open[:len(r.open)-1], a) {
 			close(r.opened)
 			r.opened = make(chan struct{})

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -106,4 +107,39 @@ func TestGrantedFiles(t *testing.T) {
 	if !slices.Equal(box.Write, []string{"/home/u/out"}) {
 		t.Errorf("to write: %q", box.Write)
 	}
+}
+
+// TestFewQuestionsWait: a server that looks through a folder asks about few of its files at a time.
+func TestFewQuestionsWait(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	answer := make(chan error)
+	r := NewRefusals(func(guard.Access) {}, func(context.Context, guard.Access) error { return <-answer })
+	box := &guard.Box{}
+	r.Widen(box)
+	look := func() {
+		for i := range maxAsked {
+			name := "file" + strconv.Itoa(i)
+			made(t, home, map[string]string{name: ""})
+			box.Refused(guard.Access{Path: filepath.Join(home, name)})
+		}
+	}
+	asked := func() int {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.asked)
+	}
+	look()
+	if n := asked(); n != maxWaiting {
+		t.Errorf("%d questions wait", n)
+	}
+	for range maxWaiting {
+		answer <- errors.New("no")
+	}
+	waits.Until(t, "for the answers", func() bool {
+		look()
+		return asked() == 2*maxWaiting
+	})
+	close(answer)
+	r.Close()
 }
