@@ -91,26 +91,33 @@ func try(args []string) error {
 	if err != nil {
 		return err
 	}
-	rows := make([]row, len(trials))
-	failed := make([]error, len(trials))
+	rows, err := each(trials, *jobs, func(t trial) (row, error) {
+		r, err := t.run(ctx, *results, run{program: *program, self: self, http: t.http, legacy: t.legacy, server: *speaks, wait: *wait})
+		r.host, r.version, r.transport = t.host.name, versions[t.host.program], t.transport()
+		fmt.Fprintf(os.Stderr, "%s %s over %s is done\n", r.host, r.era, r.transport)
+		return r, err
+	})
+	fmt.Fprint(os.Stdout, table(rows))
+	if err != nil || *page == "" {
+		return err
+	}
+	return update(*page, table(rows))
+}
+
+// each runs all trials, jobs at a time, and returns their rows in order and all errors.
+func each[R any](trials []trial, jobs int, try func(trial) (R, error)) ([]R, error) {
+	rows, failed := make([]R, len(trials)), make([]error, len(trials))
 	var working sync.WaitGroup
-	busy := make(chan struct{}, *jobs)
+	busy := make(chan struct{}, jobs)
 	for i, t := range trials {
 		working.Go(func() {
 			busy <- struct{}{}
 			defer func() { <-busy }()
-			r, err := t.run(ctx, *results, run{program: *program, self: self, http: t.http, legacy: t.legacy, server: *speaks, wait: *wait})
-			r.host, r.version, r.transport = t.host.name, versions[t.host.program], t.transport()
-			rows[i], failed[i] = r, err
-			fmt.Fprintf(os.Stderr, "%s %s over %s is done\n", r.host, r.era, r.transport)
+			rows[i], failed[i] = try(t)
 		})
 	}
 	working.Wait()
-	fmt.Fprint(os.Stdout, table(rows))
-	if err := errors.Join(failed...); err != nil || *page == "" {
-		return err
-	}
-	return update(*page, table(rows))
+	return rows, errors.Join(failed...)
 }
 
 var number = regexp.MustCompile(`\d+\.\d+\.\d+`)

@@ -107,23 +107,15 @@ func tryTools(args []string) error {
 	if err != nil {
 		return err
 	}
-	rows := make([]toolRow, len(trials))
-	failed := make([]error, len(trials))
-	var working sync.WaitGroup
-	busy := make(chan struct{}, *jobs)
-	for i, t := range trials {
-		working.Go(func() {
-			busy <- struct{}{}
-			defer func() { <-busy }()
-			r := &toolRun{host: t.host, kit: kits[t.host.id], run: run{program: *program, self: self, server: testserver.Legacy, wait: time.Second, tools: true, dir: filepath.Join(*results, t.host.program)}}
-			rows[i], failed[i] = r.try(ctx, cases)
-			rows[i].host, rows[i].version = t.host.name, versions[t.host.program]
-			fmt.Fprintf(os.Stderr, "%s is done\n", t.host.name)
-		})
-	}
-	working.Wait()
+	rows, err := each(trials, *jobs, func(t trial) (toolRow, error) {
+		r := &toolRun{host: t.host, kit: kits[t.host.id], run: run{program: *program, self: self, server: testserver.Legacy, wait: time.Second, tools: true, dir: filepath.Join(*results, t.host.program)}}
+		row, err := r.try(ctx, cases)
+		row.host, row.version = t.host.name, versions[t.host.program]
+		fmt.Fprintf(os.Stderr, "%s is done\n", t.host.name)
+		return row, err
+	})
 	fmt.Fprint(os.Stdout, toolTable(rows))
-	if err := errors.Join(failed...); err != nil {
+	if err != nil {
 		return err
 	}
 	if i := slices.IndexFunc(rows, func(r toolRow) bool { return r.broken() }); i >= 0 {
