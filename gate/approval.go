@@ -71,7 +71,7 @@ func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claim
 	if r, ok := g.claim(call, v); ok {
 		return nil, &r, nil
 	}
-	if g.pendingOf(s) >= g.o.MaxPending {
+	if s.pending() >= g.o.MaxPending {
 		no := v.deny(DecidedLimited, "callgate", "maxPending", fmt.Sprintf("%d calls of this session already wait for a person (maxPending). Wait until they are answered.", g.o.MaxPending))
 		return nil, nil, &no
 	}
@@ -85,6 +85,7 @@ func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claim
 	}
 	if first != nil {
 		first.twins = append(first.twins, a)
+		g.recount(s)
 		return a, nil, nil
 	}
 	if err := g.enter(a); err != nil {
@@ -99,6 +100,7 @@ func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claim
 func (q *queue) put(a *approval) {
 	q.pending[a.call.ID] = a
 	q.order = append(q.order, a.call.ID)
+	q.recount(a.session)
 	if q.o.Ledger == nil { // else it was entered
 		q.asked.keep(a)
 	}
@@ -160,6 +162,7 @@ func (q *queue) leave(twin *approval) bool {
 	for _, first := range q.pending {
 		if i := slices.Index(first.twins, twin); i >= 0 {
 			first.twins = slices.Delete(first.twins, i, i+1)
+			q.recount(first.session)
 			return true
 		}
 	}
@@ -175,6 +178,7 @@ func (q *queue) resolve(a *approval, r resolution) bool {
 	}
 	delete(q.pending, a.call.ID)
 	q.order = slices.DeleteFunc(q.order, func(id string) bool { return id == a.call.ID })
+	q.recount(a.session)
 	q.forget(a)
 	r.reach, r.approval, r.session, r.stale = a.reach, a.call.ID, a.session.id, a.stale
 	if r.arguments == nil {

@@ -306,10 +306,7 @@ func (c Controls) Unfreeze(sessionID string, who audit.Author) error {
 func (c Controls) noteFreeze(sessionID string, who audit.Author, summary string) error {
 	g := c.gate
 	err := g.Note(sessionID, who, summary)
-	g.mu.Lock()
-	infos := g.roster()
-	g.mu.Unlock()
-	for _, info := range infos { // whoever watches sees it at once
+	for _, info := range g.Sessions() { // whoever watches sees it at once
 		g.events.publish(SessionOpened{info})
 	}
 	return err

@@ -8,6 +8,8 @@ package gate
 import (
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,7 +84,8 @@ type journal struct {
 type queue struct {
 	journal
 
-	// mu guards everything about approvals, and the sessions. Judging an allowed call never takes it.
+	// mu guards everything about approvals. Who holds it may wait for the Ledger, so what an allowed call needs never takes it:
+	// judging, and the sessions.
 	mu      sync.Mutex
 	pending map[string]*approval
 	order   []string // ids of pending, oldest first
@@ -92,6 +95,7 @@ type queue struct {
 // registry is the sessions that are open.
 type registry struct {
 	queue
+	opening  sync.Mutex // guards sessions; taken after mu by who needs both
 	sessions map[string]*Session
 }
 
@@ -141,8 +145,8 @@ func (g *Gate) Worker() string { return g.o.Worker }
 
 // Sessions lists the sessions, oldest first.
 func (g *Gate) Sessions() []SessionInfo {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	g.opening.Lock()
+	defer g.opening.Unlock()
 	return g.roster()
 }
 
@@ -187,8 +191,8 @@ func (c Controls) Cancel(sessionID string, who audit.Author) error {
 }
 
 func (r *registry) session(id string) (*Session, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.opening.Lock()
+	defer r.opening.Unlock()
 	if s, ok := r.sessions[id]; ok {
 		return s, nil
 	}
@@ -197,12 +201,9 @@ func (r *registry) session(id string) (*Session, error) {
 
 // Close withdraws everything that waits and ends all sessions and subscriptions.
 func (g *Gate) Close() {
-	g.mu.Lock()
-	sessions := make([]*Session, 0, len(g.sessions))
-	for _, s := range g.sessions {
-		sessions = append(sessions, s)
-	}
-	g.mu.Unlock()
+	g.opening.Lock()
+	sessions := slices.Collect(maps.Values(g.sessions))
+	g.opening.Unlock()
 	for _, s := range sessions {
 		s.Close()
 	}

@@ -73,6 +73,7 @@ func (q *queue) attach(repeated *approval) *approval {
 			restored := a.restored
 			if restored {
 				a.reattach(repeated)
+				q.recount(a.session)
 			}
 			if restored || q.o.Ledger != nil {
 				if err := q.renew(a); errors.Is(err, ErrNotPending) { // another process has it

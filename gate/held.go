@@ -100,12 +100,9 @@ func (b *grantBook) remove(drop func(permissions.Grant) bool) int {
 }
 
 func (r *registry) openSessions() []*Session {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	sessions := make([]*Session, 0, len(r.sessions))
-	for _, s := range r.sessions {
-		sessions = append(sessions, s)
-	}
+	r.opening.Lock()
+	defer r.opening.Unlock()
+	sessions := slices.Collect(maps.Values(r.sessions))
 	slices.SortFunc(sessions, func(a, b *Session) int { return a.startedAt.Compare(b.startedAt) })
 	return sessions
 }

@@ -33,8 +33,10 @@ type hub struct {
 
 // Subscribe begins a subscription. It starts with every session, then every pending approval, oldest first.
 func (g *Gate) Subscribe() Subscription {
-	g.mu.Lock() // no event about approvals can come between the replay and the subscription
+	g.mu.Lock() // no event about approvals or sessions can come between the replay and the subscription
 	defer g.mu.Unlock()
+	g.opening.Lock()
+	defer g.opening.Unlock()
 	sessions, pending := g.roster(), g.pendingShown()
 	events := make(chan Event, subscriptionBuffer+len(sessions)+len(pending))
 	for _, info := range sessions {

@@ -20,6 +20,7 @@ type memoryLedger struct {
 	kept    map[string]Kept
 	decided map[string][]byte // by key
 	stolen  map[string]bool   // ids that another process has
+	answers chan struct{}     // Ask waits for it; nil does not
 	done    []string
 }
 
@@ -35,7 +36,13 @@ func (l *memoryLedger) change(k Kept) error {
 	return l.away
 }
 
-func (l *memoryLedger) Ask(k Kept) error    { return l.change(k) }
+func (l *memoryLedger) Ask(k Kept) error {
+	if l.answers != nil {
+		<-l.answers
+	}
+	return l.change(k)
+}
+
 func (l *memoryLedger) Change(k Kept) error { return l.change(k) }
 
 func (l *memoryLedger) Decide(id string, decision []byte, taken bool, _ time.Time) error {
@@ -179,6 +186,35 @@ func TestLedgerRefuses(t *testing.T) {
 			})
 		})
 	}
+}
+
+// While the cluster does not answer about one call, sessions begin and others' calls run.
+func TestOthersDoNotWaitForTheLedger(t *testing.T) {
+	inCluster(t, func(t *testing.T, l *memoryLedger, a, _ *bench) {
+		a.write(`{"*": "ask", "shell_exec": {"*": "ask", "ls": "allow"}}`)
+		l.answers = make(chan struct{})
+		waiting := a.decide(t.Context(), a.shell("1", "make"))
+		synctest.Wait()
+		s, err := a.gate.OpenSession("", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.SetClient(Client{Name: "other"})
+		call := a.shell("2", "ls")
+		call.SessionID = s.ID()
+		if v, _ := a.gate.Decide(t.Context(), s, call); v.Action != permissions.Allow {
+			t.Errorf("%s: %s", v.Decision, v.Reason)
+		}
+		if n := len(a.gate.Sessions()); n != 2 {
+			t.Errorf("%d sessions", n)
+		}
+		close(l.answers)
+		synctest.Wait()
+		if err := a.answer(a.gate.Pending()[0], "reject", nil); err != nil {
+			t.Fatal(err)
+		}
+		<-waiting
+	})
 }
 
 // Nothing runs while rules may be old, whatever they say.

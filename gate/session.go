@@ -47,11 +47,13 @@ type Session struct {
 	granted   grantBook // what ends with the session
 	ungranted atomic.Bool
 
-	// mu guards the policies that were made for the session, and its team.
-	mu       sync.Mutex
-	made     madeFrom
-	policies map[string]*permissions.Policy // by agent
-	team     map[string]*teamMember         // profiles that clients registered, by id
+	// mu guards the policies that were made for the session, its team, and how many of its calls wait.
+	mu        sync.Mutex
+	made      madeFrom
+	policies  map[string]*permissions.Policy // by agent
+	team      map[string]*teamMember         // profiles that clients registered, by id
+	waiting   int
+	waitingOf map[string]int // approvals by agent
 }
 
 // madeFrom is what a policy was made from: when it is another now, the policy is made anew.
@@ -108,10 +110,10 @@ func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
 	}); err != nil {
 		return nil, err
 	}
-	g.mu.Lock()
+	g.opening.Lock()
 	g.sessions[s.id] = s
-	info := s.info(0)
-	g.mu.Unlock()
+	info := s.info()
+	g.opening.Unlock()
 	g.events.publish(SessionOpened{info})
 	return s, nil
 }
@@ -151,10 +153,7 @@ func (s *Session) SetTools(names []string) {
 
 // retold tells listeners what the session is now.
 func (s *Session) retold() {
-	s.gate.mu.Lock()
-	info := s.info(s.gate.pendingOf(s))
-	s.gate.mu.Unlock()
-	s.gate.events.publish(SessionOpened{info})
+	s.gate.events.publish(SessionOpened{s.info()})
 }
 
 // touch notes that something happens in the session.
@@ -194,10 +193,10 @@ func (s *Session) Close() {
 		g := s.gate
 		g.withdraw(audit.Author{By: "host"}, "The session ended.", waitsIn(s, ""))
 		close(s.closed)
-		g.mu.Lock()
+		g.opening.Lock()
 		delete(g.sessions, s.id)
-		info := s.info(0)
-		g.mu.Unlock()
+		info := s.info()
+		g.opening.Unlock()
 		if err := g.record(audit.Record{Event: audit.Control, SessionID: s.id, Agent: s.agent, Summary: "Session ended."}); err != nil {
 			g.o.Logger.Error("the end of a session could not be recorded", "session", s.id, "error", err)
 		}
@@ -236,8 +235,9 @@ func (s *Session) policy(agent string) (*permissions.Policy, error) {
 	return s.policies[agent], nil
 }
 
-// info describes the session; the caller holds gate.mu.
-func (s *Session) info(pending int) SessionInfo {
+// info describes the session.
+func (s *Session) info() SessionInfo {
+	pending := s.pending()
 	status := statusOf(pending, int(s.running.Load()), int(s.thinking.Load()))
 	mode, frozen := s.gate.modeName(), s.gate.frozenNow(s.id)
 	if frozen != "" {
@@ -250,11 +250,11 @@ func (s *Session) info(pending int) SessionInfo {
 	}
 }
 
-// roster describes all sessions, oldest first; the caller holds mu.
+// roster describes all sessions, oldest first; the caller holds opening.
 func (r *registry) roster() []SessionInfo {
 	infos := make([]SessionInfo, 0, len(r.sessions))
 	for _, s := range r.sessions {
-		infos = append(infos, s.info(r.pendingOf(s)))
+		infos = append(infos, s.info())
 	}
 	slices.SortFunc(infos, func(a, b SessionInfo) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
@@ -262,12 +262,23 @@ func (r *registry) roster() []SessionInfo {
 	return infos
 }
 
-// pendingOf counts the session's pending approvals; the caller holds mu.
-func (q *queue) pendingOf(s *Session) (n int) {
+// pending is how many calls of the session wait.
+func (s *Session) pending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting
+}
+
+// recount tells the session how many of its calls wait; the caller holds mu, and has changed that.
+func (q *queue) recount(s *Session) {
+	n, of := 0, map[string]int{}
 	for _, a := range q.pending {
 		if a.session == s {
 			n += 1 + len(a.twins)
+			of[a.call.Agent]++
 		}
 	}
-	return n
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting, s.waitingOf = n, of
 }

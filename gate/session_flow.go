@@ -39,8 +39,8 @@ func (s *Session) learn(call Call, result []byte) (learn func()) {
 func (g *Gate) Heard(s *Session, text string) {
 	s.Prompt(text)
 	folder := s.Origin().Folder
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	g.opening.Lock()
+	defer g.opening.Unlock()
 	for _, other := range g.sessions {
 		if other != s && folder != "" && other.Origin().Folder == folder {
 			other.Prompt(text)

@@ -109,10 +109,7 @@ func (c Controls) RemoveAgent(sessionID, id string, who audit.Author) error {
 func (c Controls) teamChanged(s *Session, who audit.Author, what string) error {
 	g := c.gate
 	err := g.control(who, audit.Record{SessionID: s.id, Agent: s.agent, Summary: what})
-	g.mu.Lock()
-	info := s.info(g.pendingOf(s))
-	g.mu.Unlock()
-	g.events.publish(SessionOpened{info})
+	g.events.publish(SessionOpened{s.info()})
 	return err
 }
 
@@ -156,16 +153,6 @@ func (s *Session) profile(name string) (permissions.Agent, bool) {
 	return permissions.Agent{}, false
 }
 
-// waits counts the pending approvals of one of the session's agents; the caller holds mu.
-func (q *queue) waits(s *Session, agent string) (n int) {
-	for _, a := range q.pending {
-		if a.session == s && a.call.Agent == agent {
-			n++
-		}
-	}
-	return n
-}
-
 // statusOf words what an agent, or a session, does. thinking are those of the running calls that go to the host's model.
 func statusOf(waiting, running, thinking int) string {
 	switch {
@@ -180,14 +167,14 @@ func statusOf(waiting, running, thinking int) string {
 }
 
 // agents lists the session's own agent, whose status is the whole session's, and those that clients registered, by
-// id. The caller holds gate.mu.
+// id.
 func (s *Session) agents(status string) []AgentInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := make([]AgentInfo, 0, len(s.team)+1)
 	for _, m := range s.team {
 		info := m.info
-		info.Status = statusOf(s.gate.waits(s, info.ID), m.running, m.thinking)
+		info.Status = statusOf(s.waitingOf[info.ID], m.running, m.thinking)
 		list = append(list, info)
 	}
 	slices.SortFunc(list, func(a, b AgentInfo) int { return cmp.Compare(a.ID, b.ID) })
