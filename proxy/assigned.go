@@ -9,6 +9,7 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
+	"callgate/proxy/internal/raw"
 	"callgate/proxy/internal/tasks"
 )
 
@@ -29,13 +30,13 @@ func (s *server) taskWanted(m rpc.Message) (passed rpc.Message, asTask bool, err
 	can := s.host.capable.Load().tasks
 	done := m.Method == "sampling/createMessage" && can.Sampling || m.Method == "elicitation/create" && can.Elicitation
 	if !done || !s.assigns() {
-		return withParams(m, jsonx.Without(m.Params, "task")), false, nil
+		return raw.WithParams(m, jsonx.Without(m.Params, "task")), false, nil
 	}
 	wanted, err := tasks.ReadRequest(task[0].Value)
 	if err != nil {
 		return m, false, err
 	}
-	return withParams(m, jsonx.Put(m.Params, "task", wanted)), true, nil
+	return raw.WithParams(m, jsonx.Put(m.Params, "task", wanted)), true, nil
 }
 
 // assign takes the host's answer to a request that was to be a task, and returns it with callgate's id. A result that is
@@ -46,7 +47,7 @@ func (s *server) assign(ctx context.Context, m, answer rpc.Message) []byte {
 	if !ok {
 		return s.forServer(answer).WithID(m.ID)
 	}
-	a := tasks.NewAssignment(s, progressToken(m.Params), made)
+	a := tasks.NewAssignment(s, raw.ProgressToken(m.Params), made)
 	if err := h.assignments.Add(a); err != nil {
 		if !errors.Is(err, tasks.ErrAssignedTwice) {
 			h.recall(ctx, a)
@@ -54,7 +55,7 @@ func (s *server) assign(ctx context.Context, m, answer rpc.Message) []byte {
 		return rpc.Error(m.ID, rpc.CodeInternal, err.Error())
 	}
 	result := jsonx.Put(answer.Result, "task", h.assignments.Sees(a, made))
-	return withResult(answer, tasks.Related(result, a.Named)).WithID(m.ID)
+	return raw.WithResult(answer, tasks.Related(result, a.Named)).WithID(m.ID)
 }
 
 // recall tells the host that nobody wants its task any more, where it can be told.
@@ -88,13 +89,13 @@ func (s *server) abandon(state upstream.State) {
 func (s *server) askAboutTask(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	h := s.host
 	if m.Method == "tasks/list" {
-		if hasCursor(m) {
+		if raw.HasCursor(m) {
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown cursor: the list has one page")
 		}
 		list := bytes.Join(h.assignments.Of(s), []byte{','})
 		return rpc.Result(m.ID, append(append([]byte(`{"tasks":[`), list...), "]}"...))
 	}
-	id, err := stringParam(m, "taskId")
+	id, err := raw.String(m, "taskId")
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
@@ -102,11 +103,11 @@ func (s *server) askAboutTask(ctx context.Context, m rpc.Message, r *inflight) [
 	if a == nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "there is no such task")
 	}
-	params, err := renameParam(m.Params, "taskId", a.Theirs)
+	params, err := raw.Rename(m.Params, "taskId", a.Theirs)
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	answer, fault := serverSide{s}.putToHost(ctx, m, withParams(s.forHost(m), params), r)
+	answer, fault := serverSide{s}.putToHost(ctx, m, raw.WithParams(s.forHost(m), params), r)
 	if fault != nil {
 		return fault
 	}
@@ -122,7 +123,7 @@ func (s *server) askAboutTask(ctx context.Context, m rpc.Message, r *inflight) [
 		}
 		result = shown
 	}
-	return withResult(answer, result).WithID(m.ID)
+	return raw.WithResult(answer, result).WithID(m.ID)
 }
 
 // assignmentStatus passes on what the host says of a task of its own to the server that it is for.

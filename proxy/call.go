@@ -11,6 +11,9 @@ import (
 	"callgate/internal/rpc"
 	"callgate/internal/traces"
 	"callgate/permissions"
+	"callgate/proxy/internal/checkpoints"
+	"callgate/proxy/internal/limits"
+	"callgate/proxy/internal/raw"
 	"callgate/proxy/internal/tasks"
 )
 
@@ -35,7 +38,7 @@ type steps interface {
 	// fail composes the response to a request that came to no answer.
 	fail(failure string) []byte
 	// verify composes the response from the answer. It may check what the call did.
-	verify(ctx context.Context, call gate.Call, v *gate.Verdict, kept *kept, answer rpc.Message) []byte
+	verify(ctx context.Context, call gate.Call, v *gate.Verdict, kept *checkpoints.Kept, answer rpc.Message) []byte
 }
 
 // pass is the life of every request that passes the gate, in the order that keeps it safe:
@@ -48,7 +51,7 @@ type steps interface {
 func (h *host) pass(ctx context.Context, r *inflight, g gated) []byte {
 	span := h.trace(g)
 	defer span.End()
-	call := h.events.ask(ctx, r, g.call)
+	call := waiter{h}.askHooks(ctx, r, g.call)
 	waiting := func() {}
 	if r != nil {
 		call.HandOver, call.Asked = waiter{h}.handOver(r), func(a *gate.Approval) func() { return waiter{h}.elicit(r, a) }
@@ -60,24 +63,24 @@ func (h *host) pass(ctx context.Context, r *inflight, g gated) []byte {
 	decided(verdict.Decision, verdict.Risk().String())
 	waiting()
 	if verdict.Action != permissions.Allow {
-		h.events.refused(call, verdict)
+		h.events.Refused(call, verdict)
 		return g.refuse(call, verdict)
 	}
 
-	kept, err := h.checkpoint(ctx, call, &verdict)
+	kept, err := h.p.o.Checkpoints.Keep(ctx, h.p.o.Gate, h.session, h.log, call, &verdict)
 	began := time.Now()
 	var answer rpc.Message
 	if err == nil {
-		h.events.executes(call, verdict)
+		h.events.Executes(call, verdict)
 		answer, err = g.forward(ctx, call, verdict.Timeout, span)
 	}
-	kept.end(ctx)
+	kept.End(ctx)
 
 	result, isError, failure := outcome(answer, err)
 	span.Failed(failureKind(isError, failure))
 	took := time.Since(began)
 	record := h.p.o.Gate.Finish(h.session, call, result, isError, failure, took)
-	afterwards := h.events.ended(record, call, verdict, result, isError, failure, took)
+	afterwards := h.events.Ended(record, call, verdict, result, isError, failure, took)
 	if r != nil {
 		r.afterwards = afterwards
 	} else {
@@ -94,11 +97,11 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	call, to, p, err := h.readCall(ctx, m)
 	call.ID = r.callID(call.ID)
 	if err == nil {
-		err = h.tasks.defers(r, &p, to)
+		err = taskCalls{h}.defers(r, &p, to)
 	}
 	if err != nil {
 		verdict := h.p.o.Gate.Refuse(h.session, call, err.Error())
-		h.events.refused(call, verdict)
+		h.events.Refused(call, verdict)
 		return rpc.Error(m.ID, codeOf(err), verdict.Reason)
 	}
 	return h.pass(ctx, r, gated{call: call, method: m.Method, params: m.Params, server: to.server, steps: &toolCall{h: h, m: m, r: r, p: p, to: to}})
@@ -120,10 +123,11 @@ func (t *toolCall) refuse(call gate.Call, v gate.Verdict) []byte {
 	return rpc.Result(t.m.ID, refusal(call, v))
 }
 
-func (t *toolCall) fail(failure string) []byte { return rpc.Result(t.m.ID, errorResult(failure)) }
+func (t *toolCall) fail(failure string) []byte { return rpc.Result(t.m.ID, raw.ErrorResult(failure)) }
 
-func (t *toolCall) verify(ctx context.Context, call gate.Call, v *gate.Verdict, kept *kept, answer rpc.Message) []byte {
-	return t.h.checks.after(ctx, t.r, call, v, kept, wall{t.to.server}.noteRefusals(withNote(answer, v.Note))).WithID(t.m.ID)
+func (t *toolCall) verify(ctx context.Context, call gate.Call, v *gate.Verdict, kept *checkpoints.Kept, answer rpc.Message) []byte {
+	answer = t.to.server.noteRefusals(raw.WithNote(answer, v.Note))
+	return t.h.checks.After(ctx, t, call, v, kept, answer).WithID(t.m.ID)
 }
 
 // readCall makes the Call: the one reading of the message that is judged, shown, recorded and forwarded.
@@ -137,8 +141,10 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to 
 	if p, err = readCallParams(m.Params); err != nil {
 		return call, nil, p, err
 	}
-	if p, err = h.p.o.Expose.inner(m.Params, p); err != nil {
-		return call, nil, p, err
+	if h.p.o.Expose != nil {
+		if p, err = innerCall(m.Params, p); err != nil {
+			return call, nil, p, err
+		}
 	}
 	if call.Arguments = p.judged(); call.Arguments != nil && call.Arguments[0] != '{' {
 		return call, nil, p, errors.New("the arguments are not an object")
@@ -155,7 +161,7 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to 
 	if to = h.offers.tool(ctx, p.name); to == nil {
 		return call, nil, p, fmt.Errorf("unknown tool: %s%s", p.name, h.offers.downNote())
 	}
-	call.Tool, call.Place, call.Redefined = to.Tool, h.folders.placeOf(to.server), h.p.maker.Redefined(to.Offer)
+	call.Tool, call.Place, call.Redefined = to.Tool, h.folders.Place(to.server.place), h.p.maker.Redefined(to.Offer)
 	call.Before.Marks = h.p.maker.Steered(to.Offer)
 	return call, to, p, nil
 }
@@ -163,7 +169,7 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to 
 // forward sends exactly the judged call: the host's params with the upstream's own tool name, and with
 // the call's arguments where an approver changed them.
 func (t *toolCall) forward(ctx context.Context, call gate.Call, limit time.Duration, span *traces.Call) (rpc.Message, error) {
-	ctx, stop := t.to.server.clock.bound(ctx, limit, errTooLong)
+	ctx, stop := t.to.server.clock.Bound(ctx, limit, limits.ErrTooLong)
 	defer stop()
 	arguments := call.Arguments
 	if call.Fixed { // the host's own go out, with what is beside them
@@ -173,7 +179,7 @@ func (t *toolCall) forward(ctx context.Context, call gate.Call, limit time.Durat
 	defer forwarded()
 	params, asTask := t.h.asTask(t.p, t.to, forwardParams(t.p, t.to.Tool.Name, arguments))
 	if len(trace) > 0 || tasks.MayRelate(params.of) {
-		params = changed{of: carrying(tasks.Related(params.bytes(), t.to.server.nameOf), trace)}
+		params = changed{of: raw.WithTrace(tasks.Related(params.bytes(), t.to.server.nameOf), trace)}
 	}
 	if !t.h.offers.still(t.to) {
 		return rpc.Message{}, errRedefined
@@ -181,29 +187,36 @@ func (t *toolCall) forward(ctx context.Context, call gate.Call, limit time.Durat
 	t.r.from.Store(t.to.server)
 	answer, err := t.to.server.forward(ctx, func(id []byte) []byte { return t.m.WithParams(id, params.of, params.edits...) })
 	if err == nil {
-		answer, err = t.h.tasks.follow(ctx, t.r, t.to.server, answer, asTask)
+		answer, err = taskCalls{t.h}.follow(ctx, t.r, t.to.server, answer, asTask)
 	}
-	return t.to.server.bounds.limited(answer, t.to.server.alias), timed(ctx, err, limit)
+	return t.to.server.bounds.Limited(answer, t.to.server.alias), limits.Timed(ctx, err, limit)
 }
 
 var errRedefined = errors.New("the server changed the tool's definition while the call waited; look at the tool again before you repeat the call")
 
-// stepFuncs are steps as functions.
-type stepFuncs struct {
-	onForward func(ctx context.Context, span *traces.Call) (rpc.Message, error)
-	onRefuse  func(v gate.Verdict) []byte
-	onFail    func() []byte
-	onAnswer  func(answer rpc.Message) []byte
+// trace begins the trace of a request, below the one that its params say it belongs to. It is nil, and nothing is read,
+// when no traces are made.
+func (h *host) trace(g gated) *traces.Call {
+	if h.p.o.Tracer == nil {
+		return nil
+	}
+	params, about := g.params, traces.About{Method: g.method, Server: g.server.alias, Session: h.session.ID()}
+	switch g.method {
+	case "tools/call":
+		about.Tool = g.call.Tool.Qualified
+	case "prompts/get":
+		about.Prompt = g.shown
+	}
+	return h.p.o.Tracer.Begin(raw.Trace(params), about)
 }
 
-func (s stepFuncs) forward(ctx context.Context, _ gate.Call, _ time.Duration, span *traces.Call) (rpc.Message, error) {
-	return s.onForward(ctx, span)
-}
-
-func (s stepFuncs) refuse(_ gate.Call, v gate.Verdict) []byte { return s.onRefuse(v) }
-
-func (s stepFuncs) fail(string) []byte { return s.onFail() }
-
-func (s stepFuncs) verify(_ context.Context, _ gate.Call, _ *gate.Verdict, _ *kept, answer rpc.Message) []byte {
-	return s.onAnswer(answer)
+// failureKind is what a trace says of how a call failed, "" when it did not.
+func failureKind(isError bool, failure string) string {
+	switch {
+	case failure != "":
+		return "call_failed"
+	case isError:
+		return "tool_error"
+	}
+	return ""
 }

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,8 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
+	"callgate/proxy/internal/provenance"
+	"callgate/proxy/internal/raw"
 	"callgate/proxy/internal/stateless"
 	"callgate/proxy/internal/tasks"
 )
@@ -27,25 +28,12 @@ type deferred struct {
 }
 
 // taskCalls are the calls of one host that it gets as tasks.
-type taskCalls struct {
-	tasks.Calls
-	h *host
-}
-
-// codeOf is the code of a refusal that comes before the gate.
-func codeOf(err error) int {
-	if errors.Is(err, errNoDeferral) {
-		return rpc.CodeMethodNotFound
-	}
-	return rpc.CodeInvalidParams
-}
-
-var errNoDeferral = errors.New(`the tool does not run as a task (its definition's "execution.taskSupport"): call it without "task"`)
+type taskCalls struct{ *host }
 
 // defers prepares a call to be a task when its host asks for one. A host that is offered no tasks is answered as if
 // it had not asked: so the revision wants it.
-func (c *taskCalls) defers(r *inflight, p *callParams, to *entry) error {
-	if p.task.Value == nil || !c.Offered.Load() {
+func (c taskCalls) defers(r *inflight, p *callParams, to *entry) error {
+	if p.task.Value == nil || !c.tasks.Offered.Load() {
 		return nil
 	}
 	wanted, err := tasks.ReadRequest(p.task.Value)
@@ -58,7 +46,7 @@ func (c *taskCalls) defers(r *inflight, p *callParams, to *entry) error {
 	}
 	d := &deferred{r: r, server: to.server}
 	d.Call = tasks.New(tasks.TimeToLive(wanted), stateless.TaskPoll, func() any { return r.from.Load() }, unasked, d)
-	if !c.Add(d.Call) {
+	if !c.tasks.Add(d.Call) {
 		return fmt.Errorf("this session has %d tasks: wait until one of them has ended and its result is not kept any more", tasks.Max)
 	}
 	if r.deferred = d; asked {
@@ -69,7 +57,7 @@ func (c *taskCalls) defers(r *inflight, p *callParams, to *entry) error {
 
 // announce answers the call with its task, once. What is told of the call from here on belongs to no request, or to
 // the one that waits for the result.
-func (c *taskCalls) announce(d *deferred, message string) {
+func (c taskCalls) announce(d *deferred, message string) {
 	r := d.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,44 +65,39 @@ func (c *taskCalls) announce(d *deferred, message string) {
 		return
 	}
 	result := d.Announcement(message)
-	c.h.running.rename(r, d.Key())
+	c.running.rename(r, d.Key())
 	d.Announced.Store(true) // before the host can ask for it
-	c.h.respond(r.id, rpc.Result(r.id, result))
+	c.respond(r.id, rpc.Result(r.id, result))
 }
 
 // update notes what a server says of a task that it has made unasked, and tells the host.
-func (c *taskCalls) update(d *deferred, message string) {
+func (c taskCalls) update(d *deferred, message string) {
 	c.announce(d, message)
 	if shown, news := d.Says(message); news {
-		c.h.notify(nil, rpc.Request(nil, "notifications/tasks/status", shown))
+		c.notify(nil, rpc.Request(nil, "notifications/tasks/status", shown))
 	}
 }
 
 // deliver gives the host the response to its request: at once, or, where it is a task, when the host asks.
-func (c *taskCalls) deliver(r *inflight, response []byte) {
+func (c taskCalls) deliver(r *inflight, response []byte) {
 	d := r.deferred
-	if d == nil || !d.Announced.Load() && !isResult(response) {
+	if d == nil || !d.Announced.Load() && !raw.IsResult(response) {
 		if d != nil {
-			c.Drop(d.Call)
+			c.tasks.Drop(d.Call)
 		}
-		c.h.running.end(r)
-		c.h.respond(r.id, response)
+		c.running.end(r)
+		c.respond(r.id, response)
 		return
 	}
 	c.announce(d, "")
-	c.h.running.end(r)
-	c.h.notify(nil, rpc.Request(nil, "notifications/tasks/status", c.End(d.Call, response, statusOf(response))))
-}
-
-func isResult(response []byte) bool {
-	m, err := rpc.Parse(response)
-	return err == nil && m.Result != nil
+	c.running.end(r)
+	c.notify(nil, rpc.Request(nil, "notifications/tasks/status", c.tasks.End(d.Call, response, statusOf(response))))
 }
 
 // follow waits for the end of the task that the server has made of a call, and returns the call's result. An answer
 // that is no task is the result already. asked says that the call asked for a task of 2025-11-25; one of the extension
 // comes unasked.
-func (c *taskCalls) follow(ctx context.Context, r *inflight, s *server, answer rpc.Message, asked bool) (rpc.Message, error) {
+func (c taskCalls) follow(ctx context.Context, r *inflight, s *server, answer rpc.Message, asked bool) (rpc.Message, error) {
 	switch {
 	case s.extends() && upstream.IsTask(answer.Result):
 		return c.attend(ctx, r, s, answer)
@@ -126,7 +109,7 @@ func (c *taskCalls) follow(ctx context.Context, r *inflight, s *server, answer r
 		return answer, nil
 	}
 	if d := r.deferred; d != nil {
-		if !c.Become(d.Call, s, made, answer.Result) {
+		if !c.tasks.Become(d.Call, s, made, answer.Result) {
 			return rpc.Message{}, fmt.Errorf("server %q answered with a task that it has made for another call", s.alias)
 		}
 		c.announce(d, "")
@@ -138,7 +121,7 @@ func (c *taskCalls) follow(ctx context.Context, r *inflight, s *server, answer r
 	if limit > 0 {
 		limit += tasks.Least
 	}
-	ctx, stop := s.clock.bound(ctx, limit, errTaskOver)
+	ctx, stop := s.clock.Bound(ctx, limit, errTaskOver)
 	defer stop()
 	params := append(append([]byte(`{"taskId":`), jsonx.Quote(made.ID)...), '}')
 	answer, err := s.send(ctx, func(id []byte) []byte { return rpc.Request(id, "tasks/result", params) })
@@ -150,7 +133,7 @@ func (c *taskCalls) follow(ctx context.Context, r *inflight, s *server, answer r
 		}
 	}
 	if err == nil {
-		return serverSide{s}.heard(unrelated(answer))
+		return s.words.Heard(unrelated(answer))
 	}
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errStopped) {
 		c.stop(s, params)
@@ -167,12 +150,12 @@ var (
 )
 
 // stop tells the server that nobody wants the task any more. The session may be ending: it gets a moment.
-func (c *taskCalls) stop(s *server, params []byte) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.h.ctx), patience)
+func (c taskCalls) stop(s *server, params []byte) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), patience)
 	defer cancel()
 	answer, err := s.send(ctx, func(id []byte) []byte { return rpc.Request(id, "tasks/cancel", params) })
 	if err != nil || answer.Error != nil {
-		c.h.log.Warn("a server's task was not stopped", "server", s.alias, "error", err, "answer", string(answer.Error))
+		c.log.Warn("a server's task was not stopped", "server", s.alias, "error", err, "answer", string(answer.Error))
 	}
 }
 
@@ -193,7 +176,7 @@ func statusOf(response []byte) string {
 
 // attend waits for the end of the task of the extension that a server has made of a call. A host that can wait gets a
 // task of callgate's own, of its revision; in the place of another callgate waits, and says so.
-func (c *taskCalls) attend(ctx context.Context, r *inflight, s *server, answer rpc.Message) (rpc.Message, error) {
+func (c taskCalls) attend(ctx context.Context, r *inflight, s *server, answer rpc.Message) (rpc.Message, error) {
 	seen := func(upstream.Task) {}
 	switch {
 	case r.stateless != nil && r.stateless.IsTask():
@@ -201,14 +184,14 @@ func (c *taskCalls) attend(ctx context.Context, r *inflight, s *server, answer r
 	case r.deferred != nil:
 		seen = func(now upstream.Task) { c.update(r.deferred, now.Message) }
 	default:
-		waited := waiter{c.h}.heartbeat(r, "the server's task")
+		waited := waiter{c.host}.heartbeat(r, "the server's task")
 		defer waited()
 	}
 	answer, err := s.up.Follow(ctx, answer.Result, seen)
 	if err != nil {
 		return answer, err
 	}
-	return disowned(unrelated(answer))
+	return provenance.Disowned(unrelated(answer))
 }
 
 // extends reports whether the server may answer calls with tasks of the extension.
@@ -225,7 +208,7 @@ func (s *server) makesTasksUnasked() bool {
 
 // capability is what is offered of tasks to a host that speaks that revision, nil when nothing is. A server that nobody
 // knows yet is assumed to have them, so that its tools can still be called as tasks.
-func (c *taskCalls) capability(servers []*server, version string, era upstream.Era) []byte {
+func (c taskCalls) capability(servers []*server, version string, era upstream.Era) []byte {
 	var makes, cancels bool
 	for _, s := range servers {
 		_, known := s.up.Info()
@@ -236,7 +219,7 @@ func (c *taskCalls) capability(servers []*server, version string, era upstream.E
 	if !makes || version < "2025-11-25" || era == upstream.Modern {
 		return nil
 	}
-	c.Offered.Store(true)
+	c.tasks.Offered.Store(true)
 	b := []byte(`{"list":{},`)
 	if cancels {
 		b = append(b, `"cancel":{},`...)
@@ -265,25 +248,12 @@ func (s *server) forHost(m rpc.Message) rpc.Message {
 		}
 		return ""
 	})
-	return withParams(m, params)
-}
-
-func withParams(m rpc.Message, params []byte) rpc.Message {
-	if len(params) == len(m.Params) && bytes.Equal(params, m.Params) {
-		return m
-	}
-	raw := rpc.Request(m.ID, m.Method, params)
-	changed, err := rpc.Parse(raw)
-	if err != nil {
-		return m
-	}
-	changed.Label = m.Label
-	return changed
+	return raw.WithParams(m, params)
 }
 
 // forServer returns the host's answer to a request of the server with the server's id of the task.
 func (s *server) forServer(answer rpc.Message) rpc.Message {
-	return withResult(answer, tasks.Related(answer.Result, s.nameOf))
+	return raw.WithResult(answer, tasks.Related(answer.Result, s.nameOf))
 }
 
 // nameOf is the server's id of a task that the host knows by that id; "" where there is none of the server.
@@ -298,18 +268,7 @@ func (s *server) nameOf(id string) string {
 
 // unrelated returns the result of a task without the server's id of it.
 func unrelated(answer rpc.Message) rpc.Message {
-	return withResult(answer, tasks.Related(answer.Result, func(string) string { return "" }))
-}
-
-func withResult(m rpc.Message, result []byte) rpc.Message {
-	if len(result) == len(m.Result) && bytes.Equal(result, m.Result) {
-		return m
-	}
-	changed, err := rpc.Parse(rpc.Result(m.ID, result))
-	if err != nil {
-		return m
-	}
-	return changed
+	return raw.WithResult(answer, tasks.Related(answer.Result, func(string) string { return "" }))
 }
 
 // asTask returns the params of a call, and whether they ask for a task. Hosts of the stateless revisions cannot ask:

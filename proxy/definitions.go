@@ -69,24 +69,6 @@ func (p *Proxy) Accept(sessionID, qualified, hash string) error {
 	return ErrNoTool
 }
 
-// hostOf returns the host of a session; of "" the one that came first, or nil when there is none.
-func (p *Proxy) hostOf(sessionID string) (first *host, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for h := range p.hosts {
-		if h.session.ID() == sessionID {
-			return h, nil
-		}
-		if first == nil || h.session.StartedAt().Before(first.session.StartedAt()) {
-			first = h
-		}
-	}
-	if sessionID != "" {
-		return nil, fmt.Errorf("%w: %q", gate.ErrSession, sessionID)
-	}
-	return first, nil
-}
-
 // Offered is one tool of a surveyed server.
 type Offered struct {
 	server     Server

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"callgate/internal/rpc"
+	"callgate/proxy/internal/provenance"
 )
 
 // A server cannot speak as callgate: the names that callgate uses in _meta are marked as the server's.
@@ -18,7 +19,7 @@ func TestServersDoNotSpeakAsCallgate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := disowned(m)
+		got, err := provenance.Disowned(m)
 		if err != nil || string(got.Raw) != want {
 			t.Errorf("%s\n got %s, %v\nwant %s", raw, got.Raw, err, want)
 		}

@@ -53,7 +53,7 @@ func TestInner(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err = (&Expose{}).inner([]byte(c.params), p)
+			p, err = innerCall([]byte(c.params), p)
 			if c.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), c.refused) {
 					t.Errorf("it says %v, want %q", err, c.refused)
@@ -81,7 +81,7 @@ func FuzzInner(f *testing.F) {
 		if err != nil || outer.name != CallTool {
 			t.Skip()
 		}
-		inner, err := (&Expose{}).inner(params, outer)
+		inner, err := innerCall(params, outer)
 		if err != nil {
 			return
 		}

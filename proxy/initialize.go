@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,13 +12,6 @@ import (
 	"callgate/internal/upstream"
 	"callgate/proxy/internal/tasks"
 )
-
-// hostCapabilities are what the host said that it can do for servers.
-type hostCapabilities struct {
-	roots, sampling, elicitation, elicitationURL bool
-
-	tasks tasks.Abilities // which of them as tasks
-}
 
 // handshake is the beginning of a host's session.
 type handshake struct{ *host }
@@ -106,7 +100,7 @@ func (h handshake) welcome(version string) []byte {
 		}
 		b = append(b, '}')
 	}
-	if offered := h.tasks.capability(h.servers, version, h.era); offered != nil {
+	if offered := (taskCalls{h.host}).capability(h.servers, version, h.era); offered != nil {
 		if !first {
 			b = append(b, ',')
 		}
@@ -200,4 +194,61 @@ func (h handshake) setLevel(_ context.Context, m rpc.Message, _ *inflight) []byt
 	case <-time.After(patience):
 	}
 	return rpc.Result(m.ID, []byte("{}"))
+}
+
+// rootsPatience bounds how long a host may take to name its roots. Nothing waits for it: some hosts declare
+// roots and never answer.
+const rootsPatience = 30 * time.Second
+
+// learnFolders asks the host for its workspace folders: relative paths of calls may mean them too. It is told again
+// when they change.
+func (h handshake) learnFolders() {
+	if can := h.capable.Load(); can == nil || !can.roots {
+		h.opened()
+		return
+	}
+	h.work.Go(func() {
+		defer h.opened()
+		pending, err := h.ask(nil, "roots", func(id []byte) []byte { return rpc.Request(id, "roots/list", nil) })
+		if err != nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(h.ctx, rootsPatience)
+		defer cancel()
+		answer, err := pending.Wait(ctx)
+		if err != nil || answer.Result == nil {
+			h.log.Debug("the host did not name its roots", "error", err)
+			return
+		}
+		h.folders.Named(answer.Result)
+		h.session.SetOrigin(h.folders.Origin())
+	})
+}
+
+// opened tells of the host's folders.
+func (h handshake) opened() {
+	if h.p.o.Workspaces != nil && h.ctx.Err() == nil {
+		h.p.o.Workspaces.Opened(h.session.ID(), h.folders.Roots())
+	}
+}
+
+// latestVersion is what a host gets that asks for a version nobody knows.
+var latestVersion = upstream.Versions[len(upstream.Versions)-1]
+
+// negotiate returns the version to speak with a host that asks for one.
+func negotiate(version string) string {
+	if slices.Contains(upstream.Versions, version) {
+		return version
+	}
+	return latestVersion
+}
+
+// Versions are the revisions of MCP with a handshake that hosts can speak with callgate, oldest first.
+func Versions() []string { return slices.Clone(upstream.Versions) }
+
+// SupportedVersions are all revisions that hosts can speak with callgate, the newest first.
+func SupportedVersions() []string {
+	all := append(Versions(), StatelessVersion)
+	slices.Reverse(all)
+	return all
 }

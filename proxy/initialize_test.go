@@ -1,8 +1,9 @@
 package proxy
 
 import (
-	"callgate/proxy/internal/tasks"
 	"testing"
+
+	"callgate/proxy/internal/tasks"
 )
 
 func TestNewRefusesOptions(t *testing.T) {

@@ -11,11 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"callgate/gate/tools"
-	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
 	"callgate/proxy/internal/catalogue"
+	"callgate/proxy/internal/raw"
 )
 
 // offers are what one host is offered: the lists of its servers as one, and the way back from a name to its server.
@@ -92,8 +91,6 @@ func (s *server) source() *catalogue.Source {
 	}
 	return c
 }
-
-func kindTool(kind string, s *server) *tools.Tool { return catalogue.KindTool(kind, s.alias) }
 
 // await waits until done says so for every server, or until patience or ctx ends. Servers that are down,
 // or did not start the last time, are not waited for.
@@ -221,14 +218,9 @@ func (o *offers) touch() {
 	o.moved = make(chan struct{})
 }
 
-// lists is the method that lists a kind.
-func lists(k upstream.Kind) requestHandler {
-	return func(h *host, ctx context.Context, m rpc.Message, _ *inflight) []byte { return h.offers.list(ctx, m, k) }
-}
-
 // list answers with what is known. Lists are never cut into pages, so no cursor of a host is one of ours.
 func (o *offers) list(ctx context.Context, m rpc.Message, k upstream.Kind) []byte {
-	if hasCursor(m) {
+	if raw.HasCursor(m) {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown cursor: the list has one page")
 	}
 	o.awaitLists(ctx, patience, nil, k)
@@ -236,12 +228,6 @@ func (o *offers) list(ctx context.Context, m rpc.Message, k upstream.Kind) []byt
 	result := o.now.Load().Results[k]
 	o.served[k].Store(&result)
 	return rpc.Result(m.ID, result)
-}
-
-// hasCursor reports whether a request for a list wants another page than the first.
-func hasCursor(m rpc.Message) bool {
-	var cursor [1]jsonx.Member
-	return m.Params != nil && jsonx.Members(m.Params, []string{"cursor"}, cursor[:]) == nil && cursor[0].Value != nil && string(cursor[0].Value) != "null"
 }
 
 // changed takes over a new list and tells the host, if it has been given another one.

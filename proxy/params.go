@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -16,6 +15,8 @@ import (
 	"callgate/gate"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
+	"callgate/proxy/internal/checkpoints"
+	"callgate/proxy/internal/raw"
 )
 
 // callParams are the members of a tools/call that mean something to a server.
@@ -71,7 +72,7 @@ func readCallParams(params []byte) (p callParams, err error) {
 		return p, errors.New(`tools/call needs a "name"`)
 	}
 	p.name = name
-	if saysMore(params, m[:4]) {
+	if raw.SaysMore(params, m[:4]) {
 		if p.beside, err = jsonx.Others(params, callMembers[:4]); err != nil {
 			return p, err
 		}
@@ -79,29 +80,6 @@ func readCallParams(params []byte) (p callParams, err error) {
 	p.agent, err = agentOf(m[3].Value)
 	return p, err
 }
-
-// saysMore reports whether an object has members besides the known ones, which jsonx.Members found in it.
-func saysMore(object []byte, known []jsonx.Member) bool {
-	var order [8]jsonx.Member
-	found := order[:0]
-	for _, m := range known {
-		if m.Value != nil {
-			found = append(found, m)
-		}
-	}
-	slices.SortFunc(found, func(a, b jsonx.Member) int { return a.Start - b.Start })
-	at := 0
-	for _, m := range found {
-		if hasMember(object[at:max(at, jsonx.Delete(object, m).Start)]) {
-			return true
-		}
-		at = m.End()
-	}
-	return hasMember(object[at:])
-}
-
-// hasMember reports whether what is between two members holds another one.
-func hasMember(gap []byte) bool { return bytes.IndexByte(gap, '"') >= 0 }
 
 // agentOf reads the agent that a call says it is made by. The name can only tighten what is decided.
 func agentOf(meta []byte) (string, error) {
@@ -169,20 +147,14 @@ func refusal(call gate.Call, v gate.Verdict) []byte {
 	default:
 		fmt.Fprintf(&b, "callgate denied %s. %s Do not look for another way to do the same: tell the user what you need and why.", call.Tool.Qualified, v.Reason)
 	}
-	return errorResult(b.String())
-}
-
-// errorResult is a tool result that reports an error to the model.
-func errorResult(text string) []byte {
-	b := append([]byte(`{"content":[{"type":"text","text":`), jsonx.Quote(text)...)
-	return append(b, `}],"isError":true}`...)
+	return raw.ErrorResult(b.String())
 }
 
 // outcome reads how a forwarded call ended. failure is for people and, when no result came, for the model.
 func outcome(answer rpc.Message, err error) (result []byte, isError bool, failure string) {
 	switch {
 	case err != nil:
-		if unkept, ok := errors.AsType[*unkeptError](err); ok {
+		if unkept, ok := errors.AsType[*checkpoints.UnkeptError](err); ok {
 			return nil, true, "callgate: the call was not run. " + unkept.Error()
 		}
 		if refused, ok := errors.AsType[*hostError](err); ok {
@@ -200,43 +172,6 @@ func outcome(answer rpc.Message, err error) (result []byte, isError bool, failur
 	return answer.Result, isError, ""
 }
 
-// withNote appends a text of callgate's own to a result's content.
-func withNote(answer rpc.Message, note string) rpc.Message {
-	if note == "" {
-		return answer
-	}
-	return withContent(answer, append(append([]byte(`{"type":"text","text":`), jsonx.Quote("callgate: "+note)...), '}'))
-}
-
-// withContent appends an item of callgate's own to a result's content, and leaves every other byte. A result
-// without a content array is left as it is: there is no place where a model would look.
-func withContent(answer rpc.Message, item []byte) rpc.Message {
-	var m [1]jsonx.Member
-	if !readContent(answer, m[:]) {
-		return answer
-	}
-	end := m[0].End() - 1
-	if len(bytes.TrimSpace(m[0].Value[1:len(m[0].Value)-1])) > 0 {
-		item = slices.Insert(item, 0, ',')
-	}
-	result := jsonx.Splice(answer.Result, jsonx.Edit{Start: end, End: end, With: item})
-	longer, err := rpc.Parse(rpc.Result(answer.ID, result))
-	if err != nil {
-		return answer
-	}
-	return longer
-}
-
-// takesContent reports whether withContent finds a place for an item.
-func takesContent(answer rpc.Message) bool {
-	var m [1]jsonx.Member
-	return readContent(answer, m[:])
-}
-
-func readContent(answer rpc.Message, m []jsonx.Member) bool {
-	return answer.Result != nil && jsonx.Members(answer.Result, []string{"content"}, m) == nil && len(m[0].Value) > 0 && m[0].Value[0] == '['
-}
-
 var (
 	callPrefix = func() string { b := make([]byte, 5); rand.Read(b); return hex.EncodeToString(b) }()
 	lastCall   atomic.Uint64
@@ -249,4 +184,51 @@ func newCallID() string {
 	b = strconv.AppendInt(b, time.Now().Unix(), 36)
 	b = append(b, callPrefix...)
 	return string(strconv.AppendUint(append(b, '_'), lastCall.Add(1), 36))
+}
+
+// codeOf is the code of a refusal that comes before the gate.
+func codeOf(err error) int {
+	if errors.Is(err, errNoDeferral) {
+		return rpc.CodeMethodNotFound
+	}
+	return rpc.CodeInvalidParams
+}
+
+var errNoDeferral = errors.New(`the tool does not run as a task (its definition's "execution.taskSupport"): call it without "task"`)
+
+// innerCall returns what a call of CallTool asks for, as the params of a direct call: the host's own, with the inner
+// name and arguments in place of the outer ones. Params of any other call are returned as they are. What is returned names no tool that would have to be resolved again.
+func innerCall(params []byte, p callParams) (callParams, error) {
+	if p.name != CallTool {
+		return p, nil
+	}
+	var m [2]jsonx.Member
+	arguments := p.judged()
+	if arguments == nil || arguments[0] != '{' {
+		return p, fmt.Errorf(`%s needs an object with "name" and "arguments"`, CallTool)
+	}
+	if err := jsonx.Members(arguments, []string{"name", "arguments"}, m[:]); err != nil {
+		return p, err
+	}
+	if raw.SaysMore(arguments, m[:]) {
+		return p, fmt.Errorf(`%s takes "name" and "arguments" and nothing else: what the tool itself takes belongs into "arguments"`, CallTool)
+	}
+	name, ok := jsonx.String(m[0].Value)
+	switch {
+	case !ok || name == "":
+		return p, fmt.Errorf(`%s needs the "name" of a tool, as %s returns it`, CallTool, FindTool)
+	case name == CallTool:
+		return p, errors.New(CallTool + " cannot call itself: name the tool that you want")
+	}
+	of := m[1].Value
+	switch {
+	case of == nil, string(of) == "null":
+		of = []byte("{}")
+	case of[0] != '{':
+		return p, fmt.Errorf(`the "arguments" of %s must be an object, as the tool's inputSchema describes it`, name)
+	}
+	direct := jsonx.Splice(params,
+		jsonx.Edit{Start: p.rawName.Start, End: p.rawName.End(), With: bytes.Clone(m[0].Value)},
+		jsonx.Edit{Start: p.arguments.Start, End: p.arguments.End(), With: bytes.Clone(of)})
+	return readCallParams(direct)
 }

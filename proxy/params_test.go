@@ -13,6 +13,7 @@ import (
 	"callgate/internal/guard"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
+	"callgate/proxy/internal/raw"
 )
 
 // Each case forwards the host's params for the tool that the server calls name. Arguments "" are the host's
@@ -195,7 +196,7 @@ func TestProgressToken(t *testing.T) {
 		`{"a":{"progressToken":1},"_meta":{}}`: "",
 		`{"_meta":{"progressToken":1},"_meta":{}}`: "",
 	} {
-		if got := progressToken([]byte(params)); string(got) != want {
+		if got := raw.ProgressToken([]byte(params)); string(got) != want {
 			t.Errorf("%s: %s, want %s", params, got, want)
 		}
 	}
@@ -270,7 +271,7 @@ func TestWithNote(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := withNote(answer, c.note)
+		got := raw.WithNote(answer, c.note)
 		if string(got.Result) != c.want || string(got.ID) != `"cg-1"` {
 			t.Errorf("%s: %s, want result %s", c.name, got.Raw, c.want)
 		}
@@ -282,7 +283,7 @@ func TestWithNote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := withNote(fault, "n"); string(got.Raw) != string(fault.Raw) {
+	if got := raw.WithNote(fault, "n"); string(got.Raw) != string(fault.Raw) {
 		t.Errorf("an error became %s", got.Raw)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"callgate/proxy/internal/provenance"
 )
 
 func TestNamesCallgate(t *testing.T) {
@@ -12,7 +14,7 @@ func TestNamesCallgate(t *testing.T) {
 		"call\u200bgate": true, "cal1gate": true, "cállgate": true, "ca||gate": true,
 		"": false, "Approve?": false, "call the gate": false, "gate": false,
 	} {
-		if got := namesCallgate(text); got != want {
+		if got := provenance.NamesCallgate(text); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}

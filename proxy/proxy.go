@@ -4,7 +4,6 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,12 +15,15 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/budget"
 	"callgate/internal/hooks"
-	"callgate/internal/pool"
 	"callgate/internal/rpc"
 	"callgate/internal/traces"
 	"callgate/internal/upstream"
 	"callgate/proxy/internal/catalogue"
+	"callgate/proxy/internal/checkpoints"
+	"callgate/proxy/internal/limits"
+	"callgate/proxy/internal/shared"
 	"callgate/proxy/internal/stateless"
+	"callgate/proxy/internal/verification"
 )
 
 // Server is one configured upstream.
@@ -74,6 +76,21 @@ type Options struct {
 	MaxSessions int           // of one principal at once; 0 sets no bound
 }
 
+// Bounds are the limits of every request to one server.
+type Bounds = limits.Bounds
+
+// HostLimit is how long a host lets a tool call run.
+type HostLimit = limits.Host
+
+// Expose shows hosts few tools of many.
+type Expose = catalogue.Expose
+
+// Checkpoints snapshot files before calls change them.
+type Checkpoints = checkpoints.Checkpoints
+
+// Verification runs the user's checks after calls changed files.
+type Verification = verification.Checks
+
 // Choice says which tools of a server there are for hosts, and how they are called.
 type Choice = catalogue.Choice
 
@@ -96,43 +113,20 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	hosts  map[*host]struct{}
-	shared map[string]*shared // servers that hosts share, by alias
+	shared map[string]*shared.Server // servers that hosts share, by alias
 
 	maker     *catalogue.Maker
 	stateless *stateless.Clients
 }
 
-// New checks the options and returns a proxy. Close it.
-func New(o Options) (*Proxy, error) {
-	aliases := make([]string, len(o.Servers))
-	for i, s := range o.Servers {
-		aliases[i] = s.Tools.Name
-	}
-	if err := catalogue.CheckAliases(aliases); err != nil {
-		return nil, err
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.IdleTimeout <= 0 {
-		o.IdleTimeout = 30 * time.Minute
-	}
-	p := &Proxy{o: o, quota: quota{limit: o.MaxSessions, of: map[string]int{}}, hosts: map[*host]struct{}{}}
-	p.maker = p.newMaker()
-	var err error
-	p.stateless, err = p.newStateless()
-	return p, err
-}
+// Workspaces is told which folders the hosts of a proxy work in.
+type Workspaces interface {
+	// Opened is called when a host has shaken hands and named its folders, none if it names none, and whenever
+	// it names others.
+	Opened(sessionID string, folders []string)
 
-// newMaker returns what makes the catalogues of all sessions.
-func (p *Proxy) newMaker() *catalogue.Maker {
-	m := &catalogue.Maker{Pins: p.o.Pins, Shows: p.o.Expose.shows, Log: p.o.Logger}
-	for i, s := range p.o.Servers {
-		if s.Own == nil {
-			m.Configured = append(m.Configured, catalogue.Configured{Alias: s.Tools.Name, Identity: s.Tools.Identity, Choice: &p.o.Servers[i].Choice})
-		}
-	}
-	return m
+	// Closed is called when the session ends, also for one that was never opened.
+	Closed(sessionID string)
 }
 
 // Peer is one host's session, for a transport that reads the host's messages by itself.
@@ -152,126 +146,12 @@ type Peer interface {
 	Close()
 }
 
-// Connect begins a session with the principal's host, which speaks over the line, until ctx ends. The caller MUST
-// Close it. The error is a *QuotaError when the principal has too many.
-func (p *Proxy) Connect(ctx context.Context, v View, principal string, line Line) (Peer, error) {
-	return p.connect(ctx, v, principal, line, upstream.Legacy)
-}
-
-// Knows says why there is no such view.
-func (p *Proxy) Knows(v View) error {
-	known := v.Server == ""
-	for _, s := range p.o.Servers {
-		known = known || s.Own == nil && v.shows(s.Tools.Name)
-	}
-	if !known {
-		return fmt.Errorf("callgate has no server %q", v.Server)
-	}
-	if v.Agent != "" && p.o.Agent != "" && v.Agent != p.o.Agent {
-		return fmt.Errorf("sessions of this callgate run under the agent %q", p.o.Agent)
-	}
-	if v.Agent != "" && !p.o.Gate.HasAgent(v.Agent) {
-		return fmt.Errorf("callgate knows no agent %q", v.Agent)
-	}
-	return nil
-}
-
-// connect begins a session with a host that speaks over the line. The caller MUST Close it.
-func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line, era upstream.Era) (*host, error) {
-	if err := p.quota.enter(principal); err != nil {
-		return nil, err
-	}
-	h := &host{p: p, view: v, principal: principal, era: era, line: line, log: p.o.Logger, jobs: pool.New()}
-	h.folders.h, h.events.h, h.checks.h, h.chats.h = h, h, h, h
-	h.relay.h, h.relay.asked = h, map[string]*serverRequest{}
-	h.tasks.h, h.running.byKey = h, map[string]*inflight{}
-	h.offers.h, h.offers.moved = h, make(chan struct{})
-	h.ctx, h.cancel = context.WithCancel(ctx)
-	session, err := p.o.Gate.OpenSession(cmp.Or(v.Agent, p.o.Agent), h.cancelCalls)
-	if err != nil {
-		h.cancel()
-		p.quota.leave(principal)
-		return nil, err
-	}
-	h.session = session
-	h.folders.locate()
-	for _, s := range p.o.Servers {
-		if s.Own != nil || v.shows(s.Tools.Name) {
-			h.servers = append(h.servers, h.newServer(s))
-		}
-	}
-	h.offers.now.Store(&table{Catalogue: &catalogue.Catalogue{}})
-	for _, s := range h.servers {
-		if s.shared != nil { // it runs already, and may tell of something at once
-			s.shared.join(s)
-		}
-	}
-	p.mu.Lock()
-	p.hosts[h] = struct{}{}
-	p.mu.Unlock()
-	return h, nil
-}
-
 // page is the address that a host may lead its person to.
 func (p *Proxy) page() string {
 	if p.o.Page == nil {
 		return ""
 	}
 	return p.o.Page()
-}
-
-// Upstreams tells the state of every configured server: the best one of all connections.
-func (p *Proxy) Upstreams() []UpstreamStatus {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	states := make([]UpstreamStatus, 0, len(p.o.Servers))
-	for _, s := range p.o.Servers {
-		if s.Own != nil {
-			continue
-		}
-		state := UpstreamStatus{Name: s.Tools.Name, State: upstream.Idle}
-		for h := range p.hosts {
-			if here := h.server(s.Tools.Name); here != nil {
-				state = state.better(here.status())
-			}
-		}
-		states = append(states, state)
-	}
-	return states
-}
-
-// UpstreamStatus is what people see of a server.
-type UpstreamStatus struct {
-	Name   string
-	State  upstream.State
-	Tools  int
-	Reason string // why it is down
-	Guard  string // what keeps its process from callgate; "" when none runs
-
-	Resting bool // it is Idle because nobody used it for long: the next use starts it
-}
-
-// better returns the status that says more: a server that is up for one host is up.
-func (a UpstreamStatus) better(b UpstreamStatus) UpstreamStatus {
-	rank := func(s UpstreamStatus) int {
-		switch s.State {
-		case upstream.Ready:
-			return 4
-		case upstream.Idle:
-			if s.Resting {
-				return 3
-			}
-		case upstream.Starting:
-			return 2
-		case upstream.Down:
-			return 1
-		}
-		return 0
-	}
-	if rank(b) > rank(a) {
-		return b
-	}
-	return a
 }
 
 // quota bounds the sessions that one principal has at once, of either era: what a session holds is paid for by
@@ -312,3 +192,59 @@ func (q *quota) leave(principal string) {
 		delete(q.of, principal)
 	}
 }
+
+// Line carries messages to one host. Each transport has its own. All methods may be called by many goroutines at once;
+// they may wait for a host that reads slowly, and MUST NOT wait for a host that is gone.
+//
+// Messages about a request of the host travel with that request: about is its id, as spelled, or nil for no request.
+// Notify and Ask about a request come before its Respond, never after it.
+type Line interface {
+	// Respond sends the response to the request with that id; an id of nil stands for what could not be read.
+	// A nil response says that there will be none, because the host took the request back.
+	Respond(id, response []byte) error
+
+	// Notify sends a notification.
+	Notify(about, message []byte) error
+
+	// Ask sends a request that compose makes for the id it is given. Label is a name for it where questions have
+	// names, and may be "". The caller MUST Wait or Forget.
+	Ask(about []byte, label string, compose func(id []byte) []byte) (*rpc.Pending, error)
+
+	// Waits says that the request waits for a person: a host that could lose its connection meanwhile hears at once that
+	// the request is being looked at.
+	Waits(about []byte)
+
+	// Hurry is called when the session ends: what is written from now on may take a moment and no longer.
+	Hurry()
+}
+
+// View is the part of callgate that a host is shown. The zero value is everything.
+type View struct {
+	Server string // the alias of the one server that is shown, with its own names; "" shows all, with qualified ones
+	Agent  string // profile that the session runs under; "" is the configured one
+}
+
+// shows reports whether the view has the server.
+func (v View) shows(alias string) bool { return v.Server == "" || v.Server == alias }
+
+// untouched reports whether names are shown as the server has them. Rules see qualified names all the same.
+func (v View) untouched() bool { return v.Server != "" }
+
+// StatelessVersion is the first revision of MCP that has neither a handshake nor sessions.
+const StatelessVersion = stateless.Version
+
+// told notes that a message to a host was not sent.
+func (p *Proxy) told(err error) {
+	if err != nil {
+		p.o.Logger.Debug("message to the host not sent", "error", err)
+	}
+}
+
+// StdioPrincipal is the host that started callgate. No other may be called so.
+const StdioPrincipal = "stdio"
+
+// The names of the two tools that take the place of those that are not shown.
+const (
+	FindTool = catalogue.FindTool
+	CallTool = catalogue.CallTool
+)

@@ -1,19 +1,12 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"sync"
-	"sync/atomic"
 
-	"github.com/go-json-experiment/json"
-
-	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
+	"callgate/proxy/internal/raw"
 	"callgate/proxy/internal/stateless"
 )
 
@@ -48,115 +41,17 @@ var requests = map[string]requestHandler{
 	"resources/unsubscribe":    onResources(resources.subscribe),
 	"completion/complete":      onResources(resources.complete),
 	"logging/setLevel":         onHandshake(handshake.setLevel),
-	"tasks/get":                onTasks((*taskCalls).getTask),
-	"tasks/result":             onTasks((*taskCalls).taskResult),
-	"tasks/list":               onTasks((*taskCalls).listTasks),
-	"tasks/cancel":             onTasks((*taskCalls).cancelTask),
+	"tasks/get":                onTasks(taskCalls.getTask),
+	"tasks/result":             onTasks(taskCalls.taskResult),
+	"tasks/list":               onTasks(taskCalls.listTasks),
+	"tasks/cancel":             onTasks(taskCalls.cancelTask),
 }
 
 // onTasks is a method about tasks.
-func onTasks(handle func(c *taskCalls, ctx context.Context, m rpc.Message, r *inflight) []byte) requestHandler {
+func onTasks(handle func(c taskCalls, ctx context.Context, m rpc.Message, r *inflight) []byte) requestHandler {
 	return func(h *host, ctx context.Context, m rpc.Message, r *inflight) []byte {
-		return handle(&h.tasks, ctx, m, r)
+		return handle(taskCalls{h}, ctx, m, r)
 	}
-}
-
-// inflight is a request of the host that has no answer yet.
-type inflight struct {
-	id         []byte                 // as spelled
-	stateless  *stateless.Request     // that it is, of a host without sessions; nil for other hosts
-	deferred   *deferred              // set before it is forwarded, where the host wants a task; else nil
-	number     uint64                 // in the order of arrival
-	token      []byte                 // progress token as spelled, nil without one
-	from       atomic.Pointer[server] // who works on it, and may tell of its progress; nil until it is forwarded
-	cancel     context.CancelCauseFunc
-	afterwards func() // what is left to do once the host has its answer; nil for nothing
-
-	// mu makes "notifications before the response, none after it" true: it is held while a notification
-	// of the call is written, and while the call ends.
-	mu      sync.Mutex
-	ended   bool
-	reached float64 // the highest progress that the host was told of
-	ours    bool    // it was callgate that told it
-}
-
-// running are the requests of one host that run.
-type running struct {
-	mu    sync.Mutex
-	byKey map[string]*inflight // by id as spelled, or by what stands for it
-	begun uint64               // requests so far
-}
-
-// add registers a request; false when one with its id runs.
-func (q *running) add(r *inflight) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.byKey[string(r.id)] != nil {
-		return false
-	}
-	q.begun++
-	r.number = q.begun
-	q.byKey[string(r.id)] = r
-	return true
-}
-
-// end makes sure that no notification of the request follows its response.
-func (q *running) end(r *inflight) {
-	q.mu.Lock()
-	delete(q.byKey, r.key())
-	q.mu.Unlock()
-	r.mu.Lock()
-	r.ended = true
-	r.mu.Unlock()
-}
-
-// rename lets the request run under another key: its id is free again.
-func (q *running) rename(r *inflight, key string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	delete(q.byKey, string(r.id))
-	q.byKey[key] = r
-}
-
-// byID returns the request with that id; nil when it does not run.
-func (q *running) byID(id []byte) *inflight {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.byKey[string(id)]
-}
-
-// byToken returns the request with that progress token, nil for none.
-func (q *running) byToken(token []byte) *inflight {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, r := range q.byKey {
-		if sameToken(r.token, token) {
-			return r
-		}
-	}
-	return nil
-}
-
-// cancel ends every request.
-func (q *running) cancel() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, r := range q.byKey {
-		r.cancel(nil)
-	}
-}
-
-// at returns the requests that the server works on, the newest first.
-func (q *running) at(s *server) (found []*inflight) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, r := range q.byKey {
-		if r.from.Load() == s {
-			found = append(found, r)
-		}
-	}
-	slices.SortFunc(found, func(a, b *inflight) int { return cmp.Compare(b.number, a.number) })
-	return found
 }
 
 // begin starts a request, which may be one of a host without sessions.
@@ -182,7 +77,7 @@ func (h *host) admit(m rpc.Message, e *stateless.Request) func(answered func()) 
 		}
 	}
 	ctx, cancel := context.WithCancelCause(h.ctx)
-	r := &inflight{id: m.ID, stateless: e, cancel: cancel, token: progressToken(m.Params)}
+	r := &inflight{id: m.ID, stateless: e, cancel: cancel, token: raw.ProgressToken(m.Params)}
 	ctx = upstream.Because(ctx, r)
 	if !h.running.add(r) {
 		cancel(nil)
@@ -196,7 +91,7 @@ func (h *host) admit(m rpc.Message, e *stateless.Request) func(answered func()) 
 		if errors.Is(context.Cause(ctx), errTakenBack) {
 			response = nil
 		}
-		h.tasks.deliver(r, response)
+		taskCalls{h}.deliver(r, response)
 		answered()
 		if r.afterwards != nil {
 			r.afterwards()
@@ -207,78 +102,58 @@ func (h *host) admit(m rpc.Message, e *stateless.Request) func(answered func()) 
 
 // cancelled ends the request that the host names. One that has ended already is no error: hosts cancel late.
 func (h *host) cancelled(m rpc.Message) {
-	var member [1]jsonx.Member
-	if m.Params == nil || jsonx.Members(m.Params, []string{"requestId"}, member[:]) != nil {
-		return
-	}
-	h.takeBack(member[0].Value)
+	h.takeBack(raw.Param(m, "requestId"))
 }
 
-// takeBack ends the request with that id, if it runs: its host does not want the response any more.
-func (h *host) takeBack(id []byte) {
-	if r := h.running.byID(id); r != nil {
-		r.cancel(errTakenBack)
-	}
+// lists is the method that lists a kind.
+func lists(k upstream.Kind) requestHandler {
+	return func(h *host, ctx context.Context, m rpc.Message, _ *inflight) []byte { return h.offers.list(ctx, m, k) }
 }
 
-// errTakenBack is why a request ended that the host cancelled: such a request gets no response.
-var errTakenBack = errors.New("the host cancelled the request")
-
-// about is the id of the request that what is told of r belongs to; nil for none.
-func (r *inflight) about() []byte {
+// Handle takes every message of the host but the answers to our requests, in their order. It does not wait
+// for any of them.
+func (h *host) Handle(m rpc.Message) {
 	switch {
-	case r == nil:
-		return nil
-	case r.deferred != nil && r.deferred.Announced.Load():
-		return r.deferred.Listening()
+	case m.IsRequest():
+		h.begin(m, nil)
+	case m.IsNotification():
+		h.notified(m)
+	default:
+		h.log.Debug("answer of the host dropped: nobody waits for it", "id", string(m.ID))
 	}
-	return r.id
 }
 
-// key is what the request runs under.
-func (r *inflight) key() string {
-	if r.deferred != nil && r.deferred.Announced.Load() {
-		return r.deferred.Key()
+// notified takes a notification of the host.
+func (h *host) notified(m rpc.Message) {
+	switch m.Method {
+	case "notifications/initialized":
+		h.initialized.Store(true)
+		h.offers.rebuild()
+		handshake{h}.learnFolders()
+	case "notifications/cancelled":
+		h.cancelled(m)
+	case "notifications/roots/list_changed":
+		handshake{h}.learnFolders()
+		for _, s := range h.servers {
+			if s.shared == nil {
+				s.up.Notify(m.Method, m.Params)
+			}
+		}
+	case "notifications/progress":
+		h.progressForServers(m)
+	case "notifications/tasks/status":
+		h.assignmentStatus(m)
+	default:
+		h.log.Debug("notification of the host dropped", "method", m.Method)
 	}
-	return string(r.id)
 }
 
-// server is who works on the request; nil for none, and for no request.
-func (r *inflight) server() *server {
-	if r == nil {
-		return nil
-	}
-	return r.from.Load()
+// cancelCalls ends every running request, for an approver who says so.
+func (h *host) cancelCalls() {
+	h.running.cancel()
+	h.chats.cancel()
 }
 
-// told notes how far the progress is that the host is told of by the server, and returns the params for the host.
-// They are the server's own unless values of ours came before and the server's would not rise above them: a server
-// that begins at 0 after a wait. The caller holds r.mu.
-func (r *inflight) told(params []byte) []byte {
-	var m [1]jsonx.Member
-	var progress float64
-	if jsonx.Members(params, []string{"progress"}, m[:]) != nil || m[0].Value == nil || json.Unmarshal(m[0].Value, &progress) != nil {
-		return params
-	}
-	if r.ours && progress <= r.reached {
-		r.reached += progressStep
-		return jsonx.Splice(params, jsonx.Edit{Start: m[0].Start, End: m[0].End(), With: fmt.Appendf(nil, "%.4f", r.reached)})
-	}
-	r.reached, r.ours = max(r.reached, progress), false
-	return params
-}
-
-// progressToken returns the token of a request as spelled, nil without one.
-func progressToken(params []byte) []byte {
-	if !jsonx.MayHold(params, "progressToken") {
-		return nil
-	}
-	var meta, token [1]jsonx.Member
-	if jsonx.Members(params, []string{"_meta"}, meta[:]) != nil || meta[0].Value == nil {
-		return nil
-	}
-	if jsonx.Members(meta[0].Value, []string{"progressToken"}, token[:]) != nil {
-		return nil
-	}
-	return token[0].Value
+func ping(_ *host, _ context.Context, m rpc.Message, _ *inflight) []byte {
+	return rpc.Result(m.ID, []byte("{}"))
 }

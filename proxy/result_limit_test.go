@@ -31,7 +31,7 @@ func TestCut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := s.bounds.limited(m, s.alias)
+			got := s.bounds.Limited(m, s.alias)
 			if string(got.ID) != "7" || !json.Valid(got.Raw) {
 				t.Fatalf("%s", got.Raw)
 			}
@@ -60,7 +60,7 @@ func FuzzCut(f *testing.F) {
 			return
 		}
 		s := &server{alias: "s", bounds: Bounds{MaxResult: limit}}
-		if got := s.bounds.limited(m, s.alias); len(result) > limit && !json.Valid(got.Result) {
+		if got := s.bounds.Limited(m, s.alias); len(result) > limit && !json.Valid(got.Result) {
 			t.Errorf("%s is cut to %s", result, got.Result)
 		} else if len(got.Result) > len(m.Result) && len(got.Result) > limit+600 {
 			t.Errorf("%d bytes became %d", len(m.Result), len(got.Result))

@@ -4,21 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/guard"
+	"callgate/internal/hooks"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
-	"callgate/internal/sandbox"
-	"callgate/internal/traces"
 	"callgate/internal/upstream"
+	"callgate/proxy/internal/limits"
+	"callgate/proxy/internal/provenance"
+	"callgate/proxy/internal/raw"
+	"callgate/proxy/internal/shared"
 )
 
 // server is one upstream of one host's connection.
@@ -33,65 +34,19 @@ type server struct {
 	choice Choice
 	locked map[string]string // see Server.Locked
 	bounds Bounds
-	clock  clock // of its requests
+	clock  limits.Clock      // of its requests
+	words  provenance.Server // what it says, as hosts and people may hear it
 
 	up       *upstream.Upstream
-	shared   *shared // whose up it is; nil for a server that is this host's alone
+	shared   *shared.Server // whose up it is; nil for a server that is this host's alone
 	refusals refusals
 
 	told atomic.Pointer[string] // the last that hooks heard of its state, as an event
 	wall atomic.Pointer[string] // what keeps its process from callgate, as it is on record
 }
 
-func (h *host) newServer(o Server) *server {
-	s := &server{host: h, alias: o.Tools.Name, about: o.Tools, place: o.Place, own: o.Own != nil, choice: o.Choice, locked: o.Locked, bounds: o.Bounds}
-	if s.own {
-		o.Upstream.Serve = o.Own(h.session)
-	}
-	if o.Shared {
-		s.shared = h.p.share(o)
-		s.up = s.shared.up
-		return s
-	}
-	o.Upstream.Connect, o.Upstream.Refused, o.Upstream.Widen = wall{s}.connects, wall{s}.refused, wall{s}.widens
-	s.up = upstream.New(o.Upstream, upstream.Options{
-		Budget:   h.p.o.Budget,
-		CacheDir: h.p.o.CacheDir,
-		Logger:   h.log,
-		Events: upstream.Events{
-			Notification: func(_ *upstream.Upstream, m rpc.Message, cause any) {
-				r, _ := cause.(*inflight)
-				serverSide{s}.notified(m, r)
-			},
-			Request: func(_ *upstream.Upstream, m rpc.Message, cause any) {
-				r, _ := cause.(*inflight)
-				serverSide{s}.asked(m, r)
-			},
-			StateChanged: func(u *upstream.Upstream, state upstream.State) {
-				s.changed(u, state)
-			},
-			ListChanged: func(_ *upstream.Upstream, k upstream.Kind) { h.offers.changed(k) },
-		},
-	})
-	return s
-}
-
-// changed hears where the server is now.
-func (s *server) changed(up *upstream.Upstream, state upstream.State) {
-	s.host.offers.touch()
-	if state == upstream.Ready {
-		wall{s}.noteWall(up.Status().Wall)
-	}
-	s.tellState(up, state)
-	s.giveUp(up, state)
-	s.abandon(state)
-}
-
-// wall is the sandbox around a server: what reaches through is judged.
-type wall struct{ *server }
-
 // noteWall puts on record what keeps the server's process from callgate, when that is something new.
-func (s wall) noteWall(wall string) {
+func (s *server) noteWall(wall string) {
 	if wall == "" {
 		return
 	}
@@ -101,33 +56,6 @@ func (s wall) noteWall(wall string) {
 	summary := fmt.Sprintf("Server %s started. Guard: %s.", s.alias, wall)
 	if err := s.host.session.Note(summary); err != nil {
 		s.host.log.Error("the guard of a server could not be recorded", "server", s.alias, "error", err)
-	}
-}
-
-// connects lets a connection that a server in a sandbox wants to make pass the gate, as the kind connect.
-func (s wall) connects(ctx context.Context, to sandbox.Peer) error {
-	arguments := append([]byte(`{"to":`), jsonx.Quote(to.String())...)
-	if to.Private.IsValid() {
-		arguments = append(append(arguments, `,"private":`...), jsonx.Quote(netip.AddrPortFrom(to.Private, to.Port).String())...)
-	}
-	return s.judges(ctx, tools.KindConnect, append(arguments, '}'))
-}
-
-// widens lets what the sandbox has refused to the server pass the gate: its next process may have it.
-func (s wall) widens(ctx context.Context, a guard.Access) error {
-	kind := tools.KindSandboxRead
-	if a.Write {
-		kind = tools.KindSandboxWrite
-	}
-	return s.judges(ctx, kind, append(append([]byte(`{"path":`), jsonx.Quote(a.Path)...), '}'))
-}
-
-// refused notes what the sandbox has refused to the server, for the model.
-func (s wall) refused(a guard.Access) {
-	s.refusals.Lock()
-	defer s.refusals.Unlock()
-	if !slices.Contains(s.refusals.list, a) && len(s.refusals.list) < maxRefusals {
-		s.refusals.list = append(s.refusals.list, a)
 	}
 }
 
@@ -142,10 +70,10 @@ type refusals struct {
 
 // noteRefusals tells the model in an answer of the server what the sandbox has refused to it meanwhile. It may be the reason
 // for what the answer says, or for what it does not.
-func (s wall) noteRefusals(answer rpc.Message) rpc.Message {
+func (s *server) noteRefusals(answer rpc.Message) rpc.Message {
 	s.refusals.Lock()
 	defer s.refusals.Unlock()
-	if len(s.refusals.list) == 0 || !takesContent(answer) {
+	if len(s.refusals.list) == 0 || !raw.TakesContent(answer) {
 		return answer
 	}
 	note := fmt.Sprintf("The sandbox of the server %q refused it", s.alias)
@@ -153,27 +81,7 @@ func (s wall) noteRefusals(answer rpc.Message) rpc.Message {
 		note += map[bool]string{true: ",", false: ""}[i > 0] + map[bool]string{true: " to change ", false: " to read "}[a.Write] + strconv.Quote(a.Path) // the server chose it
 	}
 	s.refusals.list = nil
-	return withNote(answer, note+". A person is asked, unless a rule answers; after a yes, call again.")
-}
-
-// judges lets something that a server wants beside its calls pass the gate, as a kind.
-func (s wall) judges(ctx context.Context, kind string, arguments []byte) error {
-	h, tool := s.host, kindTool(kind, s.server)
-	digest, err := jsonx.Digest(arguments, h.session.Agent())
-	if err != nil {
-		return err
-	}
-	call := gate.Call{
-		ID: newCallID(), SessionID: h.session.ID(), Principal: h.principal, Agent: h.session.Agent(), Tool: tool, Arguments: arguments, Digest: digest, Place: h.folders.placeOf(s.server), Fixed: true,
-	}
-	refused := errors.New("it was not judged")
-	h.pass(ctx, nil, gated{call: call, method: kind, params: arguments, server: s.server, steps: stepFuncs{
-		onForward: func(context.Context, *traces.Call) (rpc.Message, error) { refused = nil; return rpc.Message{}, nil },
-		onRefuse:  func(v gate.Verdict) []byte { refused = errors.New(v.Reason); return nil },
-		onFail:    func() []byte { return nil },
-		onAnswer:  func(rpc.Message) []byte { return nil },
-	}})
-	return refused
+	return raw.WithNote(answer, note+". A person is asked, unless a rule answers; after a yes, call again.")
 }
 
 // giveUp tells people who are asked about calls of a server that it has ended. It withdraws what waits when the server
@@ -226,4 +134,181 @@ func (s *server) offers(capability string) bool {
 	info, known := s.up.Info()
 	var m [1]jsonx.Member
 	return known && jsonx.Members(info.Capabilities, []string{capability}, m[:]) == nil && m[0].Value != nil
+}
+
+// bounded sends a request to the server and ends it when the time for it is over.
+func (s *server) bounded(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
+	ctx, stop := s.clock.Bound(ctx, s.bounds.Timeout, errTooSlow)
+	defer stop()
+	answer, err := s.send(ctx, compose)
+	if err != nil && errors.Is(context.Cause(ctx), errTooSlow) {
+		return rpc.Message{}, fmt.Errorf("server %q did not answer within %s (its timeout); it was told to stop", s.alias, s.bounds.Timeout)
+	}
+	return answer, err
+}
+
+var errTooSlow = errors.New("the server's timeout has passed")
+
+// forward sends a request to the server. What the answer says in callgate's name is the server's: nothing but
+// callgate itself speaks to the host under names that begin with "callgate/", and what an error asks is signed.
+func (s *server) forward(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
+	answer, err := s.bounded(ctx, compose)
+	if err != nil || s.own {
+		return answer, err
+	}
+	return s.words.Heard(answer)
+}
+
+// tellState tells hooks that a server came up or went down, once for each change between the two.
+func (s *server) tellState(up *upstream.Upstream, state upstream.State) {
+	name, reason := hooks.UpstreamUp, ""
+	switch state {
+	case upstream.Ready:
+	case upstream.Down:
+		name, reason = hooks.UpstreamDown, up.Status().Reason
+	default:
+		return
+	}
+	if told := s.told.Swap(&name); told == nil || *told != name {
+		s.host.events.Server(name, s.alias, reason)
+	}
+}
+
+// Upstreams tells the state of every configured server: the best one of all connections.
+func (p *Proxy) Upstreams() []UpstreamStatus {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	states := make([]UpstreamStatus, 0, len(p.o.Servers))
+	for _, s := range p.o.Servers {
+		if s.Own != nil {
+			continue
+		}
+		state := UpstreamStatus{Name: s.Tools.Name, State: upstream.Idle}
+		for h := range p.hosts {
+			if here := h.server(s.Tools.Name); here != nil {
+				state = state.better(here.status())
+			}
+		}
+		states = append(states, state)
+	}
+	return states
+}
+
+// UpstreamStatus is what people see of a server.
+type UpstreamStatus struct {
+	Name   string
+	State  upstream.State
+	Tools  int
+	Reason string // why it is down
+	Guard  string // what keeps its process from callgate; "" when none runs
+
+	Resting bool // it is Idle because nobody used it for long: the next use starts it
+}
+
+// better returns the status that says more: a server that is up for one host is up.
+func (a UpstreamStatus) better(b UpstreamStatus) UpstreamStatus {
+	rank := func(s UpstreamStatus) int {
+		switch s.State {
+		case upstream.Ready:
+			return 4
+		case upstream.Idle:
+			if s.Resting {
+				return 3
+			}
+		case upstream.Starting:
+			return 2
+		case upstream.Down:
+			return 1
+		}
+		return 0
+	}
+	if rank(b) > rank(a) {
+		return b
+	}
+	return a
+}
+
+// status tells how the server is for this host.
+func (s *server) status() UpstreamStatus {
+	st := s.up.Status()
+	list, _ := s.up.List(upstream.Tools)
+	return UpstreamStatus{Name: s.alias, State: st.State, Resting: st.Resting, Tools: len(list.Items), Reason: st.Reason, Guard: st.Wall}
+}
+
+// serverSide is what a server asks of the host, and tells it.
+type serverSide struct{ *server }
+
+// putToHost sends the server's request m to the host as message and waits for the answer; or it returns the response
+// that says why there is none.
+func (s serverSide) putToHost(ctx context.Context, m, message rpc.Message, r *inflight) (answer rpc.Message, fault []byte) {
+	h := s.host
+	if r == nil {
+		if running := s.running(); len(running) > 0 {
+			r = running[0]
+		}
+	}
+	pending, err := h.ask(r, m.Label, message.WithID)
+	if err != nil {
+		return rpc.Message{}, rpc.Error(m.ID, rpc.CodeInternal, "the host is gone")
+	}
+	answer, err = pending.Wait(ctx)
+	if err != nil {
+		h.notify(r, rpc.Request(nil, "notifications/cancelled", append(append([]byte(`{"requestId":`), pending.ID...), '}')))
+		return rpc.Message{}, rpc.Error(m.ID, rpc.CodeInternal, "the request was cancelled")
+	}
+	return answer, nil
+}
+
+// running returns the requests of the host that the server works on, the newest first. What callgate itself requests in
+// the place of a host without a session is none of them: nobody waits for it who could be told anything.
+func (s serverSide) running() []*inflight {
+	found := s.host.running.at(s.server)
+	if s.host.era == upstream.Modern {
+		found = slices.DeleteFunc(found, func(r *inflight) bool { return r.stateless == nil })
+	}
+	return found
+}
+
+// carriers returns the requests of the host of which one, the first that still runs, carries a notification of the
+// server. r is the one that it belongs to, where the way that it came tells; where it does not, and the server works at
+// several, nobody can say. A host with a session hears it beside its requests then. One without has nothing beside
+// them, and hears it with the newest that wants to: they are all its own.
+func (s serverSide) carriers(m rpc.Message, r *inflight) []*inflight {
+	if r != nil {
+		return []*inflight{r}
+	}
+	running := s.running()
+	switch {
+	case s.host.era == upstream.Modern:
+		return slices.DeleteFunc(running, func(r *inflight) bool { return !r.stateless.Wants(m) })
+	case len(running) > 1:
+		return nil
+	}
+	return running
+}
+
+// start begins with the server, if it has not begun.
+func (s *server) start(hello upstream.Hello) {
+	if s.shared != nil {
+		hello.Capabilities, hello.Tasks = []byte("{}"), false
+		hello.ClientInfo = fmt.Appendf(nil, `{"name":"callgate","version":%s}`, jsonx.Quote(s.host.p.o.Version))
+	}
+	s.up.Start(hello)
+}
+
+// send sends a request of this host.
+func (s *server) send(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
+	if s.shared != nil {
+		return s.shared.Forward(ctx, s, compose)
+	}
+	return s.up.Forward(ctx, compose)
+}
+
+// close ends the server for this host. Nothing is delivered for it any more when it returns.
+func (s *server) close() {
+	if s.shared == nil {
+		s.up.Close()
+		return
+	}
+	s.shared.Leave(s, s.alias, &s.host.work)
 }

@@ -1,17 +1,28 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/go-json-experiment/json"
+
 	"callgate/gate"
+	"callgate/internal/jsonx"
 	"callgate/internal/pool"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
+	"callgate/proxy/internal/events"
+	"callgate/proxy/internal/raw"
+	"callgate/proxy/internal/stateless"
 	"callgate/proxy/internal/tasks"
+	"callgate/proxy/internal/verification"
+	"callgate/proxy/internal/workspace"
 )
 
 // host is one host's connection with everything that belongs to it.
@@ -35,62 +46,18 @@ type host struct {
 	jobs   *pool.Pool // the host's requests
 
 	offers      offers
-	folders     folders
-	events      hookEvents
-	relay       relaying
-	checks      verifications
-	chats       chats
+	folders     workspace.Folders
+	events      events.Events
+	checks      verification.Session
+	asking      asking                           // what the servers ask of it
+	chats       chats                            // what people ask of its model
 	capable     atomic.Pointer[hostCapabilities] // nil before initialize
 	initialized atomic.Bool
 
 	running running // the host's requests
 
-	tasks       taskCalls
+	tasks       tasks.Calls
 	assignments tasks.Assignments
-}
-
-// Handle takes every message of the host but the answers to our requests, in their order. It does not wait
-// for any of them.
-func (h *host) Handle(m rpc.Message) {
-	switch {
-	case m.IsRequest():
-		h.begin(m, nil)
-	case m.IsNotification():
-		h.notified(m)
-	default:
-		h.log.Debug("answer of the host dropped: nobody waits for it", "id", string(m.ID))
-	}
-}
-
-// notified takes a notification of the host.
-func (h *host) notified(m rpc.Message) {
-	switch m.Method {
-	case "notifications/initialized":
-		h.initialized.Store(true)
-		h.offers.rebuild()
-		h.folders.learn()
-	case "notifications/cancelled":
-		h.cancelled(m)
-	case "notifications/roots/list_changed":
-		h.folders.learn()
-		for _, s := range h.servers {
-			if s.shared == nil {
-				s.up.Notify(m.Method, m.Params)
-			}
-		}
-	case "notifications/progress":
-		h.relay.progressForUpstream(m)
-	case "notifications/tasks/status":
-		h.assignmentStatus(m)
-	default:
-		h.log.Debug("notification of the host dropped", "method", m.Method)
-	}
-}
-
-// cancelCalls ends every running request, for an approver who says so.
-func (h *host) cancelCalls() {
-	h.running.cancel()
-	h.chats.cancel()
 }
 
 // respond writes the response to the request with that id, or, when it is nil, lets the line know that there
@@ -139,10 +106,6 @@ func (h *host) refuse(err error) {
 	h.p.o.Gate.Refuse(h.session, gate.Call{ID: newCallID(), SessionID: h.session.ID()}, err.Error())
 }
 
-func ping(_ *host, _ context.Context, m rpc.Message, _ *inflight) []byte {
-	return rpc.Result(m.ID, []byte("{}"))
-}
-
 // Close ends everything of the connection, in the order in which each needs the other, and waits for it.
 func (h *host) Close() {
 	h.cancel()
@@ -169,23 +132,309 @@ func (h *host) Close() {
 	h.p.quota.leave(h.principal)
 }
 
-// latestVersion is what a host gets that asks for a version nobody knows.
-var latestVersion = upstream.Versions[len(upstream.Versions)-1]
-
-// negotiate returns the version to speak with a host that asks for one.
-func negotiate(version string) string {
-	if slices.Contains(upstream.Versions, version) {
-		return version
+// hostOf returns the host of a session; of "" the one that came first, or nil when there is none.
+func (p *Proxy) hostOf(sessionID string) (first *host, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for h := range p.hosts {
+		if h.session.ID() == sessionID {
+			return h, nil
+		}
+		if first == nil || h.session.StartedAt().Before(first.session.StartedAt()) {
+			first = h
+		}
 	}
-	return latestVersion
+	if sessionID != "" {
+		return nil, fmt.Errorf("%w: %q", gate.ErrSession, sessionID)
+	}
+	return first, nil
 }
 
-// status tells how the server is for this host.
-func (s *server) status() UpstreamStatus {
-	st := s.up.Status()
-	list, _ := s.up.List(upstream.Tools)
-	return UpstreamStatus{Name: s.alias, State: st.State, Resting: st.Resting, Tools: len(list.Items), Reason: st.Reason, Guard: st.Wall}
+// visitors are the guests of the session.
+func (h *host) visitors() []*server {
+	if guests := h.guests.Load(); guests != nil {
+		return *guests
+	}
+	return nil
 }
 
-// Versions are the revisions of MCP with a handshake that hosts can speak with callgate, oldest first.
-func Versions() []string { return slices.Clone(upstream.Versions) }
+// everyone is the configured servers of the view and the guests.
+func (h *host) everyone() []*server {
+	return append(h.servers[:len(h.servers):len(h.servers)], h.visitors()...)
+}
+
+// hostCapabilities are what the host said that it can do for servers.
+type hostCapabilities struct {
+	roots, sampling, elicitation, elicitationURL bool
+
+	tasks tasks.Abilities // which of them as tasks
+}
+
+// server returns the host's server with that alias, nil when its view has none.
+func (h *host) server(alias string) *server {
+	for _, s := range h.servers {
+		if s.alias == alias {
+			return s
+		}
+	}
+	return nil
+}
+
+// inflight is a request of the host that has no answer yet.
+type inflight struct {
+	id         []byte                 // as spelled
+	stateless  *stateless.Request     // that it is, of a host without sessions; nil for other hosts
+	deferred   *deferred              // set before it is forwarded, where the host wants a task; else nil
+	number     uint64                 // in the order of arrival
+	token      []byte                 // progress token as spelled, nil without one
+	from       atomic.Pointer[server] // who works on it, and may tell of its progress; nil until it is forwarded
+	cancel     context.CancelCauseFunc
+	afterwards func() // what is left to do once the host has its answer; nil for nothing
+
+	// mu makes "notifications before the response, none after it" true: it is held while a notification
+	// of the call is written, and while the call ends.
+	mu      sync.Mutex
+	ended   bool
+	reached float64 // the highest progress that the host was told of
+	ours    bool    // it was callgate that told it
+}
+
+// running are the requests of one host that run.
+type running struct {
+	mu    sync.Mutex
+	byKey map[string]*inflight // by id as spelled, or by what stands for it
+	begun uint64               // requests so far
+}
+
+// add registers a request; false when one with its id runs.
+func (q *running) add(r *inflight) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.byKey[string(r.id)] != nil {
+		return false
+	}
+	q.begun++
+	r.number = q.begun
+	q.byKey[string(r.id)] = r
+	return true
+}
+
+// end makes sure that no notification of the request follows its response.
+func (q *running) end(r *inflight) {
+	q.mu.Lock()
+	delete(q.byKey, r.key())
+	q.mu.Unlock()
+	r.mu.Lock()
+	r.ended = true
+	r.mu.Unlock()
+}
+
+// rename lets the request run under another key: its id is free again.
+func (q *running) rename(r *inflight, key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.byKey, string(r.id))
+	q.byKey[key] = r
+}
+
+// byID returns the request with that id; nil when it does not run.
+func (q *running) byID(id []byte) *inflight {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.byKey[string(id)]
+}
+
+// byToken returns the request with that progress token, nil for none.
+func (q *running) byToken(token []byte) *inflight {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, r := range q.byKey {
+		if raw.SameToken(r.token, token) {
+			return r
+		}
+	}
+	return nil
+}
+
+// cancel ends every request.
+func (q *running) cancel() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, r := range q.byKey {
+		r.cancel(nil)
+	}
+}
+
+// at returns the requests that the server works on, the newest first.
+func (q *running) at(s *server) (found []*inflight) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, r := range q.byKey {
+		if r.from.Load() == s {
+			found = append(found, r)
+		}
+	}
+	slices.SortFunc(found, func(a, b *inflight) int { return cmp.Compare(b.number, a.number) })
+	return found
+}
+
+// takeBack ends the request with that id, if it runs: its host does not want the response any more.
+func (h *host) takeBack(id []byte) {
+	if r := h.running.byID(id); r != nil {
+		r.cancel(errTakenBack)
+	}
+}
+
+// errTakenBack is why a request ended that the host cancelled: such a request gets no response.
+var errTakenBack = errors.New("the host cancelled the request")
+
+// about is the id of the request that what is told of r belongs to; nil for none.
+func (r *inflight) about() []byte {
+	switch {
+	case r == nil:
+		return nil
+	case r.deferred != nil && r.deferred.Announced.Load():
+		return r.deferred.Listening()
+	}
+	return r.id
+}
+
+// key is what the request runs under.
+func (r *inflight) key() string {
+	if r.deferred != nil && r.deferred.Announced.Load() {
+		return r.deferred.Key()
+	}
+	return string(r.id)
+}
+
+// server is who works on the request; nil for none, and for no request.
+func (r *inflight) server() *server {
+	if r == nil {
+		return nil
+	}
+	return r.from.Load()
+}
+
+// told notes how far the progress is that the host is told of by the server, and returns the params for the host.
+// They are the server's own unless values of ours came before and the server's would not rise above them: a server
+// that begins at 0 after a wait. The caller holds r.mu.
+func (r *inflight) told(params []byte) []byte {
+	var m [1]jsonx.Member
+	var progress float64
+	if jsonx.Members(params, []string{"progress"}, m[:]) != nil || m[0].Value == nil || json.Unmarshal(m[0].Value, &progress) != nil {
+		return params
+	}
+	if r.ours && progress <= r.reached {
+		r.reached += progressStep
+		return jsonx.Splice(params, jsonx.Edit{Start: m[0].Start, End: m[0].End(), With: fmt.Appendf(nil, "%.4f", r.reached)})
+	}
+	r.reached, r.ours = max(r.reached, progress), false
+	return params
+}
+
+// callID is the id of the request's call: a fresh one, or that of the approval which it comes back for.
+func (r *inflight) callID(fresh string) string {
+	if r.stateless != nil && r.stateless.Resumes() != "" {
+		return r.stateless.Resumes()
+	}
+	return fresh
+}
+
+// leadAway is the result that leads the host's person to the page while an approval is pending; nil for other hosts.
+func (r *inflight) leadAway(call gate.Call, v gate.Verdict) []byte {
+	if r.stateless == nil || v.Decision != gate.DecidedPending {
+		return nil
+	}
+	return r.stateless.LeadAway(call.ID)
+}
+
+// progressStep is how far apart values of our own are. They are small: servers mostly count from 0 or 1 in whole steps.
+const progressStep = 0.0001
+
+// notifyRunning writes a notification that belongs to the request, unless that has ended.
+func (h *host) notifyRunning(r *inflight, message []byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return false
+	}
+	h.notify(r, message)
+	return true
+}
+
+// asking is what the servers ask of one host and it has not answered yet.
+type asking struct {
+	mu   sync.Mutex
+	byID map[string]*serverRequest
+}
+
+// serverRequest is a server's request that the host has not answered yet.
+type serverRequest struct {
+	cancel context.CancelFunc
+	from   *server
+	token  []byte // progress token as spelled, nil without one
+}
+
+// begin registers a request until end is called.
+func (a *asking) begin(id string, q *serverRequest) (end func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.byID[id] = q
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.byID, id)
+	}
+}
+
+// withdraw takes a server's cancellation of its own request.
+func (a *asking) withdraw(id string) {
+	a.mu.Lock()
+	q := a.byID[id]
+	a.mu.Unlock()
+	if q != nil {
+		q.cancel()
+	}
+}
+
+// withToken returns the servers that gave the progress token.
+func (a *asking) withToken(token []byte) (servers []*server) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, q := range a.byID {
+		if q.token != nil && raw.SameToken(q.token, token) && !slices.Contains(servers, q.from) {
+			servers = append(servers, q.from)
+		}
+	}
+	return servers
+}
+
+// chats are what people ask of the host's model and it has not answered yet.
+type chats struct {
+	mu    sync.Mutex
+	asked map[*context.CancelCauseFunc]struct{}
+}
+
+// begin registers a question until end is called.
+func (cs *chats) begin(cancel context.CancelCauseFunc) (end func()) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.asked == nil {
+		cs.asked = map[*context.CancelCauseFunc]struct{}{}
+	}
+	cs.asked[&cancel] = struct{}{}
+	return func() {
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		delete(cs.asked, &cancel)
+	}
+}
+
+// cancel ends all of them, for a person who says so.
+func (cs *chats) cancel() {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for cancel := range cs.asked {
+		(*cancel)(gate.ErrCancelled)
+	}
+}

@@ -2,16 +2,10 @@ package proxy
 
 import (
 	"context"
-	"slices"
 
-	"callgate/gate"
 	"callgate/internal/rpc"
-	"callgate/internal/upstream"
 	"callgate/proxy/internal/stateless"
 )
-
-// StatelessVersion is the first revision of MCP that has neither a handshake nor sessions.
-const StatelessVersion = stateless.Version
 
 // Exchange is one stateless request, and the way back for what belongs to it.
 type Exchange = stateless.Exchange
@@ -35,39 +29,6 @@ func (p *Proxy) Exchange(ctx context.Context, from Sender, x Exchange, m rpc.Mes
 // Farewell ends, in an orderly way, what stateless hosts keep open to hear of changes. Everything else goes on.
 func (p *Proxy) Farewell() { p.stateless.Farewell() }
 
-// Close ends the sessions of stateless hosts and the servers that hosts share, and waits until nothing of them
-// runs. Hosts that have connections of their own are not the proxy's to end; they MUST have ended.
-func (p *Proxy) Close() {
-	p.stateless.Close()
-	p.closeShared()
-}
-
-// SupportedVersions are all revisions that hosts can speak with callgate, the newest first.
-func SupportedVersions() []string {
-	all := append(Versions(), StatelessVersion)
-	slices.Reverse(all)
-	return all
-}
-
-// newStateless prepares for hosts without sessions.
-func (p *Proxy) newStateless() (*stateless.Clients, error) {
-	return stateless.New(stateless.Options{
-		Open: func(ctx context.Context, c *stateless.Client, from stateless.Sender, o stateless.Opening) (stateless.Host, error) {
-			h, err := p.connect(ctx, View(from.View), from.Principal, c, upstream.Modern)
-			if err != nil {
-				return nil, err
-			}
-			h.waits = o.WaitsForTasks
-			if o.KeepsNoGrants && from.Principal != StdioPrincipal {
-				h.session.KeepNoGrants()
-			}
-			return statelessHost{h}, nil
-		},
-		Awaits: p.o.Gate.Awaits, AgentOf: agentOf,
-		Versions: upstream.Versions, Secret: p.o.Secret, IdleTimeout: p.o.IdleTimeout, Logger: p.o.Logger,
-	})
-}
-
 // statelessHost is the session behind the requests of a host that has none.
 type statelessHost struct{ h *host }
 
@@ -89,27 +50,4 @@ func (s statelessHost) Definition(ctx context.Context, tool string) []byte {
 
 func (s statelessHost) LeadsToPage() bool {
 	return s.h.capable.Load().elicitationURL && !s.h.p.o.HostApproves && s.h.p.page() != ""
-}
-
-// told notes that a message to a host was not sent.
-func (p *Proxy) told(err error) {
-	if err != nil {
-		p.o.Logger.Debug("message to the host not sent", "error", err)
-	}
-}
-
-// callID is the id of the request's call: a fresh one, or that of the approval which it comes back for.
-func (r *inflight) callID(fresh string) string {
-	if r.stateless != nil && r.stateless.Resumes() != "" {
-		return r.stateless.Resumes()
-	}
-	return fresh
-}
-
-// leadAway is the result that leads the host's person to the page while an approval is pending; nil for other hosts.
-func (r *inflight) leadAway(call gate.Call, v gate.Verdict) []byte {
-	if r.stateless == nil || v.Decision != gate.DecidedPending {
-		return nil
-	}
-	return r.stateless.LeadAway(call.ID)
 }

@@ -27,9 +27,6 @@ type stdio struct {
 
 var _ Line = stdio{}
 
-// StdioPrincipal is the host that started callgate. No other may be called so.
-const StdioPrincipal = "stdio"
-
 // Run serves one host until in or ctx ends. It returns when nothing of the connection runs any more.
 func (p *Proxy) Run(ctx context.Context, v View, in io.ReadCloser, out io.Writer) error {
 	if err := p.Knows(v); err != nil {

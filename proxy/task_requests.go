@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"callgate/internal/rpc"
+	"callgate/proxy/internal/raw"
 	"callgate/proxy/internal/tasks"
 )
 
 // getTask tells how a task is. What the server has said last is asked for anew while its task runs.
-func (c *taskCalls) getTask(ctx context.Context, m rpc.Message, _ *inflight) []byte {
+func (c taskCalls) getTask(ctx context.Context, m rpc.Message, _ *inflight) []byte {
 	d, params, refused := c.of(m)
 	if d == nil {
 		return refused
@@ -39,7 +40,7 @@ func (c *taskCalls) getTask(ctx context.Context, m rpc.Message, _ *inflight) []b
 }
 
 // taskResult answers what the call would have been answered, when it has ended.
-func (c *taskCalls) taskResult(ctx context.Context, m rpc.Message, _ *inflight) []byte {
+func (c taskCalls) taskResult(ctx context.Context, m rpc.Message, _ *inflight) []byte {
 	d, _, refused := c.of(m)
 	if d == nil {
 		return refused
@@ -64,19 +65,19 @@ func (c *taskCalls) taskResult(ctx context.Context, m rpc.Message, _ *inflight) 
 	return rpc.Result(m.ID, tasks.WithRelated(response.Result, d.ID))
 }
 
-func (c *taskCalls) listTasks(_ context.Context, m rpc.Message, _ *inflight) []byte {
-	if !c.Offered.Load() {
+func (c taskCalls) listTasks(_ context.Context, m rpc.Message, _ *inflight) []byte {
+	if !c.tasks.Offered.Load() {
 		return rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)
 	}
-	if hasCursor(m) {
+	if raw.HasCursor(m) {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown cursor: the list has one page")
 	}
-	list := bytes.Join(c.List(), []byte{','})
+	list := bytes.Join(c.tasks.List(), []byte{','})
 	return rpc.Result(m.ID, append(append([]byte(`{"tasks":[`), list...), "]}"...))
 }
 
 // cancelTask stops a task: at its server, or before the server has heard of it.
-func (c *taskCalls) cancelTask(ctx context.Context, m rpc.Message, _ *inflight) []byte {
+func (c taskCalls) cancelTask(ctx context.Context, m rpc.Message, _ *inflight) []byte {
 	d, params, refused := c.of(m)
 	if d == nil {
 		return refused
@@ -142,15 +143,15 @@ func failedAt(m, answer rpc.Message, err error) []byte {
 
 // of returns the task that a request is about, and the params that name it to its server: nil while the server
 // has none, or when there is nothing left to ask. Without a task it returns the response.
-func (c *taskCalls) of(m rpc.Message) (d *deferred, params, refused []byte) {
-	if !c.Offered.Load() {
+func (c taskCalls) of(m rpc.Message) (d *deferred, params, refused []byte) {
+	if !c.tasks.Offered.Load() {
 		return nil, nil, rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)
 	}
-	id, err := stringParam(m, "taskId")
+	id, err := raw.String(m, "taskId")
 	if err != nil {
 		return nil, nil, rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	call := c.Ours(id)
+	call := c.tasks.Ours(id)
 	if call == nil {
 		return nil, nil, rpc.Error(m.ID, rpc.CodeInvalidParams, "there is no such task")
 	}
@@ -159,7 +160,7 @@ func (c *taskCalls) of(m rpc.Message) (d *deferred, params, refused []byte) {
 	if theirs == "" || over {
 		return d, nil, nil
 	}
-	params, err = renameParam(m.Params, "taskId", theirs)
+	params, err = raw.Rename(m.Params, "taskId", theirs)
 	if err != nil {
 		return nil, nil, rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
@@ -167,13 +168,13 @@ func (c *taskCalls) of(m rpc.Message) (d *deferred, params, refused []byte) {
 }
 
 // status passes on how a task is. That it has ended callgate says itself, when the result is there.
-func (c *taskCalls) status(s *server, m rpc.Message) {
+func (c taskCalls) status(s *server, m rpc.Message) {
 	t, ok := tasks.Read(m.Params)
-	d := c.Theirs(s, t.ID)
+	d := c.tasks.Theirs(s, t.ID)
 	if !ok || d == nil {
 		return
 	}
 	if shown, over, relevant := d.Sees(m.Params); relevant && !over {
-		c.h.notify(nil, rpc.Request(nil, m.Method, shown))
+		c.notify(nil, rpc.Request(nil, m.Method, shown))
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"callgate/internal/traces"
+	"callgate/proxy/internal/raw"
 )
 
 func TestCarrying(t *testing.T) {
@@ -37,7 +38,7 @@ func TestCarrying(t *testing.T) {
 		},
 		{"no place", `{"_meta":[1]}`, trace, `{"_meta":[1]}`},
 	} {
-		if got := string(carrying([]byte(c.params), c.trace)); got != c.want {
+		if got := string(raw.WithTrace([]byte(c.params), c.trace)); got != c.want {
 			t.Errorf("%s: %s\nwant %s", c.name, got, c.want)
 		}
 	}

@@ -1,15 +1,11 @@
 package proxy
 
 import (
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"callgate/gate/tools"
 	"callgate/internal/rpc"
-	"callgate/permissions"
+	"callgate/proxy/internal/raw"
 )
 
 // An item of callgate's own changes no other byte of a result, and a result without a place for it changes none.
@@ -26,54 +22,12 @@ func TestContentIsAppendedBesideEveryOtherByte(t *testing.T) {
 			t.Fatal(err)
 		}
 		item := []byte(`{"type":"text","text":"ITEM"}`)
-		got := string(withContent(answer, item).Result)
+		got := string(raw.WithContent(answer, item).Result)
 		if expected := strings.Replace(want, "ITEM", string(item), 1); got != expected {
 			t.Errorf("%s became %s, want %s", result, got, expected)
 		}
-		if takesContent(answer) != (want != result) {
+		if raw.TakesContent(answer) != (want != result) {
 			t.Errorf("takes content: %s", result)
-		}
-	}
-}
-
-func TestWhereChecksRun(t *testing.T) {
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range []string{"app/web", "lib"} {
-		if err := os.MkdirAll(filepath.Join(base, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	path := func(names ...string) (paths []string) {
-		for _, name := range names {
-			paths = append(paths, filepath.Join(base, name))
-		}
-		return paths
-	}
-	ts, err := permissions.CompileGlob("*.ts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	place := tools.Place{Dir: path("app")[0], Roots: path("app", "lib", "gone")}
-	for name, c := range map[string]struct {
-		o       Verification
-		changed []string
-		want    []string
-	}{
-		"nothing changed":          {Verification{}, nil, nil},
-		"in the server's folder":   {Verification{}, path("app/a.txt", "app/web/b.ts"), path("app")},
-		"in several":               {Verification{}, path("app/a.txt", "lib/b.txt"), path("app", "lib")},
-		"outside":                  {Verification{}, []string{"/elsewhere/a.txt", base + "/application/a.txt"}, nil},
-		"in a repository's files":  {Verification{}, path("app/.git/config"), nil},
-		"only what is named":       {Verification{Workspaces: path("lib")}, path("app/a.txt", "lib/b.txt"), path("lib")},
-		"the inner one":            {Verification{Workspaces: path("app", "app/web")}, path("app/web/b.ts"), path("app/web")},
-		"only some files":          {Verification{Paths: []*permissions.Glob{ts}}, path("app/a.txt"), nil},
-		"only some files, changed": {Verification{Paths: []*permissions.Glob{ts}}, path("app/web/b.ts"), path("app")},
-	} {
-		if got := c.o.workspacesOf(c.changed, place); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }

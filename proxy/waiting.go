@@ -1,42 +1,18 @@
 package proxy
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"callgate/gate"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
+	"callgate/proxy/internal/elicitation"
+	"callgate/proxy/internal/limits"
+	"callgate/proxy/internal/stateless"
 )
-
-// HostLimit is how long a host lets a tool call run.
-type HostLimit struct {
-	Name    string        // how clientInfo.name begins
-	Idle    time.Duration // without progress; 0 is no limit
-	Total   time.Duration // with progress; 0 is no limit
-	Extends bool          // progress starts Idle anew
-}
-
-// hostLimits were measured on the hosts themselves, see docs/hosts.md.
-var hostLimits = []HostLimit{
-	{Name: "claude-code"},
-	{Name: "opencode", Idle: 60 * time.Second, Extends: true},
-	{Name: "copilot-cli", Idle: 180 * time.Second, Extends: true},
-	{Name: "qwen-cli", Idle: 300 * time.Second, Total: 600 * time.Second, Extends: true},
-	{Name: "codex", Idle: 300 * time.Second},
-	{Name: "gemini-cli", Idle: 600 * time.Second},
-	{Name: "@cline/", Idle: 60 * time.Second},
-	{Name: "continue-cli", Idle: 60 * time.Second},
-}
-
-// unknownHost is what a host that is not in the table gets: the limit of the most common SDK, which
-// progress extends.
-var unknownHost = HostLimit{Idle: 60 * time.Second, Extends: true}
-
-// margin is how long before a host's limit the call is handed over.
-const margin = 10 * time.Second
 
 // waiter keeps a host waiting while a person is asked.
 type waiter struct{ *host }
@@ -55,27 +31,7 @@ func (h waiter) handOver(r *inflight) time.Duration {
 	if h.p.o.HandOver != 0 {
 		return max(h.p.o.HandOver, 0)
 	}
-	return patienceOf(h.p.o.Hosts, h.session.Client(), r.token != nil)
-}
-
-// patienceOf is handOver for a host by its name; what users know of their hosts comes before what was measured.
-// progress says that the host listens to progress on the call.
-func patienceOf(known []HostLimit, c gate.Client, progress bool) time.Duration {
-	limit := unknownHost
-	named := func(l HostLimit) bool { return strings.HasPrefix(c.Name, l.Name) }
-	if i := slices.IndexFunc(known, named); i >= 0 {
-		limit = known[i]
-	} else if i := slices.IndexFunc(hostLimits, named); i >= 0 {
-		limit = hostLimits[i]
-	}
-	wait := limit.Idle
-	if progress && limit.Extends {
-		wait = limit.Total
-	}
-	if wait == 0 {
-		return 0
-	}
-	return max(wait-margin, wait/2)
+	return limits.Patience(h.p.o.Hosts, h.session.Client(), r.token != nil)
 }
 
 // beat is how often a host hears that its call still waits: below the limit of every host, with room for a
@@ -85,7 +41,7 @@ const beat = 12 * time.Second
 // heartbeat tells the host, as long as its call waits for something, that it does. stop MUST be called; nothing is
 // sent after it has returned.
 func (h waiter) heartbeat(r *inflight, forWhat string) (stop func()) {
-	if r.token == nil {
+	if r == nil || r.token == nil {
 		return func() {}
 	}
 	var timer *time.Timer
@@ -110,9 +66,6 @@ func (h waiter) heartbeat(r *inflight, forWhat string) (stop func()) {
 	}
 }
 
-// progressStep is how far apart values of our own are. They are small: servers mostly count from 0 or 1 in whole steps.
-const progressStep = 0.0001
-
 // progress tells the host of progress of our own. The values rise from 0, or from where the server ended. The caller
 // holds r.mu, and r has a token and has not ended.
 func (h waiter) progress(r *inflight, text string) {
@@ -121,3 +74,103 @@ func (h waiter) progress(r *inflight, text string) {
 	h.notify(r, rpc.Request(nil, "notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":%.4f,"message":%s}`,
 		r.token, r.reached, jsonx.Quote(text))))
 }
+
+// elicit asks in the host too while an approval waits, if the host can do that. It never holds anything up:
+// hosts that declare elicitation and never show it are known. done takes the question back.
+//
+// The authority is the gate's own record. An answer from the host counts only where the configuration makes
+// the host an approver, because some hosts answer by themselves; elsewhere the question is a signpost to the
+// page, if the host can show an address.
+func (h waiter) elicit(r *inflight, a *gate.Approval) (done func()) {
+	h.line.Waits(r.about())
+	if r.stateless != nil {
+		r.stateless.Shown(elicitation.Signpost(a, h.p.page()))
+		defer func() {
+			asked := done
+			done = func() { r.stateless.Decided(); asked() }
+		}()
+	}
+	if r.deferred != nil {
+		taskCalls{h.host}.announce(r.deferred, "waiting for a person's approval")
+	}
+	can := h.capable.Load()
+	params, counts := []byte(nil), h.p.o.HostApproves && !a.Presence // a host has no passkey
+	switch page := h.p.page(); {
+	case can == nil || !can.elicitation:
+	case counts:
+		params = elicitation.Question(a)
+	case can.elicitationURL && page != "" && r.stateless == nil: // an errand ends its leg with the signpost
+		params = elicitation.Signpost(a, page)
+	}
+	if params == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(h.ctx)
+	h.work.Go(func() {
+		pending, err := h.ask(r, stateless.ApprovalLabel, func(id []byte) []byte { return rpc.Request(id, "elicitation/create", params) })
+		if err != nil {
+			return
+		}
+		answer, err := pending.Wait(ctx)
+		if err != nil {
+			h.notify(r, rpc.Request(nil, "notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s,"reason":"decided elsewhere"}`, pending.ID)))
+			return
+		}
+		if counts {
+			h.take(a, answer)
+		}
+	})
+	return func() {
+		cancel()
+		if !counts {
+			h.notify(r, rpc.Request(nil, "notifications/elicitation/complete", fmt.Appendf(nil, `{"elicitationId":%s}`, jsonx.Quote(a.ID))))
+		}
+	}
+}
+
+// take applies what the host's person answered. A form that was dismissed decides nothing.
+func (h waiter) take(a *gate.Approval, answer rpc.Message) {
+	decision := elicitation.Decision(answer.Result)
+	if decision == "" {
+		return
+	}
+	err := h.p.o.Gate.Answer(a.ID, gate.Answer{SessionID: a.SessionID, Digest: a.Digest, Decision: decision, By: "host:" + h.session.Client().Name, From: "elicitation"})
+	if err != nil && !errors.Is(err, gate.ErrNotPending) {
+		h.log.Warn("an answer of the host was not applied", "error", err)
+	}
+}
+
+// askHooks lets hooks say what they think of a call, while its host is kept waiting. r is nil for what no request of the
+// host is about.
+func (h waiter) askHooks(ctx context.Context, r *inflight, call gate.Call) gate.Call {
+	h.events.Requested(call)
+	if !h.p.o.Hooks.Decides() {
+		return call
+	}
+	defer h.heartbeat(r, "a hook that looks at the call")()
+	return h.events.Ask(ctx, call)
+}
+
+// Record implements verification.Request.
+func (t *toolCall) Record() {
+	if t.r.afterwards != nil {
+		t.r.afterwards()
+		t.r.afterwards = nil
+	}
+}
+
+// Beat implements verification.Request: the host hears that the checks run at once, and then at every beat.
+func (t *toolCall) Beat() (stop func()) {
+	if t.r.token == nil {
+		return func() {}
+	}
+	t.r.mu.Lock()
+	if !t.r.ended {
+		waiter{t.h}.progress(t.r, "verifying what changed")
+	}
+	t.r.mu.Unlock()
+	return waiter{t.h}.heartbeat(t.r, "the verification of what changed")
+}
+
+// Patience implements verification.Request.
+func (t *toolCall) Patience() time.Duration { return waiter{t.h}.handOver(t.r) }

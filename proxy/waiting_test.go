@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/proxy/internal/limits"
 )
 
 func TestPatience(t *testing.T) {
@@ -29,7 +30,7 @@ func TestPatience(t *testing.T) {
 		{"hasty", false, 5 * time.Second},
 		{"cline-fork", false, 0},
 	} {
-		if got := patienceOf(known, gate.Client{Name: c.name}, c.progress); got != c.want {
+		if got := limits.Patience(known, gate.Client{Name: c.name}, c.progress); got != c.want {
 			t.Errorf("%q, progress %v: %s, want %s", c.name, c.progress, got, c.want)
 		}
 	}

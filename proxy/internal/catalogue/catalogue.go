@@ -6,12 +6,13 @@ package catalogue
 
 import (
 	"bytes"
-	"callgate/internal/interned"
 	"crypto/sha256"
 	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
+
+	"callgate/internal/interned"
 
 	"callgate/gate"
 	"callgate/gate/tools"

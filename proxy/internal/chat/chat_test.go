@@ -1,4 +1,4 @@
-package proxy
+package chat
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ func TestSpoken(t *testing.T) {
 		`{"content":{"type":"text","text":"Hi"},"usage":"much"}`:                                          "Hi",
 		`{"content":{"type":"image","data":"x"}}`:                                                         "", `{"content":[]}`: "", `{}`: "", `null`: "", `{"content":"Hi"}`: "",
 	} {
-		got, err := spoken([]byte(result))
+		got, err := Read([]byte(result))
 		if got.Text != want || (want == "") != errors.Is(err, gate.ErrUnavailable) {
 			t.Errorf("%s: %+v, %v", result, got, err)
 		}
@@ -23,7 +23,7 @@ func TestSpoken(t *testing.T) {
 }
 
 func TestSpokenUsage(t *testing.T) {
-	for usage, want := range map[string]*ChatUsage{
+	for usage, want := range map[string]*Usage{
 		`"usage":{"tokens":12,"cost":0.5}`:                   {12, 0.5},
 		`"usage":{"totalTokens":12}`:                         {12, 0},
 		`"usage":{"input_tokens":10,"output_tokens":2}`:      {12, 0},
@@ -36,7 +36,7 @@ func TestSpokenUsage(t *testing.T) {
 		`"usage":null`:                                       nil,
 		`"x":1`:                                              nil,
 	} {
-		got, err := spoken([]byte(`{"content":{"type":"text","text":"Hi"},` + usage + `}`))
+		got, err := Read([]byte(`{"content":{"type":"text","text":"Hi"},` + usage + `}`))
 		if err != nil || !reflect.DeepEqual(got.Usage, want) {
 			t.Errorf("%s: %+v, %v", usage, got.Usage, err)
 		}

@@ -1,11 +1,8 @@
-package proxy
+package limits
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -21,99 +18,14 @@ type Bounds struct {
 	MaxResult int // bytes of a result
 }
 
-// bounded sends a request to the server and ends it when the time for it is over.
-func (s *server) bounded(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
-	ctx, stop := s.clock.bound(ctx, s.bounds.Timeout, errTooSlow)
-	defer stop()
-	answer, err := s.send(ctx, compose)
-	if err != nil && errors.Is(context.Cause(ctx), errTooSlow) {
-		return rpc.Message{}, fmt.Errorf("server %q did not answer within %s (its timeout); it was told to stop", s.alias, s.bounds.Timeout)
-	}
-	return answer, err
-}
-
-var errTooSlow = errors.New("the server's timeout has passed")
-
-// errTooLong is the cause of contexts of calls that ran longer than the limits of the gate let them.
-var errTooLong = errors.New("the call's time has passed")
-
-// timed returns err, in the words for the model when the limit of the call ended it.
-func timed(ctx context.Context, err error, limit time.Duration) error {
-	if err != nil && errors.Is(context.Cause(ctx), errTooLong) {
-		return fmt.Errorf("it ran longer than the %s it may; the server was told to stop", limit)
-	}
-	return err
-}
-
-// clock stands still while the server waits for the host.
-type clock struct {
-	mu      sync.Mutex
-	waiting int           // questions that the host has not answered
-	since   time.Time     // when waiting became more than 0
-	stood   time.Duration // how long it has stood still before
-}
-
-// pause stops the clock until resume is called.
-func (c *clock) pause() (resume func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.waiting++; c.waiting == 1 {
-		c.since = time.Now()
-	}
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.waiting--; c.waiting == 0 {
-			c.stood += time.Since(c.since)
-		}
-	}
-}
-
-// standing is how long the clock has stood still in all.
-func (c *clock) standing() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.waiting > 0 {
-		return c.stood + time.Since(c.since)
-	}
-	return c.stood
-}
-
-// bound ends ctx with cause once the clock has moved on by limit; 0 is no limit.
-func (c *clock) bound(ctx context.Context, limit time.Duration, cause error) (context.Context, func()) {
-	if limit <= 0 {
-		return ctx, func() {}
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	began, before := time.Now(), c.standing()
-	go func() {
-		timer := time.NewTimer(limit)
-		defer timer.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-timer.C:
-			}
-			left := limit - (time.Since(began) - (c.standing() - before))
-			if left <= 0 {
-				cancel(cause)
-				return
-			}
-			timer.Reset(max(left, 10*time.Millisecond))
-		}
-	}()
-	return ctx, func() { cancel(nil) }
-}
-
-// limited returns the answer to a tools/call with no more of its result than the server's bound allows, and with a
+// Limited returns the answer to a tools/call with no more of its result than the server's bound allows, and with a
 // note for the model. Texts are kept in their order as far as there is room, the last of them cut; what cannot be
 // cut and does not fit is left out.
 //
 // The server's word on isError stays: the call ran, and a model that reads of an error repeats it. Only where
 // structured content is left out it becomes an error, because hosts check that against the tool's schema and
 // would throw the whole answer away.
-func (b Bounds) limited(answer rpc.Message, alias string) rpc.Message {
+func (b Bounds) Limited(answer rpc.Message, alias string) rpc.Message {
 	if b.MaxResult <= 0 || len(answer.Result) <= b.MaxResult {
 		return answer
 	}
@@ -189,9 +101,9 @@ func textOf(part []byte) (string, bool) {
 	return jsonx.String(m[1].Value)
 }
 
-// exceeded reports that the result of another method is over the bound. Such results have no place for a note,
+// Exceeded reports that the result of another method is over the bound. Such results have no place for a note,
 // and half of a resource is none: the request ends with an error.
-func (b Bounds) exceeded(answer rpc.Message, alias string) error {
+func (b Bounds) Exceeded(answer rpc.Message, alias string) error {
 	if b.MaxResult <= 0 || len(answer.Result) <= b.MaxResult {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package proxy
+package elicitation
 
 import "testing"
 
@@ -19,7 +19,7 @@ func TestDecisionOf(t *testing.T) {
 		`[]`: "",
 		``:   "",
 	} {
-		if got := decisionOf([]byte(result)); got != want {
+		if got := Decision([]byte(result)); got != want {
 			t.Errorf("%s: %q, want %q", result, got, want)
 		}
 	}

@@ -1,10 +1,12 @@
-package proxy
+// Package provenance keeps what a server says apart from what callgate says: its questions are signed, and what could
+// pass for callgate's own goes no further.
+package provenance
 
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
+	"log/slog"
 	"net/url"
 	"strconv"
 	"strings"
@@ -18,9 +20,9 @@ import (
 	"callgate/proxy/internal/catalogue"
 )
 
-// namesCallgate reports whether a person may read callgate's name in a text: in other letters, split up or
+// NamesCallgate reports whether a person may read callgate's name in a text: in other letters, split up or
 // with characters in it that nobody sees.
-func namesCallgate(text string) bool {
+func NamesCallgate(text string) bool {
 	text = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' {
 			return r
@@ -45,9 +47,9 @@ func posesAsCallgate(text string) bool {
 	return strings.HasPrefix(strings.TrimLeft(text, ":"), "callgate") || strings.Contains(text, "callgate:")
 }
 
-// imitates says why an elicitation of a server could pass for callgate's own; "" when it cannot. Its message is
+// Imitates says why an elicitation of a server could pass for callgate's own; "" when it cannot. Its message is
 // signed with the server's name and escaped, and may speak of callgate. What a form says elsewhere is not signed.
-func imitates(params []byte) (why string) {
+func Imitates(params []byte) (why string) {
 	var message [1]jsonx.Member
 	if err := jsonx.Members(params, []string{"message"}, message[:]); err != nil {
 		return "It cannot be read: " + err.Error() + "."
@@ -56,12 +58,12 @@ func imitates(params []byte) (why string) {
 	if message[0].Value != nil {
 		unsigned = jsonx.Splice(params, jsonx.Edit{Start: message[0].Start, End: message[0].End(), With: []byte("null")})
 		text, _ := jsonx.String(message[0].Value)
-		if strings.ContainsAny(text, lineEnds) && namesCallgate(text) || posesAsCallgate(text) {
+		if strings.ContainsAny(text, lineEnds) && NamesCallgate(text) || posesAsCallgate(text) {
 			return "Its message could pass for callgate's own."
 		}
 	}
 	for text := range jsonx.Strings(unsigned) {
-		if namesCallgate(text) {
+		if NamesCallgate(text) {
 			return "It names callgate outside of the message that is signed."
 		}
 		if tools.Visible(strings.Map(withoutLayout, text)) != strings.Map(withoutLayout, text) {
@@ -88,9 +90,9 @@ func oneVisibleLine(text string) string {
 	return tools.Visible(strings.Join(lines, " ⏎ "))
 }
 
-// astray says why a host must not lead its person where an elicitation wants; "" when that is a page of the web, or there
+// Astray says why a host must not lead its person where an elicitation wants; "" when that is a page of the web, or there
 // is no address. Other schemes start programs, run scripts or open files, and a name in front of the host is read as it.
-func astray(params []byte) (why string) {
+func Astray(params []byte) (why string) {
 	var m [1]jsonx.Member
 	if err := jsonx.Members(params, []string{"url"}, m[:]); err != nil {
 		return "It cannot be read: " + err.Error() + "."
@@ -109,27 +111,8 @@ func astray(params []byte) (why string) {
 // metaPrefix is of the names in "_meta" that are callgate's to use.
 const metaPrefix = "callgate/"
 
-// forward sends a request to the server. What the answer says in callgate's name is the server's: nothing but
-// callgate itself speaks to the host under names that begin with "callgate/", and what an error asks is signed.
-func (s *server) forward(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
-	answer, err := s.bounded(ctx, compose)
-	if err != nil || s.own {
-		return answer, err
-	}
-	return serverSide{s}.heard(answer)
-}
-
-// heard returns an answer of the server as hosts may hear it.
-func (s serverSide) heard(answer rpc.Message) (rpc.Message, error) {
-	answer, err := disowned(answer)
-	if err != nil {
-		return answer, err
-	}
-	return s.required(answer)
-}
-
-// disowned returns the message with such names marked as the server's; nothing else of it changes.
-func disowned(m rpc.Message) (rpc.Message, error) {
+// Disowned returns the message with such names marked as the server's; nothing else of it changes.
+func Disowned(m rpc.Message) (rpc.Message, error) {
 	edits := jsonx.MetaNames(m.Raw, metaPrefix)
 	if len(edits) == 0 {
 		return m, nil
@@ -145,9 +128,25 @@ func disowned(m rpc.Message) (rpc.Message, error) {
 // and repeat the request.
 const codeElicitationRequired = -32042
 
+// Server is one whose words reach hosts and people.
+type Server struct {
+	Alias string
+	Asks  func(params []byte) (why string) // why a question could pass for one of the gate's; "" when it cannot
+	Log   *slog.Logger
+}
+
+// Heard returns an answer of the server as hosts may hear it.
+func (s Server) Heard(answer rpc.Message) (rpc.Message, error) {
+	answer, err := Disowned(answer)
+	if err != nil {
+		return answer, err
+	}
+	return s.required(answer)
+}
+
 // required returns an answer whose error may ask something, with what it asks signed like a question of the server.
 // An error that could pass for callgate's own, or be read in two ways, does not reach the host.
-func (s serverSide) required(answer rpc.Message) (rpc.Message, error) {
+func (s Server) required(answer rpc.Message) (rpc.Message, error) {
 	if answer.Error == nil {
 		return answer, nil
 	}
@@ -157,7 +156,7 @@ func (s serverSide) required(answer rpc.Message) (rpc.Message, error) {
 		err = jsonx.Members(answer.Raw, []string{"error"}, fault[:])
 	}
 	if err != nil {
-		s.host.log.Warn("an error of the server does not reach the host", "server", s.alias, "reason", err)
+		s.Log.Warn("an error of the server does not reach the host", "server", s.Alias, "reason", err)
 		return rpc.Parse(rpc.Error(answer.ID, rpc.CodeInternal, "callgate does not pass the server's error on. "+err.Error()))
 	}
 	if bytes.Equal(signed, answer.Error) {
@@ -167,7 +166,7 @@ func (s serverSide) required(answer rpc.Message) (rpc.Message, error) {
 }
 
 // signedError is required for the error object.
-func (s serverSide) signedError(fault []byte) ([]byte, error) {
+func (s Server) signedError(fault []byte) ([]byte, error) {
 	var m [2]jsonx.Member
 	if err := jsonx.Members(fault, []string{"code", "data"}, m[:]); err != nil {
 		return nil, err
@@ -192,7 +191,7 @@ func (s serverSide) signedError(fault []byte) ([]byte, error) {
 }
 
 // signedAll signs each elicitation of an array.
-func (s serverSide) signedAll(array []byte) ([]byte, error) {
+func (s Server) signedAll(array []byte) ([]byte, error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(array))
 	if dec.PeekKind() != '[' {
 		return nil, errors.New("What it asks is not a list.")
@@ -206,10 +205,10 @@ func (s serverSide) signedAll(array []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if why := cmp.Or(s.host.p.o.Gate.Imitates(question), imitates(question), astray(question)); why != "" {
+		if why := cmp.Or(s.Asks(question), Imitates(question), Astray(question)); why != "" {
 			return nil, errors.New(why)
 		}
-		signed, err := s.signed(question)
+		signed, err := s.Signed(question)
 		if err != nil {
 			return nil, err
 		}
@@ -220,4 +219,19 @@ func (s serverSide) signedAll(array []byte) ([]byte, error) {
 		return nil, errors.New("What it asks cannot be read.")
 	}
 	return jsonx.Splice(array, edits...), nil
+}
+
+// Signed returns the params of an elicitation that says which server asks, and whose message is one visible line.
+// Without it a server could speak to the person as if it were callgate.
+func (s Server) Signed(params []byte) ([]byte, error) {
+	var message [1]jsonx.Member
+	if err := jsonx.Members(params, []string{"message"}, message[:]); err != nil {
+		return nil, err
+	}
+	text, _ := jsonx.String(message[0].Value)
+	signature := jsonx.Quote("[" + s.Alias + "] " + oneVisibleLine(text))
+	if message[0].Value == nil {
+		return jsonx.Put(params, "message", signature), nil
+	}
+	return jsonx.Splice(params, jsonx.Edit{Start: message[0].Start, End: message[0].End(), With: signature}), nil
 }

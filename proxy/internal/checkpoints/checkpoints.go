@@ -1,4 +1,5 @@
-package proxy
+// Package checkpoints keeps the files that calls change before they do, so that there is a way back.
+package checkpoints
 
 import (
 	"context"
@@ -53,13 +54,13 @@ func (k *Checkpoints) Undo(call gate.Call, a *tools.Analysis) *gate.Undo {
 	return &gate.Undo{Kept: true, Text: "Kept first: what it changes can be restored from Checkpoints."}
 }
 
-// unkeptError is why a call was not forwarded: its files could not be kept.
-type unkeptError struct{ why string }
+// UnkeptError is why a call was not forwarded: its files could not be kept.
+type UnkeptError struct{ why string }
 
-func (e *unkeptError) Error() string { return e.why }
+func (e *UnkeptError) Error() string { return e.why }
 
-// kept is what was kept before one call. Nil is nothing.
-type kept struct {
+// Kept is what was kept before one call. Nil is nothing.
+type Kept struct {
 	taken   *checkpoint.Taken
 	log     *slog.Logger
 	tool    string
@@ -70,20 +71,16 @@ type kept struct {
 // keepPatience bounds how long the keeping of one call's files may take.
 const keepPatience = 15 * time.Second
 
-// checkpoint keeps what the allowed call is about to change. When it returns without an error, that is on the
-// disk and the call MUST be forwarded or ended; the error is a reason not to forward it.
-func (h *host) checkpoint(ctx context.Context, call gate.Call, v *gate.Verdict) (*kept, error) {
-	return h.p.o.Checkpoints.take(ctx, h.p.o.Gate, h.session, h.log, call, v)
-}
-
 // Take keeps what an allowed call that runs elsewhere is about to change. The caller MUST call end once the call has
 // run; end is never nil. The error is a reason not to let it run.
 func (k *Checkpoints) Take(ctx context.Context, g *gate.Gate, s *gate.Session, log *slog.Logger, call gate.Call, v *gate.Verdict) (end func(context.Context), err error) {
-	one, err := k.take(ctx, g, s, log, call, v)
-	return one.end, err
+	one, err := k.Keep(ctx, g, s, log, call, v)
+	return one.End, err
 }
 
-func (k *Checkpoints) take(ctx context.Context, g *gate.Gate, s *gate.Session, log *slog.Logger, call gate.Call, v *gate.Verdict) (*kept, error) {
+// Keep keeps what an allowed call is about to change. When it returns without an error, that is on the disk and the
+// call MUST be forwarded or ended; the error, an *UnkeptError, is a reason not to forward it.
+func (k *Checkpoints) Keep(ctx context.Context, g *gate.Gate, s *gate.Session, log *slog.Logger, call gate.Call, v *gate.Verdict) (*Kept, error) {
 	if k == nil || v.Analysis == nil {
 		return nil, nil
 	}
@@ -103,7 +100,7 @@ func (k *Checkpoints) take(ctx context.Context, g *gate.Gate, s *gate.Session, l
 		CallID: call.ID, Tool: call.Tool.Qualified, SessionID: s.ID(), Worker: g.Worker(), Workspace: call.Place.Dir, Paths: paths,
 		Secret: func(path string) bool { return g.HidesFile(s, place, path) },
 	})
-	out := &kept{taken: taken, log: log, tool: call.Tool.Qualified}
+	out := &Kept{taken: taken, log: log, tool: call.Tool.Qualified}
 	var why string
 	switch {
 	case err != nil:
@@ -119,7 +116,7 @@ func (k *Checkpoints) take(ctx context.Context, g *gate.Gate, s *gate.Session, l
 	released := slices.ContainsFunc(v.Marks, func(m tools.Mark) bool { return m.Code == gate.MarkUnkept })
 	if k.Required && !released {
 		out.abandon()
-		return nil, &unkeptError{"What it would change could not be kept: " + why + " If that cannot be helped, tell the user."}
+		return nil, &UnkeptError{"What it would change could not be kept: " + why + " If that cannot be helped, tell the user."}
 	}
 	log.Warn("a call runs whose files could not all be kept", "tool", call.Tool.Qualified, "call", call.ID, "reason", why)
 	return out, nil
@@ -159,8 +156,16 @@ func unkept(list []checkpoint.Conflict) string {
 	return strings.Join(parts, ", ") + "."
 }
 
-// end notes what the call left. The host may have taken the call back: what it did is done all the same.
-func (k *kept) end(ctx context.Context) {
+// ID is that of the checkpoint; "" when none was taken.
+func (k *Kept) ID() string {
+	if k == nil || k.taken == nil {
+		return ""
+	}
+	return k.taken.ID
+}
+
+// End notes what the call left. The host may have taken the call back: what it did is done all the same.
+func (k *Kept) End(ctx context.Context) {
 	if k == nil || k.taken == nil {
 		return
 	}
@@ -176,12 +181,23 @@ func (k *kept) end(ctx context.Context) {
 	}
 }
 
-// abandon is end for a call that is not forwarded.
-func (k *kept) abandon() {
+// abandon is End for a call that is not forwarded.
+func (k *Kept) abandon() {
 	if k.taken == nil {
 		return
 	}
 	if err := k.taken.Abandon(); err != nil {
 		k.log.Warn("a checkpoint is left of a call that was not run", "tool", k.tool, "checkpoint", k.taken.ID, "error", err)
 	}
+}
+
+// ChangedBy returns the paths that the call changed: what was seen to change, or else what the call names.
+func (k *Kept) ChangedBy(v *gate.Verdict) (paths []string) {
+	if k != nil && k.known {
+		return k.changed
+	}
+	for _, w := range v.Analysis.Writes {
+		paths = append(paths, w.Path)
+	}
+	return paths
 }

@@ -2,14 +2,23 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"time"
 
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/guard"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
+	"callgate/internal/sandbox"
 	"callgate/internal/traces"
+	"callgate/proxy/internal/catalogue"
+	"callgate/proxy/internal/checkpoints"
+	"callgate/proxy/internal/limits"
+	"callgate/proxy/internal/raw"
 )
 
 // resources serves what a host asks for beside calls of tools.
@@ -17,7 +26,7 @@ type resources struct{ *host }
 
 // readResource is the life of a resources/read: it passes the gate as the kind resource_read.
 func (h resources) readResource(ctx context.Context, m rpc.Message, r *inflight) []byte {
-	uri, err := stringParam(m, "uri")
+	uri, err := raw.String(m, "uri")
 	if err != nil {
 		h.refuse(err)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
@@ -31,7 +40,7 @@ func (h resources) readResource(ctx context.Context, m rpc.Message, r *inflight)
 
 // getPrompt is the life of a prompts/get: it passes the gate as the kind prompt_get.
 func (h resources) getPrompt(ctx context.Context, m rpc.Message, r *inflight) []byte {
-	name, err := stringParam(m, "name")
+	name, err := raw.String(m, "name")
 	if err != nil {
 		h.refuse(err)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
@@ -40,7 +49,7 @@ func (h resources) getPrompt(ctx context.Context, m rpc.Message, r *inflight) []
 	if e == nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown prompt: "+name)
 	}
-	params, err := renameParam(m.Params, "name", e.Name)
+	params, err := raw.Rename(m.Params, "name", e.Name)
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
@@ -57,13 +66,13 @@ func (h resources) passKind(ctx context.Context, m rpc.Message, r *inflight, s *
 	var known [2]jsonx.Member
 	names := []string{argument, "_meta"}
 	err := jsonx.Members(params, names, known[:])
-	if err == nil && saysMore(params, known[:]) {
+	if err == nil && raw.SaysMore(params, known[:]) {
 		more, err = jsonx.Others(params, names)
 	}
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	call, err := h.newCall(tool, s, argument, value, more)
+	call, err := h.kindCall(tool, s, argument, value, more)
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, err.Error())
 	}
@@ -91,7 +100,7 @@ func (k *kindRequest) fail(failure string) []byte {
 	return rpc.Error(k.m.ID, rpc.CodeInternal, failure)
 }
 
-func (k *kindRequest) verify(_ context.Context, _ gate.Call, _ *gate.Verdict, _ *kept, answer rpc.Message) []byte {
+func (k *kindRequest) verify(_ context.Context, _ gate.Call, _ *gate.Verdict, _ *checkpoints.Kept, answer rpc.Message) []byte {
 	return answer.WithID(k.m.ID)
 }
 
@@ -106,43 +115,47 @@ func denied(what string, v gate.Verdict) string {
 // forward sends the request with the params that were judged.
 func (k *kindRequest) forward(ctx context.Context, _ gate.Call, limit time.Duration, span *traces.Call) (rpc.Message, error) {
 	name := k.value
-	ctx, stop := k.s.clock.bound(ctx, limit, errTooLong)
+	ctx, stop := k.s.clock.Bound(ctx, limit, limits.ErrTooLong)
 	defer stop()
 	if k.m.Method == "resources/read" {
 		name = "" // spans hold no addresses
 	}
 	trace, forwarded := span.Forwarding(name)
 	defer forwarded()
-	params := carrying(k.params, trace)
+	params := raw.WithTrace(k.params, trace)
 	k.r.from.Store(k.s)
 	answer, err := k.s.forward(ctx, func(id []byte) []byte { return k.m.WithParams(id, params) })
 	if err != nil {
-		return answer, timed(ctx, err, limit)
+		return answer, limits.Timed(ctx, err, limit)
 	}
-	return answer, k.s.bounds.exceeded(answer, k.s.alias)
+	return answer, k.s.bounds.Exceeded(answer, k.s.alias)
 }
 
-// newCall makes the Call of a kind whose rules see one argument. What else the request says, an object or nil,
+// kindCall makes the Call of a kind whose rules see one argument. What else the request says, an object or nil,
 // is shown, digested and recorded with it. An approver cannot change it: it is not what is sent.
-func (h resources) newCall(tool *tools.Tool, s *server, argument, value string, more []byte) (gate.Call, error) {
-	arguments := append(append(append([]byte{'{'}, jsonx.Quote(argument)...), ':'), jsonx.Quote(value)...)
+func (h *host) kindCall(tool *tools.Tool, s *server, argument, value string, more []byte) (gate.Call, error) {
+	arguments := raw.Named(argument, value)
 	if more != nil {
-		arguments = append(append(arguments, `,"params":`...), more...)
+		arguments = append(append(append(arguments[:len(arguments)-1], `,"params":`...), more...), '}')
 	}
-	arguments = append(arguments, '}')
+	return h.kindCallOf(tool, s, arguments)
+}
+
+// kindCallOf is kindCall for arguments as they are.
+func (h *host) kindCallOf(tool *tools.Tool, s *server, arguments []byte) (gate.Call, error) {
 	digest, err := jsonx.Digest(arguments, h.session.Agent())
 	if err != nil {
 		return gate.Call{}, err
 	}
 	return gate.Call{
-		ID: newCallID(), SessionID: h.session.ID(), Principal: h.principal, Agent: h.session.Agent(), Tool: tool, Arguments: arguments, Digest: digest, Place: h.folders.placeOf(s), Fixed: true,
+		ID: newCallID(), SessionID: h.session.ID(), Principal: h.principal, Agent: h.session.Agent(), Tool: tool, Arguments: arguments, Digest: digest, Place: h.folders.Place(s.place), Fixed: true,
 	}, nil
 }
 
 // subscribe passes resources/subscribe and unsubscribe on to the server that the URI belongs to. Nothing is
 // read by it: the notifications that follow carry the URI alone.
 func (h resources) subscribe(ctx context.Context, m rpc.Message, _ *inflight) []byte {
-	uri, err := stringParam(m, "uri")
+	uri, err := raw.String(m, "uri")
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
@@ -193,30 +206,121 @@ func (h resources) passOn(ctx context.Context, m rpc.Message, s *server, compose
 	return answer.WithID(m.ID)
 }
 
-// stringParam returns a required string of the params, after the strict check of the whole message.
-func stringParam(m rpc.Message, name string) (string, error) {
-	if err := jsonx.Check(m.Raw); err != nil {
-		return "", err
-	}
-	var member [1]jsonx.Member
-	if m.Params == nil {
-		return "", fmt.Errorf("%s needs params", m.Method)
-	}
-	if err := jsonx.Members(m.Params, []string{name}, member[:]); err != nil {
-		return "", err
-	}
-	value, ok := jsonx.String(member[0].Value)
-	if !ok {
-		return "", fmt.Errorf("%s needs a %q", m.Method, name)
-	}
-	return value, nil
+// stepFuncs are steps as functions.
+type stepFuncs struct {
+	onForward func(ctx context.Context, span *traces.Call) (rpc.Message, error)
+	onRefuse  func(v gate.Verdict) []byte
+	onFail    func() []byte
+	onAnswer  func(answer rpc.Message) []byte
 }
 
-// renameParam replaces one string of the params.
-func renameParam(params []byte, name, value string) ([]byte, error) {
-	var m [1]jsonx.Member
-	if err := jsonx.Members(params, []string{name}, m[:]); err != nil {
-		return nil, err
+func (s stepFuncs) forward(ctx context.Context, _ gate.Call, _ time.Duration, span *traces.Call) (rpc.Message, error) {
+	return s.onForward(ctx, span)
+}
+
+func (s stepFuncs) refuse(_ gate.Call, v gate.Verdict) []byte { return s.onRefuse(v) }
+
+func (s stepFuncs) fail(string) []byte { return s.onFail() }
+
+func (s stepFuncs) verify(_ context.Context, _ gate.Call, _ *gate.Verdict, _ *checkpoints.Kept, answer rpc.Message) []byte {
+	return s.onAnswer(answer)
+}
+
+func kindTool(kind string, s *server) *tools.Tool { return catalogue.KindTool(kind, s.alias) }
+
+// hostError is why a request to the host's model came to nothing.
+type hostError struct{ text string }
+
+func (e *hostError) Error() string { return e.text }
+
+// sample lets a request to the host's model pass the gate as the kind sampling, with what it says. message is what the
+// host gets.
+func (s serverSide) sample(ctx context.Context, m, message rpc.Message, asTask bool, r *inflight) []byte {
+	call, err := s.host.kindCall(kindTool(tools.KindSampling, s.server), s.server, "server", s.alias, m.Params)
+	if err != nil {
+		return rpc.Error(m.ID, -1, "callgate denied sampling. "+err.Error())
 	}
-	return jsonx.Splice(params, jsonx.Edit{Start: m[0].Start, End: m[0].End(), With: jsonx.Quote(value)}), nil
+	var fault []byte // that there is no answer
+	var refused rpc.Message
+	return s.host.pass(ctx, nil, gated{
+		call: call, method: m.Method, params: m.Params, server: s.server, steps: stepFuncs{
+			onForward: func(ctx context.Context, span *traces.Call) (rpc.Message, error) {
+				trace, forwarded := span.Forwarding("")
+				defer forwarded()
+				traced, err := raw.Traced(message, trace)
+				if err != nil {
+					fault = rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
+					return rpc.Message{}, &hostError{err.Error()}
+				}
+				answer, none := s.putToHost(ctx, m, traced, r)
+				switch {
+				case none != nil:
+					fault = none
+					return answer, &hostError{"the host gave no answer"}
+				case answer.Error != nil:
+					refused = answer
+					return answer, &hostError{"the host refused: " + raw.ErrorText(answer.Error)}
+				}
+				return answer, nil
+			},
+			onRefuse: func(v gate.Verdict) []byte {
+				return rpc.Error(m.ID, -1, "callgate denied sampling. "+v.Reason)
+			},
+			onFail: func() []byte {
+				if fault != nil {
+					return fault
+				}
+				return s.answered(ctx, m, refused, asTask)
+			},
+			onAnswer: func(answer rpc.Message) []byte {
+				return s.answered(ctx, m, answer, asTask)
+			},
+		}})
+}
+
+// wall is the sandbox around a server: what reaches through is judged.
+type wall struct{ *server }
+
+// connects lets a connection that a server in a sandbox wants to make pass the gate, as the kind connect.
+func (s wall) connects(ctx context.Context, to sandbox.Peer) error {
+	arguments := append([]byte(`{"to":`), jsonx.Quote(to.String())...)
+	if to.Private.IsValid() {
+		arguments = append(append(arguments, `,"private":`...), jsonx.Quote(netip.AddrPortFrom(to.Private, to.Port).String())...)
+	}
+	return s.judges(ctx, tools.KindConnect, append(arguments, '}'))
+}
+
+// widens lets what the sandbox has refused to the server pass the gate: its next process may have it.
+func (s wall) widens(ctx context.Context, a guard.Access) error {
+	kind := tools.KindSandboxRead
+	if a.Write {
+		kind = tools.KindSandboxWrite
+	}
+	return s.judges(ctx, kind, append(append([]byte(`{"path":`), jsonx.Quote(a.Path)...), '}'))
+}
+
+// refused notes what the sandbox has refused to the server, for the model.
+func (s wall) refused(a guard.Access) {
+	s.refusals.Lock()
+	defer s.refusals.Unlock()
+	if !slices.Contains(s.refusals.list, a) && len(s.refusals.list) < maxRefusals {
+		s.refusals.list = append(s.refusals.list, a)
+	}
+}
+
+// judges lets something that a server wants beside its calls pass the gate, as a kind.
+func (s wall) judges(ctx context.Context, kind string, arguments []byte) error {
+	h := s.host
+	call, err := h.kindCallOf(kindTool(kind, s.server), s.server, arguments)
+	if err != nil {
+		return err
+	}
+	refused := errors.New("it was not judged")
+	h.pass(ctx, nil, gated{call: call, method: kind, params: arguments, server: s.server, steps: stepFuncs{
+		onForward: func(context.Context, *traces.Call) (rpc.Message, error) { refused = nil; return rpc.Message{}, nil },
+		onRefuse:  func(v gate.Verdict) []byte { refused = errors.New(v.Reason); return nil },
+		onFail:    func() []byte { return nil },
+		onAnswer:  func(rpc.Message) []byte { return nil },
+	}})
+	return refused
 }

@@ -1,0 +1,227 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"callgate/internal/pool"
+	"callgate/internal/rpc"
+	"callgate/internal/upstream"
+	"callgate/proxy/internal/catalogue"
+	"callgate/proxy/internal/events"
+	"callgate/proxy/internal/provenance"
+	"callgate/proxy/internal/shared"
+	"callgate/proxy/internal/stateless"
+)
+
+// New checks the options and returns a proxy. Close it.
+func New(o Options) (*Proxy, error) {
+	aliases := make([]string, len(o.Servers))
+	for i, s := range o.Servers {
+		aliases[i] = s.Tools.Name
+	}
+	if err := catalogue.CheckAliases(aliases); err != nil {
+		return nil, err
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.IdleTimeout <= 0 {
+		o.IdleTimeout = 30 * time.Minute
+	}
+	p := &Proxy{o: o, quota: quota{limit: o.MaxSessions, of: map[string]int{}}, hosts: map[*host]struct{}{}}
+	p.maker = p.newMaker()
+	var err error
+	p.stateless, err = p.newStateless()
+	return p, err
+}
+
+// newMaker returns what makes the catalogues of all sessions.
+func (p *Proxy) newMaker() *catalogue.Maker {
+	m := &catalogue.Maker{Pins: p.o.Pins, Shows: p.o.Expose.Shows, Log: p.o.Logger}
+	for i, s := range p.o.Servers {
+		if s.Own == nil {
+			m.Configured = append(m.Configured, catalogue.Configured{Alias: s.Tools.Name, Identity: s.Tools.Identity, Choice: &p.o.Servers[i].Choice})
+		}
+	}
+	return m
+}
+
+// Connect begins a session with the principal's host, which speaks over the line, until ctx ends. The caller MUST
+// Close it. The error is a *QuotaError when the principal has too many.
+func (p *Proxy) Connect(ctx context.Context, v View, principal string, line Line) (Peer, error) {
+	return p.connect(ctx, v, principal, line, upstream.Legacy)
+}
+
+// Knows says why there is no such view.
+func (p *Proxy) Knows(v View) error {
+	known := v.Server == ""
+	for _, s := range p.o.Servers {
+		known = known || s.Own == nil && v.shows(s.Tools.Name)
+	}
+	if !known {
+		return fmt.Errorf("callgate has no server %q", v.Server)
+	}
+	if v.Agent != "" && p.o.Agent != "" && v.Agent != p.o.Agent {
+		return fmt.Errorf("sessions of this callgate run under the agent %q", p.o.Agent)
+	}
+	if v.Agent != "" && !p.o.Gate.HasAgent(v.Agent) {
+		return fmt.Errorf("callgate knows no agent %q", v.Agent)
+	}
+	return nil
+}
+
+// connect begins a session with a host that speaks over the line. The caller MUST Close it.
+func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line, era upstream.Era) (*host, error) {
+	if err := p.quota.enter(principal); err != nil {
+		return nil, err
+	}
+	h := &host{p: p, view: v, principal: principal, era: era, line: line, log: p.o.Logger, jobs: pool.New()}
+	h.running.byKey, h.asking.byID = map[string]*inflight{}, map[string]*serverRequest{}
+	h.offers.h, h.offers.moved = h, make(chan struct{})
+	h.ctx, h.cancel = context.WithCancel(ctx)
+	session, err := p.o.Gate.OpenSession(cmp.Or(v.Agent, p.o.Agent), h.cancelCalls)
+	if err != nil {
+		h.cancel()
+		p.quota.leave(principal)
+		return nil, err
+	}
+	h.session, h.folders.Local = session, principal == StdioPrincipal
+	h.events = events.Events{Hooks: p.o.Hooks, Session: session}
+	h.checks.Checks, h.checks.Ended, h.checks.Work = p.o.Verification, h.ctx, &h.work
+	h.checks.Unseen = func() string { return p.o.Gate.Unseen(session) }
+	session.SetOrigin(h.folders.Origin())
+	for _, s := range p.o.Servers {
+		if s.Own != nil || v.shows(s.Tools.Name) {
+			h.servers = append(h.servers, h.newServer(s))
+		}
+	}
+	h.offers.now.Store(&table{Catalogue: &catalogue.Catalogue{}})
+	for _, s := range h.servers {
+		if s.shared != nil { // it runs already, and may tell of something at once
+			s.shared.Join(s)
+		}
+	}
+	p.mu.Lock()
+	p.hosts[h] = struct{}{}
+	p.mu.Unlock()
+	return h, nil
+}
+
+func (h *host) newServer(o Server) *server {
+	s := &server{host: h, alias: o.Tools.Name, about: o.Tools, place: o.Place, own: o.Own != nil, choice: o.Choice, locked: o.Locked, bounds: o.Bounds}
+	s.words = provenance.Server{Alias: s.alias, Asks: h.p.o.Gate.Imitates, Log: h.log}
+	if s.own {
+		o.Upstream.Serve = o.Own(h.session)
+	}
+	if o.Shared {
+		s.shared = h.p.share(o)
+		s.up = s.shared.Up
+		return s
+	}
+	o.Upstream.Connect, o.Upstream.Refused, o.Upstream.Widen = wall{s}.connects, wall{s}.refused, wall{s}.widens
+	s.up = upstream.New(o.Upstream, upstream.Options{
+		Budget:   h.p.o.Budget,
+		CacheDir: h.p.o.CacheDir,
+		Logger:   h.log,
+		Events: upstream.Events{
+			Notification: func(_ *upstream.Upstream, m rpc.Message, cause any) {
+				s.Notified(m, cause)
+			},
+			Request: func(_ *upstream.Upstream, m rpc.Message, cause any) {
+				r, _ := cause.(*inflight)
+				serverSide{s}.asked(m, r)
+			},
+			StateChanged: func(u *upstream.Upstream, state upstream.State) {
+				s.Changed(u, state)
+			},
+			ListChanged: func(_ *upstream.Upstream, k upstream.Kind) { s.ListChanged(k) },
+		},
+	})
+	return s
+}
+
+// Close ends the sessions of stateless hosts and the servers that hosts share, and waits until nothing of them
+// runs. Hosts that have connections of their own are not the proxy's to end; they MUST have ended.
+func (p *Proxy) Close() {
+	p.stateless.Close()
+	p.closeShared()
+}
+
+// newStateless prepares for hosts without sessions.
+func (p *Proxy) newStateless() (*stateless.Clients, error) {
+	return stateless.New(stateless.Options{
+		Open: func(ctx context.Context, c *stateless.Client, from stateless.Sender, o stateless.Opening) (stateless.Host, error) {
+			h, err := p.connect(ctx, View(from.View), from.Principal, c, upstream.Modern)
+			if err != nil {
+				return nil, err
+			}
+			h.waits = o.WaitsForTasks
+			if o.KeepsNoGrants && from.Principal != StdioPrincipal {
+				h.session.KeepNoGrants()
+			}
+			return statelessHost{h}, nil
+		},
+		Awaits: p.o.Gate.Awaits, AgentOf: agentOf,
+		Versions: upstream.Versions, Secret: p.o.Secret, IdleTimeout: p.o.IdleTimeout, Logger: p.o.Logger,
+	})
+}
+
+// share returns the one server for o, which begins with the first host that needs it and ends with the proxy.
+func (p *Proxy) share(o Server) *shared.Server {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if sh := p.shared[o.Tools.Name]; sh != nil {
+		return sh
+	}
+	o.Upstream.IdleTimeout = cmp.Or(o.Upstream.IdleTimeout, p.o.IdleTimeout)
+	sh := shared.New(o.Upstream, upstream.Options{Budget: p.o.Budget, CacheDir: p.o.CacheDir, Logger: p.o.Logger}, func(cause any) shared.User {
+		r, _ := cause.(*inflight)
+		if s := r.server(); s != nil {
+			return s
+		}
+		return nil
+	})
+	if p.shared == nil {
+		p.shared = map[string]*shared.Server{}
+	}
+	p.shared[o.Tools.Name] = sh
+	return sh
+}
+
+// closeShared ends the servers that hosts share.
+func (p *Proxy) closeShared() {
+	p.mu.Lock()
+	all := p.shared
+	p.shared = nil
+	p.mu.Unlock()
+	var closing sync.WaitGroup
+	for _, sh := range all {
+		closing.Go(sh.Up.Close)
+	}
+	closing.Wait()
+}
+
+// Notified takes a notification of the server.
+func (s *server) Notified(m rpc.Message, cause any) {
+	r, _ := cause.(*inflight)
+	serverSide{s}.notified(m, r)
+}
+
+// ListChanged takes over a new list of the server.
+func (s *server) ListChanged(k upstream.Kind) { s.host.offers.changed(k) }
+
+// Changed hears where the server is now.
+func (s *server) Changed(up *upstream.Upstream, state upstream.State) {
+	s.host.offers.touch()
+	if state == upstream.Ready {
+		s.noteWall(up.Status().Wall)
+	}
+	s.tellState(up, state)
+	s.giveUp(up, state)
+	s.abandon(state)
+}

@@ -1,0 +1,105 @@
+// Package events tells lifecycle hooks what becomes of the requests of a session, and lets them speak before the gate does.
+package events
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"callgate/gate"
+	"callgate/gate/tools"
+	"callgate/internal/hooks"
+)
+
+// Events tells hooks of the requests of one session.
+type Events struct {
+	Hooks   *hooks.Runner // nil has none
+	Session *gate.Session
+}
+
+// about begins an event about a call.
+func (x *Events) about(name string, call gate.Call) hooks.Event {
+	e := hooks.Event{
+		Name: name, SessionID: x.Session.ID(), Agent: cmp.Or(call.Agent, x.Session.Agent()), Host: x.Session.Client().Name,
+		CallID: call.ID, Arguments: call.Arguments,
+	}
+	e.About(call.Tool)
+	return e
+}
+
+// Requested tells hooks that the call came.
+func (x *Events) Requested(call gate.Call) {
+	if x.Hooks.Wants(hooks.ToolRequested) {
+		x.Hooks.Fire(x.about(hooks.ToolRequested, call))
+	}
+}
+
+// Ask lets the hooks that decide say what they think of a call before the gate does. What they say is part of the call
+// from then on: the gate denies, marks and judges by it, and nothing of it can allow.
+func (x *Events) Ask(ctx context.Context, call gate.Call) gate.Call {
+	x.Hooks.Decide(ctx, x.about(hooks.ToolRequested, call), func(o hooks.Opinion) (hooks.Event, bool, error) {
+		if o.Arguments != nil && !o.Deny {
+			rewritten, err := call.Rewritten(o.Arguments, o.Hook)
+			if err != nil {
+				return hooks.Event{}, true, err
+			}
+			call = rewritten
+		}
+		if o.Deny {
+			call.Before.DeniedBy, call.Before.Reason = o.Hook, o.Reason
+		}
+		if o.Ask {
+			call.Before.Marks = append(slices.Clip(call.Before.Marks), tools.Mark{Code: "hook", Text: o.Reason})
+		}
+		return x.about(hooks.ToolRequested, call), !o.Deny, nil
+	})
+	return call
+}
+
+// Refused tells hooks that the call does not run.
+func (x *Events) Refused(call gate.Call, v gate.Verdict) {
+	if x.Hooks.Wants(hooks.AgentError) {
+		e := x.about(hooks.AgentError, call)
+		e.Risk, e.Category, e.Decision, e.By, e.Error = v.Risk().String(), v.Category(), v.Decision, v.By, v.Reason
+		x.Hooks.Fire(e)
+	}
+}
+
+// Executes tells hooks that the call is about to be forwarded.
+func (x *Events) Executes(call gate.Call, v gate.Verdict) {
+	for _, name := range []string{hooks.ToolExecute, hooks.ToolStarted} {
+		if x.Hooks.Wants(name) {
+			e := x.about(name, call)
+			e.Risk, e.Category, e.Decision, e.By = v.Risk().String(), v.Category(), v.Decision, v.By
+			x.Hooks.Fire(e)
+		}
+	}
+}
+
+// Ended returns what is left to do once the host has its answer: hooks that want to know how the call went, and record.
+// What webhooks post of it is in their queues before the outcome is on record. A call that no hook asks about costs
+// nothing more.
+func (x *Events) Ended(record func(), call gate.Call, v gate.Verdict, result []byte, isError bool, failure string, took time.Duration) func() {
+	name := hooks.ToolCompleted
+	if isError || failure != "" {
+		name = hooks.ToolFailed
+	}
+	if !x.Hooks.Wants(name) {
+		return record
+	}
+	e := x.about(name, call)
+	e.Risk, e.Category, e.Decision, e.By, e.Duration, e.Ended, e.Result = v.Risk().String(), v.Category(), v.Decision, v.By, took, true, result
+	return func() {
+		e.Error = hooks.FailureOf(result, isError, failure)
+		x.Hooks.Fire(e)
+		record()
+	}
+}
+
+// Server tells hooks that a server came up or, for a reason, went down.
+func (x *Events) Server(name, alias, reason string) {
+	if x.Hooks.Wants(name) {
+		x.Hooks.Fire(hooks.Event{Name: name, SessionID: x.Session.ID(), Agent: x.Session.Agent(), Server: alias, Error: reason})
+	}
+}

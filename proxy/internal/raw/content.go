@@ -1,0 +1,74 @@
+package raw
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+)
+
+// IsResult reports whether a response is one with a result.
+func IsResult(response []byte) bool {
+	m, err := rpc.Parse(response)
+	return err == nil && m.Result != nil
+}
+
+// ErrorText is what a JSON-RPC error says.
+func ErrorText(raw []byte) string {
+	var e struct{ Message string }
+	if json.Unmarshal(raw, &e) != nil || e.Message == "" {
+		return "it says no more"
+	}
+	return e.Message
+}
+
+// ErrorResult is a tool result that reports an error to the model.
+func ErrorResult(text string) []byte {
+	b := append([]byte(`{"content":[{"type":"text","text":`), jsonx.Quote(text)...)
+	return append(b, `}],"isError":true}`...)
+}
+
+// WithNote appends a text of callgate's own to a result's content.
+func WithNote(answer rpc.Message, note string) rpc.Message {
+	if note == "" {
+		return answer
+	}
+	return WithContent(answer, append(append([]byte(`{"type":"text","text":`), jsonx.Quote("callgate: "+note)...), '}'))
+}
+
+// WithContent appends an item of callgate's own to a result's content, and leaves every other byte. A result
+// without a content array is left as it is: there is no place where a model would look.
+func WithContent(answer rpc.Message, item []byte) rpc.Message {
+	var m [1]jsonx.Member
+	if !readContent(answer, m[:]) {
+		return answer
+	}
+	end := m[0].End() - 1
+	if len(bytes.TrimSpace(m[0].Value[1:len(m[0].Value)-1])) > 0 {
+		item = slices.Insert(item, 0, ',')
+	}
+	result := jsonx.Splice(answer.Result, jsonx.Edit{Start: end, End: end, With: item})
+	longer, err := rpc.Parse(rpc.Result(answer.ID, result))
+	if err != nil {
+		return answer
+	}
+	return longer
+}
+
+// TakesContent reports whether WithContent finds a place for an item.
+func TakesContent(answer rpc.Message) bool {
+	var m [1]jsonx.Member
+	return readContent(answer, m[:])
+}
+
+func readContent(answer rpc.Message, m []jsonx.Member) bool {
+	return answer.Result != nil && jsonx.Members(answer.Result, []string{"content"}, m) == nil && len(m[0].Value) > 0 && m[0].Value[0] == '['
+}
+
+// IsErrorResult reports whether a result says that the call failed.
+func IsErrorResult(result []byte) bool {
+	var m [1]jsonx.Member
+	return jsonx.Members(result, []string{"isError"}, m[:]) == nil && string(m[0].Value) == "true"
+}
