@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"callgate/internal/testserver/built"
 	"callgate/internal/testserver/waits"
 )
 
@@ -245,16 +246,11 @@ var buildServers = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for dir, packages := range map[string][]string{
-		"":         {"callgate/examples/demo", "callgate/internal/testserver/awkward", "callgate/internal/testserver/crowd"},
-		gateFolder: {"callgate/cmd/callgate"},
-	} {
-		build := exec.Command("go", append([]string{"build", "-o", filepath.Join(bin, dir) + string(os.PathSeparator)}, packages...)...)
-		if out, err := build.CombinedOutput(); err != nil {
-			return bin, fmt.Errorf("build %v: %w\n%s", packages, err, out)
-		}
-	}
-	return bin, nil
+	gates := filepath.Join(bin, gateFolder)
+	return bin, errors.Join(
+		built.Programs(bin, "callgate/examples/demo", "callgate/internal/testserver/awkward", "callgate/internal/testserver/crowd"),
+		os.Mkdir(gates, 0o700),
+		built.Programs(gates, "callgate/cmd/callgate"))
 })
 
 // builtServers is the variable that names the folder of buildServers for tests that another test runs.

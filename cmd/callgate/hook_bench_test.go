@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"callgate/internal/testserver/built"
 )
 
 // BenchmarkHook measures what a host waits for a hook: one that does nothing, callgate's while the process that judges runs
@@ -20,8 +22,8 @@ func BenchmarkHook(b *testing.B) {
 	}
 	dir := b.TempDir()
 	program := filepath.Join(dir, "callgate")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		b.Fatalf("%v: %s", err, out)
+	if err := built.Programs(dir, "callgate/cmd/callgate"); err != nil {
+		b.Fatal(err)
 	}
 	config := filepath.Join(dir, "callgate.yaml")
 	if err := os.WriteFile(config, []byte("listen: 127.0.0.1:0\n"), 0o600); err != nil {

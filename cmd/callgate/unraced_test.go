@@ -2,10 +2,10 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"sync"
 	"testing"
 
+	"callgate/internal/testserver/built"
 	"callgate/internal/testserver/unraced"
 )
 
@@ -31,6 +31,5 @@ var buildUnraced = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	program := filepath.Join(bin, "callgate.test")
-	return program, unraced.Build(program)
+	return built.Tests(bin)
 })

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/config"
+	"callgate/internal/testserver/built"
 	"callgate/internal/testserver/waits"
 	"callgate/internal/upstream"
 	"callgate/proxy"
@@ -51,11 +51,11 @@ func ownTestTools(began, cancelled chan<- struct{}) []ownTool {
 // awkwardServer builds a server that the tests put behind callgate.
 func awkwardServer(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "awkward")
-	if output, err := exec.Command("go", "build", "-o", program, "callgate/internal/testserver/awkward").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
+	dir := t.TempDir()
+	if err := built.Programs(dir, "callgate/internal/testserver/awkward"); err != nil {
+		t.Fatal(err)
 	}
-	return program
+	return filepath.Join(dir, "awkward")
 }
 
 // ownHost runs a proxy with own tools beside a real server for one host.

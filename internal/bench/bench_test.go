@@ -3,65 +3,33 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"callgate/internal/bench/load"
+	"callgate/internal/testserver/built"
 	"callgate/internal/testserver/unraced"
 )
 
-// programsFolder is the variable that names the folder of programs for tests that another test runs.
-const programsFolder = "CALLGATE_TEST_PROGRAMS"
+// What is measured.
+const (
+	echo     = "callgate/internal/bench/echo"
+	floor    = "callgate/internal/bench/floor"
+	callgate = "callgate/cmd/callgate"
+)
 
-// programs builds, once, what is measured, and returns its folder.
-var programs = sync.OnceValues(func() (string, error) {
-	if dir := os.Getenv(programsFolder); dir != "" {
-		return dir, nil
-	}
-	dir, err := os.MkdirTemp("", "callgate-bench-")
-	if err != nil {
-		return "", err
-	}
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./echo", "./floor", "callgate/cmd/callgate")
-	if output, err := build.CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("%w\n%s", err, output)
-	}
-	return dir, os.Setenv(programsFolder, dir)
-})
-
-func TestMain(m *testing.M) {
-	given := os.Getenv(programsFolder)
-	code := m.Run()
-	if dir := os.Getenv(programsFolder); dir != given {
-		os.RemoveAll(dir)
-	}
-	os.Exit(code)
-}
-
-// built is a folder that has the programs with these names.
-func built(t *testing.T, names ...string) string {
+// withPrograms is a folder that has the programs of these packages.
+func withPrograms(t *testing.T, packages ...string) string {
 	t.Helper()
-	dir, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
 	bin := t.TempDir()
-	for _, name := range names {
-		if runtime.GOOS == "windows" {
-			name += ".exe"
-		}
-		if err := os.Symlink(filepath.Join(dir, name), filepath.Join(bin, name)); err != nil {
-			t.Fatal(err)
-		}
+	if err := built.Programs(bin, packages...); err != nil {
+		t.Fatal(err)
 	}
 	return bin
 }
@@ -137,7 +105,7 @@ func TestReport(t *testing.T) {
 
 // A whole run, as small as it can be, of the programs that need no callgate.
 func TestRun(t *testing.T) {
-	bin := built(t, "echo", "floor")
+	bin := withPrograms(t, echo, floor)
 	var out bytes.Buffer
 	o := options{bin: bin, rounds: 2, calls: 10, starts: 1, inflight: 4, large: 64, most: 10, records: 500, crowd: smallCrowd}
 	if err := run(o, &out, io.Discard); err != nil {
@@ -161,7 +129,7 @@ var smallCrowd = crowd{pending: 5, clients: 2, calls: 40, asks: 10, lasts: 500 *
 
 // A small crowd approves calls of a real callgate.
 func TestApprovals(t *testing.T) {
-	bin := built(t, "echo", "callgate")
+	bin := withPrograms(t, echo, callgate)
 	callgate, err := program(bin, "callgate")
 	if err != nil {
 		t.Fatal(err)
@@ -188,10 +156,10 @@ func TestApprovals(t *testing.T) {
 
 // A small run of a real callgate beside nobody: who is not installed is named, and so is how to change that.
 func TestPeers(t *testing.T) {
-	bin := built(t, "echo", "floor", "callgate")
 	if unraced.Elsewhere(t) {
 		return
 	}
+	bin := withPrograms(t, echo, floor, callgate)
 	var out bytes.Buffer
 	o := options{bin: bin, rounds: 1, calls: 10, starts: 1, inflight: 4, large: 64, only: "peers", peers: t.TempDir(), most: 10, records: 1, crowd: smallCrowd}
 	if err := run(o, &out, io.Discard); err != nil {
@@ -217,7 +185,7 @@ func TestPeers(t *testing.T) {
 
 // Few sessions of a real callgate, which settle in no time: every kind has its figures.
 func TestSessions(t *testing.T) {
-	bin := built(t, "echo", "floor", "callgate")
+	bin := withPrograms(t, echo, floor, callgate)
 	var out bytes.Buffer
 	o := options{bin: bin, rounds: 1, calls: 200, starts: 1, inflight: 4, large: 64, only: "sessions", sessions: 30, most: 10, records: 1, settle: time.Millisecond, crowd: smallCrowd}
 	if err := run(o, &out, io.Discard); err != nil {

@@ -21,6 +21,7 @@ import (
 	"callgate/internal/companion/client"
 	"callgate/internal/companion/wire"
 	"callgate/internal/hooks"
+	"callgate/internal/testserver/built"
 	"callgate/permissions"
 )
 
@@ -138,11 +139,12 @@ func TestPageWithCallgate(t *testing.T) {
 	t.Parallel()
 	chromium := requireBrowser(t)
 	bin := t.TempDir()
-	for name, pkg := range map[string]string{"callgate": "callgate/cmd/callgate", "callgate-demo": "callgate/examples/demo", "awkward": "callgate/internal/testserver/awkward"} {
-		build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, name), pkg)
-		if output, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", pkg, err, output)
-		}
+	if err := built.Programs(bin, "callgate/cmd/callgate", "callgate/examples/demo", "callgate/internal/testserver/awkward"); err != nil {
+		t.Fatal(err)
+	}
+	demo := filepath.Join(bin, "callgate-demo") // callgate knows it by this name
+	if err := os.Rename(filepath.Join(bin, "demo"), demo); err != nil {
+		t.Fatal(err)
 	}
 	for _, stories := range []string{"browser/page.test.mjs", "browser/sections.test.mjs", "browser/passkeys.test.mjs", "browser/push.test.mjs"} {
 		t.Run(filepath.Base(stories), func(t *testing.T) {
@@ -151,7 +153,7 @@ func TestPageWithCallgate(t *testing.T) {
 			if stories == "browser/push.test.mjs" { // the one without windows keeps no notifications
 				chromium = requireOneOf(t, "chromium")
 			}
-			runScripts(t, stories, "CALLGATE="+filepath.Join(bin, "callgate"), "DEMO="+filepath.Join(bin, "callgate-demo"), "AWKWARD="+filepath.Join(bin, "awkward"), "CHROMIUM="+chromium)
+			runScripts(t, stories, "CALLGATE="+filepath.Join(bin, "callgate"), "DEMO="+demo, "AWKWARD="+filepath.Join(bin, "awkward"), "CHROMIUM="+chromium)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"callgate/internal/testserver/built"
 	"callgate/internal/testserver/waits"
 )
 
@@ -67,9 +68,8 @@ func newDesk(t *testing.T) *desk {
 			t.Fatal(err)
 		}
 	}
-	build := exec.Command("go", "build", "-o", d.bin+"/", "callgate/cmd/callgate", "callgate/examples/demo", "callgate/internal/testserver/awkward")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := built.Programs(d.bin, "callgate/cmd/callgate", "callgate/examples/demo", "callgate/internal/testserver/awkward"); err != nil {
+		t.Fatal(err)
 	}
 	d.write("callgate.yaml", "servers:\n  - {name: demo, command: demo, args: [\".\"], package: callgate-demo}\n")
 	worker := filepath.Join(d.data, "workers", "default")

@@ -3,12 +3,11 @@
 package unraced
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"testing"
+
+	"callgate/internal/testserver/built"
 )
 
 // Elsewhere runs the whole test in a process without the race detector, if this one has it, and reports whether it did.
@@ -17,26 +16,15 @@ func Elsewhere(t *testing.T) bool {
 	if !Raced {
 		return false
 	}
-	program := filepath.Join(t.TempDir(), "unraced.test")
-	if runtime.GOOS == "windows" {
-		program += ".exe"
-	}
-	if err := Build(program); err != nil {
+	program, err := built.Tests(t.TempDir())
+	if err != nil {
 		t.Fatal(err)
 	}
 	Run(t, program, nil)
 	return true
 }
 
-// Build builds the tests of the package in the current folder, without the race detector.
-func Build(program string) error {
-	if out, err := exec.Command("go", "test", "-c", "-race=false", "-o", program, ".").CombinedOutput(); err != nil {
-		return fmt.Errorf("build the tests: %w\n%s", err, out)
-	}
-	return nil
-}
-
-// Run runs the test in a program that Build has made, with further variables and arguments.
+// Run runs the test in a program that built.Tests has made, with further variables and arguments.
 func Run(t *testing.T, program string, env []string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(program, append([]string{"-test.run=^" + t.Name() + "$", "-test.timeout=0"}, args...)...)
