@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"callgate/internal/durable"
+	"callgate/internal/testserver/waits"
 )
 
 // With writerEnv set the test binary is a process that writes grants: "path prefix count", where count 0 means
@@ -534,6 +535,10 @@ func TestAKilledWriterLeavesAWholeFile(t *testing.T) {
 	before := 0
 	for i := range 15 {
 		cmd := writer(t, s.Path(), "round"+strconv.Itoa(i), 0)
+		if i%2 == 0 { // the others may be killed before they write
+			was := text(t, s)
+			waits.Until(t, "the writer writes", func() bool { return text(t, s) != was })
+		}
 		time.Sleep(20*time.Millisecond + rand.N(60*time.Millisecond))
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
