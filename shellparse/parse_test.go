@@ -56,7 +56,7 @@ func TestCommands(t *testing.T) {
 		{"bash -c 'a; b \"c d\"'", []string{"a", "b|c d"}},
 		{"git -C web --no-pager log -3", []string{"git|log|-3"}},
 		{"npm --prefix web run build", []string{"npm|run|build"}},
-		{"make -C sub -j4 test", []string{"make|-j4|test"}},
+		{"make -C sub -j4 test", []string{"make|test"}},
 		{"/usr/bin/git status", []string{"git|status"}},
 		{"./git status", []string{"./git|status"}},
 		{"find . -exec wc -l {} +", []string{"find|.|-exec|wc|-l|{}|+", "wc|-l|⟨{}⟩"}},

@@ -12,6 +12,7 @@ import (
 	"callgate/shellparse/internal/inspect"
 	"callgate/shellparse/internal/parse"
 	"callgate/shellparse/internal/walk"
+	"callgate/shellparse/programs"
 	"callgate/shellparse/script"
 	"callgate/shellparse/tables"
 )
@@ -89,7 +90,7 @@ func handedOn(w *walk.Walker, sc *walk.Scope) {
 	}
 	for i, n := 0, len(w.Script.Commands); i < n; i++ {
 		c := &w.Script.Commands[i]
-		if c.DenyOnly || len(c.Argv) == 0 {
+		if len(c.Argv) == 0 || c.DenyOnly && !programs.Find(c.Argv[0].Value).Has(programs.Control) {
 			continue
 		}
 		texts := []string{c.Input.Value}

@@ -122,6 +122,27 @@ func TestReadsThatAreNotNamed(t *testing.T) {
 		`find .. -name '*' -print | xargs cat`:            permissions.Deny,
 		`find .env -name '.e*' -exec cat {} +`:            permissions.Deny,
 		`find . -name 'more' -exec grep -r x {} +`:        permissions.Ask,
+		`grep -rl x docs | xargs cat`:                     permissions.Allow,
+		`grep -rl x . --include='*.go' | xargs cat`:       permissions.Ask, // "b c.go"
+		`grep -rlZ x docs | xargs -0 cat`:                 permissions.Allow,
+		`grep -rl x . | xargs cat`:                        permissions.Ask,
+		`grep -rl x .env docs | xargs cat`:                permissions.Deny,
+		`grep -Rl x docs | xargs cat`:                     permissions.Ask, // follows links
+		`grep -rlc x docs | xargs cat`:                    permissions.Ask, // prints a number behind each name
+		`grep -r x docs | xargs cat`:                      permissions.Ask,
+		`rg -l x -g '*.md' docs | xargs cat`:              permissions.Allow,
+		`rg -l x -g '!*.md' | xargs cat`:                  permissions.Ask,
+		`rg -l x | xargs cat`:                             permissions.Ask,
+		`rg -l x --replace y docs | xargs cat`:            permissions.Ask,
+		`rg --files docs | xargs cat`:                     permissions.Allow,
+		`rg -L --files docs | xargs cat`:                  permissions.Ask,
+		`cat $(rg -l x docs)`:                             permissions.Allow,
+		`cat $(rg -0l x docs)`:                            permissions.Ask, // the names run together
+		`fd -e md -x cat`:                                 permissions.Allow,
+		`fd . docs -x cat {}`:                             permissions.Allow,
+		`fd . docs -x cat {.}`:                            permissions.Ask,
+		`fd -x cat`:                                       permissions.Ask,
+		`fd -e md | xargs cat`:                            permissions.Allow,
 		`cat /proc/cpuinfo`:                               permissions.Allow,
 	} {
 		a := analyze(t, KindShell, p, "command", command)

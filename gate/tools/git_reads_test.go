@@ -43,8 +43,11 @@ func TestTrackedNamesAreRead(t *testing.T) {
 			}
 		}
 	}
-	hold("tracked", permissions.Allow, "git ls-files | xargs wc -l", "git ls-files '*.go' | xargs grep -n TODO", "git diff --name-only | xargs wc", "git ls-files -z | xargs -0 cat")
-	hold("other names", permissions.Ask, "git ls-files -o | xargs cat", "git diff --name-only HEAD~3 | xargs cat", "git status --short | xargs cat")
+	hold("tracked", permissions.Allow, "git ls-files | xargs wc -l", "git ls-files '*.go' | xargs grep -n TODO", "git diff --name-only | xargs wc", "git ls-files -z | xargs -0 cat",
+		"git grep -l x | xargs cat", "cat $(git grep -l -e x -- lib)", "git grep --name-only -i x -- '*.go' | xargs cat")
+	hold("other names", permissions.Ask, "git ls-files -o | xargs cat", "git diff --name-only HEAD~3 | xargs cat", "git status --short | xargs cat",
+		"git grep -l x HEAD | xargs cat", "git grep -l -e x HEAD | xargs cat", "git grep x | xargs cat", "git grep -l --untracked x | xargs cat",
+		"git ls-files .. | xargs cat", "git ls-files :/ | xargs cat", "git grep -l x -- :/ | xargs cat", "cat $(git grep -zl x)")
 	git("add", "b c.go")
 	hold("names with blanks", permissions.Ask, "git ls-files | xargs wc -l")
 	git("rm", "-q", "--cached", "b c.go")

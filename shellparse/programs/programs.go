@@ -138,6 +138,7 @@ const (
 	Closes                           // it changes the permissions of its operands
 	TakesLabels                      // a word that begins with // names a target of the workspace
 	PutsOut                          // it puts out its operands, for another program to read
+	Control                          // a builtin that steers the script and does nothing outside of it
 )
 
 // Traits are the names of traits in the YAML files.
@@ -152,6 +153,7 @@ var Traits = map[string]Trait{
 	"interpreter": Interpreter, "lists-names": ListsNames, "searches": Searches, "runs-hooks": RunsHooks, "runs-project": RunsProject,
 	"formats": Formats, "can-send": CanSend, "sometimes-sends": SometimesSends, "talks": Talks, "copies": Copies, "uses-keys": UsesKeys,
 	"kills": Kills, "runs-containers": RunsContainers, "removes": Removes, "closes": Closes, "takes-labels": TakesLabels, "puts-out": PutsOut,
+	"control": Control,
 }
 
 // nothing is known of the commands that the table does not have.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
 )
@@ -28,25 +29,37 @@ func inspectMaven(_ *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-// runMake moves make's -C out of the words, so that a rule names the target: make -C sub test is make test.
+// makeManner are options of make that say how it works, and not on what.
+var makeManner = lazyregexp.New(`^(?:-j[0-9]*|-[ksBwO]|--(?:jobs|output-sync)(?:=.*)?|--(?:keep-going|silent|quiet|always-make|no-print-directory|trace))$`)
+
+// runMake moves make's -C and the options of makeManner out of the words, so that a rule names the target:
+// make -j4 -C sub test is make test.
 func runMake(a *walk.Walker, c *walk.Call) bool {
 	for i := 1; i < len(c.Argv); {
-		w := c.Argv[i]
-		n, v := 0, word.Word{}
+		w, n := c.Argv[i], 1
+		next := word.Word{}
+		if i+1 < len(c.Argv) {
+			next = c.Argv[i+1]
+		}
 		switch {
 		case !w.Known:
+			n = 0
 		case (w.Text == "-C" || w.Text == "--directory") && i+1 < len(c.Argv):
-			n, v = 2, c.Argv[i+1]
+			n = 2
+			chdir(next, c)
 		case strings.HasPrefix(w.Text, "-C"):
-			n, v = 1, word.Lit(w.Text[2:])
+			chdir(word.Lit(w.Text[2:]), c)
 		case strings.HasPrefix(w.Text, "--directory="):
-			n, v = 1, word.Lit(w.Text[len("--directory="):])
+			chdir(word.Lit(w.Text[len("--directory="):]), c)
+		case !makeManner.MatchString(w.Text):
+			n = 0
+		case w.Text == "-j" && next.Known && strings.Trim(next.Text, "0123456789") == "" && next.Text != "":
+			n = 2
 		}
 		if n == 0 {
 			i++
 			continue
 		}
-		chdir(v, c)
 		c.Globals = append(c.Globals, c.Argv[i:i+n]...)
 		c.Argv = slices.Concat(c.Argv[:i], c.Argv[i+n:])
 	}

@@ -242,11 +242,13 @@ func runFd(a *walk.Walker, c *walk.Call) bool {
 			return false
 		}
 		n := len(words)
-		for _, mark := range []string{"{}", "{.}", "{/}", "{//}", "{/.}"} {
+		found, _ := word.Searched(c.Argv[:i])
+		word.ReplaceToken(words, "{}", word.Word{Globs: found})
+		for _, mark := range []string{"{.}", "{/}", "{//}", "{/.}"} {
 			word.ReplaceToken(words, mark, word.Word{})
 		}
 		if word.AllKnown(words) {
-			words = append(words, word.Word{Text: "{}", Head: "./", Files: true})
+			words = append(words, word.Word{Text: "{}", Head: "./", Files: true, Globs: found})
 		}
 		in := c.Child(words[:max(n, len(words))], word.Texts(c.Argv[:i+1]))
 		in.Sc.Effects = c.Sc.Effects

@@ -137,9 +137,15 @@ func (a *Walker) Emit(c *Call) {
 			a.Problem("foreign", p)
 		}
 		a.looks(a, c)
+		c.Sc.DenyOnly = c.Sc.DenyOnly || c.steers()
 	}
 	if a.Script.Commands == nil {
 		a.Script.Commands = make([]script.Command, 0, 4)
 	}
 	a.Script.Commands = append(a.Script.Commands, c.Named(a.Tables))
+}
+
+// steers says that a call only steers the script: `exit 1`, `[ -f go.mod ]`, `exec 2>&1`. It needs no rule of its own.
+func (c *Call) steers() bool {
+	return c.Is(programs.Control) && len(c.Reads)+len(c.Writes)+len(c.connects)+len(c.Effects)+len(c.Sc.Effects)+len(c.Sc.Via) == 0
 }

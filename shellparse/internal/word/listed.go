@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"callgate/internal/lazyregexp"
+	"callgate/shellparse/programs"
 )
 
 // findOperands are the tests of find that only narrow what it finds, with how many words they take.
@@ -184,6 +187,10 @@ func (a *Reader) Listed(st *syntax.Stmt, sc *Scope) Word {
 		}
 	case "git":
 		w.Globs, w.tracked = gitNames(argv[1:])
+	default:
+		var zeros bool
+		w.Globs, zeros = Searched(argv)
+		w.split = !zeros
 	}
 	if len(w.Globs) == 0 {
 		return Word{}
@@ -207,9 +214,9 @@ func (a *Reader) listedIn(w *syntax.Word, sc *Scope) Word {
 		case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ParamExp:
 			divided = false
 		case *syntax.Lit:
-			divided = divided && n.Value != "-z" && n.Value != "-print0" && !strings.Contains(n.Value, `\`)
+			divided = divided && !byZero(n.Value) && !strings.Contains(n.Value, `\`)
 		case *syntax.SglQuoted:
-			divided = divided && n.Value != "-z" && n.Value != "-print0"
+			divided = divided && !byZero(n.Value)
 		}
 		return divided
 	})
@@ -219,11 +226,19 @@ func (a *Reader) listedIn(w *syntax.Word, sc *Scope) Word {
 	return a.Listed(p.Stmts[0], sc)
 }
 
+// byZero says that a word may be an option with which a program puts zero bytes between names.
+func byZero(text string) bool { return text != "-size" && zeroOption.MatchString(text) }
+
+var zeroOption = lazyregexp.New(`^(?:-[a-zA-Z.]*[0zZ].*|-print0|--print0|--null)$`)
+
 // gitNames returns the patterns of the files whose names a git command prints, and whether it prints those of tracked
 // files alone. It returns no patterns for one that may print something else.
 func gitNames(words []Word) (globs []string, tracked bool) {
 	if len(words) == 0 || !words[0].Known {
 		return nil, false
+	}
+	if words[0].Text == "grep" {
+		return gitGrep(words[1:])
 	}
 	flags, names := trackedFlags[words[0].Text], words[0].Text == "ls-files"
 	for _, w := range words[1:] {
@@ -233,7 +248,7 @@ func gitNames(words []Word) (globs []string, tracked bool) {
 		case w.Text == "--":
 		case flags[w.Text]:
 			names = names || w.Text == "--name-only"
-		case !strings.HasPrefix(w.Text, "-") && words[0].Text == "ls-files": // picks some of them
+		case !strings.HasPrefix(w.Text, "-") && words[0].Text == "ls-files" && !upward(w.Text): // picks some of them
 		case words[0].Text == "diff" && (w.Text == "--cached" || w.Text == "--staged" || !strings.HasPrefix(w.Text, "-")):
 			globs = []string{"./**"} // a file of another commit need not be tracked now
 		default:
@@ -244,6 +259,32 @@ func gitNames(words []Word) (globs []string, tracked bool) {
 		return nil, false
 	}
 	return []string{"./**"}, globs == nil
+}
+
+// gitGrepLists are the options of git grep with which it searches tracked files and prints no more than their names.
+var gitGrepLists = MustOptions("-l,--files-with-matches,--name-only -i,--ignore-case -w,--word-regexp -v,--invert-match -E -F -G -P -I -a,--text -z,--null -e=")
+
+// gitGrep is gitNames for git grep. A second operand before the dashes can be a commit, which it prints as well.
+func gitGrep(words []Word) (globs []string, tracked bool) {
+	paths := len(words)
+	if i := slices.IndexFunc(words, func(w Word) bool { return w.Known && w.Text == "--" }); i >= 0 {
+		paths = i
+	}
+	if slices.ContainsFunc(words[paths:], func(w Word) bool { return !w.Known || upward(w.Text) }) {
+		return nil, false
+	}
+	s := gitGrepLists.Scan(words[:paths], programs.GNU)
+	_, lists := s.Find("-l", "--name-only")
+	_, given := s.Find("-e")
+	if !lists || given == (len(s.Operands) == 1) || len(s.Operands) > 1 || s.Unknown != "" || s.Vague != "" {
+		return nil, false
+	}
+	return []string{"./**"}, true
+}
+
+// upward says that a word may stand for files that are not below the folder in which git runs.
+func upward(text string) bool {
+	return strings.HasPrefix(text, ":") || strings.HasPrefix(text, "/") || strings.Contains(text, "..")
 }
 
 // trackedFlags are options of git commands that print names of tracked files.
