@@ -37,7 +37,7 @@ func completeValues(s *config.Settings, cmd *cobra.Command) {
 		complete := cobra.FixedCompletions(flagValues[f.Name], cobra.ShellCompDirectiveNoFileComp)
 		switch {
 		case f.Name == "worker":
-			complete = completeFrom(s, func(c *config.Config) []string { return append(c.Workers(), config.DefaultWorker) })
+			complete = completeFrom(s, func(c *config.Config) []string { return append(c.Files().Workers(), config.DefaultWorker) })
 		case f.Name == "agent":
 			complete = completeFrom(s, agentNames)
 		case f.Name == "tool":

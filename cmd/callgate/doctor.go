@@ -83,7 +83,7 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 	}
 	o.Guard = c.CommonWall().Probe().String()
 	o.Presence, o.Servers = c.Presence, serversOf(c)
-	o.DataDir, o.Rules = c.DataDir, c.PermissionsFile()
+	o.DataDir, o.Rules = c.DataDir, c.Files().Permissions()
 	o.Target = companionclient.Target{DataDir: c.DataDir, Credential: credentials.View}
 	here, err := os.Getwd()
 	if err != nil {

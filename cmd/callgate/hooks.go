@@ -58,7 +58,7 @@ func newHooksCommand(s *config.Settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			known, err := c.KnownNames()
+			known, err := config.KnownNames(c)
 			if err != nil {
 				return err
 			}
@@ -77,7 +77,7 @@ func newHooksCommand(s *config.Settings) *cobra.Command {
 
 // printOrphans tells what waits for webhooks that the configuration does not have any more.
 func printOrphans(w io.Writer, c *config.Config) error {
-	orphans, err := hooks.Orphans(c.WebhookQueues(), c.HookRunner)
+	orphans, err := hooks.Orphans(c.Files().WebhookQueues(), c.HookRunner)
 	for _, o := range orphans {
 		_, failed := fmt.Fprintf(w, "%s is no webhook of the configuration: %d events wait for it, the oldest since %s\n", tools.Visible(o.Name), o.Events, o.Oldest.Local().Format(time.DateTime))
 		err = errors.Join(err, failed)

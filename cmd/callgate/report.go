@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/internal/app"
+	"callgate/internal/checkpoint"
 	"callgate/internal/config"
 	"callgate/internal/output"
 	"callgate/internal/report"
@@ -93,7 +94,7 @@ func showSession(cmd *cobra.Command, c *config.Config, id string, asHTML, asJSON
 			fmt.Fprintln(os.Stderr, "callgate: changed files are left out:", err)
 		} else {
 			defer store.Close()
-			files = &report.Files{Store: store, Hidden: c.Hidden}
+			files = &report.Files{Store: store, Hidden: func(one *checkpoint.Checkpoint) func(string) bool { return config.Hidden(c, one) }}
 		}
 	}
 	replayed, err := report.Replay(c.DataDir, id, files)

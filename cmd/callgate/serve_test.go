@@ -344,7 +344,7 @@ func (s *served) resident() int64 {
 // Who knows what seals handles can make them, so no host holds it.
 func TestHostsCannotSealHandles(t *testing.T) {
 	dir := t.TempDir()
-	secret := (&config.Config{DataDir: dir}).SealingSecret()
+	secret := config.Files{DataDir: dir}.SealingSecret()
 	mcp, err := os.ReadFile(filepath.Join(dir, "credentials", "mcp"))
 	if err != nil || len(secret) == 0 || bytes.Equal(bytes.TrimSpace(mcp), secret) {
 		t.Errorf("handles are sealed with what hosts hold, or with nothing: %v", err)

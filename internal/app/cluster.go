@@ -26,7 +26,7 @@ import (
 // StartReplica is Start for a callgate that shares what it goes by with others, where that is configured. It returns once
 // this replica has heard from its cluster.
 func StartReplica(ctx context.Context, c *config.Config, servers []proxy.Server) (*Sidecar, error) {
-	if !c.Clustered() {
+	if !c.Cluster.On() {
 		return Start(c, servers)
 	}
 	return start(c, servers, func(s *Sidecar) error { return s.joinCluster(ctx) })
@@ -34,7 +34,7 @@ func StartReplica(ctx context.Context, c *config.Config, servers []proxy.Server)
 
 // joinCluster opens this replica, and waits for the others.
 func (s *Sidecar) joinCluster(ctx context.Context) error {
-	o, err := s.config.ClusterOptions(Version, s.log)
+	o, err := s.config.Cluster.Options(s.config.Files(), Version, s.log)
 	if err != nil {
 		return err
 	}
@@ -161,12 +161,12 @@ func (s *Sidecar) shareRules(ctx context.Context) error {
 		if err != nil || now.Revision > 0 {
 			return err
 		}
-		text, err := os.ReadFile(s.config.PermissionsFile())
+		text, err := os.ReadFile(s.config.Files().Permissions())
 		if errors.Is(err, os.ErrNotExist) {
 			text, err = permissions.Seed(xdg.Home), nil
 		}
 		if err == nil {
-			_, err = permissions.ParseFile(s.config.PermissionsFile(), text, xdg.Home)
+			_, err = permissions.ParseFile(s.config.Files().Permissions(), text, xdg.Home)
 		}
 		if err != nil {
 			return fmt.Errorf("the cluster has no rules, and these cannot be its first: %w", err)
@@ -184,7 +184,7 @@ func (s *Sidecar) rulesChanged(v cluster.Version) {
 	if err := s.Gate.Note("", audit.Author{By: "cluster"}, fmt.Sprintf("Rules: revision %d of %s by %s holds now, SHA-256 %s.", v.Revision, v.At.Format(time.RFC3339), v.By, hex.EncodeToString(sum[:]))); err != nil {
 		s.log.Error("a new version of the rules could not be recorded", "revision", v.Revision, "error", err)
 	}
-	path := s.config.PermissionsFile()
+	path := s.config.Files().Permissions()
 	before, err := os.ReadFile(path)
 	if err == nil && string(before) == string(v.Text) {
 		return
@@ -220,7 +220,7 @@ func (s *Sidecar) clusterForMetrics() func() metrics.Cluster {
 
 // LookAtCluster connects to the configured cluster without becoming a replica, for commands. The caller MUST close it.
 func LookAtCluster(ctx context.Context, c *config.Config) (*cluster.Cluster, error) {
-	o, err := c.ClusterOptions(Version, slog.New(slog.DiscardHandler))
+	o, err := c.Cluster.Options(c.Files(), Version, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}

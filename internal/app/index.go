@@ -56,7 +56,7 @@ func OpenIndex(c *config.Config, errs io.Writer, root string) (*rag.Index, error
 	if info, err := os.Stat(root); err == nil && !info.IsDir() {
 		return rag.Open("", rag.Options{}) // Sync says what is wrong with a file
 	}
-	dir, err := rag.Dir(c.IndexDir(), root)
+	dir, err := rag.Dir(c.Files().Index(), root)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func SearchedRoots(c *config.Config, asked string) ([]string, error) {
 	}
 	var roots []string
 	for _, dir := range dirs {
-		root, err := indexedRoot(c.IndexDir(), dir)
+		root, err := indexedRoot(c.Files().Index(), dir)
 		if err != nil {
 			return nil, err
 		}

@@ -34,7 +34,7 @@ func (s *Sidecar) openRetrieval() (proxy.Workspaces, error) {
 	}
 	reading := c.Reading()
 	o := retrieval.Options{
-		Indexes: c.IndexDir(), Index: options, Denied: reading.Denied, Rules: reading.Rules, Veto: s.vetoes,
+		Indexes: c.Files().Index(), Index: options, Denied: reading.Denied, Rules: reading.Rules, Veto: s.vetoes,
 		Roots: c.RAG.Roots, Default: here, Home: xdg.Home, Watch: c.RAG.Watch, Logger: s.log,
 		Tell: func(sessionID string, e rag.Event) { s.Gate.Tell(companion.Indexed{SessionID: sessionID, Event: e}) },
 		Done: func(sessionID, path string, sum rag.Summary) {

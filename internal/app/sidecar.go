@@ -119,7 +119,7 @@ func (s *Sidecar) openFiles() error {
 		return err
 	}
 	s.closers = append(s.closers, func() error { c.HookRunner.Close(); return nil }) // after the gate: sessions end before
-	if err := hooks.Expire(c.WebhookQueues(), c.HookRunner, s.log); err != nil {
+	if err := hooks.Expire(c.Files().WebhookQueues(), c.HookRunner, s.log); err != nil {
 		s.log.Error("what waits for webhooks that are not configured any more could not be looked at", "error", err)
 	}
 	if s.join != nil {
@@ -149,7 +149,7 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 	if s.keeps, unkept, err = s.openCheckpoints(); err != nil {
 		return err
 	}
-	s.rules = permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log, Shared: s.shared(documentRules)})
+	s.rules = permissions.OpenStore(c.Files().Permissions(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log, Shared: s.shared(documentRules)})
 	s.presence = presence.Open(c.DataDir, c.Presence, s.page)
 	s.Gate = gate.New(gate.Options{
 		Presence: s.presence, Credentials: namedSecrets(c.Secrets.Keyring, c.Secrets.Files, s.log),
@@ -178,7 +178,7 @@ func (s *Sidecar) approvals() string {
 // openProxy opens what stands between the host and the servers, callgate's own among them.
 func (s *Sidecar) openProxy(servers []proxy.Server) error {
 	c := s.config
-	pins, err := tools.OpenPins(c.PinsFile())
+	pins, err := tools.OpenPins(c.Files().Pins())
 	if err != nil {
 		return err
 	}
@@ -209,8 +209,8 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 		return err
 	}
 	s.Proxy, err = proxy.New(proxy.Options{
-		Gate: s.Gate, Servers: append(servers, s.ownServer()...), Reserved: names, Pins: pins, Agent: c.Agent, Version: Version, CacheDir: c.CacheDir(), Logger: s.log,
-		HandOver: c.HandOver, Hosts: c.HostLimits, HostApproves: c.Approvers.Host, Page: s.page, IdleTimeout: c.IdleTimeout, Secret: c.SealingSecret(), MaxSessions: c.MaxSessions,
+		Gate: s.Gate, Servers: append(servers, s.ownServer()...), Reserved: names, Pins: pins, Agent: c.Agent, Version: Version, CacheDir: c.Files().Cache(), Logger: s.log,
+		HandOver: c.HandOver, Hosts: c.HostLimits, HostApproves: c.Approvers.Host, Page: s.page, IdleTimeout: c.IdleTimeout, Secret: c.Files().SealingSecret(), MaxSessions: c.MaxSessions,
 		Expose: exposed(c), Workspaces: workspaces, Hooks: c.HookRunner, Tracer: tracer, Checkpoints: s.keeps, Verification: checks, Budget: s.budget,
 	})
 	if err != nil {
@@ -267,7 +267,7 @@ func (s *Sidecar) openCompanion() error {
 		}
 		options := companion.Options{
 			Replica: s.replicaName(), Replicas: s.replicasForPeople(), DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
-			Backend: s.people, Rules: s.people, Suggestions: s.people, Reports: s.people, Pusher: s.people.Pusher(), Hooks: s.people, Freezer: s.Gate, Presence: s.presence, Identity: s.config.IdentityProvider(), Checkpoints: shown, Problems: s.troubles, Credentials: held, Logger: s.log,
+			Backend: s.people, Rules: s.people, Suggestions: s.people, Reports: s.people, Pusher: s.people.Pusher(), Hooks: s.people, Freezer: s.Gate, Presence: s.presence, Identity: s.config.Approvers.OIDC.Provider(), Checkpoints: shown, Problems: s.troubles, Credentials: held, Logger: s.log,
 			Hosts:     s.hostsHere(),
 			HostHooks: hosthooks.Posted(door.Order{DataDir: s.config.DataDir, Worker: "default"}, func() (string, error) { return held.Token(credentials.Hook) }),
 		}
@@ -292,7 +292,7 @@ func (s *Sidecar) openCompanion() error {
 	if err != nil {
 		return err
 	}
-	s.Gate.Protect(protected.WithNames(hub.SocketName).WithPorts(s.config.OwnPorts()))
+	s.Gate.Protect(protected.WithNames(hub.SocketName).WithPorts(config.OwnPorts(s.config.DataDir)))
 	return nil
 }
 

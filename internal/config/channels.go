@@ -40,11 +40,14 @@ type channelConfig struct {
 
 var channelKinds = []string{"slack", "discord", "matrix", "telegram", "ntfy", "webhook", "push", "email"}
 
-// validateChannels checks what needs no secret.
-func (c *Config) validateChannels() error {
+// channelsConfig are the channels.
+type channelsConfig []channelConfig
+
+// validate checks what needs no secret.
+func (c channelsConfig) validate() error {
 	seen := map[string]bool{}
-	for i := range c.Channels {
-		ch := &c.Channels[i]
+	for i := range c {
+		ch := &c[i]
 		if ch.Name == "" || seen[ch.Name] || strings.ContainsAny(ch.Name, "/\\.") {
 			return fmt.Errorf("[%d]: a channel needs a name of its own, without dots and slashes", i)
 		}
@@ -109,24 +112,24 @@ func (ch *channelConfig) told() bool {
 	return ch.Kind == "push" || ch.Kind == "email" || ch.Kind == "webhook" && ch.Listen == ""
 }
 
-// PushStore keeps the browsers that want to be told of questions; nil when no channel of the kind push is configured.
-func (c *Config) PushStore() *push.Store {
-	for i := range c.Channels {
-		if ch := &c.Channels[i]; ch.Kind == "push" {
-			return push.Open(c.DataDir, ch.Page, ch.URL)
+// Push keeps the browsers that want to be told of questions; nil when no channel of the kind push is configured.
+func (c channelsConfig) Push(dataDir string) *push.Store {
+	for i := range c {
+		if ch := &c[i]; ch.Kind == "push" {
+			return push.Open(dataDir, ch.Page, ch.URL)
 		}
 	}
 	return nil
 }
 
-// OpenChannels reads the secrets and opens the channels. close ends what listens.
-func (c *Config) OpenChannels() (list []channels.Channel, err error) {
-	if len(c.Channels) == 0 {
+// Open reads the secrets and opens the channels. close ends what listens.
+func (c channelsConfig) Open(dataDir string) (list []channels.Channel, err error) {
+	if len(c) == 0 {
 		return nil, errors.New("channels: none is configured; docs/chat.md shows how")
 	}
-	for i := range c.Channels {
-		ch := &c.Channels[i]
-		opened, err := ch.channel(c.DataDir)
+	for i := range c {
+		ch := &c[i]
+		opened, err := ch.channel(dataDir)
 		if err != nil {
 			return nil, fmt.Errorf("channel %s: %w", ch.Name, err)
 		}

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"github.com/adrg/xdg"
@@ -63,9 +62,6 @@ func (k *checkpointsConfig) check() error {
 	return nil
 }
 
-// checkpointDir is where the checkpoints of all workers are.
-func (c *Config) checkpointDir() string { return filepath.Join(c.DataDir, "checkpoints") }
-
 // OpenCheckpoints opens the store. It returns nil when checkpoints are off.
 func (c *Config) OpenCheckpoints(log *slog.Logger) (*checkpoint.Store, error) {
 	k := &c.Checkpoints
@@ -77,7 +73,7 @@ func (c *Config) OpenCheckpoints(log *slog.Logger) (*checkpoint.Store, error) {
 		return nil, err
 	}
 	o := checkpoint.Options{
-		Dir: c.checkpointDir(), MaxBytes: int64(k.MaxSize) << 20, MaxFile: int64(k.MaxFileSize) << 20, MaxAge: k.MaxAge,
+		Dir: c.Files().checkpoints(), MaxBytes: int64(k.MaxSize) << 20, MaxFile: int64(k.MaxFileSize) << 20, MaxAge: k.MaxAge,
 		Home: xdg.Home, Protected: own.Holds, Logger: log,
 	}
 	if k.Storage == CheckpointsInMemory {

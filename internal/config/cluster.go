@@ -45,8 +45,8 @@ var clusterSettings = []setting{
 	{"cluster.lease", "cluster-lease", "how long a replica may go on without hearing from the cluster", cluster.DefaultLease},
 }
 
-// Clustered reports whether this callgate is to be a replica.
-func (c *Config) Clustered() bool { return c.Cluster.URL != "" }
+// On reports whether this callgate is to be a replica.
+func (c *clusterConfig) On() bool { return c.URL != "" }
 
 // validate checks every value; the error begins with the key.
 func (c *clusterConfig) validate() error {
@@ -125,28 +125,28 @@ func (c *clusterConfig) files() (files []string) {
 	return files
 }
 
-// ClusterOptions are what this replica is opened with.
-func (c *Config) ClusterOptions(version string, log *slog.Logger) (cluster.Options, error) {
+// Options are what this replica is opened with.
+func (c *clusterConfig) Options(files Files, version string, log *slog.Logger) (cluster.Options, error) {
 	o := cluster.Options{
-		URL: c.Cluster.URL, Name: c.Cluster.Name, Worker: c.Worker, DataDir: c.DataDir, Listen: c.Cluster.Listen, Peers: c.Cluster.Peers,
-		Lease: c.Cluster.Lease, Version: version, Logger: log,
+		URL: c.URL, Name: c.Name, Worker: files.Worker, DataDir: files.DataDir, Listen: c.Listen, Peers: c.Peers,
+		Lease: c.Lease, Version: version, Logger: log,
 	}
-	if (strings.Contains(c.Cluster.URL, "nats://") || strings.Contains(c.Cluster.URL, "ws://")) && c.Cluster.CA == "" {
-		log.Warn("cluster.url: NATS is reached without TLS: what callgate says is sealed all the same, but whoever is in between can hold it up", "url", c.Cluster.URL)
+	if (strings.Contains(c.URL, "nats://") || strings.Contains(c.URL, "ws://")) && c.CA == "" {
+		log.Warn("cluster.url: NATS is reached without TLS: what callgate says is sealed all the same, but whoever is in between can hold it up", "url", c.URL)
 	}
-	if !c.Clustered() {
+	if !c.On() {
 		return o, errors.New("no cluster is configured: set cluster.url, or use --cluster")
 	}
 	var err error
-	if o.Key, err = cluster.ReadKey(ExpandHome(c.Cluster.Key)); err != nil {
+	if o.Key, err = cluster.ReadKey(ExpandHome(c.Key)); err != nil {
 		return o, err
 	}
-	if c.Cluster.Creds != "" {
-		if o.Creds, err = filepath.Abs(ExpandHome(c.Cluster.Creds)); err != nil {
+	if c.Creds != "" {
+		if o.Creds, err = filepath.Abs(ExpandHome(c.Creds)); err != nil {
 			return o, err
 		}
 	}
-	o.TLS, err = c.Cluster.tls()
+	o.TLS, err = c.tls()
 	return o, err
 }
 

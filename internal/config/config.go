@@ -69,7 +69,7 @@ type Config struct {
 	Checkpoints checkpointsConfig
 	Verify      verifyConfig
 	RAG         ragConfig
-	Channels    []channelConfig
+	Channels    channelsConfig
 	Hosts       []hostConfig
 	Servers     []ServerConfig
 	Hooks       []hooks.Config
@@ -314,7 +314,7 @@ func (c *Config) validate() (err error) {
 	if err := c.validateGate(); err != nil {
 		return err
 	}
-	if err := c.validateChannels(); err != nil {
+	if err := c.Channels.validate(); err != nil {
 		return invalid("channels", err)
 	}
 	if c.HostLimits, err = assembleHosts(c.Hosts); err != nil {
@@ -334,7 +334,7 @@ func (c *Config) validate() (err error) {
 	}
 	c.HookRunner, err = hooks.New(hooks.Options{
 		Hooks: c.Hooks, Worker: c.Worker, Dir: filepath.Dir(c.File), Home: xdg.Home,
-		StateFile: filepath.Join(c.DataDir, "workers", c.Worker, "hooks.json"), QueueDir: c.WebhookQueues(), Wall: c.CommonWall(),
+		StateFile: filepath.Join(c.DataDir, "workers", c.Worker, "hooks.json"), QueueDir: c.Files().WebhookQueues(), Wall: c.CommonWall(),
 	})
 	if err != nil {
 		return invalid(c.File, err)

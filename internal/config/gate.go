@@ -41,7 +41,7 @@ func (c *Config) validateGate() (err error) {
 	if err := c.validateJudgment(); err != nil {
 		return err
 	}
-	if err := c.openPolicies(); err != nil {
+	if c.PolicyEngines, err = c.Policy.open(c.DataDir); err != nil {
 		return err
 	}
 	if err := c.validateSwitches(); err != nil {

@@ -57,7 +57,7 @@ func (c *Config) CommonWall() *guard.Wall {
 	if c.TLS.Key != "" {
 		w.Hidden = append(w.Hidden, ExpandHome(c.TLS.Key))
 	}
-	for _, path := range append([]string{c.File, c.LockFile()}, c.MCPConfig...) {
+	for _, path := range append([]string{c.File, c.Files().Lock()}, c.MCPConfig...) {
 		if path != "" {
 			w.Fixed = append(w.Fixed, ExpandHome(path))
 		}
@@ -112,7 +112,7 @@ func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
 	}
 	wall := *u.Wall
 	u.Sandbox = func(path string) (*guard.Wall, error) {
-		policy, err := permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home}).Policy()
+		policy, err := permissions.OpenStore(c.Files().Permissions(), permissions.StoreOptions{Home: xdg.Home}).Policy()
 		if err != nil {
 			return nil, fmt.Errorf("sandbox: %w", err)
 		}
@@ -120,7 +120,7 @@ func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
 		now.Rules, now.Grants = policy.File, policy.Grants
 		return sandbox.Wall(wall, path, now), nil
 	}
-	u.Narrowed = func(ctx context.Context) error { return narrowed(ctx, c.PermissionsFile(), u.Sandbox) }
+	u.Narrowed = func(ctx context.Context) error { return narrowed(ctx, c.Files().Permissions(), u.Sandbox) }
 	return nil
 }
 

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"path/filepath"
-
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/proxy"
@@ -10,8 +8,8 @@ import (
 
 // KnownNames are what the matcher of a hook could be meant for: servers, agents and tools that callgate has seen. It is
 // nil while a server's tools were never seen, because then nobody can say what is missing.
-func (c *Config) KnownNames() ([]string, error) {
-	pins, err := tools.OpenPins(c.PinsFile())
+func KnownNames(c *Config) ([]string, error) {
+	pins, err := tools.OpenPins(c.Files().Pins())
 	if err != nil {
 		return nil, err
 	}
@@ -45,9 +43,4 @@ func (c *Config) KnownNames() ([]string, error) {
 		names = append(names, s.Tools.Name)
 	}
 	return names, nil
-}
-
-// WebhookQueues is the folder where webhooks of the worker keep what waits to be posted.
-func (c *Config) WebhookQueues() string {
-	return filepath.Join(c.DataDir, "workers", c.Worker, "webhooks")
 }

@@ -50,9 +50,8 @@ func (o *oidcConfig) validate() error {
 	return nil
 }
 
-// IdentityProvider is where approvers sign in; nil when they do not.
-func (c *Config) IdentityProvider() *idp.Provider {
-	o := &c.Approvers.OIDC
+// Provider is where approvers sign in; nil when they do not.
+func (o *oidcConfig) Provider() *idp.Provider {
 	if o.Issuer == "" {
 		return nil
 	}

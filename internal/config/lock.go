@@ -15,19 +15,6 @@ import (
 	"callgate/proxy"
 )
 
-// LockFile says what each server may be. It is beside the configuration; without it servers are what their commands run.
-func (c *Config) LockFile() string {
-	dir := filepath.Join(xdg.ConfigHome, "callgate")
-	if c.File != "" {
-		dir = filepath.Dir(c.File)
-	}
-	path := filepath.Join(dir, "callgate.lock")
-	if abs, err := filepath.Abs(path); err == nil {
-		return abs
-	}
-	return path
-}
-
 // hold lets the server start only as what lock says, and as what the file says at that time.
 func (c *Config) hold(s *ServerConfig, server *proxy.Server, lock *supply.Lock) error {
 	it, err := c.Supplied(s, server.Upstream)
@@ -40,9 +27,9 @@ func (c *Config) hold(s *ServerConfig, server *proxy.Server, lock *supply.Lock) 
 		}
 	}
 	server.Upstream.Check = func(ctx context.Context) (upstream.Launch, error) {
-		return c.Examiner().Check(ctx, c.LockFile(), it)
+		return c.Examiner().Check(ctx, c.Files().Lock(), it)
 	}
-	server.Upstream.Checked = func(ctx context.Context) error { return supply.Changed(ctx, c.LockFile()) }
+	server.Upstream.Checked = func(ctx context.Context) error { return supply.Changed(ctx, c.Files().Lock()) }
 	return nil
 }
 
@@ -61,7 +48,7 @@ func (c *Config) Supplied(s *ServerConfig, u upstream.Config) (*supply.Server, e
 	if abs, err := filepath.Abs(ExpandHome(s.File)); err == nil {
 		it.From = abs
 	}
-	if rel, err := filepath.Rel(filepath.Dir(c.LockFile()), it.From); err == nil && filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(filepath.Dir(c.Files().Lock()), it.From); err == nil && filepath.IsLocal(rel) {
 		it.From = filepath.ToSlash(rel)
 	}
 	if s.Command != "" {

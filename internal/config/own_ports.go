@@ -14,9 +14,9 @@ import (
 
 // OwnPorts returns a function that lists the ports of every callgate that shares the data directory, and with it the
 // credentials: where approvals are given, and where tools are called. It is asked at every call.
-func (c *Config) OwnPorts() func() []string {
-	approvals := notes{dir: companionclient.PortsDir(c.DataDir), read: func() []string { return companionclient.Ports(c.DataDir) }}
-	tools := notes{dir: endpoint.PortsDir(c.DataDir), read: func() []string { return endpoint.Ports(c.DataDir) }}
+func OwnPorts(dataDir string) func() []string {
+	approvals := notes{dir: companionclient.PortsDir(dataDir), read: func() []string { return companionclient.Ports(dataDir) }}
+	tools := notes{dir: endpoint.PortsDir(dataDir), read: func() []string { return endpoint.Ports(dataDir) }}
 	return func() []string { return slices.Concat(approvals.list(), tools.list()) }
 }
 

@@ -9,11 +9,6 @@ import (
 	"github.com/adrg/xdg"
 )
 
-// PermissionsFile is where the worker's rules are.
-func (c *Config) PermissionsFile() string {
-	return filepath.Join(c.DataDir, "workers", c.Worker, "permissions.jsonc")
-}
-
 // ExpandHome replaces a leading ~.
 func ExpandHome(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) {
@@ -21,9 +16,6 @@ func ExpandHome(path string) string {
 	}
 	return path
 }
-
-// CacheDir is where upstreams are remembered between runs.
-func (c *Config) CacheDir() string { return filepath.Join(c.DataDir, "cache") }
 
 // Ports are those of the side server as far as the configuration names them.
 func (c *Config) Ports() []string {
@@ -33,12 +25,9 @@ func (c *Config) Ports() []string {
 	return nil
 }
 
-// PinsFile is where tool definitions are remembered as people have accepted them.
-func (c *Config) PinsFile() string { return filepath.Join(c.DataDir, "pins.json") }
-
 // OwnFiles are the files that no tool may touch.
 func (c *Config) OwnFiles() []string {
-	files := append([]string{c.DataDir, filepath.Join(xdg.ConfigHome, "callgate"), c.LockFile()}, c.HookRunner.Files()...)
+	files := append([]string{c.DataDir, filepath.Join(xdg.ConfigHome, "callgate"), c.Files().Lock()}, c.HookRunner.Files()...)
 	if c.File != "" {
 		files = append(files, c.File)
 	}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"time"
 
+	"callgate/gate"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/policy"
 )
@@ -17,26 +18,25 @@ type policyConfig struct {
 	Timeout time.Duration
 }
 
-// openPolicies compiles the policies and checks the decision point.
-func (c *Config) openPolicies() error {
-	for _, path := range c.Policy.Cedar {
+// open compiles the policies and checks the decision point.
+func (c *policyConfig) open(dataDir string) (engines []gate.Advisor, err error) {
+	for _, path := range c.Cedar {
 		engine, err := policy.OpenCedar(path)
 		if err != nil {
-			return invalid("policy.cedar", err)
+			return nil, invalid("policy.cedar", err)
 		}
-		c.PolicyEngines = append(c.PolicyEngines, engine)
+		engines = append(engines, engine)
 	}
-	if c.Policy.AuthZEN == "" {
-		return nil
+	if c.AuthZEN == "" {
+		return engines, nil
 	}
-	token, err := credentials.Foreign(c.DataDir, "authzen")
+	token, err := credentials.Foreign(dataDir, "authzen")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return invalid("policy.authzen", err)
+		return nil, invalid("policy.authzen", err)
 	}
-	engine, err := policy.NewAuthZEN(c.Policy.AuthZEN, token, c.Policy.Timeout)
+	engine, err := policy.NewAuthZEN(c.AuthZEN, token, c.Timeout)
 	if err != nil {
-		return invalid("policy.authzen", err)
+		return nil, invalid("policy.authzen", err)
 	}
-	c.PolicyEngines = append(c.PolicyEngines, engine)
-	return nil
+	return append(engines, engine), nil
 }

@@ -128,10 +128,6 @@ func (r *ragConfig) Options(log *slog.Logger) (rag.Options, error) {
 	}, nil
 }
 
-// IndexDir is where the worker's indexes are: one for each workspace. Workers have rules of their own about what
-// may be read, so they share none.
-func (c *Config) IndexDir() string { return filepath.Join(c.DataDir, "workers", c.Worker, "index") }
-
 // KbFolder is where the worker's knowledge base is, "" when every session has one of its own.
 func (c *Config) KbFolder() string {
 	if c.RAG.KB != KBOfWorker {

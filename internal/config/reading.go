@@ -23,7 +23,7 @@ type reading struct {
 }
 
 func (c *Config) Reading() *reading {
-	return &reading{permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home}), c.OwnFiles()}
+	return &reading{permissions.OpenStore(c.Files().Permissions(), permissions.StoreOptions{Home: xdg.Home}), c.OwnFiles()}
 }
 
 // Rules names the rules as they are now.
@@ -76,7 +76,7 @@ func (r *reading) Denied(root string) (func(path string) bool, error) {
 
 // Hidden returns which files of a checkpoint the rules keep from being read: those of the worker that took it,
 // as they are now. While they cannot be read, nothing is shown.
-func (c *Config) Hidden(one *checkpoint.Checkpoint) func(path string) bool {
+func Hidden(c *Config, one *checkpoint.Checkpoint) func(path string) bool {
 	of := *c
 	if workerName.MatchString(one.Worker) {
 		of.Worker = one.Worker

@@ -164,21 +164,6 @@ func complaining(read func() (string, error), name string, log *slog.Logger) fun
 	}
 }
 
-// SealingSecret is what hosts without sessions have their state sealed with: one that no host holds, because who
-// knows it can make handles. As long as it is the same their state survives a restart; nil, where there is none yet
-// or it cannot be read, lets it end with the process.
-func (c *Config) SealingSecret() []byte {
-	held, err := credentials.Open(c.DataDir)
-	if err != nil {
-		return nil // who needs the credentials says what is wrong with them
-	}
-	token, err := held.Token(credentials.Worker)
-	if err != nil {
-		return nil
-	}
-	return []byte(token)
-}
-
 // shortestToken is how many characters a token has at least: fewer could be guessed.
 const shortestToken = 24
 

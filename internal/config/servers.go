@@ -77,7 +77,7 @@ func (c *Config) ProxyServers() ([]proxy.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := supply.Load(c.LockFile())
+	lock, err := supply.Load(c.Files().Lock())
 	if err != nil {
 		return nil, err
 	}

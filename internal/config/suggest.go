@@ -2,8 +2,6 @@ package config
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -58,7 +56,7 @@ func meant(text string, names []string) string {
 
 // Misspelled reports a tool that no rule could be about because a kind or the name of a configured server is
 // misspelled in it. Globs and names of servers that this command does not know pass.
-func (c *Config) Misspelled(tool string) error {
+func Misspelled(c *Config, tool string) error {
 	if strings.ContainsAny(tool, `*?[{(\`) || slices.Contains(tools.Kinds(), tool) {
 		return nil
 	}
@@ -72,7 +70,7 @@ func (c *Config) Misspelled(tool string) error {
 		}
 	}
 	if kind := nearest(tool, tools.Kinds()); kind != "" {
-		return fmt.Errorf("unknown tool %q: did you mean %q? If a server really has such a tool, write the rule into %s", tool, kind, c.PermissionsFile())
+		return fmt.Errorf("unknown tool %q: did you mean %q? If a server really has such a tool, write the rule into %s", tool, kind, c.Files().Permissions())
 	}
 	for i := range tool {
 		if tool[i] != '_' {
@@ -83,20 +81,6 @@ func (c *Config) Misspelled(tool string) error {
 		}
 	}
 	return nil
-}
-
-// Workers are the names of those that have a folder.
-func (c *Config) Workers() (names []string) {
-	entries, err := os.ReadDir(filepath.Join(c.DataDir, "workers"))
-	if err != nil {
-		return nil // the default one has none yet
-	}
-	for _, e := range entries {
-		if e.IsDir() {
-			names = append(names, e.Name())
-		}
-	}
-	return names
 }
 
 // workerMakers are the subcommands that may be the first to name a worker.
@@ -112,27 +96,7 @@ func (s *Settings) CheckWorker(cmd *cobra.Command) error {
 		return nil // the command says what is wrong
 	}
 	if path := cmd.CommandPath(); path == "callgate rules add" || path == "callgate rules edit" {
-		return c.mayMakeWorker()
+		return c.Files().mayMakeWorker()
 	}
-	return c.knowWorker()
-}
-
-const DefaultWorker = "default"
-
-// knowWorker is an error when the worker is not there: to look at one makes none.
-func (c *Config) knowWorker() error {
-	all := c.Workers()
-	if c.Worker == DefaultWorker || slices.Contains(all, c.Worker) {
-		return nil
-	}
-	return fmt.Errorf("there is no worker %q%s: callgate run --worker %s makes it", c.Worker, meant(c.Worker, append(all, DefaultWorker)), c.Worker)
-}
-
-// mayMakeWorker is an error when the name of a new worker looks like a misspelled one.
-func (c *Config) mayMakeWorker() error {
-	all := append(c.Workers(), DefaultWorker)
-	if hint := meant(c.Worker, all); hint != "" && !slices.Contains(all, c.Worker) {
-		return c.knowWorker()
-	}
-	return nil
+	return c.Files().knowWorker()
 }

@@ -52,13 +52,13 @@ func Accept(ctx context.Context, w io.Writer, c *config.Config, names []string) 
 	if err != nil {
 		return err
 	}
-	pins, err := tools.OpenPins(c.PinsFile())
+	pins, err := tools.OpenPins(c.Files().Pins())
 	if err != nil {
 		return err
 	}
 	var offered []proxy.Offered
 	for _, s := range servers {
-		more, _, err := proxy.Survey(ctx, s, c.CacheDir(), app.Version)
+		more, _, err := proxy.Survey(ctx, s, c.Files().Cache(), app.Version)
 		if err != nil {
 			return fmt.Errorf("server %s: %w", s.Tools.Name, err)
 		}
@@ -120,7 +120,7 @@ func List(ctx context.Context, c *config.Config) (*Found, error) {
 	var asking sync.WaitGroup
 	for i, s := range servers {
 		asking.Go(func() {
-			offered, wall, err := proxy.Survey(ctx, s, c.CacheDir(), app.Version)
+			offered, wall, err := proxy.Survey(ctx, s, c.Files().Cache(), app.Version)
 			catalogues[i] = offered
 			mu.Lock()
 			defer mu.Unlock()
@@ -178,7 +178,7 @@ func Of(ctx context.Context, c *config.Config, name string) ([]*tools.Tool, erro
 			names = append(names, s.Tools.Name)
 			continue
 		}
-		offered, _, err := proxy.Survey(ctx, s, c.CacheDir(), app.Version)
+		offered, _, err := proxy.Survey(ctx, s, c.Files().Cache(), app.Version)
 		if err != nil {
 			return nil, fmt.Errorf("server %s: %w", name, err)
 		}

@@ -40,7 +40,7 @@ func lockable(c *config.Config, names []string) (servers []lockedServer, lock *s
 	if err != nil {
 		return nil, nil, false, err
 	}
-	if lock, err = supply.Load(c.LockFile()); err != nil {
+	if lock, err = supply.Load(c.Files().Lock()); err != nil {
 		return nil, nil, false, err
 	}
 	if there = lock != nil; !there {
@@ -79,7 +79,7 @@ func Verify(ctx context.Context, c *config.Config, names []string) ([]Drift, err
 		return nil, err
 	}
 	if !there {
-		return nil, fmt.Errorf("there is no %s: make it with callgate servers lock", c.LockFile())
+		return nil, fmt.Errorf("there is no %s: make it with callgate servers lock", c.Files().Lock())
 	}
 	x := c.Examiner()
 	found := make([]Drift, 0, len(servers))
@@ -123,7 +123,7 @@ func (s *lockedServer) drift(ctx context.Context, c *config.Config, x *supply.Ex
 func (s *lockedServer) definitions(ctx context.Context, c *config.Config) (digests, held map[string]string, err error) {
 	server := s.Server
 	server.Upstream.Check, server.Upstream.Checked = nil, nil // it was looked at
-	offered, _, err := proxy.Survey(ctx, server, c.CacheDir(), app.Version)
+	offered, _, err := proxy.Survey(ctx, server, c.Files().Cache(), app.Version)
 	if err != nil {
 		return nil, nil, errors.New(whyDown(ctx, err))
 	}
@@ -179,7 +179,7 @@ func Relock(ctx context.Context, w io.Writer, c *config.Config, names []string, 
 			return gone
 		})
 	}
-	return errors.Join(failed, lock.Save(c.LockFile()))
+	return errors.Join(failed, lock.Save(c.Files().Lock()))
 }
 
 // accept returns the entry that the server is to have, and what is new about it; nil when it stays as it is.

@@ -176,7 +176,7 @@ func TestChart(t *testing.T) {
 			if name != "three" {
 				want = 0
 			}
-			if !c.Clustered() || len(c.Cluster.Peers) != want {
+			if !c.Cluster.On() || len(c.Cluster.Peers) != want {
 				t.Errorf("the configuration has %d peers: %+v", len(c.Cluster.Peers), c.Cluster)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"callgate/audit"
 	"callgate/internal/checkpoint"
 	"callgate/internal/companion"
+	"callgate/internal/config"
 )
 
 // checkpoints shows to the companion what was kept.
@@ -41,7 +42,7 @@ func (b checkpoints) CheckpointDiff(ctx context.Context, id string, paths []stri
 	if err != nil {
 		return nil, err
 	}
-	return b.store.Diff(ctx, one.ID, checkpoint.ShowOptions{Paths: paths, Hidden: b.Config.Hidden(&one)})
+	return b.store.Diff(ctx, one.ID, checkpoint.ShowOptions{Paths: paths, Hidden: config.Hidden(b.Config, &one)})
 }
 
 func (b checkpoints) RestoreCheckpoint(ctx context.Context, id string, what companion.CheckpointRestore, who audit.Author) (*checkpoint.Restored, error) {
@@ -52,7 +53,7 @@ func (b checkpoints) RestoreCheckpoint(ctx context.Context, id string, what comp
 	if err := b.Gate.Note(one.SessionID, who, RestoreSummary(&one, what.Force)); err != nil {
 		return nil, err
 	}
-	done, err := b.store.Restore(ctx, one.ID, checkpoint.RestoreOptions{Paths: what.Paths, Force: what.Force, RemoveStray: what.RemoveStray, By: who.By, SessionID: one.SessionID, Secret: b.Config.Hidden(&one)})
+	done, err := b.store.Restore(ctx, one.ID, checkpoint.RestoreOptions{Paths: what.Paths, Force: what.Force, RemoveStray: what.RemoveStray, By: who.By, SessionID: one.SessionID, Secret: config.Hidden(b.Config, &one)})
 	var conflict *checkpoint.ConflictError
 	if errors.As(err, &conflict) {
 		if noteErr := b.Gate.Note(one.SessionID, who, "Nothing was restored: "+conflict.Error()); noteErr != nil {

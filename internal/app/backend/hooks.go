@@ -5,13 +5,14 @@ import (
 
 	"callgate/audit"
 	"callgate/internal/companion"
+	"callgate/internal/config"
 	"callgate/internal/hooks"
 )
 
 var _ companion.Hooks = (*Backend)(nil)
 
 func (b *Backend) Hooks() []hooks.Status {
-	known, err := b.Config.KnownNames()
+	known, err := config.KnownNames(b.Config)
 	if err != nil {
 		b.Log.Warn("which tools hooks can be for is not known", "error", err)
 	}

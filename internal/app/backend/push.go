@@ -16,7 +16,7 @@ type pusher struct {
 
 // Pusher is nil where no push channel is configured.
 func (b *Backend) Pusher() companion.Pusher {
-	if store := b.Config.PushStore(); store != nil {
+	if store := b.Config.Channels.Push(b.Config.DataDir); store != nil {
 		return pusher{b, store}
 	}
 	return nil

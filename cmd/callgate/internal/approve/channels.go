@@ -15,7 +15,7 @@ import (
 
 // approveChannels asks in all configured channels until ctx or callgate ends.
 func approveChannels(ctx context.Context, c *config.Config, o Approving) error {
-	list, err := c.OpenChannels()
+	list, err := c.Channels.Open(c.DataDir)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ could never decide anything.`,
 			if err != nil {
 				return err
 			}
-			if err := c.Misspelled(args[0]); err != nil {
+			if err := config.Misspelled(c, args[0]); err != nil {
 				return err
 			}
 			return b.Add(args[0], args[1], action, first)

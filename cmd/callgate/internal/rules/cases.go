@@ -36,7 +36,7 @@ the rules:
 			if err != nil {
 				return err
 			}
-			path := filepath.Join(filepath.Dir(c.PermissionsFile()), "permissions.test.jsonc")
+			path := filepath.Join(filepath.Dir(c.Files().Permissions()), "permissions.test.jsonc")
 			if len(args) == 1 {
 				path = args[0]
 			}

@@ -40,7 +40,7 @@ func Open(s *config.Settings, out io.Writer) (*config.Config, *rulebook.Book, er
 	if err != nil {
 		return nil, nil, err
 	}
-	store := permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home})
+	store := permissions.OpenStore(c.Files().Permissions(), permissions.StoreOptions{Home: xdg.Home})
 	record := func(apply func() (string, error)) error { return app.Change(c, apply) }
 	return c, &rulebook.Book{Store: store, Out: out, Record: record}, nil
 }

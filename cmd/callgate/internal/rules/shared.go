@@ -43,7 +43,7 @@ func withSharedRules(ctx context.Context, s *config.Settings, file string, f fun
 	defer shared.Close()
 	r := sharedRules{c: c, document: shared.Document("rules"), file: file}
 	if r.file == "" {
-		r.file = c.PermissionsFile()
+		r.file = c.Files().Permissions()
 	} else if info, err := os.Stat(r.file); err == nil && info.IsDir() { // a folder of a repository
 		r.file = filepath.Join(r.file, "workers", c.Worker, "permissions.jsonc")
 	}

@@ -1,0 +1,107 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"callgate/internal/companion/credentials"
+
+	"github.com/adrg/xdg"
+)
+
+// Files are where callgate keeps what belongs to a data directory, and to one of its workers.
+type Files struct {
+	DataDir string
+	Worker  string
+	Config  string // the configuration file, "" when there is none
+}
+
+// Files are where this configuration has callgate keep what belongs to it.
+func (c *Config) Files() Files { return Files{DataDir: c.DataDir, Worker: c.Worker, Config: c.File} }
+
+// WebhookQueues is the folder where webhooks of the worker keep what waits to be posted.
+func (f Files) WebhookQueues() string {
+	return filepath.Join(f.DataDir, "workers", f.Worker, "webhooks")
+}
+
+// checkpoints is where the checkpoints of all workers are.
+func (f Files) checkpoints() string { return filepath.Join(f.DataDir, "checkpoints") }
+
+// Index is where the worker's indexes are: one for each workspace. Workers have rules of their own about what
+// may be read, so they share none.
+func (f Files) Index() string { return filepath.Join(f.DataDir, "workers", f.Worker, "index") }
+
+// Permissions is where the worker's rules are.
+func (f Files) Permissions() string {
+	return filepath.Join(f.DataDir, "workers", f.Worker, "permissions.jsonc")
+}
+
+// Cache is where upstreams are remembered between runs.
+func (f Files) Cache() string { return filepath.Join(f.DataDir, "cache") }
+
+// Pins is where tool definitions are remembered as people have accepted them.
+func (f Files) Pins() string { return filepath.Join(f.DataDir, "pins.json") }
+
+// Lock says what each server may be. It is beside the configuration; without it servers are what their commands run.
+func (f Files) Lock() string {
+	dir := filepath.Join(xdg.ConfigHome, "callgate")
+	if f.Config != "" {
+		dir = filepath.Dir(f.Config)
+	}
+	path := filepath.Join(dir, "callgate.lock")
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// Workers are the names of those that have a folder.
+func (f Files) Workers() (names []string) {
+	entries, err := os.ReadDir(filepath.Join(f.DataDir, "workers"))
+	if err != nil {
+		return nil // the default one has none yet
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+const DefaultWorker = "default"
+
+// knowWorker is an error when the worker is not there: to look at one makes none.
+func (f Files) knowWorker() error {
+	all := f.Workers()
+	if f.Worker == DefaultWorker || slices.Contains(all, f.Worker) {
+		return nil
+	}
+	return fmt.Errorf("there is no worker %q%s: callgate run --worker %s makes it", f.Worker, meant(f.Worker, append(all, DefaultWorker)), f.Worker)
+}
+
+// mayMakeWorker is an error when the name of a new worker looks like a misspelled one.
+func (f Files) mayMakeWorker() error {
+	all := append(f.Workers(), DefaultWorker)
+	if hint := meant(f.Worker, all); hint != "" && !slices.Contains(all, f.Worker) {
+		return f.knowWorker()
+	}
+	return nil
+}
+
+// SealingSecret is what hosts without sessions have their state sealed with: one that no host holds, because who
+// knows it can make handles. As long as it is the same their state survives a restart; nil, where there is none yet
+// or it cannot be read, lets it end with the process.
+func (f Files) SealingSecret() []byte {
+	held, err := credentials.Open(f.DataDir)
+	if err != nil {
+		return nil // who needs the credentials says what is wrong with them
+	}
+	token, err := held.Token(credentials.Worker)
+	if err != nil {
+		return nil
+	}
+	return []byte(token)
+}
