@@ -96,7 +96,7 @@ func Survey(ctx context.Context, s Server, cacheDir, version string) (offered []
 	if !info.Declares(upstream.Tools) {
 		return nil, wall, nil
 	}
-	list, err := u.Fresh(ctx, upstream.Tools)
+	list, err := u.Lists.Fresh(ctx, upstream.Tools)
 	if err != nil {
 		return nil, wall, fmt.Errorf("its tools could not be listed: %w", err)
 	}

@@ -73,7 +73,7 @@ func (o *offers) rebuild() {
 	}
 	for i, s := range t.servers {
 		for _, k := range upstream.Kinds {
-			sources[i].Lists[k], _ = s.up.List(k)
+			sources[i].Lists[k], _ = s.up.Lists.Known(k)
 		}
 	}
 	t.Catalogue = h.p.maker.Make(h.view.Server, sources, func(f func()) { h.work.Go(f) })
@@ -123,18 +123,18 @@ func (o *offers) await(ctx context.Context, limit time.Duration, done func(*serv
 func (o *offers) awaitLists(ctx context.Context, limit time.Duration, enough func() bool, kinds ...upstream.Kind) {
 	for _, s := range o.h.everyone() {
 		for _, k := range kinds {
-			s.up.Reread(k)
+			s.up.Lists.Reread(k)
 		}
 	}
 	o.await(ctx, limit, func(s *server) bool {
-		return enough != nil && enough() || !slices.ContainsFunc(kinds, func(k upstream.Kind) bool { return !has(k)(s) && s.up.ListError(k) == nil })
+		return enough != nil && enough() || !slices.ContainsFunc(kinds, func(k upstream.Kind) bool { return !has(k)(s) && s.up.Lists.Error(k) == nil })
 	})
 }
 
 // has reports whether the server's list of the kind is known.
 func has(k upstream.Kind) func(*server) bool {
 	return func(s *server) bool {
-		if _, known := s.up.List(k); known {
+		if _, known := s.up.Lists.Known(k); known {
 			return true
 		}
 		info, ok := s.up.Info()
@@ -175,7 +175,7 @@ func (o *offers) downNote() (note string) {
 	for _, s := range o.h.everyone() {
 		if st := s.up.Status(); st.State == upstream.Down {
 			note += fmt.Sprintf("; server %q is down: %s", s.alias, st.Reason)
-		} else if err := s.up.ListError(upstream.Tools); err != nil {
+		} else if err := s.up.Lists.Error(upstream.Tools); err != nil {
 			note += fmt.Sprintf("; the tools of server %q cannot be read: %v", s.alias, err)
 		}
 	}

@@ -231,7 +231,7 @@ func (a UpstreamStatus) better(b UpstreamStatus) UpstreamStatus {
 // status tells how the server is for this host.
 func (s *server) status() UpstreamStatus {
 	st := s.up.Status()
-	list, _ := s.up.List(upstream.Tools)
+	list, _ := s.up.Lists.Known(upstream.Tools)
 	return UpstreamStatus{Name: s.alias, State: st.State, Resting: st.Resting, Tools: len(list.Items), Reason: st.Reason, Guard: st.Wall}
 }
 

@@ -112,7 +112,7 @@ func TestRealServersBehindAddresses(t *testing.T) {
 			if !strings.Contains(string(info.Instructions), "Be careful.") {
 				t.Errorf("instructions %s", info.Instructions)
 			}
-			if list, err := u.Fresh(short(t), Tools); err != nil || keys(list) != "confirm,echo,progress,wait" {
+			if list, err := u.Lists.Fresh(short(t), Tools); err != nil || keys(list) != "confirm,echo,progress,wait" {
 				t.Errorf("tools %s, %v", keys(list), err)
 			}
 
@@ -229,7 +229,7 @@ func TestArgumentsInHeaders(t *testing.T) {
 		})
 	modern := addresses[1]
 	u := modern.reach(t, newHost(t), s)
-	if _, err := u.Fresh(short(t), Tools); err != nil {
+	if _, err := u.Lists.Fresh(short(t), Tools); err != nil {
 		t.Fatal(err)
 	}
 	if got := call(t, u, "tools/call", `{"name":"at","arguments":{"region":"eu"}}`); !strings.Contains(got, "in eu") {

@@ -232,9 +232,8 @@ func (c *cache) write() (err error) {
 }
 
 // saveInfo remembers that the server started, and what it said.
-func (u *Upstream) saveInfo(info *Info) {
-	era := u.era
-	u.cache.update(func(r *record) bool {
+func (c *cache) saveInfo(info *Info, era Era) {
+	c.update(func(r *record) bool {
 		kept := time.Since(r.EraAt) < eraKept && r.Era == era
 		if r.Failure == nil && kept && bytes.Equal(r.Initialize, info.Raw) {
 			return false
@@ -248,19 +247,16 @@ func (u *Upstream) saveInfo(info *Info) {
 }
 
 // saveFailure remembers that the server did not start.
-func (u *Upstream) saveFailure(down *DownError) {
-	if u.ctx.Err() != nil { // it was stopped, not broken
-		return
-	}
-	u.cache.update(func(r *record) bool {
+func (c *cache) saveFailure(down *DownError) {
+	c.update(func(r *record) bool {
 		r.Failure = &failure{At: time.Now(), Reason: down.Reason}
 		return true
 	})
 }
 
 // saveList remembers a list.
-func (u *Upstream) saveList(k Kind, list List) {
-	u.cache.update(func(r *record) bool {
+func (c *cache) saveList(k Kind, list List) {
+	c.update(func(r *record) bool {
 		if r.Lists == nil {
 			r.Lists = map[string][][]byte{}
 		}

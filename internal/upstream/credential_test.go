@@ -87,7 +87,7 @@ func TestServerComesBackWithItsCredential(t *testing.T) {
 	have.Store("Bearer good")
 	close(there)
 	h.wait("list tools") // nobody has asked
-	if list, _ := u.List(Tools); keys(list) != "do" {
+	if list, _ := u.Lists.Known(Tools); keys(list) != "do" {
 		t.Errorf("%s", keys(list))
 	}
 }
@@ -137,25 +137,25 @@ func TestListThatIsForbidden(t *testing.T) {
 		},
 	}, Options{Events: h.events()})
 	h.wait("list tools")
-	if err := u.ListError(Tools); err == nil || !strings.Contains(err.Error(), "more is wanted") {
+	if err := u.Lists.Error(Tools); err == nil || !strings.Contains(err.Error(), "more is wanted") {
 		t.Fatal(err)
 	}
 	if got := call(t, u, "tools/call", `{"name":"do"}`); !strings.Contains(got, "done") {
 		t.Error(got)
 	}
-	u.Reread(Tools) // that was just now
-	if err := u.ListError(Tools); err == nil {
+	u.Lists.Reread(Tools) // that was just now
+	if err := u.Lists.Error(Tools); err == nil {
 		t.Error("it is read again at once")
 	}
 	have.Store("Bearer more")
-	for deadline := time.Now().Add(waits.Limit); u.ListError(Tools) != nil; u.Reread(Tools) {
+	for deadline := time.Now().Add(waits.Limit); u.Lists.Error(Tools) != nil; u.Lists.Reread(Tools) {
 		if time.Now().After(deadline) {
 			t.Fatal("it is not read again")
 		}
 		time.Sleep(reread / 20)
 	}
 	h.wait("list tools")
-	if list, known := u.List(Tools); !known || keys(list) != "do" {
+	if list, known := u.Lists.Known(Tools); !known || keys(list) != "do" {
 		t.Errorf("%s", keys(list))
 	}
 }

@@ -69,26 +69,38 @@ var errDiedOfHandshake = errors.New("it ended at the handshake of another era")
 // errOtherEra says that the server refuses the era that it was addressed in.
 var errOtherEra = errors.New("it speaks another era of MCP")
 
+// greeter makes the acquaintance of a server.
+type greeter struct {
+	in    *incarnation
+	hello Hello
+
+	// While it is not known which era the server speaks:
+	greetings chan greeting
+	again     bool      // the question was put a second time
+	offered   bool      // the handshake was
+	told      *greeting // the answer to the question, when it came after the offer
+}
+
 // greet makes the server's acquaintance in the era that is expected of it.
-func (in *incarnation) greet(ctx context.Context, hello Hello, era Era) (err error) {
+func (g *greeter) greet(ctx context.Context, era Era) (err error) {
 	switch {
-	case in.u.cfg.URL != "" && in.u.cfg.Transport == remote.SSE: // it is older than the other era
-		err = in.initialize(ctx, hello)
+	case g.in.u.cfg.URL != "" && g.in.u.cfg.Transport == remote.SSE: // it is older than the other era
+		err = g.initialize(ctx)
 	case era == Legacy:
-		if err = in.initialize(ctx, hello); errors.Is(err, errOtherEra) && in.u.cfg.Era == AnyEra {
-			err = in.discover(ctx, hello)
+		if err = g.initialize(ctx); errors.Is(err, errOtherEra) && g.in.u.cfg.Era == AnyEra {
+			err = g.discover(ctx)
 		}
-	case in.u.cfg.Era == Modern:
-		err = in.discover(ctx, hello)
+	case g.in.u.cfg.Era == Modern:
+		err = g.discover(ctx)
 	default:
 		patient := probePatience
-		if era == Modern || in.u.cfg.URL != "" {
+		if era == Modern || g.in.u.cfg.URL != "" {
 			patient = knownPatience
 		}
-		err = in.probe(ctx, hello, patient)
+		err = g.probe(ctx, patient)
 	}
 	if err == nil {
-		in.greeted.Store(true)
+		g.in.greeted.Store(true)
 	}
 	return err
 }
@@ -103,42 +115,42 @@ type greeting struct {
 // probe asks the server for its era, and offers it the handshake when it does not know the question, or does not answer it
 // for so long: servers that start slowly, and those that ignore what they do not know, look the same. One that answers
 // both is met in the legacy era then, because some keep to what they were told last.
-func (in *incarnation) probe(ctx context.Context, hello Hello, patient time.Duration) error {
+func (g *greeter) probe(ctx context.Context, patient time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p := probing{in: in, hello: hello, greetings: make(chan greeting, 3)} // has room for all
-	in.link.speak(modernVersion)
-	p.ask(ctx, Modern, "server/discover", discoverParams(hello))
+	g.greetings = make(chan greeting, 3) // has room for all
+	g.in.link.speak(modernVersion)
+	g.ask(ctx, Modern, "server/discover", discoverParams(g.hello))
 	patience := time.NewTimer(patient)
 	defer patience.Stop()
 	for {
 		select {
-		case g := <-p.greetings:
+		case heard := <-g.greetings:
 			switch {
-			case g.err != nil && ctx.Err() != nil:
+			case heard.err != nil && ctx.Err() != nil:
 				return context.Cause(ctx)
-			case g.err != nil && in.isOver(g.err):
-				return in.died(g.err, p.told != nil)
-			case g.era == Modern && p.offered:
-				p.told = &g
+			case heard.err != nil && g.isOver(heard.err):
+				return g.died(heard.err, g.told != nil)
+			case heard.era == Modern && g.offered:
+				g.told = &heard
 				patience.Reset(offerPatience)
-			case g.era == Modern:
-				if p.modern(ctx, g) {
+			case heard.era == Modern:
+				if g.modern(ctx, heard) {
 					return nil
 				}
 			default:
-				err := in.accept(g.answer, g.err)
-				if err != nil && p.toldModern() {
+				err := g.accept(heard.answer, heard.err)
+				if err != nil && g.toldModern() {
 					return nil
 				}
 				return err
 			}
 		case <-patience.C:
-			if p.toldModern() {
+			if g.toldModern() {
 				return nil // it ignores the handshake
 			}
-			if !p.offered {
-				p.offer(ctx)
+			if !g.offered {
+				g.offer(ctx)
 			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -146,55 +158,45 @@ func (in *incarnation) probe(ctx context.Context, hello Hello, patient time.Dura
 	}
 }
 
-// probing is a probe under way.
-type probing struct {
-	in        *incarnation
-	hello     Hello
-	greetings chan greeting
-	again     bool      // the question was put a second time
-	offered   bool      // the handshake was
-	told      *greeting // the answer to the question, when it came after the offer
-}
-
-func (p *probing) ask(ctx context.Context, era Era, method string, params []byte) {
-	p.in.workers.Go(func() {
-		answer, err := p.in.conn.Request(ctx, method, params)
-		p.greetings <- greeting{era, answer, err}
+func (g *greeter) ask(ctx context.Context, era Era, method string, params []byte) {
+	g.in.workers.Go(func() {
+		answer, err := g.in.conn.Request(ctx, method, params)
+		g.greetings <- greeting{era, answer, err}
 	})
 }
 
-func (p *probing) offer(ctx context.Context) {
-	p.offered = true
-	p.in.link.speak("")
-	p.ask(ctx, Legacy, "initialize", initializeParams(p.hello))
+func (g *greeter) offer(ctx context.Context) {
+	g.offered = true
+	g.in.link.speak("")
+	g.ask(ctx, Legacy, "initialize", initializeParams(g.hello))
 }
 
 // modern reports whether the answer to the question settles the era. Else the question is put once more, or the handshake
 // offered.
-func (p *probing) modern(ctx context.Context, g greeting) bool {
-	if p.in.acceptModern(g.answer, g.err, p.hello) == nil {
+func (g *greeter) modern(ctx context.Context, heard greeting) bool {
+	if g.acceptModern(heard.answer, heard.err) == nil {
 		return true
 	}
-	if g.err == nil && !p.again && wantsModern(g.answer.Error) {
-		p.again = true
-		p.ask(ctx, Modern, "server/discover", discoverParams(p.hello))
+	if heard.err == nil && !g.again && wantsModern(heard.answer.Error) {
+		g.again = true
+		g.ask(ctx, Modern, "server/discover", discoverParams(g.hello))
 		return false
 	}
-	p.offer(ctx)
+	g.offer(ctx)
 	return false
 }
 
 // toldModern reports whether an answer that came after the offer settles the era.
-func (p *probing) toldModern() bool {
-	return p.told != nil && p.in.acceptModern(p.told.answer, p.told.err, p.hello) == nil
+func (g *greeter) toldModern() bool {
+	return g.told != nil && g.acceptModern(g.told.answer, g.told.err) == nil
 }
 
 // died words that the conversation was over before the server had been greeted. What a process ended of can be left out
 // the next time: told says that it had answered the question for its era before.
-func (in *incarnation) died(cause error, told bool) error {
-	err := in.link.epitaph(noReason(cause))
+func (g *greeter) died(cause error, told bool) error {
+	err := g.in.link.epitaph(noReason(cause))
 	switch {
-	case in.u.cfg.URL != "":
+	case g.in.u.cfg.URL != "":
 		return err
 	case told:
 		return fmt.Errorf("%w: %w", errDiedOfHandshake, err)
@@ -203,15 +205,15 @@ func (in *incarnation) died(cause error, told bool) error {
 }
 
 // isOver reports whether err ended the conversation, and not only the request.
-func (in *incarnation) isOver(err error) bool {
+func (g *greeter) isOver(err error) bool {
 	if errors.Is(err, rpc.ErrClosed) {
 		return true
 	}
 	select {
-	case <-in.read:
+	case <-g.in.read:
 		return true
 	default:
-		return in.u.cfg.URL == "" && !isUnreadable(err)
+		return g.in.u.cfg.URL == "" && !isUnreadable(err)
 	}
 }
 
@@ -229,20 +231,20 @@ func noReason(err error) error {
 }
 
 // discover greets a server that is known to be modern.
-func (in *incarnation) discover(ctx context.Context, hello Hello) error {
-	in.link.speak(modernVersion)
-	m, err := in.converse(ctx, "server/discover", discoverParams(hello))
+func (g *greeter) discover(ctx context.Context) error {
+	g.in.link.speak(modernVersion)
+	m, err := g.converse(ctx, "server/discover", discoverParams(g.hello))
 	if err == nil && wantsModern(m.Error) {
-		m, err = in.converse(ctx, "server/discover", discoverParams(hello))
+		m, err = g.converse(ctx, "server/discover", discoverParams(g.hello))
 	}
 	if err != nil {
 		return err
 	}
-	return in.acceptModern(m, nil, hello)
+	return g.acceptModern(m, nil)
 }
 
 // acceptModern takes the answer to server/discover.
-func (in *incarnation) acceptModern(m rpc.Message, err error, hello Hello) error {
+func (g *greeter) acceptModern(m rpc.Message, err error) error {
 	switch {
 	case err != nil:
 		return err
@@ -256,8 +258,8 @@ func (in *incarnation) acceptModern(m rpc.Message, err error, hello Hello) error
 	if info.ProtocolVersion != modernVersion {
 		return fmt.Errorf("it does not speak MCP %s: %w", modernVersion, errOtherEra)
 	}
-	in.link.speak(modernVersion)
-	in.info, in.modern = info, newModern(hello)
+	g.in.link.speak(modernVersion)
+	g.in.info, g.in.modern = info, newModern(g.hello)
 	return nil
 }
 

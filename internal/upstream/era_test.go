@@ -542,7 +542,7 @@ func TestHostileListsOverHTTP(t *testing.T) {
 			web := httptest.NewServer(&sessions{tools: c.tools})
 			t.Cleanup(web.Close)
 			u := open(t, Config{Name: "s", URL: web.URL, Era: Legacy}, Options{})
-			list, err := u.Fresh(short(t), Tools)
+			list, err := u.Lists.Fresh(short(t), Tools)
 			if keys(list) != c.want || c.want != "" && err != nil {
 				t.Errorf("%q, %v", keys(list), err)
 			}

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -22,13 +23,20 @@ const (
 	reread = 2 * time.Second
 )
 
-// shelves hold the lists of a server.
-type shelves struct {
+// Lists are the lists of one server, as it told them last.
+type Lists struct {
+	running func() *incarnation // nil while the server does not run
+	ready   func(context.Context) (*incarnation, error)
+	changed func(k Kind) // hears of every new list, and of lists that cannot be read
+	cache   *cache
+	log     *slog.Logger
+
 	mu sync.Mutex
-	of [len(Kinds)]shelf
+	of [len(Kinds)]listState
 }
 
-type shelf struct {
+// listState is one list, and how the reading of it goes.
+type listState struct {
 	list *List // nil when nobody ever saw it
 
 	by     *incarnation // that was asked last
@@ -39,26 +47,26 @@ type shelf struct {
 	again bool          // the list changed during the pass
 }
 
-// recall puts a list from the cache onto its shelf.
-func (s *shelves) recall(k Kind, list *List) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.of[k].list = list
+// recall takes a list from the cache.
+func (l *Lists) recall(k Kind, list *List) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.of[k].list = list
 }
 
 // leave ends the fetches of an incarnation; none begins after it.
-func (s *shelves) leave(in *incarnation) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (l *Lists) leave(in *incarnation) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	in.cancel()
 }
 
-// List returns the list as it is known now, from the running server or, until that has answered, from an
+// Known returns the list as it is known now, from the running server or, until that has answered, from an
 // earlier run. known is false when nobody ever saw it.
-func (u *Upstream) List(k Kind) (list List, known bool) {
-	u.shelves.mu.Lock()
-	defer u.shelves.mu.Unlock()
-	if s := &u.shelves.of[k]; s.list != nil {
+func (l *Lists) Known(k Kind) (list List, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := &l.of[k]; s.list != nil {
 		return *s.list, true
 	}
 	return List{}, false
@@ -66,17 +74,17 @@ func (u *Upstream) List(k Kind) (list List, known bool) {
 
 // Fresh returns the list as the running server tells it. It starts a server that is down, waits for a
 // fetch that runs, and fetches again when the last one failed.
-func (u *Upstream) Fresh(ctx context.Context, k Kind) (List, error) {
-	in, err := u.acquire(ctx)
+func (l *Lists) Fresh(ctx context.Context, k Kind) (List, error) {
+	in, err := l.ready(ctx)
 	if err != nil {
 		return List{}, err
 	}
 	for waited := false; ; waited = true {
-		list, told, err := u.told(in, k)
+		list, told, err := l.told(in, k)
 		if told && (err == nil || waited) {
 			return list, err
 		}
-		pass := u.fetch(in, k, 0)
+		pass := l.fetch(in, k, 0)
 		if pass == nil {
 			return List{}, in.verdict(ctx)
 		}
@@ -90,12 +98,12 @@ func (u *Upstream) Fresh(ctx context.Context, k Kind) (List, error) {
 	}
 }
 
-// ListError returns why the running server's list could not be read; nil when it could, or is being read.
-func (u *Upstream) ListError(k Kind) error {
-	in := u.current.Load()
-	u.shelves.mu.Lock()
-	defer u.shelves.mu.Unlock()
-	s := &u.shelves.of[k]
+// Error returns why the running server's list could not be read; nil when it could, or is being read.
+func (l *Lists) Error(k Kind) error {
+	in := l.running()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := &l.of[k]
 	if in == nil || s.by != in || s.pass != nil {
 		return nil
 	}
@@ -103,23 +111,23 @@ func (u *Upstream) ListError(k Kind) error {
 }
 
 // Reread begins to read a list again that could not be read, unless that was just now. It does not wait.
-func (u *Upstream) Reread(k Kind) {
-	if u.ListError(k) == nil {
+func (l *Lists) Reread(k Kind) {
+	if l.Error(k) == nil {
 		return
 	}
-	u.shelves.mu.Lock()
-	recent := time.Since(u.shelves.of[k].failed) < reread
-	u.shelves.mu.Unlock()
-	if in := u.current.Load(); in != nil && !recent {
-		u.fetch(in, k, 0)
+	l.mu.Lock()
+	recent := time.Since(l.of[k].failed) < reread
+	l.mu.Unlock()
+	if in := l.running(); in != nil && !recent {
+		l.fetch(in, k, 0)
 	}
 }
 
 // told returns how the last fetch by in ended; told is false when none has.
-func (u *Upstream) told(in *incarnation, k Kind) (list List, told bool, err error) {
-	u.shelves.mu.Lock()
-	defer u.shelves.mu.Unlock()
-	s := &u.shelves.of[k]
+func (l *Lists) told(in *incarnation, k Kind) (list List, told bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := &l.of[k]
 	switch {
 	case s.by != in:
 		return List{}, false, nil
@@ -130,60 +138,60 @@ func (u *Upstream) told(in *incarnation, k Kind) (list List, told bool, err erro
 }
 
 // fetchAll fetches every list, all at the same time.
-func (u *Upstream) fetchAll(in *incarnation) {
+func (l *Lists) fetchAll(in *incarnation) {
 	for _, k := range Kinds {
-		u.fetch(in, k, 0)
+		l.fetch(in, k, 0)
 	}
 }
 
 // announced fetches a list that the server says has changed.
-func (u *Upstream) announced(in *incarnation, k Kind) {
+func (l *Lists) announced(in *incarnation, k Kind) {
 	if !in.greeted.Load() {
 		return // all lists will be fetched
 	}
-	u.shelves.mu.Lock()
-	if s := &u.shelves.of[k]; s.pass != nil {
+	l.mu.Lock()
+	if s := &l.of[k]; s.pass != nil {
 		s.again = true
 	}
-	u.shelves.mu.Unlock()
-	u.fetch(in, k, minSettle)
+	l.mu.Unlock()
+	l.fetch(in, k, minSettle)
 }
 
 // fetch begins a pass after settle, unless one runs, and returns the pass; nil when in is over.
-func (u *Upstream) fetch(in *incarnation, k Kind, settle time.Duration) <-chan struct{} {
-	u.shelves.mu.Lock()
-	defer u.shelves.mu.Unlock()
+func (l *Lists) fetch(in *incarnation, k Kind, settle time.Duration) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if in.ctx.Err() != nil { // its fetches may be waited for already
 		return nil
 	}
-	s := &u.shelves.of[k]
+	s := &l.of[k]
 	if s.pass == nil {
 		s.pass, s.again = make(chan struct{}), false
-		in.workers.Go(func() { u.keep(in, k, settle) })
+		in.workers.Go(func() { l.keep(in, k, settle) })
 	}
 	return s.pass
 }
 
 // keep makes passes as long as the list changes meanwhile.
-func (u *Upstream) keep(in *incarnation, k Kind, settle time.Duration) {
+func (l *Lists) keep(in *incarnation, k Kind, settle time.Duration) {
 	for {
 		pause(in.ctx, settle)
-		u.shelves.mu.Lock()
-		u.shelves.of[k].again = false
-		u.shelves.mu.Unlock()
+		l.mu.Lock()
+		l.of[k].again = false
+		l.mu.Unlock()
 
 		list, err := in.pages(k)
 		if err != nil && in.ctx.Err() == nil {
-			u.log.Warn("list of the server not read", "list", k.String(), "error", err)
+			l.log.Warn("list of the server not read", "list", k.String(), "error", err)
 		}
-		changed := u.shelve(in, k, list.shared(), err)
+		changed := l.take(in, k, list.shared(), err)
 		if changed {
-			u.tellList(k)
-			u.saveList(k, list)
+			l.changed(k)
+			l.cache.saveList(k, list)
 		}
-		again := u.finish(in, k)
+		again := l.finish(in, k)
 		if err != nil && in.ctx.Err() == nil {
-			u.tellList(k)
+			l.changed(k)
 		}
 		if !again {
 			return
@@ -192,17 +200,11 @@ func (u *Upstream) keep(in *incarnation, k Kind, settle time.Duration) {
 	}
 }
 
-func (u *Upstream) tellList(k Kind) {
-	if u.events.ListChanged != nil {
-		u.events.ListChanged(u, k)
-	}
-}
-
-// shelve takes what a pass has brought. A list that could not be read leaves the one before where it is.
-func (u *Upstream) shelve(in *incarnation, k Kind, list *List, err error) (changed bool) {
-	u.shelves.mu.Lock()
-	defer u.shelves.mu.Unlock()
-	s := &u.shelves.of[k]
+// take takes what a pass has brought. A list that could not be read leaves the one before where it is.
+func (l *Lists) take(in *incarnation, k Kind, list *List, err error) (changed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := &l.of[k]
 	if err == nil {
 		changed = s.list == nil || !s.list.same(*list)
 		s.list = list
@@ -215,10 +217,10 @@ func (u *Upstream) shelve(in *incarnation, k Kind, list *List, err error) (chang
 }
 
 // finish ends a pass and reports whether another one is due.
-func (u *Upstream) finish(in *incarnation, k Kind) (again bool) {
-	u.shelves.mu.Lock()
-	defer u.shelves.mu.Unlock()
-	s := &u.shelves.of[k]
+func (l *Lists) finish(in *incarnation, k Kind) (again bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := &l.of[k]
 	close(s.pass)
 	s.pass = nil
 	again = s.again && in.ctx.Err() == nil

@@ -94,23 +94,23 @@ func speaks(versions []byte) (version string, ok bool) {
 }
 
 // initialize makes the handshake.
-func (in *incarnation) initialize(ctx context.Context, hello Hello) error {
-	in.link.speak("")
-	m, err := in.converse(ctx, "initialize", initializeParams(hello))
+func (g *greeter) initialize(ctx context.Context) error {
+	g.in.link.speak("")
+	m, err := g.converse(ctx, "initialize", initializeParams(g.hello))
 	if err != nil {
 		return err
 	}
-	if m.Error == nil && in.reconsider(ctx, hello) {
+	if m.Error == nil && g.reconsider(ctx) {
 		return nil
 	}
-	return in.accept(m, nil)
+	return g.accept(m, nil)
 }
 
 // accept takes the answer to initialize and ends the handshake.
-func (in *incarnation) accept(m rpc.Message, err error) error {
+func (g *greeter) accept(m rpc.Message, err error) error {
 	switch {
 	case err != nil:
-		return in.link.epitaph(err)
+		return g.in.link.epitaph(err)
 	case m.Error != nil && refusesLegacy(m.Error):
 		return fmt.Errorf("it refuses the handshake: %s (%w)", excerpt(m.Error), errOtherEra)
 	case m.Error != nil:
@@ -123,17 +123,17 @@ func (in *incarnation) accept(m rpc.Message, err error) error {
 	if !slices.Contains(Versions, info.ProtocolVersion) {
 		return fmt.Errorf("it speaks MCP %.20q, which callgate does not", info.ProtocolVersion)
 	}
-	in.link.speak(info.ProtocolVersion)
-	if err := in.conn.Write(rpc.Request(nil, "notifications/initialized", nil)); err != nil {
-		return in.link.epitaph(err)
+	g.in.link.speak(info.ProtocolVersion)
+	if err := g.in.conn.Write(rpc.Request(nil, "notifications/initialized", nil)); err != nil {
+		return g.in.link.epitaph(err)
 	}
-	in.info = info
+	g.in.info = info
 	return nil
 }
 
 // converse sends a request of the handshake, which must not be cancelled, and waits for the response.
-func (in *incarnation) converse(ctx context.Context, method string, params []byte) (rpc.Message, error) {
-	m, err := in.conn.Request(ctx, method, params)
+func (g *greeter) converse(ctx context.Context, method string, params []byte) (rpc.Message, error) {
+	m, err := g.in.conn.Request(ctx, method, params)
 	switch {
 	case err == nil:
 		return m, nil
@@ -142,7 +142,7 @@ func (in *incarnation) converse(ctx context.Context, method string, params []byt
 	case errors.Is(err, rpc.ErrClosed):
 		err = nil
 	}
-	return rpc.Message{}, in.link.epitaph(err)
+	return rpc.Message{}, g.in.link.epitaph(err)
 }
 
 func initializeParams(hello Hello) []byte {

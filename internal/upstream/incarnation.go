@@ -118,7 +118,7 @@ func (in *incarnation) fail(err error) {
 func (in *incarnation) end(down *DownError) {
 	in.down = down
 	close(in.over)
-	in.u.shelves.leave(in)
+	in.u.Lists.leave(in)
 	if err := in.link.stop(in.u.grace); err != nil {
 		in.u.log.Error("cannot stop the server", "error", err)
 	}

@@ -63,14 +63,14 @@ func (in *incarnation) notified(m rpc.Message, cause any) {
 	u := in.u
 	switch m.Method {
 	case "notifications/tools/list_changed":
-		u.announced(in, Tools)
+		u.Lists.announced(in, Tools)
 		return
 	case "notifications/prompts/list_changed":
-		u.announced(in, Prompts)
+		u.Lists.announced(in, Prompts)
 		return
 	case "notifications/resources/list_changed":
-		u.announced(in, Resources)
-		u.announced(in, Templates)
+		u.Lists.announced(in, Resources)
+		u.Lists.announced(in, Templates)
 		return
 	case "notifications/cancelled":
 		var ok bool

@@ -28,7 +28,7 @@ func serveMCPGo(ctx context.Context, in io.Reader, out io.Writer) error {
 func TestServerInside(t *testing.T) {
 	t.Parallel()
 	u := open(t, Config{Name: "own", Serve: serveMCPGo}, Options{CacheDir: t.TempDir()})
-	if list, err := u.Fresh(short(t), Tools); err != nil || keys(list) != "echo" {
+	if list, err := u.Lists.Fresh(short(t), Tools); err != nil || keys(list) != "echo" {
 		t.Fatalf("tools %q, %v", keys(list), err)
 	}
 	m, err := u.Request(short(t), "tools/call", []byte(`{"name":"echo","arguments":{"text":"hi"}}`))

@@ -40,7 +40,7 @@ func TestServersOfOneEra(t *testing.T) {
 				u.Start(greeting)
 				if _, err := u.Ready(short(t)); err != nil {
 					t.Errorf("host %q, server %s: %v", host, version, err)
-				} else if list, err := u.Fresh(short(t), Tools); err != nil || keys(list) != "do" {
+				} else if list, err := u.Lists.Fresh(short(t), Tools); err != nil || keys(list) != "do" {
 					t.Errorf("host %q, server %s: %s, %v", host, version, keys(list), err)
 				}
 				u.Close()

@@ -178,11 +178,11 @@ func TestListsAreFetchedAndFollowed(t *testing.T) {
 		"tools/list":     {`{"tools":[{"name":"a"}],"nextCursor":""}`, `{"tools":[{"name":"b"}],"nextCursor":"2"}`, `{"tools":[{"name":"c"}]}`},
 		"resources/list": {`{"resources":[{"uri":"file:///x"}]}`},
 	}}), Options{Events: h.events()})
-	if _, known := u.List(Tools); known {
+	if _, known := u.Lists.Known(Tools); known {
 		t.Error("known before anybody asked")
 	}
 	for k, want := range map[Kind]string{Tools: "a,b,c", Resources: "file:///x", Templates: "", Prompts: ""} {
-		list, err := u.Fresh(short(t), k)
+		list, err := u.Lists.Fresh(short(t), k)
 		if err != nil || keys(list) != want {
 			t.Errorf("%v = %s, %v", k, keys(list), err)
 		}
@@ -191,7 +191,7 @@ func TestListsAreFetchedAndFollowed(t *testing.T) {
 
 	call(t, u, "change", `{"n":5}`)
 	h.wait("list tools changed")
-	if list, known := u.List(Tools); !known || keys(list) != "changed" {
+	if list, known := u.Lists.Known(Tools); !known || keys(list) != "changed" {
 		t.Errorf("tools = %s", keys(list))
 	}
 	call(t, u, "change", `{"n":1}`) // the same list again
@@ -238,7 +238,7 @@ func TestListThatGrowsRightAfterTheHandshake(t *testing.T) {
 		Late:     map[string][]string{"tools/list": {`{"tools":[{"name":"a"},{"name":"b"}]}`}},
 	}), Options{Events: h.events()})
 	h.wait("list tools a,b")
-	if _, err := u.Fresh(short(t), Tools); err != nil {
+	if _, err := u.Lists.Fresh(short(t), Tools); err != nil {
 		t.Error(err)
 	}
 }
@@ -250,7 +250,7 @@ func TestListThatFailsIsFetchedAgain(t *testing.T) {
 		Late:  map[string][]string{"tools/list": {`{"tools":[{"name":"a"}]}`}},
 	}), Options{})
 	for deadline := time.Now().Add(waits.Limit); ; {
-		list, err := u.Fresh(short(t), Tools)
+		list, err := u.Lists.Fresh(short(t), Tools)
 		if err == nil {
 			if keys(list) != "a" {
 				t.Errorf("tools = %s", keys(list))
@@ -266,7 +266,7 @@ func TestListThatFailsIsFetchedAgain(t *testing.T) {
 func TestEndlessList(t *testing.T) {
 	t.Parallel()
 	u := open(t, configOf(t, behaviour{Loop: "tools/list"}), Options{})
-	list, err := u.Fresh(short(t), Tools)
+	list, err := u.Lists.Fresh(short(t), Tools)
 	if err != nil || list.Pages != maxPages || list.Truncated == "" {
 		t.Errorf("%d pages, %q, %v", list.Pages, list.Truncated, err)
 	}
@@ -289,7 +289,7 @@ func TestCacheKnowsTheServerBeforeItRuns(t *testing.T) {
 	h := newHost(t)
 	u := open(t, cfg, Options{CacheDir: dir, Events: h.events()})
 	for _, k := range Kinds {
-		if _, err := u.Fresh(short(t), k); err != nil {
+		if _, err := u.Lists.Fresh(short(t), k); err != nil {
 			t.Fatal(err)
 		}
 		h.wait("list " + k.String())
@@ -311,17 +311,17 @@ func TestCacheKnowsTheServerBeforeItRuns(t *testing.T) {
 	if s := u.Status().State; s == Ready {
 		t.Errorf("state = %v", s)
 	}
-	list, known := u.List(Tools)
+	list, known := u.Lists.Known(Tools)
 	if !known || keys(list) != "a" || string(list.Envelope) != page {
 		t.Errorf("from the cache: %s, %v", list.Envelope, known)
 	}
 	if info, ok := u.Info(); !ok || !bytes.Equal(info.Raw, want.Raw) {
 		t.Errorf("from the cache: %+v", info)
 	}
-	if list, known := u.List(Templates); !known || len(list.Items) != 0 {
+	if list, known := u.Lists.Known(Templates); !known || len(list.Items) != 0 {
 		t.Errorf("a list that the server does not have: %+v, %v", list, known)
 	}
-	if _, err := u.Fresh(short(t), Tools); err != nil {
+	if _, err := u.Lists.Fresh(short(t), Tools); err != nil {
 		t.Error(err)
 	}
 	for _, line := range h.all() {
@@ -333,7 +333,7 @@ func TestCacheKnowsTheServerBeforeItRuns(t *testing.T) {
 	other := cfg
 	other.Env = append([]string{"TOKEN=other"}, cfg.Env...)
 	o := open(t, other, Options{CacheDir: dir})
-	if _, known := o.List(Tools); known {
+	if _, known := o.Lists.Known(Tools); known {
 		t.Error("another environment shares the cache")
 	}
 }
@@ -343,7 +343,7 @@ func TestCacheOfAnotherHostServesUntilTheServerHasSpoken(t *testing.T) {
 	dir := t.TempDir()
 	cfg := configOf(t, behaviour{Pages: map[string][]string{"tools/list": {`{"tools":[{"name":"a"}]}`}}})
 	first := open(t, cfg, Options{CacheDir: dir})
-	if _, err := first.Fresh(t.Context(), Tools); err != nil {
+	if _, err := first.Lists.Fresh(t.Context(), Tools); err != nil {
 		t.Fatal(err)
 	}
 	first.Close()
@@ -353,7 +353,7 @@ func TestCacheOfAnotherHostServesUntilTheServerHasSpoken(t *testing.T) {
 	other := hello
 	other.Capabilities = []byte(`{"roots":{}}`)
 	second.Start(other)
-	if list, known := second.List(Tools); !known || len(list.Items) != 1 {
+	if list, known := second.Lists.Known(Tools); !known || len(list.Items) != 1 {
 		t.Errorf("a host with other capabilities gets %d tools, known %v", len(list.Items), known)
 	}
 }
@@ -385,10 +385,10 @@ func TestCacheThatIsDamaged(t *testing.T) {
 			}
 			h := newHost(t)
 			u := open(t, cfg, Options{CacheDir: dir, Events: h.events()})
-			if list, known := u.List(Tools); known {
+			if list, known := u.Lists.Known(Tools); known {
 				t.Errorf("known: %s", keys(list))
 			}
-			if list, err := u.Fresh(short(t), Tools); err != nil || keys(list) != "a" {
+			if list, err := u.Lists.Fresh(short(t), Tools); err != nil || keys(list) != "a" {
 				t.Errorf("tools = %s, %v", keys(list), err)
 			}
 			h.wait("list tools a")
@@ -411,7 +411,7 @@ func TestCacheThatCannotBeWrittenCostsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := open(t, configOf(t, behaviour{Pages: map[string][]string{"tools/list": {`{"tools":[{"name":"a"}]}`}}}), Options{CacheDir: file})
-	if list, err := u.Fresh(short(t), Tools); err != nil || keys(list) != "a" {
+	if list, err := u.Lists.Fresh(short(t), Tools); err != nil || keys(list) != "a" {
 		t.Errorf("tools = %s, %v", keys(list), err)
 	}
 }

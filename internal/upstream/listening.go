@@ -213,7 +213,7 @@ func (in *incarnation) listen() {
 			failures = 0
 		}
 		failures++
-		in.u.fetchAll(in) // something may have changed that nobody announced
+		in.u.Lists.fetchAll(in) // something may have changed that nobody announced
 		pause(in.ctx, min(minRelist<<min(failures-1, 10), maxBackoff))
 	}
 }

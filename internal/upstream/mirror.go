@@ -11,13 +11,13 @@ import (
 
 // mirror returns the headers in which a call repeats those of its arguments that the tool's schema names: in the
 // modern era over HTTP the server insists on them.
-func (u *Upstream) mirror(call rpc.Message) map[string]string {
+func (l *Lists) mirror(call rpc.Message) map[string]string {
 	var name [1]jsonx.Member
 	if jsonx.Members(call.Params, []string{"name"}, name[:]) != nil {
 		return nil
 	}
 	wanted, _ := jsonx.String(name[0].Value)
-	list, _ := u.List(Tools)
+	list, _ := l.Known(Tools)
 	for _, item := range list.Items {
 		if item.Key == wanted {
 			if tool := headerTool(item.Raw); tool != nil {

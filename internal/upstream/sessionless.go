@@ -10,17 +10,17 @@ import (
 // reconsider meets a server in the modern era that has just answered the handshake of the legacy one without beginning a
 // session. Without one it can ask its host nothing there; in the modern era, where nobody keeps anything, it can. It
 // reports false for a server that stays in the legacy era: it speaks no other, or nothing would be gained.
-func (in *incarnation) reconsider(ctx context.Context, hello Hello) bool {
-	a, ok := in.link.(*address)
-	if !ok || in.u.cfg.Era != AnyEra || in.u.eraKnown || !a.endpoint.Sessionless() || !canBeAsked(hello.Capabilities) {
+func (g *greeter) reconsider(ctx context.Context) bool {
+	a, ok := g.in.link.(*address)
+	if !ok || g.in.u.cfg.Era != AnyEra || g.in.u.eraKnown || !a.endpoint.Sessionless() || !canBeAsked(g.hello.Capabilities) {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, knownPatience)
 	defer cancel()
-	in.link.speak(modernVersion)
-	m, err := in.conn.Request(ctx, "server/discover", discoverParams(hello))
-	if err := in.acceptModern(m, err, hello); err != nil {
-		in.u.log.Debug("a server without sessions stays in the legacy era", "reason", err)
+	g.in.link.speak(modernVersion)
+	m, err := g.in.conn.Request(ctx, "server/discover", discoverParams(g.hello))
+	if err := g.acceptModern(m, err); err != nil {
+		g.in.u.log.Debug("a server without sessions stays in the legacy era", "reason", err)
 		return false
 	}
 	return true

@@ -57,7 +57,7 @@ func TestSessionlessServers(t *testing.T) {
 				if info.ProtocolVersion != c.want {
 					t.Errorf("it is spoken to in %s, want %s", info.ProtocolVersion, c.want)
 				}
-				if _, err := u.Fresh(short(t), Tools); err != nil {
+				if _, err := u.Lists.Fresh(short(t), Tools); err != nil {
 					t.Error(err)
 				}
 				u.Close()

@@ -24,6 +24,8 @@ import (
 
 // Upstream is one server. All methods may be called by many goroutines at once.
 type Upstream struct {
+	Lists Lists
+
 	cfg    Config
 	log    *slog.Logger
 	events Events
@@ -56,8 +58,7 @@ type Upstream struct {
 	era      Era  // that is expected of the server; after Start, attempts alone use it
 	eraKnown bool // it was met in that era, and not only expected there
 
-	shelves shelves
-	asks    asks
+	asks asks
 }
 
 // attempt is one try to run the server, from the start of the server to its end.
@@ -86,6 +87,12 @@ func New(cfg Config, o Options) *Upstream {
 		status: Status{State: Idle, Since: time.Now()},
 	}
 	u.ctx, u.cancel = context.WithCancel(context.Background())
+	u.Lists.running, u.Lists.ready, u.Lists.cache, u.Lists.log = u.current.Load, u.acquire, u.cache, u.log
+	u.Lists.changed = func(k Kind) {
+		if u.events.ListChanged != nil {
+			u.events.ListChanged(u, k)
+		}
+	}
 	if cfg.Sandbox != nil {
 		u.refusals = sandbox.NewRefusals(u.refused, cfg.Widen)
 	}
@@ -128,7 +135,7 @@ func (u *Upstream) remember(r record) {
 	for _, k := range Kinds {
 		if pages, ok := r.Lists[k.String()]; ok {
 			if list, err := parseList(k, pages, u.log); err == nil {
-				u.shelves.recall(k, list.shared())
+				u.Lists.recall(k, list.shared())
 			}
 		}
 	}
@@ -238,8 +245,8 @@ func (u *Upstream) run(a *attempt) {
 		})
 		a.in = in
 		close(a.settled)
-		u.saveInfo(in.info)
-		u.fetchAll(in)
+		u.cache.saveInfo(in.info, u.era)
+		u.Lists.fetchAll(in)
 		if in.modern != nil {
 			in.workers.Go(in.listen)
 		}
@@ -250,7 +257,9 @@ func (u *Upstream) run(a *attempt) {
 	down := u.fall(err, up, in)
 	if a.in == nil {
 		a.err = down
-		u.saveFailure(down) // first: whoever hears of it may close, or ask for it
+		if u.ctx.Err() == nil { // else it was stopped, and is not broken
+			u.cache.saveFailure(down) // first: whoever hears of it may close, or ask for it
+		}
 		close(a.settled)
 	}
 	if in != nil {
@@ -302,7 +311,7 @@ func (u *Upstream) meet(ctx context.Context, era Era) (*incarnation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return in, in.greet(ctx, *u.hello, era)
+	return in, (&greeter{in: in, hello: *u.hello}).greet(ctx, era)
 }
 
 // fall makes the upstream Down, or Idle when nobody used it, unless it is Closed, after an attempt that was ready

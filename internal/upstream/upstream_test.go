@@ -50,7 +50,7 @@ func (h *host) events() Events {
 		Request:      func(_ *Upstream, m rpc.Message, _ any) { h.add("request %s %s %s", m.ID, m.Method, m.Params) },
 		StateChanged: func(_ *Upstream, s State) { h.add("state %v", s) },
 		ListChanged: func(u *Upstream, k Kind) {
-			list, _ := u.List(k)
+			list, _ := u.Lists.Known(k)
 			h.add("list %v %s", k, keys(list))
 		},
 	}
@@ -429,7 +429,7 @@ func TestServerThatSpeaksBeforeItIsGreeted(t *testing.T) {
 			`{"jsonrpc":"2.0","id":null,"method":"roots/list"}`,
 		Pages: map[string][]string{"tools/list": {`{"tools":[{"name":"a"}]}`}},
 	}), Options{Events: h.events()})
-	if list, err := u.Fresh(short(t), Tools); err != nil || keys(list) != "a" {
+	if list, err := u.Lists.Fresh(short(t), Tools); err != nil || keys(list) != "a" {
 		t.Errorf("tools = %s, %v", keys(list), err)
 	}
 	h.wait("notification notifications/message")
