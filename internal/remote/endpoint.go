@@ -15,8 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"callgate/internal/budget"
 	"callgate/internal/jsonx"
 	"callgate/internal/pool"
@@ -69,10 +67,10 @@ func (c *Config) Check() error {
 // Endpoint is one conversation with the server, from its handshake to its end. It is an io.Writer for an rpc.Conn
 // without a reader.
 type Endpoint struct {
-	cfg     Config
-	url     *url.URL
-	log     *slog.Logger
-	clients *clients // set by Run
+	cfg  Config
+	url  *url.URL
+	log  *slog.Logger
+	http requester
 
 	ctx     context.Context // of everything that is sent and read
 	cancel  context.CancelFunc
@@ -88,8 +86,6 @@ type Endpoint struct {
 	mu       sync.Mutex
 	over     bool // nothing new begins
 	work     *pool.Pool
-	version  string
-	session  string
 	running  map[string]context.CancelFunc // requests by id
 	requests sync.WaitGroup
 	notes    int // notifications and answers that are on their way
@@ -117,6 +113,7 @@ func New(cfg Config) (*Endpoint, error) {
 		stop: make(chan struct{}), ended: make(chan struct{}), started: make(chan struct{}), broken: make(chan struct{}),
 		running: map[string]context.CancelFunc{}, work: pool.New(),
 	}
+	e.http.cfg = &e.cfg
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e, nil
 }
@@ -129,7 +126,7 @@ type Handler func(m rpc.Message, of []byte)
 // over; nil when Close ended it. It returns when nothing of the endpoint runs any more.
 func (e *Endpoint) Run(conn *rpc.Conn, handle Handler) error {
 	defer close(e.ended)
-	e.conn, e.handle, e.clients = conn, handle, reach(e.cfg.URL)
+	e.conn, e.handle, e.http.clients = conn, handle, reach(e.cfg.URL)
 	defer release(e.cfg.URL)
 	if e.cfg.Transport == SSE {
 		e.openEvents()
@@ -160,21 +157,12 @@ func (e *Endpoint) Close() {
 }
 
 // Speak fixes the revision of MCP for what is sent from now on; "" before the handshake.
-func (e *Endpoint) Speak(version string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.version = version
-}
+func (e *Endpoint) Speak(version string) { e.http.speak(version) }
 
 // Sessionless reports whether the server is spoken to over Streamable HTTP and keeps no session, once it has answered the
 // handshake.
 func (e *Endpoint) Sessionless() bool {
-	if e.eventsInUse() {
-		return false
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.session == ""
+	return e.stream() == nil && e.http.sessionID() == ""
 }
 
 // fail ends the conversation: err is why.
@@ -361,9 +349,9 @@ func (e *Endpoint) cancelled(m rpc.Message) {
 		return
 	}
 	e.mu.Lock()
-	cancel, modern := e.running[string(id[0].Value)], e.modern()
+	cancel := e.running[string(id[0].Value)]
 	e.mu.Unlock()
-	switch {
+	switch modern := e.http.modern(); {
 	case modern && cancel != nil:
 		cancel()
 	case !modern:
@@ -378,12 +366,5 @@ func (e *Endpoint) cancelled(m rpc.Message) {
 	}
 }
 
-// modern reports whether the conversation has no session. The caller holds mu.
-func (e *Endpoint) modern() bool { return mcp.IsModernProtocol(e.version) }
-
 // streamable reports whether the server speaks Streamable HTTP with sessions.
-func (e *Endpoint) streamable() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.events == nil && !e.modern()
-}
+func (e *Endpoint) streamable() bool { return e.stream() == nil && !e.http.modern() }

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -87,11 +86,6 @@ func readEvents(r io.Reader, limit int, room budget.Buffer, p *position, yield f
 			}
 		}
 	}
-}
-
-// readEvents reads events of this conversation.
-func (e *Endpoint) readEvents(ctx context.Context, r io.Reader, p *position, yield func(event) bool) error {
-	return readEvents(r, e.cfg.MaxMessage, budget.Buffer{Budget: e.cfg.Budget, Done: ctx.Done()}, p, yield)
 }
 
 var errTooLong = errors.New("a message is too long")

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 )
@@ -21,16 +19,16 @@ func (e *Endpoint) exchange(ctx context.Context, m rpc.Message) (rest func() err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if e.eventsInUse() {
-		return func() error { return e.postToEvents(ctx, m) }, nil
+	if stream := e.stream(); stream != nil {
+		return func() error { return stream.post(ctx, m) }, nil
 	}
-	response, err := e.post(ctx, e.cfg.URL, m)
+	response, err := e.http.post(ctx, e.cfg.URL, m)
 	if err != nil {
 		return nil, e.unreached(err)
 	}
 	kind := contentType(response)
 	if kind == "text/event-stream" && response.StatusCode/100 == 2 {
-		e.learnSession(response, m)
+		e.http.learnSession(response, m)
 		return func() error { return e.follow(ctx, response.Body, m) }, nil
 	}
 	defer response.Body.Close()
@@ -42,11 +40,11 @@ func (e *Endpoint) exchange(ctx context.Context, m rpc.Message) (rest func() err
 	case response.StatusCode/100 == 4 && m.Method == "initialize" && e.cfg.Transport == Detect:
 		e.log.Info("the server does not speak Streamable HTTP: trying HTTP+SSE", "status", response.StatusCode)
 		e.openEvents()
-		return func() error { return e.postToEvents(ctx, m) }, nil
+		return func() error { return e.stream().post(ctx, m) }, nil
 	case response.StatusCode/100 != 2:
 		return nil, e.refused(ctx, response, m)
 	case kind == "application/json":
-		e.learnSession(response, m)
+		e.http.learnSession(response, m)
 		return nil, e.whole(ctx, response, m)
 	}
 	return nil, fmt.Errorf("the server's answer is neither JSON nor an event stream but %.60q (HTTP %d)", kind, response.StatusCode)
@@ -57,13 +55,13 @@ func (e *Endpoint) note(m rpc.Message) error {
 	ctx, cancel := context.WithTimeout(e.ctx, noteLimit)
 	defer cancel()
 	address := e.cfg.URL
-	if e.eventsInUse() {
+	if stream := e.stream(); stream != nil {
 		var err error
-		if address, err = e.messages(ctx); err != nil {
+		if address, err = stream.messages(ctx); err != nil {
 			return err
 		}
 	}
-	response, err := e.post(ctx, address, m)
+	response, err := e.http.post(ctx, address, m)
 	if err != nil {
 		return e.unreached(err)
 	}
@@ -108,27 +106,12 @@ func (e *Endpoint) lost() error {
 	return ErrNotRun
 }
 
-// learnSession keeps the session that the answer to initialize begins.
-func (e *Endpoint) learnSession(response *http.Response, m rpc.Message) {
-	if m.Method != "initialize" {
-		return
-	}
-	id := response.Header.Get(mcp.HeaderSessionID)
-	if len(id) > 4<<10 || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		e.log.Warn("the server's session id is not one: ignored")
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.session = id
-}
-
 // refused delivers the JSON-RPC error that came with another status than success, or returns the status.
 func (e *Endpoint) refused(ctx context.Context, response *http.Response, m rpc.Message) error {
 	if contentType(response) != "application/json" {
 		return statusError(response)
 	}
-	body, err := e.readAll(ctx, response, 1<<20)
+	body, err := e.http.readAll(ctx, response, 1<<20)
 	if err != nil {
 		return &StatusError{Code: response.StatusCode}
 	}
@@ -155,7 +138,7 @@ func unknownSession(fault []byte) bool {
 
 // whole delivers an answer that is the whole body.
 func (e *Endpoint) whole(ctx context.Context, response *http.Response, m rpc.Message) error {
-	message, err := e.readAll(ctx, response, e.cfg.MaxMessage)
+	message, err := e.http.readAll(ctx, response, e.cfg.MaxMessage)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func (l *listening) follow(stream io.ReadCloser, again bool) {
 // ask asks once. Without a stream, again says that there may be one later.
 func (l *listening) ask() (stream io.ReadCloser, again bool) {
 	e := l.e
-	response, err := e.get(e.ctx, e.cfg.URL, l.at)
+	response, err := e.http.get(e.ctx, e.cfg.URL, l.at)
 	if err != nil {
 		e.log.Debug("no stream of the server's own messages", "error", err)
 		return nil, true
@@ -83,7 +83,7 @@ func (l *listening) ask() (stream io.ReadCloser, again bool) {
 // read delivers what comes, and opens the stream again when it has ended.
 func (l *listening) read(stream io.ReadCloser) {
 	e, heard := l.e, false
-	err := e.readEvents(e.ctx, stream, &l.at, func(ev event) bool {
+	err := e.http.readEvents(e.ctx, stream, &l.at, func(ev event) bool {
 		heard = true
 		if ev.name == "" || ev.name == "message" {
 			e.deliver(ev.data, nil)
@@ -115,9 +115,7 @@ const leaving = 2 * time.Second
 
 // leave tells the server that the session is over.
 func (e *Endpoint) leave() {
-	e.mu.Lock()
-	session := e.session
-	e.mu.Unlock()
+	session := e.http.sessionID()
 	if session == "" {
 		return
 	}
@@ -126,7 +124,7 @@ func (e *Endpoint) leave() {
 	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, e.cfg.URL, nil)
 	if err == nil {
 		var response *http.Response
-		if response, err = e.do(e.clients.requests, request); err == nil {
+		if response, err = e.http.do(e.http.clients.requests, request); err == nil {
 			response.Body.Close() // whatever it says: servers need not know DELETE
 		}
 	}

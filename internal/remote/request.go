@@ -7,6 +7,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -16,8 +18,39 @@ import (
 	"callgate/internal/rpc"
 )
 
+// requester makes the HTTP requests of one conversation.
+type requester struct {
+	cfg     *Config
+	clients *clients // set by Run
+
+	mu      sync.Mutex
+	version string // of MCP; "" before the handshake
+	session string
+}
+
+// modern reports whether the conversation has no session.
+func (r *requester) modern() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return mcp.IsModernProtocol(r.version)
+}
+
+// speak fixes the revision of MCP for what is sent from now on; "" before the handshake.
+func (r *requester) speak(version string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.version = version
+}
+
+// sessionID is the session at the server; "" for none.
+func (r *requester) sessionID() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.session
+}
+
 // post sends one message.
-func (e *Endpoint) post(ctx context.Context, address string, m rpc.Message) (*http.Response, error) {
+func (r *requester) post(ctx context.Context, address string, m rpc.Message) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, newSentBody(m.Raw))
 	if err != nil {
 		return nil, err
@@ -26,17 +59,14 @@ func (e *Endpoint) post(ctx context.Context, address string, m rpc.Message) (*ht
 	request.GetBody = func() (io.ReadCloser, error) { return newSentBody(m.Raw), nil }
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, text/event-stream")
-	e.mu.Lock()
-	modern := e.modern()
-	e.mu.Unlock()
-	if modern {
-		e.describe(request, m)
+	if r.modern() {
+		r.describe(request, m)
 	}
-	return e.do(e.clients.requests, request)
+	return r.do(r.clients.requests, request)
 }
 
 // get asks for an event stream.
-func (e *Endpoint) get(ctx context.Context, address string, at position) (*http.Response, error) {
+func (r *requester) get(ctx context.Context, address string, at position) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
@@ -46,7 +76,7 @@ func (e *Endpoint) get(ctx context.Context, address string, at position) (*http.
 	if at.last != "" {
 		request.Header.Set(mcp.HeaderLastEventID, at.last)
 	}
-	response, err := e.do(e.clients.listening, request)
+	response, err := r.do(r.clients.listening, request)
 	if err != nil {
 		return nil, unreached(err)
 	}
@@ -54,34 +84,34 @@ func (e *Endpoint) get(ctx context.Context, address string, at position) (*http.
 }
 
 // address sets the headers that every request has.
-func (e *Endpoint) address(request *http.Request) {
-	for name, values := range e.cfg.Header {
+func (r *requester) address(request *http.Request) {
+	for name, values := range r.cfg.Header {
 		request.Header[name] = values
 	}
 	if request.Header.Get("User-Agent") == "" {
 		request.Header.Set("User-Agent", "callgate")
 	}
-	if host := e.cfg.Header.Get("Host"); host != "" {
+	if host := r.cfg.Header.Get("Host"); host != "" {
 		request.Host = host
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.version != "" {
-		request.Header.Set(mcp.HeaderProtocolVersion, e.version)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.version != "" {
+		request.Header.Set(mcp.HeaderProtocolVersion, r.version)
 	}
-	if e.session != "" {
-		request.Header.Set(mcp.HeaderSessionID, e.session)
+	if r.session != "" {
+		request.Header.Set(mcp.HeaderSessionID, r.session)
 	}
 }
 
 // do sends a request, with a credential where the server wants one. One that the server refuses may have ended
 // early, or allow too little: the request, which was not run, is sent once more if there is another.
-func (e *Endpoint) do(client *http.Client, request *http.Request) (*http.Response, error) {
-	e.address(request)
-	if e.cfg.Authorize == nil {
+func (r *requester) do(client *http.Client, request *http.Request) (*http.Response, error) {
+	r.address(request)
+	if r.cfg.Authorize == nil {
 		return client.Do(request)
 	}
-	credential, err := e.credential(request.Context(), nil)
+	credential, err := r.credential(request.Context(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +123,7 @@ func (e *Endpoint) do(client *http.Client, request *http.Request) (*http.Respons
 	if refused == nil {
 		return response, nil
 	}
-	next, err := e.credential(request.Context(), refused)
+	next, err := r.credential(request.Context(), refused)
 	if err == nil && (next == "" || next == credential) {
 		return response, nil
 	}
@@ -112,8 +142,8 @@ func (e *Endpoint) do(client *http.Client, request *http.Request) (*http.Respons
 
 // credential asks for what to send. Why there is none for the server is an AuthError; why there is none now, or
 // for one request, is not.
-func (e *Endpoint) credential(ctx context.Context, refused *Refusal) (string, error) {
-	value, err := e.cfg.Authorize(ctx, refused)
+func (r *requester) credential(ctx context.Context, refused *Refusal) (string, error) {
+	value, err := r.cfg.Authorize(ctx, refused)
 	var passing *PassingError
 	switch {
 	case ctx.Err() != nil:
@@ -134,7 +164,7 @@ func authorized(request *http.Request, credential string) *http.Request {
 }
 
 // describe sets the headers by which the modern era repeats what a message is about.
-func (e *Endpoint) describe(request *http.Request, m rpc.Message) {
+func (r *requester) describe(request *http.Request, m rpc.Message) {
 	request.Header.Set(mcp.HeaderMethod, m.Method)
 	named := map[string]string{
 		"tools/call": "name", "prompts/get": "name", "resources/read": "uri",
@@ -152,8 +182,8 @@ func (e *Endpoint) describe(request *http.Request, m rpc.Message) {
 			request.Header.Set(mcp.HeaderName, value)
 		}
 	}
-	if m.Method == "tools/call" && e.cfg.Mirror != nil {
-		for name, value := range e.cfg.Mirror(m) {
+	if m.Method == "tools/call" && r.cfg.Mirror != nil {
+		for name, value := range r.cfg.Mirror(m) {
 			request.Header.Set(name, value)
 		}
 	}
@@ -171,8 +201,8 @@ func contentType(response *http.Response) string {
 func inSession(request *http.Request) bool { return request.Header.Get(mcp.HeaderSessionID) != "" }
 
 // readAll returns the whole body, if it is not longer than limit.
-func (e *Endpoint) readAll(ctx context.Context, response *http.Response, limit int) ([]byte, error) {
-	body := budget.Buffer{Budget: e.cfg.Budget, Done: ctx.Done(), Expect: int(min(max(response.ContentLength, 0), int64(limit))) + 1, Max: limit + 1}
+func (r *requester) readAll(ctx context.Context, response *http.Response, limit int) ([]byte, error) {
+	body := budget.Buffer{Budget: r.cfg.Budget, Done: ctx.Done(), Expect: int(min(max(response.ContentLength, 0), int64(limit))) + 1, Max: limit + 1}
 	_, err := body.ReadFrom(io.LimitReader(response.Body, int64(limit)+1))
 	switch full := (*budget.Error)(nil); {
 	case errors.As(err, &full):
@@ -194,4 +224,24 @@ func discard(body io.Reader) {
 		defer timer.Stop()
 	}
 	_, _ = io.CopyN(io.Discard, body, 16<<10)
+}
+
+// learnSession keeps the session that the answer to initialize begins.
+func (r *requester) learnSession(response *http.Response, m rpc.Message) {
+	if m.Method != "initialize" {
+		return
+	}
+	id := response.Header.Get(mcp.HeaderSessionID)
+	if len(id) > 4<<10 || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		r.cfg.Logger.Warn("the server's session id is not one: ignored")
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.session = id
+}
+
+// readEvents reads events of this conversation.
+func (r *requester) readEvents(ctx context.Context, body io.Reader, p *position, yield func(event) bool) error {
+	return readEvents(body, r.cfg.MaxMessage, budget.Buffer{Budget: r.cfg.Budget, Done: ctx.Done()}, p, yield)
 }

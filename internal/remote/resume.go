@@ -15,10 +15,10 @@ import (
 // follow delivers the events of a request's stream until its answer is among them, and takes the stream up
 // again where it was cut off, if the server numbers its events.
 func (e *Endpoint) follow(ctx context.Context, body io.ReadCloser, m rpc.Message) error {
-	var at position
-	for failures := 0; ; {
-		before := at.last
-		err := e.readEvents(ctx, body, &at, func(ev event) bool {
+	s := answerStream{e: e}
+	for {
+		before := s.at.last
+		err := e.http.readEvents(ctx, body, &s.at, func(ev event) bool {
 			if ev.name == "" || ev.name == "message" {
 				e.deliver(ev.data, m.ID)
 			}
@@ -38,34 +38,41 @@ func (e *Endpoint) follow(ctx context.Context, body io.ReadCloser, m rpc.Message
 			return ctx.Err()
 		case errors.Is(err, errTooLong): // it would come again
 			return err
-		case at.last == "" || !e.streamable():
+		case s.at.last == "" || !e.streamable():
 			return errNoAnswer
-		case at.last != before:
-			failures = 0
+		case s.at.last != before:
+			s.failures = 0
 		}
-		if body, failures, err = e.resume(ctx, at, failures); err != nil {
+		if body, err = s.resume(ctx); err != nil {
 			return err
 		}
 	}
 }
 
+// answerStream is the stream on which the answer to one request comes.
+type answerStream struct {
+	e        *Endpoint
+	at       position
+	failures int // since the last event
+}
+
 // resume asks for the rest of a stream until it comes, the server says that there is none, or it was asked for
 // too often since the last event.
-func (e *Endpoint) resume(ctx context.Context, at position, failures int) (io.ReadCloser, int, error) {
-	for failures < maxResumptions {
-		failures++
-		if !sleep(ctx, resumeAfter(at, failures)) {
-			return nil, failures, ctx.Err()
+func (s *answerStream) resume(ctx context.Context) (io.ReadCloser, error) {
+	for s.failures < maxResumptions {
+		s.failures++
+		if !sleep(ctx, resumeAfter(s.at, s.failures)) {
+			return nil, ctx.Err()
 		}
-		body, again, err := e.rest(ctx, at)
+		body, again, err := s.rest(ctx)
 		if err == nil {
-			return body, failures, nil
+			return body, nil
 		}
 		if !again {
-			return nil, failures, fmt.Errorf("%w (%w)", errNoAnswer, err)
+			return nil, fmt.Errorf("%w (%w)", errNoAnswer, err)
 		}
 	}
-	return nil, failures, errNoAnswer
+	return nil, errNoAnswer
 }
 
 // maxResumptions bounds how often a stream is asked for again that brings nothing new.
@@ -79,8 +86,8 @@ func resumeAfter(at position, failures int) time.Duration {
 }
 
 // rest asks for the rest of a stream. again says that it may be asked for once more.
-func (e *Endpoint) rest(ctx context.Context, at position) (body io.ReadCloser, again bool, err error) {
-	response, err := e.get(ctx, e.cfg.URL, at)
+func (s *answerStream) rest(ctx context.Context) (body io.ReadCloser, again bool, err error) {
+	response, err := s.e.http.get(ctx, s.e.cfg.URL, s.at)
 	if err != nil {
 		return nil, true, err
 	}
@@ -88,10 +95,10 @@ func (e *Endpoint) rest(ctx context.Context, at position) (body io.ReadCloser, a
 	case response.StatusCode == http.StatusOK && contentType(response) == "text/event-stream":
 		return response.Body, false, nil
 	case response.StatusCode == http.StatusNotFound && inSession(response.Request):
-		e.fail(ErrSessionLost)
+		s.e.fail(ErrSessionLost)
 		err = ErrSessionLost // the request itself was run
 	case response.StatusCode == http.StatusUnauthorized:
-		err = e.unauthorized(response)
+		err = s.e.unauthorized(response)
 	}
 	response.Body.Close()
 	if err == nil {

@@ -13,25 +13,27 @@ import (
 // events is the stream of HTTP+SSE: everything that the server says comes on it, and first the address that
 // takes what it is told.
 type events struct {
+	e       *Endpoint
 	named   chan struct{} // closed when address is set
 	address string
 }
 
 // openEvents begins to read the stream.
 func (e *Endpoint) openEvents() {
-	stream := &events{named: make(chan struct{})}
+	stream := &events{e: e, named: make(chan struct{})}
 	e.mu.Lock()
 	e.events = stream
 	e.mu.Unlock()
 	e.begin(func() {
-		if err := e.readStream(stream); e.ctx.Err() == nil {
+		if err := stream.read(); e.ctx.Err() == nil {
 			e.fail(err)
 		}
 	})
 }
 
-func (e *Endpoint) readStream(stream *events) error {
-	response, err := e.get(e.ctx, e.cfg.URL, position{})
+func (s *events) read() error {
+	e := s.e
+	response, err := e.http.get(e.ctx, e.cfg.URL, position{})
 	if err != nil {
 		return e.unreached(err)
 	}
@@ -46,11 +48,11 @@ func (e *Endpoint) readStream(stream *events) error {
 	}
 	var bad error
 	var at position
-	err = e.readEvents(e.ctx, response.Body, &at, func(ev event) bool {
+	err = e.http.readEvents(e.ctx, response.Body, &at, func(ev event) bool {
 		switch ev.name {
 		case "endpoint":
-			if stream.address == "" {
-				bad = e.named(stream, string(ev.data))
+			if s.address == "" {
+				bad = s.name(string(ev.data))
 			}
 		case "", "message":
 			e.deliver(ev.data, nil)
@@ -66,49 +68,48 @@ func (e *Endpoint) readStream(stream *events) error {
 	return errors.New("the server ended the event stream")
 }
 
-// named takes the address for messages, which MUST be one of the same origin: the credentials go there.
-func (e *Endpoint) named(stream *events, reference string) error {
-	u, err := e.url.Parse(strings.TrimSpace(reference))
+// name takes the address for messages, which MUST be one of the same origin: the credentials go there.
+func (s *events) name(reference string) error {
+	base := s.e.url
+	u, err := base.Parse(strings.TrimSpace(reference))
 	if err != nil {
 		return errors.New("the address that the server names for messages is none")
 	}
-	if origin(u) != origin(e.url) {
+	if origin(u) != origin(base) {
 		return fmt.Errorf("the server names another origin for messages, %s: callgate sends nothing there", origin(u))
 	}
-	stream.address = u.String()
-	close(stream.named)
+	s.address = u.String()
+	close(s.named)
 	return nil
 }
 
-// eventsInUse reports whether the conversation is one of HTTP+SSE.
-func (e *Endpoint) eventsInUse() bool {
+// stream is that of HTTP+SSE; nil while the conversation is none.
+func (e *Endpoint) stream() *events {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.events != nil
+	return e.events
 }
 
 // messages waits for the address that takes messages.
-func (e *Endpoint) messages(ctx context.Context) (string, error) {
-	e.mu.Lock()
-	stream := e.events
-	e.mu.Unlock()
+func (s *events) messages(ctx context.Context) (string, error) {
 	select {
-	case <-stream.named:
-		return stream.address, nil
-	case <-e.broken:
-		return "", e.err
+	case <-s.named:
+		return s.address, nil
+	case <-s.e.broken:
+		return "", s.e.err
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
 }
 
-// postToEvents sends a request whose answer comes on the stream.
-func (e *Endpoint) postToEvents(ctx context.Context, m rpc.Message) error {
-	address, err := e.messages(ctx)
+// post sends a request whose answer comes on the stream.
+func (s *events) post(ctx context.Context, m rpc.Message) error {
+	e := s.e
+	address, err := s.messages(ctx)
 	if err != nil {
 		return err
 	}
-	response, err := e.post(ctx, address, m)
+	response, err := e.http.post(ctx, address, m)
 	if err != nil {
 		return e.unreached(err)
 	}
