@@ -45,6 +45,7 @@ type step struct {
 
 // plan is what a restore would do.
 type plan struct {
+	store      *Store
 	checkpoint Checkpoint
 	kept       *contents
 	steps      []step
@@ -52,7 +53,7 @@ type plan struct {
 
 // plan compares a checkpoint with what is there now. The caller closes plan.kept.
 func (s *Store) plan(ctx context.Context, id string, only []string) (p *plan, err error) {
-	p = &plan{}
+	p = &plan{store: s}
 	if p.checkpoint, err = s.Get(id); err != nil {
 		return nil, err
 	}
@@ -67,9 +68,9 @@ func (s *Store) plan(ctx context.Context, id string, only []string) (p *plan, er
 		}
 	}()
 	if p.checkpoint.Ended {
-		err = s.planKnown(ctx, p)
+		err = p.known(ctx)
 	} else {
-		err = s.planUnknown(ctx, p)
+		err = p.unknown(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -90,10 +91,10 @@ func (p *plan) names(paths []string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return p.checkpoint.concerns(filepath.Clean(path)) })
 }
 
-// planKnown is plan for a call whose outcome is known: only what it changed is looked at.
-func (s *Store) planKnown(ctx context.Context, p *plan) error {
+// known is plan for a call whose outcome is known: only what it changed is looked at.
+func (p *plan) known(ctx context.Context) error {
 	for _, x := range p.checkpoint.Changed {
-		now, err := s.look(ctx, &p.checkpoint, x.Path)
+		now, err := p.store.look(ctx, &p.checkpoint, x.Path)
 		if err != nil {
 			return err
 		}
@@ -118,11 +119,11 @@ func (s *Store) planKnown(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// planUnknown is plan for a call of which only the beginning is known, since callgate was killed or the call
+// unknown is plan for a call of which only the beginning is known, since callgate was killed or the call
 // still runs.
-func (s *Store) planUnknown(ctx context.Context, p *plan) error {
-	c := s.newCapture(p.checkpoint.Workspace, nil, false)
-	changes, err := s.changes(ctx, c, &p.checkpoint, p.kept.entries, nil)
+func (p *plan) unknown(ctx context.Context) error {
+	c := p.store.newCapture(p.checkpoint.Workspace, nil, false)
+	changes, err := p.store.changes(ctx, c, &p.checkpoint, p.kept.entries, nil)
 	for _, x := range changes {
 		why := "nobody knows how the call left it, since its outcome was not recorded"
 		if x.Before.Kind == LeftOut {
@@ -143,7 +144,7 @@ func (s *Store) Restore(ctx context.Context, id string, o RestoreOptions) (*Rest
 	}
 	defer p.kept.close()
 	out := &Restored{ID: p.checkpoint.ID, Files: []string{}}
-	strays, err := s.strays(ctx, p, o.Paths)
+	strays, err := p.strays(ctx, o.Paths)
 	if err != nil {
 		return nil, err
 	}

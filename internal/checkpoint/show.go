@@ -51,7 +51,7 @@ func (s *Store) Diff(ctx context.Context, id string, o ShowOptions) ([]FileDiff,
 // Left returns what the call of a checkpoint did itself: how what it left differs from what was kept. What it left is known as
 // long as it is still there, or a later checkpoint kept it.
 func (s *Store) Left(id string, o ShowOptions) (list []FileDiff, err error) {
-	p := &plan{}
+	p := &plan{store: s}
 	if p.checkpoint, err = s.Get(id); err != nil {
 		return nil, err
 	}

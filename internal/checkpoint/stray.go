@@ -39,7 +39,7 @@ const clockSlack = 2 * time.Second
 
 // strays returns the files that look as if a program left them when it was killed in the middle of the call: beside a
 // file that the call was to change, named like a temporary file, and written since the checkpoint was taken.
-func (s *Store) strays(ctx context.Context, p *plan, only []string) (found []step, err error) {
+func (p *plan) strays(ctx context.Context, only []string) (found []step, err error) {
 	taken := map[string]bool{}
 	var paths []string
 	for _, k := range p.checkpoint.Before {
@@ -70,7 +70,7 @@ func (s *Store) strays(ctx context.Context, p *plan, only []string) (found []ste
 				continue
 			}
 			taken[stray] = true
-			now, err := s.look(ctx, &p.checkpoint, stray)
+			now, err := p.store.look(ctx, &p.checkpoint, stray)
 			if err != nil {
 				return nil, err
 			}

@@ -72,11 +72,7 @@ type Server struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
-	mu       sync.Mutex
-	sessions map[string]*Session
-	lines    map[*waiting]struct{} // connections of hosts that listen
-	empty    time.Time             // since when there are none
-	closed   bool
+	open open
 }
 
 // Listen starts a server.
@@ -99,7 +95,8 @@ func Listen(o Options) (*Server, error) {
 	}
 	s := &Server{
 		o: o, withdraw: withdraw, log: o.Logger, address: listener.Addr().String(), hosts: hostNames(o.Hosts, listener.Addr().(*net.TCPAddr)),
-		idle: make(chan struct{}), sessions: map[string]*Session{}, empty: time.Now(), refusals: refusals{log: o.Logger, by: map[string]*refusal{}},
+		idle: make(chan struct{}), refusals: refusals{log: o.Logger, by: map[string]*refusal{}},
+		open: open{idleTimeout: o.IdleTimeout, sessions: map[string]*Session{}, empty: time.Now()},
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.http = &http.Server{
@@ -179,10 +176,7 @@ func (s *Server) routes() http.Handler {
 
 // ready tells a balancer whether to send hosts here. It needs no credential, and says no more.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
-	s.mu.Lock()
-	closed := s.closed
-	s.mu.Unlock()
-	if closed || s.o.Ready != nil && s.o.Ready() != nil {
+	if s.open.isClosed() || s.o.Ready != nil && s.o.Ready() != nil {
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
@@ -217,8 +211,8 @@ func (s *Server) admitted(serve func(visit)) http.HandlerFunc {
 	}
 }
 
-// open begins a session, which the caller MUST register or close.
-func (s *Server) open(v visit) (*Session, error) {
+// begin begins a session, which the caller MUST register or close.
+func (s *Server) begin(v visit) (*Session, error) {
 	session := newSession(s.ctx, v.who, v.view)
 	if s.o.Replicas != nil {
 		session.id = s.o.Replicas.SessionID()
@@ -230,44 +224,6 @@ func (s *Server) open(v visit) (*Session, error) {
 	}
 	session.peer = peer
 	return session, nil
-}
-
-// register makes a session known by its id, unless the server closes or has too many.
-func (s *Server) register(session *Session) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return errors.New("callgate ends")
-	}
-	if len(s.sessions) >= MaxSessions {
-		return fmt.Errorf("%d sessions of all clients are open: no more fit; idle ones end after %s (idleTimeout)", MaxSessions, s.o.IdleTimeout)
-	}
-	s.sessions[session.id] = session
-	return nil
-}
-
-// find returns the session with that id if it belongs to the visitor and the path, nil otherwise.
-func (s *Server) find(id string, v visit) *Session {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if session := s.sessions[id]; session != nil && session.who == v.who && session.view == v.view {
-		return session
-	}
-	return nil
-}
-
-// drop ends a session; nobody finds it from now on. It waits until nothing of it runs.
-func (s *Server) drop(session *Session) {
-	s.mu.Lock()
-	_, known := s.sessions[session.id]
-	delete(s.sessions, session.id)
-	if len(s.sessions) == 0 {
-		s.empty = time.Now()
-	}
-	s.mu.Unlock()
-	if known {
-		session.close()
-	}
 }
 
 // reap ends sessions that nobody uses, and says when there have been none for long.
@@ -284,20 +240,12 @@ func (s *Server) reap() {
 		case <-s.ctx.Done():
 			return
 		}
-		var idle []*Session
-		s.mu.Lock()
-		for _, session := range s.sessions {
-			if since, ok := session.idleSince(); ok && time.Since(since) >= s.o.IdleTimeout {
-				idle = append(idle, session)
-			}
-		}
-		quiet := len(s.sessions) == 0 && s.o.IdleShutdown > 0 && time.Since(s.empty) >= s.o.IdleShutdown
-		s.mu.Unlock()
+		idle, none := s.open.idle()
 		for _, session := range idle {
 			s.log.Info("a session ends: nobody used it", "for", s.o.IdleTimeout)
-			s.wg.Go(func() { s.drop(session) })
+			s.wg.Go(func() { s.open.drop(session) })
 		}
-		if quiet && !announced {
+		if s.o.IdleShutdown > 0 && none >= s.o.IdleShutdown && !announced {
 			announced = true
 			close(s.idle)
 		}
@@ -306,14 +254,8 @@ func (s *Server) reap() {
 
 // Close lets calls that run end, for a moment, then ends every session and waits until nothing runs.
 func (s *Server) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	open := make([]*Session, 0, len(s.sessions))
-	for _, session := range s.sessions {
-		open = append(open, session)
-	}
-	s.mu.Unlock()
-	for _, session := range open {
+	left := s.open.close()
+	for _, session := range left {
 		session.standalone.end() // a GET would be waited for in vain
 	}
 	s.o.Proxy.Farewell() // as would what the other era has for it
@@ -323,13 +265,14 @@ func (s *Server) Close() error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = s.http.Close()
 	}
-	s.hangUp()
+	s.open.hangUp()
 	s.stop()
 	var closing sync.WaitGroup
-	for _, session := range open {
-		closing.Go(func() { s.drop(session) })
+	for _, session := range left {
+		closing.Go(func() { s.open.drop(session) })
 	}
 	closing.Wait()
+	s.open.following.Wait()
 	s.wg.Wait()
 	return errors.Join(err, s.withdraw())
 }

@@ -34,43 +34,13 @@ func beginListening(v visit) events {
 // has begun. Where the connection can be taken over, listen returns at once.
 func (s *Server) listen(v visit, out events, l listener) {
 	line := takeOver(v, out)
-	if line == nil || !s.begin(func() { defer l.done(); defer s.unlisten(line); line.follow(l) }, line) {
+	if line == nil || !s.open.begin(func() { defer l.done(); defer s.open.unlisten(line); line.follow(l) }, line) {
 		defer l.done()
 		if line != nil { // the server ends
 			_ = line.conn.Close()
 			return
 		}
 		out.follow(v.r.Context(), l.of, l.from, l.name, l.resumable)
-	}
-}
-
-// begin runs f, which follows the line, on a goroutine that Close waits for, unless the server closes.
-func (s *Server) begin(f func(), line *waiting) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
-	}
-	if s.lines == nil {
-		s.lines = map[*waiting]struct{}{}
-	}
-	s.lines[line] = struct{}{}
-	s.wg.Go(f)
-	return true
-}
-
-func (s *Server) unlisten(line *waiting) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.lines, line)
-}
-
-// hangUp closes the connections of hosts that still listen. One that does not read what it is sent would be waited for.
-func (s *Server) hangUp() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for line := range s.lines {
-		_ = line.conn.Close()
 	}
 }
 

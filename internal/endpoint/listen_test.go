@@ -178,9 +178,9 @@ func TestListenerThatGoes(t *testing.T) {
 // While the server closes, nobody begins to listen, and nothing is left open.
 func TestListenWhileClosing(t *testing.T) {
 	l := listens(t, (*httptest.Server).Start)
-	l.Server.mu.Lock()
-	l.closed = true
-	l.Server.mu.Unlock()
+	l.Server.open.mu.Lock()
+	l.Server.open.closed = true
+	l.Server.open.mu.Unlock()
 	_, from := l.open(t)
 	if _, err := io.Copy(io.Discard, from); err == nil {
 		t.Error("the stream ends as if it were whole")
@@ -249,13 +249,13 @@ func TestAStuckReaderIsHungUpOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
-	if !s.begin(func() { defer close(ended); defer s.unlisten(line); line.follow(listener{of: st, from: 1}) }, line) {
+	if !s.open.begin(func() { defer close(ended); defer s.open.unlisten(line); line.follow(listener{of: st, from: 1}) }, line) {
 		t.Fatal("it did not begin")
 	}
-	s.hangUp()
+	s.open.hangUp()
 	<-ended
 	s.wg.Wait()
-	if len(s.lines) != 0 {
-		t.Errorf("%d connections are left", len(s.lines))
+	if len(s.open.lines) != 0 {
+		t.Errorf("%d connections are left", len(s.open.lines))
 	}
 }

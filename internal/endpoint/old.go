@@ -10,10 +10,10 @@ import (
 // openOld begins a session of the transport of 2024-11-05: one GET whose event stream carries everything to
 // the host, and a POST for each message from it. The session ends with the GET.
 func (s *Server) openOld(v visit) {
-	session, err := s.open(v)
+	session, err := s.begin(v)
 	if err == nil {
 		session.single = true
-		if err = s.register(session); err != nil {
+		if err = s.open.register(session); err != nil {
 			session.close()
 		}
 	}
@@ -25,10 +25,10 @@ func (s *Server) openOld(v visit) {
 	out := beginListening(v)
 	if out.write("endpoint", "", []byte("/messages?sessionId="+url.QueryEscape(session.id))) != nil {
 		done()
-		s.drop(session)
+		s.open.drop(session)
 		return
 	}
-	s.listen(v, out, listener{of: session.standalone, from: 1, name: "message", done: func() { done(); s.drop(session) }})
+	s.listen(v, out, listener{of: session.standalone, from: 1, name: "message", done: func() { done(); s.open.drop(session) }})
 }
 
 // postOld takes one message of a host of that transport. What comes of it goes to the GET.
@@ -38,7 +38,7 @@ func (s *Server) postOld(v visit) {
 		refuse(v.w, statusOf(err), nil, codeOf(err), err.Error())
 		return
 	}
-	session := s.findOld(v)
+	session := s.open.findOld(v)
 	if session == nil {
 		refuse(v.w, http.StatusNotFound, m.ID, codeNoSession, "session not found: open /sse again")
 		return
@@ -53,14 +53,4 @@ func (s *Server) postOld(v visit) {
 		session.peer.Handle(m)
 	}
 	v.w.WriteHeader(http.StatusAccepted)
-}
-
-// findOld returns the session that the address names, if it is of that transport and of this visitor.
-func (s *Server) findOld(v visit) *Session {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if session := s.sessions[v.r.URL.Query().Get("sessionId")]; session != nil && session.single && session.who == v.who {
-		return session
-	}
-	return nil
 }

@@ -136,7 +136,7 @@ func looksLikeObject(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(
 
 // malformed answers what is no message, and has it put on record if it came in a session.
 func (s *Server) malformed(v visit, err error) {
-	if session := s.find(v.r.Header.Get(headerSession), v); session != nil {
+	if session := s.open.find(v.r.Header.Get(headerSession), v); session != nil {
 		session.peer.Malformed(err)
 	}
 	refuse(v.w, statusOf(err), nil, codeOf(err), err.Error())
@@ -149,7 +149,7 @@ func (s *Server) sessionFor(v visit, m rpc.Message) (*Session, error) {
 		return nil, &httpError{http.StatusBadRequest, rpc.CodeInvalidRequest, "unknown protocol version " + strconv.Quote(version) + ": callgate speaks " + strings.Join(proxy.SupportedVersions(), ", ")}
 	}
 	if id != "" {
-		session := s.find(id, v)
+		session := s.open.find(id, v)
 		if session == nil {
 			return nil, &httpError{http.StatusNotFound, codeNoSession, "session not found: initialize again"}
 		}
@@ -158,11 +158,11 @@ func (s *Server) sessionFor(v visit, m rpc.Message) (*Session, error) {
 	if m.Method != "initialize" || !m.IsRequest() {
 		return nil, &httpError{http.StatusBadRequest, rpc.CodeInvalidRequest, "a " + headerSession + " header is needed: begin with initialize"}
 	}
-	session, err := s.open(v)
+	session, err := s.begin(v)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.register(session); err != nil {
+	if err := s.open.register(session); err != nil {
 		session.close()
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (s *Server) answer(v visit, session *Session, m rpc.Message) {
 		limit = greeting
 		defer func() {
 			if !session.initialized() { // it was refused: nobody would ever end it
-				s.drop(session)
+				s.open.drop(session)
 			}
 		}()
 	}
@@ -325,7 +325,7 @@ func (s *Server) delete(v visit) {
 		refuse(v.w, statusOf(err), nil, codeOf(err), err.Error())
 		return
 	}
-	s.drop(session)
+	s.open.drop(session)
 	v.w.WriteHeader(http.StatusNoContent)
 }
 
@@ -339,7 +339,7 @@ func (s *Server) visited(v visit) (*Session, error) {
 	if id == "" {
 		return nil, &httpError{http.StatusBadRequest, rpc.CodeInvalidRequest, "a " + headerSession + " header is needed"}
 	}
-	if session := s.find(id, v); session != nil {
+	if session := s.open.find(id, v); session != nil {
 		return session, nil
 	}
 	return nil, &httpError{http.StatusNotFound, codeNoSession, "session not found: initialize again"}

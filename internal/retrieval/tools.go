@@ -16,28 +16,31 @@ import (
 // Tools are the tools that a session is offered, without the prefix that hosts see. What they do is judged before
 // they are called, like calls of any server.
 func (s *Service) Tools(sessionID string) []server.ServerTool {
-	own := func(handle func(ctx context.Context, r mcp.CallToolRequest) (string, error)) server.ToolHandlerFunc {
-		return func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			s.await(ctx, sessionID)
-			text, err := handle(ctx, r)
-			if err != nil {
-				return mcp.NewToolResultError(err.Error()), nil
-			}
-			return mcp.NewToolResultText(text), nil
-		}
-	}
+	t := sessionTools{s, sessionID}
 	return []server.ServerTool{
-		{Tool: searchTool, Handler: own(func(ctx context.Context, r mcp.CallToolRequest) (string, error) {
-			return s.searchFor(ctx, sessionID, r)
-		})},
-		{Tool: kbAddTool, Handler: own(func(ctx context.Context, r mcp.CallToolRequest) (string, error) { return s.kbAddFor(ctx, sessionID, r) })},
-		{Tool: kbSearchTool, Handler: own(func(ctx context.Context, r mcp.CallToolRequest) (string, error) {
-			return s.kbSearchFor(ctx, sessionID, r)
-		})},
-		{Tool: kbListTool, Handler: own(func(_ context.Context, r mcp.CallToolRequest) (string, error) { return s.kbListFor(sessionID, r) })},
-		{Tool: kbRemoveTool, Handler: own(func(ctx context.Context, r mcp.CallToolRequest) (string, error) {
-			return s.kbRemoveFor(ctx, sessionID, r)
-		})},
+		{Tool: searchTool, Handler: t.handler(t.search)},
+		{Tool: kbAddTool, Handler: t.handler(t.add)},
+		{Tool: kbSearchTool, Handler: t.handler(t.find)},
+		{Tool: kbListTool, Handler: t.handler(t.list)},
+		{Tool: kbRemoveTool, Handler: t.handler(t.remove)},
+	}
+}
+
+// sessionTools are the tools of one session.
+type sessionTools struct {
+	service *Service
+	session string
+}
+
+// handler answers calls of a tool with the text or the error of handle.
+func (t sessionTools) handler(handle func(ctx context.Context, r mcp.CallToolRequest) (string, error)) server.ToolHandlerFunc {
+	return func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		t.service.await(ctx, t.session)
+		text, err := handle(ctx, r)
+		if err != nil {
+			return mcp.NewToolResultError(err.Error()), nil
+		}
+		return mcp.NewToolResultText(text), nil
 	}
 }
 
@@ -63,12 +66,12 @@ var searchTool = mcp.NewTool("search",
 	budgeted, reading,
 )
 
-func (s *Service) searchFor(ctx context.Context, sessionID string, r mcp.CallToolRequest) (string, error) {
+func (t sessionTools) search(ctx context.Context, r mcp.CallToolRequest) (string, error) {
 	query, err := r.RequireString("query")
 	if err != nil {
 		return "", err
 	}
-	answer, err := s.Search(ctx, sessionID, rag.Query{
+	answer, err := t.service.Search(ctx, t.session, rag.Query{
 		Text: query, Limit: min(max(r.GetInt("limit", 10), 1), 50), Path: r.GetString("path", ""), Language: r.GetString("language", ""),
 		Kind: rag.Kind(r.GetString("kind", "")), WithText: true,
 	})
@@ -85,7 +88,7 @@ var kbAddTool = mcp.NewTool("kb_add",
 	writing(false),
 )
 
-func (s *Service) kbAddFor(ctx context.Context, sessionID string, r mcp.CallToolRequest) (string, error) {
+func (t sessionTools) add(ctx context.Context, r mcp.CallToolRequest) (string, error) {
 	content, err := r.RequireString("content")
 	if err != nil {
 		return "", err
@@ -94,7 +97,7 @@ func (s *Service) kbAddFor(ctx context.Context, sessionID string, r mcp.CallTool
 	if err != nil {
 		return "", err
 	}
-	id, err := s.AddDocument(ctx, sessionID, content, metadata)
+	id, err := t.service.AddDocument(ctx, t.session, content, metadata)
 	if err != nil {
 		return "", err
 	}
@@ -133,12 +136,12 @@ var kbSearchTool = mcp.NewTool("kb_search",
 	budgeted, reading,
 )
 
-func (s *Service) kbSearchFor(ctx context.Context, sessionID string, r mcp.CallToolRequest) (string, error) {
+func (t sessionTools) find(ctx context.Context, r mcp.CallToolRequest) (string, error) {
 	query, err := r.RequireString("query")
 	if err != nil {
 		return "", err
 	}
-	hits, err := s.SearchDocuments(ctx, sessionID, query, min(r.GetInt("limit", 5), 50), r.GetFloat("threshold", 0))
+	hits, err := t.service.SearchDocuments(ctx, t.session, query, min(r.GetInt("limit", 5), 50), r.GetFloat("threshold", 0))
 	if err != nil {
 		return "", err
 	}
@@ -173,8 +176,8 @@ var kbListTool = mcp.NewTool("kb_list",
 	budgeted, reading,
 )
 
-func (s *Service) kbListFor(sessionID string, r mcp.CallToolRequest) (string, error) {
-	documents, err := s.Documents(sessionID)
+func (t sessionTools) list(_ context.Context, r mcp.CallToolRequest) (string, error) {
+	documents, err := t.service.Documents(t.session)
 	if err != nil {
 		return "", err
 	}
@@ -195,12 +198,12 @@ var kbRemoveTool = mcp.NewTool("kb_remove",
 	writing(true),
 )
 
-func (s *Service) kbRemoveFor(ctx context.Context, sessionID string, r mcp.CallToolRequest) (string, error) {
+func (t sessionTools) remove(ctx context.Context, r mcp.CallToolRequest) (string, error) {
 	id, err := r.RequireString("documentId")
 	if err != nil {
 		return "", err
 	}
-	found, err := s.RemoveDocument(ctx, sessionID, id)
+	found, err := t.service.RemoveDocument(ctx, t.session, id)
 	switch {
 	case err != nil:
 		return "", err

@@ -1,0 +1,129 @@
+package endpoint
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// open is what hosts have open at a server: sessions, and connections on which they listen.
+type open struct {
+	idleTimeout time.Duration
+
+	mu        sync.Mutex
+	sessions  map[string]*Session
+	lines     map[*waiting]struct{} // connections of hosts that listen
+	following sync.WaitGroup        // what writes to them
+	empty     time.Time             // since when there are no sessions
+	closed    bool
+}
+
+// register makes a session known by its id, unless the server closes or has too many.
+func (s *open) register(session *Session) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errors.New("callgate ends")
+	}
+	if len(s.sessions) >= MaxSessions {
+		return fmt.Errorf("%d sessions of all clients are open: no more fit; idle ones end after %s (idleTimeout)", MaxSessions, s.idleTimeout)
+	}
+	s.sessions[session.id] = session
+	return nil
+}
+
+// find returns the session with that id if it belongs to the visitor and the path, nil otherwise.
+func (s *open) find(id string, v visit) *Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if session := s.sessions[id]; session != nil && session.who == v.who && session.view == v.view {
+		return session
+	}
+	return nil
+}
+
+// drop ends a session; nobody finds it from now on. It waits until nothing of it runs.
+func (s *open) drop(session *Session) {
+	s.mu.Lock()
+	_, known := s.sessions[session.id]
+	delete(s.sessions, session.id)
+	if len(s.sessions) == 0 {
+		s.empty = time.Now()
+	}
+	s.mu.Unlock()
+	if known {
+		session.close()
+	}
+}
+
+// findOld returns the session that the address names, if it is of that transport and of this visitor.
+func (s *open) findOld(v visit) *Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if session := s.sessions[v.r.URL.Query().Get("sessionId")]; session != nil && session.single && session.who == v.who {
+		return session
+	}
+	return nil
+}
+
+// begin runs f, which follows the line, on a goroutine that Close waits for, unless the server closes.
+func (s *open) begin(f func(), line *waiting) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	if s.lines == nil {
+		s.lines = map[*waiting]struct{}{}
+	}
+	s.lines[line] = struct{}{}
+	s.following.Go(f)
+	return true
+}
+
+func (s *open) unlisten(line *waiting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.lines, line)
+}
+
+// hangUp closes the connections of hosts that still listen. One that does not read what it is sent would be waited for.
+func (s *open) hangUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for line := range s.lines {
+		_ = line.conn.Close()
+	}
+}
+
+// idle are the sessions that nobody has used for so long; none tells how long there has been no session at all.
+func (s *open) idle() (idle []*Session, none time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, session := range s.sessions {
+		if since, ok := session.idleSince(); ok && time.Since(since) >= s.idleTimeout {
+			idle = append(idle, session)
+		}
+	}
+	if len(s.sessions) == 0 {
+		none = time.Since(s.empty)
+	}
+	return idle, none
+}
+
+// close lets nothing more be opened, and returns the sessions that are left.
+func (s *open) close() []*Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return slices.Collect(maps.Values(s.sessions))
+}
+
+func (s *open) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
