@@ -16,6 +16,7 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/testserver/unraced"
 	"callgate/permissions"
 	"callgate/proxy"
 )
@@ -319,6 +320,9 @@ var shells = map[string]struct{ event, tool, argument string }{
 // Every command that the shell corpus wants denied is refused in the built-in shell of every host, by the rules of the case and
 // in the words of the host.
 func TestNoCorpusCommandRunsInAnyBuiltInShell(t *testing.T) {
+	if unraced.Elsewhere(t) {
+		return
+	}
 	if len(shells) != len(IDs()) {
 		t.Errorf("%d shells of %d hosts", len(shells), len(IDs()))
 	}
