@@ -43,7 +43,10 @@ func (s *Sidecar) joinCluster(ctx context.Context) error {
 		return err
 	}
 	s.closers = append(s.closers, shared.Close)
-	s.cluster = shared
+	s.replica = &replica{
+		cluster: shared, config: s.config, log: s.log, problems: &s.problems,
+		onClose: func(end func() error) { s.closers = append(s.closers, end) },
+	}
 	for shared.Fresh() != nil {
 		waiting, cancel := context.WithTimeout(ctx, 10*time.Second)
 		err := shared.Wait(waiting)
@@ -55,44 +58,56 @@ func (s *Sidecar) joinCluster(ctx context.Context) error {
 			s.log.Warn("cluster: waiting for the other replicas; hosts are served then", "error", err)
 		}
 	}
-	if err := s.shareCredentials(ctx); err != nil {
+	if err := s.replica.shareCredentials(ctx); err != nil {
 		return fmt.Errorf("cluster: credentials: %w", err)
 	}
-	return s.shareRules(ctx)
+	return s.replica.shareRules(ctx)
 }
 
-// inCluster watches what this replica shares, once there is a gate.
-func (s *Sidecar) inCluster() {
-	if s.cluster == nil {
+// replica is this callgate among those that it shares its rules, approvals and sessions with. Nil is one by itself.
+type replica struct {
+	cluster  *cluster.Cluster
+	config   *config.Config
+	log      *slog.Logger
+	problems *problems
+	onClose  func(end func() error)
+
+	gate *gate.Gate // set by watch
+}
+
+// watch watches what this replica shares, once there is a gate.
+func (r *replica) watch(g *gate.Gate) {
+	if r == nil {
 		return
 	}
-	s.cluster.Document(documentRules).Watch(s.rulesChanged)
-	s.cluster.Approvals().Serve(s.Gate)
-	s.cluster.ShareTrail(audit.Dir(s.config.DataDir), func(err error) {
+	r.gate = g
+	r.cluster.Document(documentRules).Watch(r.rulesChanged)
+	r.cluster.Approvals().Serve(r.gate)
+	r.cluster.ShareTrail(audit.Dir(r.config.DataDir), func(err error) {
 		if err != nil {
-			s.problems.set("the cluster's audit trail", "records are on this machine alone until the cluster takes them: "+err.Error())
+			r.problems.set("the cluster's audit trail", "records are on this machine alone until the cluster takes them: "+err.Error())
 		} else {
-			s.problems.set("the cluster's audit trail")
+			r.problems.set("the cluster's audit trail")
 		}
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.watchFreshness(ctx)
+		r.watchFreshness(ctx)
 	}()
-	s.closers = append(s.closers, func() error { stop(); <-done; return nil })
+	r.onClose(func() error { stop(); <-done; return nil })
 }
 
 // watchFreshness shows people when nothing can run.
-func (s *Sidecar) watchFreshness(ctx context.Context) {
+func (r *replica) watchFreshness(ctx context.Context) {
 	ticker := time.NewTicker(time.Second / 4)
 	defer ticker.Stop()
 	for {
-		if err := s.cluster.Fresh(); err != nil {
-			s.problems.set("the cluster", "nothing runs until this callgate hears from its cluster again: "+err.Error())
+		if err := r.cluster.Fresh(); err != nil {
+			r.problems.set("the cluster", "nothing runs until this callgate hears from its cluster again: "+err.Error())
 		} else {
-			s.problems.set("the cluster")
+			r.problems.set("the cluster")
 		}
 		select {
 		case <-ticker.C:
@@ -129,49 +144,49 @@ func (s sharedText) Replace(revision uint64, text []byte) error {
 	return err
 }
 
-// shared is the document for a store; nil without a cluster.
-func (s *Sidecar) shared(name string) permissions.Shared {
-	if s.cluster == nil {
+// document is the document for a store; nil without a cluster.
+func (r *replica) document(name string) permissions.Shared {
+	if r == nil {
 		return nil
 	}
-	return sharedText{s.cluster.Document(name), "replica " + s.cluster.Name()}
+	return sharedText{r.cluster.Document(name), "replica " + r.cluster.Name()}
 }
 
 // ledger is where approvals are kept for the other replicas; nil without a cluster.
-func (s *Sidecar) ledger() gate.Ledger {
-	if s.cluster == nil {
+func (r *replica) ledger() gate.Ledger {
+	if r == nil {
 		return nil
 	}
-	return s.cluster.Approvals()
+	return r.cluster.Approvals()
 }
 
 // fresh says why what the gate goes by may be old; nil without a cluster, where it never is.
-func (s *Sidecar) fresh() func() error {
-	if s.cluster == nil {
+func (r *replica) fresh() func() error {
+	if r == nil {
 		return nil
 	}
-	return s.cluster.Fresh
+	return r.cluster.Fresh
 }
 
 // shareRules gives the cluster this replica's rules when it has none.
-func (s *Sidecar) shareRules(ctx context.Context) error {
-	rules := s.cluster.Document(documentRules)
+func (r *replica) shareRules(ctx context.Context) error {
+	rules := r.cluster.Document(documentRules)
 	for {
 		now, err := rules.Read(ctx)
 		if err != nil || now.Revision > 0 {
 			return err
 		}
-		text, err := os.ReadFile(s.config.Files().Permissions())
+		text, err := os.ReadFile(r.config.Files().Permissions())
 		if errors.Is(err, os.ErrNotExist) {
 			text, err = permissions.Seed(xdg.Home), nil
 		}
 		if err == nil {
-			_, err = permissions.ParseFile(s.config.Files().Permissions(), text, xdg.Home)
+			_, err = permissions.ParseFile(r.config.Files().Permissions(), text, xdg.Home)
 		}
 		if err != nil {
 			return fmt.Errorf("the cluster has no rules, and these cannot be its first: %w", err)
 		}
-		if _, err := rules.Replace(ctx, 0, text, "replica "+s.cluster.Name()); !errors.Is(err, cluster.ErrChanged) {
+		if _, err := rules.Replace(ctx, 0, text, "replica "+r.cluster.Name()); !errors.Is(err, cluster.ErrChanged) {
 			return err
 		}
 	}
@@ -179,12 +194,12 @@ func (s *Sidecar) shareRules(ctx context.Context) error {
 
 // rulesChanged puts a new version on record, and its text where people and sandboxes read it. The gate goes by the
 // cluster's, whatever becomes of the file.
-func (s *Sidecar) rulesChanged(v cluster.Version) {
+func (r *replica) rulesChanged(v cluster.Version) {
 	sum := sha256.Sum256(v.Text)
-	if err := s.Gate.Note("", audit.Author{By: "cluster"}, fmt.Sprintf("Rules: revision %d of %s by %s holds now, SHA-256 %s.", v.Revision, v.At.Format(time.RFC3339), v.By, hex.EncodeToString(sum[:]))); err != nil {
-		s.log.Error("a new version of the rules could not be recorded", "revision", v.Revision, "error", err)
+	if err := r.gate.Note("", audit.Author{By: "cluster"}, fmt.Sprintf("Rules: revision %d of %s by %s holds now, SHA-256 %s.", v.Revision, v.At.Format(time.RFC3339), v.By, hex.EncodeToString(sum[:]))); err != nil {
+		r.log.Error("a new version of the rules could not be recorded", "revision", v.Revision, "error", err)
 	}
-	path := s.config.Files().Permissions()
+	path := r.config.Files().Permissions()
 	before, err := os.ReadFile(path)
 	if err == nil && string(before) == string(v.Text) {
 		return
@@ -196,24 +211,24 @@ func (s *Sidecar) rulesChanged(v cluster.Version) {
 		err = errors.Join(err, durable.Replace(path, v.Text, 0o600))
 	}
 	if err != nil {
-		s.log.Error("the cluster's rules could not be written to the file; the gate goes by them all the same", "file", path, "error", err)
+		r.log.Error("the cluster's rules could not be written to the file; the gate goes by them all the same", "file", path, "error", err)
 	}
 }
 
-// clusterForMetrics says how the cluster stands; nil without one.
-func (s *Sidecar) clusterForMetrics() func() metrics.Cluster {
-	if s.cluster == nil {
+// forMetrics says how the cluster stands; nil without one.
+func (r *replica) forMetrics() func() metrics.Cluster {
+	if r == nil {
 		return nil
 	}
 	return func() (c metrics.Cluster) {
-		for _, r := range s.cluster.Replicas() {
-			if r.Lives {
+		for _, one := range r.cluster.Replicas() {
+			if one.Lives {
 				c.Up++
 			} else {
 				c.Silent++
 			}
 		}
-		c.Fresh, c.Pending, c.Behind = s.cluster.Fresh() == nil, s.cluster.Pending(), s.cluster.TrailBehind()
+		c.Fresh, c.Pending, c.Behind = r.cluster.Fresh() == nil, r.cluster.Pending(), r.cluster.TrailBehind()
 		return c
 	}
 }

@@ -44,11 +44,11 @@ func sharedCredentials(dataDir string) (map[string]string, error) {
 }
 
 // shareCredentials takes over the cluster's credentials, or gives it this replica's, and goes on doing so.
-func (s *Sidecar) shareCredentials(ctx context.Context) error {
-	if _, err := credentials.Open(s.config.DataDir); err != nil {
+func (r *replica) shareCredentials(ctx context.Context) error {
+	if _, err := credentials.Open(r.config.DataDir); err != nil {
 		return err
 	}
-	last, err := s.agreeOnCredentials(ctx, nil)
+	last, err := r.agreeOnCredentials(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -64,26 +64,26 @@ func (s *Sidecar) shareCredentials(ctx context.Context) error {
 			case <-ctx.Done():
 				return
 			}
-			if s.cluster.Fresh() != nil {
+			if r.cluster.Fresh() != nil {
 				continue
 			}
-			now, err := s.agreeOnCredentials(ctx, last)
+			now, err := r.agreeOnCredentials(ctx, last)
 			if err != nil {
-				s.problems.set("the cluster's credentials", "credentials cannot be shared with the other replicas: "+err.Error())
+				r.problems.set("the cluster's credentials", "credentials cannot be shared with the other replicas: "+err.Error())
 				continue
 			}
-			s.problems.set("the cluster's credentials")
+			r.problems.set("the cluster's credentials")
 			last = now
 		}
 	}()
-	s.closers = append(s.closers, func() error { stop(); <-done; return nil })
+	r.onClose(func() error { stop(); <-done; return nil })
 	return nil
 }
 
 // agreeOnCredentials brings the folder and the cluster together. last is what both had before; nil when this replica is
 // new, and has nothing to say where the cluster has.
-func (s *Sidecar) agreeOnCredentials(ctx context.Context, last map[string]string) (map[string]string, error) {
-	document := s.cluster.Document(documentCredentials)
+func (r *replica) agreeOnCredentials(ctx context.Context, last map[string]string) (map[string]string, error) {
+	document := r.cluster.Document(documentCredentials)
 	for {
 		v, err := document.Now()
 		if err != nil {
@@ -95,7 +95,7 @@ func (s *Sidecar) agreeOnCredentials(ctx context.Context, last map[string]string
 				return last, err
 			}
 		}
-		ours, err := sharedCredentials(s.config.DataDir)
+		ours, err := sharedCredentials(r.config.DataDir)
 		if err != nil {
 			return last, err
 		}
@@ -120,19 +120,19 @@ func (s *Sidecar) agreeOnCredentials(ctx context.Context, last map[string]string
 			if err != nil {
 				return last, err
 			}
-			if _, err := document.Replace(ctx, v.Revision, text, "replica "+s.cluster.Name()); errors.Is(err, cluster.ErrChanged) {
+			if _, err := document.Replace(ctx, v.Revision, text, "replica "+r.cluster.Name()); errors.Is(err, cluster.ErrChanged) {
 				continue
 			} else if err != nil {
 				return last, err
 			}
 		}
-		return agreed, s.takeCredentials(ours, agreed)
+		return agreed, r.takeCredentials(ours, agreed)
 	}
 }
 
 // takeCredentials makes the folder hold what was agreed on.
-func (s *Sidecar) takeCredentials(ours, agreed map[string]string) error {
-	dir := credentials.Dir(s.config.DataDir)
+func (r *replica) takeCredentials(ours, agreed map[string]string) error {
+	dir := credentials.Dir(r.config.DataDir)
 	for name, token := range agreed {
 		if ours[name] == token {
 			continue
@@ -143,14 +143,14 @@ func (s *Sidecar) takeCredentials(ours, agreed map[string]string) error {
 		if err := credentials.WritePrivate(filepath.Join(dir, name), []byte(token)); err != nil {
 			return err
 		}
-		s.log.Info("cluster: a credential was taken over from the other replicas", "credential", name)
+		r.log.Info("cluster: a credential was taken over from the other replicas", "credential", name)
 	}
 	for name := range ours {
 		if _, still := agreed[name]; !still {
 			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return err
 			}
-			s.log.Info("cluster: a credential was removed by another replica", "credential", name)
+			r.log.Info("cluster: a credential was removed by another replica", "credential", name)
 		}
 	}
 	return nil

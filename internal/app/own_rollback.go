@@ -34,7 +34,7 @@ func (s *Sidecar) rollbackTool() []ownTool {
 				mcp.WithReadOnlyHintAnnotation(false), mcp.WithDestructiveHintAnnotation(true), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
 			),
 			Handler: func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				text, err := s.rollback(ctx, session, r.GetString("id", ""), r.GetStringSlice("paths", nil))
+				text, err := rollbacks{s.Gate, s.keeps.Store, session}.restore(ctx, r.GetString("id", ""), r.GetStringSlice("paths", nil))
 				if err != nil {
 					return mcp.NewToolResultError(err.Error()), nil
 				}
@@ -44,10 +44,17 @@ func (s *Sidecar) rollbackTool() []ownTool {
 	}}
 }
 
-// rollback restores one of the session's own checkpoints, and never by force: what somebody else changed since
+// rollbacks puts back what the calls of one session changed.
+type rollbacks struct {
+	gate    *gate.Gate
+	store   *checkpoint.Store
+	session *gate.Session
+}
+
+// restore restores one of the session's own checkpoints, and never by force: what somebody else changed since
 // stays, and so does what the rules deny to write.
-func (s *Sidecar) rollback(ctx context.Context, session *gate.Session, id string, paths []string) (string, error) {
-	one, err := s.ownCheckpoint(session, id)
+func (r rollbacks) restore(ctx context.Context, id string, paths []string) (string, error) {
+	one, err := r.find(id)
 	if err != nil {
 		return "", err
 	}
@@ -58,10 +65,10 @@ func (s *Sidecar) rollback(ctx context.Context, session *gate.Session, id string
 			only[i] = filepath.Join(one.Workspace, path)
 		}
 	}
-	done, err := s.keeps.Store.Restore(ctx, one.ID, checkpoint.RestoreOptions{
-		Paths: only, By: rollbackName, SessionID: session.ID(),
-		Denies: func(path string) string { return s.Gate.ForbidsWriting(session, place, path) },
-		Secret: func(path string) bool { return s.Gate.HidesFile(session, place, path) },
+	done, err := r.store.Restore(ctx, one.ID, checkpoint.RestoreOptions{
+		Paths: only, By: rollbackName, SessionID: r.session.ID(),
+		Denies: func(path string) string { return r.gate.ForbidsWriting(r.session, place, path) },
+		Secret: func(path string) bool { return r.gate.HidesFile(r.session, place, path) },
 	})
 	var conflict *checkpoint.ConflictError
 	switch {
@@ -87,21 +94,21 @@ func (s *Sidecar) rollback(ctx context.Context, session *gate.Session, id string
 	return b.String(), nil
 }
 
-// ownCheckpoint finds a checkpoint of the session by its id, or its newest one that changed something and was
+// find finds a checkpoint of the session by its id, or its newest one that changed something and was
 // not put back. What a person or a verification put back is theirs: the model MUST NOT undo it.
-func (s *Sidecar) ownCheckpoint(session *gate.Session, id string) (checkpoint.Checkpoint, error) {
+func (r rollbacks) find(id string) (checkpoint.Checkpoint, error) {
 	if id != "" {
-		one, err := s.keeps.Store.Get(id)
+		one, err := r.store.Get(id)
 		switch {
 		case err != nil:
-		case one.SessionID != session.ID():
+		case one.SessionID != r.session.ID():
 			err = fmt.Errorf("%w of this session: %q", checkpoint.ErrUnknown, id)
 		case one.Restores != "" && one.Tool != rollbackName:
 			err = fmt.Errorf("%q was kept when %s put files back: only the user can undo that", id, one.Tool)
 		}
 		return one, err
 	}
-	list, err := s.keeps.Store.List(checkpoint.Filter{SessionID: session.ID()})
+	list, err := r.store.List(checkpoint.Filter{SessionID: r.session.ID()})
 	for _, c := range list {
 		if c.Ended && c.Restores == "" && c.Restored.IsZero() {
 			return c, nil

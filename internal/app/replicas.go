@@ -8,17 +8,18 @@ import (
 	"sync"
 
 	"callgate/internal/cluster"
+	"callgate/internal/companion"
 	"callgate/internal/companion/hub"
 	"callgate/internal/companion/wire"
 	"callgate/internal/endpoint"
 )
 
-// replicaName is this replica's; "" without a cluster.
-func (s *Sidecar) replicaName() string {
-	if s.cluster == nil {
+// name is this replica's; "" without a cluster.
+func (r *replica) name() string {
+	if r == nil {
 		return ""
 	}
-	return s.cluster.Name()
+	return r.cluster.Name()
 }
 
 // sessions says where the sessions of hosts live.
@@ -32,48 +33,47 @@ func (s sessions) DialHosts(ctx context.Context, name, epoch string) (net.Conn, 
 	return conn, err
 }
 
-// replicas are those that hosts may come to instead of this one; nil without a cluster.
-func (s *Sidecar) replicas() endpoint.Replicas {
-	if s.cluster == nil {
+// forHosts are those that hosts may come to instead of this one; nil without a cluster.
+func (r *replica) forHosts() endpoint.Replicas {
+	if r == nil {
 		return nil
 	}
-	return sessions{s.cluster}
+	return sessions{r.cluster}
 }
 
-// serveReplicas answers requests that came to other replicas, of sessions that live here.
-func (s *Sidecar) serveReplicas(e *endpoint.Server) {
-	if s.cluster == nil {
+// serveHosts answers requests that came to other replicas, of sessions that live here.
+func (r *replica) serveHosts(e *endpoint.Server) {
+	if r == nil {
 		return
 	}
-	s.serveListener(s.cluster.Listen(cluster.ServiceHosts), e.ServeReplicas)
+	r.serve(r.cluster.Listen(cluster.ServiceHosts), e.ServeReplicas)
 }
 
-func (s *Sidecar) serveListener(l net.Listener, serve func(net.Listener)) {
+func (r *replica) serve(l net.Listener, serve func(net.Listener)) {
 	var serving sync.WaitGroup
 	serving.Go(func() { serve(l) })
-	s.closers = append(s.closers, func() error {
+	r.onClose(func() error {
 		err := l.Close()
 		serving.Wait()
 		return err
 	})
 }
 
-// meetReplicas shows people here what waits at the other replicas, and people there what waits here.
-func (s *Sidecar) meetReplicas() {
-	people := s.companion.Load()
-	if s.cluster == nil || people == nil {
+// meet shows people here what waits at the other replicas, and people there what waits here.
+func (r *replica) meet(people *companion.Server) {
+	if r == nil || people == nil {
 		return
 	}
-	s.serveListener(s.cluster.Listen(cluster.ServicePeople), people.ServeReplicas)
+	r.serve(r.cluster.Listen(cluster.ServicePeople), people.ServeReplicas)
 	var mu sync.Mutex
 	met := map[string]func(){} // by name and epoch; what ends each
-	s.cluster.Changed(func() {
+	r.cluster.Changed(func() {
 		mu.Lock()
 		defer mu.Unlock()
 		lives := map[string]bool{}
-		for _, r := range s.cluster.Replicas() {
-			key := r.Name + "\x00" + r.Epoch
-			if r.Self || !r.Lives {
+		for _, one := range r.cluster.Replicas() {
+			key := one.Name + "\x00" + one.Epoch
+			if one.Self || !one.Lives {
 				continue
 			}
 			lives[key] = true
@@ -83,9 +83,9 @@ func (s *Sidecar) meetReplicas() {
 			ended := make(chan struct{})
 			met[key] = func() { close(ended) }
 			people.Meet(hub.Peer{
-				Name: r.Name, Worker: r.Worker, Version: r.Version, Ended: ended,
+				Name: one.Name, Worker: one.Worker, Version: one.Version, Ended: ended,
 				Open: func() (net.Conn, error) {
-					return s.cluster.Dial(context.Background(), r.Name, r.Epoch, cluster.ServicePeople)
+					return r.cluster.Dial(context.Background(), one.Name, one.Epoch, cluster.ServicePeople)
 				},
 			})
 		}
@@ -98,18 +98,18 @@ func (s *Sidecar) meetReplicas() {
 	})
 }
 
-// replicasForPeople lists the replicas; nil without a cluster.
-func (s *Sidecar) replicasForPeople() func() []wire.ReplicaInfo {
-	if s.cluster == nil {
+// forPeople lists the replicas; nil without a cluster.
+func (r *replica) forPeople() func() []wire.ReplicaInfo {
+	if r == nil {
 		return nil
 	}
 	return func() (list []wire.ReplicaInfo) {
-		for _, r := range s.cluster.Replicas() {
-			one := wire.ReplicaInfo{Name: r.Name, Version: r.Version, State: "up", Rules: r.Rules, Self: r.Self}
-			if !r.Lives {
-				one.State = "silent"
+		for _, one := range r.cluster.Replicas() {
+			shown := wire.ReplicaInfo{Name: one.Name, Version: one.Version, State: "up", Rules: one.Rules, Self: one.Self}
+			if !one.Lives {
+				shown.State = "silent"
 			}
-			list = append(list, one)
+			list = append(list, shown)
 		}
 		return list
 	}

@@ -21,13 +21,13 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	}
 	e, err := endpoint.Listen(endpoint.Options{
 		Address: c.MCPListen, TLS: certificate, Hosts: c.MCPHosts, Origins: c.MCPOrigins, Door: door,
-		Ready: s.fresh(), Replicas: s.replicas(), Proxy: s.Proxy, DataDir: s.config.DataDir, Logger: s.log, IdleTimeout: c.IdleTimeout, IdleShutdown: c.IdleShutdown, Budget: s.budget,
+		Ready: s.replica.fresh(), Replicas: s.replica.forHosts(), Proxy: s.Proxy, DataDir: s.config.DataDir, Logger: s.log, IdleTimeout: c.IdleTimeout, IdleShutdown: c.IdleShutdown, Budget: s.budget,
 	})
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, e.Close)
-	s.serveReplicas(e)
+	s.replica.serveHosts(e)
 	how := []any{"url", e.URL(), "auth", c.Auth}
 	if c.Auth == "token" {
 		how = append(how, "token", filepath.Join(s.config.DataDir, "credentials", "mcp"))
@@ -35,7 +35,7 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	s.log.Info("hosts are served", how...)
 	telling, stop := context.WithCancel(ctx)
 	var teller sync.WaitGroup
-	teller.Go(func() { s.tellWhoWaits(telling) })
+	teller.Go(func() { tellWhoWaits(telling, s.Gate, s.log, s.page) })
 	defer teller.Wait()
 	defer stop()
 	select {

@@ -22,7 +22,6 @@ import (
 	"callgate/internal/app/anchor"
 	"callgate/internal/app/backend"
 	"callgate/internal/budget"
-	"callgate/internal/cluster"
 	"callgate/internal/companion"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/hub"
@@ -57,7 +56,7 @@ type Sidecar struct {
 	retrieval *retrieval.Service // nil unless rag.enabled
 	prompts   ownPrompts         // nil for none
 	budget    *budget.Budget     // of messages in flight
-	cluster   *cluster.Cluster   // nil when this callgate is by itself
+	replica   *replica           // nil when this callgate is by itself
 	problems  problems
 	join      func(*Sidecar) error // makes this a replica; nil when it is none
 	closers   []func() error       // in the order of opening
@@ -80,8 +79,8 @@ func start(c *config.Config, servers []proxy.Server, join func(*Sidecar) error) 
 		s.Close()
 		return nil, err
 	}
-	s.inCluster()
-	s.meetReplicas()
+	s.replica.watch(s.Gate)
+	s.replica.meet(s.companion.Load())
 	var looking sync.WaitGroup
 	looking.Go(s.look)
 	s.closers = append(s.closers, func() error { looking.Wait(); return nil })
@@ -149,7 +148,7 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 	if s.keeps, unkept, err = s.openCheckpoints(); err != nil {
 		return err
 	}
-	s.rules = permissions.OpenStore(c.Files().Permissions(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log, Shared: s.shared(documentRules)})
+	s.rules = permissions.OpenStore(c.Files().Permissions(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log, Shared: s.replica.document(documentRules)})
 	s.presence = presence.Open(c.DataDir, c.Presence, s.page)
 	s.Gate = gate.New(gate.Options{
 		Presence: s.presence, Credentials: namedSecrets(c.Secrets.Keyring, c.Secrets.Files, s.log),
@@ -157,7 +156,7 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 		Mode: c.GateMode, Autonomy: c.AutonomyLevel, AskEscalations: c.AsksEscalations, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
 		Advisors: c.PolicyEngines,
 		History:  func() []string { return history(c) }, Answered: func(since time.Time) []gate.Answered { return answered(c, since) }, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
-		Ledger: s.ledger(), Current: s.fresh(), Freezer: OpenFreezer(c.DataDir).Share(s.shared(documentFreeze)), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Off: c.GateOff, NoFlow: c.NoFlow,
+		Ledger: s.replica.ledger(), Current: s.replica.fresh(), Freezer: OpenFreezer(c.DataDir).Share(s.replica.document(documentFreeze)), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Off: c.GateOff, NoFlow: c.NoFlow,
 	})
 	s.closers = append(s.closers, func() error { s.Gate.Close(); return nil })
 	if c.GateOff {
@@ -266,7 +265,7 @@ func (s *Sidecar) openCompanion() error {
 			shown = s.people.Checkpoints(s.keeps.Store)
 		}
 		options := companion.Options{
-			Replica: s.replicaName(), Replicas: s.replicasForPeople(), DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
+			Replica: s.replica.name(), Replicas: s.replica.forPeople(), DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
 			Backend: s.people, Rules: s.people, Suggestions: s.people, Reports: s.people, Pusher: s.people.Pusher(), Hooks: s.people, Freezer: s.Gate, Presence: s.presence, Identity: s.config.Approvers.OIDC.Provider(), Checkpoints: shown, Problems: s.troubles, Credentials: held, Logger: s.log,
 			Hosts:     s.hostsHere(),
 			HostHooks: hosthooks.Posted(door.Order{DataDir: s.config.DataDir, Worker: "default"}, func() (string, error) { return held.Token(credentials.Hook) }),

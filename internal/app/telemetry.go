@@ -17,7 +17,7 @@ func (s *Sidecar) startMetrics(log *audit.Log) {
 		return
 	}
 	s.metrics = metrics.New(metrics.Options{
-		Gate: s.Gate, Worker: s.config.Worker, Process: os.Getpid(), Version: Version, Audit: log, Hooks: s.config.HookRunner, Upstreams: s.upstreamsUp, Cluster: s.clusterForMetrics(),
+		Gate: s.Gate, Worker: s.config.Worker, Process: os.Getpid(), Version: Version, Audit: log, Hooks: s.config.HookRunner, Upstreams: s.upstreamsUp, Cluster: s.replica.forMetrics(),
 	})
 	s.closers = append(s.closers, func() error { s.metrics.Close(); return nil })
 }

@@ -2,22 +2,26 @@ package app
 
 import (
 	"context"
+	"log/slog"
 
 	"callgate/gate"
 )
 
 // tellWhoWaits logs every call that waits for a person, once, until ctx ends: who looks at the log of a server sees
 // why a host hangs. Arguments are for approvers alone and stay out of it.
-func (s *Sidecar) tellWhoWaits(ctx context.Context) {
+func tellWhoWaits(ctx context.Context, g *gate.Gate, log *slog.Logger, page func() string) {
 	told := map[string]bool{}
 	for ctx.Err() == nil {
-		subscription := s.Gate.Subscribe() // again after one that fell behind
-		s.tellWaiting(ctx, subscription, told)
+		subscription := g.Subscribe() // again after one that fell behind
+		tellWaiting(ctx, subscription, told, func(a *gate.Approval) {
+			log.Info("a call waits for a person: answer on the page or with callgate approve", "tool", a.Tool, "risk", a.Analysis.Risk, "page", page(), "until", a.ExpiresAt)
+		})
 		subscription.Close()
 	}
 }
 
-func (s *Sidecar) tellWaiting(ctx context.Context, subscription gate.Subscription, told map[string]bool) {
+// tellWaiting tells of every call that is asked about and not told, until the subscription ends.
+func tellWaiting(ctx context.Context, subscription gate.Subscription, told map[string]bool, tell func(*gate.Approval)) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -30,7 +34,7 @@ func (s *Sidecar) tellWaiting(ctx context.Context, subscription gate.Subscriptio
 			case gate.Asked:
 				if a := e.Approval; !told[a.ID] {
 					told[a.ID] = true
-					s.log.Info("a call waits for a person: answer on the page or with callgate approve", "tool", a.Tool, "risk", a.Analysis.Risk, "page", s.page(), "until", a.ExpiresAt)
+					tell(a)
 				}
 			case gate.Resolved:
 				delete(told, e.ID)
