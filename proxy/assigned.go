@@ -50,7 +50,7 @@ func (s *server) assign(ctx context.Context, m, answer rpc.Message) []byte {
 	a := tasks.NewAssignment(s, raw.ProgressToken(m.Params), made)
 	if err := h.assignments.Add(a); err != nil {
 		if !errors.Is(err, tasks.ErrAssignedTwice) {
-			h.recall(ctx, a)
+			taskCalls{h}.recall(ctx, a)
 		}
 		return rpc.Error(m.ID, rpc.CodeInternal, err.Error())
 	}
@@ -59,7 +59,7 @@ func (s *server) assign(ctx context.Context, m, answer rpc.Message) []byte {
 }
 
 // recall tells the host that nobody wants its task any more, where it can be told.
-func (h *host) recall(ctx context.Context, a *tasks.Assignment) {
+func (h taskCalls) recall(ctx context.Context, a *tasks.Assignment) {
 	if !h.capable.Load().tasks.Cancel {
 		return
 	}
@@ -81,7 +81,7 @@ func (s *server) abandon(state upstream.State) {
 		return
 	}
 	for _, a := range s.host.assignments.Leave(s) {
-		s.host.work.Go(func() { s.host.recall(s.host.ctx, a) })
+		s.host.work.Go(func() { taskCalls{s.host}.recall(s.host.ctx, a) })
 	}
 }
 
@@ -127,7 +127,7 @@ func (s *server) askAboutTask(ctx context.Context, m rpc.Message, r *inflight) [
 }
 
 // assignmentStatus passes on what the host says of a task of its own to the server that it is for.
-func (h *host) assignmentStatus(m rpc.Message) {
+func (h taskCalls) assignmentStatus(m rpc.Message) {
 	t, ok := tasks.Read(m.Params)
 	if !ok {
 		return

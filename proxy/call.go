@@ -177,7 +177,7 @@ func (t *toolCall) forward(ctx context.Context, call gate.Call, limit time.Durat
 	}
 	trace, forwarded := span.Forwarding(t.to.Tool.Name)
 	defer forwarded()
-	params, asTask := t.h.asTask(t.p, t.to, forwardParams(t.p, t.to.Tool.Name, arguments))
+	params, asTask := taskCalls{t.h}.asTask(t.p, t.to, forwardParams(t.p, t.to.Tool.Name, arguments))
 	if len(trace) > 0 || tasks.MayRelate(params.of) {
 		params = changed{of: raw.WithTrace(tasks.Related(params.bytes(), t.to.server.nameOf), trace)}
 	}

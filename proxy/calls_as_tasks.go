@@ -273,7 +273,7 @@ func unrelated(answer rpc.Message) rpc.Message {
 
 // asTask returns the params of a call, and whether they ask for a task. Hosts of the stateless revisions cannot ask:
 // callgate wants one in their place where the tool's calls have to be tasks, or can be and the host can wait for one.
-func (h *host) asTask(p callParams, to *entry, params changed) (forwarded changed, asks bool) {
+func (h taskCalls) asTask(p callParams, to *entry, params changed) (forwarded changed, asks bool) {
 	if h.era == upstream.Modern && (to.TaskSupport == "required" || to.TaskSupport == "optional" && h.waits) && to.server.makesTasks() {
 		return changed{of: jsonx.Put(params.bytes(), "task", []byte("{}"))}, true
 	}

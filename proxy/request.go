@@ -100,11 +100,6 @@ func (h *host) admit(m rpc.Message, e *stateless.Request) func(answered func()) 
 	}
 }
 
-// cancelled ends the request that the host names. One that has ended already is no error: hosts cancel late.
-func (h *host) cancelled(m rpc.Message) {
-	h.takeBack(raw.Param(m, "requestId"))
-}
-
 // lists is the method that lists a kind.
 func lists(k upstream.Kind) requestHandler {
 	return func(h *host, ctx context.Context, m rpc.Message, _ *inflight) []byte { return h.offers.list(ctx, m, k) }
@@ -131,7 +126,7 @@ func (h *host) notified(m rpc.Message) {
 		h.offers.rebuild()
 		handshake{h}.learnFolders()
 	case "notifications/cancelled":
-		h.cancelled(m)
+		h.takeBack(raw.Param(m, "requestId")) // one that has ended already is no error: hosts cancel late
 	case "notifications/roots/list_changed":
 		handshake{h}.learnFolders()
 		for _, s := range h.servers {
@@ -142,7 +137,7 @@ func (h *host) notified(m rpc.Message) {
 	case "notifications/progress":
 		h.progressForServers(m)
 	case "notifications/tasks/status":
-		h.assignmentStatus(m)
+		taskCalls{h}.assignmentStatus(m)
 	default:
 		h.log.Debug("notification of the host dropped", "method", m.Method)
 	}

@@ -22,6 +22,7 @@ import (
 	"callgate/internal/app/anchor"
 	"callgate/internal/app/backend"
 	"callgate/internal/budget"
+	"callgate/internal/checkpoint"
 	"callgate/internal/companion"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/hub"
@@ -260,19 +261,18 @@ func (s *Sidecar) openCompanion() error {
 		if err != nil {
 			return err
 		}
-		var shown companion.Checkpoints // nil when nothing is kept
+		var kept *checkpoint.Store
 		if s.keeps != nil {
-			shown = s.people.Checkpoints(s.keeps.Store)
+			kept = s.keeps.Store
 		}
 		options := companion.Options{
 			Replica: s.replica.name(), Replicas: s.replica.forPeople(), DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
-			Backend: s.people, Rules: s.people, Suggestions: s.people, Reports: s.people, Pusher: s.people.Pusher(), Hooks: s.people, Freezer: s.Gate, Presence: s.presence, Identity: s.config.Approvers.OIDC.Provider(), Checkpoints: shown, Problems: s.troubles, Credentials: held, Logger: s.log,
-			Hosts:     s.hostsHere(),
+			Backend:  s.people.Parts(kept, s.hostsHere()),
+			Presence: s.presence, Identity: s.config.Approvers.OIDC.Provider(), Problems: s.troubles, Credentials: held, Logger: s.log,
 			HostHooks: hosthooks.Posted(door.Order{DataDir: s.config.DataDir, Worker: "default"}, func() (string, error) { return held.Token(credentials.Hook) }),
 		}
 		if !s.onlooker {
-			options.Worker, options.Changes, options.Tools, options.Bringer, options.Chatter = s.config.Worker, s.people, s.people, s.people, s.people
-			options.Metrics, options.Retrieval = s.metricsHandler(), s.people.Indexes()
+			options.Worker, options.Metrics = s.config.Worker, s.metricsHandler()
 		}
 		people, err := companion.Listen(options)
 		if err != nil {

@@ -35,7 +35,7 @@ func named(t *testing.T, dataDir string) string {
 // another starts a second companion on the rig's data directory.
 func (r *rig) another(t *testing.T) *Server {
 	t.Helper()
-	s, err := Listen(Options{DataDir: r.dir, Address: ":0", Backend: newFakeBackend(), Credentials: r.credentials, Logger: r.Server.log})
+	s, err := Listen(Options{DataDir: r.dir, Address: ":0", Backend: Backend{Gate: newFakeBackend()}, Credentials: r.credentials, Logger: r.Server.log})
 	if err != nil {
 		t.Fatal(err)
 	}

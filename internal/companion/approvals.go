@@ -10,7 +10,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Changes compares what a pending call would write with the files on the disk. Nil in Options compares nothing. It
+// Changes compares what a pending call would write with the files on the disk. It
 // MUST be safe for concurrent use.
 type Changes interface {
 	// Changes returns gate.ErrNotPending when the approval with that id is over, and nothing for a call that writes
@@ -29,7 +29,7 @@ func (s approvalAPI) routes(path func(string, methods)) {
 }
 
 func (s approvalAPI) handleApprovals(w http.ResponseWriter, _ *http.Request) {
-	pending := s.options.Backend.Pending()
+	pending := s.backend.Gate.Pending()
 	frames := make([]wire.ToolApproveRequest, 0, len(pending))
 	for _, a := range pending {
 		frames = append(frames, approveRequest(a))
@@ -50,7 +50,7 @@ func (s approvalAPI) handleAnswer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.ToolCallID = id
-	for _, a := range s.options.Backend.Pending() { // its id alone says which one is meant
+	for _, a := range s.backend.Gate.Pending() { // its id alone says which one is meant
 		if f.SessionID == "" && a.ID == id {
 			f.SessionID = a.SessionID
 		}
@@ -70,7 +70,7 @@ func (s approvalAPI) handleAnswer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer.Presence = given
-	applied, err := s.options.Backend.Answer(r.Context(), id, answer)
+	applied, err := s.backend.Gate.Answer(r.Context(), id, answer)
 	switch {
 	case err == nil && applied:
 		rest.WriteJSON(w, http.StatusOK, map[string]bool{"applied": true})
@@ -94,15 +94,14 @@ func notApplied(w http.ResponseWriter, status int, err error) {
 }
 
 func (s approvalAPI) handleSessions(w http.ResponseWriter, _ *http.Request) {
-	rest.WriteJSON(w, http.StatusOK, map[string]any{"sessions": wire.List(s.options.Backend.Sessions())})
+	rest.WriteJSON(w, http.StatusOK, map[string]any{"sessions": wire.List(s.backend.Gate.Sessions())})
 }
 
 func (s approvalAPI) handleChanges(w http.ResponseWriter, r *http.Request) {
-	if s.options.Changes == nil {
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not compare files")
+	if !s.backend.offers(w, partChanges) {
 		return
 	}
-	changes, err := s.options.Changes.Changes(r.PathValue("id"))
+	changes, err := s.backend.Changes.Changes(r.PathValue("id"))
 	if err != nil {
 		s.fail(w, r, err)
 		return

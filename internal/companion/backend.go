@@ -9,20 +9,103 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"net/http"
 	"strings"
 	"time"
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/permissions"
 )
 
-// Backend is everything that the companion knows of the rest of callgate. All methods MUST be safe for
-// concurrent use. Errors of Answer, SetAutonomy and Cancel are told apart with errors.Is against
+// Backend is everything that the companion knows of the rest of callgate, in parts. Gate is required; a part that is nil is
+// not offered to people. All methods MUST be safe for concurrent use.
+type Backend struct {
+	Gate        Gate
+	Prompts     Prompter
+	Changes     Changes
+	Rules       Rules
+	Suggestions Suggestions
+	Reports     Reports
+	Pusher      Pusher
+	Tools       Tools
+	Hooks       Hooks
+	Freezer     Freezer
+	Checkpoints Checkpoints
+	Chatter     Chatter
+	Bringer     Bringer
+	Retrieval   Retrieval
+	Hosts       func() []wire.HostState // of this machine
+}
+
+// part is one of a Backend that people are told of when it is missing.
+type part uint8
+
+const (
+	partChanges part = iota
+	partRules
+	partReports
+	partPusher
+	partTools
+	partHooks
+	partCheckpoints
+	partChatter
+	partBringer
+	partRetrieval
+	partKnowledge
+	partHosts
+)
+
+// absent says why a part is not offered; nil when it is.
+func (b *Backend) absent(p part) *wire.Refusal {
+	offered, why := false, ""
+	switch p {
+	case partChanges:
+		offered, why = b.Changes != nil, "this callgate does not compare files"
+	case partRules:
+		offered, why = b.Rules != nil, "this callgate does not show its rules"
+	case partReports:
+		offered, why = b.Reports != nil, "this callgate makes no reports"
+	case partPusher:
+		offered, why = b.Pusher != nil, "no channel of the kind push is configured"
+	case partTools:
+		offered, why = b.Tools != nil, "this callgate does not show its tools"
+	case partHooks:
+		offered, why = b.Hooks != nil, "this callgate does not show its hooks"
+	case partCheckpoints:
+		offered, why = b.Checkpoints != nil, "checkpoints are off: set checkpoints.storage to disk or memory"
+	case partChatter:
+		offered, why = b.Chatter != nil, "this callgate does not pass on chats"
+	case partBringer:
+		offered, why = b.Bringer != nil, "this callgate takes no tools from clients"
+	case partRetrieval:
+		offered, why = b.Retrieval != nil, "search is off: set rag.enabled in the configuration"
+	case partKnowledge:
+		offered, why = b.Retrieval != nil, "knowledge bases are off: set rag.enabled in the configuration"
+	case partHosts:
+		offered, why = b.Hosts != nil, "this callgate does not look for hosts"
+	}
+	if offered {
+		return nil
+	}
+	return wire.Refuse(wire.CodeBadMessage, "%s", why)
+}
+
+// offers reports whether there is the part, and answers the request when there is not.
+func (b *Backend) offers(w http.ResponseWriter, p part) bool {
+	refused := b.absent(p)
+	if refused != nil {
+		rest.WriteError(w, http.StatusNotFound, refused.Code, refused.Message)
+	}
+	return refused == nil
+}
+
+// Gate is what waits for people, and takes their answers. Errors of Answer, SetAutonomy and Cancel are told apart with errors.Is against
 // gate.ErrNotPending, gate.ErrDigest, gate.ErrSession and gate.ErrAnswer; every other error is treated as
 // a failure of callgate itself, and nothing is said to have been applied.
-type Backend interface {
+type Gate interface {
 	// Subscribe starts a stream of events. The stream MUST begin with a replay: SessionOpened for every
 	// session, then Asked for every pending approval. Its Events channel is closed when the subscriber
 	// is too slow or the gate closes; nothing but a new subscription brings it back.

@@ -37,7 +37,7 @@ func (b *fakeBackend) mayPanic(method string) {
 	}
 }
 
-var _ Backend = (*fakeBackend)(nil)
+var _ Gate = (*fakeBackend)(nil)
 
 func newFakeBackend(sessions ...string) *fakeBackend {
 	b := &fakeBackend{queue: 256, subs: make(map[chan gate.Event]bool)}

@@ -16,7 +16,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Bringer lets clients bring tools of their own into sessions. Nil in Options means that nobody can.
+// Bringer lets clients bring tools of their own into sessions.
 type Bringer interface {
 	// Bring makes a server of the client an upstream of one session. The caller MUST make the visit Leave.
 	// Errors are gate.ErrSession and gate.ErrAnswer.
@@ -195,8 +195,9 @@ func (c *socket) brings(data []byte, f any) *wire.Refusal {
 	switch {
 	case c.may() != credentials.Tools:
 		return wire.Refuse(wire.CodeUnauthorized, "only the tools credential brings tools")
-	case c.server.options.Bringer == nil:
-		return wire.Refuse(wire.CodeBadMessage, "this callgate takes no tools from clients")
+	}
+	if refused := c.server.backend.absent(partBringer); refused != nil {
+		return refused
 	}
 	return wire.Decode(data, f)
 }

@@ -119,7 +119,7 @@ func startBringing(t *testing.T, timing timing) (*rig, *fakeBringer) {
 	t.Helper()
 	r := startTimed(t, newFakeBackend("s1"), timing)
 	b := newFakeBringer()
-	r.options.Bringer = b
+	r.options.Backend.Bringer = b
 	return r, b
 }
 

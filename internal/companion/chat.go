@@ -113,11 +113,11 @@ func (s shown) Unwrap() error { return s.error }
 // of it. It waits for the answer. The error is a shown when the others have been told.
 func (s *Server) converse(ctx context.Context, f wire.Chat, who audit.Author) (asked, answered wire.ChatTurn, err error) {
 	asked = wire.ChatTurn{Role: "user", Text: f.Message, By: who.By}
-	if !slices.ContainsFunc(s.options.Backend.Sessions(), func(info gate.SessionInfo) bool { return info.ID == f.SessionID }) {
+	if !slices.ContainsFunc(s.backend.Gate.Sessions(), func(info gate.SessionInfo) bool { return info.ID == f.SessionID }) {
 		return asked, answered, gate.ErrSession
 	}
 	s.conversations.mu.Lock()
-	c := s.conversations.get(f.SessionID, s.options.Backend.Sessions())
+	c := s.conversations.get(f.SessionID, s.backend.Gate.Sessions())
 	if c.asking {
 		s.conversations.mu.Unlock()
 		return asked, answered, wire.Refuse(wire.CodeBadMessage, "the model is still answering a question of this session: wait for it, or cancel it")
@@ -133,32 +133,32 @@ func (s *Server) converse(ctx context.Context, f wire.Chat, who audit.Author) (a
 		}
 	}()
 	if f.Context == nil || *f.Context {
-		if asked.Context, err = s.options.Chatter.Recall(ctx, f.SessionID, f.Message); err != nil {
+		if asked.Context, err = s.backend.Chatter.Recall(ctx, f.SessionID, f.Message); err != nil {
 			s.log.Warn("a chat goes without what the workspace says about it", "session", f.SessionID, "by", who.By, slog.Any("error", err))
 		}
 	}
 	s.conversations.mu.Lock()
 	c.asked = &asked
 	s.conversations.mu.Unlock()
-	s.options.Chatter.Tell(said{f.SessionID, wire.ChatAsked{Head: wire.NewHead(wire.TypeChatAsked, f.SessionID), ChatTurn: asked}})
-	answer, err := s.options.Chatter.Chat(ctx, f.SessionID, append(turns, asked), who)
+	s.backend.Chatter.Tell(said{f.SessionID, wire.ChatAsked{Head: wire.NewHead(wire.TypeChatAsked, f.SessionID), ChatTurn: asked}})
+	answer, err := s.backend.Chatter.Chat(ctx, f.SessionID, append(turns, asked), who)
 	if err != nil {
 		refused := s.worded(err, who.By, f.SessionID)
-		s.options.Chatter.Tell(said{f.SessionID, wire.ErrorFrame(refused, f.SessionID, "")})
+		s.backend.Chatter.Tell(said{f.SessionID, wire.ErrorFrame(refused, f.SessionID, "")})
 		return asked, answered, shown{refused}
 	}
 	answered = wire.ChatTurn{Role: "assistant", Text: answer.Text, Model: answer.Model, Usage: answer.Usage}
-	s.options.Chatter.Tell(said{f.SessionID, wire.Token{Head: wire.NewHead(wire.TypeToken, f.SessionID), AgentID: s.agentOf(f.SessionID), Content: answer.Text}})
-	s.options.Chatter.Tell(said{f.SessionID, wire.Done{Head: wire.NewHead(wire.TypeDone, f.SessionID), Usage: answer.Usage, Model: answer.Model}})
+	s.backend.Chatter.Tell(said{f.SessionID, wire.Token{Head: wire.NewHead(wire.TypeToken, f.SessionID), AgentID: s.agentOf(f.SessionID), Content: answer.Text}})
+	s.backend.Chatter.Tell(said{f.SessionID, wire.Done{Head: wire.NewHead(wire.TypeDone, f.SessionID), Usage: answer.Usage, Model: answer.Model}})
 	return asked, answered, nil
 }
 
 // forget ends the conversation of a session.
 func (s *Server) forget(session string, who audit.Author) error {
-	if s.options.Chatter == nil {
-		return wire.Refuse(wire.CodeBadMessage, noChats)
+	if refused := s.backend.absent(partChatter); refused != nil {
+		return refused
 	}
-	here := s.options.Backend.Sessions()
+	here := s.backend.Gate.Sessions()
 	if !slices.ContainsFunc(here, func(info gate.SessionInfo) bool { return info.ID == session }) {
 		return gate.ErrSession
 	}
@@ -166,17 +166,16 @@ func (s *Server) forget(session string, who audit.Author) error {
 	c := s.conversations.get(session, here)
 	c.turns, c.reset = nil, c.reset+1
 	s.conversations.mu.Unlock()
-	s.options.Chatter.Tell(said{session, wire.ChatCleared{Head: wire.NewHead(wire.TypeChatCleared, session), By: who.By}})
+	s.backend.Chatter.Tell(said{session, wire.ChatCleared{Head: wire.NewHead(wire.TypeChatCleared, session), By: who.By}})
 	return nil
 }
 
-const noChats = "this callgate does not pass on chats"
-
 // checkChat says what is wrong with the message.
 func (s *Server) checkChat(f *wire.Chat) *wire.Refusal {
+	if refused := s.backend.absent(partChatter); refused != nil {
+		return refused
+	}
 	switch {
-	case s.options.Chatter == nil:
-		return wire.Refuse(wire.CodeBadMessage, noChats)
 	case strings.TrimSpace(f.Message) == "":
 		return wire.Refuse(wire.CodeBadMessage, "message is missing")
 	case len(f.Message) > maxChatMessage:
@@ -226,7 +225,7 @@ func (c *socket) chat(data []byte) *wire.Refusal {
 
 // agentOf is the agent of a session, "" when the session has ended.
 func (s *Server) agentOf(session string) string {
-	for _, info := range s.options.Backend.Sessions() {
+	for _, info := range s.backend.Gate.Sessions() {
 		if info.ID == session {
 			return info.Agent
 		}

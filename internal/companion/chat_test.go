@@ -58,7 +58,7 @@ func TestChat(t *testing.T) {
 	nobody := r.join(t, credentials.Approve)
 	nobody.send(chatFrame("s1", "hello"))
 	nobody.wantError(wire.CodeBadMessage)
-	r.options.Chatter = fakeChatter{r.backend, make(chan struct{}, 1)}
+	r.options.Backend.Chatter = fakeChatter{r.backend, make(chan struct{}, 1)}
 	p, other := r.join(t, credentials.Approve), r.join(t, credentials.View)
 	p.want(wire.TypeTeamUpdate)
 	other.want(wire.TypeTeamUpdate)
@@ -118,7 +118,7 @@ func TestChat(t *testing.T) {
 
 	// A model that takes its time holds nobody up; one question of a session is asked at a time, and ends with who asked.
 	p.send(chatFrame("s1", "wait"))
-	<-r.options.Chatter.(fakeChatter).waiting
+	<-r.options.Backend.Chatter.(fakeChatter).waiting
 	second := r.join(t, credentials.Approve)
 	second.want(wire.TypeTeamUpdate)
 	second.send(chatFrame("s1", "hello"))
@@ -132,7 +132,7 @@ func TestChat(t *testing.T) {
 // Who does not follow the session is answered all the same, once.
 func TestChatUnsubscribed(t *testing.T) {
 	r := start(t, newFakeBackend("s1", "s2"))
-	r.options.Chatter = fakeChatter{r.backend, nil}
+	r.options.Backend.Chatter = fakeChatter{r.backend, nil}
 	p := r.connect(t, credentials.Approve)
 	p.send(`{"v":1,"type":"hello","client":{"name":"alice","version":"1","kind":"custom"},"sessions":["s2"]}`)
 	p.send(chatFrame("s1", "hello"))
@@ -161,7 +161,7 @@ func TestConversationIsBounded(t *testing.T) {
 
 func TestChatOverREST(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
-	r.options.Chatter = fakeChatter{r.backend, nil}
+	r.options.Backend.Chatter = fakeChatter{r.backend, nil}
 	if response, body := r.do(t, credentials.Approve, "POST", "/api/sessions/s1/chat", `{"message":"tulips"}`); response.StatusCode != http.StatusOK || !strings.Contains(body, "rest: tulips") || !strings.Contains(body, "planted in autumn") {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}
@@ -192,7 +192,7 @@ func TestChatOverREST(t *testing.T) {
 
 func TestClientChats(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
-	r.options.Chatter = fakeChatter{r.backend, nil}
+	r.options.Backend.Chatter = fakeChatter{r.backend, nil}
 	c := dial(t, r.target())
 	await[wire.Connected](t, c, nil)
 	if err := c.Chat(wire.Chat{Head: wire.Head{SessionID: "s1"}, Message: "hello"}); err != nil {

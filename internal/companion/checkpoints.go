@@ -13,7 +13,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Checkpoints is what was kept of files before calls changed them. Nil in Options means that nothing is. All
+// Checkpoints is what was kept of files before calls changed them. All
 // methods MUST be safe for concurrent use. Errors are told apart with errors.Is against checkpoint.ErrUnknown
 // and checkpoint.ErrChanged.
 type Checkpoints interface {
@@ -106,16 +106,8 @@ func (s checkpointAPI) routes(path func(string, methods)) {
 	path("/api/checkpoints/{id}/restore", methods{"POST": s.approver(s.handleRestoreCheckpoint)})
 }
 
-func (s checkpointAPI) keeps(w http.ResponseWriter) bool {
-	if s.options.Checkpoints == nil {
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "checkpoints are off: set checkpoints.storage to disk or memory")
-		return false
-	}
-	return true
-}
-
 func (s checkpointAPI) handleCheckpoints(w http.ResponseWriter, r *http.Request) {
-	if !s.keeps(w) {
+	if !s.backend.offers(w, partCheckpoints) {
 		return
 	}
 	limit := checkpointsShown
@@ -127,7 +119,7 @@ func (s checkpointAPI) handleCheckpoints(w http.ResponseWriter, r *http.Request)
 		}
 		limit = n
 	}
-	views, err := s.options.Checkpoints.Checkpoints(r.URL.Query().Get("sessionId"), limit)
+	views, err := s.backend.Checkpoints.Checkpoints(r.URL.Query().Get("sessionId"), limit)
 	if err != nil {
 		s.failCheckpoint(w, r, err)
 		return
@@ -137,10 +129,10 @@ func (s checkpointAPI) handleCheckpoints(w http.ResponseWriter, r *http.Request)
 
 // handleCheckpointDiff takes `?path=`, repeatable, to show only these files.
 func (s checkpointAPI) handleCheckpointDiff(w http.ResponseWriter, r *http.Request) {
-	if !s.keeps(w) {
+	if !s.backend.offers(w, partCheckpoints) {
 		return
 	}
-	files, err := s.options.Checkpoints.CheckpointDiff(r.Context(), r.PathValue("id"), r.URL.Query()["path"])
+	files, err := s.backend.Checkpoints.CheckpointDiff(r.Context(), r.PathValue("id"), r.URL.Query()["path"])
 	if err != nil {
 		s.failCheckpoint(w, r, err)
 		return
@@ -150,11 +142,11 @@ func (s checkpointAPI) handleCheckpointDiff(w http.ResponseWriter, r *http.Reque
 
 func (s checkpointAPI) handleRestoreCheckpoint(w http.ResponseWriter, r *http.Request) {
 	var f CheckpointRestore
-	if !s.keeps(w) || !s.body(w, r, &f) {
+	if !s.backend.offers(w, partCheckpoints) || !s.body(w, r, &f) {
 		return
 	}
 	// The restore ends well also when the client goes away in the middle of it.
-	done, err := s.options.Checkpoints.RestoreCheckpoint(context.WithoutCancel(r.Context()), r.PathValue("id"), f, authorOf(r))
+	done, err := s.backend.Checkpoints.RestoreCheckpoint(context.WithoutCancel(r.Context()), r.PathValue("id"), f, authorOf(r))
 	if err != nil {
 		s.failCheckpoint(w, r, err)
 		return

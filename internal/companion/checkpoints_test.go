@@ -66,7 +66,7 @@ func TestCheckpointsByREST(t *testing.T) {
 		}
 	}
 	fake := &fakeCheckpoints{}
-	r.options.Checkpoints = fake
+	r.options.Backend.Checkpoints = fake
 	for _, tt := range []struct {
 		credential credentials.Credential
 		method     string

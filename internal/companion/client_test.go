@@ -167,7 +167,7 @@ func TestClientReconnects(t *testing.T) {
 	if err := r.credentials.Rotate(credentials.Approve); err != nil {
 		t.Fatal(err)
 	}
-	next, err := Listen(Options{DataDir: r.dir, Address: ":0", Backend: b, Credentials: r.credentials, Logger: r.Server.log})
+	next, err := Listen(Options{DataDir: r.dir, Address: ":0", Backend: Backend{Gate: b}, Credentials: r.credentials, Logger: r.Server.log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (s controlAPI) handleOwnCommand(w http.ResponseWriter, r *http.Request) {
 			summary = fmt.Sprintf("A person's own shell command %s after %d ms: %q.", f.Outcome, *f.Duration, f.Command)
 		}
 	}
-	if err := s.options.Backend.Note(summary, authorOf(r)); err != nil {
+	if err := s.backend.Gate.Note(summary, authorOf(r)); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -58,7 +58,7 @@ func (s controlAPI) handleAutonomy(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if err := s.options.Backend.SetAutonomy(id, f.Level, authorOf(r)); err != nil {
+	if err := s.backend.Gate.SetAutonomy(id, f.Level, authorOf(r)); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -72,7 +72,7 @@ func (s controlAPI) handleCancel(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if err := s.options.Backend.Cancel(id, authorOf(r)); err != nil {
+	if err := s.backend.Gate.Cancel(id, authorOf(r)); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -91,7 +91,7 @@ func (s controlAPI) handleAddAgent(w http.ResponseWriter, r *http.Request) {
 		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
-	agent, err := s.options.Backend.AddAgent(id, profile, info, authorOf(r))
+	agent, err := s.backend.Gate.AddAgent(id, profile, info, authorOf(r))
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -102,7 +102,7 @@ func (s controlAPI) handleAddAgent(w http.ResponseWriter, r *http.Request) {
 // handleRemoveAgent ends a registered profile.
 func (s controlAPI) handleRemoveAgent(w http.ResponseWriter, r *http.Request) {
 	id, agent := r.PathValue("id"), r.PathValue("agent")
-	if err := s.options.Backend.RemoveAgent(id, agent, authorOf(r)); err != nil {
+	if err := s.backend.Gate.RemoveAgent(id, agent, authorOf(r)); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -167,7 +167,7 @@ func profileOf(f *wire.AgentAdd) (permissions.Agent, gate.AgentInfo, *wire.Refus
 	return profile, info, nil
 }
 
-// Prompter takes what the user of a session said to the model. A Backend that is none takes no prompts.
+// Prompter takes what the user of a session said to the model.
 type Prompter interface {
 	// Prompt notes a prompt. The error is gate.ErrSession when there is no such session.
 	Prompt(sessionID, text string) error
@@ -182,12 +182,11 @@ func (s controlAPI) handlePrompt(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	p, takes := s.options.Backend.(Prompter)
-	if f.Prompt == "" || !takes {
+	if f.Prompt == "" || s.backend.Prompts == nil {
 		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "prompt is missing: the text that the user gave to the model")
 		return
 	}
-	if err := p.Prompt(id, f.Prompt); err != nil {
+	if err := s.backend.Prompts.Prompt(id, f.Prompt); err != nil {
 		s.fail(w, r, err)
 		return
 	}

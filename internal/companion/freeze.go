@@ -27,14 +27,14 @@ type freezeAPI struct{ *Server }
 
 // routes are answered by the process that is asked, for all: what is frozen is in a file that they share.
 func (s freezeAPI) routes(path func(string, methods)) {
-	if s.options.Freezer == nil {
+	if s.backend.Freezer == nil {
 		return
 	}
 	path("/api/freeze", methods{"GET": s.viewer(s.handleFrozen), "PUT": s.approver(s.handlePutFreeze), "DELETE": s.proved(s.handleUnfreeze)})
 }
 
 func (s freezeAPI) handleFrozen(w http.ResponseWriter, r *http.Request) {
-	frozen, err := s.options.Freezer.Frozen()
+	frozen, err := s.backend.Freezer.Frozen()
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -44,7 +44,7 @@ func (s freezeAPI) handleFrozen(w http.ResponseWriter, r *http.Request) {
 
 // handlePutFreeze freezes at once. Where something is frozen already it could end that sooner.
 func (s freezeAPI) handlePutFreeze(w http.ResponseWriter, r *http.Request) {
-	if frozen, err := s.options.Freezer.Frozen(); err != nil || len(frozen) > 0 {
+	if frozen, err := s.backend.Freezer.Frozen(); err != nil || len(frozen) > 0 {
 		s.proved(s.handleFreeze)(w, r)
 		return
 	}
@@ -56,7 +56,7 @@ func (s freezeAPI) handleFreeze(w http.ResponseWriter, r *http.Request) {
 	if !s.body(w, r, &f) {
 		return
 	}
-	if err := s.options.Freezer.Freeze(gate.Freeze{SessionID: f.SessionID, Until: f.Until, Reason: f.Reason}, authorOf(r)); err != nil {
+	if err := s.backend.Freezer.Freeze(gate.Freeze{SessionID: f.SessionID, Until: f.Until, Reason: f.Reason}, authorOf(r)); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -68,7 +68,7 @@ func (s freezeAPI) handleUnfreeze(w http.ResponseWriter, r *http.Request) {
 	if !s.body(w, r, &f) {
 		return
 	}
-	if err := s.options.Freezer.Unfreeze(f.SessionID, authorOf(r)); err != nil {
+	if err := s.backend.Freezer.Unfreeze(f.SessionID, authorOf(r)); err != nil {
 		s.fail(w, r, err)
 		return
 	}

@@ -35,7 +35,7 @@ type probeAPI struct{ *Server }
 // answer counts as an upstream that is down.
 func (s probeAPI) health(r *http.Request) health {
 	h := health{Status: "up", Upstreams: map[string]int{wire.UpstreamIdle: 0, wire.UpstreamStarting: 0, wire.UpstreamUp: 0, wire.UpstreamDown: 0}}
-	for _, u := range s.options.Backend.Upstreams() {
+	for _, u := range s.backend.Gate.Upstreams() {
 		h.Upstreams[u.State]++
 	}
 	others := s.hub.Ask(r, nil)

@@ -11,7 +11,7 @@ import (
 	"callgate/internal/hooks"
 )
 
-// Hooks is what people can do with hooks. Nil in Options means that there are none to be seen. All methods MUST
+// Hooks is what people can do with hooks. All methods MUST
 // be safe for concurrent use.
 type Hooks interface {
 	// Hooks lists the hooks in the order of the configuration.
@@ -36,22 +36,16 @@ func (s hookAPI) routes(path func(string, methods)) {
 }
 
 func (s hookAPI) handleHooks(w http.ResponseWriter, _ *http.Request) {
-	if s.options.Hooks == nil {
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not show its hooks")
-		return
+	if s.backend.offers(w, partHooks) {
+		rest.WriteJSON(w, http.StatusOK, wire.List(s.backend.Hooks.Hooks()))
 	}
-	rest.WriteJSON(w, http.StatusOK, wire.List(s.options.Hooks.Hooks()))
 }
 
 func (s hookAPI) handleSetHook(w http.ResponseWriter, r *http.Request) {
 	var f struct {
 		Enabled *bool `json:"enabled"`
 	}
-	if s.options.Hooks == nil {
-		s.handleHooks(w, r)
-		return
-	}
-	if !s.body(w, r, &f) {
+	if !s.backend.offers(w, partHooks) || !s.body(w, r, &f) {
 		return
 	}
 	if f.Enabled == nil {
@@ -59,7 +53,7 @@ func (s hookAPI) handleSetHook(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := r.PathValue("name")
-	switch err := s.options.Hooks.SetHook(name, *f.Enabled, authorOf(r)); {
+	switch err := s.backend.Hooks.SetHook(name, *f.Enabled, authorOf(r)); {
 	case err == nil:
 		rest.WriteJSON(w, http.StatusOK, map[string]any{"name": name, "enabled": *f.Enabled})
 	case errors.Is(err, hooks.ErrUnknown):

@@ -38,10 +38,10 @@ func TestHooksOfAllProcesses(t *testing.T) {
 		return []hooks.Status{{Name: "ring", Event: []string{hooks.ApprovalAsked}, Matcher: "*", Action: "log", When: "after", Enabled: true, Runs: runs, Failures: failures, LastFailure: last}}
 	}
 	hub := start(t, newFakeBackend("s1"))
-	hub.options.Hooks = counting(did(2, 1, &hooks.Failure{At: at, Event: "e", Error: "the earlier"}))
+	hub.options.Backend.Hooks = counting(did(2, 1, &hooks.Failure{At: at, Event: "e", Error: "the earlier"}))
 	other, third := hub.joined(t, newFakeBackend("s2")), hub.joined(t, newFakeBackend("s3"))
-	other.options.Hooks = counting(append(did(40, 2, &hooks.Failure{At: at.Add(time.Minute), Event: "e", Error: "the later"}), hooks.Status{Name: "own", Event: []string{}, Action: "log", When: "after", Runs: 7}))
-	third.options.Hooks = counting(did(0, 0, nil))
+	other.options.Backend.Hooks = counting(append(did(40, 2, &hooks.Failure{At: at.Add(time.Minute), Event: "e", Error: "the later"}), hooks.Status{Name: "own", Event: []string{}, Action: "log", When: "after", Runs: 7}))
+	third.options.Backend.Hooks = counting(did(0, 0, nil))
 	meet(t, hub, 2)
 	var all []hooks.Status
 	hub.get(t, "/api/hooks", &all)
@@ -75,7 +75,7 @@ func TestHooksByREST(t *testing.T) {
 		}
 	}
 	fake := &fakeHooks{}
-	r.options.Hooks = fake
+	r.options.Backend.Hooks = fake
 	for _, tt := range []struct {
 		credential credentials.Credential
 		method     string
@@ -110,7 +110,7 @@ func TestHostsByREST(t *testing.T) {
 	if response, body := r.do(t, credentials.View, "GET", "/api/hosts", ""); response.StatusCode != http.StatusNotFound {
 		t.Errorf("without a look: %d %s", response.StatusCode, body)
 	}
-	r.options.Hosts = func() []wire.HostState {
+	r.options.Backend.Hosts = func() []wire.HostState {
 		return []wire.HostState{{Host: "codex", State: "broken", Text: "servers bypass the gate: files", Cure: "callgate connect codex"}}
 	}
 	for credential, want := range map[credentials.Credential]int{credentials.View: 200, credentials.Approve: 200, "": 401, credentials.MCP: 401} {

@@ -50,7 +50,7 @@ func (r *rig) joinedAs(t *testing.T, b *fakeBackend, timing timing, version stri
 	t.Helper()
 	log := new(lockedBuffer)
 	s, err := listen(Options{
-		DataDir: r.dir, Address: ":0", Version: version, Worker: "second", Backend: b, Credentials: r.credentials,
+		DataDir: r.dir, Address: ":0", Version: version, Worker: "second", Backend: Backend{Gate: b}, Credentials: r.credentials,
 		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}, timing)
 	if err != nil {
@@ -566,7 +566,7 @@ func TestAPathTooLongForASocketIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := new(lockedBuffer)
-	s, err := Listen(Options{DataDir: long, Address: ":0", Backend: newFakeBackend(), Credentials: r.credentials, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	s, err := Listen(Options{DataDir: long, Address: ":0", Backend: Backend{Gate: newFakeBackend()}, Credentials: r.credentials, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -633,7 +633,7 @@ func TestElection(t *testing.T) {
 	var starting sync.WaitGroup
 	for i := range alive {
 		starting.Go(func() {
-			s, err := Listen(Options{DataDir: dir, Address: ":0", Version: "1.2.3", Backend: newFakeBackend(fmt.Sprintf("s%d", i)), Credentials: credentials, Logger: slog.New(slog.DiscardHandler)})
+			s, err := Listen(Options{DataDir: dir, Address: ":0", Version: "1.2.3", Backend: Backend{Gate: newFakeBackend(fmt.Sprintf("s%d", i))}, Credentials: credentials, Logger: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Error(err)
 				return

@@ -13,7 +13,7 @@ import (
 	"callgate/rag"
 )
 
-// Retrieval is search over workspaces and knowledge bases. Nil in Options means that there is none. Methods take
+// Retrieval is search over workspaces and knowledge bases. Methods take
 // the name of a session; those of indexes take "" for all workspaces of the process. All MUST be safe for
 // concurrent use, and return retrieval.ErrSession and retrieval.ErrNoWorkspace for what is not there.
 type Retrieval interface {
@@ -69,13 +69,6 @@ func (s indexAPI) routes(path func(string, methods)) {
 	path("/api/search", methods{"POST": s.approver(s.handleSearch)})
 }
 
-func (s indexAPI) retrieves(w http.ResponseWriter) bool {
-	if s.options.Retrieval == nil {
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "search is off: set rag.enabled in the configuration")
-	}
-	return s.options.Retrieval != nil
-}
-
 // failRetrieval answers with what the error means.
 func (s indexAPI) failRetrieval(w http.ResponseWriter, r *http.Request, err error) {
 	if refused := retrievalRefusal(err); refused != nil {
@@ -109,10 +102,10 @@ func (s indexAPI) answerIndexes(w http.ResponseWriter, r *http.Request, status i
 }
 
 func (s indexAPI) handleIndexStatus(w http.ResponseWriter, r *http.Request) {
-	if !s.retrieves(w) {
+	if !s.backend.offers(w, partRetrieval) {
 		return
 	}
-	statuses, err := s.options.Retrieval.Statuses(r.URL.Query().Get("sessionId"))
+	statuses, err := s.backend.Retrieval.Statuses(r.URL.Query().Get("sessionId"))
 	s.answerIndexes(w, r, http.StatusOK, statuses, err)
 }
 
@@ -124,28 +117,28 @@ type indexChange struct {
 
 func (s indexAPI) handleReindex(w http.ResponseWriter, r *http.Request) {
 	var f indexChange
-	if !s.retrieves(w) || !s.body(w, r, &f) {
+	if !s.backend.offers(w, partRetrieval) || !s.body(w, r, &f) {
 		return
 	}
-	statuses, err := s.options.Retrieval.Reindex(r.URL.Query().Get("sessionId"), f.Path, f.Force, authorOf(r))
+	statuses, err := s.backend.Retrieval.Reindex(r.URL.Query().Get("sessionId"), f.Path, f.Force, authorOf(r))
 	s.answerIndexes(w, r, http.StatusAccepted, statuses, err)
 }
 
 func (s indexAPI) handleCancelIndex(w http.ResponseWriter, r *http.Request) {
 	var f indexChange
-	if !s.retrieves(w) || !s.body(w, r, &f) {
+	if !s.backend.offers(w, partRetrieval) || !s.body(w, r, &f) {
 		return
 	}
-	statuses, err := s.options.Retrieval.Cancel(r.URL.Query().Get("sessionId"), f.Path, authorOf(r))
+	statuses, err := s.backend.Retrieval.Cancel(r.URL.Query().Get("sessionId"), f.Path, authorOf(r))
 	s.answerIndexes(w, r, http.StatusOK, statuses, err)
 }
 
 func (s indexAPI) handleClearIndex(w http.ResponseWriter, r *http.Request) {
-	if !s.retrieves(w) {
+	if !s.backend.offers(w, partRetrieval) {
 		return
 	}
 	query := r.URL.Query()
-	statuses, err := s.options.Retrieval.Clear(r.Context(), query.Get("sessionId"), query.Get("path"), authorOf(r))
+	statuses, err := s.backend.Retrieval.Clear(r.Context(), query.Get("sessionId"), query.Get("path"), authorOf(r))
 	s.answerIndexes(w, r, http.StatusOK, statuses, err)
 }
 
@@ -158,14 +151,14 @@ func (s indexAPI) handleSearch(w http.ResponseWriter, r *http.Request) {
 		Kind      rag.Kind `json:"kind"`
 		Threshold float64  `json:"threshold"`
 	}
-	if !s.retrieves(w) || !s.body(w, r, &f) {
+	if !s.backend.offers(w, partRetrieval) || !s.body(w, r, &f) {
 		return
 	}
 	if f.Query == "" {
 		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "query is missing: a question, some words, or the name of a symbol")
 		return
 	}
-	answer, err := s.options.Retrieval.Search(r.Context(), r.URL.Query().Get("sessionId"), rag.Query{
+	answer, err := s.backend.Retrieval.Search(r.Context(), r.URL.Query().Get("sessionId"), rag.Query{
 		Text: f.Query, Limit: f.Limit, Path: f.Path, Language: f.Language, Kind: f.Kind, Threshold: f.Threshold, WithText: true,
 	})
 	if err != nil {

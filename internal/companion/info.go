@@ -37,10 +37,10 @@ func (s infoAPI) routes(path func(string, methods)) {
 }
 
 func (s infoAPI) handleInfo(w http.ResponseWriter, r *http.Request) {
-	sessions := len(s.options.Backend.Sessions())
+	sessions := len(s.backend.Gate.Sessions())
 	all := info{
 		Name: "callgate", Version: s.options.Version, Protocols: protocols{[]int{wire.Version}, wire.List(s.options.Protocols)},
-		Sessions: sessions, Upstreams: wire.List(slices.Clone(s.options.Backend.Upstreams())),
+		Sessions: sessions, Upstreams: wire.List(slices.Clone(s.backend.Gate.Upstreams())),
 		Processes: []wire.ProcessInfo{{PID: os.Getpid(), Replica: s.options.Replica, Worker: s.options.Worker, Version: s.options.Version, Hub: s.hub.Leads(), Sessions: sessions}},
 	}
 	all.Problems = s.problems()
@@ -74,9 +74,7 @@ func (s infoAPI) handleInfo(w http.ResponseWriter, r *http.Request) {
 
 // handleHosts says how the LLM hosts on this machine stand to the gate: any process sees the same.
 func (s infoAPI) handleHosts(w http.ResponseWriter, _ *http.Request) {
-	if s.options.Hosts == nil {
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not look for hosts")
-		return
+	if s.backend.offers(w, partHosts) {
+		rest.WriteJSON(w, http.StatusOK, wire.List(s.backend.Hosts()))
 	}
-	rest.WriteJSON(w, http.StatusOK, wire.List(s.options.Hosts()))
 }

@@ -67,8 +67,8 @@ func (q *questions) end() {
 
 // knowledge does what a kb_ frame asks for. To ask takes the credential that answers: knowledge bases hold whole texts.
 func (c *socket) knowledge(head wire.Head, data []byte) *wire.Refusal {
-	if c.server.options.Retrieval == nil {
-		return wire.Refuse(wire.CodeBadMessage, "knowledge bases are off: set rag.enabled in the configuration")
+	if refused := c.server.backend.absent(partKnowledge); refused != nil {
+		return refused
 	}
 	ask, refused := c.question(head, data)
 	if refused != nil {
@@ -97,7 +97,7 @@ func (c *socket) knowledge(head wire.Head, data []byte) *wire.Refusal {
 
 // question reads the frame into what has to be asked.
 func (c *socket) question(common wire.Head, data []byte) (func(context.Context) (any, error), *wire.Refusal) {
-	r, session := c.server.options.Retrieval, common.SessionID
+	r, session := c.server.backend.Retrieval, common.SessionID
 	switch common.Type {
 	case wire.TypeKBAdd:
 		var f wire.KBAdd
@@ -155,7 +155,7 @@ func (s knowledgeAPI) routes(path func(string, methods)) {
 
 // kbSession returns the session that a request names. When it is "" the response is written.
 func (s knowledgeAPI) kbSession(w http.ResponseWriter, r *http.Request) string {
-	if !indexAPI(s).retrieves(w) {
+	if !s.backend.offers(w, partRetrieval) {
 		return ""
 	}
 	session := r.URL.Query().Get("sessionId")
@@ -176,7 +176,7 @@ func (s knowledgeAPI) handleKBAdd(w http.ResponseWriter, r *http.Request) {
 		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "content is missing")
 		return
 	}
-	id, err := s.options.Retrieval.AddDocument(r.Context(), session, f.Content, f.Metadata, authorOf(r))
+	id, err := s.backend.Retrieval.AddDocument(r.Context(), session, f.Content, f.Metadata, authorOf(r))
 	if err != nil {
 		indexAPI(s).failRetrieval(w, r, err)
 		return
@@ -194,7 +194,7 @@ func (s knowledgeAPI) handleKBSearch(w http.ResponseWriter, r *http.Request) {
 		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
-	hits, err := s.options.Retrieval.SearchDocuments(r.Context(), session, f.Query, f.Limit, f.Threshold)
+	hits, err := s.backend.Retrieval.SearchDocuments(r.Context(), session, f.Query, f.Limit, f.Threshold)
 	if err != nil {
 		indexAPI(s).failRetrieval(w, r, err)
 		return
@@ -219,7 +219,7 @@ func (s knowledgeAPI) handleKBList(w http.ResponseWriter, r *http.Request) {
 		}
 		limit = n
 	}
-	documents, err := s.options.Retrieval.Documents(session)
+	documents, err := s.backend.Retrieval.Documents(session)
 	if err != nil {
 		indexAPI(s).failRetrieval(w, r, err)
 		return
@@ -232,7 +232,7 @@ func (s knowledgeAPI) handleKBRemove(w http.ResponseWriter, r *http.Request) {
 	if session == "" {
 		return
 	}
-	found, err := s.options.Retrieval.RemoveDocument(r.Context(), session, r.PathValue("id"), authorOf(r))
+	found, err := s.backend.Retrieval.RemoveDocument(r.Context(), session, r.PathValue("id"), authorOf(r))
 	if err != nil {
 		indexAPI(s).failRetrieval(w, r, err)
 		return

@@ -210,8 +210,8 @@ func TestPageWithHostileStrings(t *testing.T) {
 	edit.ID, edit.Kind = evil("edit"), tools.KindEditFile
 	b.pending = []*gate.Approval{a, &edit}
 	r := start(t, b)
-	r.options.Changes, r.options.Rules, r.options.Tools = hostile{}, hostile{}, hostile{}
-	r.options.Hooks, r.options.Checkpoints = hostile{}, hostile{}
+	r.options.Backend.Changes, r.options.Backend.Rules, r.options.Backend.Tools = hostile{}, hostile{}, hostile{}
+	r.options.Backend.Hooks, r.options.Backend.Checkpoints = hostile{}, hostile{}
 	r.problems = func() []string { return []string{evil("trouble")} }
 	// The script answers with an autonomy level when it has seen everything that waits: then somebody else ends it.
 	events := b.Subscribe()
@@ -297,10 +297,10 @@ func TestPageLooks(t *testing.T) {
 	t.Parallel()
 	chromium := requireBrowser(t)
 	r := start(t, showcase(t))
-	r.options.Changes, r.options.Rules, r.options.Tools = showcaseChanges{}, showcaseRules(t), showcaseTools{}
-	r.options.Hooks, r.options.Checkpoints = showcaseHooks{}, showcaseCheckpoints{}
-	r.options.Reports = showcaseReports{}
-	r.options.Chatter = fakeChatter{r.backend, nil}
+	r.options.Backend.Changes, r.options.Backend.Rules, r.options.Backend.Tools = showcaseChanges{}, showcaseRules(t), showcaseTools{}
+	r.options.Backend.Hooks, r.options.Backend.Checkpoints = showcaseHooks{}, showcaseCheckpoints{}
+	r.options.Backend.Reports = showcaseReports{}
+	r.options.Backend.Chatter = fakeChatter{r.backend, nil}
 	env := []string{pagesOf(t, r), "CHROMIUM=" + chromium}
 	if os.Getenv("CALLGATE_SCREENSHOTS") == "1" {
 		images, err := filepath.Abs("../../docs/images")

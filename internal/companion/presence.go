@@ -85,7 +85,7 @@ func rawBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 
 func (s *Server) noteProof(r *http.Request, summary string, proof []byte) error {
 	who := authorOf(r)
-	return s.options.Backend.Note(summary, audit.Author{By: who.By, From: who.From, Presence: string(proof)})
+	return s.backend.Gate.Note(summary, audit.Author{By: who.By, From: who.From, Presence: string(proof)})
 }
 
 func (s passkeyAPI) handlePresence(w http.ResponseWriter, _ *http.Request) {

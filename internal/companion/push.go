@@ -27,22 +27,20 @@ type pushAPI struct{ *Server }
 func (s pushAPI) routes(path func(string, methods)) {
 	pushing := func(handle http.HandlerFunc) http.HandlerFunc {
 		return s.approver(func(w http.ResponseWriter, r *http.Request) {
-			if s.options.Pusher == nil {
-				rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "no channel of the kind push is configured")
-				return
+			if s.backend.offers(w, partPusher) {
+				handle(w, r)
 			}
-			handle(w, r)
 		})
 	}
 	path("/api/push", methods{"GET": s.approver(s.handlePushKey), "POST": pushing(s.handleAddDevice), "DELETE": pushing(s.handleRemoveDevice)})
 }
 
 func (s pushAPI) handlePushKey(w http.ResponseWriter, r *http.Request) {
-	if s.options.Pusher == nil { // no error: the page asks each time
+	if s.backend.Pusher == nil { // no error: the page asks each time
 		rest.WriteJSON(w, http.StatusOK, map[string]string{"key": ""})
 		return
 	}
-	key, err := s.options.Pusher.PushKey()
+	key, err := s.backend.Pusher.PushKey()
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -59,7 +57,7 @@ func (s pushAPI) handleAddDevice(w http.ResponseWriter, r *http.Request) {
 	if !s.body(w, r, &f) {
 		return
 	}
-	switch err := s.options.Pusher.AddDevice(push.Device{Endpoint: f.Endpoint, P256dh: f.P256dh, Auth: f.Auth, Person: hub.PersonOf(r)}, authorOf(r)); {
+	switch err := s.backend.Pusher.AddDevice(push.Device{Endpoint: f.Endpoint, P256dh: f.P256dh, Auth: f.Auth, Person: hub.PersonOf(r)}, authorOf(r)); {
 	case errors.Is(err, push.ErrDevice):
 		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, err.Error())
 	case err != nil:
@@ -76,7 +74,7 @@ func (s pushAPI) handleRemoveDevice(w http.ResponseWriter, r *http.Request) {
 	if !s.body(w, r, &f) {
 		return
 	}
-	if err := s.options.Pusher.RemoveDevice(f.Endpoint, authorOf(r)); err != nil {
+	if err := s.backend.Pusher.RemoveDevice(f.Endpoint, authorOf(r)); err != nil {
 		s.fail(w, r, err)
 		return
 	}

@@ -42,7 +42,7 @@ func TestBrowsersSubscribe(t *testing.T) {
 	if response, _ := r.do(t, credentials.Approve, "POST", "/api/push", `{"endpoint":"https://x","p256dh":"p","auth":"a"}`); response.StatusCode != 404 {
 		t.Errorf("a subscription without a push channel: %d", response.StatusCode)
 	}
-	r.options.Pusher = f
+	r.options.Backend.Pusher = f
 	for _, c := range []struct {
 		as           credentials.Credential
 		method, body string

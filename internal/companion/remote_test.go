@@ -66,7 +66,7 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 	b.ask(approval("call_1"))
 	log := new(lockedBuffer)
 	s, err := Listen(Options{
-		DataDir: dir, Address: ":0", Backend: b, Credentials: held, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		DataDir: dir, Address: ":0", Backend: Backend{Gate: b}, Credentials: held, Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Remote: &hub.Remote{Address: address, Hosts: []string{host, "tools.example.com"}, Certificate: certificate},
 	})
 	if err != nil {

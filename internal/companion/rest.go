@@ -128,9 +128,9 @@ func (s *Server) approver(next http.HandlerFunc) http.HandlerFunc {
 func (s *Server) owns(things, id string) bool {
 	switch things {
 	case "/api/sessions":
-		return slices.ContainsFunc(s.options.Backend.Sessions(), func(one gate.SessionInfo) bool { return one.ID == id })
+		return slices.ContainsFunc(s.backend.Gate.Sessions(), func(one gate.SessionInfo) bool { return one.ID == id })
 	case "/api/approvals":
-		return slices.ContainsFunc(s.options.Backend.Pending(), func(one *gate.Approval) bool { return one.ID == id })
+		return slices.ContainsFunc(s.backend.Gate.Pending(), func(one *gate.Approval) bool { return one.ID == id })
 	}
 	return false
 }

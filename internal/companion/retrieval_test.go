@@ -63,7 +63,7 @@ func withRetrieval(t *testing.T) (*rig, string) {
 			t.Error(err)
 		}
 	})
-	r.options.Retrieval = searched{service}
+	r.options.Backend.Retrieval = searched{service}
 	service.Opened("s1", []string{root})
 	return r, root
 }

@@ -11,7 +11,7 @@ import (
 	"callgate/permissions"
 )
 
-// Rules is the worker's rules as people see and change them. Nil in Options means that there is nothing to see.
+// Rules is the worker's rules as people see and change them.
 // All methods MUST be safe for concurrent use, and put every change on record under the name that by is.
 type Rules interface {
 	// Worker is whose rules these are.
@@ -108,9 +108,8 @@ func (s ruleAPI) routes(path func(string, methods)) {
 func (s ruleAPI) ruled(w http.ResponseWriter, r *http.Request) bool {
 	worker := r.URL.Query().Get("worker")
 	switch {
-	case s.options.Rules == nil:
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not show its rules")
-	case worker != "" && worker != s.options.Rules.Worker():
+	case !s.backend.offers(w, partRules):
+	case worker != "" && worker != s.backend.Rules.Worker():
 		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate runs another worker")
 	default:
 		return true
@@ -122,7 +121,7 @@ func (s ruleAPI) handleRules(w http.ResponseWriter, r *http.Request) {
 	if !s.ruled(w, r) {
 		return
 	}
-	view, err := s.options.Rules.Rules()
+	view, err := s.backend.Rules.Rules()
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -138,7 +137,7 @@ func (s ruleAPI) handleCheckRules(w http.ResponseWriter, r *http.Request) {
 	if !s.ruled(w, r) || !s.body(w, r, &f) {
 		return
 	}
-	rest.WriteJSON(w, http.StatusOK, s.options.Rules.CheckRules(f.Text))
+	rest.WriteJSON(w, http.StatusOK, s.backend.Rules.CheckRules(f.Text))
 }
 
 // handleReplaceRules takes the text that the editor began with beside the new one, so that of two people who
@@ -155,7 +154,7 @@ func (s ruleAPI) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
 		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "base and text are required: the text that was edited, as GET /api/rules gave it, and the new one")
 		return
 	}
-	err := s.options.Rules.ReplaceRules(*f.Base, *f.Text, authorOf(r))
+	err := s.backend.Rules.ReplaceRules(*f.Base, *f.Text, authorOf(r))
 	var fault *permissions.FileError
 	switch {
 	case err == nil:
@@ -175,7 +174,7 @@ func (s ruleAPI) handleGrants(w http.ResponseWriter, r *http.Request) {
 	if !s.ruled(w, r) {
 		return
 	}
-	grants, err := s.options.Rules.Grants()
+	grants, err := s.backend.Rules.Grants()
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -188,7 +187,7 @@ func (s ruleAPI) handleRevokeGrant(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id := r.PathValue("id")
-	switch err := s.options.Rules.RevokeGrant(id, authorOf(r)); {
+	switch err := s.backend.Rules.RevokeGrant(id, authorOf(r)); {
 	case err == nil:
 		rest.WriteJSON(w, http.StatusOK, map[string]string{"revoked": id})
 	case errors.Is(err, ErrNoGrant):

@@ -77,7 +77,7 @@ func TestPowersThatAreAbsent(t *testing.T) {
 func TestRulesByREST(t *testing.T) {
 	rules := &fakeRules{text: "{}"}
 	r := start(t, newFakeBackend("s1"))
-	r.options.Rules = rules
+	r.options.Backend.Rules = rules
 	for _, tt := range []struct {
 		name       string
 		credential credentials.Credential

@@ -21,7 +21,7 @@ import (
 	"callgate/internal/presence"
 )
 
-// Options configures a Server. Backend, Credentials and Logger are required.
+// Options configures a Server. Backend.Gate, Credentials and Logger are required.
 type Options struct {
 	DataDir     string                    // the processes that share it have one hub
 	Address     string                    // of the hub, should this process become it: "" means DefaultAddress; ":0" any free port; loopback only
@@ -31,24 +31,11 @@ type Options struct {
 	Replicas    func() []wire.ReplicaInfo // of the cluster; nil for none
 	Worker      string                    // whose rules this process goes by; "" when it judges nothing
 	Protocols   []string                  // MCP revisions that callgate speaks, for people
-	Backend     Backend                   // what waits, and who takes the answers
-	Changes     Changes                   // nil compares nothing
-	Rules       Rules                     // nil shows none
-	Suggestions Suggestions               // nil suggests nothing
-	Reports     Reports                   // nil makes none
-	Pusher      Pusher                    // nil takes no browsers in
-	Tools       Tools                     // nil shows none
-	Hooks       Hooks                     // nil shows none
-	Hosts       func() []wire.HostState   // of this machine; nil does not look
+	Backend     Backend                   // what people see and change
 	HostHooks   http.Handler              // answers hosts that post their hooks, and knows who may; nil answers none
-	Freezer     Freezer                   // nil freezes nothing
 	Identity    *idp.Provider             // where people sign in; nil nowhere
 	Presence    *presence.Desk            // proofs that people are there; nil needs none and shows no passkeys
 	Metrics     http.Handler              // answers scrapes; nil counts nothing
-	Checkpoints Checkpoints               // nil when none are kept
-	Chatter     Chatter                   // nil passes no chats on
-	Bringer     Bringer                   // nil takes no tools from clients
-	Retrieval   Retrieval                 // nil offers no search and no knowledge bases
 	Problems    func() []string           // what is wrong with what callgate keeps; nil when nobody looks
 	Credentials *credentials.Store        // who may watch and answer
 	Logger      *slog.Logger
@@ -86,6 +73,7 @@ type processes interface {
 // clients reach all of them through it. Close it.
 type Server struct {
 	options       Options
+	backend       *Backend // in options
 	conversations conversations
 	problems      func() []string
 	credentials   *credentials.Store
@@ -121,6 +109,7 @@ func listen(o Options, t timing) (*Server, error) {
 		options: o, credentials: o.Credentials, log: o.Logger,
 		timing: t, paces: paces{told: rate.Sometimes{Interval: time.Second}},
 	}
+	s.backend = &s.options.Backend
 	s.problems = func() []string { return s.hub.Problems() }
 	if o.Problems != nil {
 		s.problems = func() []string { return append(o.Problems(), s.hub.Problems()...) }

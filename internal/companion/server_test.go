@@ -49,7 +49,7 @@ func startIn(t *testing.T, b *fakeBackend, timing timing, prepare func(dataDir s
 	}
 	log := new(lockedBuffer)
 	s, err := listen(Options{
-		DataDir: dir, Address: "127.0.0.1:0", Version: "1.2.3", Protocols: []string{"2025-11-25"}, Backend: b,
+		DataDir: dir, Address: "127.0.0.1:0", Version: "1.2.3", Protocols: []string{"2025-11-25"}, Backend: Backend{Gate: b},
 		Credentials: creds, Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}, timing)
 	if err != nil {
@@ -336,7 +336,7 @@ func TestListenAddresses(t *testing.T) {
 	} {
 		log := new(lockedBuffer)
 		dir := privateDir(t)
-		s, err := Listen(Options{DataDir: dir, Address: tt.address, Backend: newFakeBackend(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+		s, err := Listen(Options{DataDir: dir, Address: tt.address, Backend: Backend{Gate: newFakeBackend()}, Logger: slog.New(slog.NewTextHandler(log, nil))})
 		if (err == nil) != tt.ok {
 			t.Errorf("%s: error %v, want ok %v", tt.address, err, tt.ok)
 		}

@@ -291,7 +291,7 @@ func TestReportsAreHandedOver(t *testing.T) {
 	if response, _ := r.do(t, credentials.View, "GET", "/api/report", ""); response.StatusCode != 404 {
 		t.Errorf("without reports: %d", response.StatusCode)
 	}
-	r.options.Reports = showcaseReports{}
+	r.options.Backend.Reports = showcaseReports{}
 	if response, body := r.do(t, credentials.View, "GET", "/api/report?since=2026-11-20T10:00:00Z", ""); response.StatusCode != 200 || !strings.Contains(body, `"since":"2026-11-20T10:00:00Z"`) {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}

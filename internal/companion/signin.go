@@ -84,7 +84,7 @@ func (s signInAPI) handleSignedIn(w http.ResponseWriter, r *http.Request) {
 	}
 	credential, err := s.credentials.SignIn(role, person.Name, s.options.Identity.Issuer()+" "+person.Subject)
 	if err == nil {
-		err = s.options.Backend.Note("Signed in at "+s.options.Identity.Issuer()+" as "+string(credential)+".", audit.Author{By: approverName(wire.ClientInfo{Kind: "web", Name: person.Name}), From: hub.ClientAddress(r)})
+		err = s.backend.Gate.Note("Signed in at "+s.options.Identity.Issuer()+" as "+string(credential)+".", audit.Author{By: approverName(wire.ClientInfo{Kind: "web", Name: person.Name}), From: hub.ClientAddress(r)})
 	}
 	if err != nil {
 		s.log.Warn("companion: a sign-in was refused", "name", person.Name, "error", err)

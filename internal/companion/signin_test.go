@@ -160,7 +160,7 @@ func TestSignIn(t *testing.T) {
 	}
 	b := newFakeBackend()
 	server, err := listen(Options{
-		DataDir: dir, Address: "127.0.0.1:0", Version: "1", Backend: b, Credentials: creds, Logger: slog.New(slog.DiscardHandler),
+		DataDir: dir, Address: "127.0.0.1:0", Version: "1", Backend: Backend{Gate: b}, Credentials: creds, Logger: slog.New(slog.DiscardHandler),
 		Identity: idp.New(idp.Options{
 			Issuer: p.URL, ClientID: "callgate", Secret: func() (string, error) { return providerSecret, nil },
 			Scopes: []string{"email"}, Approvers: []string{"sre"}, Viewers: []string{"dev"},

@@ -153,7 +153,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 		return
 	}
 	c.who.By = approverName(hello.Client)
-	c.toolbox = newToolbox(c.server.options.Bringer, c.who.By, c.server.timing.tool)
+	c.toolbox = newToolbox(c.server.backend.Bringer, c.who.By, c.server.timing.tool)
 	defer c.toolbox.close()
 	c.server.log.Info("companion: client connected", "client", c.who.By)
 	defer c.server.log.Info("companion: client gone", "client", c.who.By)
@@ -173,7 +173,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 		defer c.relay.Close()
 	}
 	c.stream = newStream(hello.Sessions, c.as)
-	subscription := c.server.options.Backend.Subscribe()
+	subscription := c.server.backend.Gate.Subscribe()
 	defer subscription.Close()
 	done := make(chan struct{})
 	c.server.serving.Go(func() {

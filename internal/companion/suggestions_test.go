@@ -34,7 +34,7 @@ func (f *fakeSuggestions) TakeSuggestions(ids []string, who audit.Author) error 
 func TestSuggestionsAreShownAndTaken(t *testing.T) {
 	r := start(t, newFakeBackend())
 	f := &fakeSuggestions{}
-	r.options.Rules, r.options.Suggestions = &fakeRules{}, f
+	r.options.Backend.Rules, r.options.Backend.Suggestions = &fakeRules{}, f
 	var view SuggestionsView
 	response, body := r.do(t, credentials.Approve, "GET", "/api/rules/suggestions", "")
 	if err := json.Unmarshal([]byte(body), &view); err != nil || response.StatusCode != 200 || !view.Worth || len(view.Proposals) != 1 || view.Proposals[0].Pattern != "npm test *" {

@@ -79,18 +79,18 @@ func (c *socket) perform(data []byte) (head wire.Head, call string, refused *wir
 	case wire.TypeToolApprove:
 		call, refused = c.toolApprove(data)
 	case wire.TypeCancel:
-		refused = c.mutate(head.SessionID, func() error { return c.server.options.Backend.Cancel(head.SessionID, c.who) })
+		refused = c.mutate(head.SessionID, func() error { return c.server.backend.Gate.Cancel(head.SessionID, c.who) })
 	case wire.TypeSetAutonomy:
 		var f wire.SetAutonomy
 		if refused = wire.Decode(data, &f); refused == nil {
-			refused = c.loosen(f.SessionID, func() error { return c.server.options.Backend.SetAutonomy(f.SessionID, f.Level, c.who) })
+			refused = c.loosen(f.SessionID, func() error { return c.server.backend.Gate.SetAutonomy(f.SessionID, f.Level, c.who) })
 		}
 	case wire.TypeAgentAdd:
 		refused = c.agentAdd(data)
 	case wire.TypeAgentRemove:
 		var f wire.AgentRemove
 		if refused = wire.Decode(data, &f); refused == nil {
-			refused = c.loosen(f.SessionID, func() error { return c.server.options.Backend.RemoveAgent(f.SessionID, f.AgentID, c.who) })
+			refused = c.loosen(f.SessionID, func() error { return c.server.backend.Gate.RemoveAgent(f.SessionID, f.AgentID, c.who) })
 		}
 	case wire.TypeMCPTools:
 		refused = c.mcpTools(data)
@@ -120,7 +120,7 @@ func (c *socket) agentAdd(data []byte) *wire.Refusal {
 		return refused
 	}
 	return c.loosen(f.SessionID, func() error {
-		_, err := c.server.options.Backend.AddAgent(f.SessionID, profile, info, c.who)
+		_, err := c.server.backend.Gate.AddAgent(f.SessionID, profile, info, c.who)
 		return err
 	})
 }
@@ -136,7 +136,7 @@ func (c *socket) toolApprove(data []byte) (call string, _ *wire.Refusal) {
 	}
 	answer.Presence.Person = c.person
 	return f.ToolCallID, c.mutate(f.SessionID, func() error {
-		applied, err := c.server.options.Backend.Answer(c.server.ctx, f.ToolCallID, answer)
+		applied, err := c.server.backend.Gate.Answer(c.server.ctx, f.ToolCallID, answer)
 		if err == nil && !applied {
 			err = gate.ErrNotPending
 		}

@@ -9,7 +9,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Tools is what the servers offer, as people see it. Nil in Options means that there is nothing to see. All
+// Tools is what the servers offer, as people see it. All
 // methods MUST be safe for concurrent use.
 type Tools interface {
 	// Tools lists servers and their tools as the host of a session is offered them, "" for the session that was
@@ -37,18 +37,11 @@ func (s toolAPI) routes(path func(string, methods)) {
 	path("/api/tools/accept", methods{"POST": s.proved(s.handleAcceptTool)})
 }
 
-func (s toolAPI) tooled(w http.ResponseWriter) bool {
-	if s.options.Tools == nil {
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not show its tools")
-	}
-	return s.options.Tools != nil
-}
-
 func (s toolAPI) handleTools(w http.ResponseWriter, r *http.Request) {
-	if !s.tooled(w) {
+	if !s.backend.offers(w, partTools) {
 		return
 	}
-	view, err := s.options.Tools.Tools(r.URL.Query().Get("sessionId"))
+	view, err := s.backend.Tools.Tools(r.URL.Query().Get("sessionId"))
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -65,7 +58,7 @@ func (s toolAPI) handleAcceptTool(w http.ResponseWriter, r *http.Request) {
 		Tool string `json:"tool"`
 		Hash string `json:"hash"`
 	}
-	if !s.tooled(w) || !s.body(w, r, &f) {
+	if !s.backend.offers(w, partTools) || !s.body(w, r, &f) {
 		return
 	}
 	if f.Tool == "" || f.Hash == "" {
@@ -77,7 +70,7 @@ func (s toolAPI) handleAcceptTool(w http.ResponseWriter, r *http.Request) {
 		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
-	switch err := s.options.Tools.AcceptTool(session, f.Tool, f.Hash, authorOf(r)); {
+	switch err := s.backend.Tools.AcceptTool(session, f.Tool, f.Hash, authorOf(r)); {
 	case err == nil:
 		rest.WriteJSON(w, http.StatusOK, map[string]string{"accepted": f.Tool})
 	case errors.Is(err, ErrNoTool):

@@ -63,11 +63,11 @@ func (s trailAPI) handleSuggestions(w http.ResponseWriter, r *http.Request) {
 	if !ruleAPI(s).ruled(w, r) {
 		return
 	}
-	if s.options.Suggestions == nil {
+	if s.backend.Suggestions == nil {
 		rest.WriteJSON(w, http.StatusOK, SuggestionsView{Proposals: []SuggestionView{}})
 		return
 	}
-	view, err := s.options.Suggestions.Suggest()
+	view, err := s.backend.Suggestions.Suggest()
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -83,11 +83,11 @@ func (s trailAPI) handleTakeSuggestions(w http.ResponseWriter, r *http.Request) 
 	if !ruleAPI(s).ruled(w, r) || !s.body(w, r, &f) {
 		return
 	}
-	if s.options.Suggestions == nil || len(f.IDs) == 0 {
+	if s.backend.Suggestions == nil || len(f.IDs) == 0 {
 		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "ids is required: those of GET /api/rules/suggestions")
 		return
 	}
-	switch err := s.options.Suggestions.TakeSuggestions(f.IDs, authorOf(r)); {
+	switch err := s.backend.Suggestions.TakeSuggestions(f.IDs, authorOf(r)); {
 	case err == nil:
 		rest.WriteJSON(w, http.StatusOK, map[string][]string{"added": f.IDs})
 	case errors.Is(err, ErrNoSuggestion):
@@ -106,14 +106,13 @@ type Reports interface {
 func (s trailAPI) handleReport(w http.ResponseWriter, r *http.Request) {
 	query, refused := auditQuery(r.URL.Query().Get)
 	switch {
-	case s.options.Reports == nil:
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate makes no reports")
+	case !s.backend.offers(w, partReports):
 		return
 	case refused != nil:
 		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
-	report, err := s.options.Reports.Report(query.Since)
+	report, err := s.backend.Reports.Report(query.Since)
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -127,7 +126,7 @@ func (s trailAPI) handleAudit(w http.ResponseWriter, r *http.Request) {
 		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
-	records, next, err := s.options.Backend.Audit(query)
+	records, next, err := s.backend.Gate.Audit(query)
 	if err != nil {
 		s.fail(w, r, err)
 		return

@@ -283,7 +283,7 @@ func TestWatchSurvivesALostConnection(t *testing.T) {
 	x.expect("The connection is lost; trying again.", nothingWaits)
 	x.types("y")
 	x.expect("No pending approvals.")
-	next, err := Listen(Options{DataDir: r.dir, Address: ":0", Backend: b, Credentials: r.credentials, Logger: r.Server.log})
+	next, err := Listen(Options{DataDir: r.dir, Address: ":0", Backend: Backend{Gate: b}, Credentials: r.credentials, Logger: r.Server.log})
 	if err != nil {
 		t.Fatal(err)
 	}

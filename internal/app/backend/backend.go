@@ -8,6 +8,7 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/checkpoint"
 	"callgate/internal/companion"
 	"callgate/internal/companion/wire"
 	"callgate/internal/config"
@@ -31,10 +32,21 @@ type Backend struct {
 	suggestions suggestions
 }
 
-var (
-	_ companion.Backend = (*Backend)(nil)
-	_ companion.Changes = (*Backend)(nil)
-)
+// Parts are what the companion is given: all of it, or, where no host is served, what needs none. kept, which may be nil,
+// has the checkpoints.
+func (b *Backend) Parts(kept *checkpoint.Store, hosts func() []wire.HostState) companion.Backend {
+	parts := companion.Backend{
+		Gate: b, Prompts: b, Rules: rulesPart{b}, Suggestions: trailPart{b}, Reports: trailPart{b}, Pusher: b.pusher(), Hooks: hooksPart{b},
+		Freezer: b.Gate, Hosts: hosts,
+	}
+	if kept != nil {
+		parts.Checkpoints = checkpoints{b, kept}
+	}
+	if b.Proxy != nil {
+		parts.Changes, parts.Tools, parts.Bringer, parts.Chatter, parts.Retrieval = b, toolsPart{b}, clientPart{b}, clientPart{b}, b.indexes()
+	}
+	return parts
+}
 
 func (b *Backend) Subscribe() gate.Subscription { return b.Gate.Subscribe() }
 

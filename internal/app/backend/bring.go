@@ -5,11 +5,12 @@ import (
 	"callgate/proxy"
 )
 
-var _ companion.Bringer = (*Backend)(nil)
+// clientPart is what clients do in sessions: they bring tools, and chat with the model.
+type clientPart struct{ b *Backend }
 
 // Bring lets a client's server into a session.
-func (b *Backend) Bring(sessionID string, s companion.Brought) (companion.Visit, error) {
-	visit, err := b.Proxy.Bring(sessionID, proxy.Guest{Name: s.Server, By: s.By, Tools: s.Tools, Call: s.Call})
+func (p clientPart) Bring(sessionID string, s companion.Brought) (companion.Visit, error) {
+	visit, err := p.b.Proxy.Bring(sessionID, proxy.Guest{Name: s.Server, By: s.By, Tools: s.Tools, Call: s.Call})
 	if err != nil {
 		return nil, err
 	}

@@ -13,16 +13,14 @@ import (
 	"callgate/proxy"
 )
 
-var _ companion.Chatter = (*Backend)(nil)
-
-func (b *Backend) Tell(e gate.Event) { b.Gate.Tell(e) }
+func (p clientPart) Tell(e gate.Event) { p.b.Gate.Tell(e) }
 
 // Recall finds nothing where search is off.
-func (b *Backend) Recall(ctx context.Context, sessionID, message string) (passages []wire.Passage, err error) {
-	if b.Retrieval == nil {
+func (p clientPart) Recall(ctx context.Context, sessionID, message string) (passages []wire.Passage, err error) {
+	if p.b.Retrieval == nil {
 		return nil, nil
 	}
-	found, err := b.Retrieval.Recall(ctx, sessionID, message, 0)
+	found, err := p.b.Retrieval.Recall(ctx, sessionID, message, 0)
 	for _, p := range found {
 		passages = append(passages, wire.Passage{Source: p.Source, Text: p.Text})
 	}
@@ -30,7 +28,7 @@ func (b *Backend) Recall(ctx context.Context, sessionID, message string) (passag
 }
 
 // Chat asks the host's model. What was found about a question goes with that question alone, not with those after it.
-func (b *Backend) Chat(ctx context.Context, sessionID string, turns []wire.ChatTurn, who audit.Author) (companion.ChatAnswer, error) {
+func (p clientPart) Chat(ctx context.Context, sessionID string, turns []wire.ChatTurn, who audit.Author) (companion.ChatAnswer, error) {
 	conversation := make([]proxy.ChatTurn, len(turns))
 	size, asked := 0, ""
 	for i, t := range turns {
@@ -46,19 +44,19 @@ func (b *Backend) Chat(ctx context.Context, sessionID string, turns []wire.ChatT
 	}
 	if n := len(turns); n > 0 && turns[n-1].Role == "user" {
 		asked = turns[n-1].Text
-		if err := b.Gate.Prompt(sessionID, asked); err != nil {
+		if err := p.b.Gate.Prompt(sessionID, asked); err != nil {
 			return companion.ChatAnswer{}, err
 		}
 	}
 	summary := fmt.Sprintf("Ask the host's model, in %d bytes.", size)
-	if err := b.Gate.NoteChat(sessionID, who, summary, asked); err != nil {
+	if err := p.b.Gate.NoteChat(sessionID, who, summary, asked); err != nil {
 		return companion.ChatAnswer{}, fmt.Errorf("the question could not be recorded, so the model was not asked: %w", err)
 	}
-	answer, err := b.Proxy.Chat(ctx, sessionID, conversation)
+	answer, err := p.b.Proxy.Chat(ctx, sessionID, conversation)
 	if err != nil {
-		err = errors.Join(err, b.Gate.Note(sessionID, who, "Not done: "+summary))
+		err = errors.Join(err, p.b.Gate.Note(sessionID, who, "Not done: "+summary))
 	} else {
-		err = b.Gate.NoteChat(sessionID, audit.Author{By: "model"}, "The host's model answered.", answer.Text)
+		err = p.b.Gate.NoteChat(sessionID, audit.Author{By: "model"}, "The host's model answered.", answer.Text)
 	}
 	out := companion.ChatAnswer{Text: answer.Text, Model: answer.Model}
 	if answer.Usage != nil {

@@ -17,11 +17,6 @@ type checkpoints struct {
 	store *checkpoint.Store
 }
 
-// Checkpoints shows what is kept in a store.
-func (b *Backend) Checkpoints(store *checkpoint.Store) companion.Checkpoints {
-	return checkpoints{b, store}
-}
-
 func (b checkpoints) Checkpoints(sessionID string, limit int) ([]companion.CheckpointView, error) {
 	list, err := b.store.List(checkpoint.Filter{SessionID: sessionID, Limit: limit})
 	if err != nil {

@@ -4,26 +4,26 @@ import (
 	"fmt"
 
 	"callgate/audit"
-	"callgate/internal/companion"
 	"callgate/internal/config"
 	"callgate/internal/hooks"
 )
 
-var _ companion.Hooks = (*Backend)(nil)
+// hooksPart is the worker's hooks.
+type hooksPart struct{ b *Backend }
 
-func (b *Backend) Hooks() []hooks.Status {
-	known, err := config.KnownNames(b.Config)
+func (p hooksPart) Hooks() []hooks.Status {
+	known, err := config.KnownNames(p.b.Config)
 	if err != nil {
-		b.Log.Warn("which tools hooks can be for is not known", "error", err)
+		p.b.Log.Warn("which tools hooks can be for is not known", "error", err)
 	}
-	return b.Config.HookRunner.List(known)
+	return p.b.Config.HookRunner.List(known)
 }
 
-func (b *Backend) SetHook(name string, enabled bool, who audit.Author) error {
-	if !b.Config.HookRunner.Has(name) {
+func (p hooksPart) SetHook(name string, enabled bool, who audit.Author) error {
+	if !p.b.Config.HookRunner.Has(name) {
 		return fmt.Errorf("%w: %q", hooks.ErrUnknown, name)
 	}
-	return b.change("", who, Switched(name, enabled), func() error { return b.Config.HookRunner.SetEnabled(name, enabled) })
+	return p.b.change("", who, Switched(name, enabled), func() error { return p.b.Config.HookRunner.SetEnabled(name, enabled) })
 }
 
 // Switched is what the audit trail says of a hook that somebody switched.

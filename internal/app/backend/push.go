@@ -14,8 +14,8 @@ type pusher struct {
 	store *push.Store
 }
 
-// Pusher is nil where no push channel is configured.
-func (b *Backend) Pusher() companion.Pusher {
+// pusher is nil where no push channel is configured.
+func (b *Backend) pusher() companion.Pusher {
 	if store := b.Config.Channels.Push(b.Config.DataDir); store != nil {
 		return pusher{b, store}
 	}

@@ -10,8 +10,8 @@ import (
 	"callgate/internal/retrieval"
 )
 
-// Indexes is what approvers' clients can do with indexes and knowledge bases; nil for nothing.
-func (b *Backend) Indexes() companion.Retrieval {
+// indexes is what approvers' clients can do with indexes and knowledge bases; nil for nothing.
+func (b *Backend) indexes() companion.Retrieval {
 	if b.Retrieval == nil {
 		return nil
 	}

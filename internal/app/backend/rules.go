@@ -19,42 +19,43 @@ import (
 	"callgate/permissions"
 )
 
-var _ companion.Rules = (*Backend)(nil)
+// rulesPart is the worker's rules and grants.
+type rulesPart struct{ b *Backend }
 
-func (b *Backend) Worker() string { return b.Config.Worker }
+func (p rulesPart) Worker() string { return p.b.Config.Worker }
 
-func (b *Backend) Rules() (companion.RulesView, error) {
-	text, err := b.Store.Text()
+func (p rulesPart) Rules() (companion.RulesView, error) {
+	text, err := p.b.Store.Text()
 	if err != nil {
 		return companion.RulesView{}, err
 	}
-	view := companion.RulesView{Worker: b.Config.Worker, File: b.Store.Path(), Text: string(text), RulesCheck: b.CheckRules(string(text))}
-	for _, agent := range b.Gate.Agents() {
+	view := companion.RulesView{Worker: p.b.Config.Worker, File: p.b.Store.Path(), Text: string(text), RulesCheck: p.CheckRules(string(text))}
+	for _, agent := range p.b.Gate.Agents() {
 		if len(agent.Rules) > 0 {
 			view.Layers = append(view.Layers, layerOf(permissions.LayerAgent, agent.Name, agent.Rules))
 		}
 	}
-	if file, err := permissions.ParseFile(b.Store.Path(), text, xdg.Home); err == nil {
-		view.Layers = append(view.Layers, layerOf(permissions.LayerFile, filepath.Base(b.Store.Path()), file.Rules))
+	if file, err := permissions.ParseFile(p.b.Store.Path(), text, xdg.Home); err == nil {
+		view.Layers = append(view.Layers, layerOf(permissions.LayerFile, filepath.Base(p.b.Store.Path()), file.Rules))
 	}
 	return view, nil
 }
 
 // Grants lists those of a file that cannot be read as none: nothing of it counts.
-func (b *Backend) Grants() ([]companion.GrantView, error) {
-	text, err := b.Store.Text()
+func (p rulesPart) Grants() ([]companion.GrantView, error) {
+	text, err := p.b.Store.Text()
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	var grants []companion.GrantView
-	if file, err := permissions.ParseFile(b.Store.Path(), text, xdg.Home); err == nil {
+	if file, err := permissions.ParseFile(p.b.Store.Path(), text, xdg.Home); err == nil {
 		for _, g := range file.Grants {
-			grants = append(grants, b.grantView(gate.HeldGrant{Grant: g}, permissions.LayerAlways, now))
+			grants = append(grants, p.grantView(gate.HeldGrant{Grant: g}, permissions.LayerAlways, now))
 		}
 	}
-	for _, held := range b.Gate.HeldGrants() {
-		grants = append(grants, b.grantView(held, permissions.LayerSession, now))
+	for _, held := range p.b.Gate.HeldGrants() {
+		grants = append(grants, p.grantView(held, permissions.LayerSession, now))
 	}
 	return grants, nil
 }
@@ -67,10 +68,10 @@ func layerOf(layer permissions.Layer, name string, rules []permissions.Rule) com
 	return l
 }
 
-func (b *Backend) grantView(held gate.HeldGrant, layer permissions.Layer, now time.Time) companion.GrantView {
+func (p rulesPart) grantView(held gate.HeldGrant, layer permissions.Layer, now time.Time) companion.GrantView {
 	g := held.Grant
 	return companion.GrantView{
-		ID: grantID(held, layer), Worker: b.Config.Worker, Layer: layer, SessionID: held.SessionID, Expired: !g.Expires.IsZero() && !now.Before(g.Expires),
+		ID: grantID(held, layer), Worker: p.b.Config.Worker, Layer: layer, SessionID: held.SessionID, Expired: !g.Expires.IsZero() && !now.Before(g.Expires),
 		Tool: g.Tool, Pattern: g.Covers(), Risk: g.Risk.String(), Server: g.Server, Workspace: g.Workspace, By: g.By, At: g.At, Expires: g.Expires,
 	}
 }
@@ -87,8 +88,8 @@ func grantID(held gate.HeldGrant, layer permissions.Layer) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func (b *Backend) CheckRules(text string) companion.RulesCheck {
-	file, err := permissions.ParseFile(b.Store.Path(), []byte(text), xdg.Home)
+func (p rulesPart) CheckRules(text string) companion.RulesCheck {
+	file, err := permissions.ParseFile(p.b.Store.Path(), []byte(text), xdg.Home)
 	var fault *permissions.FileError
 	switch {
 	case errors.As(err, &fault):
@@ -107,26 +108,26 @@ func (b *Backend) CheckRules(text string) companion.RulesCheck {
 	return check
 }
 
-func (b *Backend) ReplaceRules(base, text string, who audit.Author) error {
-	file, err := permissions.ParseFile(b.Store.Path(), []byte(text), xdg.Home)
+func (p rulesPart) ReplaceRules(base, text string, who audit.Author) error {
+	file, err := permissions.ParseFile(p.b.Store.Path(), []byte(text), xdg.Home)
 	if err != nil {
 		return err
 	}
-	now, err := b.Store.Text()
+	now, err := p.b.Store.Text()
 	if err != nil {
 		return err
 	}
 	if string(now) == text {
 		return nil
 	}
-	return b.change("", who, "Edited the rules: "+differences(b.rulesOf([]byte(base)), file.Rules)+".", func() error {
-		return b.Store.Replace([]byte(base), []byte(text))
+	return p.b.change("", who, "Edited the rules: "+differences(p.rulesOf([]byte(base)), file.Rules)+".", func() error {
+		return p.b.Store.Replace([]byte(base), []byte(text))
 	})
 }
 
 // rulesOf returns the rules of a text, none when it is not valid.
-func (b *Backend) rulesOf(text []byte) []permissions.Rule {
-	file, err := permissions.ParseFile(b.Store.Path(), text, xdg.Home)
+func (p rulesPart) rulesOf(text []byte) []permissions.Rule {
+	file, err := permissions.ParseFile(p.b.Store.Path(), text, xdg.Home)
 	if err != nil {
 		return nil
 	}
@@ -160,8 +161,8 @@ func differences(before, after []permissions.Rule) string {
 	return strings.Join(changes, ", ")
 }
 
-func (b *Backend) RevokeGrant(id string, who audit.Author) error {
-	grants, err := b.Grants()
+func (p rulesPart) RevokeGrant(id string, who audit.Author) error {
+	grants, err := p.Grants()
 	if err != nil {
 		return err
 	}
@@ -170,15 +171,15 @@ func (b *Backend) RevokeGrant(id string, who audit.Author) error {
 		return companion.ErrNoGrant
 	}
 	g := grants[i]
-	return b.change(g.SessionID, who, fmt.Sprintf("Revoked the grant %s %q up to %s.", g.Tool, g.Pattern, g.Risk), func() error {
+	return p.b.change(g.SessionID, who, fmt.Sprintf("Revoked the grant %s %q up to %s.", g.Tool, g.Pattern, g.Risk), func() error {
 		var n int
 		var err error
 		if g.Layer == permissions.LayerAlways {
-			n, err = b.Store.RemoveGrants(func(grant permissions.Grant) bool {
+			n, err = p.b.Store.RemoveGrants(func(grant permissions.Grant) bool {
 				return grantID(gate.HeldGrant{Grant: grant}, permissions.LayerAlways) == id
 			})
 		} else {
-			n = b.Gate.RevokeHeld(func(held gate.HeldGrant) bool { return grantID(held, permissions.LayerSession) == id })
+			n = p.b.Gate.RevokeHeld(func(held gate.HeldGrant) bool { return grantID(held, permissions.LayerSession) == id })
 		}
 		if err == nil && n == 0 {
 			return companion.ErrNoGrant

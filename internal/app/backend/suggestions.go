@@ -14,11 +14,6 @@ import (
 	"callgate/internal/suggest"
 )
 
-var (
-	_ companion.Suggestions = (*Backend)(nil)
-	_ companion.Reports     = (*Backend)(nil)
-)
-
 const (
 	suggestBack  = 7 * 24 * time.Hour
 	suggestAgain = 5 * time.Minute // how long what was found is shown, unless people answer enough questions meanwhile
@@ -52,8 +47,11 @@ func (s *suggestions) look(b *Backend, fresh bool) (*suggest.Report, error) {
 	return report, nil
 }
 
-func (b *Backend) Suggest() (companion.SuggestionsView, error) {
-	report, err := b.suggestions.look(b, false)
+// trailPart is what the audit trail says of rules.
+type trailPart struct{ b *Backend }
+
+func (p trailPart) Suggest() (companion.SuggestionsView, error) {
+	report, err := p.b.suggestions.look(p.b, false)
 	if err != nil {
 		return companion.SuggestionsView{}, err
 	}
@@ -72,8 +70,8 @@ func (b *Backend) Suggest() (companion.SuggestionsView, error) {
 }
 
 // Report is what "callgate report" says, of all workers. What could not be read is the business of audit verify.
-func (b *Backend) Report(since time.Time) (any, error) {
-	made, _ := report.Make(b.Config.DataDir, report.Options{Since: since})
+func (p trailPart) Report(since time.Time) (any, error) {
+	made, _ := report.Make(p.b.Config.DataDir, report.Options{Since: since})
 	return made, nil
 }
 
@@ -82,8 +80,8 @@ func suggestionID(p *suggest.Proposal) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func (b *Backend) TakeSuggestions(ids []string, who audit.Author) error {
-	report, err := b.suggestions.look(b, true)
+func (p trailPart) TakeSuggestions(ids []string, who audit.Author) error {
+	report, err := p.b.suggestions.look(p.b, true)
 	if err != nil {
 		return err
 	}
@@ -97,11 +95,11 @@ func (b *Backend) TakeSuggestions(ids []string, who audit.Author) error {
 	if len(chosen.Proposals) < len(ids) {
 		return companion.ErrNoSuggestion
 	}
-	err = b.change("", who, chosen.Summary(), func() error {
-		return b.Store.AddGrants(chosen.Grants(who.By, time.Now()))
+	err = p.b.change("", who, chosen.Summary(), func() error {
+		return p.b.Store.AddGrants(chosen.Grants(who.By, time.Now()))
 	})
 	if err == nil {
-		_, err = b.suggestions.look(b, true)
+		_, err = p.b.suggestions.look(p.b, true)
 	}
 	return err
 }

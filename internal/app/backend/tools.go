@@ -13,21 +13,22 @@ import (
 	"callgate/proxy"
 )
 
-var _ companion.Tools = (*Backend)(nil)
+// toolsPart is the tools of sessions.
+type toolsPart struct{ b *Backend }
 
-func (b *Backend) Tools(sessionID string) (wire.ToolsView, error) {
-	session, standings, err := b.Proxy.Standings(sessionID)
+func (p toolsPart) Tools(sessionID string) (wire.ToolsView, error) {
+	session, standings, err := p.b.Proxy.Standings(sessionID)
 	if err != nil {
 		return wire.ToolsView{}, err
 	}
 	view := wire.ToolsView{SessionID: session}
-	for _, u := range b.Upstreams() {
+	for _, u := range p.b.Upstreams() {
 		view.Servers = append(view.Servers, wire.ServerView{UpstreamState: u})
 	}
 	if session == "" {
 		return view, nil
 	}
-	see, err := b.sight(session)
+	see, err := p.sight(session)
 	if err != nil {
 		return wire.ToolsView{}, err
 	}
@@ -42,13 +43,13 @@ func (b *Backend) Tools(sessionID string) (wire.ToolsView, error) {
 }
 
 // sight returns what shows a tool to people as the session's rules see it. Rules that cannot be read deny.
-func (b *Backend) sight(session string) (func(proxy.Standing) wire.ToolView, error) {
-	policy, fault := b.Gate.Policy(session)
+func (p toolsPart) sight(session string) (func(proxy.Standing) wire.ToolView, error) {
+	policy, fault := p.b.Gate.Policy(session)
 	if errors.Is(fault, gate.ErrSession) {
 		return nil, fault
 	}
 	level := gate.AutonomyNone.String()
-	for _, s := range b.Gate.Sessions() {
+	for _, s := range p.b.Gate.Sessions() {
 		if s.ID == session {
 			level = s.Autonomy
 		}
@@ -71,7 +72,7 @@ func (b *Backend) sight(session string) (func(proxy.Standing) wire.ToolView, err
 			view.Rule = fault.Error()
 			return view
 		}
-		o := OutlookOf(policy, t, b.Config.GateMode, level)
+		o := OutlookOf(policy, t, p.b.Config.GateMode, level)
 		view.Verdict, view.Rule, view.Patterns = o.Verdict, o.Rule, o.Patterns
 		return view
 	}, nil
@@ -81,14 +82,14 @@ func labelsOf(l tools.Labels) *wire.Labels {
 	return &wire.Labels{Effect: l.Effect, Returns: l.Returns, Destination: l.Destination, Content: l.Content}
 }
 
-func (b *Backend) AcceptTool(sessionID, tool, hash string, who audit.Author) error {
-	if _, standings, err := b.Proxy.Standings(sessionID); err != nil {
+func (p toolsPart) AcceptTool(sessionID, tool, hash string, who audit.Author) error {
+	if _, standings, err := p.b.Proxy.Standings(sessionID); err != nil {
 		return err
 	} else if err := acceptable(standings, tool, hash); err != nil {
 		return err
 	}
-	return b.change(sessionID, who, fmt.Sprintf("Accepted the definition of %s with hash %s.", tools.Visible(tool), hash), func() error {
-		return b.Proxy.Accept(sessionID, tool, hash)
+	return p.b.change(sessionID, who, fmt.Sprintf("Accepted the definition of %s with hash %s.", tools.Visible(tool), hash), func() error {
+		return p.b.Proxy.Accept(sessionID, tool, hash)
 	})
 }
 
