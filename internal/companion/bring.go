@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -199,7 +200,7 @@ func (c *socket) brings(data []byte, f any) *wire.Refusal {
 	if refused := c.server.backend.absent(partBringer); refused != nil {
 		return refused
 	}
-	return wire.Decode(data, f)
+	return rest.Decode(data, f)
 }
 
 // call has the client run a tool.

@@ -190,7 +190,7 @@ const maxChats = 4
 // chat answers beside the reading goroutine: a person and a model take their time.
 func (c *socket) chat(data []byte) *wire.Refusal {
 	var f wire.Chat
-	if refused := wire.Decode(data, &f); refused != nil {
+	if refused := rest.Decode(data, &f); refused != nil {
 		return refused
 	}
 	if refused := c.server.checkChat(&f); refused != nil {

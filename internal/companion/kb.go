@@ -101,7 +101,7 @@ func (c *socket) question(common wire.Head, data []byte) (func(context.Context) 
 	switch common.Type {
 	case wire.TypeKBAdd:
 		var f wire.KBAdd
-		if refused := wire.Decode(data, &f); refused != nil {
+		if refused := rest.Decode(data, &f); refused != nil {
 			return nil, refused
 		}
 		if f.Content == "" {
@@ -113,7 +113,7 @@ func (c *socket) question(common wire.Head, data []byte) (func(context.Context) 
 		}, nil
 	case wire.TypeKBSearch:
 		var f wire.KBSearch
-		if refused := wire.Decode(data, &f); refused != nil {
+		if refused := rest.Decode(data, &f); refused != nil {
 			return nil, refused
 		}
 		if refused := f.Check(); refused != nil {
@@ -130,7 +130,7 @@ func (c *socket) question(common wire.Head, data []byte) (func(context.Context) 
 		}, nil
 	default:
 		var f wire.KBRemove
-		if refused := wire.Decode(data, &f); refused != nil {
+		if refused := rest.Decode(data, &f); refused != nil {
 			return nil, refused
 		}
 		if f.DocumentID == "" {

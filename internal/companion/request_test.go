@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -25,7 +26,7 @@ func FuzzToolApprove(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var frame wire.ToolApprove
-		if wire.Decode(data, &frame) != nil {
+		if rest.Decode(data, &frame) != nil {
 			return
 		}
 		a, refused := answerOf(&frame, audit.Author{By: "custom:x", From: "there"})

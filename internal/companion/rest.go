@@ -146,7 +146,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, f any) bool {
 		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "the body could not be read")
 		return false
 	}
-	if refused := wire.Decode(data, f); refused != nil {
+	if refused := rest.Decode(data, f); refused != nil {
 		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return false
 	}

@@ -216,7 +216,7 @@ func (c *socket) hello() (wire.Hello, error) {
 			refused = wire.Refuse(wire.CodeBadMessage, "the first frame must be hello")
 		}
 		if refused == nil {
-			refused = wire.Decode(data, &hello)
+			refused = rest.Decode(data, &hello)
 		}
 		if refused == nil {
 			refused = wire.CheckClient(hello.Client)

@@ -82,14 +82,14 @@ func (c *socket) perform(data []byte) (head wire.Head, call string, refused *wir
 		refused = c.mutate(head.SessionID, func() error { return c.server.backend.Gate.Cancel(head.SessionID, c.who) })
 	case wire.TypeSetAutonomy:
 		var f wire.SetAutonomy
-		if refused = wire.Decode(data, &f); refused == nil {
+		if refused = rest.Decode(data, &f); refused == nil {
 			refused = c.loosen(f.SessionID, func() error { return c.server.backend.Gate.SetAutonomy(f.SessionID, f.Level, c.who) })
 		}
 	case wire.TypeAgentAdd:
 		refused = c.agentAdd(data)
 	case wire.TypeAgentRemove:
 		var f wire.AgentRemove
-		if refused = wire.Decode(data, &f); refused == nil {
+		if refused = rest.Decode(data, &f); refused == nil {
 			refused = c.loosen(f.SessionID, func() error { return c.server.backend.Gate.RemoveAgent(f.SessionID, f.AgentID, c.who) })
 		}
 	case wire.TypeMCPTools:
@@ -112,7 +112,7 @@ func (c *socket) perform(data []byte) (head wire.Head, call string, refused *wir
 
 func (c *socket) agentAdd(data []byte) *wire.Refusal {
 	var f wire.AgentAdd
-	if refused := wire.Decode(data, &f); refused != nil {
+	if refused := rest.Decode(data, &f); refused != nil {
 		return refused
 	}
 	profile, info, refused := profileOf(&f)
@@ -127,7 +127,7 @@ func (c *socket) agentAdd(data []byte) *wire.Refusal {
 
 func (c *socket) toolApprove(data []byte) (call string, _ *wire.Refusal) {
 	var f wire.ToolApprove
-	if refused := wire.Decode(data, &f); refused != nil {
+	if refused := rest.Decode(data, &f); refused != nil {
 		return "", refused
 	}
 	answer, refused := answerOf(&f, c.who)
@@ -194,7 +194,7 @@ func (s *Server) worded(err error, by, session string) *wire.Refusal {
 // readHead checks what every frame must have.
 func readHead(data []byte) (wire.Head, *wire.Refusal) {
 	var head wire.Head
-	if refused := wire.Decode(data, &head); refused != nil {
+	if refused := rest.Decode(data, &head); refused != nil {
 		return head, refused
 	}
 	if head.V != wire.Version {

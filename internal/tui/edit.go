@@ -3,6 +3,7 @@ package tui
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,6 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"callgate/internal/companion/wire"
 )
@@ -57,9 +57,10 @@ func (e *editing) Run() (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	path := filepath.Join(dir, "arguments.json")
-	text := jsontext.Value(e.text)
-	if text.Indent(jsontext.WithIndent("  ")) == nil { // what cannot be indented is edited as it is
-		text = append(text, '\n')
+	text := e.text
+	var indented bytes.Buffer
+	if json.Indent(&indented, text, "", "  ") == nil { // what cannot be indented is edited as it is
+		text = append(indented.Bytes(), '\n')
 	}
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return err
@@ -105,15 +106,15 @@ func (m *model) takeEdited(msg editedMsg) {
 
 // checkEdited says what is wrong with edited arguments, or "".
 func checkEdited(msg editedMsg) string {
-	value := jsontext.Value(bytes.TrimSpace(msg.text))
+	value := bytes.TrimSpace(msg.text)
 	switch {
 	case msg.err != nil:
 		return fmt.Sprintf("editing failed: %v", msg.err)
 	case len(value) > maxEdited:
 		return "the edited arguments are too large"
-	case !value.IsValid():
+	case !readsOneWay(value):
 		return "they are not valid JSON, or name a member twice"
-	case value.Kind() != '{':
+	case value[0] != '{':
 		return "they are not a JSON object"
 	}
 	return ""

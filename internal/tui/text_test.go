@@ -155,3 +155,25 @@ func TestColours(t *testing.T) {
 		t.Errorf("a label is an order to the terminal: %q", s.risk("\x1b[0mlow"))
 	}
 }
+
+func TestEscapesAreResolved(t *testing.T) {
+	for raw, want := range map[string]string{
+		`"r\u006d"`: `"rm"`, `"\/"`: `"/"`, `"\\u006d"`: `"\\u006d"`, `"\u0022\u005c\u000a\u0001"`: `"\"\\\n\u0001"`,
+		`"\ud83d\ude00"`: `"😀"`, `"\ud83d"`: `"\ud83d"`, `"\ud83dude00"`: `"\ud83dude00"`, `"\ude00\ud83d"`: `"\ude00\ud83d"`, `{"a":1e400}`: "{\n  \"a\": 1e400\n}",
+	} {
+		if got := pretty(json.RawMessage(raw)); got != want {
+			t.Errorf("%s is shown as %s, want %s", raw, got, want)
+		}
+	}
+}
+
+func TestReadsOneWay(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"a":1e400,"b":[{"a":1},{"a":2}]}`: true, `"\ud83d\ude00"`: true, `{}`: true,
+		`{"a":1,"\u0061":2}`: false, `{"a":[{"b":1,"b":1}]}`: false, `"\ud83d"`: false, "\"\xff\"": false, `{"a":1}}`: false, ``: false,
+	} {
+		if got := readsOneWay([]byte(text)); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}

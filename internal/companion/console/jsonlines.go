@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"callgate/internal/companion/client"
+	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -136,7 +137,7 @@ var lineFrames = map[string]func() clientFrame{
 // relayLine sends what one line of JSON asks for.
 func relayLine(c *client.Client, data []byte) *wire.Refusal {
 	var head wire.Head
-	if refused := wire.Decode(data, &head); refused != nil {
+	if refused := rest.Decode(data, &head); refused != nil {
 		return refused
 	}
 	if head.V != 0 && head.V != wire.Version {
@@ -147,7 +148,7 @@ func relayLine(c *client.Client, data []byte) *wire.Refusal {
 		return wire.Refuse(wire.CodeBadMessage, "type must be one of %s", strings.Join(slices.Sorted(maps.Keys(lineFrames)), ", "))
 	}
 	frame := make()
-	if refused := wire.Decode(data, frame); refused != nil {
+	if refused := rest.Decode(data, frame); refused != nil {
 		return refused
 	}
 	frame.Self().V = wire.Version

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"callgate/internal/companion/wire"
 )
 
@@ -63,4 +65,13 @@ func WriteList(w http.ResponseWriter, name string, list any, problems []string) 
 		answer["problems"] = problems
 	}
 	WriteJSON(w, http.StatusOK, answer)
+}
+
+// Decode reads JSON from a client, of a request or of a frame: duplicate members and text that is not UTF-8 are errors,
+// names are matched exactly, unknown members are ignored.
+func Decode(data []byte, into any) *wire.Refusal {
+	if err := json.Unmarshal(data, into); err != nil {
+		return wire.Refuse(wire.CodeBadMessage, "not a valid message: %v", err)
+	}
+	return nil
 }

@@ -3,8 +3,6 @@ package wire
 import (
 	"fmt"
 	"strings"
-
-	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // refusal is why something that a client sent was not done, in the words of the protocol.
@@ -18,15 +16,6 @@ func (r *Refusal) Error() string { return r.Message }
 
 func Refuse(code, format string, args ...any) *Refusal {
 	return &Refusal{Code: code, Message: fmt.Sprintf(format, args...)}
-}
-
-// decode reads JSON from a client: duplicate members and text that is not UTF-8 are errors, names are
-// matched exactly, unknown members are ignored.
-func Decode(data []byte, into any) *Refusal {
-	if err := jsonv2.Unmarshal(data, into); err != nil {
-		return Refuse(CodeBadMessage, "not a valid message: %v", err)
-	}
-	return nil
 }
 
 // oneSession checks that a mutation names one session.
