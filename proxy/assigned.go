@@ -75,8 +75,8 @@ func (h taskCalls) recall(ctx context.Context, a *tasks.Assignment) {
 	}
 }
 
-// abandon stops what the host does for a server that has ended: nobody will ask for it.
-func (s *server) abandon(state upstream.State) {
+// cancelAssignments stops what the host does for a server that has ended: nobody will ask for it.
+func (s *server) cancelAssignments(state upstream.State) {
 	if state != upstream.Down {
 		return
 	}

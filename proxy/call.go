@@ -117,7 +117,7 @@ type toolCall struct {
 }
 
 func (t *toolCall) refuse(call gate.Call, v gate.Verdict) []byte {
-	if away := t.r.leadAway(call, v); away != nil {
+	if away := t.r.redirect(call, v); away != nil {
 		return rpc.Result(t.m.ID, away)
 	}
 	return rpc.Result(t.m.ID, refusal(call, v))

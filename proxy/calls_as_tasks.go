@@ -100,7 +100,7 @@ func (c taskCalls) deliver(r *inflight, response []byte) {
 func (c taskCalls) follow(ctx context.Context, r *inflight, s *server, answer rpc.Message, asked bool) (rpc.Message, error) {
 	switch {
 	case s.extends() && upstream.IsTask(answer.Result):
-		return c.attend(ctx, r, s, answer)
+		return c.followExtension(ctx, r, s, answer)
 	case !asked:
 		return answer, nil
 	}
@@ -174,9 +174,9 @@ func statusOf(response []byte) string {
 	return "completed"
 }
 
-// attend waits for the end of the task of the extension that a server has made of a call. A host that can wait gets a
+// followExtension waits for the end of the task of the extension that a server has made of a call. A host that can wait gets a
 // task of callgate's own, of its revision; in the place of another callgate waits, and says so.
-func (c taskCalls) attend(ctx context.Context, r *inflight, s *server, answer rpc.Message) (rpc.Message, error) {
+func (c taskCalls) followExtension(ctx context.Context, r *inflight, s *server, answer rpc.Message) (rpc.Message, error) {
 	seen := func(upstream.Task) {}
 	switch {
 	case r.stateless != nil && r.stateless.IsTask():
@@ -191,7 +191,7 @@ func (c taskCalls) attend(ctx context.Context, r *inflight, s *server, answer rp
 	if err != nil {
 		return answer, err
 	}
-	return provenance.Disowned(unrelated(answer))
+	return provenance.Marked(unrelated(answer))
 }
 
 // extends reports whether the server may answer calls with tasks of the extension.

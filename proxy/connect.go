@@ -222,6 +222,6 @@ func (s *server) Changed(up *upstream.Upstream, state upstream.State) {
 		s.noteWall(up.Status().Wall)
 	}
 	s.tellState(up, state)
-	s.giveUp(up, state)
-	s.abandon(state)
+	s.withdrawApprovals(up, state)
+	s.cancelAssignments(state)
 }

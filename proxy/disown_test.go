@@ -19,7 +19,7 @@ func TestServersDoNotSpeakAsCallgate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := provenance.Disowned(m)
+		got, err := provenance.Marked(m)
 		if err != nil || string(got.Raw) != want {
 			t.Errorf("%s\n got %s, %v\nwant %s", raw, got.Raw, err, want)
 		}

@@ -90,7 +90,7 @@ type kindRequest struct {
 }
 
 func (k *kindRequest) refuse(call gate.Call, v gate.Verdict) []byte {
-	if away := k.r.leadAway(call, v); away != nil {
+	if away := k.r.redirect(call, v); away != nil {
 		return rpc.Result(k.m.ID, away)
 	}
 	return rpc.Error(k.m.ID, rpc.CodeInvalidRequest, denied(k.m.Method, v))

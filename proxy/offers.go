@@ -87,7 +87,7 @@ func (s *server) source() *catalogue.Source {
 	if s.guest {
 		c.Guest = s
 	} else {
-		c.Settling = !c.Listed && !s.hopeless()
+		c.Settling = !c.Listed && !s.unavailable()
 	}
 	return c
 }
@@ -103,7 +103,7 @@ func (o *offers) await(ctx context.Context, limit time.Duration, done func(*serv
 		o.mu.Unlock()
 		waiting := false
 		for _, s := range o.h.everyone() {
-			waiting = waiting || !done(s) && !s.hopeless()
+			waiting = waiting || !done(s) && !s.unavailable()
 		}
 		if !waiting {
 			return

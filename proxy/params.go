@@ -111,7 +111,7 @@ func (c changed) bytes() []byte {
 }
 
 // forwardParams returns the call's params with the upstream's name for the tool and these arguments; every
-// other byte stays, but the wish to be a task, of which nothing is passed on that nobody has looked at.
+// other byte stays, but the request for a task, of which nothing is passed on that nobody has looked at.
 func forwardParams(p callParams, name string, arguments []byte) changed {
 	var edits []jsonx.Edit
 	if p.name != name {

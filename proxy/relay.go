@@ -18,7 +18,7 @@ import (
 // that is not known.
 func (s serverSide) notified(m rpc.Message, r *inflight) {
 	h := s.host
-	m, err := provenance.Disowned(m)
+	m, err := provenance.Marked(m)
 	if err != nil {
 		h.log.Warn("a server's notification does not reach the host", "server", s.alias, "error", err)
 		return
@@ -130,7 +130,7 @@ func (s serverSide) askHost(ctx context.Context, m rpc.Message, r *inflight) []b
 	h, label := s.host, labelOf(m)
 	err := jsonx.Check(m.Raw)
 	if err == nil {
-		m, err = provenance.Disowned(m)
+		m, err = provenance.Marked(m)
 	}
 	if err != nil { // the host could read it unlike the person who is asked about it
 		return rpc.Error(m.ID, rpc.CodeInvalidRequest, err.Error())
@@ -155,7 +155,7 @@ func (s serverSide) askHost(ctx context.Context, m rpc.Message, r *inflight) []b
 	case "sampling/createMessage":
 		return s.sample(ctx, m, message, asTask, r)
 	case "elicitation/create": // is the person's own affair, as roots are: there is nothing to decide
-		if why := cmp.Or(provenance.Imitates(m.Params), provenance.Astray(m.Params)); why != "" {
+		if why := cmp.Or(provenance.Imitates(m.Params), provenance.UnsafeAddress(m.Params)); why != "" {
 			h.log.Warn("a server's request does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, "callgate does not pass this on. "+why)
 		}

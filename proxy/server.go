@@ -84,9 +84,9 @@ func (s *server) noteRefusals(answer rpc.Message) rpc.Message {
 	return raw.WithNote(answer, note+". A person is asked, unless a rule answers; after a yes, call again.")
 }
 
-// giveUp tells people who are asked about calls of a server that it has ended. It withdraws what waits when the server
+// withdrawApprovals tells people who are asked about calls of a server that it has ended. It withdraws what waits when the server
 // is not to be expected back soon: the call would fail however they answer.
-func (s *server) giveUp(up *upstream.Upstream, state upstream.State) {
+func (s *server) withdrawApprovals(up *upstream.Upstream, state upstream.State) {
 	status := up.Status()
 	switch {
 	case state != upstream.Down:
@@ -119,8 +119,8 @@ const revivePatience = 5 * time.Second
 // untouched reports whether the host sees the server's own names.
 func (s *server) untouched() bool { return s.host.view.untouched() && !s.own && !s.guest }
 
-// hopeless reports that nothing is to be expected from the server soon.
-func (s *server) hopeless() bool {
+// unavailable reports that nothing is to be expected from the server soon.
+func (s *server) unavailable() bool {
 	state := s.up.Status().State
 	if state == upstream.Down || state == upstream.Closed {
 		return true

@@ -340,12 +340,12 @@ func (r *inflight) callID(fresh string) string {
 	return fresh
 }
 
-// leadAway is the result that leads the host's person to the page while an approval is pending; nil for other hosts.
-func (r *inflight) leadAway(call gate.Call, v gate.Verdict) []byte {
+// redirect is the result that leads the host's person to the page while an approval is pending; nil for other hosts.
+func (r *inflight) redirect(call gate.Call, v gate.Verdict) []byte {
 	if r.stateless == nil || v.Decision != gate.DecidedPending {
 		return nil
 	}
-	return r.stateless.LeadAway(call.ID)
+	return r.stateless.Redirect(call.ID)
 }
 
 // progressStep is how far apart values of our own are. They are small: servers mostly count from 0 or 1 in whole steps.

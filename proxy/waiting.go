@@ -99,7 +99,7 @@ func (h waiter) elicit(r *inflight, a *gate.Approval) (done func()) {
 	case can == nil || !can.elicitation:
 	case counts:
 		params = elicitation.Question(a)
-	case can.elicitationURL && page != "" && r.stateless == nil: // an errand ends its leg with the signpost
+	case can.elicitationURL && page != "" && r.stateless == nil: // a stateless request ends with the address
 		params = elicitation.Signpost(a, page)
 	}
 	if params == nil {

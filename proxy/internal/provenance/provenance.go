@@ -90,9 +90,9 @@ func oneVisibleLine(text string) string {
 	return tools.Visible(strings.Join(lines, " ⏎ "))
 }
 
-// Astray says why a host must not lead its person where an elicitation wants; "" when that is a page of the web, or there
+// UnsafeAddress says why a host must not lead its person where an elicitation wants; "" when that is a page of the web, or there
 // is no address. Other schemes start programs, run scripts or open files, and a name in front of the host is read as it.
-func Astray(params []byte) (why string) {
+func UnsafeAddress(params []byte) (why string) {
 	var m [1]jsonx.Member
 	if err := jsonx.Members(params, []string{"url"}, m[:]); err != nil {
 		return "It cannot be read: " + err.Error() + "."
@@ -111,8 +111,8 @@ func Astray(params []byte) (why string) {
 // metaPrefix is of the names in "_meta" that are callgate's to use.
 const metaPrefix = "callgate/"
 
-// Disowned returns the message with such names marked as the server's; nothing else of it changes.
-func Disowned(m rpc.Message) (rpc.Message, error) {
+// Marked returns the message with such names marked as the server's; nothing else of it changes.
+func Marked(m rpc.Message) (rpc.Message, error) {
 	edits := jsonx.MetaNames(m.Raw, metaPrefix)
 	if len(edits) == 0 {
 		return m, nil
@@ -137,7 +137,7 @@ type Server struct {
 
 // Heard returns an answer of the server as hosts may hear it.
 func (s Server) Heard(answer rpc.Message) (rpc.Message, error) {
-	answer, err := Disowned(answer)
+	answer, err := Marked(answer)
 	if err != nil {
 		return answer, err
 	}
@@ -205,7 +205,7 @@ func (s Server) signedAll(array []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if why := cmp.Or(s.Asks(question), Imitates(question), Astray(question)); why != "" {
+		if why := cmp.Or(s.Asks(question), Imitates(question), UnsafeAddress(question)); why != "" {
 			return nil, errors.New(why)
 		}
 		signed, err := s.Signed(question)

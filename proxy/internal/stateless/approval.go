@@ -37,9 +37,9 @@ func (e *Request) Decided() {
 	}
 }
 
-// LeadAway is the result of a request whose approval is pending: it leads the host's person to the page, and the
+// Redirect is the result of a request whose approval is pending: it leads the host's person to the page, and the
 // next round goes on with the same approval, also after a restart. Nil where the host cannot do that.
-func (e *Request) LeadAway(callID string) []byte {
+func (e *Request) Redirect(callID string) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	all := e.client.all
