@@ -60,18 +60,18 @@ func (s *server) assign(ctx context.Context, m, answer rpc.Message) []byte {
 
 // recall tells the host that nobody wants its task any more, where it can be told.
 func (h taskCalls) recall(ctx context.Context, a *tasks.Assignment) {
-	if !h.capable.Load().tasks.Cancel {
+	if !h.host.capable.Load().tasks.Cancel {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	params := append(append([]byte(`{"taskId":`), jsonx.Quote(a.Theirs)...), '}')
-	pending, err := h.ask(nil, "tasks/cancel", func(id []byte) []byte { return rpc.Request(id, "tasks/cancel", params) })
+	pending, err := h.host.ask(nil, "tasks/cancel", func(id []byte) []byte { return rpc.Request(id, "tasks/cancel", params) })
 	if err == nil {
 		_, err = pending.Wait(ctx)
 	}
 	if err != nil {
-		h.log.Debug("a task of the host was not stopped", "server", a.Server.(*server).alias, "error", err)
+		h.host.log.Debug("a task of the host was not stopped", "server", a.Server.(*server).alias, "error", err)
 	}
 }
 
@@ -132,11 +132,11 @@ func (h taskCalls) assignmentStatus(m rpc.Message) {
 	if !ok {
 		return
 	}
-	a := h.assignments.Open(func(a *tasks.Assignment) bool { return a.Theirs == t.ID })
+	a := h.host.assignments.Open(func(a *tasks.Assignment) bool { return a.Theirs == t.ID })
 	if a == nil {
 		return
 	}
-	if shown := h.assignments.Sees(a, t); shown != nil {
+	if shown := h.host.assignments.Sees(a, t); shown != nil {
 		a.Server.(*server).up.Notify(m.Method, shown)
 	}
 }

@@ -28,12 +28,12 @@ type deferred struct {
 }
 
 // taskCalls are the calls of one host that it gets as tasks.
-type taskCalls struct{ *host }
+type taskCalls struct{ host *host }
 
 // defers prepares a call to be a task when its host asks for one. A host that is offered no tasks is answered as if
 // it had not asked: so the revision wants it.
 func (c taskCalls) defers(r *inflight, p *callParams, to *entry) error {
-	if p.task.Value == nil || !c.tasks.Offered.Load() {
+	if p.task.Value == nil || !c.host.tasks.Offered.Load() {
 		return nil
 	}
 	wanted, err := tasks.ReadRequest(p.task.Value)
@@ -46,7 +46,7 @@ func (c taskCalls) defers(r *inflight, p *callParams, to *entry) error {
 	}
 	d := &deferred{r: r, server: to.server}
 	d.Call = tasks.New(tasks.TimeToLive(wanted), stateless.TaskPoll, func() any { return r.from.Load() }, unasked, d)
-	if !c.tasks.Add(d.Call) {
+	if !c.host.tasks.Add(d.Call) {
 		return fmt.Errorf("this session has %d tasks: wait until one of them has ended and its result is not kept any more", tasks.Max)
 	}
 	if r.deferred = d; asked {
@@ -65,16 +65,16 @@ func (c taskCalls) announce(d *deferred, message string) {
 		return
 	}
 	result := d.Announcement(message)
-	c.running.rename(r, d.Key())
+	c.host.running.rename(r, d.Key())
 	d.Announced.Store(true) // before the host can ask for it
-	c.respond(r.id, rpc.Result(r.id, result))
+	c.host.respond(r.id, rpc.Result(r.id, result))
 }
 
 // update notes what a server says of a task that it has made unasked, and tells the host.
 func (c taskCalls) update(d *deferred, message string) {
 	c.announce(d, message)
 	if shown, news := d.Says(message); news {
-		c.notify(nil, rpc.Request(nil, "notifications/tasks/status", shown))
+		c.host.notify(nil, rpc.Request(nil, "notifications/tasks/status", shown))
 	}
 }
 
@@ -83,15 +83,15 @@ func (c taskCalls) deliver(r *inflight, response []byte) {
 	d := r.deferred
 	if d == nil || !d.Announced.Load() && !raw.IsResult(response) {
 		if d != nil {
-			c.tasks.Drop(d.Call)
+			c.host.tasks.Drop(d.Call)
 		}
-		c.running.end(r)
-		c.respond(r.id, response)
+		c.host.running.end(r)
+		c.host.respond(r.id, response)
 		return
 	}
 	c.announce(d, "")
-	c.running.end(r)
-	c.notify(nil, rpc.Request(nil, "notifications/tasks/status", c.tasks.End(d.Call, response, statusOf(response))))
+	c.host.running.end(r)
+	c.host.notify(nil, rpc.Request(nil, "notifications/tasks/status", c.host.tasks.End(d.Call, response, statusOf(response))))
 }
 
 // follow waits for the end of the task that the server has made of a call, and returns the call's result. An answer
@@ -109,7 +109,7 @@ func (c taskCalls) follow(ctx context.Context, r *inflight, s *server, answer rp
 		return answer, nil
 	}
 	if d := r.deferred; d != nil {
-		if !c.tasks.Become(d.Call, s, made, answer.Result) {
+		if !c.host.tasks.Become(d.Call, s, made, answer.Result) {
 			return rpc.Message{}, fmt.Errorf("server %q answered with a task that it has made for another call", s.alias)
 		}
 		c.announce(d, "")
@@ -151,11 +151,11 @@ var (
 
 // stop tells the server that nobody wants the task any more. The session may be ending: it gets a moment.
 func (c taskCalls) stop(s *server, params []byte) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.host.ctx), patience)
 	defer cancel()
 	answer, err := s.send(ctx, func(id []byte) []byte { return rpc.Request(id, "tasks/cancel", params) })
 	if err != nil || answer.Error != nil {
-		c.log.Warn("a server's task was not stopped", "server", s.alias, "error", err, "answer", string(answer.Error))
+		c.host.log.Warn("a server's task was not stopped", "server", s.alias, "error", err, "answer", string(answer.Error))
 	}
 }
 
@@ -219,7 +219,7 @@ func (c taskCalls) capability(servers []*server, version string, era upstream.Er
 	if !makes || version < "2025-11-25" || era == upstream.Modern {
 		return nil
 	}
-	c.tasks.Offered.Store(true)
+	c.host.tasks.Offered.Store(true)
 	b := []byte(`{"list":{},`)
 	if cancels {
 		b = append(b, `"cancel":{},`...)
@@ -274,7 +274,7 @@ func unrelated(answer rpc.Message) rpc.Message {
 // asTask returns the params of a call, and whether they ask for a task. Hosts of the stateless revisions cannot ask:
 // callgate wants one in their place where the tool's calls have to be tasks, or can be and the host can wait for one.
 func (h taskCalls) asTask(p callParams, to *entry, params changed) (forwarded changed, asks bool) {
-	if h.era == upstream.Modern && (to.TaskSupport == "required" || to.TaskSupport == "optional" && h.waits) && to.server.makesTasks() {
+	if h.host.era == upstream.Modern && (to.TaskSupport == "required" || to.TaskSupport == "optional" && h.host.waits) && to.server.makesTasks() {
 		return changed{of: jsonx.Put(params.bytes(), "task", []byte("{}"))}, true
 	}
 	return params, p.taskWanted != nil

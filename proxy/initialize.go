@@ -14,7 +14,7 @@ import (
 )
 
 // handshake is the beginning of a host's session.
-type handshake struct{ *host }
+type handshake struct{ host *host }
 
 // initialize answers the handshake. The servers start now; what they can do is known from the last time,
 // or they are waited for a moment.
@@ -28,16 +28,16 @@ func (h handshake) initialize(ctx context.Context, m rpc.Message, _ *inflight) [
 	}
 	asked, _ := jsonx.String(p[0].Value)
 	version := negotiate(asked)
-	capabilities, can := forServers(p[1].Value, h.era == upstream.Legacy && version >= "2025-11-25")
-	if !h.capable.CompareAndSwap(nil, &can) {
+	capabilities, can := forServers(p[1].Value, h.host.era == upstream.Legacy && version >= "2025-11-25")
+	if !h.host.capable.CompareAndSwap(nil, &can) {
 		return rpc.Error(m.ID, rpc.CodeInvalidRequest, "the session is initialized already")
 	}
-	h.session.SetClient(client(p[2].Value))
-	for _, s := range h.servers {
-		s.start(upstream.Hello{ProtocolVersion: version, Capabilities: capabilities, ClientInfo: p[2].Value, Era: h.era, Tasks: h.waits || h.era == upstream.Legacy})
+	h.host.session.SetClient(client(p[2].Value))
+	for _, s := range h.host.servers {
+		s.start(upstream.Hello{ProtocolVersion: version, Capabilities: capabilities, ClientInfo: p[2].Value, Era: h.host.era, Tasks: h.host.waits || h.host.era == upstream.Legacy})
 	}
-	h.offers.await(ctx, patience, func(s *server) bool { _, known := s.up.Info(); return known })
-	h.offers.rebuild()
+	h.host.offers.await(ctx, patience, func(s *server) bool { _, known := s.up.Info(); return known })
+	h.host.offers.rebuild()
 	return rpc.Result(m.ID, h.welcome(version))
 }
 
@@ -61,10 +61,10 @@ func (h handshake) welcome(version string) []byte {
 		names[i] = o.name
 	}
 	has := make([]bool, len(offered))
-	has[0] = !h.view.untouched() // a client may bring tools at any time
+	has[0] = !h.host.view.untouched() // a client may bring tools at any time
 	var instructions []byte
 	var only *upstream.Info
-	for _, s := range h.servers {
+	for _, s := range h.host.servers {
 		info, known := s.up.Info()
 		declared := make([]jsonx.Member, len(offered))
 		if known {
@@ -100,17 +100,17 @@ func (h handshake) welcome(version string) []byte {
 		}
 		b = append(b, '}')
 	}
-	if offered := (taskCalls{h.host}).capability(h.servers, version, h.era); offered != nil {
+	if offered := (taskCalls{h.host}).capability(h.host.servers, version, h.host.era); offered != nil {
 		if !first {
 			b = append(b, ',')
 		}
 		b = append(append(b, `"tasks":`...), offered...)
 	}
 	b = append(b, `},"serverInfo":`...)
-	if h.view.untouched() && only != nil && only.ServerInfo != nil {
+	if h.host.view.untouched() && only != nil && only.ServerInfo != nil {
 		b = append(b, only.ServerInfo...)
 	} else {
-		b = append(append(append(b, `{"name":"callgate","version":`...), jsonx.Quote(h.p.o.Version)...), '}')
+		b = append(append(append(b, `{"name":"callgate","version":`...), jsonx.Quote(h.host.p.o.Version)...), '}')
 	}
 	if len(instructions) > 0 {
 		b = append(append(b, `,"instructions":`...), jsonx.Quote(string(instructions))...)
@@ -175,20 +175,20 @@ func client(raw []byte) (c gate.Client) {
 // is to be logged at that level.
 func (h handshake) setLevel(_ context.Context, m rpc.Message, _ *inflight) []byte {
 	var passing sync.WaitGroup
-	for _, s := range h.servers {
+	for _, s := range h.host.servers {
 		if !s.offers("logging") {
 			continue
 		}
 		passing.Add(1)
-		h.work.Go(func() {
+		h.host.work.Go(func() {
 			defer passing.Done()
-			if _, err := s.up.Request(h.ctx, m.Method, m.Params); err != nil {
-				h.log.Warn("the log level was not passed on", "server", s.alias, "error", err)
+			if _, err := s.up.Request(h.host.ctx, m.Method, m.Params); err != nil {
+				h.host.log.Warn("the log level was not passed on", "server", s.alias, "error", err)
 			}
 		})
 	}
 	passed := make(chan struct{})
-	h.work.Go(func() { passing.Wait(); close(passed) })
+	h.host.work.Go(func() { passing.Wait(); close(passed) })
 	select {
 	case <-passed:
 	case <-time.After(patience):
@@ -203,32 +203,32 @@ const rootsPatience = 30 * time.Second
 // learnFolders asks the host for its workspace folders: relative paths of calls may mean them too. It is told again
 // when they change.
 func (h handshake) learnFolders() {
-	if can := h.capable.Load(); can == nil || !can.roots {
+	if can := h.host.capable.Load(); can == nil || !can.roots {
 		h.opened()
 		return
 	}
-	h.work.Go(func() {
+	h.host.work.Go(func() {
 		defer h.opened()
-		pending, err := h.ask(nil, "roots", func(id []byte) []byte { return rpc.Request(id, "roots/list", nil) })
+		pending, err := h.host.ask(nil, "roots", func(id []byte) []byte { return rpc.Request(id, "roots/list", nil) })
 		if err != nil {
 			return
 		}
-		ctx, cancel := context.WithTimeout(h.ctx, rootsPatience)
+		ctx, cancel := context.WithTimeout(h.host.ctx, rootsPatience)
 		defer cancel()
 		answer, err := pending.Wait(ctx)
 		if err != nil || answer.Result == nil {
-			h.log.Debug("the host did not name its roots", "error", err)
+			h.host.log.Debug("the host did not name its roots", "error", err)
 			return
 		}
-		h.folders.Named(answer.Result)
-		h.session.SetOrigin(h.folders.Origin())
+		h.host.folders.Named(answer.Result)
+		h.host.session.SetOrigin(h.host.folders.Origin())
 	})
 }
 
 // opened tells of the host's folders.
 func (h handshake) opened() {
-	if h.p.o.Workspaces != nil && h.ctx.Err() == nil {
-		h.p.o.Workspaces.Opened(h.session.ID(), h.folders.Roots())
+	if h.host.p.o.Workspaces != nil && h.host.ctx.Err() == nil {
+		h.host.p.o.Workspaces.Opened(h.host.session.ID(), h.host.folders.Roots())
 	}
 }
 

@@ -22,16 +22,16 @@ import (
 )
 
 // resources serves what a host asks for beside calls of tools.
-type resources struct{ *host }
+type resources struct{ host *host }
 
 // readResource is the life of a resources/read: it passes the gate as the kind resource_read.
 func (h resources) readResource(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	uri, err := raw.String(m, "uri")
 	if err != nil {
-		h.refuse(err)
+		h.host.refuse(err)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	s := h.offers.resource(ctx, uri)
+	s := h.host.offers.resource(ctx, uri)
 	if s == nil {
 		return rpc.Error(m.ID, codeNoResource, "resource not found: "+uri)
 	}
@@ -42,10 +42,10 @@ func (h resources) readResource(ctx context.Context, m rpc.Message, r *inflight)
 func (h resources) getPrompt(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	name, err := raw.String(m, "name")
 	if err != nil {
-		h.refuse(err)
+		h.host.refuse(err)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	e := h.offers.prompt(ctx, name)
+	e := h.host.offers.prompt(ctx, name)
 	if e == nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown prompt: "+name)
 	}
@@ -72,12 +72,12 @@ func (h resources) passKind(ctx context.Context, m rpc.Message, r *inflight, s *
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	call, err := h.kindCall(tool, s, argument, value, more)
+	call, err := h.host.kindCall(tool, s, argument, value, more)
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, err.Error())
 	}
 	call.ID = r.callID(call.ID)
-	return h.pass(ctx, r, gated{call: call, method: m.Method, params: m.Params, server: s, shown: shown, steps: &kindRequest{s: s, m: m, r: r, value: value, params: params}})
+	return h.host.pass(ctx, r, gated{call: call, method: m.Method, params: m.Params, server: s, shown: shown, steps: &kindRequest{s: s, m: m, r: r, value: value, params: params}})
 }
 
 // kindRequest is a resources/read or prompts/get on its way through pass.
@@ -159,7 +159,7 @@ func (h resources) subscribe(ctx context.Context, m rpc.Message, _ *inflight) []
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	s := h.offers.resource(ctx, uri)
+	s := h.host.offers.resource(ctx, uri)
 	if s == nil {
 		return rpc.Error(m.ID, codeNoResource, "resource not found: "+uri)
 	}
@@ -178,17 +178,17 @@ func (h resources) complete(ctx context.Context, m rpc.Message, _ *inflight) []b
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, `completion/complete needs a "ref"`)
 	}
 	if uri, ok := jsonx.String(of[2].Value); ok {
-		t := h.offers.now.Load()
+		t := h.host.offers.now.Load()
 		if from, ok := t.Template(uri); ok {
 			return h.passOn(ctx, m, t.servers[from], func(id []byte) []byte { return m.WithID(id) })
 		}
-		if s := h.offers.resource(ctx, uri); s != nil {
+		if s := h.host.offers.resource(ctx, uri); s != nil {
 			return h.passOn(ctx, m, s, func(id []byte) []byte { return m.WithID(id) })
 		}
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown resource: "+uri)
 	}
 	name, _ := jsonx.String(of[1].Value)
-	e := h.offers.prompt(ctx, name)
+	e := h.host.offers.prompt(ctx, name)
 	if e == nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown prompt: "+name)
 	}
@@ -236,13 +236,13 @@ func (e *hostError) Error() string { return e.text }
 // sample lets a request to the host's model pass the gate as the kind sampling, with what it says. message is what the
 // host gets.
 func (s serverSide) sample(ctx context.Context, m, message rpc.Message, asTask bool, r *inflight) []byte {
-	call, err := s.host.kindCall(kindTool(tools.KindSampling, s.server), s.server, "server", s.alias, m.Params)
+	call, err := s.server.host.kindCall(kindTool(tools.KindSampling, s.server), s.server, "server", s.server.alias, m.Params)
 	if err != nil {
 		return rpc.Error(m.ID, -1, "callgate denied sampling. "+err.Error())
 	}
 	var fault []byte // that there is no answer
 	var refused rpc.Message
-	return s.host.pass(ctx, nil, gated{
+	return s.server.host.pass(ctx, nil, gated{
 		call: call, method: m.Method, params: m.Params, server: s.server, steps: stepFuncs{
 			onForward: func(ctx context.Context, span *traces.Call) (rpc.Message, error) {
 				trace, forwarded := span.Forwarding("")
@@ -279,7 +279,7 @@ func (s serverSide) sample(ctx context.Context, m, message rpc.Message, asTask b
 }
 
 // wall is the sandbox around a server: what reaches through is judged.
-type wall struct{ *server }
+type wall struct{ server *server }
 
 // connects lets a connection that a server in a sandbox wants to make pass the gate, as the kind connect.
 func (s wall) connects(ctx context.Context, to sandbox.Peer) error {
@@ -301,16 +301,16 @@ func (s wall) widens(ctx context.Context, a guard.Access) error {
 
 // refused notes what the sandbox has refused to the server, for the model.
 func (s wall) refused(a guard.Access) {
-	s.refusals.Lock()
-	defer s.refusals.Unlock()
-	if !slices.Contains(s.refusals.list, a) && len(s.refusals.list) < maxRefusals {
-		s.refusals.list = append(s.refusals.list, a)
+	s.server.refusals.Lock()
+	defer s.server.refusals.Unlock()
+	if !slices.Contains(s.server.refusals.list, a) && len(s.server.refusals.list) < maxRefusals {
+		s.server.refusals.list = append(s.server.refusals.list, a)
 	}
 }
 
 // judges lets something that a server wants beside its calls pass the gate, as a kind.
 func (s wall) judges(ctx context.Context, kind string, arguments []byte) error {
-	h := s.host
+	h := s.server.host
 	call, err := h.kindCallOf(kindTool(kind, s.server), s.server, arguments)
 	if err != nil {
 		return err

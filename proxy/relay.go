@@ -17,13 +17,13 @@ import (
 // response is with the host before the response is. r is the request of the host that it belongs to, nil when
 // that is not known.
 func (s serverSide) notified(m rpc.Message, r *inflight) {
-	h := s.host
+	h := s.server.host
 	m, err := provenance.Marked(m)
 	if err != nil {
-		h.log.Warn("a server's notification does not reach the host", "server", s.alias, "error", err)
+		h.log.Warn("a server's notification does not reach the host", "server", s.server.alias, "error", err)
 		return
 	}
-	m = s.forHost(m)
+	m = s.server.forHost(m)
 	switch m.Method {
 	case "notifications/progress":
 		s.progress(m)
@@ -31,14 +31,14 @@ func (s serverSide) notified(m rpc.Message, r *inflight) {
 		taskCalls{h}.status(s.server, m)
 	case "notifications/message", "notifications/resources/updated", "notifications/elicitation/complete":
 		if why := s.pretends(m); why != "" {
-			h.log.Warn("a server's notification does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
+			h.log.Warn("a server's notification does not reach the host", "server", s.server.alias, "method", m.Method, "reason", why)
 		} else if h.initialized.Load() {
 			s.relay(m, r)
 		}
 	case "notifications/cancelled":
 		h.asking.withdraw(string(raw.Param(m, "requestId")))
 	default:
-		h.log.Debug("notification of the server dropped", "server", s.alias, "method", m.Method)
+		h.log.Debug("notification of the server dropped", "server", s.server.alias, "method", m.Method)
 	}
 }
 
@@ -53,11 +53,11 @@ func (s serverSide) pretends(m rpc.Message) (why string) {
 		if err := jsonx.Members(m.Params, []string{"logger"}, logger[:]); err != nil {
 			return err.Error()
 		}
-		if name, _ := jsonx.String(logger[0].Value); provenance.NamesCallgate(name) && !provenance.NamesCallgate(s.alias) {
+		if name, _ := jsonx.String(logger[0].Value); provenance.NamesCallgate(name) && !provenance.NamesCallgate(s.server.alias) {
 			return "Its logger is named like callgate."
 		}
 	case "notifications/elicitation/complete":
-		return s.host.p.o.Gate.Imitates(m.Params)
+		return s.server.host.p.o.Gate.Imitates(m.Params)
 	}
 	return ""
 }
@@ -69,31 +69,31 @@ func (s serverSide) progress(m rpc.Message) {
 	if token == nil {
 		return
 	}
-	r := s.host.running.byToken(token)
+	r := s.server.host.running.byToken(token)
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.ended && r.from.Load() == s.server {
-		s.host.notify(r, raw.WithParams(m, r.told(m.Params)).Raw)
+		s.server.host.notify(r, raw.WithParams(m, r.told(m.Params)).Raw)
 	}
 }
 
 // relay passes on a notification of the server that names no request, before the response of the one that carries it.
 func (s serverSide) relay(m rpc.Message, r *inflight) {
 	for _, r := range s.carriers(m, r) {
-		if s.host.notifyRunning(r, m.Raw) {
+		if s.server.host.notifyRunning(r, m.Raw) {
 			return
 		}
 	}
-	s.host.notify(nil, m.Raw)
+	s.server.host.notify(nil, m.Raw)
 }
 
 // asked takes a request of the server. It is answered on a goroutine of its own: a host that never answers
 // delays nobody but this request.
 func (s serverSide) asked(m rpc.Message, r *inflight) {
-	h := s.host
+	h := s.server.host
 	can := h.capable.Load()
 	ok := false
 	switch m.Method {
@@ -104,16 +104,16 @@ func (s serverSide) asked(m rpc.Message, r *inflight) {
 	case "sampling/createMessage":
 		ok = can.sampling
 	case "tasks/get", "tasks/result", "tasks/list":
-		ok = s.assigns()
+		ok = s.server.assigns()
 	case "tasks/cancel":
-		ok = s.assigns() && can.tasks.Cancel
+		ok = s.server.assigns() && can.tasks.Cancel
 	}
 	if !ok {
-		s.up.Reply(rpc.Error(m.ID, rpc.CodeMethodNotFound, "the host does not offer "+m.Method))
+		s.server.up.Reply(rpc.Error(m.ID, rpc.CodeMethodNotFound, "the host does not offer "+m.Method))
 		return
 	}
 	ctx, cancel := context.WithCancel(h.ctx)
-	resume := s.clock.Pause()
+	resume := s.server.clock.Pause()
 	end := h.asking.begin(string(m.ID), &serverRequest{cancel: cancel, from: s.server, token: raw.ProgressToken(m.Params)})
 	h.work.Go(func() {
 		defer func() {
@@ -121,13 +121,13 @@ func (s serverSide) asked(m rpc.Message, r *inflight) {
 			cancel()
 			resume()
 		}()
-		s.up.Reply(s.askHost(ctx, m, r))
+		s.server.up.Reply(s.askHost(ctx, m, r))
 	})
 }
 
 // askHost puts a server's request to the host and returns the answer for the server. r is as in notified.
 func (s serverSide) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte {
-	h, label := s.host, labelOf(m)
+	h, label := s.server.host, labelOf(m)
 	err := jsonx.Check(m.Raw)
 	if err == nil {
 		m, err = provenance.Marked(m)
@@ -137,18 +137,18 @@ func (s serverSide) askHost(ctx context.Context, m rpc.Message, r *inflight) []b
 	}
 	m.Label = label
 	if isAboutTasks(m.Method) {
-		return s.askAboutTask(ctx, m, r)
+		return s.server.askAboutTask(ctx, m, r)
 	}
-	m, asTask, err := s.taskWanted(m)
+	m, asTask, err := s.server.taskWanted(m)
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	message := s.forHost(m)
+	message := s.server.forHost(m)
 	if r != nil && r.deferred != nil && r.deferred.Unasked {
 		message = raw.WithParams(message, tasks.WithRelated(message.Params, r.deferred.ID))
 	}
 	if why := h.p.o.Gate.Imitates(m.Params); why != "" {
-		h.log.Warn("a server's request does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
+		h.log.Warn("a server's request does not reach the host", "server", s.server.alias, "method", m.Method, "reason", why)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "callgate does not pass this on. "+why)
 	}
 	switch m.Method {
@@ -156,10 +156,10 @@ func (s serverSide) askHost(ctx context.Context, m rpc.Message, r *inflight) []b
 		return s.sample(ctx, m, message, asTask, r)
 	case "elicitation/create": // is the person's own affair, as roots are: there is nothing to decide
 		if why := cmp.Or(provenance.Imitates(m.Params), provenance.UnsafeAddress(m.Params)); why != "" {
-			h.log.Warn("a server's request does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
+			h.log.Warn("a server's request does not reach the host", "server", s.server.alias, "method", m.Method, "reason", why)
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, "callgate does not pass this on. "+why)
 		}
-		params, err := s.words.Signed(message.Params)
+		params, err := s.server.words.Signed(message.Params)
 		if err == nil {
 			message, err = rpc.Parse(message.WithParams(message.ID, params))
 		}
@@ -177,9 +177,9 @@ func (s serverSide) askHost(ctx context.Context, m rpc.Message, r *inflight) []b
 // answered is the host's answer to the server's request m, as the server gets it.
 func (s serverSide) answered(ctx context.Context, m, answer rpc.Message, asTask bool) []byte {
 	if asTask {
-		return s.assign(ctx, m, answer)
+		return s.server.assign(ctx, m, answer)
 	}
-	return s.forServer(answer).WithID(m.ID)
+	return s.server.forServer(answer).WithID(m.ID)
 }
 
 // progressForServers passes the host's progress on a server's request to the servers that gave the token in

@@ -236,12 +236,12 @@ func (s *server) status() UpstreamStatus {
 }
 
 // serverSide is what a server asks of the host, and tells it.
-type serverSide struct{ *server }
+type serverSide struct{ server *server }
 
 // putToHost sends the server's request m to the host as message and waits for the answer; or it returns the response
 // that says why there is none.
 func (s serverSide) putToHost(ctx context.Context, m, message rpc.Message, r *inflight) (answer rpc.Message, fault []byte) {
-	h := s.host
+	h := s.server.host
 	if r == nil {
 		if running := s.running(); len(running) > 0 {
 			r = running[0]
@@ -262,8 +262,8 @@ func (s serverSide) putToHost(ctx context.Context, m, message rpc.Message, r *in
 // running returns the requests of the host that the server works on, the newest first. What callgate itself requests in
 // the place of a host without a session is none of them: nobody waits for it who could be told anything.
 func (s serverSide) running() []*inflight {
-	found := s.host.running.at(s.server)
-	if s.host.era == upstream.Modern {
+	found := s.server.host.running.at(s.server)
+	if s.server.host.era == upstream.Modern {
 		found = slices.DeleteFunc(found, func(r *inflight) bool { return r.stateless == nil })
 	}
 	return found
@@ -279,7 +279,7 @@ func (s serverSide) carriers(m rpc.Message, r *inflight) []*inflight {
 	}
 	running := s.running()
 	switch {
-	case s.host.era == upstream.Modern:
+	case s.server.host.era == upstream.Modern:
 		return slices.DeleteFunc(running, func(r *inflight) bool { return !r.stateless.Wants(m) })
 	case len(running) > 1:
 		return nil

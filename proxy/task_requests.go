@@ -66,13 +66,13 @@ func (c taskCalls) taskResult(ctx context.Context, m rpc.Message, _ *inflight) [
 }
 
 func (c taskCalls) listTasks(_ context.Context, m rpc.Message, _ *inflight) []byte {
-	if !c.tasks.Offered.Load() {
+	if !c.host.tasks.Offered.Load() {
 		return rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)
 	}
 	if raw.HasCursor(m) {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown cursor: the list has one page")
 	}
-	list := bytes.Join(c.tasks.List(), []byte{','})
+	list := bytes.Join(c.host.tasks.List(), []byte{','})
 	return rpc.Result(m.ID, append(append([]byte(`{"tasks":[`), list...), "]}"...))
 }
 
@@ -144,14 +144,14 @@ func failedAt(m, answer rpc.Message, err error) []byte {
 // of returns the task that a request is about, and the params that name it to its server: nil while the server
 // has none, or when there is nothing left to ask. Without a task it returns the response.
 func (c taskCalls) of(m rpc.Message) (d *deferred, params, refused []byte) {
-	if !c.tasks.Offered.Load() {
+	if !c.host.tasks.Offered.Load() {
 		return nil, nil, rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)
 	}
 	id, err := raw.String(m, "taskId")
 	if err != nil {
 		return nil, nil, rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	call := c.tasks.Ours(id)
+	call := c.host.tasks.Ours(id)
 	if call == nil {
 		return nil, nil, rpc.Error(m.ID, rpc.CodeInvalidParams, "there is no such task")
 	}
@@ -170,11 +170,11 @@ func (c taskCalls) of(m rpc.Message) (d *deferred, params, refused []byte) {
 // status passes on how a task is. That it has ended callgate says itself, when the result is there.
 func (c taskCalls) status(s *server, m rpc.Message) {
 	t, ok := tasks.Read(m.Params)
-	d := c.tasks.Theirs(s, t.ID)
+	d := c.host.tasks.Theirs(s, t.ID)
 	if !ok || d == nil {
 		return
 	}
 	if shown, over, relevant := d.Sees(m.Params); relevant && !over {
-		c.notify(nil, rpc.Request(nil, m.Method, shown))
+		c.host.notify(nil, rpc.Request(nil, m.Method, shown))
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // waiter keeps a host waiting while a person is asked.
-type waiter struct{ *host }
+type waiter struct{ host *host }
 
 // handOver returns how long a call may wait for a person before the host has to get an answer; 0 is as long
 // as it takes.
@@ -28,10 +28,10 @@ func (h waiter) handOver(r *inflight) time.Duration {
 	if r.deferred != nil {
 		return 0
 	}
-	if h.p.o.HandOver != 0 {
-		return max(h.p.o.HandOver, 0)
+	if h.host.p.o.HandOver != 0 {
+		return max(h.host.p.o.HandOver, 0)
 	}
-	return limits.Patience(h.p.o.Hosts, h.session.Client(), r.token != nil)
+	return limits.Patience(h.host.p.o.Hosts, h.host.session.Client(), r.token != nil)
 }
 
 // beat is how often a host hears that its call still waits: below the limit of every host, with room for a
@@ -71,7 +71,7 @@ func (h waiter) heartbeat(r *inflight, forWhat string) (stop func()) {
 func (h waiter) progress(r *inflight, text string) {
 	r.reached += progressStep
 	r.ours = true
-	h.notify(r, rpc.Request(nil, "notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":%.4f,"message":%s}`,
+	h.host.notify(r, rpc.Request(nil, "notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":%.4f,"message":%s}`,
 		r.token, r.reached, jsonx.Quote(text))))
 }
 
@@ -82,9 +82,9 @@ func (h waiter) progress(r *inflight, text string) {
 // the host an approver, because some hosts answer by themselves; elsewhere the question is a signpost to the
 // page, if the host can show an address.
 func (h waiter) elicit(r *inflight, a *gate.Approval) (done func()) {
-	h.line.Waits(r.about())
+	h.host.line.Waits(r.about())
 	if r.stateless != nil {
-		r.stateless.Shown(elicitation.Signpost(a, h.p.page()))
+		r.stateless.Shown(elicitation.Signpost(a, h.host.p.page()))
 		defer func() {
 			asked := done
 			done = func() { r.stateless.Decided(); asked() }
@@ -93,9 +93,9 @@ func (h waiter) elicit(r *inflight, a *gate.Approval) (done func()) {
 	if r.deferred != nil {
 		taskCalls{h.host}.announce(r.deferred, "waiting for a person's approval")
 	}
-	can := h.capable.Load()
-	params, counts := []byte(nil), h.p.o.HostApproves && !a.Presence // a host has no passkey
-	switch page := h.p.page(); {
+	can := h.host.capable.Load()
+	params, counts := []byte(nil), h.host.p.o.HostApproves && !a.Presence // a host has no passkey
+	switch page := h.host.p.page(); {
 	case can == nil || !can.elicitation:
 	case counts:
 		params = elicitation.Question(a)
@@ -105,15 +105,15 @@ func (h waiter) elicit(r *inflight, a *gate.Approval) (done func()) {
 	if params == nil {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(h.ctx)
-	h.work.Go(func() {
-		pending, err := h.ask(r, stateless.ApprovalLabel, func(id []byte) []byte { return rpc.Request(id, "elicitation/create", params) })
+	ctx, cancel := context.WithCancel(h.host.ctx)
+	h.host.work.Go(func() {
+		pending, err := h.host.ask(r, stateless.ApprovalLabel, func(id []byte) []byte { return rpc.Request(id, "elicitation/create", params) })
 		if err != nil {
 			return
 		}
 		answer, err := pending.Wait(ctx)
 		if err != nil {
-			h.notify(r, rpc.Request(nil, "notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s,"reason":"decided elsewhere"}`, pending.ID)))
+			h.host.notify(r, rpc.Request(nil, "notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s,"reason":"decided elsewhere"}`, pending.ID)))
 			return
 		}
 		if counts {
@@ -123,7 +123,7 @@ func (h waiter) elicit(r *inflight, a *gate.Approval) (done func()) {
 	return func() {
 		cancel()
 		if !counts {
-			h.notify(r, rpc.Request(nil, "notifications/elicitation/complete", fmt.Appendf(nil, `{"elicitationId":%s}`, jsonx.Quote(a.ID))))
+			h.host.notify(r, rpc.Request(nil, "notifications/elicitation/complete", fmt.Appendf(nil, `{"elicitationId":%s}`, jsonx.Quote(a.ID))))
 		}
 	}
 }
@@ -134,21 +134,21 @@ func (h waiter) take(a *gate.Approval, answer rpc.Message) {
 	if decision == "" {
 		return
 	}
-	err := h.p.o.Gate.Answer(a.ID, gate.Answer{SessionID: a.SessionID, Digest: a.Digest, Decision: decision, By: "host:" + h.session.Client().Name, From: "elicitation"})
+	err := h.host.p.o.Gate.Answer(a.ID, gate.Answer{SessionID: a.SessionID, Digest: a.Digest, Decision: decision, By: "host:" + h.host.session.Client().Name, From: "elicitation"})
 	if err != nil && !errors.Is(err, gate.ErrNotPending) {
-		h.log.Warn("an answer of the host was not applied", "error", err)
+		h.host.log.Warn("an answer of the host was not applied", "error", err)
 	}
 }
 
 // askHooks lets hooks say what they think of a call, while its host is kept waiting. r is nil for what no request of the
 // host is about.
 func (h waiter) askHooks(ctx context.Context, r *inflight, call gate.Call) gate.Call {
-	h.events.Requested(call)
-	if !h.p.o.Hooks.Decides() {
+	h.host.events.Requested(call)
+	if !h.host.p.o.Hooks.Decides() {
 		return call
 	}
 	defer h.heartbeat(r, "a hook that looks at the call")()
-	return h.events.Ask(ctx, call)
+	return h.host.events.Ask(ctx, call)
 }
 
 // Record implements verification.Request.

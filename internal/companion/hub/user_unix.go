@@ -6,17 +6,31 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"syscall"
 )
 
-// controlled hands the connection's descriptor to look.
-func controlled(conn *net.UnixConn, look func(fd int) error) error {
+// maxSocketPath is how long the path of a unix socket may be, in bytes.
+const maxSocketPath = len(syscall.RawSockaddrUnix{}.Path) - 1
+
+// peer is the process at the other end of a unix socket: its user, and its id, which is 0 where it cannot be told.
+func peer(conn *net.UnixConn) (uid, pid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
 	var seen error
-	err = raw.Control(func(fd uintptr) { seen = look(int(fd)) })
-	return errors.Join(err, seen)
+	err = raw.Control(func(fd uintptr) { uid, pid, seen = peerOf(int(fd)) })
+	return uid, pid, errors.Join(err, seen)
+}
+
+// sameUser fails unless the process at the other end of a unix socket is this user's.
+func sameUser(conn *net.UnixConn) error {
+	uid, _, err := peer(conn)
+	if err != nil {
+		return fmt.Errorf("whose process is at the hub's socket: %w", err)
+	}
+	return mine(uid, os.Geteuid())
 }
 
 func mine(uid, own int) error {
@@ -24,4 +38,14 @@ func mine(uid, own int) error {
 		return fmt.Errorf("the process at the other end of the hub's socket belongs to the user with id %d", uid)
 	}
 	return nil
+}
+
+// suspended returns a function that says whether the process at the other end of a unix socket is stopped (SIGSTOP,
+// Ctrl-Z): it keeps its sockets and locks then and answers nobody. It is false of a process that this one cannot see.
+func suspended(conn *net.UnixConn) func() bool {
+	_, pid, err := peer(conn)
+	if err != nil || pid <= 0 {
+		return func() bool { return false }
+	}
+	return func() bool { return stopped(pid) }
 }
