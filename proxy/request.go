@@ -13,45 +13,33 @@ import (
 // requestHandler composes the response to one request.
 type requestHandler func(h *host, ctx context.Context, m rpc.Message, r *inflight) (response []byte)
 
-func onHandshake(serve func(handshake, context.Context, rpc.Message, *inflight) []byte) requestHandler {
+// as is a method that a view of the host serves.
+func as[view ~struct{ host *host }](serve func(view, context.Context, rpc.Message, *inflight) []byte) requestHandler {
 	return func(h *host, ctx context.Context, m rpc.Message, r *inflight) []byte {
-		return serve(handshake{h}, ctx, m, r)
-	}
-}
-
-func onResources(serve func(resources, context.Context, rpc.Message, *inflight) []byte) requestHandler {
-	return func(h *host, ctx context.Context, m rpc.Message, r *inflight) []byte {
-		return serve(resources{h}, ctx, m, r)
+		return serve(view{host: h}, ctx, m, r)
 	}
 }
 
 // requests are the methods a host may call. What is not here is refused: a method that nobody looked at
 // is a way around the gate.
 var requests = map[string]requestHandler{
-	"initialize":               onHandshake(handshake.initialize),
+	"initialize":               as(handshake.initialize),
 	"ping":                     ping,
 	"tools/list":               lists(upstream.Tools),
 	"tools/call":               (*host).call,
 	"prompts/list":             lists(upstream.Prompts),
-	"prompts/get":              onResources(resources.getPrompt),
+	"prompts/get":              as(resources.getPrompt),
 	"resources/list":           lists(upstream.Resources),
 	"resources/templates/list": lists(upstream.Templates),
-	"resources/read":           onResources(resources.readResource),
-	"resources/subscribe":      onResources(resources.subscribe),
-	"resources/unsubscribe":    onResources(resources.subscribe),
-	"completion/complete":      onResources(resources.complete),
-	"logging/setLevel":         onHandshake(handshake.setLevel),
-	"tasks/get":                onTasks(taskCalls.getTask),
-	"tasks/result":             onTasks(taskCalls.taskResult),
-	"tasks/list":               onTasks(taskCalls.listTasks),
-	"tasks/cancel":             onTasks(taskCalls.cancelTask),
-}
-
-// onTasks is a method about tasks.
-func onTasks(handle func(c taskCalls, ctx context.Context, m rpc.Message, r *inflight) []byte) requestHandler {
-	return func(h *host, ctx context.Context, m rpc.Message, r *inflight) []byte {
-		return handle(taskCalls{h}, ctx, m, r)
-	}
+	"resources/read":           as(resources.readResource),
+	"resources/subscribe":      as(resources.subscribe),
+	"resources/unsubscribe":    as(resources.subscribe),
+	"completion/complete":      as(resources.complete),
+	"logging/setLevel":         as(handshake.setLevel),
+	"tasks/get":                as(taskCalls.getTask),
+	"tasks/result":             as(taskCalls.taskResult),
+	"tasks/list":               as(taskCalls.listTasks),
+	"tasks/cancel":             as(taskCalls.cancelTask),
 }
 
 // begin starts a request, which may be one of a host without sessions.
