@@ -46,7 +46,7 @@ func (q *questions) begin(c *socket, most int, answer func(context.Context) (tel
 				c.bye(websocket.CloseInternalServerErr, rest.FailedText)
 			}
 		}()
-		defer rest.Survive(c.server.log, "a question of a client")
+		defer rest.Recover(c.server.log, "a question of a client")
 		tell := func() func() {
 			defer func() { <-q.slots }()
 			return answer(q.ctx)

@@ -118,8 +118,8 @@ func listen(o Options, t timing) (*Server, error) {
 	s.closed = sync.OnceValue(s.close)
 	s.hub = hub.New(s.ctx, hub.Options{
 		DataDir: o.DataDir, Address: wanted, Remote: o.Remote, Version: o.Version, Worker: o.Worker, Credentials: o.Credentials, Log: o.Logger, Timing: t.Timing,
-		Door:   func(d *hub.Door) http.Handler { return rest.Surviving(s.log, s.guard(d, s.hub.Route(s.routes()))) },
-		Member: rest.Surviving(s.log, s.admitted(s.routes())),
+		Door:   func(d *hub.Door) http.Handler { return rest.Recovering(s.log, s.guard(d, s.hub.Route(s.routes()))) },
+		Member: rest.Recovering(s.log, s.admitted(s.routes())),
 		Caller: func(r *http.Request) credentials.Credential { return s.caller(r, nil) },
 		Owns:   s.owns, Counted: map[string]func(sum, next json.RawMessage) json.RawMessage{"/api/hooks": addHook},
 	})

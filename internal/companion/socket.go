@@ -46,7 +46,7 @@ var upgrader = websocket.Upgrader{
 type socket struct {
 	server    *Server
 	conn      *websocket.Conn
-	out       *gathering                    // beneath conn
+	out       *batching                    // beneath conn
 	as        credentials.Credential        // what the client could do when it came
 	may       func() credentials.Credential // what the client may do now: a credential that was rotated opens nothing any more
 	who       audit.Author                  // "kind:name" and where the client is, for the record
@@ -179,7 +179,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 	c.server.serving.Go(func() {
 		defer close(done)
 		defer c.conn.Close() // ends read
-		defer rest.Survive(c.server.log, "the frames for a client")
+		defer rest.Recover(c.server.log, "the frames for a client")
 		c.write(subscription.Events)
 	})
 	c.read()

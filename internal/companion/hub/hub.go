@@ -138,7 +138,7 @@ func (l *leader) admitAll(ctx context.Context, joining *sync.WaitGroup) {
 			continue
 		}
 		joining.Go(func() {
-			defer rest.Survive(l.hub.o.Log, "a process that joins")
+			defer rest.Recover(l.hub.o.Log, "a process that joins")
 			l.admit(ctx, conn)
 		})
 	}

@@ -68,7 +68,7 @@ func (c *socket) take(data []byte) bool {
 }
 
 func (c *socket) perform(data []byte) (head wire.Head, call string, refused *wire.Refusal) {
-	defer rest.SurviveAs(c.server.log, &refused, "a frame of a client")
+	defer rest.RecoverAs(c.server.log, &refused, "a frame of a client")
 	if head, refused = readHead(data); refused != nil {
 		return head, "", refused
 	}
@@ -171,7 +171,7 @@ func (c *socket) mutate(session string, change func() error) *wire.Refusal {
 
 // change runs what the client may do, and words its error.
 func (c *socket) change(session string, change func() error) (refused *wire.Refusal) {
-	defer rest.SurviveAs(c.server.log, &refused, "a frame of a client")
+	defer rest.RecoverAs(c.server.log, &refused, "a frame of a client")
 	if refused := wire.OneSession(session); refused != nil {
 		return refused
 	}

@@ -23,7 +23,7 @@ func (w *written) Write(p []byte) (int, error) {
 
 func TestGathering(t *testing.T) {
 	w := &written{}
-	g := &gathering{Conn: w}
+	g := &batching{Conn: w}
 	write := func(text string) {
 		t.Helper()
 		if _, err := io.WriteString(g, text); err != nil {

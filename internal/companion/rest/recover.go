@@ -17,15 +17,15 @@ import (
 // FailedText is what clients are told of it.
 const FailedText = "callgate could not do that; its log says why"
 
-// Survive logs a panic and ends it. It MUST be deferred itself; what says what failed.
-func Survive(log *slog.Logger, what string) {
+// Recover logs a panic and ends it. It MUST be deferred itself; what says what failed.
+func Recover(log *slog.Logger, what string) {
 	if p := recover(); p != nil {
 		Panicked(log, what, p)
 	}
 }
 
-// SurviveAs is survive for work whose client is told of a refusal.
-func SurviveAs(log *slog.Logger, refused **wire.Refusal, what string) {
+// RecoverAs is Recover for work whose client is told of a refusal.
+func RecoverAs(log *slog.Logger, refused **wire.Refusal, what string) {
 	if p := recover(); p != nil {
 		Panicked(log, what, p)
 		*refused = wire.Refuse(wire.CodeInternal, FailedText)
@@ -36,8 +36,8 @@ func Panicked(log *slog.Logger, what string, p any) {
 	log.Error("companion: callgate failed: please report this", "at", what, slog.Any("panic", p), "stack", string(debug.Stack()))
 }
 
-// Surviving answers 500 when next panics. An answer that has begun is cut off instead.
-func Surviving(log *slog.Logger, next http.Handler) http.Handler {
+// Recovering answers 500 when next panics. An answer that has begun is cut off instead.
+func Recovering(log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := &begun{ResponseWriter: w}
 		defer func() {

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// gathering is a connection whose writes can be gathered into one. At a thousand events a second each client gets one
+// batching is a connection whose writes can be gathered into one. At a thousand events a second each client gets one
 // system call for all frames that wait for it, and not one for each.
-type gathering struct {
+type batching struct {
 	net.Conn
 
 	mu   sync.Mutex
@@ -21,7 +21,7 @@ type gathering struct {
 const maxHeld = 64 << 10
 
 // Write implements net.Conn. Of what is held, release returns the error.
-func (g *gathering) Write(p []byte) (int, error) {
+func (g *batching) Write(p []byte) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.hold && len(g.held)+len(p) <= maxHeld {
@@ -35,13 +35,13 @@ func (g *gathering) Write(p []byte) (int, error) {
 }
 
 // gather holds what is written until release, but not more than maxHeld.
-func (g *gathering) gather() {
+func (g *batching) gather() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.hold = true
 }
 
-func (g *gathering) release() error {
+func (g *batching) release() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.hold = false
@@ -49,7 +49,7 @@ func (g *gathering) release() error {
 }
 
 // flush writes what is held; the caller holds mu.
-func (g *gathering) flush() error {
+func (g *batching) flush() error {
 	if len(g.held) == 0 {
 		return nil
 	}
@@ -60,10 +60,10 @@ func (g *gathering) flush() error {
 	return err
 }
 
-// gathers is a response whose connection, once it is taken over, is a gathering one.
+// gathers is a response whose connection, once it is taken over, is a batching one.
 type gathers struct {
 	http.ResponseWriter
-	conn *gathering // once it was taken over
+	conn *batching // once it was taken over
 }
 
 // Hijack implements http.Hijacker.
@@ -72,6 +72,6 @@ func (g *gathers) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	g.conn = &gathering{Conn: conn}
+	g.conn = &batching{Conn: conn}
 	return g.conn, buffered, nil
 }

@@ -64,7 +64,7 @@ func TestAPanicFailsOneRequest(t *testing.T) {
 // An answer that was begun cannot become another one: the client learns by its end that it is none.
 func TestAPanicInTheMiddleOfAnAnswerCutsItOff(t *testing.T) {
 	hub := start(t, newFakeBackend())
-	server := httptest.NewServer(rest.Surviving(hub.Server.log, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(rest.Recovering(hub.Server.log, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "10")
 		w.Write([]byte("12345"))
 		panic("a mistake")
