@@ -184,7 +184,7 @@ func (c taskCalls) followExtension(ctx context.Context, r *inflight, s *server, 
 	case r.deferred != nil:
 		seen = func(now upstream.Task) { c.update(r.deferred, now.Message) }
 	default:
-		waited := waiter{c.host}.heartbeat(r, "the server's task")
+		waited := waiter(c).heartbeat(r, "the server's task")
 		defer waited()
 	}
 	answer, err := s.up.Follow(ctx, answer.Result, seen)

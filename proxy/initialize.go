@@ -100,7 +100,7 @@ func (h handshake) welcome(version string) []byte {
 		}
 		b = append(b, '}')
 	}
-	if offered := (taskCalls{h.host}).capability(h.host.servers, version, h.host.era); offered != nil {
+	if offered := taskCalls(h).capability(h.host.servers, version, h.host.era); offered != nil {
 		if !first {
 			b = append(b, ',')
 		}

@@ -4,18 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"callgate/internal/rpc"
 	"callgate/internal/upstream"
 )
-
-func parsed(t *testing.T, message string) rpc.Message {
-	t.Helper()
-	m, err := rpc.Parse([]byte(message))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
 
 func TestSharedServer(t *testing.T) {
 	w := newWorld(t, allowAll, false, []string{"s"}, script{

@@ -91,7 +91,7 @@ func (h waiter) elicit(r *inflight, a *gate.Approval) (done func()) {
 		}()
 	}
 	if r.deferred != nil {
-		taskCalls{h.host}.announce(r.deferred, "waiting for a person's approval")
+		taskCalls(h).announce(r.deferred, "waiting for a person's approval")
 	}
 	can := h.host.capable.Load()
 	params, counts := []byte(nil), h.host.p.o.HostApproves && !a.Presence // a host has no passkey

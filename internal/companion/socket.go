@@ -46,7 +46,7 @@ var upgrader = websocket.Upgrader{
 type socket struct {
 	server    *Server
 	conn      *websocket.Conn
-	out       *batching                    // beneath conn
+	out       *batching                     // beneath conn
 	as        credentials.Credential        // what the client could do when it came
 	may       func() credentials.Credential // what the client may do now: a credential that was rotated opens nothing any more
 	who       audit.Author                  // "kind:name" and where the client is, for the record
