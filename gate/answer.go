@@ -363,6 +363,9 @@ func contentOf(v *Verdict, offer tools.Offer) string {
 	return v.Analysis.Subjects[offer.Subject].Content
 }
 
+// cascaded begins who decided a call that the cascade released.
+const cascaded = "cascade:"
+
 // cascade judges the other pending approvals in the grant's scope again and releases those that the rules
 // and grants now allow. It never releases what is DESTRUCTIVE or marked, nor what needs a passkey.
 //
@@ -379,7 +382,7 @@ func (g answering) cascade(granted *approval, answer Answer) {
 		}
 		g.mu.Lock()
 		if g.pending[c.call.ID] == c.approval && c.approval.call.Digest == c.call.Digest {
-			r := resolution{decision: "approve", by: "cascade:" + answer.By, from: answer.From, reason: fmt.Sprintf("Covered by the always given for %s.", granted.shown.ID)}
+			r := resolution{decision: "approve", by: cascaded + answer.By, from: answer.From, reason: fmt.Sprintf("Covered by the always given for %s.", granted.shown.ID)}
 			if _, err := g.answer(c.approval, r); err != nil {
 				g.o.Logger.Error("a call that an always covers still waits for an answer", "approval", c.call.ID, "error", err)
 			}

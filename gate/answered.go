@@ -2,6 +2,7 @@ package gate
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,9 +36,15 @@ const (
 	answeredBack = 30 * 24 * time.Hour
 )
 
+// ByPerson reports whether a person looked at the call that was decided so. What an "always" for another call released with
+// it was looked at by nobody.
+func ByPerson(decision, by string) bool {
+	return (decision == DecidedApproved || decision == DecidedRejected) && by != "risk" && !strings.HasPrefix(by, cascaded)
+}
+
 // note keeps what a person answered about a call that no mark kept from the rules.
 func (g questions) note(s *Session, call Call, v *Verdict) {
-	if len(v.Marks) > 0 || v.Decision != DecidedApproved && v.Decision != DecidedRejected || v.By == "risk" {
+	if len(v.Marks) > 0 || !ByPerson(v.Decision, v.By) {
 		return
 	}
 	var found []Answered

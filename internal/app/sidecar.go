@@ -349,7 +349,7 @@ func answered(c *config.Config, since time.Time) (list []gate.Answered) {
 		if r.Event == audit.Asked && r.By == "mark" {
 			marked[r.CallID] = true
 		}
-		if r.Event != audit.Decision || r.Decision != gate.DecidedApproved && r.Decision != gate.DecidedRejected || r.By == "risk" {
+		if r.Event != audit.Decision || !gate.ByPerson(r.Decision, r.By) {
 			continue
 		}
 		from := len(list)

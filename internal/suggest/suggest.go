@@ -146,7 +146,7 @@ func sum(byDay map[string]int) (n int) {
 
 // decidedByPeople reports whether a person answered the question.
 func decidedByPeople(r *audit.Record) bool {
-	return r.Event == audit.Decision && (r.Decision == gate.DecidedApproved || r.Decision == gate.DecidedRejected) && r.By != "risk"
+	return r.Event == audit.Decision && gate.ByPerson(r.Decision, r.By)
 }
 
 // propose adds the best grants for one project to the report.

@@ -137,7 +137,11 @@ func (w *workplace) judged(dir, command string, policy *permissions.Policy) gate
 // answered puts the call on record as the gate does, if it asks.
 func (w *workplace) answered(dir string, m made, change func(*audit.Record)) bool {
 	w.t.Helper()
-	r := request(dir, m.command)
+	return w.recorded(request(dir, m.command), m.answer, change)
+}
+
+func (w *workplace) recorded(r rulebook.Request, answer string, change func(*audit.Record)) bool {
+	w.t.Helper()
 	call, v, err := w.Judged(r, nil)
 	if err != nil {
 		w.t.Fatal(err)
@@ -150,8 +154,8 @@ func (w *workplace) answered(dir string, m made, change func(*audit.Record)) boo
 		return false
 	}
 	record := audit.Record{
-		Event: audit.Decision, Decision: map[string]string{"yes": gate.DecidedApproved, "no": gate.DecidedRejected}[m.answer], By: "web:alice", Worker: "default",
-		Tool: call.Tool.Qualified, Kind: call.Tool.Kind, Server: call.Tool.Server, Project: dir, Host: "a-host",
+		Event: audit.Decision, Decision: map[string]string{"yes": gate.DecidedApproved, "no": gate.DecidedRejected}[answer], By: "web:alice", Worker: "default",
+		Tool: call.Tool.Qualified, Kind: call.Tool.Kind, Server: call.Tool.Server, Project: r.Cwd, Host: "a-host",
 		Digest: digest, Arguments: r.Arguments, Risk: v.Risk().String(), Summary: v.Analysis.Summary,
 	}
 	for i := range v.Findings {

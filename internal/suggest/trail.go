@@ -28,6 +28,7 @@ const (
 	leftScripts     = "they run a script, whose content may change"
 	leftSettled     = "today's rules do not ask about them"
 	leftUnknown     = "they cannot be judged today: configure their server"
+	leftChanged     = "what they touch may not be what it was: it is reached by a link, or changed, or the tool is another server's"
 	leftRare        = "too few, or too different, to be worth a pattern"
 )
 
@@ -261,12 +262,53 @@ func (t *trail) judge(q *question) (why string) {
 		return leftRisk
 	case t.touchesCredentials(call, &v):
 		return leftCredentials
+	case changed(r, call, &v):
+		return leftChanged
 	case slices.ContainsFunc(q.needs, func(n need) bool { return len(n.subject.Runs) > 0 }):
 		return leftScripts
 	case len(q.needs) == 0:
 		return leftSettled
 	}
 	return ""
+}
+
+// changed reports whether the call may be about something else than when it was approved: another server has the tool, or what
+// it touches is not what is on record, or is reached by a link, of which nobody knows where it led.
+func changed(r *audit.Record, call gate.Call, v *gate.Verdict) bool {
+	if r.Server != "" && r.Server != call.Tool.Server || len(r.Subjects) > 0 && len(r.Subjects) != len(v.Findings) {
+		return true
+	}
+	for i := range v.Findings {
+		s := &v.Findings[i].Subject
+		if !direct(s, call.Place.Dir) {
+			return true
+		}
+		if len(r.Subjects) == 0 {
+			continue
+		}
+		if then := &r.Subjects[i]; s.Tool != then.Tool || s.Value != then.Value || s.Risk.String() != then.Risk {
+			return true
+		}
+	}
+	return false
+}
+
+// direct reports whether a path is the file itself. A link above the project, which is where the user put it, does not count.
+func direct(s *permissions.Subject, dir string) bool {
+	if s.Kind == tools.KindShell || !slices.ContainsFunc(s.Decides, filepath.IsAbs) {
+		return true
+	}
+	path := filepath.FromSlash(s.Value)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	ways := []string{filepath.Clean(path)}
+	if rel, err := filepath.Rel(dir, path); err == nil {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			ways = append(ways, filepath.Join(real, rel))
+		}
+	}
+	return slices.ContainsFunc(ways, func(way string) bool { return slices.Contains(s.Decides, filepath.ToSlash(way)) })
 }
 
 // request is the call of a question, in its project.
