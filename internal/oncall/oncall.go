@@ -105,7 +105,7 @@ func read(path string) ([]shift, error) {
 		return nil, err
 	}
 	var shifts []shift
-	series := map[string]int{} // by UID
+	series := map[string][]int{} // by UID
 	moved := map[string][]time.Time{}
 	for _, e := range calendar.Events() {
 		uid, err := e.Props.Text(ical.PropUID)
@@ -117,6 +117,9 @@ func read(path string) ([]shift, error) {
 			if err != nil {
 				return nil, err
 			}
+			if at.Params.Get(ical.ParamRange) != "" {
+				return nil, fmt.Errorf("event %q: it stands for all shifts that follow (RANGE): end the series and begin another one", uid)
+			}
 			moved[uid] = append(moved[uid], instead)
 		}
 		s, err := shiftOf(&e)
@@ -127,12 +130,14 @@ func read(path string) ([]shift, error) {
 			continue
 		}
 		if s.set != nil {
-			series[uid] = len(shifts)
+			series[uid] = append(series[uid], len(shifts))
 		}
 		shifts = append(shifts, *s)
 	}
-	for uid, i := range series {
-		shifts[i].not = moved[uid]
+	for uid, all := range series {
+		for _, i := range all {
+			shifts[i].not = moved[uid]
+		}
 	}
 	return shifts, nil
 }
@@ -152,17 +157,8 @@ func shiftOf(e *ical.Event) (*shift, error) {
 	if s.length = end.Sub(s.start); s.length <= 0 {
 		return nil, errors.New("it ends before it begins")
 	}
-	if rule := e.Props.Get(ical.PropRecurrenceRule); rule != nil {
-		option, err := rrule.StrToROption(rule.Value)
-		if err != nil {
-			return nil, err
-		}
-		if option.Freq > rrule.DAILY { // the search for a moment would take as many steps as there are hours since the start
-			return nil, errors.New("shifts repeat daily or less often")
-		}
-		if s.set, err = e.RecurrenceSet(time.Local); err != nil {
-			return nil, err
-		}
+	if s.set, err = recurrence(e, s.start); err != nil {
+		return nil, err
 	}
 	summary, err := e.Props.Text(ical.PropSummary)
 	if err != nil {
@@ -174,6 +170,50 @@ func shiftOf(e *ical.Event) (*shift, error) {
 		s.add(strings.TrimPrefix(strings.ToLower(attendee.Value), "mailto:"))
 	}
 	return s, nil
+}
+
+// recurrence is all starts of an event, nil for one that takes place once. (The library takes no lists of days, and takes days
+// that are added for days that are left out.)
+func recurrence(e *ical.Event, start time.Time) (*rrule.Set, error) {
+	rule, added := e.Props.Get(ical.PropRecurrenceRule), e.Props.Values(ical.PropRecurrenceDates)
+	if rule == nil && len(added) == 0 {
+		return nil, nil
+	}
+	set := &rrule.Set{}
+	if rule == nil {
+		set.RDate(start)
+	} else {
+		option, err := rrule.StrToROption(rule.Value)
+		if err != nil {
+			return nil, err
+		}
+		if option.Freq > rrule.DAILY { // the search for a moment would take as many steps as there are hours since the start
+			return nil, errors.New("shifts repeat daily or less often")
+		}
+		every, err := rrule.NewRRule(*option)
+		if err != nil {
+			return nil, err
+		}
+		set.RRule(every)
+		set.DTStart(start)
+	}
+	return set, errors.Join(eachDate(added, set.RDate), eachDate(e.Props.Values(ical.PropExceptionDates), set.ExDate))
+}
+
+// eachDate calls f for the dates of properties that hold one or more.
+func eachDate(props []ical.Prop, f func(time.Time)) error {
+	for _, p := range props {
+		for value := range strings.SplitSeq(p.Value, ",") {
+			one := p
+			one.Value = value
+			at, err := one.DateTime(time.Local)
+			if err != nil {
+				return err
+			}
+			f(at)
+		}
+	}
+	return nil
 }
 
 func (s *shift) add(name string) {

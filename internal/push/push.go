@@ -45,8 +45,8 @@ type Message struct {
 // Bounds.
 const (
 	MaxPayload = 3000
-	maxDevices = 64
-	maxFile    = 1 << 20
+	maxOwn     = 32       // devices of one person
+	maxFile    = 16 << 20 // bytes: room for more persons than an instance has
 )
 
 // Store is the file of one data directory, which processes share.
@@ -137,8 +137,14 @@ func (s *Store) Add(d Device) error {
 	d.Since = time.Now().UTC().Truncate(time.Second)
 	return s.change(func(c *content) error {
 		c.Devices = slices.DeleteFunc(c.Devices, func(o Device) bool { return o.Endpoint == d.Endpoint })
-		if len(c.Devices) >= maxDevices {
-			return fmt.Errorf("%w: there are %d already", ErrDevice, maxDevices)
+		own := 0
+		for i := range c.Devices {
+			if c.Devices[i].Person == d.Person {
+				own++
+			}
+		}
+		if own >= maxOwn {
+			return fmt.Errorf("%w: you have %d already", ErrDevice, maxOwn)
 		}
 		c.Devices = append(c.Devices, d)
 		return nil

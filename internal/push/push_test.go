@@ -112,10 +112,11 @@ func TestSubscriptionsToOtherPlacesAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", endpoint, err)
 		}
 	}
-	for range maxDevices {
+	for range maxOwn { // three are there
 		s.subscribeSome(t, good)
 	}
-	if c, err := s.read(); err != nil || len(c.Devices) != maxDevices || slices.ContainsFunc(c.Devices, func(d Device) bool { return d.Since.IsZero() }) {
+	s.subscribe(t, service, "bob") // who has room of their own
+	if c, err := s.read(); err != nil || len(c.Devices) != maxOwn+1 || slices.ContainsFunc(c.Devices, func(d Device) bool { return d.Since.IsZero() }) {
 		t.Errorf("%d devices, %v", len(c.Devices), err)
 	}
 }
@@ -128,7 +129,7 @@ func (s *Store) subscribeSome(t *testing.T, good *pushservice.Browser) {
 		t.Fatal(err)
 	}
 	err = s.Add(Device{Endpoint: good.Endpoint + strings.Repeat("x", len(c.Devices)+1), P256dh: good.P256dh, Auth: good.Auth})
-	if full := len(c.Devices) >= maxDevices; full != errors.Is(err, ErrDevice) {
+	if full := len(c.Devices) >= maxOwn; full != errors.Is(err, ErrDevice) {
 		t.Errorf("with %d devices: %v", len(c.Devices), err)
 	}
 }
