@@ -96,6 +96,52 @@ func (s *scanner) scan(text string, depth int) {
 	}
 	s.first, s.last, s.length = 0, 0, 0
 	s.within(text, depth)
+	if depth > 0 && strings.IndexByte(text, '\n') >= 0 {
+		s.wrapped(text, depth)
+	}
+}
+
+// wrapped looks at what lines say together that hold nothing but an encoding, each as long as the first but for the last.
+func (s *scanner) wrapped(text string, depth int) {
+	for at := 0; at < len(text); {
+		width, next := encodedLine(text, at)
+		lines, end := 1, at+width
+		for width > 0 && next < len(text) {
+			w, n := encodedLine(text, next)
+			if w == 0 || w > width {
+				break
+			}
+			lines, end, next = lines+1, next+w, n
+			if w < width {
+				break
+			}
+		}
+		if lines > 1 && end-at >= encodedMin {
+			s.decode(strings.NewReplacer("\r", "", "\n", "").Replace(text[at:end]), at, end, depth)
+		}
+		at = next
+	}
+}
+
+// maxEncodedLine is as long as lines of encoded text are.
+const maxEncodedLine = 128
+
+// encodedLine returns how long the line at a place is if it holds nothing but an encoding, else 0, and where the next begins.
+func encodedLine(text string, at int) (width, next int) {
+	end := strings.IndexByte(text[at:], '\n')
+	if next = at + end + 1; end < 0 {
+		end, next = len(text)-at, len(text)
+	}
+	line := strings.TrimSuffix(text[at:at+end], "\r")
+	if len(line) > maxEncodedLine {
+		return 0, next
+	}
+	for i := range len(line) {
+		if c := class[line[i]]; c != wordByte && strings.IndexByte("+/=-_", line[i]) < 0 {
+			return 0, next
+		}
+	}
+	return len(line), next
 }
 
 // run is a hash that grows with a text. good is what it was after the last letter or digit, which ended at end.
