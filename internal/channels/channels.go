@@ -65,7 +65,7 @@ func (m Message) Text() string {
 	return strings.Join(lines, "\n")
 }
 
-// Press is an answer, or a freeze, which needs no key.
+// Press is an answer, or a freeze, which needs no key where the place knows who wants it.
 type Press struct {
 	Key    string `json:"key"`
 	Action string `json:"action"`
@@ -130,6 +130,7 @@ type posted struct {
 	where string
 	shown string // what it shows, with its key; "" when nothing does
 	key   string
+	tried time.Time // when it was last tried in vain
 }
 
 // Run asks and answers until ctx or the connection to callgate ends for good.
@@ -247,8 +248,8 @@ func (a *approver) post(ctx context.Context, i int) {
 	}
 }
 
-// due lists the calls whose message in the channel is not what it should be, the oldest first, and forgets those that are over
-// everywhere.
+// due lists the calls whose message in the channel is not what it should be, and forgets those that are over everywhere. The
+// oldest come first, and before those that the place did not take, so that none stands in the way of the others.
 func (a *approver) due(i int, now time.Time) (calls []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -267,7 +268,10 @@ func (a *approver) due(i int, now time.Time) (calls []string) {
 			delete(a.questions, call)
 		}
 	}
-	slices.SortFunc(calls, func(x, y string) int { return a.questions[x].since.Compare(a.questions[y].since) })
+	slices.SortFunc(calls, func(x, y string) int {
+		one, other := a.questions[x], a.questions[y]
+		return cmp.Or(one.posted[i].tried.Compare(other.posted[i].tried), one.since.Compare(other.since))
+	})
 	return calls
 }
 
@@ -327,7 +331,7 @@ func (a *approver) show(ctx context.Context, i int, call string) bool {
 		old := m
 		old.Key, old.Actions, old.Over = p.key, nil, "The question changed: see the new message."
 		if _, err := place.Show(ctx, p.where, old); err != nil {
-			a.Logger.Warn("channels: a message was not changed", "channel", a.Channels[i].Name, "error", err)
+			a.failedToPost(i, call, "channels: a message was not changed", err)
 			return false
 		}
 		p.where = ""
@@ -335,21 +339,30 @@ func (a *approver) show(ctx context.Context, i int, call string) bool {
 	if p.where == "" { // somebody may answer before the place has said where the message is
 		a.mu.Lock()
 		if q := a.questions[call]; q != nil {
-			q.posted[i] = posted{key: m.Key}
+			q.posted[i] = posted{key: m.Key, tried: p.tried}
 		}
 		a.mu.Unlock()
 	}
 	where, err := place.Show(ctx, p.where, m)
 	if err != nil {
-		a.Logger.Warn("channels: not posted, trying again", "channel", a.Channels[i].Name, "error", err)
+		a.failedToPost(i, call, "channels: not posted, trying again", err)
 		return false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if q := a.questions[call]; q != nil {
-		q.posted[i] = posted{where, m.state(), m.Key}
+		q.posted[i] = posted{where: where, shown: m.state(), key: m.Key}
 	}
 	return true
+}
+
+func (a *approver) failedToPost(i int, call, what string, err error) {
+	a.Logger.Warn(what, "channel", a.Channels[i].Name, "error", err)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if q := a.questions[call]; q != nil {
+		q.posted[i].tried = time.Now()
+	}
 }
 
 // leave takes the buttons of what still waits away.
@@ -402,7 +415,7 @@ func (a *approver) take(ctx context.Context, i int, p Press) string {
 	switch {
 	case refusal != "":
 		return refusal
-	case p.Action == Freeze:
+	case p.Action == Freeze && (p.Key == "" || a.waits(i, p.Key)):
 		return a.freeze(ctx, p.Reason, person)
 	}
 	a.mu.Lock()
@@ -445,6 +458,18 @@ func (a *approver) person(i int, user string) (person, refusal string) {
 	return person, ""
 }
 
+// waits reports whether the key is that of a question which waits, as the channel shows it.
+func (a *approver) waits(i int, key string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, q := range a.questions {
+		if q.key == key && q.posted[i].key == key && q.over == "" {
+			return true
+		}
+	}
+	return false
+}
+
 // freeze freezes all sessions.
 func (a *approver) freeze(ctx context.Context, reason, person string) string {
 	if a.Freeze == nil {
@@ -462,8 +487,13 @@ func (a *approver) freeze(ctx context.Context, reason, person string) string {
 // room is what a message can show whole in every place, in bytes.
 const room = 1600
 
-// fits reports whether every place shows the text whole: some escape it.
-func fits(text string) bool { return len(html.EscapeString(text)) <= room }
+// fence ends preformatted text in some places, which show it as quotes: a shell takes the two for different things.
+const fence = "```"
+
+// fits reports whether every place shows the text whole and as it is: some escape it.
+func fits(text string) bool {
+	return len(html.EscapeString(text)) <= room && !strings.Contains(text, fence)
+}
 
 // message is what a question looks like now; the caller holds mu.
 func (a *approver) message(q *question, i int) Message {
@@ -471,7 +501,7 @@ func (a *approver) message(q *question, i int) Message {
 	arguments := strings.Join(wire.Readable(f.Args), "\n")
 	m := Message{
 		Key: q.key, Risk: f.Risk.Label, Over: q.over, Expires: f.ExpiresAt.UTC().Format(time.RFC3339),
-		Title: fmt.Sprintf("%s asks: %s (%s risk)", visible.Text(cmp.Or(f.Client.Name, "A host")), visible.Text(f.Tool), f.Risk.Label),
+		Title: fmt.Sprintf("%s asks: %s (%s risk)", clip(visible.Text(cmp.Or(f.Client.Name, "A host")), 60), clip(visible.Text(f.Tool), 100), f.Risk.Label),
 	}
 	if page := a.Channels[i].Page; page != "" {
 		m.Link = strings.TrimSuffix(page, "/") + "/#/approvals/" + url.PathEscape(f.ToolCallID)
@@ -496,7 +526,7 @@ func (a *approver) message(q *question, i int) Message {
 	if whole {
 		m.Lines = append(m.Lines, arguments)
 	} else {
-		add(fmt.Sprintf("The arguments have %d bytes: see all of them on the page.", len(f.Args)))
+		add(fmt.Sprintf("The arguments, %d bytes, cannot be shown here as they are: see them on the page.", len(f.Args)))
 	}
 	if q.over != "" || a.Channels[i].Told {
 		return m

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -94,7 +95,7 @@ type board struct {
 	mu       sync.Mutex
 	messages []Message
 	take     chan func(Press) string
-	fail     bool
+	refuses  func(Message) bool
 }
 
 func newBoard() *board { return &board{take: make(chan func(Press) string, 1)} }
@@ -102,8 +103,8 @@ func newBoard() *board { return &board{take: make(chan func(Press) string, 1)} }
 func (b *board) Show(_ context.Context, where string, m Message) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.fail {
-		return "", errors.New("down")
+	if b.refuses != nil && b.refuses(m) {
+		return "", errors.New("refused")
 	}
 	if where == "" {
 		b.messages = append(b.messages, m)
@@ -253,7 +254,12 @@ func newFake(t *testing.T, token string, more func(http.ResponseWriter, *http.Re
 	t.Helper()
 	f := new(fake)
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if token != "" && r.Header.Get("Authorization") != token && !strings.Contains(r.URL.Path, "/callback") && !strings.HasPrefix(r.URL.Path, "/socket") && r.URL.Path != "/apps.connections.open" {
+		shown := r.Header.Get("Authorization")
+		if shown == "" && r.Header.Get("Content-Type") == "application/x-www-form-urlencoded" && r.ParseForm() == nil {
+			shown = "Bearer " + r.PostForm.Get("token")
+		}
+		opens := r.URL.Path == "/apps.connections.open" && shown == "Bearer xapp-a"
+		if token != "" && shown != token && !opens && !strings.Contains(r.URL.Path, "/callback") && !strings.HasPrefix(r.URL.Path, "/socket") {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -263,6 +269,16 @@ func newFake(t *testing.T, token string, more func(http.ResponseWriter, *http.Re
 		c := call{method: r.Method, path: r.URL.Path}
 		text, _ := io.ReadAll(r.Body)
 		_ = json.Unmarshal(text, &c.body)
+		if r.PostForm != nil { // some values are JSON
+			c.body = map[string]any{}
+			for name := range r.PostForm {
+				var v any = r.PostForm.Get(name)
+				if name == "blocks" {
+					_ = json.Unmarshal([]byte(r.PostForm.Get(name)), &v)
+				}
+				c.body[name] = v
+			}
+		}
 		f.mu.Lock()
 		f.calls = append(f.calls, c)
 		f.mu.Unlock()
@@ -311,10 +327,17 @@ func upgrades(socket chan<- *websocket.Conn) func(http.ResponseWriter, *http.Req
 		if r.URL.Path != "/socket" {
 			return false
 		}
-		upgrader := websocket.Upgrader{}
-		if c, err := upgrader.Upgrade(w, r, nil); err == nil {
-			socket <- c
+		upgrader := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
+		c, err := upgrader.Upgrade(w, r, nil)
+		if err != nil {
+			return true
 		}
+		socket <- c
+		go func() { // as Slack does; ends with the socket
+			for c.WriteControl(websocket.PingMessage, nil, time.Now().Add(waits.Limit)) == nil {
+				time.Sleep(time.Second)
+			}
+		}()
 		return true
 	}
 }
@@ -335,9 +358,9 @@ func TestSlack(t *testing.T) {
 	g := newGate()
 	stop := start(t, g, Channel{Name: "s", Place: place, People: map[string]string{"U1": "alice"}})
 	defer stop()
-	g.ask("c1", "low", func(f *wire.ToolApproveRequest) { f.Summary = "<!channel> & ```" })
+	g.ask("c1", "low", func(f *wire.ToolApproveRequest) { f.Summary, f.Client.Name = "<!channel> & x", "<!here>" })
 	posted := f.want(t, "a message", func(c call) bool { return c.path == "/chat.postMessage" })
-	if s := text(posted.body); !strings.Contains(s, `"action_id":"approve"`) || strings.Contains(posted.body["blocks"].([]any)[1].(map[string]any)["text"].(map[string]any)["text"].(string), "<!channel>") {
+	if s := text(posted.body); !strings.Contains(s, `"action_id":"approve"`) || strings.Contains(posted.body["blocks"].([]any)[1].(map[string]any)["text"].(map[string]any)["text"].(string), "<!channel>") || strings.Contains(posted.body["text"].(string), "<!here>") {
 		t.Errorf("%s", s)
 	}
 	key := posted.body["blocks"].([]any)[2].(map[string]any)["elements"].([]any)[0].(map[string]any)["value"].(string)
@@ -345,7 +368,7 @@ func TestSlack(t *testing.T) {
 	defer c.Close()
 	press := func(user, channel string) {
 		t.Helper()
-		envelope := map[string]any{"type": "interactive", "envelope_id": "e1", "payload": map[string]any{"type": "block_actions", "user": map[string]any{"id": user}, "channel": map[string]any{"id": channel}, "actions": []any{map[string]any{"action_id": "approve", "value": key}}}}
+		envelope := map[string]any{"type": "interactive", "envelope_id": "e1", "payload": map[string]any{"type": "block_actions", "user": map[string]any{"id": user}, "channel": map[string]any{"id": channel}, "actions": []any{map[string]any{"type": "button", "block_id": "b1", "action_id": "approve", "value": key}}}}
 		if err := c.WriteJSON(envelope); err != nil {
 			t.Fatal(err)
 		}
@@ -360,7 +383,7 @@ func TestSlack(t *testing.T) {
 		return c.path == "/chat.postEphemeral" && strings.Contains(text(c.body), "not linked")
 	})
 	for _, from := range [][2]string{{"U1", "C2"}, {"U2", "C1"}, {"U1", "C1"}} {
-		if err := c.WriteJSON(map[string]any{"type": "slash_commands", "envelope_id": "e2", "payload": map[string]any{"command": "/freeze", "text": "release day", "user_id": from[0], "channel_id": from[1]}}); err != nil {
+		if err := c.WriteJSON(map[string]any{"type": "slash_commands", "envelope_id": "e2", "payload": map[string]any{"command": "/freeze", "is_enterprise_install": "false", "text": "release day", "user_id": from[0], "channel_id": from[1]}}); err != nil {
 			t.Fatal(err)
 		}
 		var ack map[string]string
@@ -421,6 +444,25 @@ func TestDiscord(t *testing.T) {
 	f.want(t, "a refusal", func(c call) bool {
 		return c.path == "/interactions/i8/it/callback" && strings.Contains(text(c.body), "not linked")
 	})
+	says := func(change map[string]any) {
+		t.Helper()
+		d := map[string]any{"id": "m2", "channel_id": "C1", "author": map[string]any{"id": "9"}, "content": "<@77> freeze release day"}
+		maps.Copy(d, change)
+		if err := c.WriteJSON(map[string]any{"op": 0, "s": 2, "t": "MESSAGE_CREATE", "d": d}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says(nil) // before the bot knows its name
+	if err := c.WriteJSON(map[string]any{"op": 0, "s": 1, "t": "READY", "d": map[string]any{"user": map[string]any{"id": "77"}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []map[string]any{
+		{"channel_id": "C2"}, {"author": map[string]any{"id": "8"}}, {"author": map[string]any{"id": "9", "bot": true}}, {"webhook_id": "1"}, {"content": "freeze release day"}, {"content": "<@78> freeze"}, {"content": "<@77> freezes"}, {"content": ""},
+	} {
+		says(change)
+	}
+	says(nil)
+	g.frozen(t, "release day", "bob")
 	press("9", "C1")
 	g.answered(t, "reject", "bob")
 	g.say(&wire.ToolApproveResolved{ToolCallID: "c1", Decision: "reject", By: "custom:channels/bob"})
@@ -513,10 +555,11 @@ func TestNtfy(t *testing.T) {
 	if action["url"] != f.URL+"/calls-answers" || posted.body["priority"] != 4.0 {
 		t.Errorf("%v", posted.body)
 	}
-	for _, message := range []string{"x approve", "", "freeze release day", action["body"].(string)} {
+	freeze := posted.body["actions"].([]any)[2].(map[string]any)
+	for _, message := range []string{"x approve", "", "freeze", "freeze release day", "x freeze", freeze["body"].(string), action["body"].(string)} {
 		lines <- text(map[string]string{"event": "message", "message": message})
 	}
-	g.frozen(t, "release day", "alice")
+	g.frozen(t, "", "alice")
 	g.answered(t, "approve", "alice")
 	g.say(&wire.ToolApproveResolved{ToolCallID: "c1", Decision: "approve", By: "custom:channels/alice"})
 	f.want(t, "the end", func(c call) bool { return strings.Contains(text(c.body), "Approved by") && c.body["actions"] == nil })
@@ -610,14 +653,105 @@ func TestAddressesThatWouldShowCalls(t *testing.T) {
 	if _, err := NewSlack("", "C", "xoxb-b", "xapp-a"); err == nil {
 		t.Error("tokens in the wrong order are taken")
 	}
-	if _, err := NewWebhook("https://x.example.com", "", "secret", nil); err == nil {
-		t.Error("a secret of another form is taken")
+	for _, secret := range []string{"secret", "", "whsec_", "whsec_c2VjcmV0", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"} {
+		if _, err := NewWebhook("https://x.example.com", "", secret, nil); err == nil {
+			t.Errorf("the secret %q is taken", secret)
+		}
 	}
 	for _, address := range []string{"", "ftp://x", "http://10.0.0.1"} {
 		if _, err := NewNtfy(address, "t", "k"); err == nil {
 			t.Errorf("%q is taken", address)
 		}
 	}
+}
+
+// Nothing in a message can hide, or pass for something else.
+func TestMessagesHideNothing(t *testing.T) {
+	a := &approver{Options: Options{Channels: []Channel{{Name: "b"}}}}
+	shown := func(change func(*wire.ToolApproveRequest)) Message {
+		g := newGate()
+		g.ask("c1", "low", change)
+		f, _ := (<-g.events).Frame.(*wire.ToolApproveRequest)
+		return a.message(&question{request: f, key: "k"}, 0)
+	}
+	for hidden, seen := range map[string]string{`a\u202eb`: "202e", `a\u200bb`: "200b", "a\u202eb": "⟨U+202E⟩", "a\u200bb": "⟨U+200B⟩", "a\u00a0b": "⟨U+00A0⟩", `r\u006d`: "rm", `a\r\nb`: `\r`} {
+		m := shown(func(f *wire.ToolApproveRequest) {
+			f.Args = []byte(`{"command": "` + hidden + `"}`)
+			f.Summary, f.Reason, f.Origin.Folder = hidden, hidden, hidden
+		})
+		if text := m.Title + m.Text(); !strings.Contains(text, seen) || strings.ContainsAny(text, "\u202e\u200b\u00a0\r") {
+			t.Errorf("%q is shown as %s", hidden, text)
+		}
+	}
+	for what, change := range map[string]func(*wire.ToolApproveRequest){
+		"a fence, which is shown as quotes": func(f *wire.ToolApproveRequest) {
+			f.Args = []byte(`{"command": "echo ` + fence + `rm x` + fence + `"}`)
+		},
+		"a fence in what it says":     func(f *wire.ToolApproveRequest) { f.Summary = fence },
+		"more than there is room for": func(f *wire.ToolApproveRequest) { f.Summary = strings.Repeat("x", room) },
+		"what takes more room when escaped": func(f *wire.ToolApproveRequest) {
+			f.Args = []byte(`{"command": "` + strings.Repeat("&", room/3) + `"}`)
+		},
+	} {
+		if m := shown(change); slices.Contains(m.Actions, Approve) {
+			t.Errorf("%s can be approved: %s", what, m.Text())
+		}
+	}
+	if m := shown(func(f *wire.ToolApproveRequest) {
+		f.Client.Name, f.Tool = strings.Repeat("y", 5000), strings.Repeat("z", 5000)
+	}); len(m.Title) > 250 {
+		t.Errorf("a title of %d bytes", len(m.Title))
+	}
+}
+
+// A message that the place refuses does not keep the others from being asked.
+func TestARefusedMessageHoldsNothingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, b := newGate(), newBoard()
+		b.refuses = func(m Message) bool { return strings.Contains(m.Text(), "cursed") }
+		stop := start(t, g, Channel{Name: "b", Place: b})
+		defer stop()
+		for i := range 3 {
+			g.ask(fmt.Sprint("bad", i), "low", func(f *wire.ToolApproveRequest) { f.Summary = "cursed" })
+		}
+		time.Sleep(5 * lookAgain)
+		for i := range 3 {
+			g.ask(fmt.Sprint("c", i), "low", nil)
+		}
+		time.Sleep(20 * lookAgain)
+		synctest.Wait()
+		if len(b.all()) != 3 {
+			t.Errorf("%d messages", len(b.all()))
+		}
+	})
+}
+
+// A key is good in the channels that showed it, for its own call.
+func TestAnswersOfAnotherChannel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, first, later := newGate(), newBoard(), newBoard()
+		people := map[string]string{"U1": "alice"}
+		stop := start(t, g, Channel{Name: "1", Place: first, People: people}, Channel{Name: "2", Place: later, People: people, After: time.Hour})
+		defer stop()
+		g.ask("c1", "low", nil)
+		g.ask("c2", "low", func(f *wire.ToolApproveRequest) { f.SessionID = "s2" })
+		time.Sleep(2 * lookAgain)
+		synctest.Wait()
+		here, there := <-first.take, <-later.take
+		for _, m := range first.all() {
+			if there(Press{m.Key, Approve, "U1", ""}); len(g.answers) > 0 {
+				t.Fatal("a channel answers what it was not asked")
+			}
+			if there(Press{m.Key, Freeze, "U1", ""}); len(g.froze) > 0 {
+				t.Fatal("a channel freezes by a key that it was not shown")
+			}
+			here(Press{m.Key, Approve, "U1", ""})
+			_, call, _ := strings.Cut(m.Link, "/#/approvals/")
+			if a := <-g.answers; a.ArgsDigest != "d-"+a.ToolCallID || (a.SessionID == "s2") != (a.ToolCallID == "c2") || call != "" {
+				t.Errorf("%+v", a)
+			}
+		}
+	})
 }
 
 // eager is a place where somebody answers before it has said that it posted the message.

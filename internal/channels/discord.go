@@ -30,7 +30,7 @@ func NewDiscord(api, channel, token string) (*Discord, error) {
 
 // Show posts the message with its buttons, or changes it. Nobody is mentioned, and no address is unfolded.
 func (d *Discord) Show(ctx context.Context, where string, m Message) (string, error) {
-	text := clip(strings.ReplaceAll(m.Text(), "```", "'''"), 1700)
+	text := clip(strings.ReplaceAll(m.Text(), fence, "'''"), 1700)
 	var buttons []any
 	for _, action := range m.Actions {
 		style := map[string]int{Approve: 3, Deny: 4}[action]
@@ -44,7 +44,7 @@ func (d *Discord) Show(ctx context.Context, where string, m Message) (string, er
 		components = append(components, map[string]any{"type": 1, "components": buttons})
 	}
 	title := strings.NewReplacer("*", "", "_", "\\_", "`", "", "~", "", "|", "", "@", "@\u200b").Replace(m.Title)
-	body := map[string]any{"content": "**" + title + "**\n```\n" + text + "\n```", "components": components, "allowed_mentions": map[string]any{"parse": []string{}}, "flags": 4}
+	body := map[string]any{"content": "**" + title + "**\n" + fence + "\n" + text + "\n" + fence, "components": components, "allowed_mentions": map[string]any{"parse": []string{}}, "flags": 4}
 	method, address := http.MethodPost, d.api+"/channels/"+url.PathEscape(d.channel)+"/messages"
 	if where != "" {
 		method, address = http.MethodPatch, address+"/"+url.PathEscape(where)
@@ -75,6 +75,22 @@ type discordFrame struct {
 	Data json.RawMessage `json:"d"`
 }
 
+// discordMentions is the intent to hear messages of servers. Their text comes only where they mention the bot.
+const discordMentions = 1 << 9
+
+type discordUser struct {
+	ID  string `json:"id"`
+	Bot bool   `json:"bot"`
+}
+
+type discordMessage struct {
+	ID      string      `json:"id"`
+	Channel string      `json:"channel_id"`
+	Author  discordUser `json:"author"`
+	Webhook string      `json:"webhook_id"`
+	Content string      `json:"content"`
+}
+
 // discordPress is a button that was pressed.
 type discordPress struct {
 	ID      string `json:"id"`
@@ -85,9 +101,7 @@ type discordPress struct {
 		CustomID string `json:"custom_id"`
 	} `json:"data"`
 	Member struct {
-		User struct {
-			ID string `json:"id"`
-		} `json:"user"`
+		User discordUser `json:"user"`
 	} `json:"member"`
 }
 
@@ -135,6 +149,7 @@ func (d *Discord) Listen(ctx context.Context, take func(Press) string) error {
 		return socket.WriteJSON(map[string]any{"op": op, "d": data})
 	}
 	var seq *int64
+	var self string
 	var beat <-chan time.Time
 	for {
 		select {
@@ -159,7 +174,7 @@ func (d *Discord) Listen(ctx context.Context, take func(Press) string) error {
 				ticker := time.NewTicker(time.Duration(hello.Interval) * time.Millisecond)
 				defer ticker.Stop()
 				beat = ticker.C
-				if err := write(discordIdentify, map[string]any{"token": d.token, "intents": 0, "properties": map[string]string{"os": "linux", "browser": "callgate", "device": "callgate"}}); err != nil {
+				if err := write(discordIdentify, map[string]any{"token": d.token, "intents": discordMentions, "properties": map[string]string{"os": "linux", "browser": "callgate", "device": "callgate"}}); err != nil {
 					return err
 				}
 			case discordHeartbeat:
@@ -169,8 +184,13 @@ func (d *Discord) Listen(ctx context.Context, take func(Press) string) error {
 			case discordReconnect, discordInvalid:
 				return errors.New("Discord wants a new connection")
 			case discordDispatch:
-				if f.Type == "INTERACTION_CREATE" {
+				switch f.Type {
+				case "READY":
+					self = discordSelf(f.Data)
+				case "INTERACTION_CREATE":
 					d.pressed(ctx, f.Data, take)
+				case "MESSAGE_CREATE":
+					d.wrote(ctx, self, f.Data, take)
 				}
 			}
 		}
@@ -190,4 +210,33 @@ func (d *Discord) pressed(ctx context.Context, data []byte, take func(Press) str
 	const reply, ephemeral = 4, 64
 	// The message itself shows how it ends.
 	_ = send(ctx, http.MethodPost, d.api+"/interactions/"+url.PathEscape(p.ID)+"/"+url.PathEscape(p.Token)+"/callback", "", map[string]any{"type": reply, "data": map[string]any{"content": said, "flags": ephemeral}}, nil)
+}
+
+// discordSelf is the bot's own id.
+func discordSelf(data []byte) string {
+	var ready struct {
+		User discordUser `json:"user"`
+	}
+	if json.Unmarshal(data, &ready) != nil {
+		return ""
+	}
+	return ready.User.ID
+}
+
+// wrote takes "@bot freeze REASON" in the channel. Everything else is talk.
+func (d *Discord) wrote(ctx context.Context, self string, data []byte, take func(Press) string) {
+	var m discordMessage
+	if json.Unmarshal(data, &m) != nil || self == "" || m.Channel != d.channel || m.Author.Bot || m.Webhook != "" {
+		return
+	}
+	command, ok := strings.CutPrefix(strings.Replace(m.Content, "<@!", "<@", 1), "<@"+self+">")
+	command, reason, _ := strings.Cut(strings.TrimSpace(command), " ")
+	if !ok || command != Freeze {
+		return
+	}
+	said := take(Press{Action: Freeze, User: m.Author.ID, Reason: strings.TrimSpace(reason)})
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	reply := map[string]any{"content": said, "message_reference": map[string]any{"message_id": m.ID, "fail_if_not_exists": false}, "allowed_mentions": map[string]any{"parse": []string{}}}
+	_ = send(ctx, http.MethodPost, d.api+"/channels/"+url.PathEscape(d.channel)+"/messages", "Bot "+d.token, reply, nil) // frozen is frozen
 }

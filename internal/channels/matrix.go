@@ -45,10 +45,10 @@ func (x *Matrix) Show(ctx context.Context, where string, m Message) (string, err
 		}
 		text, formatted = text+"\n"+how, formatted+html.EscapeString(how)
 	}
-	content := map[string]any{"msgtype": "m.text", "body": text, "format": "org.matrix.custom.html", "formatted_body": formatted}
+	content := map[string]any{"msgtype": "m.text", "body": text, "format": "org.matrix.custom.html", "formatted_body": formatted, "m.mentions": map[string]any{}}
 	body := content
 	if where != "" {
-		body = map[string]any{"msgtype": "m.text", "body": "* " + text, "m.new_content": content, "m.relates_to": map[string]any{"rel_type": "m.replace", "event_id": where}}
+		body = map[string]any{"msgtype": "m.text", "body": "* " + text, "m.new_content": content, "m.mentions": map[string]any{}, "m.relates_to": map[string]any{"rel_type": "m.replace", "event_id": where}}
 	}
 	x.mu.Lock()
 	x.next++

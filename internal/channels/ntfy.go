@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 )
 
-// Ntfy is a topic of an ntfy server. It has to be one that only its people can read: who reads a question can answer it.
+// Ntfy is a topic of an ntfy server. It has to be one that only its people can read: who reads a question can answer it, and
+// freeze. Anybody may write into the other topic, so nothing there counts without a key.
 type Ntfy struct {
 	base, topic, token string
 }
@@ -37,7 +39,11 @@ func (n *Ntfy) Show(ctx context.Context, where string, m Message) (string, error
 		body["click"] = m.Link
 	}
 	var actions []map[string]any
-	for _, action := range m.Actions {
+	offered := m.Actions
+	if offered != nil {
+		offered = append(slices.Clone(offered), Freeze)
+	}
+	for _, action := range offered {
 		actions = append(actions, map[string]any{
 			"action": "http", "label": strings.ToUpper(action[:1]) + action[1:], "url": n.base + "/" + n.topic + "-answers", "method": "POST", "body": m.Key + " " + action, "clear": true,
 		})
@@ -81,12 +87,9 @@ func (n *Ntfy) Listen(ctx context.Context, take func(Press) string) error {
 		if json.Unmarshal(lines.Bytes(), &e) != nil || e.Event != "message" {
 			continue
 		}
-		key, action, _ := strings.Cut(strings.TrimSpace(e.Message), " ")
-		press := Press{Key: key, Action: action, User: Holder}
-		if key == Freeze {
-			press = Press{Action: Freeze, User: Holder, Reason: action}
+		if key, action, ok := strings.Cut(strings.TrimSpace(e.Message), " "); ok {
+			take(Press{Key: key, Action: action, User: Holder})
 		}
-		take(press)
 	}
 	return lines.Err()
 }

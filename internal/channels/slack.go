@@ -3,21 +3,21 @@ package channels
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
+	"io"
+	"log"
 	"strings"
-	"time"
 
-	"github.com/gorilla/websocket"
+	"github.com/slack-go/slack"
+	"github.com/slack-go/slack/socketmode"
 )
 
 // Slack is a channel of a workspace, over Socket Mode: callgate needs no address of its own.
 type Slack struct {
-	api, channel string
-	app, bot     string // tokens: xapp-… opens the socket, xoxb-… writes
+	channel string
+	client  *slack.Client
 }
 
-// NewSlack takes the app's and the bot's token. api is "" for Slack's own.
+// NewSlack takes the app's and the bot's token: xapp-… opens the socket, xoxb-… writes. api is "" for Slack's own.
 func NewSlack(api, channel, app, bot string) (*Slack, error) {
 	if api == "" {
 		api = "https://slack.com/api"
@@ -28,28 +28,7 @@ func NewSlack(api, channel, app, bot string) (*Slack, error) {
 	if !strings.HasPrefix(app, "xapp-") || !strings.HasPrefix(bot, "xoxb-") {
 		return nil, errors.New("slack needs two tokens: the app's, xapp-…, and the bot's, xoxb-…")
 	}
-	return &Slack{strings.TrimSuffix(api, "/"), channel, "Bearer " + app, "Bearer " + bot}, nil
-}
-
-// call uses one method of the Web API.
-func (s *Slack) call(ctx context.Context, method, token string, body, to any) error {
-	var answer struct {
-		OK    bool   `json:"ok"`
-		Error string `json:"error"`
-		TS    string `json:"ts"`
-		URL   string `json:"url"`
-	}
-	if err := send(ctx, http.MethodPost, s.api+"/"+method, token, body, &answer); err != nil {
-		return err
-	}
-	if !answer.OK {
-		return fmt.Errorf("%s: %s", method, answer.Error)
-	}
-	switch to := to.(type) {
-	case *string:
-		*to = answer.TS + answer.URL // a method gives one of them
-	}
-	return nil
+	return &Slack{channel, slack.New(bot, slack.OptionAppLevelToken(app), slack.OptionAPIURL(strings.TrimSuffix(api, "/")+"/"), slack.OptionHTTPClient(client))}, nil
 }
 
 // slackText escapes what Slack reads as markup, and cuts to what a block holds.
@@ -60,98 +39,74 @@ func slackText(text string) string {
 
 // Show posts the message with its buttons, or changes it.
 func (s *Slack) Show(ctx context.Context, where string, m Message) (string, error) {
-	section := func(kind, text string) map[string]any {
-		return map[string]any{"type": "section", "text": map[string]any{"type": kind, "text": text}}
+	plain := func(text string) *slack.TextBlockObject {
+		return slack.NewTextBlockObject(slack.PlainTextType, text, false, false)
 	}
-	blocks := []any{section("plain_text", m.Title), section("mrkdwn", "```"+strings.ReplaceAll(slackText(m.Text()), "```", "'''")+"```")}
-	var buttons []any
+	text := fence + "\n" + strings.ReplaceAll(slackText(m.Text()), fence, "'''") + "\n" + fence
+	blocks := []slack.Block{
+		slack.NewSectionBlock(plain(m.Title), nil, nil),
+		slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, text, false, false), nil, nil),
+	}
+	var buttons []slack.BlockElement
 	for _, action := range m.Actions {
-		style := map[string]string{Approve: "primary", Deny: "danger"}[action]
-		buttons = append(buttons, map[string]any{"type": "button", "action_id": action, "value": m.Key, "style": style, "text": map[string]any{"type": "plain_text", "text": strings.ToUpper(action[:1]) + action[1:]}})
+		style := map[string]slack.Style{Approve: slack.StylePrimary, Deny: slack.StyleDanger}[action]
+		buttons = append(buttons, slack.NewButtonBlockElement(action, m.Key, plain(strings.ToUpper(action[:1])+action[1:])).WithStyle(style))
 	}
 	if m.Link != "" && m.Over == "" {
-		buttons = append(buttons, map[string]any{"type": "button", "action_id": "page", "url": m.Link, "text": map[string]any{"type": "plain_text", "text": "Page"}})
+		page := slack.NewButtonBlockElement("page", "", plain("Page"))
+		page.URL = m.Link
+		buttons = append(buttons, page)
 	}
 	if buttons != nil {
-		blocks = append(blocks, map[string]any{"type": "actions", "elements": buttons})
+		blocks = append(blocks, slack.NewActionBlock("", buttons...))
 	}
-	body := map[string]any{"channel": s.channel, "text": m.Title, "blocks": blocks, "unfurl_links": false}
-	method := "chat.postMessage"
+	content := slack.MsgOptionCompose(slack.MsgOptionText(slackText(m.Title), false), slack.MsgOptionBlocks(blocks...), slack.MsgOptionDisableLinkUnfurl())
 	if where != "" {
-		body["ts"], method = where, "chat.update"
+		_, _, _, err := s.client.UpdateMessageContext(ctx, s.channel, where, content)
+		return where, withoutQuery(err)
 	}
-	var ts string
-	err := s.call(ctx, method, s.bot, body, &ts)
-	if where != "" {
-		ts = where
-	}
-	return ts, err
+	_, ts, err := s.client.PostMessageContext(ctx, s.channel, content)
+	return ts, withoutQuery(err)
 }
 
-// slackEnvelope is what comes over the socket.
-type slackEnvelope struct {
-	Type    string `json:"type"`
-	ID      string `json:"envelope_id"`
-	Payload struct {
-		Type string `json:"type"`
-		User struct {
-			ID string `json:"id"`
-		} `json:"user"`
-		Channel struct {
-			ID string `json:"id"`
-		} `json:"channel"`
-		Command   string `json:"command"` // of a slash command, with these three
-		Text      string `json:"text"`
-		UserID    string `json:"user_id"`
-		ChannelID string `json:"channel_id"`
-		Actions   []struct {
-			ID    string `json:"action_id"`
-			Value string `json:"value"`
-		} `json:"actions"`
-	} `json:"payload"`
-}
-
-// Listen opens a socket and takes buttons until Slack closes it.
+// Listen opens a socket and takes buttons and /freeze until ctx ends, or Slack refuses the tokens.
 func (s *Slack) Listen(ctx context.Context, take func(Press) string) error {
-	var address string
-	if err := s.call(ctx, "apps.connections.open", s.app, nil, &address); err != nil {
-		return err
-	}
-	if err := checkAddress("socket", strings.Replace(address, "ws", "http", 1)); err != nil {
-		return err
-	}
-	socket, _, err := websocket.DefaultDialer.DialContext(ctx, address, nil)
-	if err != nil {
-		return errors.New("the socket does not open")
-	}
-	defer socket.Close()
-	socket.SetReadLimit(maxAnswer)
-	stop := context.AfterFunc(ctx, func() { _ = socket.Close() })
-	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	socket := socketmode.New(s.client, socketmode.OptionLog(log.New(io.Discard, "", 0)))
+	ended := make(chan error, 1)
+	go func() { ended <- socket.RunContext(ctx) }()
 	for {
-		var e slackEnvelope
-		if err := socket.ReadJSON(&e); err != nil {
-			return err
-		}
-		if e.ID != "" {
-			if err := socket.SetWriteDeadline(time.Now().Add(callTime)); err != nil {
-				return err
-			}
-			if err := socket.WriteJSON(map[string]string{"envelope_id": e.ID}); err != nil {
-				return err
-			}
-		}
-		switch {
-		case e.Type == "disconnect":
-			return errors.New("Slack wants a new connection")
-		case e.Type == "slash_commands" && e.Payload.Command == "/freeze" && e.Payload.ChannelID == s.channel:
-			s.tell(ctx, e.Payload.UserID, take(Press{Action: Freeze, User: e.Payload.UserID, Reason: e.Payload.Text}))
-		case e.Type == "interactive" && e.Payload.Type == "block_actions" && e.Payload.Channel.ID == s.channel:
-			for _, action := range e.Payload.Actions {
-				if action.ID == Approve || action.ID == Deny {
-					s.tell(ctx, e.Payload.User.ID, take(Press{Key: action.Value, Action: action.ID, User: e.Payload.User.ID}))
+		select {
+		case err := <-ended:
+			return withoutQuery(err)
+		case e := <-socket.Events:
+			if e.Request != nil && e.Request.EnvelopeID != "" {
+				if err := socket.AckCtx(ctx, e.Request.EnvelopeID, nil); err != nil {
+					return err
 				}
 			}
+			switch data := e.Data.(type) {
+			case *slack.ConnectionErrorEvent:
+				return withoutQuery(data.ErrorObj)
+			case slack.SlashCommand:
+				if data.Command == "/freeze" && data.ChannelID == s.channel {
+					s.tell(ctx, data.UserID, take(Press{Action: Freeze, User: data.UserID, Reason: data.Text}))
+				}
+			case slack.InteractionCallback:
+				s.pressed(ctx, &data, take)
+			}
+		}
+	}
+}
+
+func (s *Slack) pressed(ctx context.Context, p *slack.InteractionCallback, take func(Press) string) {
+	if p.Type != slack.InteractionTypeBlockActions || p.Channel.ID != s.channel {
+		return
+	}
+	for _, action := range p.ActionCallback.BlockActions {
+		if action.ActionID == Approve || action.ActionID == Deny {
+			s.tell(ctx, p.User.ID, take(Press{Key: action.Value, Action: action.ActionID, User: p.User.ID}))
 		}
 	}
 }
@@ -160,5 +115,5 @@ func (s *Slack) Listen(ctx context.Context, take func(Press) string) error {
 func (s *Slack) tell(ctx context.Context, user, text string) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	_ = s.call(ctx, "chat.postEphemeral", s.bot, map[string]any{"channel": s.channel, "user": user, "text": text}, nil) // the message itself shows how it ends
+	_, _ = s.client.PostEphemeralContext(ctx, s.channel, user, slack.MsgOptionText(text, true)) // the message itself shows how it ends
 }

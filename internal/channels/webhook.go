@@ -1,18 +1,18 @@
 package channels
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
-
-	"bytes"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
@@ -37,9 +37,14 @@ func NewWebhook(address, answer, secret string, listen net.Listener) (*Webhook, 
 	if err := checkAddress("url", address); err != nil {
 		return nil, err
 	}
-	signer, err := standardwebhooks.NewWebhook(secret)
+	const prefix, least = "whsec_", 24 // bytes, as the standard has it: who guesses the secret answers
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, prefix))
+	if err != nil || !strings.HasPrefix(secret, prefix) || len(key) < least {
+		return nil, fmt.Errorf("the secret is not of the form %q and base64 of %d bytes or more", prefix, least)
+	}
+	signer, err := standardwebhooks.NewWebhookRaw(key)
 	if err != nil {
-		return nil, errors.New(`the secret is not of the form "whsec_" and base64`)
+		return nil, err
 	}
 	return &Webhook{address: address, listen: listen, answer: answer, signer: signer, seen: map[string]time.Time{}}, nil
 }
