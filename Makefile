@@ -5,6 +5,8 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 VERSION ?= $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo dev)
+# Build tags: make build TAGS=opa makes a callgate that evaluates Rego.
+TAGS ?=
 LDFLAGS := -s -w -X callgate/internal/app.Version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
@@ -42,11 +44,11 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/callgate
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/callgate ./cmd/callgate
+	CGO_ENABLED=0 go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/callgate ./cmd/callgate
 
 .PHONY: install
 install: ## install callgate into $GOBIN
-	CGO_ENABLED=0 go install -trimpath -ldflags '$(LDFLAGS)' ./cmd/callgate
+	CGO_ENABLED=0 go install -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' ./cmd/callgate
 
 .PHONY: run
 run: build ## try it: three calls through the gate (ANSWER=approve answers the question)
@@ -64,6 +66,7 @@ test: $(NPM) $(PAGE) browser terminal languages ## go vet and all tests
 ifeq ($(PKG),./...)
 	$(TEST) $(RACE) $$(go list ./... | grep -vxFf <(go list $(ONE_GOROUTINE)))
 	$(TEST) $(ONE_GOROUTINE)
+	$(TEST) -tags opa -run Rego ./internal/policy ./internal/config
 else
 	$(TEST) $(RACE) $(PKG)
 endif

@@ -16,7 +16,20 @@ type advice struct {
 
 func (a advice) Name() string { return "a" }
 func (a advice) Advise(Question) (permissions.Action, string, error) {
+	if errors.Is(a.err, errBroken) {
+		panic(a.err)
+	}
 	return a.action, "because", a.err
+}
+
+var errBroken = errors.New("broken")
+
+// An advisor that breaks down denies, and takes nobody down with it.
+func TestAdvisorsThatPanicDeny(t *testing.T) {
+	b := newBench(t, `{"shell_exec": "allow"}`, func(o *Options) { o.Advisors = []Advisor{advice{permissions.Allow, errBroken}} })
+	if v := (<-b.decide(t.Context(), b.shell("call_1", "git status"))).verdict; v.Action != permissions.Deny {
+		t.Errorf("%v %s", v.Action, v.Reason)
+	}
 }
 
 // Advisors tighten what the rules say, and never loosen it.

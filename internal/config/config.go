@@ -236,6 +236,9 @@ func (s *Settings) Load() (*Config, error) {
 			return nil, fmt.Errorf("configuration %s: %s: write a list, with a \"- name: …\" for each", c.File, key)
 		}
 	}
+	if err := explainTelegram(c.File, s.viper.Get("telegram")); err != nil {
+		return nil, err
+	}
 	if err := explainConfirmation(c.File, s.viper.Get("toolConfirmation")); err != nil {
 		return nil, err
 	}

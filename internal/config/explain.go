@@ -87,6 +87,20 @@ func explainConfirmation(file string, section any) error {
 	return fmt.Errorf("configuration %s: toolConfirmation: callgate has these keys at the top level. Write instead:\n%s", file, strings.Join(lines, "\n"))
 }
 
+// explainTelegram says how the section telegram of earlier versions is written now.
+func explainTelegram(file string, section any) error {
+	if section == nil {
+		return nil
+	}
+	return fmt.Errorf(`configuration %s: telegram: Telegram is a channel now, and only linked people answer. Write instead:
+  channels:
+    - name: telegram     # the bot's token: {dataDir}/credentials/telegram
+      kind: telegram
+      to: "CHAT"         # its id; one channel for each chat
+      people: ["ID=name"]
+Then run callgate approve --channels; /start in the chat tells the ids`, file)
+}
+
 // KeyOf is a field of config as a file spells it: Servers[0].Env is servers[0].env, MCPTokens is mcpTokens.
 func KeyOf(field string) string {
 	return exportedName.ReplaceAllStringFunc(strings.ReplaceAll(field, "OAuth", "Oauth"), strings.ToLower)

@@ -14,6 +14,7 @@ import (
 // {dataDir}/credentials/authzen.
 type policyConfig struct {
 	Cedar   []string // files
+	Rego    []string // files
 	AuthZEN string   // base address of a decision point
 	Timeout time.Duration
 }
@@ -24,6 +25,13 @@ func (c *policyConfig) open(dataDir string) (engines []gate.Advisor, err error) 
 		engine, err := policy.OpenCedar(path)
 		if err != nil {
 			return nil, invalid("policy.cedar", err)
+		}
+		engines = append(engines, engine)
+	}
+	for _, path := range c.Rego {
+		engine, err := policy.OpenRego(path, c.Timeout)
+		if err != nil {
+			return nil, invalid("policy.rego", err)
 		}
 		engines = append(engines, engine)
 	}

@@ -72,21 +72,9 @@ func (c *Cedar) Advise(q gate.Question) (permissions.Action, string, error) {
 	if c.gateway != "" {
 		return c.agentCore(q, input)
 	}
-	worst, why := permissions.Allow, ""
-	subjects := subjectsOf(&q)
-	for i := range subjects {
-		s := &subjects[i]
-		for k, value := range valuesOf(s) {
-			action, reason, err := c.subject(q, s, value, input, s.DeniesOnly || k > 0)
-			if err != nil {
-				return permissions.Deny, "", err
-			}
-			if action < worst && (k == 0 || action == permissions.Deny) {
-				worst, why = action, reason
-			}
-		}
-	}
-	return worst, why, nil
+	return eachValue(&q, func(s *permissions.Subject, value string, deniesOnly bool) (permissions.Action, string, error) {
+		return c.subject(q, s, value, input, deniesOnly)
+	})
 }
 
 func text(s string) cedar.String { return cedar.String(s) }

@@ -1,4 +1,5 @@
-// Package policy asks other policy engines about calls: Cedar policies in files, and a decision point that speaks AuthZEN.
+// Package policy asks other policy engines about calls: Cedar and Rego policies in files, and a decision point that speaks
+// AuthZEN.
 //
 // They tighten what the rules say and loosen nothing. Whatever goes wrong denies.
 package policy
@@ -106,4 +107,25 @@ func subjectsOf(q *gate.Question) []permissions.Subject {
 		return []permissions.Subject{{Tool: q.Call.Tool.Qualified, Kind: q.Call.Tool.Kind, Risk: q.Analysis.Risk}}
 	}
 	return q.Analysis.Subjects
+}
+
+// eachValue asks about every subject of the call in all its spellings and returns the strictest answer. What a shell command
+// only reads, and spellings beside the first, can be forbidden and need no permit; as with rules, nobody is asked because of
+// such a spelling.
+func eachValue(q *gate.Question, ask func(s *permissions.Subject, value string, deniesOnly bool) (permissions.Action, string, error)) (permissions.Action, string, error) {
+	worst, why := permissions.Allow, ""
+	subjects := subjectsOf(q)
+	for i := range subjects {
+		s := &subjects[i]
+		for k, value := range valuesOf(s) {
+			action, reason, err := ask(s, value, s.DeniesOnly || k > 0)
+			if err != nil {
+				return permissions.Deny, "", err
+			}
+			if action < worst && (k == 0 || action == permissions.Deny) {
+				worst, why = action, reason
+			}
+		}
+	}
+	return worst, why, nil
 }

@@ -1,0 +1,5 @@
+//go:build opa
+
+package config
+
+const withOPA = true
