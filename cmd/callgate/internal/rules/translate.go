@@ -81,6 +81,9 @@ it, nothing changes.`,
 		Args: config.ArgsBetween(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			read, ok := translate.Importers[from]
+			if from == "cedar" {
+				return fmt.Errorf("--from cedar: Cedar's policies need no translation, and would lose by one: callgate evaluates them as they are. Write policy: {cedar: [%s]} into the configuration", args[0])
+			}
 			if !ok {
 				return fmt.Errorf("--from %q: use %s", from, strings.Join(formats, ", "))
 			}
