@@ -417,8 +417,11 @@ func TestDiscord(t *testing.T) {
 	g := newGate()
 	stop := start(t, g, Channel{Name: "d", Place: place, People: map[string]string{"9": "bob"}})
 	defer stop()
-	g.ask("c1", "medium", nil)
+	g.ask("c1", "medium", func(f *wire.ToolApproveRequest) { f.Client.Name = "\\[page](https://evil.example) <@1> @everyone **" })
 	posted := f.want(t, "a message", func(c call) bool { return c.method == "POST" && c.path == "/channels/C1/messages" })
+	if title, _, _ := strings.Cut(posted.body["content"].(string), "\n"); title != "**\\[page](https://evil.example) \\<@\u200b1> @\u200beveryone  asks: sh\\_run (medium risk)**" {
+		t.Errorf("the title is %s", title)
+	}
 	id := posted.body["components"].([]any)[0].(map[string]any)["components"].([]any)[1].(map[string]any)["custom_id"].(string)
 	c := <-socket
 	defer c.Close()

@@ -43,7 +43,7 @@ func (d *Discord) Show(ctx context.Context, where string, m Message) (string, er
 	if buttons != nil {
 		components = append(components, map[string]any{"type": 1, "components": buttons})
 	}
-	title := strings.NewReplacer("*", "", "_", "\\_", "`", "", "~", "", "|", "", "@", "@\u200b").Replace(m.Title)
+	title := strings.NewReplacer("*", "", "_", "\\_", "`", "", "~", "", "|", "", "@", "@\u200b", "\\", "", "[", "\\[", "<", "\\<").Replace(m.Title) // no links, mentions and the like
 	body := map[string]any{"content": "**" + title + "**\n" + fence + "\n" + text + "\n" + fence, "components": components, "allowed_mentions": map[string]any{"parse": []string{}}, "flags": 4}
 	method, address := http.MethodPost, d.api+"/channels/"+url.PathEscape(d.channel)+"/messages"
 	if where != "" {
