@@ -50,3 +50,18 @@ func TestOffersCountEarlierApprovals(t *testing.T) {
 	counts("call_after", "git push origin main", map[string]int{"git push *": 0, "git push origin main": 3}, "approve")
 	counts("call_npm", "npm publish --tag x", map[string]int{"npm publish *": 0}, "approve")
 }
+
+// What was released with another call, or refused for its risk, was looked at by nobody.
+func TestByPerson(t *testing.T) {
+	for _, c := range []struct {
+		decision, by string
+		want         bool
+	}{
+		{DecidedApproved, "web:alice", true}, {DecidedRejected, "custom:channels/bob", true}, {DecidedApproved, cascaded + "web:alice", false},
+		{DecidedRejected, "risk", false}, {DecidedTimeout, "", false}, {DecidedTrusted, "rule", false}, {DecidedAutoApproved, "rules", false},
+	} {
+		if got := ByPerson(c.decision, c.by); got != c.want {
+			t.Errorf("%s by %q: %v", c.decision, c.by, got)
+		}
+	}
+}
