@@ -36,7 +36,7 @@ func (p *Proxy) Chat(ctx context.Context, sessionID string, turns []ChatTurn) (C
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer h.chats.begin(cancel)()
+	defer h.chats.begin(newCallID(), cancel)()
 	params := chat.Params(turns)
 	asker := &server{host: h, alias: chatServer}
 	call, err := h.kindCall(kindTool(tools.KindSampling, asker), asker, "server", asker.alias, params)

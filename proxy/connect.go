@@ -81,7 +81,7 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 		return nil, err
 	}
 	h := &host{p: p, view: v, principal: principal, era: era, line: line, log: p.o.Logger, jobs: pool.New()}
-	h.running.byKey, h.asking.byID = map[string]*inflight{}, map[string]*serverRequest{}
+	h.running.byKey = map[string]*inflight{}
 	h.offers.h, h.offers.moved = h, make(chan struct{})
 	h.ctx, h.cancel = context.WithCancel(ctx)
 	session, err := p.o.Gate.OpenSession(cmp.Or(v.Agent, p.o.Agent), h.cancelCalls)

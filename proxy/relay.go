@@ -36,7 +36,9 @@ func (s serverSide) notified(m rpc.Message, r *inflight) {
 			s.relay(m, r)
 		}
 	case "notifications/cancelled":
-		h.asking.withdraw(string(raw.Param(m, "requestId")))
+		if q, open := h.asking.of(string(raw.Param(m, "requestId"))); open {
+			q.cancel()
+		}
 	default:
 		h.log.Debug("notification of the server dropped", "server", s.server.alias, "method", m.Method)
 	}
@@ -189,7 +191,12 @@ func (h *host) progressForServers(m rpc.Message) {
 	if token == nil {
 		return
 	}
-	to := h.asking.withToken(token)
+	var to []*server
+	for _, q := range h.asking.all() {
+		if q.token != nil && raw.SameToken(q.token, token) && !slices.Contains(to, q.from) {
+			to = append(to, q.from)
+		}
+	}
 	a := h.assignments.Open(func(a *tasks.Assignment) bool { return a.Token != nil && raw.SameToken(a.Token, token) })
 	if a != nil && !slices.Contains(to, a.Server.(*server)) {
 		to = append(to, a.Server.(*server))

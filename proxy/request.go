@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"callgate/gate"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
 	"callgate/proxy/internal/raw"
@@ -134,7 +135,9 @@ func (h *host) notified(m rpc.Message) {
 // cancelCalls ends every running request, for an approver who says so.
 func (h *host) cancelCalls() {
 	h.running.cancel()
-	h.chats.cancel()
+	for _, cancel := range h.chats.all() {
+		cancel(gate.ErrCancelled)
+	}
 }
 
 func ping(_ *host, _ context.Context, m rpc.Message, _ *inflight) []byte {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -49,9 +50,9 @@ type host struct {
 	folders     workspace.Folders
 	events      events.Events
 	checks      verification.Session
-	asking      asking                           // what the servers ask of it
-	chats       chats                            // what people ask of its model
-	capable     atomic.Pointer[hostCapabilities] // nil before initialize
+	asking      unanswered[*serverRequest]          // by the servers, by id
+	chats       unanswered[context.CancelCauseFunc] // by people, of its model
+	capable     atomic.Pointer[hostCapabilities]    // nil before initialize
 	initialized atomic.Bool
 
 	running running // the host's requests
@@ -362,12 +363,6 @@ func (h *host) notifyRunning(r *inflight, message []byte) bool {
 	return true
 }
 
-// asking is what the servers ask of one host and it has not answered yet.
-type asking struct {
-	mu   sync.Mutex
-	byID map[string]*serverRequest
-}
-
 // serverRequest is a server's request that the host has not answered yet.
 type serverRequest struct {
 	cancel context.CancelFunc
@@ -375,66 +370,37 @@ type serverRequest struct {
 	token  []byte // progress token as spelled, nil without one
 }
 
-// begin registers a request until end is called.
-func (a *asking) begin(id string, q *serverRequest) (end func()) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.byID[id] = q
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		delete(a.byID, id)
-	}
-}
-
-// withdraw takes a server's cancellation of its own request.
-func (a *asking) withdraw(id string) {
-	a.mu.Lock()
-	q := a.byID[id]
-	a.mu.Unlock()
-	if q != nil {
-		q.cancel()
-	}
-}
-
-// withToken returns the servers that gave the progress token.
-func (a *asking) withToken(token []byte) (servers []*server) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, q := range a.byID {
-		if q.token != nil && raw.SameToken(q.token, token) && !slices.Contains(servers, q.from) {
-			servers = append(servers, q.from)
-		}
-	}
-	return servers
-}
-
-// chats are what people ask of the host's model and it has not answered yet.
-type chats struct {
+// unanswered is what the host was asked and has not answered yet.
+type unanswered[V any] struct {
 	mu    sync.Mutex
-	asked map[*context.CancelCauseFunc]struct{}
+	byKey map[string]V
 }
 
 // begin registers a question until end is called.
-func (cs *chats) begin(cancel context.CancelCauseFunc) (end func()) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	if cs.asked == nil {
-		cs.asked = map[*context.CancelCauseFunc]struct{}{}
+func (u *unanswered[V]) begin(key string, question V) (end func()) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.byKey == nil {
+		u.byKey = map[string]V{}
 	}
-	cs.asked[&cancel] = struct{}{}
+	u.byKey[key] = question
 	return func() {
-		cs.mu.Lock()
-		defer cs.mu.Unlock()
-		delete(cs.asked, &cancel)
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		delete(u.byKey, key)
 	}
 }
 
-// cancel ends all of them, for a person who says so.
-func (cs *chats) cancel() {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	for cancel := range cs.asked {
-		(*cancel)(gate.ErrCancelled)
-	}
+// of is the question with that key, if there is one.
+func (u *unanswered[V]) of(key string) (question V, ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	question, ok = u.byKey[key]
+	return question, ok
+}
+
+func (u *unanswered[V]) all() []V {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Collect(maps.Values(u.byKey))
 }
