@@ -102,9 +102,5 @@ func (s approvalAPI) handleChanges(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	changes, err := s.backend.Changes.Changes(r.PathValue("id"))
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, map[string]any{"changes": wire.List(changes)})
+	s.answer(w, r, map[string]any{"changes": wire.List(changes)}, err)
 }

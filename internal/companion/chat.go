@@ -46,6 +46,9 @@ const (
 
 // conversations are what was said with the models of this process' sessions.
 type conversations struct {
+	backend *Backend
+	log     *slog.Logger
+
 	mu sync.Mutex
 	of map[string]*conversation
 }
@@ -111,68 +114,68 @@ func (s shown) Unwrap() error { return s.error }
 
 // converse puts a message to the model of a session and tells everybody who follows it what is asked, and what comes
 // of it. It waits for the answer. The error is a shown when the others have been told.
-func (s *Server) converse(ctx context.Context, f wire.Chat, who audit.Author) (asked, answered wire.ChatTurn, err error) {
+func (cs *conversations) converse(ctx context.Context, f wire.Chat, who audit.Author) (asked, answered wire.ChatTurn, err error) {
 	asked = wire.ChatTurn{Role: "user", Text: f.Message, By: who.By}
-	if !slices.ContainsFunc(s.backend.Gate.Sessions(), func(info gate.SessionInfo) bool { return info.ID == f.SessionID }) {
+	if !slices.ContainsFunc(cs.backend.Gate.Sessions(), func(info gate.SessionInfo) bool { return info.ID == f.SessionID }) {
 		return asked, answered, gate.ErrSession
 	}
-	s.conversations.mu.Lock()
-	c := s.conversations.get(f.SessionID, s.backend.Gate.Sessions())
+	cs.mu.Lock()
+	c := cs.get(f.SessionID, cs.backend.Gate.Sessions())
 	if c.asking {
-		s.conversations.mu.Unlock()
+		cs.mu.Unlock()
 		return asked, answered, wire.Refuse(wire.CodeBadMessage, "the model is still answering a question of this session: wait for it, or cancel it")
 	}
 	c.asking = true
 	turns, reset := slices.Clone(c.turns), c.reset
-	s.conversations.mu.Unlock()
+	cs.mu.Unlock()
 	defer func() {
-		s.conversations.mu.Lock()
-		defer s.conversations.mu.Unlock()
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
 		if c.asking, c.asked = false, nil; err == nil && c.reset == reset {
 			c.remember(asked, answered)
 		}
 	}()
 	if f.Context == nil || *f.Context {
-		if asked.Context, err = s.backend.Chatter.Recall(ctx, f.SessionID, f.Message); err != nil {
-			s.log.Warn("a chat goes without what the workspace says about it", "session", f.SessionID, "by", who.By, slog.Any("error", err))
+		if asked.Context, err = cs.backend.Chatter.Recall(ctx, f.SessionID, f.Message); err != nil {
+			cs.log.Warn("a chat goes without what the workspace says about it", "session", f.SessionID, "by", who.By, slog.Any("error", err))
 		}
 	}
-	s.conversations.mu.Lock()
+	cs.mu.Lock()
 	c.asked = &asked
-	s.conversations.mu.Unlock()
-	s.backend.Chatter.Tell(said{f.SessionID, wire.ChatAsked{Head: wire.NewHead(wire.TypeChatAsked, f.SessionID), ChatTurn: asked}})
-	answer, err := s.backend.Chatter.Chat(ctx, f.SessionID, append(turns, asked), who)
+	cs.mu.Unlock()
+	cs.backend.Chatter.Tell(said{f.SessionID, wire.ChatAsked{Head: wire.NewHead(wire.TypeChatAsked, f.SessionID), ChatTurn: asked}})
+	answer, err := cs.backend.Chatter.Chat(ctx, f.SessionID, append(turns, asked), who)
 	if err != nil {
-		refused := s.worded(err, who.By, f.SessionID)
-		s.backend.Chatter.Tell(said{f.SessionID, wire.ErrorFrame(refused, f.SessionID, "")})
+		refused := worded(cs.log, err, who.By, f.SessionID)
+		cs.backend.Chatter.Tell(said{f.SessionID, wire.ErrorFrame(refused, f.SessionID, "")})
 		return asked, answered, shown{refused}
 	}
 	answered = wire.ChatTurn{Role: "assistant", Text: answer.Text, Model: answer.Model, Usage: answer.Usage}
-	s.backend.Chatter.Tell(said{f.SessionID, wire.Token{Head: wire.NewHead(wire.TypeToken, f.SessionID), AgentID: s.agentOf(f.SessionID), Content: answer.Text}})
-	s.backend.Chatter.Tell(said{f.SessionID, wire.Done{Head: wire.NewHead(wire.TypeDone, f.SessionID), Usage: answer.Usage, Model: answer.Model}})
+	cs.backend.Chatter.Tell(said{f.SessionID, wire.Token{Head: wire.NewHead(wire.TypeToken, f.SessionID), AgentID: agentOf(cs.backend, f.SessionID), Content: answer.Text}})
+	cs.backend.Chatter.Tell(said{f.SessionID, wire.Done{Head: wire.NewHead(wire.TypeDone, f.SessionID), Usage: answer.Usage, Model: answer.Model}})
 	return asked, answered, nil
 }
 
 // forget ends the conversation of a session.
-func (s *Server) forget(session string, who audit.Author) error {
-	if refused := s.backend.absent(partChatter); refused != nil {
+func (cs *conversations) forget(session string, who audit.Author) error {
+	if refused := cs.backend.absent(partChatter); refused != nil {
 		return refused
 	}
-	here := s.backend.Gate.Sessions()
+	here := cs.backend.Gate.Sessions()
 	if !slices.ContainsFunc(here, func(info gate.SessionInfo) bool { return info.ID == session }) {
 		return gate.ErrSession
 	}
-	s.conversations.mu.Lock()
-	c := s.conversations.get(session, here)
+	cs.mu.Lock()
+	c := cs.get(session, here)
 	c.turns, c.reset = nil, c.reset+1
-	s.conversations.mu.Unlock()
-	s.backend.Chatter.Tell(said{session, wire.ChatCleared{Head: wire.NewHead(wire.TypeChatCleared, session), By: who.By}})
+	cs.mu.Unlock()
+	cs.backend.Chatter.Tell(said{session, wire.ChatCleared{Head: wire.NewHead(wire.TypeChatCleared, session), By: who.By}})
 	return nil
 }
 
 // checkChat says what is wrong with the message.
-func (s *Server) checkChat(f *wire.Chat) *wire.Refusal {
-	if refused := s.backend.absent(partChatter); refused != nil {
+func checkChat(b *Backend, f *wire.Chat) *wire.Refusal {
+	if refused := b.absent(partChatter); refused != nil {
 		return refused
 	}
 	switch {
@@ -193,7 +196,7 @@ func (c *socket) chat(data []byte) *wire.Refusal {
 	if refused := rest.Decode(data, &f); refused != nil {
 		return refused
 	}
-	if refused := c.server.checkChat(&f); refused != nil {
+	if refused := checkChat(c.server.backend, &f); refused != nil {
 		return refused
 	}
 	return c.mutate(f.SessionID, func() error {
@@ -201,7 +204,7 @@ func (c *socket) chat(data []byte) *wire.Refusal {
 			var answered wire.ChatTurn
 			var told shown
 			refused := c.change(f.SessionID, func() (err error) {
-				_, answered, err = c.server.converse(ctx, f, c.who)
+				_, answered, err = c.server.conversations.converse(ctx, f, c.who)
 				errors.As(err, &told)
 				return err
 			})
@@ -211,7 +214,7 @@ func (c *socket) chat(data []byte) *wire.Refusal {
 				case refused != nil:
 					c.reply(refused, f.SessionID, "")
 				case !c.stream.wants(f.SessionID): // it did not hear it as one who follows the session
-					c.give(wire.Token{Head: wire.NewHead(wire.TypeToken, f.SessionID), AgentID: c.server.agentOf(f.SessionID), Content: answered.Text})
+					c.give(wire.Token{Head: wire.NewHead(wire.TypeToken, f.SessionID), AgentID: agentOf(c.server.backend, f.SessionID), Content: answered.Text})
 					c.give(wire.Done{Head: wire.NewHead(wire.TypeDone, f.SessionID), Usage: answered.Usage, Model: answered.Model})
 				}
 			}
@@ -224,8 +227,8 @@ func (c *socket) chat(data []byte) *wire.Refusal {
 }
 
 // agentOf is the agent of a session, "" when the session has ended.
-func (s *Server) agentOf(session string) string {
-	for _, info := range s.backend.Gate.Sessions() {
+func agentOf(b *Backend, session string) string {
+	for _, info := range b.Gate.Sessions() {
 		if info.ID == session {
 			return info.Agent
 		}
@@ -263,23 +266,15 @@ func (s chatAPI) handleChat(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.SessionID = id
-	if refused := s.checkChat(&f); refused != nil {
+	if refused := checkChat(s.backend, &f); refused != nil {
 		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
-	asked, answered, err := s.converse(r.Context(), f, authorOf(r))
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, map[string]any{"turns": []wire.ChatTurn{asked, answered}, "asking": false})
+	asked, answered, err := s.conversations.converse(r.Context(), f, authorOf(r))
+	s.answer(w, r, map[string]any{"turns": []wire.ChatTurn{asked, answered}, "asking": false}, err)
 }
 
 func (s chatAPI) handleForget(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
-	if err := s.forget(id, authorOf(r)); err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, map[string]string{"sessionId": id})
+	s.answer(w, r, map[string]string{"sessionId": id}, s.conversations.forget(id, authorOf(r)))
 }

@@ -44,11 +44,7 @@ func (s controlAPI) handleOwnCommand(w http.ResponseWriter, r *http.Request) {
 			summary = fmt.Sprintf("A person's own shell command %s after %d ms: %q.", f.Outcome, *f.Duration, f.Command)
 		}
 	}
-	if err := s.backend.Gate.Note(summary, authorOf(r)); err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, map[string]bool{"recorded": true})
+	s.answer(w, r, map[string]bool{"recorded": true}, s.backend.Gate.Note(summary, authorOf(r)))
 }
 
 // handleAutonomy takes the members of set_autonomy, without v and type.
@@ -58,11 +54,7 @@ func (s controlAPI) handleAutonomy(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if err := s.backend.Gate.SetAutonomy(id, f.Level, authorOf(r)); err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, map[string]string{"sessionId": id, "level": f.Level})
+	s.answer(w, r, map[string]string{"sessionId": id, "level": f.Level}, s.backend.Gate.SetAutonomy(id, f.Level, authorOf(r)))
 }
 
 // handleCancel ends the running calls of a session and withdraws what waits in it.
@@ -72,11 +64,7 @@ func (s controlAPI) handleCancel(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if err := s.backend.Gate.Cancel(id, authorOf(r)); err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, map[string]string{"sessionId": id})
+	s.answer(w, r, map[string]string{"sessionId": id}, s.backend.Gate.Cancel(id, authorOf(r)))
 }
 
 // handleAddAgent takes the members of agent_add, without v and type, and answers with the agent's id.
@@ -92,21 +80,13 @@ func (s controlAPI) handleAddAgent(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	agent, err := s.backend.Gate.AddAgent(id, profile, info, authorOf(r))
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, map[string]string{"sessionId": id, "agentId": agent})
+	s.answer(w, r, map[string]string{"sessionId": id, "agentId": agent}, err)
 }
 
 // handleRemoveAgent ends a registered profile.
 func (s controlAPI) handleRemoveAgent(w http.ResponseWriter, r *http.Request) {
 	id, agent := r.PathValue("id"), r.PathValue("agent")
-	if err := s.backend.Gate.RemoveAgent(id, agent, authorOf(r)); err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, map[string]string{"sessionId": id, "agentId": agent})
+	s.answer(w, r, map[string]string{"sessionId": id, "agentId": agent}, s.backend.Gate.RemoveAgent(id, agent, authorOf(r)))
 }
 
 // ofSession reads the body into f, and returns the one session that the path names; the body may name it too, in
@@ -186,9 +166,5 @@ func (s controlAPI) handlePrompt(w http.ResponseWriter, r *http.Request) {
 		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "prompt is missing: the text that the user gave to the model")
 		return
 	}
-	if err := s.backend.Prompts.Prompt(id, f.Prompt); err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, map[string]string{"sessionId": id})
+	s.answer(w, r, map[string]string{"sessionId": id}, s.backend.Prompts.Prompt(id, f.Prompt))
 }

@@ -5,7 +5,6 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
-	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 )
 
@@ -35,11 +34,7 @@ func (s freezeAPI) routes(path func(string, methods)) {
 
 func (s freezeAPI) handleFrozen(w http.ResponseWriter, r *http.Request) {
 	frozen, err := s.backend.Freezer.Frozen()
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, Frozen{wire.List(frozen)})
+	s.answer(w, r, Frozen{wire.List(frozen)}, err)
 }
 
 // handlePutFreeze freezes at once. Where something is frozen already it could end that sooner.

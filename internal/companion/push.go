@@ -41,11 +41,7 @@ func (s pushAPI) handlePushKey(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	key, err := s.backend.Pusher.PushKey()
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, map[string]string{"key": key})
+	s.answer(w, r, map[string]string{"key": key}, err)
 }
 
 func (s pushAPI) handleAddDevice(w http.ResponseWriter, r *http.Request) {

@@ -101,7 +101,7 @@ func (c *socket) perform(data []byte) (head wire.Head, call string, refused *wir
 	case wire.TypeChat:
 		refused = c.chat(data)
 	case wire.TypeChatReset:
-		refused = c.mutate(head.SessionID, func() error { return c.server.forget(head.SessionID, c.who) })
+		refused = c.mutate(head.SessionID, func() error { return c.server.conversations.forget(head.SessionID, c.who) })
 	case wire.TypeHello:
 		refused = wire.Refuse(wire.CodeBadMessage, "hello was already said")
 	default:
@@ -179,14 +179,14 @@ func (c *socket) change(session string, change func() error) (refused *wire.Refu
 	if err == nil {
 		return nil
 	}
-	return c.server.worded(err, c.who.By, session)
+	return worded(c.server.log, err, c.who.By, session)
 }
 
 // worded is refusalOf, and logs what callgate failed at.
-func (s *Server) worded(err error, by, session string) *wire.Refusal {
+func worded(log *slog.Logger, err error, by, session string) *wire.Refusal {
 	refused := refusalOf(err)
 	if refused.Code == wire.CodeInternal {
-		s.log.Error("companion: frame failed", "client", by, "session", session, slog.Any("error", err))
+		log.Error("companion: frame failed", "client", by, "session", session, slog.Any("error", err))
 	}
 	return refused
 }

@@ -153,6 +153,15 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, f any) bool {
 	return true
 }
 
+// answer answers with v, or with what the error means.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, v any, err error) {
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	rest.WriteJSON(w, http.StatusOK, v)
+}
+
 // fail answers with what the backend's error means.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	refused := refusalOf(err)

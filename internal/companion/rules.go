@@ -175,11 +175,7 @@ func (s ruleAPI) handleGrants(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	grants, err := s.backend.Rules.Grants()
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, map[string][]GrantView{"grants": wire.List(grants)})
+	s.answer(w, r, map[string][]GrantView{"grants": wire.List(grants)}, err)
 }
 
 func (s ruleAPI) handleRevokeGrant(w http.ResponseWriter, r *http.Request) {

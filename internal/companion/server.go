@@ -110,6 +110,7 @@ func listen(o Options, t timing) (*Server, error) {
 		timing: t, paces: paces{told: rate.Sometimes{Interval: time.Second}},
 	}
 	s.backend = &s.options.Backend
+	s.conversations.backend, s.conversations.log = s.backend, s.log
 	s.problems = func() []string { return s.hub.Problems() }
 	if o.Problems != nil {
 		s.problems = func() []string { return append(o.Problems(), s.hub.Problems()...) }

@@ -113,11 +113,7 @@ func (s trailAPI) handleReport(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	report, err := s.backend.Reports.Report(query.Since)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	rest.WriteJSON(w, http.StatusOK, report)
+	s.answer(w, r, report, err)
 }
 
 func (s trailAPI) handleAudit(w http.ResponseWriter, r *http.Request) {
