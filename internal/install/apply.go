@@ -234,7 +234,7 @@ func (e *edit) undo(doc document) error {
 	if e.Own {
 		return doc.remove(e.Place, e.Name)
 	}
-	return doc.insert(e.Place, entry{name: e.Name, raw: e.Raw}, e.Next)
+	return doc.insert(e.Place, entry{name: e.Name, raw: e.Raw, flow: e.Flow, value: e.Value}, e.Next)
 }
 
 // Write puts the file back, and forgets the record. What conflicts keep stays in the record's folder.

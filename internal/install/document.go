@@ -2,6 +2,7 @@ package install
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,6 +13,8 @@ type entry struct {
 	name  string
 	value map[string]any // what the entry says; nil when it is no object
 	raw   string         // its text, from which it can be put back as it was
+	flow  bool           // the text stood between brackets with others
+	stays string         // why its text has to stay where it is
 	own   []member       // callgate's own entry, in the order in which it is written; raw is "" then
 }
 
@@ -29,7 +32,8 @@ type document interface {
 	// remove takes an entry out.
 	remove(place []string, name string) error
 	// insert puts an entry at a place, before the one that is named next; at the end when next is "" or is not there.
-	// With raw its text is used as it is. It is an error when the name is taken.
+	// With raw its text is used as it is, where it fits: what stood between brackets and what stood on lines of its own are
+	// written anew from the value in the other's place. It is an error when the name is taken.
 	insert(place []string, e entry, next string) error
 	bytes() []byte
 	// value is all that the file says.
@@ -47,6 +51,33 @@ func open(f *File, text []byte) (document, error) {
 		return openYAML(text, f.List)
 	}
 	return nil, fmt.Errorf("unknown format %q", f.Format)
+}
+
+// members are what is written of an entry whose text does not fit.
+func (e *entry) members() []member {
+	if e.own != nil {
+		return e.own
+	}
+	return members(e.value)
+}
+
+// members are what an entry says, in the order of their names.
+func members(value map[string]any) (list []member) {
+	for _, name := range slices.Sorted(maps.Keys(value)) {
+		list = append(list, member{name, value[name]})
+	}
+	return list
+}
+
+// fitting puts an entry into a text, with the text that it had or else written anew: what stands elsewhere may have changed so
+// that the text is no document any more with it.
+func fitting(text *string, e *entry, put, parse func() error) error {
+	before := *text
+	if err := put(); err != nil || e.raw == "" || parse() == nil {
+		return err
+	}
+	*text, e.own, e.raw = before, members(e.value), ""
+	return put()
 }
 
 // taken is the error of an insert that would hide an entry.

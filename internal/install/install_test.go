@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pelletier/go-toml/v2"
+	"go.yaml.in/yaml/v3"
+
 	"callgate/proxy"
 )
 
@@ -126,6 +129,24 @@ var cases = []struct {
 		map[string]string{"db": "uvx mcp-server-postgres", "we_b": "https://x.example/mcp"}, nil,
 	},
 	{
+		"toml in one inline table", "codex", "home/.codex/config.toml",
+		"mcp_servers = { files = { command = \"fs\", args = [ # why, {\n  \"a,}\" ] }, 'we b' = {url = \"https://x.example/mcp\"} } # two\nmodel = \"o\"\n[profiles.a]\nmodel = \"p\"\n",
+		"mcp_servers = { callgate = { command = '/opt/callgate', args = ['run', '--mcp-config', 'FILE'], default_tools_approval_mode = 'approve' } } # two\nmodel = \"o\"\n[profiles.a]\nmodel = \"p\"\n",
+		map[string]string{"files": "fs a,}", "we_b": "https://x.example/mcp"}, nil,
+	},
+	{
+		"toml in inline tables below a header", "codex", "home/.codex/config.toml",
+		"model = \"o\"\n\n[mcp_servers] # all\n# the files\nfiles = { command = \"fs\", env = { A = \"${A}\" } } # f\noff = { command = \"o\", enabled = false }\nweb = {url = \"https://x.example/mcp\"}\n\n[profiles.a]\nmodel = \"p\" # kept\n",
+		"model = \"o\"\n\n[mcp_servers] # all\noff = { command = \"o\", enabled = false }\n\n[profiles.a]\nmodel = \"p\" # kept\n\n[mcp_servers.callgate]\ncommand = '/opt/callgate'\nargs = ['run', '--mcp-config', 'FILE']\ndefault_tools_approval_mode = 'approve'\n",
+		map[string]string{"files": "fs", "web-2": "https://x.example/mcp"}, []string{"off"},
+	},
+	{
+		"toml in dotted keys", "codex", "home/.codex/config.toml",
+		"mcp_servers.a.command = \"a\"\nmcp_servers.\"b\" = { command = \"b\" }\nmcp_servers.a.args = [\n  \"1\", # one\n]\n# kept\nmodel = '''o\n'''\n[mcp_servers.c]\ncommand = \"c\"\n",
+		"# kept\nmodel = '''o\n'''\n[mcp_servers.callgate]\ncommand = '/opt/callgate'\nargs = ['run', '--mcp-config', 'FILE']\ndefault_tools_approval_mode = 'approve'\n",
+		map[string]string{"a": "a 1", "b": "b", "c": "c"}, nil,
+	},
+	{
 		"yaml mapping", "goose", "home/.config/goose/config.yaml",
 		"GOOSE_MODEL: x # kept\nextensions:\n  developer:\n    type: builtin\n    enabled: true\n  # github\n  github:\n    type: stdio\n    cmd: npx\n    args:\n    - -y\n    - server-github\n    envs: {TOKEN: abc}\n    enabled: true\nlast: 1\n",
 		"GOOSE_MODEL: x # kept\nextensions:\n  developer:\n    type: builtin\n    enabled: true\n  callgate:\n    cmd: /opt/callgate\n    args: [run, --mcp-config, FILE]\n    enabled: true\n    name: callgate\n    timeout: 600\n    type: stdio\nlast: 1\n",
@@ -135,6 +156,29 @@ var cases = []struct {
 		"yaml list", "continue", "home/.continue/config.yaml",
 		"name: mine\nmcpServers:\n- name: files\n  command: fs\n  args: [a, b]\n\n- name: web\n  url: https://x.example/mcp\n  type: streamable-http\nmodels: []\n",
 		"", map[string]string{"files": "fs a b", "web-2": "https://x.example/mcp"}, nil,
+	},
+	{
+		"yaml mapping in flow style", "goose", "home/.config/goose/config.yaml",
+		"extensions: {developer: {type: builtin, enabled: true}, # mine\n  gh: {type: stdio, cmd: npx, args: [-y, \"it's, ]\"]} # last\n} # extensions\nb: 1\n",
+		"extensions: {developer: {type: builtin, enabled: true}, # mine\n  callgate: {cmd: /opt/callgate, args: [run, --mcp-config, FILE], enabled: true, name: callgate, timeout: 600, type: stdio} # last\n} # extensions\nb: 1\n",
+		map[string]string{"gh": "npx -y it's, ]"}, []string{"developer"},
+	},
+	{
+		"yaml anchors", "goose", "home/.config/goose/config.yaml",
+		"extensions:\n  a: &a\n    cmd: a\n    type: stdio\n    envs: &e {A: b}\n  b:\n    cmd: b\n    <<: *a\nmine: *e\n",
+		"", map[string]string{"b": "b"}, []string{"a"},
+	},
+	{
+		"yaml list in flow style", "continue", "home/.continue/config.yaml",
+		"name: mine\nmcpServers: [{name: files, command: fs, args: [a, \"b\"]}, {\"name\": web, url: 'https://x.example/mcp'},] # two\n",
+		"name: mine\nmcpServers: [{name: callgate, command: /opt/callgate, args: [run, --mcp-config, FILE]},] # two\n",
+		map[string]string{"files": "fs a b", "web-2": "https://x.example/mcp"}, nil,
+	},
+	{
+		"comments behind a comma", "cursor", "home/.cursor/mcp.json",
+		"{\n  \"mcpServers\": {\n    \"off\": {\"command\": \"o\", \"disabled\": true}, // about off\n    \"a\": {\"command\": \"a\"}\n  }, // servers\n  \"z\": 1\n}\n",
+		"{\n  \"mcpServers\": {\n    \"off\": {\"command\": \"o\", \"disabled\": true}, // about off\n    \"callgate\": {\n      \"command\": \"/opt/callgate\",\n      \"args\": [\n        \"run\",\n        \"--mcp-config\",\n        \"FILE\"\n      ]\n    }\n  }, // servers\n  \"z\": 1\n}\n",
+		map[string]string{"a": "a"}, []string{"off"},
 	},
 	{
 		"a command that is a list", "opencode", "home/.config/opencode/opencode.jsonc",
@@ -253,6 +297,74 @@ func TestHostRewrote(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHostWroteAnew lets the host write its whole file from what it read, in the form of its own library, with a setting more:
+// no comments, another order, blocks for brackets and the other way around. The servers come back as they were.
+func TestHostWroteAnew(t *testing.T) {
+	for _, c := range cases {
+		for _, brackets := range []bool{false, true} {
+			m := machine(t, map[string]string{c.path: c.before})
+			o := optionsFor(m, c.host)
+			path := filepath.Join(filepath.Dir(m.Home), c.path)
+			f := fileOf(c.host, c.path)
+			before := serversIn(t, f, c.before)
+			connect(t, o)
+			text := wroteAnew(t, f, read(t, path), brackets)
+			if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
+				t.Fatal(err)
+			}
+			for _, u := range disconnect(t, o) {
+				if u.Exact || len(u.Conflicts) > 0 {
+					t.Errorf("%s: disconnect: exact %v, conflicts %q, of\n%s", c.name, u.Exact, u.Conflicts, text)
+				}
+			}
+			now := read(t, path)
+			if after := serversIn(t, f, now); !maps.Equal(before, after) || !strings.Contains(now, "hostsOwn") {
+				t.Errorf("%s: servers %v, want %v, in\n%s\nfrom\n%s", c.name, after, before, now, text)
+			}
+		}
+	}
+}
+
+// wroteAnew is what a host makes of a file that it reads and writes.
+func wroteAnew(t *testing.T, f *File, text string, brackets bool) string {
+	t.Helper()
+	doc, err := open(f, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := doc.value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := all.(map[string]any)
+	values["hostsOwn"] = true
+	var out []byte
+	switch {
+	case f.Format == "json" && brackets:
+		out, err = json.Marshal(values)
+	case f.Format == "json":
+		out, err = json.MarshalIndent(values, "", "\t")
+	case f.Format == "yaml" && brackets:
+		var n yaml.Node
+		if err = n.Encode(values); err == nil {
+			n.Style = yaml.FlowStyle
+			out, err = yaml.Marshal(&n)
+		}
+	case f.Format == "yaml":
+		out, err = yaml.Marshal(values)
+	case brackets:
+		for _, m := range members(values) {
+			out = append(out, tomlKey(m.name)+" = "+tomlValue(m.value)+"\n"...)
+		}
+	default:
+		out, err = toml.Marshal(values)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
 }
 
 func fileOf(host, path string) *File {
@@ -555,9 +667,7 @@ func TestUnreadable(t *testing.T) {
 	for _, c := range []struct{ host, path, text, why string }{
 		{"cursor", "home/.cursor/mcp.json", `{"mcpServers":`, "JSON"},
 		{"cursor", "home/.cursor/mcp.json", `{"mcpServers":{"a":{"command":"x"},"a":{"command":"y"}}}`, "twice"},
-		{"codex", "home/.codex/config.toml", "mcp_servers = {a = {command = \"x\"}}\n", "without a table header"},
-		{"codex", "home/.codex/config.toml", "[mcp_servers]\na.command = \"x\"\n", "without a table header"},
-		{"goose", "home/.config/goose/config.yaml", "extensions: {a: {type: stdio, cmd: x}}\n", "block"},
+		{"codex", "home/.codex/config.toml", "mcp_servers = [{command = \"x\"}]\n", "no table"},
 		{"goose", "home/.config/goose/config.yaml", "a: b: c\n", "YAML"},
 	} {
 		m := machine(t, map[string]string{c.path: c.text})
@@ -576,8 +686,8 @@ func TestUnreadable(t *testing.T) {
 func TestOnlyServersChange(t *testing.T) {
 	for _, c := range []struct{ host, path, text, why string }{
 		{"goose", "home/.config/goose/config.yaml", "extensions:\n  a:\n    cmd: x\n# why\n    type: stdio\nother: 1\n", ""},
-		{"goose", "home/.config/goose/config.yaml", "extensions:\n  a: {cmd: x,\n    type: stdio\n}\nother: 1\n", "cannot be moved"},
-		{"goose", "home/.config/goose/config.yaml", "extensions:\n  a: &x\n    cmd: x\n    type: stdio\nother: *x\n", "cannot be moved"},
+		{"goose", "home/.config/goose/config.yaml", "extensions:\n  a: {cmd: x,\n    type: stdio\n# why\n}\nother: 1\n", ""},
+		{"goose", "home/.config/goose/config.yaml", "x: &x {cmd: x, type: stdio}\nextensions:\n  a: *x\n  b:\n    <<: *x\n    type: stdio\nother: 1\n", ""},
 	} {
 		m := machine(t, map[string]string{c.path: c.text})
 		plan, err := Make(optionsFor(m, c.host))
@@ -603,6 +713,10 @@ func FuzzRoundTrip(f *testing.F) {
 	f.Add("cursor", "\uFEFF{\r\n\t\"mcpServers\" : {\r\n\t\t\"a\" : {\"command\":\"x\"} ,\r\n\t}\r\n}")
 	f.Add("codex", "[mcp_servers.a]\ncommand='x'")
 	f.Add("goose", "extensions:\n    a:\n        cmd: x\n        type: stdio")
+	f.Add("goose", "{extensions: {a: {cmd: x, type: stdio}, \"b\": {cmd: 'y'}}}")
+	f.Add("continue", "mcpServers: [\n  # one\n  {name: a, command: x}\n]")
+	f.Add("codex", "mcp_servers={a={command='x'}}")
+	f.Add("codex", "[mcp_servers]\r\na.command='x'\r\na.args=[\r\n'y'] # z\r\n[mcp_servers.b]\r\ncommand='b'")
 	f.Fuzz(func(t *testing.T, host, text string) {
 		hosts, err := Find([]string{host})
 		if err != nil || host == "" {

@@ -52,15 +52,11 @@ func (d *jsonDocument) value() (any, error) {
 	return all, err
 }
 
-// jsonObject is an object within the text. A chunk is the text of one member, from behind the brace or comma before it
-// to the comma or brace after it.
+// jsonObject is an object within the text.
 type jsonObject struct {
-	open, close int // of the braces
-	members     []hujson.ObjectMember
-	chunks      []string
-	comma       bool   // a comma follows the last member
-	tail        string // between the last member and the closing brace
-	depth       int
+	flow
+	members []hujson.ObjectMember
+	depth   int
 }
 
 // object finds the object at a place; ok is false when there is none.
@@ -83,7 +79,7 @@ func (d *jsonDocument) object(place []string) (o jsonObject, ok bool, err error)
 		}
 	}
 	obj := v.Value.(*hujson.Object)
-	o = jsonObject{open: v.StartOffset, close: v.EndOffset - 1, members: obj.Members, depth: len(place)}
+	o = jsonObject{flow: flow{open: v.StartOffset, close: v.EndOffset - 1, mark: "//"}, members: obj.Members, depth: len(place)}
 	from := o.open + 1
 	for i := range obj.Members {
 		m := &obj.Members[i]
@@ -113,7 +109,7 @@ func (d *jsonDocument) entries(place []string) ([]entry, error) {
 	}
 	list := make([]entry, 0, len(o.members))
 	for i, m := range o.members {
-		e := entry{name: nameOf(m), raw: strings.TrimSpace(o.chunks[i])}
+		e := entry{name: nameOf(m), raw: o.member(i)}
 		value := m.Value.Clone()
 		value.Standardize()
 		if err := json.Unmarshal(value.Pack(), &e.value); err != nil {
@@ -127,15 +123,6 @@ func (d *jsonDocument) entries(place []string) ([]entry, error) {
 	return list, nil
 }
 
-// write puts the object's new text into the document.
-func (d *jsonDocument) write(o jsonObject) {
-	body := strings.Join(o.chunks, ",")
-	if o.comma && len(o.chunks) > 0 {
-		body += ","
-	}
-	d.text = slices.Concat(d.text[:o.open+1], []byte(body+o.tail), d.text[o.close:])
-}
-
 func (d *jsonDocument) remove(place []string, name string) error {
 	o, ok, err := d.object(place)
 	if err != nil {
@@ -145,8 +132,8 @@ func (d *jsonDocument) remove(place []string, name string) error {
 	if !ok || i < 0 {
 		return missing(name)
 	}
-	o.chunks = slices.Delete(o.chunks, i, i+1)
-	d.write(o)
+	o.cut(i)
+	d.text = []byte(o.in(string(d.text)))
 	return nil
 }
 
@@ -193,8 +180,8 @@ func (d *jsonDocument) insert(place []string, e entry, next string) error {
 			o.tail = strings.TrimSuffix(lead, unit)
 		}
 	}
-	o.chunks = slices.Insert(o.chunks, at, lead+raw)
-	d.write(o)
+	o.put(at, lead+raw)
+	d.text = []byte(o.in(string(d.text)))
 	return nil
 }
 

@@ -114,6 +114,7 @@ type edit struct {
 	Own   bool           `json:"own,omitempty"`   // put in
 	Next  string         `json:"next,omitempty"`  // what stood behind it
 	Raw   string         `json:"raw,omitempty"`   // its text, of what was taken out
+	Flow  bool           `json:"flow,omitempty"`  // the text stood between brackets with others
 	Value map[string]any `json:"value,omitempty"` // what it said
 }
 
@@ -289,6 +290,9 @@ func (p *Plan) moveFrom(h *Host, l *located, c *Change, doc document, place []st
 		if why == itself {
 			continue
 		}
+		if why == "" {
+			why = e.stays
+		}
 		if why == "" && p.off(h, l.Scope, e.name) {
 			why = "it is disabled"
 		}
@@ -320,7 +324,7 @@ func (p *Plan) moveFrom(h *Host, l *located, c *Change, doc document, place []st
 		if i+1 < len(entries) {
 			next = entries[i+1].name
 		}
-		c.edits = append(c.edits, edit{Place: place, Name: e.name, Next: next, Raw: e.raw, Value: e.value})
+		c.edits = append(c.edits, edit{Place: place, Name: e.name, Next: next, Raw: e.raw, Flow: e.flow, Value: e.value})
 		kept = append(kept, named{found.As, server})
 		moved = append(moved, moving{l.called(e.name), l.called(l.entry), found.As})
 	}

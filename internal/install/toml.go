@@ -11,7 +11,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// tomlDocument is TOML whose entries are tables with headers, as Codex writes them.
+// tomlDocument is TOML. An entry is a table with a header, as Codex writes it, or a key and value: a.b = {…}.
 type tomlDocument struct{ text string }
 
 func openTOML(text []byte) (*tomlDocument, error) {
@@ -36,45 +36,72 @@ func (d *tomlDocument) decode() (map[string]any, error) {
 	return all, nil
 }
 
-// tomlTable is a header and what stands below it, up to the next header or the comment that belongs to that.
-type tomlTable struct {
-	key      []string
+// tomlPart is a header and what stands below it, or one key and its value; with the comment right above it.
+type tomlPart struct {
+	key      []string // from the top of the document
+	table    int      // of a key, how many of these are its table's header; of a header, all
 	from, to int
+	value    int      // where the value of a key begins; of a header, where its name ends
+	members  []string // of the place as an inline table
 }
 
-// tables returns the tables of the document. A table or an entry that is written without a header is an error.
-func (d *tomlDocument) tables(place []string) ([]tomlTable, error) {
+func (t *tomlPart) header() bool { return t.table == len(t.key) }
+
+// under reports whether a part is the entry at the place or within it.
+func (t *tomlPart) under(place []string, name string) bool {
+	return t.within(place) && len(t.key) > len(place) && t.key[len(place)] == name
+}
+
+// within reports whether a part belongs to the place: a header, or a key of a table that is not an entry itself.
+func (t *tomlPart) within(place []string) bool {
+	return len(t.key) >= len(place) && slices.Equal(t.key[:len(place)], place) && (t.header() || t.table <= len(place))
+}
+
+// parts are the headers of the document and the keys outside of entries.
+func (d *tomlDocument) parts(place []string) (list []tomlPart, err error) {
 	var p unstable.Parser
 	p.Reset([]byte(d.text))
-	var list []tomlTable
+	header := -1 // the last one in the list
 	for p.NextExpression() {
 		e := p.Expression()
-		switch e.Kind {
-		case unstable.Table, unstable.ArrayTable:
-			t := tomlTable{to: len(d.text)}
-			for it := e.Key(); it.Next(); {
-				if n := it.Node(); len(t.key) == 0 {
-					t.from = d.above(strings.LastIndexByte(d.text[:n.Raw.Offset], '\n') + 1)
-				}
-				t.key = append(t.key, string(it.Node().Data))
-			}
-			if len(list) > 0 {
-				list[len(list)-1].to = t.from
-			}
-			list = append(list, t)
-		case unstable.KeyValue:
-			var key []string
-			if len(list) > 0 {
-				key = slices.Clone(list[len(list)-1].key)
-			}
-			depth := len(key)
-			for it := e.Key(); it.Next(); {
-				key = append(key, string(it.Node().Data))
-			}
-			if depth <= len(place) && len(key) > depth && slices.Equal(key[:min(len(key), len(place))], place[:min(len(key), len(place))]) {
-				return nil, fmt.Errorf("%s is written without a table header: write [%s.NAME] for each server and try again", strings.Join(key, "."), strings.Join(place, "."))
-			}
+		t := tomlPart{from: -1, to: len(d.text)}
+		isKey := e.Kind == unstable.KeyValue
+		if !isKey && e.Kind != unstable.Table && e.Kind != unstable.ArrayTable {
+			continue
 		}
+		if isKey && header >= 0 {
+			t.key = slices.Clone(list[header].key)
+		}
+		if t.table = len(t.key); t.table > len(place) {
+			continue // within an entry
+		}
+		for it := e.Key(); it.Next(); {
+			n := it.Node()
+			if t.from < 0 {
+				t.from = d.above(strings.LastIndexByte(d.text[:n.Raw.Offset], '\n') + 1)
+			}
+			t.key = append(t.key, string(n.Data))
+			t.value = int(n.Raw.Offset + n.Raw.Length)
+		}
+		if isKey {
+			t.value += strings.IndexByte(d.text[t.value:], '=') + 1
+			t.to = tomlEnd(d.text, t.value)
+			if v := e.Value(); v.Kind == unstable.InlineTable && slices.Equal(t.key, place) {
+				for it := v.Children(); it.Next(); {
+					for key := it.Node().Key(); key.Next(); {
+						t.members = append(t.members, string(key.Node().Data))
+						break
+					}
+				}
+			}
+		} else {
+			t.table = len(t.key)
+			if header >= 0 {
+				list[header].to = t.from
+			}
+			header = len(list)
+		}
+		list = append(list, t)
 	}
 	return list, p.Error()
 }
@@ -91,13 +118,71 @@ func (d *tomlDocument) above(line int) int {
 	return line
 }
 
-// under reports whether a table is the entry at the place or within it.
-func (t *tomlTable) under(place []string, name string) bool {
-	return len(t.key) > len(place) && slices.Equal(t.key[:len(place)], place) && t.key[len(place)] == name
+// tomlStep steps over strings and comments.
+func tomlStep(text string, i int, _ byte) int {
+	switch rest := text[i:]; {
+	case strings.HasPrefix(rest, `"""`):
+		return longEnd(text, quoted(text, i, `"""`, '\\'), '"')
+	case strings.HasPrefix(rest, "'''"):
+		return longEnd(text, quoted(text, i, "'''", 0), '\'')
+	case rest[0] == '"':
+		return quoted(text, i, `"`, '\\')
+	case rest[0] == '\'':
+		return quoted(text, i, "'", 0)
+	case rest[0] == '#':
+		return endOfLine(text, i)
+	}
+	return i + 1
+}
+
+// longEnd takes in the up to two quotes that a string in three quotes can end with.
+func longEnd(text string, i int, quote byte) int {
+	for n := 0; n < 2 && i < len(text) && text[i] == quote; n++ {
+		i++
+	}
+	return i
+}
+
+// tomlEnd is the index behind the line on which a value ends.
+func tomlEnd(text string, i int) int {
+	for depth := 0; i < len(text); {
+		c := text[i]
+		end := tomlStep(text, i, 0)
+		switch {
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			depth--
+		case depth == 0 && (c == '\n' || c == '#'):
+			return end
+		}
+		i = end
+	}
+	return i
+}
+
+// inline is the place when it is written as one inline table.
+func (d *tomlDocument) inline(parts []tomlPart, place []string) (*tomlPart, flow, error) {
+	for i := range parts {
+		t := &parts[i]
+		if t.header() || !t.within(place) || len(t.key) > len(place) {
+			continue
+		}
+		at := t.value + len(d.text[t.value:]) - len(strings.TrimLeft(d.text[t.value:], " \t"))
+		f, err := openFlow(d.text, at, "#", tomlStep)
+		if err == nil && (d.text[at] != '{' || len(f.chunks) != len(t.members)) {
+			err = errors.New("it is no table")
+		}
+		if err != nil {
+			return nil, flow{}, fmt.Errorf("%s: %w", strings.Join(place, "."), err)
+		}
+		return t, f, nil
+	}
+	return nil, flow{}, nil
 }
 
 func (d *tomlDocument) entries(place []string) ([]entry, error) {
-	tables, err := d.tables(place)
+	parts, err := d.parts(place)
 	if err != nil {
 		return nil, err
 	}
@@ -109,11 +194,7 @@ func (d *tomlDocument) entries(place []string) ([]entry, error) {
 		at, _ = at[name].(map[string]any)
 	}
 	var list []entry
-	for _, t := range tables {
-		if len(t.key) <= len(place) || !slices.Equal(t.key[:len(place)], place) {
-			continue
-		}
-		name := t.key[len(place)]
+	add := func(name string) *entry {
 		i := slices.IndexFunc(list, func(e entry) bool { return e.name == name })
 		if i < 0 {
 			i = len(list)
@@ -123,25 +204,63 @@ func (d *tomlDocument) entries(place []string) ([]entry, error) {
 			}
 			list = append(list, e)
 		}
-		list[i].raw += d.text[t.from:t.to]
+		return &list[i]
+	}
+	whole, f, err := d.inline(parts, place)
+	if err != nil {
+		return nil, err
+	}
+	if whole != nil {
+		for i, name := range whole.members {
+			e := add(name)
+			if e.raw != "" {
+				e.stays = "it is written in several parts"
+			}
+			e.raw, e.flow = f.member(i), true
+		}
+		return list, nil
+	}
+	keys := map[string]bool{}
+	for _, t := range parts {
+		if t.within(place) && len(t.key) > len(place) {
+			e := add(t.key[len(place)])
+			if e.raw != "" && keys[e.name] == t.header() {
+				e.stays = "it is written in several parts"
+			}
+			e.raw += d.text[t.from:t.to]
+			keys[e.name] = !t.header()
+		}
 	}
 	return list, nil
 }
 
 func (d *tomlDocument) remove(place []string, name string) error {
-	tables, err := d.tables(place)
+	parts, err := d.parts(place)
 	if err != nil {
 		return err
 	}
+	whole, f, err := d.inline(parts, place)
+	if err != nil {
+		return err
+	}
+	if whole != nil {
+		i := slices.Index(whole.members, name)
+		if i < 0 {
+			return missing(name)
+		}
+		f.cut(i)
+		d.text = f.in(d.text)
+		return nil
+	}
 	var b strings.Builder
-	kept := 0
-	for _, t := range tables {
+	kept, found := 0, false
+	for _, t := range parts {
 		if t.under(place, name) {
 			b.WriteString(d.text[kept:t.from])
-			kept = t.to
+			kept, found = t.to, true
 		}
 	}
-	if kept == 0 {
+	if !found {
 		return missing(name)
 	}
 	b.WriteString(d.text[kept:])
@@ -150,32 +269,106 @@ func (d *tomlDocument) remove(place []string, name string) error {
 }
 
 func (d *tomlDocument) insert(place []string, e entry, next string) error {
-	tables, err := d.tables(place)
+	return fitting(&d.text, &e, func() error { return d.put(place, e, next) }, func() error { _, err := d.decode(); return err })
+}
+
+func (d *tomlDocument) put(place []string, e entry, next string) error {
+	parts, err := d.parts(place)
 	if err != nil {
 		return err
 	}
-	at := len(d.text)
-	for i := len(tables) - 1; i >= 0; i-- {
-		if tables[i].under(place, e.name) {
+	whole, f, err := d.inline(parts, place)
+	if err != nil {
+		return err
+	}
+	if whole != nil {
+		if slices.Contains(whole.members, e.name) {
 			return taken(e.name)
 		}
-		if next != "" && tables[i].under(place, next) {
-			at = tables[i].from
+		if e.raw == "" || !e.flow {
+			e.raw = tomlKey(e.name) + " = " + tomlTable(e.members())
+		}
+		i := slices.Index(whole.members, next)
+		if i < 0 {
+			i = len(whole.members)
+		}
+		f.put(i, " "+e.raw)
+		d.text = f.in(d.text)
+		return nil
+	}
+	for i := range parts {
+		if parts[i].under(place, e.name) {
+			return taken(e.name)
+		}
+	}
+	if table := keysOf(e.raw, place, e.name); !e.flow && table >= 0 {
+		d.insertKeys(parts, place, e.raw, table, next)
+	} else {
+		d.insertTables(parts, place, &e, next)
+	}
+	return nil
+}
+
+// keysOf is how many of the place's names an entry that is written in keys takes from a header; -1 when it has headers.
+func keysOf(raw string, place []string, name string) int {
+	parts, err := (&tomlDocument{text: raw}).parts(nil)
+	if err != nil || len(parts) == 0 || slices.ContainsFunc(parts, func(t tomlPart) bool { return t.header() }) {
+		return -1
+	}
+	full := append(slices.Clone(place), name)
+	for i := range full {
+		if key := full[i:]; len(parts[0].key) >= len(key) && slices.Equal(parts[0].key[:len(key)], key) {
+			return i
+		}
+	}
+	return -1
+}
+
+// insertKeys puts the text of keys into the table whose header has so many names of the place: before the next entry, or
+// behind the last key.
+func (d *tomlDocument) insertKeys(parts []tomlPart, place []string, raw string, table int, next string) {
+	at := -1
+	if table == 0 {
+		at = 0 // at the top there is no header
+	}
+	for i := len(parts) - 1; i >= 0; i-- {
+		t := &parts[i]
+		switch {
+		case t.header() && len(t.key) == table && slices.Equal(t.key, place[:table]) && at < 0:
+			at = endOfLine(d.text, t.value)
+		case t.header() || t.table != table || !slices.Equal(t.key[:table], place[:table]):
+		case next != "" && t.under(place, next):
+			at = t.from
+		case at <= 0:
+			at = t.to
+		}
+	}
+	if at < 0 {
+		raw, at = "\n["+tomlKeys(place[:table])+"]\n"+raw, len(d.text)
+	}
+	before := d.text[:at]
+	if before != "" && !strings.HasSuffix(before, "\n") {
+		before += "\n"
+	}
+	if d.text[at:] != "" && !strings.HasSuffix(raw, "\n") {
+		raw += "\n"
+	}
+	d.text = before + raw + d.text[at:]
+}
+
+// insertTables puts an entry with headers before the header of the next one, or at the end.
+func (d *tomlDocument) insertTables(parts []tomlPart, place []string, e *entry, next string) {
+	at := len(d.text)
+	for i := len(parts) - 1; i >= 0; i-- {
+		if next != "" && parts[i].header() && parts[i].under(place, next) {
+			at = parts[i].from
 		}
 	}
 	raw := e.raw
-	if raw == "" {
-		var keys []string
-		for _, name := range append(slices.Clone(place), e.name) {
-			keys = append(keys, tomlKey(name))
-		}
-		raw = "[" + strings.Join(keys, ".") + "]\n"
-		for _, m := range e.own {
-			text, err := toml.Marshal(map[string]any{m.name: m.value})
-			if err != nil {
-				return err
-			}
-			raw += string(text)
+	if raw == "" || e.flow {
+		raw = "[" + tomlKeys(append(slices.Clone(place), e.name)) + "]\n"
+		for _, m := range e.members() {
+			raw += tomlKey(m.name) + " = " + tomlValue(m.value) + "\n"
 		}
 		if at < len(d.text) {
 			raw += "\n"
@@ -185,11 +378,56 @@ func (d *tomlDocument) insert(place []string, e entry, next string) error {
 	if before != "" && !strings.HasSuffix(before, "\n") {
 		before += "\n"
 	}
-	if e.raw == "" && before != "" && !strings.HasSuffix(before, "\n\n") {
+	if (e.raw == "" || e.flow) && before != "" && !strings.HasSuffix(before, "\n\n") {
 		before += "\n"
 	}
 	d.text = before + raw + d.text[at:]
-	return nil
+}
+
+// tomlTable writes an inline table.
+func tomlTable(list []member) string {
+	var text []string
+	for _, m := range list {
+		text = append(text, tomlKey(m.name)+" = "+tomlValue(m.value))
+	}
+	return "{ " + strings.Join(text, ", ") + " }"
+}
+
+// tomlValue writes a value in one line. Numbers that JSON brought along are whole where they can be.
+func tomlValue(value any) string {
+	switch v := value.(type) {
+	case map[string]any:
+		return tomlTable(members(v))
+	case []any:
+		var text []string
+		for _, item := range v {
+			text = append(text, tomlValue(item))
+		}
+		return "[" + strings.Join(text, ", ") + "]"
+	case []string:
+		var list []any
+		for _, item := range v {
+			list = append(list, item)
+		}
+		return tomlValue(list)
+	case float64:
+		if v == float64(int64(v)) {
+			value = int64(v)
+		}
+	}
+	text, err := toml.Marshal(map[string]any{"v": value})
+	if err != nil {
+		return "''" // nothing else comes from JSON but null, which is no value here
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(string(text), "v = "), "\n")
+}
+
+func tomlKeys(names []string) string {
+	var keys []string
+	for _, name := range names {
+		keys = append(keys, tomlKey(name))
+	}
+	return strings.Join(keys, ".")
 }
 
 // tomlKey quotes a key that cannot stand bare.

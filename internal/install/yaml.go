@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -64,11 +65,14 @@ type yamlItem struct {
 	node     *yaml.Node
 }
 
-// block is the list or mapping of entries: its items, how far they are indented, and the line behind the last.
+// yamlBlock is the list or mapping of entries: its items, how far they are indented, and the line behind the last. In flow
+// style, items have names and nodes alone, and the brackets the text.
 type yamlBlock struct {
 	items  []yamlItem
 	indent int
 	end    int
+	flow   *flow
+	root   *yaml.Node
 }
 
 // block finds the entries; ok is false when the place is not there or is empty.
@@ -77,6 +81,7 @@ func (d *yamlDocument) block(place []string) (b yamlBlock, ok bool, err error) {
 	if err != nil || at == nil {
 		return b, false, err
 	}
+	b.root = at
 	for _, name := range place {
 		if at = valueOf(at, name); at == nil {
 			return b, false, nil
@@ -85,21 +90,21 @@ func (d *yamlDocument) block(place []string) (b yamlBlock, ok bool, err error) {
 			return b, false, fmt.Errorf("%s is an alias of another part of the file: write it out and try again", strings.Join(place, "."))
 		}
 	}
+	want, step := yaml.MappingNode, 2
+	if d.list {
+		want, step = yaml.SequenceNode, 1
+	}
+	if at.Kind == want && at.Style&yaml.FlowStyle != 0 {
+		ok, err := d.brackets(&b, at, step, place)
+		return b, ok, err
+	}
 	if len(at.Content) == 0 {
 		return b, false, nil
 	}
-	want := yaml.MappingNode
-	if d.list {
-		want = yaml.SequenceNode
+	if at.Kind != want {
+		return b, false, fmt.Errorf("%s is not what the host expects there", strings.Join(place, "."))
 	}
-	if at.Kind != want || at.Style&yaml.FlowStyle != 0 {
-		return b, false, fmt.Errorf("%s is not written as a block: write one line for each member and try again", strings.Join(place, "."))
-	}
-	lines := strings.SplitAfter(d.text, "\n")
-	step := 2
-	if d.list {
-		step = 1
-	}
+	lines := yamlLines(d.text)
 	for i := 0; i < len(at.Content); i += step {
 		item := yamlItem{from: at.Content[i].Line - 1, key: at.Content[i].Line - 1, node: at.Content[i+step-1]}
 		line := lines[item.from]
@@ -109,9 +114,7 @@ func (d *yamlDocument) block(place []string) (b yamlBlock, ok bool, err error) {
 				return b, false, fmt.Errorf("line %d: an item of %s does not begin a line", item.from+1, strings.Join(place, "."))
 			}
 			b.indent = dash
-			if n := valueOf(item.node, "name"); n != nil {
-				item.name = n.Value
-			}
+			item.name = listName(item.node)
 		} else {
 			item.name, b.indent = at.Content[i].Value, at.Content[i].Column-1
 			if strings.TrimSpace(line[:b.indent]) != "" {
@@ -123,12 +126,82 @@ func (d *yamlDocument) block(place []string) (b yamlBlock, ok bool, err error) {
 		}
 		b.items = append(b.items, item)
 	}
-	b.close(lines)
+	b.close(d.text, lines)
 	return b, true, nil
 }
 
+// brackets reads entries in flow style.
+func (d *yamlDocument) brackets(b *yamlBlock, at *yaml.Node, step int, place []string) (ok bool, err error) {
+	f, err := openFlow(d.text, yamlOpen(d.text, at), "#", yamlStep)
+	if err == nil && len(f.chunks)*step != len(at.Content) {
+		err = errors.New("its members cannot be told apart: write each on lines of its own and try again")
+	}
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", strings.Join(place, "."), err)
+	}
+	for i := 0; i < len(at.Content); i += step {
+		item := yamlItem{name: at.Content[i].Value, node: at.Content[i+step-1]}
+		if d.list {
+			item.name = listName(item.node)
+		}
+		b.items = append(b.items, item)
+	}
+	b.flow = &f
+	return true, nil
+}
+
+// yamlOpen is the index of the bracket that a node in flow style begins with, behind its anchor and tag.
+func yamlOpen(text string, n *yaml.Node) int {
+	i := 0
+	for _, line := range yamlLines(text)[:n.Line-1] {
+		i += len(line)
+	}
+	for range n.Column - 1 {
+		_, size := utf8.DecodeRuneInString(text[i:])
+		i += size
+	}
+	return i + max(strings.IndexAny(text[i:], "[{"), 0)
+}
+
+// yamlStep steps over quoted texts, which begin where a value can, and comments, which begin behind a space.
+func yamlStep(text string, i int, prev byte) int {
+	switch c := text[i]; {
+	case c == '#' && strings.IndexByte(" \t\r\n", text[i-1]) >= 0:
+		return endOfLine(text, i)
+	case strings.IndexByte("[{,:?", prev) < 0:
+	case c == '\'':
+		return quoted(text, i, "'", 0)
+	case c == '"':
+		return quoted(text, i, `"`, '\\')
+	}
+	return i + 1
+}
+
+// yamlLines splits a text where YAML has line breaks.
+func yamlLines(text string) (lines []string) {
+	from := 0
+	for i := 0; i < len(text); i++ {
+		for _, end := range [...]string{"\r\n", "\n", "\r", "\u0085", "\u2028", "\u2029"} {
+			if strings.HasPrefix(text[i:], end) {
+				lines = append(lines, text[from:i+len(end)])
+				from = i + len(end)
+				i = from - 1
+				break
+			}
+		}
+	}
+	return append(lines, text[from:])
+}
+
+func listName(item *yaml.Node) string {
+	if n := valueOf(item, "name"); n != nil {
+		return n.Value
+	}
+	return ""
+}
+
 // close says where each item and the block itself end: before the blank lines behind them.
-func (b *yamlBlock) close(lines []string) {
+func (b *yamlBlock) close(text string, lines []string) {
 	for i := range b.items {
 		item := &b.items[i]
 		item.to = len(lines)
@@ -136,7 +209,7 @@ func (b *yamlBlock) close(lines []string) {
 			item.to = b.items[i+1].from
 			continue
 		}
-		for n := max(item.key+1, lastLine(item.node)); n < len(lines); n++ {
+		for n := max(item.key+1, lastLine(text, item.node)); n < len(lines); n++ {
 			line := strings.TrimRight(lines[n], " \t\r\n")
 			if line != "" && len(line)-len(strings.TrimLeft(line, " ")) <= b.indent {
 				item.to = n
@@ -150,11 +223,16 @@ func (b *yamlBlock) close(lines []string) {
 	b.end = b.items[len(b.items)-1].to
 }
 
-// lastLine is the line that the last part of a node begins on, counted from 1.
-func lastLine(n *yaml.Node) int {
+// lastLine is the line that the last part of a node begins on, or in flow style ends on, counted from 1.
+func lastLine(text string, n *yaml.Node) int {
 	line := n.Line
+	if n.Style&yaml.FlowStyle != 0 {
+		if f, err := openFlow(text, yamlOpen(text, n), "#", yamlStep); err == nil {
+			return len(yamlLines(text[:f.close]))
+		}
+	}
 	for _, part := range n.Content {
-		line = max(line, lastLine(part))
+		line = max(line, lastLine(text, part))
 	}
 	return line
 }
@@ -179,10 +257,18 @@ func (d *yamlDocument) entries(place []string) ([]entry, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	lines := strings.SplitAfter(d.text, "\n")
+	lines := yamlLines(d.text)
 	var list []entry
-	for _, item := range b.items {
-		e := entry{name: item.name, raw: strings.Join(lines[item.from:item.to], "")}
+	for i, item := range b.items {
+		e := entry{name: item.name, flow: b.flow != nil}
+		if e.flow {
+			e.raw = b.flow.member(i)
+		} else {
+			e.raw = strings.Join(lines[item.from:item.to], "")
+		}
+		if refersTo(b.root, item.node) {
+			e.stays = "another part of the file refers to it"
+		}
 		var value any
 		if err := item.node.Decode(&value); err != nil {
 			return nil, fmt.Errorf("read %s: %w", item.name, err)
@@ -195,6 +281,17 @@ func (d *yamlDocument) entries(place []string) ([]entry, error) {
 	return list, nil
 }
 
+// refersTo reports whether an alias outside of a node stands for it or for a part of it.
+func refersTo(root, node *yaml.Node) bool {
+	parts := map[*yaml.Node]bool{}
+	var walk func(n *yaml.Node, visit func(*yaml.Node) bool) bool
+	walk = func(n *yaml.Node, visit func(*yaml.Node) bool) bool {
+		return visit(n) || slices.ContainsFunc(n.Content, func(part *yaml.Node) bool { return walk(part, visit) })
+	}
+	walk(node, func(n *yaml.Node) bool { parts[n] = true; return false })
+	return walk(root, func(n *yaml.Node) bool { return n.Kind == yaml.AliasNode && !parts[n] && parts[n.Alias] })
+}
+
 func (d *yamlDocument) remove(place []string, name string) error {
 	b, _, err := d.block(place)
 	if err != nil {
@@ -204,35 +301,49 @@ func (d *yamlDocument) remove(place []string, name string) error {
 	if i < 0 {
 		return missing(name)
 	}
-	lines := strings.SplitAfter(d.text, "\n")
+	if b.flow != nil {
+		b.flow.cut(i)
+		d.text = b.flow.in(d.text)
+		return nil
+	}
+	lines := yamlLines(d.text)
 	d.text = strings.Join(slices.Delete(lines, b.items[i].from, b.items[i].to), "")
 	return nil
 }
 
 func (d *yamlDocument) insert(place []string, e entry, next string) error {
+	return fitting(&d.text, &e, func() error { return d.put(place, &e, next) }, func() error { _, err := d.root(); return err })
+}
+
+func (d *yamlDocument) put(place []string, e *entry, next string) error {
 	b, ok, err := d.block(place)
 	if err != nil {
 		return err
 	}
-	if !ok {
-		return d.begin(place, e)
-	}
-	at := b.end
+	at, index := b.end, len(b.items)
 	for i := len(b.items) - 1; i >= 0; i-- {
 		switch b.items[i].name {
 		case e.name:
 			return taken(e.name)
 		case next:
-			at = b.items[i].from
+			at, index = b.items[i].from, i
 		}
 	}
-	raw := e.raw
-	if raw == "" {
-		if raw, err = d.marshal(e, b.indent); err != nil {
-			return err
-		}
+	if !ok {
+		b.indent = 2
 	}
-	lines := strings.SplitAfter(d.text, "\n")
+	raw, err := d.write(e, b.flow != nil, b.indent)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return d.begin(place, raw)
+	case b.flow != nil:
+		b.flow.put(index, b.flow.lead(index)+raw)
+		d.text = b.flow.in(d.text)
+		return nil
+	}
+	lines := yamlLines(d.text)
 	if at > 0 && at <= len(lines) && lines[at-1] != "" && !strings.HasSuffix(lines[at-1], "\n") {
 		lines[at-1] += "\n"
 	}
@@ -240,20 +351,45 @@ func (d *yamlDocument) insert(place []string, e entry, next string) error {
 	return nil
 }
 
-// begin writes the place with its first entry, at the end of the file or where the place stands empty.
-func (d *yamlDocument) begin(place []string, e entry) error {
+// write is an entry's text for its place: as it was, or written anew.
+func (d *yamlDocument) write(e *entry, flow bool, indent int) (string, error) {
+	switch {
+	case e.raw == "" || e.flow != flow:
+		return d.marshal(e, flow, indent)
+	case flow:
+		return e.raw, nil
+	}
+	return shift(e.raw, indent), nil
+}
+
+// shift indents lines anew, so that the first one that is no comment has that indentation.
+func shift(raw string, indent int) string {
+	by := indent
+	for _, line := range yamlLines(raw) {
+		if rest := strings.TrimLeft(line, " "); strings.TrimSpace(rest) != "" && rest[0] != '#' {
+			by -= len(line) - len(rest)
+			break
+		}
+	}
+	if by == 0 {
+		return raw
+	}
+	var b strings.Builder
+	for _, line := range yamlLines(raw) {
+		if rest := strings.TrimLeft(line, " "); strings.TrimSpace(rest) != "" {
+			line = strings.Repeat(" ", max(len(line)-len(rest)+by, 0)) + rest
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// begin writes the place with the text of its first entry, at the end of the file or where the place stands empty.
+func (d *yamlDocument) begin(place []string, raw string) error {
 	if len(place) != 1 {
 		return fmt.Errorf("%s is not there", strings.Join(place, "."))
 	}
-	indent := 2
-	raw := e.raw
-	if raw == "" {
-		var err error
-		if raw, err = d.marshal(e, indent); err != nil {
-			return err
-		}
-	}
-	lines := strings.SplitAfter(d.text, "\n")
+	lines := yamlLines(d.text)
 	root, err := d.root()
 	if err != nil {
 		return err
@@ -273,10 +409,13 @@ func (d *yamlDocument) begin(place []string, e entry) error {
 	return nil
 }
 
-// marshal writes callgate's entry as lines with that indentation.
-func (d *yamlDocument) marshal(e entry, indent int) (string, error) {
+// marshal writes an entry anew, as lines with that indentation or in flow style.
+func (d *yamlDocument) marshal(e *entry, flow bool, indent int) (string, error) {
 	value := &yaml.Node{Kind: yaml.MappingNode}
-	for _, m := range e.own {
+	for _, m := range e.members() {
+		if d.list && m.name == "name" {
+			continue
+		}
 		var n yaml.Node
 		if err := n.Encode(m.value); err != nil {
 			return "", err
@@ -286,16 +425,23 @@ func (d *yamlDocument) marshal(e entry, indent int) (string, error) {
 		}
 		value.Content = append(value.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: m.name}, &n)
 	}
-	var whole any = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: e.name}, value}}
+	whole := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: e.name}, value}}
 	if d.list {
 		value.Content = slices.Concat([]*yaml.Node{{Kind: yaml.ScalarNode, Value: "name"}, {Kind: yaml.ScalarNode, Value: e.name}}, value.Content)
 		whole = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{value}}
+	}
+	if flow {
+		whole.Style = yaml.FlowStyle
 	}
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
 	if err := enc.Encode(whole); err != nil {
 		return "", err
+	}
+	if flow { // without the brackets around the one member
+		text := strings.TrimSpace(b.String())
+		return text[1 : len(text)-1], nil
 	}
 	pad := strings.Repeat(" ", indent)
 	var out strings.Builder

@@ -1,0 +1,132 @@
+package install
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// flow is what stands between two brackets: an object of JSON, YAML's flow style, an inline table of TOML. A chunk is the
+// text of one member, from behind the bracket or comma before it to the comma or bracket after it.
+type flow struct {
+	open, close int // of the brackets
+	chunks      []string
+	comma       bool   // a comma follows the last member
+	tail        string // between the last member and the closing bracket
+	mark        string // begins a comment up to the end of the line
+}
+
+// lexis steps over what begins at an index: a string or a comment as a whole, else one byte. prev is the last byte before
+// it that is no space and in no comment.
+type lexis func(text string, i int, prev byte) int
+
+// openFlow reads what stands between the bracket at open and the one that closes it.
+func openFlow(text string, open int, mark string, step lexis) (f flow, err error) {
+	f.open, f.mark = open, mark
+	depth, from, last, prev := 0, open+1, open+1, byte(0)
+	for i := open; i < len(text); {
+		end := step(text, i, prev)
+		switch c := text[i]; {
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			if depth--; depth > 0 {
+				break
+			}
+			if f.close = i; prev != ',' && strings.TrimSpace(text[from:last]) != "" {
+				f.chunks, from = append(f.chunks, text[from:last]), last
+			}
+			f.comma, f.tail = prev == ',', text[from:i]
+			return f, nil
+		case c == ',' && depth == 1:
+			f.chunks, from = append(f.chunks, text[from:i]), end
+		case strings.IndexByte(" \t\r\n", c) >= 0 || c == '#' && end > i+1:
+			i = end
+			continue
+		}
+		prev, last, i = text[end-1], end, end
+	}
+	return f, errors.New("a bracket is not closed")
+}
+
+// note splits a comment off that belongs to what stands before the text on the same line.
+func (f *flow) note(text string) (note, rest string) {
+	line, _, found := strings.Cut(text, "\n")
+	if found && strings.HasPrefix(strings.TrimLeft(line, " \t"), f.mark) {
+		return line, text[len(line):]
+	}
+	return "", text
+}
+
+// member is the text of a member, up to its comma.
+func (f *flow) member(i int) string {
+	_, rest := f.note(f.chunks[i])
+	return strings.TrimLeft(rest, " \t\r\n")
+}
+
+// behind is what stands behind the comma before the member i: that member, or the end.
+func (f *flow) behind(i int) *string {
+	if i < len(f.chunks) {
+		return &f.chunks[i]
+	}
+	return &f.tail
+}
+
+// cut takes out a member.
+func (f *flow) cut(i int) {
+	note, _ := f.note(f.chunks[i])
+	f.chunks = slices.Delete(f.chunks, i, i+1)
+	*f.behind(i) = note + *f.behind(i)
+}
+
+// put puts a member's text before another, or at the end.
+func (f *flow) put(i int, chunk string) {
+	note, rest := f.note(*f.behind(i))
+	if *f.behind(i) = rest; note != "" && !strings.HasPrefix(chunk, "\n") {
+		chunk = "\n" + chunk
+	}
+	f.chunks = slices.Insert(f.chunks, i, note+chunk)
+}
+
+// in returns the text with what stands between the brackets now.
+func (f *flow) in(text string) string {
+	body := strings.Join(f.chunks, ",")
+	if f.comma && len(f.chunks) > 0 {
+		body += ","
+	}
+	return text[:f.open+1] + body + f.tail + text[f.close:]
+}
+
+// lead is the space before a member of its own making: that of the member it comes before, or of the last.
+func (f *flow) lead(i int) string {
+	if len(f.chunks) == 0 {
+		return ""
+	}
+	_, chunk := f.note(f.chunks[min(i, len(f.chunks)-1)])
+	space := chunk[:len(chunk)-len(strings.TrimLeft(chunk, " \t\r\n"))]
+	return space[max(strings.LastIndexByte(space, '\n'), 0):]
+}
+
+// quoted is the index behind the string that begins at i; escape is the byte that takes the meaning from the next one.
+func quoted(text string, i int, quote string, escape byte) int {
+	for k := i + len(quote); k < len(text); k++ {
+		switch {
+		case escape != 0 && text[k] == escape:
+			k++
+		case strings.HasPrefix(text[k:], quote):
+			return k + len(quote)
+		}
+	}
+	return len(text)
+}
+
+// endOfLine is the index behind the next line break.
+func endOfLine(text string, i int) int {
+	if n := strings.IndexAny(text[i:], "\r\n"); n >= 0 {
+		if i += n; strings.HasPrefix(text[i:], "\r\n") {
+			i++
+		}
+		return i + 1
+	}
+	return len(text)
+}
