@@ -44,6 +44,7 @@ func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
 	about := "host " + h.ID
 	cure := "callgate connect " + h.ID
 	var beside []string
+	var scopes []string
 	missing, outdated := false, false
 	for i := range h.Changes {
 		c := &h.Changes[i]
@@ -53,6 +54,9 @@ func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
 		for _, s := range c.Servers {
 			if s.Stays == "" {
 				beside = append(beside, s.Name)
+				if !slices.Contains(scopes, c.Scope) {
+					scopes = append(scopes, c.Scope)
+				}
 			}
 		}
 		if c.Hooks() && c.Changes() {
@@ -60,7 +64,7 @@ func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
 		}
 	}
 	if len(beside) > 0 {
-		x.add(Finding{About: about, Text: fmt.Sprintf("%s: servers bypass the gate: %s", h.Name, strings.Join(beside, ", ")), Cure: cure})
+		x.add(Finding{About: about, Text: fmt.Sprintf("%s: servers bypass the gate: %s", h.Name, strings.Join(beside, ", ")), Cure: cure + scoped(scopes)})
 	} else {
 		x.add(Finding{About: about, State: OK, Text: h.Name + ": no MCP server bypasses the gate"})
 	}
@@ -71,7 +75,11 @@ func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
 	}
 	d, err := hosthooks.Find(h.ID)
 	if err != nil {
-		x.add(Finding{About: about, State: Warning, Text: h.Name + " has no hooks that callgate knows: its built-in tools are not gated"})
+		text := h.Name + " has no hooks that callgate knows: its built-in tools are not gated"
+		if h.Own != "" {
+			text += " (" + h.Own + ")"
+		}
+		x.add(Finding{About: about, State: Warning, Text: text})
 		return
 	}
 	if off := x.switchedOff(d); off != "" {
@@ -90,6 +98,17 @@ func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
 	if x.o.Try != nil {
 		x.add(x.walk(about, h.Name, d))
 	}
+}
+
+// scoped is the option with which connect looks into files of the project too.
+func scoped(scopes []string) string {
+	switch {
+	case !slices.Contains(scopes, "project"):
+		return ""
+	case len(scopes) == 1:
+		return " --scope project"
+	}
+	return " --scope " + strings.Join(scopes, ",")
 }
 
 // ours reports whether a host's file has hooks of callgate's.

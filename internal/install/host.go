@@ -31,6 +31,7 @@ type Host struct {
 	Entry    map[string]any `yaml:"entry"`  // what callgate's entry has besides
 	SSE      string         `yaml:"sse"`    // the member whose address is HTTP+SSE, where the host has another for Streamable HTTP
 	Dollar   bool           `yaml:"dollar"` // $NAME is a variable, without braces
+	Own      string         `yaml:"own"`    // what is known of tools of its own that no hook sees
 	Prompt   string         `yaml:"prompt"`
 }
 
@@ -42,11 +43,12 @@ type Relocation struct {
 
 // File is a place where a host keeps servers.
 type File struct {
-	Scope   string   `yaml:"scope"` // user, local, project or plugin
-	Path    string   `yaml:"path"`
+	Scope   string   `yaml:"scope"`   // user, local, project or plugin
+	Path    string   `yaml:"path"`    // the last part may have a *
 	Format  string   `yaml:"format"`  // json (comments allowed), toml or yaml
 	Servers []string `yaml:"servers"` // members that lead to the entries; * is each member
 	List    bool     `yaml:"list"`    // the entries are a list; each has a name
+	Entry   string   `yaml:"entry"`   // what callgate is called there; "" is by scope
 	Bare    bool     `yaml:"bare"`    // where the first of servers is not there, the file is the entries
 }
 
@@ -57,6 +59,7 @@ type Settings struct {
 	Path     string     `yaml:"path"`     // the last part may have a *
 	Format   string     `yaml:"format"`   // "" is JSON; front: words of the lines between --- at the start of a text
 	Tools    []string   `yaml:"tools"`    // how a tool is named: "mcp__%s__%s" for server and tool
+	Wide     bool       `yaml:"wide"`     // the name of a whole server stands for all that callgate offers: there are no patterns
 	Lists    [][]string `yaml:"lists"`    // lists of such names
 	Keys     [][]string `yaml:"keys"`     // objects whose members have such names
 	Matchers []string   `yaml:"matchers"` // members below which each "matcher" holds such names
@@ -142,6 +145,27 @@ func (m *Machine) path(h *Host, p string) string {
 		return ""
 	}
 	return filepath.Join(m.Project, filepath.FromSlash(p))
+}
+
+// matching are the files of a host that a path can mean: the one, or those that are there and match its last part.
+func (m *Machine) matching(h *Host, p string) (list []string) {
+	path := m.path(h, p)
+	switch {
+	case path == "":
+		return nil
+	case !strings.Contains(filepath.Base(p), "*"):
+		return []string{path}
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return nil // there are none
+	}
+	for _, e := range entries {
+		if ok, _ := filepath.Match(filepath.Base(path), e.Name()); ok { // the pattern is the host's, which a test reads
+			list = append(list, filepath.Join(filepath.Dir(path), e.Name()))
+		}
+	}
+	return list
 }
 
 func (m *Machine) configFolder() string {

@@ -587,6 +587,55 @@ func TestPlugins(t *testing.T) {
 	}
 }
 
+// A host can read several files of one scope, and several hosts one file: each server moves once, behind an entry that hides
+// no other one.
+func TestFilesThatHostsJoin(t *testing.T) {
+	server := func(name string) string { return `{"command":` + quote(name) + `}` }
+	files := map[string]string{
+		"home/.continue/config.yaml":                  "mcpServers:\n  - name: c1\n    command: c1\n",
+		"home/.continue/mcpServers/one.yaml":          "name: one\nmcpServers:\n  - {name: c2, command: c2}\n",
+		"home/.continue/mcpServers/two.json":          `{"mcpServers":{"c3":` + server("c3") + `}}`,
+		"home/.qwen/extensions/e/qwen-extension.json": `{"name":"e","mcpServers":{"q":{"command":"${extensionPath}/q"}}}`,
+		"home/.config/opencode/opencode.json":         `{"mcp":{"o1":{"type":"local","command":["o1"]}}}`,
+		"home/.config/opencode/opencode.jsonc":        `{"mcp":{"o2":{"type":"local","command":["o2"]}}}`,
+		"home/.config/opencode/config.json":           `{"mcp":{"o3":{"type":"local","command":["o3"]}}}`,
+		"project/.opencode/opencode.jsonc":            `{"mcp":{"o4":{"type":"local","command":["o4"]}}}`,
+		"project/.mcp.json":                           `{"mcpServers":{"m":` + server("m") + `}}`,
+		"project/.github/mcp.json":                    `{"mcpServers":{"g":` + server("g") + `}}`,
+		"home/.aws/amazonq/cli-agents/dev.json":       `{"mcpServers":{"a":` + server("a") + `},"tools":["@builtin","@a"],"allowedTools":["@a/x"]}`,
+	}
+	m := machine(t, files)
+	root := filepath.Dir(m.Home)
+	o := optionsFor(m)
+	o.Callgate = "/opt/gate" // a program of any name is itself
+	connect(t, o)
+	if got := serverFiles(t, o); len(got) != 11 {
+		t.Errorf("%d servers are served, want 11: %v", len(got), got)
+	}
+	for name, want := range map[string]string{
+		"home/.continue/mcpServers/one.yaml":          "- name: callgate-user-one\n",
+		"home/.continue/mcpServers/two.json":          `"callgate-user-two"`,
+		"home/.qwen/extensions/e/qwen-extension.json": `"callgate-e"`,
+		"home/.config/opencode/opencode.jsonc":        `"callgate-jsonc"`,
+		"project/.mcp.json":                           `"callgate-project"`,
+		"project/.github/mcp.json":                    `"callgate-github"`,
+		"home/.aws/amazonq/cli-agents/dev.json":       `"tools":["@builtin","@callgate-agent-dev"],"allowedTools":["@callgate-agent-dev/a_x"]`,
+	} {
+		if now := read(t, filepath.Join(root, name)); !strings.Contains(now, want) {
+			t.Errorf("%s: want %s in\n%s", name, want, now)
+		}
+	}
+	if again, err := Make(o); err != nil || again.Changes() {
+		t.Errorf("a second connect changes something: %v", err)
+	}
+	disconnect(t, o)
+	for name, text := range files {
+		if now := read(t, filepath.Join(root, name)); now != text {
+			t.Errorf("%s after disconnect: %s", name, now)
+		}
+	}
+}
+
 // A folder that a variable moves is found, with the settings in it.
 func TestHostsElsewhere(t *testing.T) {
 	m := machine(t, map[string]string{

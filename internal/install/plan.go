@@ -64,6 +64,7 @@ type HostPlan struct {
 	Name    string   `json:"name"`
 	Found   bool     `json:"found"`
 	Changes []Change `json:"changes,omitempty"`
+	Own     string   `json:"own,omitempty"`  // what is known of tools of its own that no hook sees
 	Note    string   `json:"note,omitempty"` // what the person has to do in the host
 }
 
@@ -132,7 +133,7 @@ func Make(o Options) (*Plan, error) {
 	p := &Plan{machine: o.Machine, options: o}
 	for i := range o.Hosts {
 		h := &o.Hosts[i]
-		hp := HostPlan{ID: h.ID, Name: h.Name, Found: o.Machine.Installed(h)}
+		hp := HostPlan{ID: h.ID, Name: h.Name, Own: h.Own, Found: o.Machine.Installed(h)}
 		moved := p.moveServers(h, &hp)
 		for k := range h.Settings {
 			hp.Changes = append(hp.Changes, p.rename(h, &h.Settings[k], moved, hp.Changes)...)
@@ -159,7 +160,7 @@ func (p *Plan) moveServers(h *Host, hp *HostPlan) (moved map[string][]moving) {
 	files := o.Machine.files(h)
 	for k := range files {
 		l := &files[k]
-		if !slices.Contains(o.Scopes, l.Scope) {
+		if !slices.Contains(o.Scopes, l.Scope) || p.plans(l.path) {
 			continue
 		}
 		n, ok := byPath[l.path]
@@ -185,6 +186,13 @@ func (p *Plan) moveServers(h *Host, hp *HostPlan) (moved map[string][]moving) {
 		}
 	}
 	return moved
+}
+
+// plans reports whether the plan has a file already, because another host reads it too.
+func (p *Plan) plans(path string) bool {
+	return slices.ContainsFunc(p.Hosts, func(h HostPlan) bool {
+		return slices.ContainsFunc(h.Changes, func(c Change) bool { return c.Path == path })
+	})
 }
 
 // maxFile bounds a host's file: the state file of one holds its whole history.
@@ -393,7 +401,7 @@ func (p *Plan) rename(h *Host, s *Settings, moved map[string][]moving, earlier [
 	if !slices.ContainsFunc(all, moves) || scope == "project" && !slices.Contains(p.options.Scopes, scope) {
 		return nil
 	}
-	for _, path := range p.settingsFiles(h, s) {
+	for _, path := range p.machine.matching(h, s.Path) {
 		before, err := readFile(path)
 		for i := range earlier {
 			if earlier[i].Path == path && earlier[i].Error == "" {
@@ -418,25 +426,6 @@ func (p *Plan) rename(h *Host, s *Settings, moved map[string][]moving, earlier [
 	return list
 }
 
-// settingsFiles are the files of a host's settings that may be there.
-func (p *Plan) settingsFiles(h *Host, s *Settings) []string {
-	path := p.machine.path(h, s.Path)
-	if path == "" || !strings.Contains(filepath.Base(s.Path), "*") {
-		return slices.DeleteFunc([]string{path}, func(path string) bool { return path == "" })
-	}
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		return nil // there are none
-	}
-	var list []string
-	for _, e := range entries {
-		if ok, _ := filepath.Match(filepath.Base(path), e.Name()); ok { // the pattern is the host's, which a test reads
-			list = append(list, filepath.Join(filepath.Dir(path), e.Name()))
-		}
-	}
-	return list
-}
-
 // off reports whether the host's settings say that it does not start a server of the scope.
 func (p *Plan) off(h *Host, scope, name string) bool {
 	for i := range h.Settings {
@@ -444,7 +433,7 @@ func (p *Plan) off(h *Host, scope, name string) bool {
 		if len(s.Off)+len(s.Only) == 0 || cmp.Or(s.Scope, "user") != scope {
 			continue
 		}
-		for _, path := range p.settingsFiles(h, s) {
+		for _, path := range p.machine.matching(h, s.Path) {
 			text, err := readFile(path)
 			if err != nil {
 				continue

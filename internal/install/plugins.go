@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -46,8 +47,12 @@ func (m *Machine) files(h *Host) []located {
 	var list []located
 	for i := range h.Files {
 		f := &h.Files[i]
-		if path := m.path(h, f.Path); path != "" {
-			list = append(list, located{File: f, path: path, entry: entryNames[f.Scope]})
+		for _, path := range m.matching(h, f.Path) {
+			entry := cmp.Or(f.Entry, entryNames[f.Scope])
+			if name := filepath.Base(path); name != filepath.Base(f.Path) {
+				entry += "-" + strings.TrimSuffix(name, filepath.Ext(name))
+			}
+			list = append(list, located{File: f, path: path, entry: entry})
 		}
 	}
 	if h.Plugins == nil {

@@ -91,6 +91,9 @@ func (p *Plan) read(h *Host, e *entry, l *located) (s Server, why string) {
 			return s, "only the host knows what its " + name + " gives"
 		}
 	}
+	if v["type"] == "builtin" || v["type"] == "platform" {
+		return s, "it is a part of " + h.Name
+	}
 	kind, known := types[text(cmp.Or[any](v["type"], v["source"], ""))]
 	if !known {
 		return s, fmt.Sprintf("callgate does not know its type %q", text(cmp.Or[any](v["type"], v["source"])))
@@ -110,6 +113,9 @@ func (p *Plan) read(h *Host, e *entry, l *located) (s Server, why string) {
 	s.readAddress(r)
 	if s.Type == "" && s.URL != "" && h.meansSSE(v, s.URL) {
 		s.Type = "sse"
+	}
+	if s.Command != "" && s.Command == p.options.Callgate {
+		return s, itself
 	}
 	if why := s.unfit(); why != "" {
 		return s, why

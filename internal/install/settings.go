@@ -248,6 +248,9 @@ func renamed(s *Settings, name string, moved []moving) string {
 			if byName[m.called] == nil {
 				servers, byName[m.called] = append(servers, regexp.QuoteMeta(m.called)), m
 			}
+			if name == head+m.called && moves(*m) && s.Wide {
+				return head + m.entry
+			}
 			if name == head+m.called && moves(*m) {
 				return head + m.entry + between + m.alias + "_*"
 			}

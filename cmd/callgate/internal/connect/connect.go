@@ -109,10 +109,10 @@ func (o *connecting) connect(cmd *cobra.Command, s *config.Settings, args []stri
 		if o.asJSON {
 			return output.JSON(out, plan)
 		}
-		_, err := fmt.Fprintln(out, "Nothing to change.")
-		return err
+		fmt.Fprintln(out, "Nothing to change.")
+		return o.elsewhere(out, args)
 	case o.dryRun:
-		return nil
+		return o.elsewhere(out, args)
 	}
 	if ok, err := o.confirm(cmd, "Make these changes?"); !ok || err != nil {
 		return err
@@ -139,10 +139,28 @@ func (o *connecting) connect(cmd *cobra.Command, s *config.Settings, args []stri
 			fmt.Fprintln(out, "note     "+d.Note)
 		}
 	}
+	if err := o.elsewhere(out, args); err != nil {
+		return err
+	}
 	fmt.Fprintln(out, "Restart the hosts. Then run \"callgate open\" to answer their questions, or \"callgate disconnect\" to undo this.")
 	if !o.yes { // a person is here
 		o.openPage(cmd)
 	}
+	return nil
+}
+
+// elsewhere says that files of this folder have servers too, where connect was not told to look.
+func (o *connecting) elsewhere(out io.Writer, args []string) error {
+	if slices.Contains(o.Scopes, "project") {
+		return nil
+	}
+	here := *o
+	here.Scopes = []string{"project"}
+	plan, err := here.Plan(args)
+	if err != nil || !Beside(plan) {
+		return err
+	}
+	fmt.Fprintln(out, "note     files of this folder have servers too: callgate connect --scope project")
 	return nil
 }
 
