@@ -31,8 +31,9 @@ type gated struct {
 
 // steps are what differs from one kind of request to another.
 type steps interface {
-	// forward sends exactly the judged call on.
-	forward(ctx context.Context, call gate.Call, limit time.Duration, span *traces.Call) (rpc.Message, error)
+	// forward sends exactly the judged call on, and gives what comes of it to then, once. It may return before that when
+	// onward is set: then is called where the server's answer is read.
+	forward(ctx context.Context, call gate.Call, limit time.Duration, span *traces.Call, onward bool, then func(rpc.Message, error))
 	// refuse composes the response to a request that may not run.
 	refuse(call gate.Call, v gate.Verdict) []byte
 	// fail composes the response to a request that came to no answer.
@@ -48,9 +49,11 @@ type steps interface {
 // What the outcome leaves to do, its record and the hooks after the call, is done when the host has its answer.
 // Nothing may be moved across the gate, and nothing else in this program forwards such a request. r is the host's
 // request that waits for the answer; nil for a request of a server.
-func (h *host) pass(ctx context.Context, r *inflight, g gated) []byte {
+//
+// Over stdio, what is before the answer runs where the request was read, and what is after it where the answer is read.
+// Only what waits has a goroutine of its own.
+func (h *host) pass(ctx context.Context, r *inflight, g gated, respond func(response []byte)) {
 	span := h.trace(g)
-	defer span.End()
 	call := waiter{h}.askHooks(ctx, r, g.call)
 	waiting := func() {}
 	if r != nil {
@@ -64,36 +67,49 @@ func (h *host) pass(ctx context.Context, r *inflight, g gated) []byte {
 	waiting()
 	if verdict.Action != permissions.Allow {
 		h.events.Refused(call, verdict)
-		return g.refuse(call, verdict)
+		span.End()
+		respond(g.refuse(call, verdict))
+		return
 	}
 
 	kept, err := h.p.o.Checkpoints.Keep(ctx, h.p.o.Gate, h.session, h.log, call, &verdict)
 	began := time.Now()
-	var answer rpc.Message
-	if err == nil {
-		h.events.Executes(call, verdict)
-		answer, err = g.forward(ctx, call, verdict.Timeout, span)
-	}
-	kept.End(ctx)
-
-	result, isError, failure := outcome(answer, err)
-	span.Failed(failureKind(isError, failure))
-	took := time.Since(began)
-	record := h.p.o.Gate.Finish(h.session, call, result, isError, failure, took)
-	afterwards := h.events.Ended(record, call, verdict, result, isError, failure, took)
-	if r != nil {
-		r.afterwards = afterwards
-	} else {
-		defer afterwards()
+	then := func(answer rpc.Message, err error) {
+		defer span.End()
+		kept.End(ctx)
+		result, isError, failure := outcome(answer, err)
+		span.Failed(failureKind(isError, failure))
+		took := time.Since(began)
+		record := h.p.o.Gate.Finish(h.session, call, result, isError, failure, took)
+		afterwards := h.events.Ended(record, call, verdict, result, isError, failure, took)
+		if r != nil {
+			r.afterwards = afterwards
+		} else {
+			defer afterwards()
+		}
+		if err != nil {
+			respond(g.fail(failure))
+			return
+		}
+		respond(g.verify(ctx, call, &verdict, kept, answer))
 	}
 	if err != nil {
-		return g.fail(failure)
+		then(rpc.Message{}, err)
+		return
 	}
-	return g.verify(ctx, call, &verdict, kept, answer)
+	h.events.Executes(call, verdict)
+	onward := kept == nil && span == nil && h.p.o.Verification == nil // what is left to do does not wait
+	g.forward(ctx, call, verdict.Timeout, span, onward, then)
+}
+
+// passed is pass for a request whose forward waits.
+func (h *host) passed(ctx context.Context, r *inflight, g gated) (response []byte) {
+	h.pass(ctx, r, g, func(composed []byte) { response = composed })
+	return response
 }
 
 // call answers tools/call.
-func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
+func (h *host) call(ctx context.Context, m rpc.Message, r *inflight, respond func([]byte)) {
 	call, to, p, err := h.readCall(ctx, m)
 	call.ID = r.callID(call.ID)
 	if err == nil {
@@ -102,9 +118,10 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	if err != nil {
 		verdict := h.p.o.Gate.Refuse(h.session, call, err.Error())
 		h.events.Refused(call, verdict)
-		return rpc.Error(m.ID, codeOf(err), verdict.Reason)
+		respond(rpc.Error(m.ID, codeOf(err), verdict.Reason))
+		return
 	}
-	return h.pass(ctx, r, gated{call: call, method: m.Method, params: m.Params, server: to.server, steps: &toolCall{h: h, m: m, r: r, p: p, to: to}})
+	h.pass(ctx, r, gated{call: call, method: m.Method, params: m.Params, server: to.server, steps: &toolCall{h: h, m: m, r: r, p: p, to: to}}, respond)
 }
 
 // toolCall is a tools/call on its way through pass.
@@ -168,28 +185,38 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to 
 
 // forward sends exactly the judged call: the host's params with the upstream's own tool name, and with
 // the call's arguments where an approver changed them.
-func (t *toolCall) forward(ctx context.Context, call gate.Call, limit time.Duration, span *traces.Call) (rpc.Message, error) {
+func (t *toolCall) forward(ctx context.Context, call gate.Call, limit time.Duration, span *traces.Call, onward bool, then func(rpc.Message, error)) {
 	ctx, stop := t.to.server.clock.Bound(ctx, limit, limits.ErrTooLong)
-	defer stop()
 	arguments := call.Arguments
 	if call.Fixed { // the host's own go out, with what is beside them
 		arguments = t.p.judged()
 	}
 	trace, forwarded := span.Forwarding(t.to.Tool.Name)
-	defer forwarded()
 	params, asTask := taskCalls{t.h}.asTask(t.p, t.to, forwardParams(t.p, t.to.Tool.Name, arguments))
 	if len(trace) > 0 || tasks.MayRelate(params.of) {
 		params = changed{of: raw.WithTrace(tasks.Related(params.bytes(), t.to.server.nameOf), trace)}
 	}
+	ended := func(answer rpc.Message, err error) {
+		forwarded()
+		answer, err = t.to.server.bounds.Limited(answer, t.to.server.alias), limits.Timed(ctx, err, limit)
+		stop()
+		then(answer, err)
+	}
 	if !t.h.offers.still(t.to) {
-		return rpc.Message{}, errRedefined
+		ended(rpc.Message{}, errRedefined)
+		return
 	}
 	t.r.from.Store(t.to.server)
-	answer, err := t.to.server.forward(ctx, func(id []byte) []byte { return t.m.WithParams(id, params.of, params.edits...) })
+	compose := func(id []byte) []byte { return t.m.WithParams(id, params.of, params.edits...) }
+	if onward && t.r.lend != nil && t.r.deferred == nil && !asTask && limit == 0 && t.to.server.post(ctx, compose, ended) {
+		return
+	}
+	t.r.waits()
+	answer, err := t.to.server.forward(ctx, compose)
 	if err == nil {
 		answer, err = taskCalls{t.h}.follow(ctx, t.r, t.to.server, answer, asTask)
 	}
-	return t.to.server.bounds.Limited(answer, t.to.server.alias), limits.Timed(ctx, err, limit)
+	ended(answer, err)
 }
 
 var errRedefined = errors.New("the server changed the tool's definition while the call waited; look at the tool again before you repeat the call")

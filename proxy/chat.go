@@ -44,7 +44,7 @@ func (p *Proxy) Chat(ctx context.Context, sessionID string, turns []ChatTurn) (C
 		return ChatAnswer{}, err
 	}
 	var answer ChatAnswer
-	h.pass(ctx, nil, gated{
+	h.passed(ctx, nil, gated{
 		call: call, method: "sampling/createMessage", params: params, server: asker, steps: stepFuncs{
 			onForward: func(ctx context.Context, _ *traces.Call) (rpc.Message, error) {
 				var result []byte

@@ -77,7 +77,7 @@ func (h resources) passKind(ctx context.Context, m rpc.Message, r *inflight, s *
 		return rpc.Error(m.ID, rpc.CodeInternal, err.Error())
 	}
 	call.ID = r.callID(call.ID)
-	return h.host.pass(ctx, r, gated{call: call, method: m.Method, params: m.Params, server: s, shown: shown, steps: &kindRequest{s: s, m: m, r: r, value: value, params: params}})
+	return h.host.passed(ctx, r, gated{call: call, method: m.Method, params: m.Params, server: s, shown: shown, steps: &kindRequest{s: s, m: m, r: r, value: value, params: params}})
 }
 
 // kindRequest is a resources/read or prompts/get on its way through pass.
@@ -113,7 +113,7 @@ func denied(what string, v gate.Verdict) string {
 }
 
 // forward sends the request with the params that were judged.
-func (k *kindRequest) forward(ctx context.Context, _ gate.Call, limit time.Duration, span *traces.Call) (rpc.Message, error) {
+func (k *kindRequest) forward(ctx context.Context, _ gate.Call, limit time.Duration, span *traces.Call, _ bool, then func(rpc.Message, error)) {
 	name := k.value
 	ctx, stop := k.s.clock.Bound(ctx, limit, limits.ErrTooLong)
 	defer stop()
@@ -126,9 +126,11 @@ func (k *kindRequest) forward(ctx context.Context, _ gate.Call, limit time.Durat
 	k.r.from.Store(k.s)
 	answer, err := k.s.forward(ctx, func(id []byte) []byte { return k.m.WithParams(id, params) })
 	if err != nil {
-		return answer, limits.Timed(ctx, err, limit)
+		err = limits.Timed(ctx, err, limit)
+	} else {
+		err = k.s.bounds.Exceeded(answer, k.s.alias)
 	}
-	return answer, k.s.bounds.Exceeded(answer, k.s.alias)
+	then(answer, err)
 }
 
 // kindCall makes the Call of a kind whose rules see one argument. What else the request says, an object or nil,
@@ -214,8 +216,8 @@ type stepFuncs struct {
 	onAnswer  func(answer rpc.Message) []byte
 }
 
-func (s stepFuncs) forward(ctx context.Context, _ gate.Call, _ time.Duration, span *traces.Call) (rpc.Message, error) {
-	return s.onForward(ctx, span)
+func (s stepFuncs) forward(ctx context.Context, _ gate.Call, _ time.Duration, span *traces.Call, _ bool, then func(rpc.Message, error)) {
+	then(s.onForward(ctx, span))
 }
 
 func (s stepFuncs) refuse(_ gate.Call, v gate.Verdict) []byte { return s.onRefuse(v) }
@@ -242,7 +244,7 @@ func (s serverSide) sample(ctx context.Context, m, message rpc.Message, asTask b
 	}
 	var fault []byte // that there is no answer
 	var refused rpc.Message
-	return s.server.host.pass(ctx, nil, gated{
+	return s.server.host.passed(ctx, nil, gated{
 		call: call, method: m.Method, params: m.Params, server: s.server, steps: stepFuncs{
 			onForward: func(ctx context.Context, span *traces.Call) (rpc.Message, error) {
 				trace, forwarded := span.Forwarding("")
@@ -316,7 +318,7 @@ func (s wall) judges(ctx context.Context, kind string, arguments []byte) error {
 		return err
 	}
 	refused := errors.New("it was not judged")
-	h.pass(ctx, nil, gated{call: call, method: kind, params: arguments, server: s.server, steps: stepFuncs{
+	h.passed(ctx, nil, gated{call: call, method: kind, params: arguments, server: s.server, steps: stepFuncs{
 		onForward: func(context.Context, *traces.Call) (rpc.Message, error) { refused = nil; return rpc.Message{}, nil },
 		onRefuse:  func(v gate.Verdict) []byte { refused = errors.New(v.Reason); return nil },
 		onFail:    func() []byte { return nil },

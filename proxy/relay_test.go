@@ -3,13 +3,16 @@ package proxy
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"callgate/audit"
 	"callgate/internal/rpc"
+	"callgate/internal/testserver/waits"
 )
 
 const allowAll = `{ "*": "allow" }`
@@ -249,6 +252,25 @@ func TestCancelWhileTheServerWorks(t *testing.T) {
 	}) {
 		t.Error("the end of the cancelled call is not on record")
 	}
+}
+
+// A call that the server works on is a value in a table, and no goroutine.
+func TestCallsInFlightHoldNoGoroutine(t *testing.T) {
+	_, h := ready(t, allowAll, false, []string{"s"}, withOneTool)
+	const n = 100
+	for i := range n {
+		h.calls(strconv.Itoa(i), "s_do", `{"do":"hang"}`)
+	}
+	h.waitHung("s_do", strconv.Itoa(n))
+	stacks := func() int {
+		all := make([]byte, 4<<20)
+		return strings.Count(string(all[:runtime.Stack(all, true)]), "proxy.(*host).pass(")
+	}
+	waits.Until(t, "few goroutines", func() bool { return stacks() < 10 }) // other tests have their own
+	for i := range n {
+		h.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i))
+	}
+	h.waitHung("s_do", strconv.Itoa(2*n))
 }
 
 func TestCancelByAnApprover(t *testing.T) {

@@ -11,21 +11,28 @@ import (
 	"callgate/proxy/internal/stateless"
 )
 
-// requestHandler composes the response to one request.
-type requestHandler func(h *host, ctx context.Context, m rpc.Message, r *inflight) (response []byte)
+// requestHandler composes the response to one request and gives it to respond, once.
+type requestHandler func(h *host, ctx context.Context, m rpc.Message, r *inflight, respond func(response []byte))
+
+// handles is a handler that returns the response.
+func handles(serve func(h *host, ctx context.Context, m rpc.Message, r *inflight) (response []byte)) requestHandler {
+	return func(h *host, ctx context.Context, m rpc.Message, r *inflight, respond func([]byte)) {
+		respond(serve(h, ctx, m, r))
+	}
+}
 
 // as is a method that a view of the host serves.
 func as[view ~struct{ host *host }](serve func(view, context.Context, rpc.Message, *inflight) []byte) requestHandler {
-	return func(h *host, ctx context.Context, m rpc.Message, r *inflight) []byte {
+	return handles(func(h *host, ctx context.Context, m rpc.Message, r *inflight) []byte {
 		return serve(view{host: h}, ctx, m, r)
-	}
+	})
 }
 
 // requests are the methods a host may call. What is not here is refused: a method that nobody looked at
 // is a way around the gate.
 var requests = map[string]requestHandler{
 	"initialize":               as(handshake.initialize),
-	"ping":                     ping,
+	"ping":                     handles(ping),
 	"tools/list":               lists(upstream.Tools),
 	"tools/call":               (*host).call,
 	"prompts/list":             lists(upstream.Prompts),
@@ -43,21 +50,31 @@ var requests = map[string]requestHandler{
 	"tasks/cancel":             as(taskCalls.cancelTask),
 }
 
-// begin starts a request, which may be one of a host without sessions.
+// begin starts a request, which may be one of a host without sessions. A short call of a tool is worked off where it was
+// read: to wake another goroutine costs as much as to judge it.
 func (h *host) begin(m rpc.Message, e *stateless.Request) {
-	answer := h.admit(m, e)
-	h.jobs.Run(h.ctx, func() { answer(func() {}) })
+	line, ok := h.line.(stdio)
+	if !ok || e != nil || m.Method != "tools/call" || len(m.Raw) > long {
+		answer := h.admit(m, e, nil)
+		h.jobs.Run(h.ctx, func() { answer(func() {}) })
+		return
+	}
+	answer := h.admit(m, nil, line.conn.Lend)
+	line.conn.Here(func() { h.jobs.Here(func() { answer(func() {}) }) })
 }
+
+// long is what takes a while to read, in bytes: others do not wait for it.
+const long = 16 << 10
 
 // Serve implements Peer.
 func (h *host) Serve(m rpc.Message, answered func()) {
-	answer := h.admit(m, nil)
+	answer := h.admit(m, nil, nil)
 	h.jobs.Here(func() { answer(answered) })
 }
 
 // admit registers a request, so that a cancellation in the next message finds it. What it returns answers the request,
 // calls answered, and does the rest.
-func (h *host) admit(m rpc.Message, e *stateless.Request) func(answered func()) {
+func (h *host) admit(m rpc.Message, e *stateless.Request, lend func()) func(answered func()) {
 	handler, ok := requests[m.Method]
 	if !ok {
 		return func(answered func()) {
@@ -66,7 +83,7 @@ func (h *host) admit(m rpc.Message, e *stateless.Request) func(answered func()) 
 		}
 	}
 	ctx, cancel := context.WithCancelCause(h.ctx)
-	r := &inflight{id: m.ID, stateless: e, cancel: cancel, token: raw.ProgressToken(m.Params)}
+	r := &inflight{id: m.ID, stateless: e, cancel: cancel, token: raw.ProgressToken(m.Params), lend: lend}
 	ctx = upstream.Because(ctx, r)
 	if !h.running.add(r) {
 		cancel(nil)
@@ -76,22 +93,23 @@ func (h *host) admit(m rpc.Message, e *stateless.Request) func(answered func()) 
 		}
 	}
 	return func(answered func()) {
-		response := handler(h, ctx, m, r)
-		if errors.Is(context.Cause(ctx), errTakenBack) {
-			response = nil
-		}
-		taskCalls{h}.deliver(r, response)
-		answered()
-		if r.afterwards != nil {
-			r.afterwards()
-		}
-		cancel(nil)
+		handler(h, ctx, m, r, func(response []byte) {
+			if errors.Is(context.Cause(ctx), errTakenBack) {
+				response = nil
+			}
+			taskCalls{h}.deliver(r, response)
+			answered()
+			if r.afterwards != nil {
+				r.afterwards()
+			}
+			cancel(nil)
+		})
 	}
 }
 
 // lists is the method that lists a kind.
 func lists(k upstream.Kind) requestHandler {
-	return func(h *host, ctx context.Context, m rpc.Message, _ *inflight) []byte { return h.offers.list(ctx, m, k) }
+	return handles(func(h *host, ctx context.Context, m rpc.Message, _ *inflight) []byte { return h.offers.list(ctx, m, k) })
 }
 
 // Handle takes every message of the host but the answers to our requests, in their order. It does not wait

@@ -159,6 +159,34 @@ func (s *server) forward(ctx context.Context, compose func(id []byte) []byte) (r
 	return s.words.Heard(answer)
 }
 
+// post is forward for a caller that does not wait, see upstream.Post. Whoever reads from the server does not wait for what a
+// long answer leaves to do.
+func (s *server) post(ctx context.Context, compose func(id []byte) []byte, then func(rpc.Message, error)) bool {
+	if s.shared != nil || s.own || s.bounds.Timeout > 0 || s.extends() {
+		return false
+	}
+	h := s.host
+	release := h.jobs.Hold()
+	posted := s.up.Post(ctx, compose, func(answer rpc.Message, err error) {
+		work := func() {
+			defer release()
+			if err == nil {
+				answer, err = s.words.Heard(answer)
+			}
+			then(answer, err)
+		}
+		if len(answer.Raw) > long {
+			h.jobs.Run(h.ctx, work)
+		} else {
+			work()
+		}
+	})
+	if !posted {
+		release()
+	}
+	return posted
+}
+
 // tellState tells hooks that a server came up or went down, once for each change between the two.
 func (s *server) tellState(up *upstream.Upstream, state upstream.State) {
 	name, reason := hooks.UpstreamUp, ""

@@ -191,6 +191,7 @@ type inflight struct {
 	from       atomic.Pointer[server] // who works on it, and may tell of its progress; nil until it is forwarded
 	cancel     context.CancelCauseFunc
 	afterwards func() // what is left to do once the host has its answer; nil for nothing
+	lend       func() // lets others read from the host; nil where the request has a goroutine of its own
 
 	// mu makes "notifications before the response, none after it" true: it is held while a notification
 	// of the call is written, and while the call ends.
@@ -198,6 +199,13 @@ type inflight struct {
 	ended   bool
 	reached float64 // the highest progress that the host was told of
 	ours    bool    // it was callgate that told it
+}
+
+// waits is called before a wait on the goroutine that read the request.
+func (r *inflight) waits() {
+	if r != nil && r.lend != nil {
+		r.lend()
+	}
 }
 
 // running are the requests of one host that run.

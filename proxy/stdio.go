@@ -36,7 +36,7 @@ func (p *Proxy) Run(ctx context.Context, v View, in io.ReadCloser, out io.Writer
 	defer cancel()
 	c := &connection{p: p, view: v, ctx: ctx, running: map[string]context.CancelFunc{}, name: rand.Text()}
 	noise := func(line []byte, err error) { c.noise(line, err) }
-	c.line = stdio{conn: rpc.NewConn(in, out, rpc.Options{Noise: noise, Budget: p.o.Budget, Done: ctx.Done()}), out: out, log: p.o.Logger}
+	c.line = stdio{conn: rpc.NewConn(in, out, rpc.Options{Noise: noise, Budget: p.o.Budget, Done: ctx.Done(), Jobs: true}), out: out, log: p.o.Logger}
 	c.hangUp = func() { in.Close() }
 	stop := context.AfterFunc(ctx, c.hangUp)
 	defer stop()

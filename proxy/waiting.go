@@ -82,6 +82,7 @@ func (h waiter) progress(r *inflight, text string) {
 // the host an approver, because some hosts answer by themselves; elsewhere the question is a signpost to the
 // page, if the host can show an address.
 func (h waiter) elicit(r *inflight, a *gate.Approval) (done func()) {
+	r.waits()
 	h.host.line.Waits(r.about())
 	if r.stateless != nil {
 		r.stateless.Shown(elicitation.Signpost(a, h.host.p.page()))
@@ -147,6 +148,7 @@ func (h waiter) askHooks(ctx context.Context, r *inflight, call gate.Call) gate.
 	if !h.host.p.o.Hooks.Decides() {
 		return call
 	}
+	r.waits()
 	defer h.heartbeat(r, "a hook that looks at the call")()
 	return h.host.events.Ask(ctx, call)
 }

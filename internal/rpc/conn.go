@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"callgate/internal/budget"
@@ -21,6 +22,8 @@ type Options struct {
 
 	Budget *budget.Budget  // of messages in flight; nil has no bound
 	Done   <-chan struct{} // ends waits for room in it; may be nil
+
+	Jobs bool // handle may run jobs with Here
 }
 
 func (o *Options) noise(line []byte, err error) {
@@ -53,7 +56,8 @@ type Conn struct {
 	w       io.Writer
 	scratch []byte
 
-	asked Requests
+	asked   Requests
+	reading *reading // while Run runs
 }
 
 // NewConn returns a connection that nobody reads until Run is called.
@@ -65,12 +69,25 @@ func NewConn(r io.Reader, w io.Writer, o Options) *Conn {
 }
 
 // Run reads messages until the reader ends. Responses to requests made here go to their callers; every
-// other message goes to handle, in the order of arrival, on this goroutine: handle MUST NOT wait for
-// another message of this connection. Run returns nil at a clean end of the stream.
+// other message goes to handle, in the order of arrival, on the goroutine that reads: handle MUST NOT wait for
+// another message of this connection, but in a job (see Here). Run returns nil at a clean end of the stream.
 func (c *Conn) Run(handle func(Message)) error {
 	defer c.asked.Abandon()
-	r := newLines(c.r, c.o)
-	defer r.end()
+	c.reading = &reading{lines: newLines(c.r, c.o), handle: handle, ended: make(chan error, 1)}
+	defer c.reading.lines.end()
+	if !c.o.Jobs {
+		c.read()
+		return <-c.reading.ended
+	}
+	c.reading.watch = time.AfterFunc(patience, c.look)
+	defer c.reading.watch.Stop()
+	go c.read() // a job that was left behind on this goroutine would keep Run from returning
+	return <-c.reading.ended
+}
+
+// read reads until the end, or until another goroutine does.
+func (c *Conn) read() {
+	r := c.reading.lines
 	for {
 		line, err := r.next()
 		if full := (*budget.Error)(nil); errors.As(err, &full) {
@@ -78,23 +95,30 @@ func (c *Conn) Run(handle func(Message)) error {
 			continue
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			c.dispatch(line, err == nil, handle)
-			if r.buffered() == 0 {
+			before := c.reading.turn.Load()
+			handed := c.dispatch(line, err == nil, c.reading.handle)
+			after := c.reading.turn.Load()
+			if after > before+oneJob {
+				return // the job took long
+			}
+			if handed && after == before && r.buffered() == 0 {
 				runtime.Gosched() // who got the message goes first; to ask for the next one is a system call
 			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil
+			c.reading.ended <- nil
+			return
 		case err != nil:
-			return err
+			c.reading.ended <- err
+			return
 		}
 	}
 }
 
-// dispatch hands on what a line says. One that the end of the stream cut off answers nothing: the caller that waits hears
-// of that end.
-func (c *Conn) dispatch(line []byte, whole bool, handle func(Message)) {
+// dispatch hands on what a line says, and reports whether another goroutine may have got it. A line that the end of the
+// stream cut off answers nothing: the caller that waits hears of that end.
+func (c *Conn) dispatch(line []byte, whole bool, handle func(Message)) (handed bool) {
 	m, err := Parse(line)
 	if err == nil && m.IsResponse() && !utf8.Valid(line) {
 		err = errNotUTF8
@@ -104,12 +128,15 @@ func (c *Conn) dispatch(line []byte, whole bool, handle func(Message)) {
 		if id, ok := answered(line); ok && whole {
 			c.asked.end(id, answer{err: &UnreadableError{err}})
 		}
-		return
+		return true
 	}
-	if m.IsResponse() && c.asked.Answer(m) {
-		return
+	if m.IsResponse() {
+		if p := c.asked.end(m.ID, answer{message: m}); p != nil {
+			return p.then == nil
+		}
 	}
 	handle(m)
+	return true
 }
 
 // dropped tells the caller that waits for it that there was no room for a message, of which text is the beginning and the end.
@@ -119,7 +146,7 @@ func (c *Conn) dropped(text []byte, err error) {
 	if !ok {
 		id, ok = answered(head)
 	}
-	if !ok || !c.asked.end(id, answer{err: err}) {
+	if !ok || c.asked.end(id, answer{err: err}) == nil {
 		c.o.noise(head, err)
 	}
 }
@@ -140,6 +167,11 @@ func (c *Conn) Send(compose func(id []byte) []byte) (*Pending, error) {
 		p.exchange = exchange
 	}
 	return p, err
+}
+
+// Post is Send for a request that nobody waits for, see Requests.Post. It is for connections with a reader.
+func (c *Conn) Post(compose func(id []byte) []byte, then func(Message, error)) (*Pending, error) {
+	return c.asked.Post(func(id []byte) error { return c.Write(compose(id)) }, then)
 }
 
 // Exchanger is a writer that sends a request and reads its answer on the goroutine that waits for it, which saves two

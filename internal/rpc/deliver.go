@@ -9,7 +9,7 @@ func (c *Conn) Deliver(message []byte, handle func(Message)) { c.dispatch(messag
 
 // Fail ends the wait for the answer to the request with that id: none will come, and err says why. It is false
 // when nobody waits.
-func (c *Conn) Fail(id []byte, err error) bool { return c.asked.end(id, answer{err: err}) }
+func (c *Conn) Fail(id []byte, err error) bool { return c.asked.end(id, answer{err: err}) != nil }
 
 // Waiting reports whether somebody waits for the answer to the request with that id.
 func (c *Conn) Waiting(id []byte) bool { return c.asked.waiting(id) }

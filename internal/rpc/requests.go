@@ -13,7 +13,7 @@ import (
 // is ready; it may be used by many goroutines at once.
 type Requests struct {
 	mu      sync.Mutex
-	pending map[string]chan answer
+	pending map[string]*Pending
 	lastID  uint64
 	closed  bool
 }
@@ -32,6 +32,7 @@ type Pending struct {
 	ID     []byte // as spelled on the wire
 	of     *Requests
 	answer chan answer
+	then   func(Message, error) // gets the answer in the place of who waits; nil where somebody does
 
 	exchange func(context.Context) // sends it; nil when it was sent
 }
@@ -39,21 +40,32 @@ type Pending struct {
 // Send gives a request an id of ours, lets write send it, and returns what waits for its answer. The caller
 // MUST call Wait or Forget.
 func (r *Requests) Send(write func(id []byte) error) (*Pending, error) {
-	p := &Pending{of: r, answer: make(chan answer, 1)}
+	return r.send(&Pending{of: r, answer: make(chan answer, 1)}, write)
+}
+
+// Post is Send for a request that nobody waits for. then gets what Wait would return, once, unless Forget comes first: an
+// answer on the goroutine that reads it, which goes on when then returns, and an error on a goroutine of its own.
+func (r *Requests) Post(write func(id []byte) error, then func(Message, error)) (*Pending, error) {
+	return r.send(&Pending{of: r, then: then}, write)
+}
+
+func (r *Requests) send(p *Pending, write func(id []byte) error) (*Pending, error) {
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
 		return nil, ErrClosed
 	}
 	if r.pending == nil {
-		r.pending = map[string]chan answer{}
+		r.pending = map[string]*Pending{}
 	}
 	r.lastID++
 	p.ID = append(strconv.AppendUint(append(make([]byte, 0, maxOwnID), `"cg-`...), r.lastID, 10), '"')
-	r.pending[string(p.ID)] = p.answer
+	r.pending[string(p.ID)] = p
 	r.mu.Unlock()
 	if err := write(p.ID); err != nil {
-		p.Forget()
+		if !p.Forget() && p.then != nil { // then has been told already
+			return p, nil
+		}
 		return nil, err
 	}
 	return p, nil
@@ -61,22 +73,34 @@ func (r *Requests) Send(write func(id []byte) error) (*Pending, error) {
 
 // Answer hands a response to the caller that waits for it; it is false when nobody does. An id may be spelled unlike
 // ours: a peer decodes it and encodes it anew.
-func (r *Requests) Answer(m Message) bool { return r.end(m.ID, answer{message: m}) }
+func (r *Requests) Answer(m Message) bool { return r.end(m.ID, answer{message: m}) != nil }
 
-func (r *Requests) end(id []byte, a answer) bool {
+// end ends the request with that id and returns it; nil when there is none.
+func (r *Requests) end(id []byte, a answer) *Pending {
 	if bytes.IndexByte(id, '\\') >= 0 {
 		if decoded, ok := jsonx.String(id); ok {
 			id = jsonx.Quote(decoded)
 		}
 	}
 	r.mu.Lock()
-	waiting, ok := r.pending[string(id)]
+	p := r.pending[string(id)]
 	delete(r.pending, string(id))
 	r.mu.Unlock()
-	if ok {
-		waiting <- a // has room: an id is taken once
+	if p != nil {
+		p.end(a)
 	}
-	return ok
+	return p
+}
+
+func (p *Pending) end(a answer) {
+	switch {
+	case p.then == nil:
+		p.answer <- a // has room: an id is taken once
+	case a.err != nil:
+		go p.then(Message{}, a.err)
+	default:
+		p.then(a.message, nil)
+	}
 }
 
 // waiting reports whether somebody waits for the answer to the request that has our id.
@@ -91,9 +115,9 @@ func (r *Requests) Abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
-	for id, waiting := range r.pending {
+	for id, p := range r.pending {
 		delete(r.pending, id)
-		close(waiting)
+		p.end(answer{err: ErrClosed})
 	}
 }
 
@@ -103,10 +127,7 @@ func (p *Pending) Wait(ctx context.Context) (Message, error) {
 		p.exchange(ctx)
 	}
 	select {
-	case a, ok := <-p.answer:
-		if !ok {
-			return Message{}, ErrClosed
-		}
+	case a := <-p.answer:
 		return a.message, a.err
 	case <-ctx.Done():
 		p.Forget()
@@ -114,9 +135,11 @@ func (p *Pending) Wait(ctx context.Context) (Message, error) {
 	}
 }
 
-// Forget stops waiting for the answer.
-func (p *Pending) Forget() {
+// Forget stops waiting for the answer; false when the request has ended already.
+func (p *Pending) Forget() bool {
 	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	_, waiting := p.of.pending[string(p.ID)]
 	delete(p.of.pending, string(p.ID))
-	p.of.mu.Unlock()
+	return waiting
 }

@@ -133,23 +133,89 @@ func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte)
 	if ctx.Err() != nil {
 		return rpc.Message{}, fmt.Errorf("it was taken back before the server heard of it: %w", ctx.Err())
 	}
-	cause := causeOf(ctx)
-	p, err := in.conn.Send(func(id []byte) []byte {
+	p, err := in.conn.Send(in.composing(causeOf(ctx), compose))
+	if err != nil {
+		return rpc.Message{}, in.unsent(ctx, err)
+	}
+	m, err := p.Wait(ctx)
+	return in.answered(ctx, p.ID, m, err)
+}
+
+// post is send for a caller that does not wait, see Upstream.Post. The request is in the usage already.
+func (in *incarnation) post(ctx context.Context, compose func(id []byte) []byte, then func(rpc.Message, error)) {
+	f := &flight{in: in, ctx: ctx, then: then}
+	composed := in.composing(causeOf(ctx), compose)
+	p, err := in.conn.Post(func(id []byte) []byte {
+		f.mu.Lock()
+		f.id = id
+		f.mu.Unlock()
+		return composed(id)
+	}, f.answered)
+	if err != nil {
+		go func() { f.end(rpc.Message{}, in.unsent(ctx, err)) }()
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.over {
+		f.calm = context.AfterFunc(ctx, func() {
+			if p.Forget() {
+				f.answered(rpc.Message{}, ctx.Err())
+			}
+		})
+	}
+}
+
+// flight is a request that nobody waits for.
+type flight struct {
+	in   *incarnation
+	ctx  context.Context
+	then func(rpc.Message, error)
+
+	mu   sync.Mutex
+	id   []byte
+	over bool
+	calm func() bool // lets the end of ctx pass; nil until the request is sent
+}
+
+// answered is called once for a request that was sent.
+func (f *flight) answered(m rpc.Message, err error) {
+	f.mu.Lock()
+	f.over = true
+	id, calm := f.id, f.calm
+	f.mu.Unlock()
+	if calm != nil {
+		calm()
+	}
+	f.end(f.in.answered(f.ctx, id, m, err))
+}
+
+func (f *flight) end(m rpc.Message, err error) {
+	f.in.usage.end()
+	f.then(m, err)
+}
+
+// composing is compose, in one line. The request is known by what it is made for before it can be answered.
+func (in *incarnation) composing(cause any, compose func(id []byte) []byte) func(id []byte) []byte {
+	return func(id []byte) []byte {
 		if cause != nil {
 			in.causes.add(id, cause)
 		}
 		return oneLine(compose(id))
-	})
-	if err != nil {
-		if !errors.Is(err, rpc.ErrClosed) { // it may still write, but nothing can be asked of it any more
-			in.fail(fmt.Errorf("it takes no more input: %w", err))
-		}
-		return rpc.Message{}, in.verdict(ctx)
 	}
-	m, err := p.Wait(ctx)
-	if cause != nil {
-		in.causes.remove(p.ID)
+}
+
+// unsent is why a request was not sent.
+func (in *incarnation) unsent(ctx context.Context, err error) error {
+	if !errors.Is(err, rpc.ErrClosed) { // it may still write, but nothing can be asked of it any more
+		in.fail(fmt.Errorf("it takes no more input: %w", err))
 	}
+	return in.verdict(ctx)
+}
+
+// answered returns what a request has come to that was sent.
+func (in *incarnation) answered(ctx context.Context, id []byte, m rpc.Message, err error) (rpc.Message, error) {
+	in.causes.remove(id)
 	if err == nil {
 		in.faults.Store(0)
 		return m, nil
@@ -158,7 +224,7 @@ func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte)
 	case isUnreadable(err), errors.As(err, new(*budget.Error)):
 		return rpc.Message{}, fmt.Errorf("server %q answered, but %w", in.u.cfg.Name, err)
 	case ctx.Err() != nil:
-		in.cancelRequest(p.ID, context.Cause(ctx))
+		in.cancelRequest(id, context.Cause(ctx))
 		return rpc.Message{}, ctx.Err()
 	case errors.Is(err, rpc.ErrClosed):
 		return rpc.Message{}, in.verdict(ctx)

@@ -121,7 +121,12 @@ func (in *incarnation) ask(ctx context.Context, compose func(id []byte) []byte) 
 	if in.modern != nil {
 		return in.askModern(ctx, compose)
 	}
-	return in.send(ctx, func(id []byte) []byte {
+	return in.send(ctx, in.legacy(compose))
+}
+
+// legacy composes a request for a server of the eras with a handshake.
+func (in *incarnation) legacy(compose func(id []byte) []byte) func(id []byte) []byte {
+	return func(id []byte) []byte {
 		message := compose(id)
 		if !jsonx.MayHold(message, "modelcontextprotocol") {
 			return message
@@ -131,7 +136,7 @@ func (in *incarnation) ask(ctx context.Context, compose func(id []byte) []byte) 
 			return message
 		}
 		return m.WithParams(id, withoutProtocol(m.Params))
-	})
+	}
 }
 
 // askModern also answers the methods that the modern era does not have, and the questions that stand between a

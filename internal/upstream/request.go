@@ -37,6 +37,22 @@ func (u *Upstream) Forward(ctx context.Context, compose func(id []byte) []byte) 
 	}
 }
 
+// Post is Forward for a caller that does not wait. then gets what Forward would return, once: an answer on the goroutine
+// that reads from the server, which goes on when then returns, and an error on a goroutine of its own, for which Close
+// does not wait. Post is false, and nothing is sent, where it takes a wait: for a server that is down, of the modern
+// era, or no process.
+func (u *Upstream) Post(ctx context.Context, compose func(id []byte) []byte, then func(rpc.Message, error)) bool {
+	in := u.current.Load()
+	if in == nil || in.modern != nil || ctx.Err() != nil {
+		return false
+	}
+	if _, ok := in.link.(*process); !ok || !in.usage.begin() {
+		return false
+	}
+	in.post(ctx, in.legacy(compose), then)
+	return true
+}
+
 // Notify sends a notification and never blocks. A server that is not ready gets none: what it has to know
 // it asks for when it starts.
 func (u *Upstream) Notify(method string, params []byte) {

@@ -340,6 +340,54 @@ func TestCancelIsSent(t *testing.T) {
 	}
 }
 
+// A request that nobody waits for ends as one does that is waited for.
+func TestPost(t *testing.T) {
+	t.Parallel()
+	u := open(t, configOf(t, behaviour{}), Options{})
+	call(t, u, "echo", "{}")
+	type end struct {
+		m   rpc.Message
+		err error
+	}
+	heard := make(chan end, 1)
+	post := func(ctx context.Context, method, params string) bool {
+		return u.Post(ctx, func(id []byte) []byte { return rpc.Request(id, method, []byte(params)) }, func(m rpc.Message, err error) { heard <- end{m, err} })
+	}
+	if !post(t.Context(), "echo", `{"x":1.0}`) {
+		t.Fatal("not sent")
+	}
+	if e := <-heard; e.err != nil || string(e.m.Result) != `{"x":1.0}` {
+		t.Errorf("%s, %v", e.m.Raw, e.err)
+	}
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if !post(ctx, "hang", "{}") {
+		t.Fatal("not sent")
+	}
+	cancel(errors.New("the person left"))
+	if e := <-heard; e.err != context.Canceled {
+		t.Errorf("a cancelled request: %v", e.err)
+	}
+	if got := call(t, u, "cancelled", ""); !strings.Contains(got, "the person left") {
+		t.Errorf("the server got %s", got)
+	}
+	if post(ctx, "echo", "{}") {
+		t.Error("a request is sent for who has gone")
+	}
+
+	if !post(t.Context(), "hang", "{}") {
+		t.Fatal("not sent")
+	}
+	u.Close()
+	var down *DownError
+	if e := <-heard; !errors.As(e.err, &down) || down.Reason != "closed" {
+		t.Errorf("when the server ends: %v", e.err)
+	}
+	if post(t.Context(), "echo", "{}") {
+		t.Error("a request is sent to a server that is closed")
+	}
+}
+
 // A call can be taken back at the moment a person approves it: then the server never hears of it.
 func TestNothingIsSentForWhoHasGone(t *testing.T) {
 	t.Parallel()
