@@ -22,6 +22,7 @@ import (
 //
 //	judge → budget → (ask → wait → judge the denials again) → a free place → record → answer
 func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call) {
+	call.facts() // all that get the call share one reading
 	s.touch()
 	s.named.Do(func() {
 		for _, c := range g.credentials() {
@@ -110,7 +111,7 @@ func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failur
 	}
 	s.past.End(call.ID, !isError && failure == "", time.Now())
 	s.touch()
-	learn := s.learn(call, result)
+	learn := s.learn(&call, result)
 	return func() {
 		learn()
 		g.recordOutcome(s, call, isError, failure, len(result), took)

@@ -16,7 +16,7 @@ func (s *Session) will(call Call, v *Verdict) {
 }
 
 // learn remembers the credentials of a result. It is done when the host has its answer; the next call waits for it.
-func (s *Session) learn(call Call, result []byte) (learn func()) {
+func (s *Session) learn(call *Call, result []byte) (learn func()) {
 	o := s.flow.Taken(call.ID)
 	if len(result) == 0 {
 		return func() {}

@@ -73,7 +73,7 @@ func (h *host) pass(ctx context.Context, r *inflight, g gated, respond func(resp
 	}
 
 	kept, err := h.p.o.Checkpoints.Keep(ctx, h.p.o.Gate, h.session, h.log, call, &verdict)
-	began := time.Now()
+	began, steps := time.Now(), g.steps
 	then := func(answer rpc.Message, err error) {
 		defer span.End()
 		kept.End(ctx)
@@ -88,10 +88,10 @@ func (h *host) pass(ctx context.Context, r *inflight, g gated, respond func(resp
 			defer afterwards()
 		}
 		if err != nil {
-			respond(g.fail(failure))
+			respond(steps.fail(failure))
 			return
 		}
-		respond(g.verify(ctx, call, &verdict, kept, answer))
+		respond(steps.verify(ctx, call, &verdict, kept, answer))
 	}
 	if err != nil {
 		then(rpc.Message{}, err)
@@ -99,7 +99,7 @@ func (h *host) pass(ctx context.Context, r *inflight, g gated, respond func(resp
 	}
 	h.events.Executes(call, verdict)
 	onward := kept == nil && span == nil && h.p.o.Verification == nil // what is left to do does not wait
-	g.forward(ctx, call, verdict.Timeout, span, onward, then)
+	steps.forward(ctx, call, verdict.Timeout, span, onward, then)
 }
 
 // passed is pass for a request whose forward waits.

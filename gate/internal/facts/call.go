@@ -10,26 +10,30 @@ import (
 	"callgate/gate/tools"
 )
 
-// Call is a call as the checks look at it. Each of its readings is made once.
+// Call is a call as the checks look at it. Each of its readings is made once, unless it fails.
 type Call struct {
 	tools.Call
-	texts  func() []Text
-	values func() []Value
+
+	mu           sync.Mutex
+	said, valued bool // whether there are texts, and values
+	texts        []Text
+	values       []Value
 }
 
 // Of are the facts of a call, which MUST NOT change any more.
-func Of(c tools.Call) *Call {
-	return &Call{
-		Call: c, texts: sync.OnceValue(func() []Text { return TextsOf(c.Arguments) }), values: sync.OnceValue(func() []Value { return argumentsOf(c.Arguments) }),
-	}
-}
+func Of(c tools.Call) *Call { return &Call{Call: c} }
 
 // Said is every string in the arguments, names included.
 func (c *Call) Said() []Text {
 	if len(c.Arguments) == 0 {
 		return nil
 	}
-	return c.texts()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.said {
+		c.texts, c.said = TextsOf(c.Arguments), true
+	}
+	return c.texts
 }
 
 // Values are the texts and numbers in the arguments, each with the name of what holds it.
@@ -37,7 +41,12 @@ func (c *Call) Values() []Value {
 	if len(c.Arguments) == 0 {
 		return nil
 	}
-	return c.values()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.valued {
+		c.values, c.valued = argumentsOf(c.Arguments), true
+	}
+	return c.values
 }
 
 // WordsOf is the set of the words of a text.
