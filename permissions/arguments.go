@@ -12,6 +12,9 @@ type arguments struct {
 	raw  []byte
 	done bool
 	root map[string]any // nil when raw is not one JSON object
+
+	signed bool
+	holds  signature // once signed
 }
 
 func (a *arguments) present() bool { return a.raw != nil }
@@ -22,6 +25,21 @@ func (a *arguments) decoded() (root map[string]any, ok bool) {
 		a.done, a.root = true, decodeObject(a.raw)
 	}
 	return a.root, a.root != nil
+}
+
+// signature is that of everything that patterns can see of the arguments. Those that cannot be read may hold anything.
+func (a *arguments) signature() (s signature) {
+	if !a.present() {
+		return s
+	}
+	if !a.signed {
+		a.signed, a.holds = true, everything
+		if root, ok := a.decoded(); ok {
+			a.holds = signature{}
+			a.holds.addValue(root)
+		}
+	}
+	return a.holds
 }
 
 func decodeObject(raw []byte) (root map[string]any) {

@@ -89,7 +89,7 @@ func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool,
 		return ruling{action: Ask}
 	}
 	limit, none := ruling{action: Allow}, ruling{}
-	holds := formSignature(form)
+	holds := v.holds(form, args)
 	for i := n - 1; i >= 0; i-- {
 		if holds.lacks(&v.needs[i]) {
 			continue
@@ -142,12 +142,12 @@ func (r *Rule) exceeded(risk Risk) bool { return r.Capped && risk.Exceeds(r.Risk
 
 // release notes the first grant that covers the subject.
 func (v *view) release(c Context, s *Subject, args *arguments, f *Finding) {
-	holds := formSignature(s.Decides)
-	for _, g := range v.grants {
-		if holds.lacks(&g.pattern.needs) {
+	holds := v.holds(s.Decides, args)
+	for i := range v.grantNeeds {
+		if holds.lacks(&v.grantNeeds[i]) {
 			continue
 		}
-		if g.obstacle(c, s, args) == "" {
+		if g := v.grants[i]; g.obstacle(c, s, args) == "" {
 			f.Grant = g
 			return
 		}

@@ -40,6 +40,15 @@ func BenchmarkEvaluate(b *testing.B) {
 		}
 		benchmarkEvaluate(b, []Rule{{Tool: "*", Pattern: "*", Action: Ask}}, grants, subjects["command"], Ask)
 	})
+	b.Run("arguments/command", func(b *testing.B) {
+		rules := []Rule{{Tool: "*", Pattern: "*", Action: Ask}, {Tool: "shell_exec", Pattern: "*", Action: Allow}}
+		for i := range 1000 {
+			rules = append(rules, Rule{Tool: "shell_exec", Pattern: fmt.Sprintf("text=w%d*", i), Action: Deny})
+		}
+		s := *subjects["command"]
+		s.Arguments = []byte(`{"text":"hello","n":7}`)
+		benchmarkEvaluate(b, rules, nil, &s, Allow)
+	})
 	b.Run("manytools/command", func(b *testing.B) {
 		rules := []Rule{{Tool: "*", Pattern: "*", Action: Ask}, {Tool: "shell_exec", Pattern: "git status *", Action: Allow}}
 		for i := range 1000 {

@@ -141,10 +141,21 @@ func (g *Grant) compile(layer Layer) (err error) {
 
 // view is what of a policy concerns one tool, in the policy's order: the agent's rules, then the file's.
 type view struct {
-	rules  []viewRule
-	needs  []signature // of rules, side by side: most rules are ruled out by a look at it
-	agent  int         // how many of rules are the agent's
-	grants []*Grant
+	rules      []viewRule
+	needs      []signature // of rules, side by side: most rules are ruled out by a look at it
+	agent      int         // how many of rules are the agent's
+	grants     []*Grant
+	grantNeeds []signature
+	argued     bool // some of the patterns are about arguments
+}
+
+// holds is the signature of a form with what the view's patterns can see beside it.
+func (v *view) holds(form Form, args *arguments) signature {
+	holds := formSignature(form)
+	if v.argued {
+		holds = holds.or(args.signature())
+	}
+	return holds
 }
 
 type viewRule struct {
@@ -207,6 +218,7 @@ func (p *Policy) newView(s *Subject) *view {
 					}
 					v.rules = append(v.rules, viewRule{r, !named && !(kind && s.KindBound), part, bare})
 					v.needs = append(v.needs, needs)
+					v.argued = v.argued || part.argument != nil
 				}
 			}
 		}
@@ -217,7 +229,8 @@ func (p *Policy) newView(s *Subject) *view {
 	for i := range p.Grants {
 		g := &p.Grants[i]
 		if g.tool.Match(s.Tool) || s.Kind != "" && s.KindBound && g.tool.Match(s.Kind) {
-			v.grants = append(v.grants, g)
+			v.grants, v.grantNeeds = append(v.grants, g), append(v.grantNeeds, g.pattern.needs)
+			v.argued = v.argued || g.pattern.argument != nil
 		}
 	}
 	return v

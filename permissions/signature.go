@@ -28,13 +28,46 @@ func (s *signature) lacks(need *signature) bool {
 // formSignature is the signature of all spellings together.
 func formSignature(form Form) (s signature) {
 	for _, v := range form {
-		s.addText(v)
-		if v != "" {
-			s.addPair(edge, v[0])
-			s.addPair(v[len(v)-1], edge)
-		}
+		s.addWhole(v)
 	}
 	return s
+}
+
+// addWhole adds the pairs of a text with its beginning and its end.
+func (s *signature) addWhole(text string) {
+	s.addText(text)
+	if text != "" {
+		s.addPair(edge, text[0])
+		s.addPair(text[len(text)-1], edge)
+	}
+}
+
+// addValue adds what patterns can see of a decoded argument.
+func (s *signature) addValue(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, member := range v {
+			s.addValue(member)
+		}
+	case []any:
+		for _, element := range v {
+			s.addValue(element)
+		}
+	default:
+		s.addWhole(scalarText(v))
+	}
+}
+
+// everything is the signature that lacks nothing.
+var everything = signature{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
+
+// or returns what s or t holds, and the needs that s and t have in common.
+func (s signature) or(t signature) signature {
+	return signature{s[0] | t[0], s[1] | t[1], s[2] | t[2], s[3] | t[3]}
+}
+
+func (s signature) and(t signature) signature {
+	return signature{s[0] & t[0], s[1] & t[1], s[2] & t[2], s[3] & t[3]}
 }
 
 // tokensSignature is what every text that tokens match holds.

@@ -11,7 +11,7 @@ type valuePattern struct {
 	value    *Glob
 	argument *argumentPattern // nil when the text has another form
 	all      bool             // matches every value whatever it is
-	needs    signature        // of every form that the pattern matches
+	needs    signature        // of every form, with the arguments, that the pattern matches
 	parts    []*valuePattern  // the alternatives, where braces are all that keeps the pattern from being text and `*`
 	glued    string           // what stands before a final star that no blank sets apart, "" for other patterns
 	spelled  []starPattern    // what the value pattern spells out, see spells
@@ -40,7 +40,7 @@ func compileValue(text string) (*valuePattern, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.needs = signature{} // it can match an argument, whatever the form is
+		p.needs = p.needs.and(glob.needs) // it can match an argument, whatever the form is
 		p.argument = &argumentPattern{strings.Split(strings.TrimSuffix(name, "="), "."), glob}
 	}
 	return p, nil

@@ -1,0 +1,73 @@
+package permissions
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What is left out because of its signature is what does not match: a list of rules or grants says the same without.
+func TestNeedsChangeNoRuling(t *testing.T) {
+	words := []string{"git", "push", "origin", "status", "rm", "src/", "app", ".env", "-f", "main", "é", "7", "w12", "w1", "true"}
+	shapes := []string{"%s %s *", "*%s*", "%s*%s", "text=%s*", "text=*%s", "a.b=%s", "list=%s", "*.%s", "text={%s,%s}", "!(%s)", "list=!(%s)*", "%s", "%s\\?%s"}
+	values := []string{`"%s %s"`, `"%s"`, `["%s","%s"]`, `{"b":"%s"}`, `{"b":["%s",7,true,null]}`, `12`, `[[]]`, `""`, `"\u00e9%s"`}
+	random := rand.New(rand.NewPCG(1, 2))
+	word := func() any { return words[random.IntN(len(words))] }
+	fill := func(shape string) string {
+		for strings.Contains(shape, "%s") {
+			shape = strings.Replace(shape, "%s", fmt.Sprint(word()), 1)
+		}
+		return shape
+	}
+	one := func(list []string) string { return fill(list[random.IntN(len(list))]) }
+	for range 300 {
+		var rules []Rule
+		var grants []Grant
+		for range 1 + random.IntN(400) {
+			rules = append(rules, Rule{Tool: "s_do", Pattern: one(shapes), Action: Action(random.IntN(int(Allow) + 1))})
+			grants = append(grants, Grant{Tool: "s_do", Pattern: one(shapes), Risk: Network, Source: fmt.Sprint(len(grants))})
+		}
+		p, err := NewPolicy(nil, rules, grants)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			s := &Subject{Tool: "s_do", Decides: Form{fill("%s %s %s"), fill("%s")}, Risk: Network}
+			switch random.IntN(4) {
+			case 0: // no arguments
+			case 1:
+				s.Arguments = []byte(`{"text":`) // that cannot be read
+			default:
+				s.Arguments = fmt.Appendf(nil, `{"text":%s,"a":%s,"list":%s}`, one(values), one(values), one(values))
+			}
+			fast := p.viewOf(s)
+			slow := *fast
+			slow.needs, slow.grantNeeds = make([]signature, len(fast.rules)), make([]signature, len(fast.grants))
+			c := Context{Server: "s", Now: time.Unix(0, 0)}
+			says := func(v *view) string {
+				args := arguments{raw: s.Arguments}
+				r := v.lastMatch(len(v.rules), &c, s.Decides, s, true, &args)
+				early := v.lastMatch(len(v.rules)/2, &c, s.Decides, s, true, &args)
+				f := Finding{}
+				v.release(c, s, &args, &f)
+				grant := "none"
+				if f.Grant != nil {
+					grant = f.Grant.Source
+				}
+				return fmt.Sprint(r.action, ruled(r), early.action, ruled(early), grant)
+			}
+			if got, want := says(fast), says(&slow); got != want {
+				t.Fatalf("%q with %s: %s, want %s", s.Decides, s.Arguments, got, want)
+			}
+		}
+	}
+}
+
+func ruled(r ruling) string {
+	if r.rule == nil {
+		return "none"
+	}
+	return r.rule.Pattern
+}
