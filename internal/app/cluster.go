@@ -47,21 +47,38 @@ func (s *Sidecar) joinCluster(ctx context.Context) error {
 		cluster: shared, config: s.config, log: s.log, problems: &s.problems,
 		onClose: func(end func() error) { s.closers = append(s.closers, end) },
 	}
-	for shared.Fresh() != nil {
+	for {
 		waiting, cancel := context.WithTimeout(ctx, 10*time.Second)
 		err := shared.Wait(waiting)
 		cancel()
-		if ctx.Err() != nil {
-			return fmt.Errorf("cluster: callgate ends before it heard from the others: %w", err)
+		if err == nil {
+			err = s.replica.shareFirst(ctx)
 		}
-		if err != nil {
-			s.log.Warn("cluster: waiting for the other replicas; hosts are served then", "error", err)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("cluster: callgate ends before it heard from the others: %w", err)
+		case !errors.Is(err, cluster.ErrAway) && !errors.Is(err, cluster.ErrLost):
+			return err
+		}
+		s.log.Warn("cluster: hosts are served once this is mended", "error", err)
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
 		}
 	}
-	if err := s.replica.shareCredentials(ctx); err != nil {
+}
+
+// shareFirst brings credentials and rules together with the cluster's.
+func (r *replica) shareFirst(ctx context.Context) error {
+	if err := r.shareRules(ctx); err != nil {
+		return fmt.Errorf("cluster: rules: %w", err)
+	}
+	if err := r.shareCredentials(ctx); err != nil {
 		return fmt.Errorf("cluster: credentials: %w", err)
 	}
-	return s.replica.shareRules(ctx)
+	return nil
 }
 
 // replica is this callgate among those that it shares its rules, approvals and sessions with. Nil is one by itself.
@@ -234,10 +251,12 @@ func (r *replica) forMetrics() func() metrics.Cluster {
 }
 
 // LookAtCluster connects to the configured cluster without becoming a replica, for commands. The caller MUST close it.
-func LookAtCluster(ctx context.Context, c *config.Config) (*cluster.Cluster, error) {
+// With restores, what was taken from the cluster is made anew.
+func LookAtCluster(ctx context.Context, c *config.Config, restores bool) (*cluster.Cluster, error) {
 	o, err := c.Cluster.Options(c.Files(), Version, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
+	o.Restores = restores
 	return cluster.Look(ctx, o)
 }

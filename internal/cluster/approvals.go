@@ -57,6 +57,7 @@ type Approvals struct {
 	owned  map[string]held   // pending ones of this process, by id
 	taken  map[string]string // entries whose decision a call of this process took, by the call's id
 	ending []string          // keys of entries to end
+	unsure map[string]bool   // of them, those whose decision was taken by a write that nobody answered
 	orphan map[string]bool   // keys of entries whose owner is not this process
 	heir   Heir              // nil until Serve
 	wake   chan struct{}
@@ -82,7 +83,7 @@ type Heir interface {
 var _ gate.Ledger = (*Approvals)(nil)
 
 func newApprovals(c *Cluster) *Approvals {
-	return &Approvals{c: c, owned: map[string]held{}, taken: map[string]string{}, orphan: map[string]bool{}, wake: make(chan struct{}, 1)}
+	return &Approvals{c: c, owned: map[string]held{}, taken: map[string]string{}, unsure: map[string]bool{}, orphan: map[string]bool{}, wake: make(chan struct{}, 1)}
 }
 
 // Approvals is where the gate of this replica keeps its own.
@@ -287,7 +288,11 @@ func (a *Approvals) claim(at string, v value, call string) ([]byte, error) {
 		if errors.Is(err, errConflict) {
 			return nil, nil // another call took it
 		}
-		if err != nil {
+		if err != nil { // the call does not run, whether or not it took the decision
+			a.mu.Lock()
+			a.unsure[at] = true
+			a.mu.Unlock()
+			a.endLater(at)
 			return nil, err
 		}
 		a.mu.Lock()
@@ -311,10 +316,13 @@ func (a *Approvals) changed(key string, v value) {
 	own := !gone && e.Replica == a.c.o.Name && e.Epoch == a.c.epoch
 	open := !gone && (e.State == statePending || e.State == stateClaimed)
 	a.mu.Lock()
-	h, held := a.owned[id]
-	lost := held && v.rev > h.rev && !own
-	if lost {
+	h, has := a.owned[id]
+	lost := has && v.rev > h.rev && !own
+	switch {
+	case lost:
 		delete(a.owned, id)
+	case has && own && v.rev > h.rev && e.State == h.entry.State: // it was sealed anew
+		a.owned[id] = held{key, v.rev, e}
 	}
 	if open && !own {
 		a.orphan[key] = true
@@ -371,8 +379,24 @@ func (a *Approvals) finishOne(key string) error {
 	if err == nil {
 		err = json.Unmarshal(v.body, &e)
 	}
-	if err != nil || e.Replica != a.c.o.Name || e.Epoch != a.c.epoch {
-		return errors.Join(err)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	unsure := a.unsure[key]
+	a.mu.Unlock()
+	if unsure && e.State == stateDecided { // the write may still arrive: this one keeps it out
+		if _, err := a.write(key, e, v.rev, a.until(e.Expires)); err != nil && !errors.Is(err, errConflict) {
+			return err
+		} else if err != nil { // look again
+			return a.finishOne(key)
+		}
+	}
+	a.mu.Lock()
+	delete(a.unsure, key)
+	a.mu.Unlock()
+	if e.Replica != a.c.o.Name || e.Epoch != a.c.epoch {
+		return nil
 	}
 	switch e.State {
 	case statePending:

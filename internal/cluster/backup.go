@@ -119,6 +119,9 @@ func (c *Cluster) restoreOne(ctx context.Context, key string, body []byte, repla
 			return false, err
 		}
 	}
-	_, err = c.bucket.write(ctx, key, body, now.rev, live)
+	rev, err := c.bucket.write(ctx, key, body, now.rev, live)
+	if err == nil && now.rev == 0 && !approval { // it comes after nothing, and replicas may have seen something: the second comes after the first
+		_, err = c.bucket.write(ctx, key, body, rev, live)
+	}
 	return err == nil, err
 }

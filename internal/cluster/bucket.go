@@ -18,10 +18,13 @@ import (
 // bucket is the key-value bucket of one worker as this replica has seen it. A stream keeps the order of all its changes,
 // so whoever sees a beat of its own has seen every change before it.
 type bucket struct {
-	c      *Cluster
-	name   string
-	sealer sealer
-	began  time.Time
+	c       *Cluster
+	name    string
+	sealer  sealer
+	memory  *memory
+	began   time.Time
+	trouble atomic.Pointer[error] // why the bucket is not followed
+	silent  atomic.Bool           // the answer to a change was lost: others are not begun until a beat comes back
 
 	until atomic.Int64 // Fresh holds until then, in ns since began; 0 before the first beat came back
 	wall  atomic.Int64 // and until then, in ns of Unix time: the clock of until stands still while the machine sleeps
@@ -43,6 +46,7 @@ type bucket struct {
 type value struct {
 	body []byte // nil when nothing does
 	rev  uint64 // of the last change
+	old  bool   // an older secret of the key sealed it
 	err  error  // why nobody knows what a document says; nil when its body does
 }
 
@@ -63,16 +67,20 @@ const (
 var (
 	errConflict = errors.New("somebody else changed it first")
 	errNone     = errors.New("there is no such key")
-	errTaken    = errors.New("it was taken away, and not by a replica: put it back with callgate cluster restore --replace")
-	errOlder    = errors.New("it is older than what stood there before: put it back with callgate cluster restore --replace")
+	errTaken    = fmt.Errorf("%w: it is gone, and no replica took it: put it back with callgate cluster restore --replace", ErrLost)
+	errOlder    = fmt.Errorf("%w: it is older than what stood there before: put it back with callgate cluster restore --replace", ErrLost)
 )
 
 // bucketNames gives each worker a bucket of its own: names of buckets have no dots.
 var bucketNames = strings.NewReplacer("-", "--", ".", "-d")
 
-func newBucket(c *Cluster) *bucket {
+func newBucket(c *Cluster) (*bucket, error) {
 	name := "callgate_" + bucketNames.Replace(c.o.Worker)
-	return &bucket{c: c, name: name, sealer: c.o.Key.sealer(name), began: time.Now(), seen: map[string]value{}, versions: map[string]Version{}, sent: map[string]sending{}, complete: make(chan struct{})}
+	memory, err := openMemory(c.o.DataDir, name)
+	if err != nil {
+		return nil, err
+	}
+	return &bucket{c: c, name: name, sealer: c.o.Key.sealer(name), memory: memory, began: time.Now(), seen: memory.before(), versions: map[string]Version{}, sent: map[string]sending{}, complete: make(chan struct{})}, nil
 }
 
 // watch adds a watcher, before run.
@@ -83,9 +91,14 @@ func (b *bucket) watch(prefix string, hear func(key string, v value)) {
 func (b *bucket) fresh() error {
 	until, now := b.until.Load(), int64(time.Since(b.began))
 	switch {
+	case until == 0 && b.trouble.Load() != nil:
+		return fmt.Errorf("%w yet: %w", ErrAway, *b.trouble.Load())
 	case until == 0:
 		return fmt.Errorf("%w yet: this replica has not heard which rules hold", ErrAway)
 	case now > until || b.c.o.now().UnixNano() > b.wall.Load():
+		if trouble := b.trouble.Load(); trouble != nil && errors.Is(*trouble, ErrLost) {
+			return *trouble
+		}
 		return fmt.Errorf("%w: this replica has not heard which rules hold for more than its lease of %s", ErrAway, b.c.o.Lease)
 	}
 	return nil
@@ -99,6 +112,7 @@ func (b *bucket) run() {
 		if b.c.ctx.Err() != nil {
 			return
 		}
+		b.trouble.Store(&err)
 		if text := fmt.Sprint(err); text != said {
 			b.c.log.Warn("cluster: the bucket cannot be followed; trying again", "bucket", b.name, "error", err)
 			said = text
@@ -108,14 +122,6 @@ func (b *bucket) run() {
 		case <-b.c.ctx.Done():
 		}
 	}
-}
-
-// copies is how many replicas of NATS keep the bucket.
-func (c *Cluster) copies() int {
-	if c.server == nil {
-		return 3
-	}
-	return min(3, max(1, len(c.o.Peers)))
 }
 
 // config is the stream behind the bucket. Reads go to its leader: one that lags would show decisions of yesterday.
@@ -129,21 +135,32 @@ func (b *bucket) config(copies int) jetstream.StreamConfig {
 
 func (b *bucket) subject(key string) string { return "$KV." + b.name + "." + key }
 
-// bind finds the bucket, or makes it.
+// bind finds the bucket, or makes it. What is there has to be what this replica has seen, and to keep what it is told.
 func (b *bucket) bind(ctx context.Context) (jetstream.Stream, error) {
 	stream, err := b.c.js.Stream(ctx, "KV_"+b.name)
-	if !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return stream, err
-	}
-	stream, err = b.c.js.CreateStream(ctx, b.config(b.c.copies()))
-	if err != nil && b.c.server == nil { // an outside NATS may be one server
-		var api *jetstream.APIError
-		if errors.As(err, &api) && api.ErrorCode == 10074 {
-			b.c.log.Warn("cluster: NATS is not clustered: the bucket has one copy")
-			return b.c.js.CreateStream(ctx, b.config(1))
+	last := b.memory.last()
+	switch {
+	case err == nil:
+		info := stream.CachedInfo()
+		if info.State.LastSeq < last && !b.c.o.Restores {
+			return nil, b.memory.lost(fmt.Sprintf("the bucket ends at change %d, and this replica has seen change %d", info.State.LastSeq, last))
 		}
+		if info.State.LastSeq >= last {
+			return stream, b.c.fits(info, b.config(b.c.copies()))
+		}
+		if err := b.c.js.DeleteStream(ctx, "KV_"+b.name); err != nil {
+			return nil, err
+		}
+	case !errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil, err
+	case last > 0 && !b.c.o.Restores:
+		return nil, b.memory.lost("the bucket is gone")
 	}
-	return stream, err
+	config := b.config(b.c.copies())
+	if last > 0 {
+		config.FirstSeq = last + beyond
+	}
+	return b.c.create(ctx, config)
 }
 
 // follow binds the bucket and hears of its changes until it stalls.
@@ -169,10 +186,12 @@ func (b *bucket) follow() error {
 	b.mu.Lock()
 	b.stream = stream
 	b.mu.Unlock()
+	b.trouble.Store(nil)
 	if !b.c.o.onlooker {
 		b.owned(ctx, stop)
 	}
 	first, told := true, map[string]bool{}
+	var noted time.Time
 	for {
 		m, err := messages.Next()
 		if errors.Is(err, jetstream.ErrMsgIteratorClosed) {
@@ -193,6 +212,12 @@ func (b *bucket) follow() error {
 			b.forget(told)
 			b.whole.Do(func() { close(b.complete) })
 		}
+		if !first && !b.c.o.onlooker && time.Since(noted) > b.c.o.Lease {
+			noted = time.Now()
+			if err := b.memory.saw("", meta.Sequence.Stream, nil); err != nil {
+				b.c.log.Warn("cluster: how far this replica has seen the bucket could not be kept", "error", err)
+			}
+		}
 	}
 }
 
@@ -203,8 +228,13 @@ func (b *bucket) owned(ctx context.Context, stop func()) {
 		defer stop()
 		ticker := time.NewTicker(max(b.c.o.Lease/10, 50*time.Millisecond))
 		defer ticker.Stop()
+		looked := time.Now()
 		for ctx.Err() == nil {
 			b.c.replicas.send()
+			if time.Since(looked) > b.c.o.Lease {
+				looked = time.Now()
+				b.look(ctx)
+			}
 			select {
 			case <-ticker.C:
 			case <-ctx.Done():
@@ -217,20 +247,38 @@ func (b *bucket) owned(ctx context.Context, stop func()) {
 	})
 }
 
+// look asks for the documents that were seen: who purges them tells nobody.
+func (b *bucket) look(ctx context.Context) {
+	for key := range b.memory.before() {
+		_, v, err := b.read(ctx, key)
+		if errors.Is(err, errNone) && v.rev == 0 {
+			b.c.log.Error("cluster: a value is left out", "key", key, "error", errTaken)
+			b.note(key, value{rev: b.last(key).rev + 1, err: errTaken})
+		}
+	}
+}
+
 // take notes a change and tells those who watch. A document that was taken away, does not open or is older than one that
 // was seen is known to nobody: replicas do none of that, and NATS' other users might.
 func (b *bucket) take(key string, m jetstream.Msg, rev uint64) {
 	v := value{rev: rev}
 	var after uint64
 	if !isEnd(m.Headers()) {
-		v.body, after, v.err = b.unseal(key, m.Headers(), m.Data())
+		v, after = b.unseal(key, m.Headers(), m.Data())
+		v.rev = rev
 	}
 	if isDocument(key) {
 		switch {
+		case rev < b.last(key).rev:
+			return // it was overtaken by one of this replica's own
 		case v.err == nil && v.body == nil:
 			v.err = errTaken
-		case v.err == nil && after < b.last(key).rev:
+		case v.err == nil && after < b.last(key).rev && rev > b.last(key).rev && !b.memory.is(key, rev, m.Data()):
 			v.body, v.err = nil, errOlder
+		case v.err == nil && !b.c.o.onlooker && !b.memory.is(key, rev, m.Data()):
+			if err := b.memory.saw(key, rev, m.Data()); err != nil {
+				v.body, v.err = nil, fmt.Errorf("what was seen of it could not be kept: %w", err)
+			}
 		}
 	}
 	if v.err != nil {
@@ -257,16 +305,17 @@ func isEnd(h nats.Header) bool {
 func place(key string, after uint64) string { return key + "\x00" + strconv.FormatUint(after, 10) }
 
 // unseal opens a value, and says after which change it was written: the one that NATS was told to expect.
-func (b *bucket) unseal(key string, h nats.Header, sealed []byte) (body []byte, after uint64, err error) {
+func (b *bucket) unseal(key string, h nats.Header, sealed []byte) (v value, after uint64) {
 	said := h.Values(jetstream.ExpectedLastSubjSeqHeader)
 	if len(said) != 1 || len(h.Values(jetstream.ExpectedLastSubjSeqSubjHeader)) > 0 {
-		return nil, 0, errSealed
+		return value{err: errSealed}, 0
 	}
-	if after, err = strconv.ParseUint(said[0], 10, 64); err != nil {
-		return nil, 0, errSealed
+	after, err := strconv.ParseUint(said[0], 10, 64)
+	if err != nil {
+		return value{err: errSealed}, 0
 	}
-	body, err = b.sealer.unseal(place(key, after), sealed)
-	return body, after, err
+	v.body, v.old, v.err = b.sealer.unsealBy(place(key, after), sealed)
+	return v, after
 }
 
 func (b *bucket) note(key string, v value) {
@@ -353,15 +402,19 @@ func (b *bucket) read(ctx context.Context, key string) (found string, v value, e
 	if isEnd(m.Header) {
 		return found, v, errNone
 	}
-	v.body, _, err = b.unseal(found, m.Header, m.Data)
-	return found, v, err
+	v, _ = b.unseal(found, m.Header, m.Data)
+	v.rev = m.Sequence
+	return found, v, v.err
 }
 
 // there returns the stream, or that the cluster is away: what cannot be answered soon is not asked.
 func (b *bucket) there() (jetstream.Stream, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.stream == nil || !b.c.conn.IsConnected() {
+	switch {
+	case b.stream == nil && b.trouble.Load() != nil:
+		return nil, fmt.Errorf("%w: %w", ErrAway, *b.trouble.Load())
+	case b.stream == nil || !b.c.conn.IsConnected():
 		return nil, ErrAway
 	}
 	return b.stream, nil
@@ -371,8 +424,12 @@ func (b *bucket) there() (jetstream.Stream, error) {
 // it is another by now, and ErrAway when nobody knows what became of it. A value with a time to live ends by itself.
 // No two values are the same, so that one which was written is known again.
 func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint64, live time.Duration) (rev uint64, err error) {
+	beats := strings.HasPrefix(key, "beat.")
 	if _, err := b.there(); err != nil {
 		return 0, err
+	}
+	if b.silent.Load() && !beats {
+		return 0, fmt.Errorf("%w: it did not answer to what was written last", ErrAway)
 	}
 	m := nats.NewMsg(b.subject(key))
 	m.Data = b.sealer.seal(place(key, expect), body)
@@ -384,6 +441,7 @@ func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint
 	defer cancel()
 	ack, err := b.c.js.PublishMsg(asking, m, options...)
 	if err == nil {
+		b.silent.Store(false)
 		return ack.Sequence, nil
 	}
 	var api *jetstream.APIError
@@ -397,6 +455,7 @@ func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint
 	case reading == nil && now.rev != expect:
 		return 0, errConflict
 	}
+	b.silent.Store(!beats && reading != nil && !b.c.o.onlooker)
 	return 0, fmt.Errorf("%w: %w", ErrAway, err)
 }
 

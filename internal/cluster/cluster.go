@@ -42,6 +42,8 @@ type Options struct {
 	Version string        // of callgate, for people
 	Logger  *slog.Logger
 
+	Restores bool // it makes a bucket that is gone, or was taken back, anew
+
 	onlooker  bool   // it is no replica, and changes nothing by itself
 	advertise string // embedded: where replicas that hear of this one look for it; "" is where it listens
 
@@ -96,7 +98,10 @@ func Open(o Options) (*Cluster, error) {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	c.replicas.c = c
-	c.bucket = newBucket(c)
+	if c.bucket, err = newBucket(c); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
 	c.approvals = newApprovals(c)
 	c.links = newLinks(c)
 	c.bucket.watch("beat.", c.replicas.beat)

@@ -31,10 +31,14 @@ func (c *Cluster) connect() (*nats.Conn, error) {
 			return nil, fmt.Errorf("no replica with an embedded NATS runs in %s: %w", c.o.DataDir, err)
 		}
 		url = "nats://" + string(address)
-		options = append(options, nats.UserInfo(user, c.o.Key.password()), nats.RetryOnFailedConnect(false))
+		identity, err := c.o.Key.identity() // a port that a replica left behind may be anybody's by now
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, nats.Secure(identity), nats.RetryOnFailedConnect(false))
 	} else if c.server != nil {
 		url = nats.DefaultURL // unused: the connection does not leave the process
-		options = append(options, nats.InProcessServer(c.server), nats.UserInfo(user, c.o.Key.password()))
+		options = append(options, nats.InProcessServer(c.server))
 	} else {
 		more, err := outsideOptions(c.o)
 		if err != nil {
@@ -47,9 +51,6 @@ func (c *Cluster) connect() (*nats.Conn, error) {
 
 // addressFile is where a replica notes how commands of this machine reach its embedded server.
 func addressFile(dataDir string) string { return filepath.Join(dataDir, "cluster.address") }
-
-// user is the one account of an embedded server.
-const user = "callgate"
 
 // outsideOptions say who callgate is to a NATS of its own.
 func outsideOptions(o Options) (options []nats.Option, err error) {

@@ -3,7 +3,6 @@
 package cluster
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -29,8 +28,13 @@ func startServer(o Options) (*server, error) {
 	if len(o.Peers) > mostEmbedded {
 		return nil, fmt.Errorf("cluster.peers: embedded serves at most %d replicas: use a NATS of your own", mostEmbedded)
 	}
+	identity, err := o.Key.identity()
+	if err != nil {
+		return nil, err
+	}
+	// Who connects, as a replica or a command, shows and wants the certificate that only the cluster's key makes, on loopback too.
 	options := &natsserver.Options{
-		ServerName: o.Name, Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, Username: user, Password: o.Key.password(),
+		ServerName: o.Name, Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, TLSConfig: identity, TLSTimeout: 5,
 		JetStream: true, StoreDir: filepath.Join(o.DataDir, "cluster"), NoSigs: true, NoLog: true, MaxPayload: 8 << 20,
 		SyncAlways: true, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 8 << 30, WriteDeadline: 10 * time.Second,
 		DisableJetStreamBanner: true,
@@ -44,17 +48,10 @@ func startServer(o Options) (*server, error) {
 		if err != nil || port <= 0 {
 			return nil, fmt.Errorf("cluster.listen: %q: name the port that the other replicas know", o.Listen)
 		}
-		options.Cluster = natsserver.ClusterOpts{Name: "callgate", Host: host, Port: port, Advertise: o.advertise, Username: user, Password: o.Key.password(), PingInterval: 2 * time.Second, MaxPingsOut: 2}
+		options.Cluster = natsserver.ClusterOpts{Name: "callgate", Host: host, Port: port, Advertise: o.advertise, TLSConfig: identity.Clone(), TLSTimeout: 5, PingInterval: 2 * time.Second, MaxPingsOut: 2}
 		for _, peer := range o.Peers {
-			options.Routes = append(options.Routes, &url.URL{Scheme: "nats-route", User: url.UserPassword(user, o.Key.password()), Host: peer})
+			options.Routes = append(options.Routes, &url.URL{Scheme: "nats-route", Host: peer})
 		}
-		// Routes show and want the certificate that only the cluster's key makes, on loopback too.
-		identity, err := o.Key.identity()
-		if err != nil {
-			return nil, err
-		}
-		identity.ClientAuth = tls.RequireAnyClientCert
-		options.Cluster.TLSConfig, options.Cluster.TLSTimeout = identity, 5
 	}
 	s, err := natsserver.NewServer(options)
 	if err != nil {

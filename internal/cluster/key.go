@@ -9,13 +9,13 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"math/big"
-	"os"
 	"strings"
 	"time"
+
+	"callgate/internal/durable"
 )
 
 // Key is what makes a callgate a replica of the cluster. Its first secret seals; the others open what was sealed before
@@ -25,9 +25,14 @@ type Key struct{ secrets []string }
 // shortestSecret is how many characters a secret of the key has at least.
 const shortestSecret = 32
 
-// ReadKey reads the file with the cluster's key: one secret a line, the newest first.
+// ReadKey reads the file with the cluster's key: one secret a line, the newest first. It refuses a file that others read.
 func ReadKey(path string) (Key, error) {
-	text, err := os.ReadFile(path)
+	text, err := durable.ReadFile(path, 64<<10)
+	if err == nil {
+		if err := private(path); err != nil {
+			return Key{}, fmt.Errorf("cluster.key: %w", err)
+		}
+	}
 	if err != nil {
 		return Key{}, fmt.Errorf("cluster.key: %w; every replica needs the same file; make one with: openssl rand -base64 48 > %s", err, path)
 	}
@@ -61,13 +66,8 @@ func (k Key) derive(purpose string) [][]byte {
 	return all
 }
 
-// password is what replicas show to an embedded server.
-func (k Key) password() string {
-	return base64.RawURLEncoding.EncodeToString(k.derive("nats")[0])
-}
-
 // sealer seals the values of one place: a value that stands elsewhere does not open.
-type sealer struct{ open []cipher.AEAD }
+type sealer struct{ open []cipher.AEAD } // the first seals
 
 func (k Key) sealer(purpose string) sealer {
 	var s sealer
@@ -90,14 +90,34 @@ func (s sealer) seal(place string, body []byte) []byte {
 var errSealed = errors.New("it was not sealed with the cluster's key")
 
 func (s sealer) unseal(place string, sealed []byte) ([]byte, error) {
-	for _, aead := range s.open {
+	body, _, err := s.unsealBy(place, sealed)
+	return body, err
+}
+
+// unsealBy is unseal that says whether an older secret opened it.
+func (s sealer) unsealBy(place string, sealed []byte) (body []byte, old bool, err error) {
+	for i, aead := range s.open {
 		if n := aead.NonceSize(); len(sealed) >= n {
 			if body, err := aead.Open(nil, sealed[:n], sealed[n:], []byte(place)); err == nil {
-				return body, nil
+				return body, i > 0, nil
 			}
 		}
 	}
-	return nil, errSealed
+	return nil, false, errSealed
+}
+
+// boundTo is the configuration for a connection to that process of a replica, or for those that it accepts: led to another one, or
+// back to where it came from, a connection fails.
+func boundTo(identity *tls.Config, name, epoch string) *tls.Config {
+	bound, proto := identity.Clone(), "callgate/"+name+"/"+epoch
+	bound.NextProtos = []string{proto}
+	bound.VerifyConnection = func(state tls.ConnectionState) error {
+		if state.NegotiatedProtocol != proto {
+			return errors.New("the other side means another replica")
+		}
+		return identity.VerifyConnection(state)
+	}
+	return bound
 }
 
 // identity is the TLS configuration by which replicas know each other: each shows a key that only who has the cluster's

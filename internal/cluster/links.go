@@ -88,7 +88,7 @@ func (l *links) prove(m *nats.Msg) (*pipe, *tls.Conn, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	secured := tls.Server(p, l.identity)
+	secured := tls.Server(p, boundTo(l.identity, l.c.o.Name, l.c.epoch))
 	ctx, cancel := context.WithTimeout(l.c.ctx, linkWithin)
 	defer cancel()
 	if err = secured.HandshakeContext(ctx); err == nil {
@@ -259,7 +259,7 @@ func (l *links) open(one *link, key, name, epoch string) {
 	p, err := dialPipe(ctx, l.c.conn, linkSubject(name, epoch))
 	if err == nil {
 		defer p.Close()
-		secured := tls.Client(p, l.identity)
+		secured := tls.Client(p, boundTo(l.identity, name, epoch))
 		if err = secured.HandshakeContext(ctx); err == nil {
 			err = p.proven()
 		}

@@ -37,6 +37,7 @@ type Status struct {
 	Leader    string    `json:"leader,omitempty"`
 	Copies    int       `json:"copies"` // of the bucket
 	Current   int       `json:"current"`
+	Old       int       `json:"old"` // values that an older secret of the key sealed
 }
 
 // Status looks until every replica has beaten once more, or long enough to say that it does not.
@@ -67,6 +68,7 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	}
 	c.replicas.mu.Unlock()
 	s.Pending, s.Unclaimed = c.approvals.count()
+	s.Old = len(c.bucket.old())
 	var err error
 	if s.Rules, err = decodeVersion(c.bucket.last("rules")); err != nil {
 		return s, fmt.Errorf("rules: %w", err)

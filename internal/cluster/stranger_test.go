@@ -4,7 +4,15 @@ package cluster
 
 import (
 	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -209,5 +217,228 @@ func TestWorkersHaveBucketsOfTheirOwn(t *testing.T) {
 			t.Errorf("%s and %s share the bucket %s", worker, other, name)
 		}
 		of[name] = worker
+	}
+}
+
+// startAt opens a replica that is alone, and waits for nothing.
+func startAt(t *testing.T, dir string, key Key) *Cluster {
+	t.Helper()
+	c, err := Open(Options{URL: Embedded, Name: "one", Worker: "default", DataDir: dir, Key: key, Lease: testLease, Logger: logOf(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// TestBucketDoesNotVanish has somebody without the key empty the bucket, delete it and put an older one in its place, each
+// noticed after a restart and, where callgate runs on, before one. A backup mends all of it.
+func TestBucketDoesNotVanish(t *testing.T) {
+	t.Parallel()
+	for name, attack := range map[string]func(c *Cluster) error{
+		"purges it": func(c *Cluster) error {
+			stream, err := c.bucket.there()
+			if err != nil {
+				return err
+			}
+			return stream.Purge(t.Context())
+		},
+		"deletes it": func(c *Cluster) error { return c.js.DeleteStream(t.Context(), "KV_"+c.bucket.name) },
+		"makes another": func(c *Cluster) error {
+			if err := c.js.DeleteStream(t.Context(), "KV_"+c.bucket.name); err != nil {
+				return err
+			}
+			_, err := c.js.CreateStream(t.Context(), c.bucket.config(1))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			c := startAt(t, dir, testKey)
+			waits.Until(t, "it hears from the cluster", func() bool { return c.Fresh() == nil })
+			rules := c.Document("rules")
+			rev, err := rules.Replace(t.Context(), 0, []byte("first"), "x")
+			if err == nil {
+				_, err = rules.Replace(t.Context(), rev, []byte("deny"), "x")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			waits.Until(t, "it is remembered", func() bool { return c.bucket.memory.knows("rules") && c.bucket.memory.last() > 2 })
+			var backup bytes.Buffer
+			if _, err := c.Backup(&backup); err != nil {
+				t.Fatal(err)
+			}
+			if err := attack(c); err != nil {
+				t.Fatal(err)
+			}
+			lost := func(c *Cluster) func() bool {
+				return func() bool { _, err := c.Document("rules").Now(); return errors.Is(err, ErrLost) }
+			}
+			waits.Until(t, "it is noticed", lost(c))
+			c.Close()
+			c = startAt(t, dir, testKey)
+			waits.Until(t, "it is noticed after a restart", lost(c))
+			if v, err := c.Document("rules").Read(t.Context()); err == nil {
+				t.Errorf("rules %q count, and others can become the first", v.Text)
+			}
+			one, err := Look(t.Context(), Options{URL: Embedded, Name: "x", Worker: "default", DataDir: dir, Key: testKey, Lease: testLease, Logger: logOf(t), Restores: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer one.Close()
+			if _, _, err := one.Restore(t.Context(), &backup, true); err != nil {
+				t.Fatal(err)
+			}
+			waits.Until(t, "a backup mends it", func() bool { v, err := c.Document("rules").Now(); return err == nil && string(v.Text) == "deny" })
+		})
+	}
+}
+
+// TestKeyIsRotated drops the older secret after everything was sealed anew; what waits goes on waiting.
+func TestKeyIsRotated(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fresh := strings.Repeat("n", shortestSecret)
+	both, only := Key{append([]string{fresh}, testKey.secrets...)}, Key{[]string{fresh}}
+	c := startAt(t, dir, testKey)
+	waits.Until(t, "it hears from the cluster", func() bool { return c.Fresh() == nil })
+	if _, err := c.Document("rules").Replace(t.Context(), 0, []byte("deny"), "x"); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	c = startAt(t, dir, both)
+	waits.Until(t, "it hears from the cluster", func() bool { return c.Fresh() == nil })
+	ask(t, c.Approvals(), "id", "k", true)
+	if n, err := c.Reseal(t.Context()); n != 1 || err != nil {
+		t.Fatalf("%d, %v", n, err)
+	}
+	waits.Until(t, "nothing old is left", func() bool { return len(c.bucket.old()) == 0 })
+	if err := c.Approvals().Decide("id", []byte(`"yes"`), true, time.Now()); err != nil {
+		t.Errorf("what waited is lost: %v", err)
+	}
+	c.Close()
+	c = startAt(t, dir, only)
+	waits.Until(t, "the new secret suffices", func() bool { v, err := c.Document("rules").Now(); return err == nil && string(v.Text) == "deny" })
+}
+
+// TestLostClaimEnds has the answer to a claim lost: the call does not run, and nobody takes it for one that did.
+func TestLostClaimEnds(t *testing.T) {
+	t.Parallel()
+	for _, arrived := range []bool{true, false} {
+		c := one(t)
+		a := c.Approvals()
+		ask(t, a, "id", "k", false)
+		if err := a.Decide("id", []byte(`"yes"`), false, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		at := entryKey("k", "id")
+		_, v, err := c.bucket.read(t.Context(), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e entry
+		if err := json.Unmarshal(v.body, &e); err != nil {
+			t.Fatal(err)
+		}
+		e.State, e.Call, e.Replica, e.Epoch = stateClaimed, "call", c.o.Name, c.epoch
+		if arrived {
+			if _, err := a.write(at, e, v.rev, keepUnspent); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.mu.Lock()
+		a.unsure[at] = true
+		a.mu.Unlock()
+		a.endLater(at)
+		waits.Until(t, "it is looked at", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return !a.unsure[at] && len(a.ending) == 0 })
+		if _, err := a.write(at, e, v.rev, keepUnspent); !errors.Is(err, errConflict) {
+			t.Errorf("the lost claim still arrives: %v", err)
+		}
+		decision, err := a.Claim("k", "again")
+		if err != nil || (decision == nil) != arrived {
+			t.Errorf("arrived %t: %s, %v", arrived, decision, err)
+		}
+		if _, v, err = c.bucket.read(t.Context(), at); err != nil || json.Unmarshal(v.body, &e) != nil || arrived && e.State != stateDone {
+			t.Errorf("arrived %t: it is %s, %v", arrived, e.State, err)
+		}
+	}
+}
+
+// TestStreamMadeByAnother refuses a bucket that was made before with settings that lose what replicas write.
+func TestStreamMadeByAnother(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*jetstream.StreamConfig){
+		"max age":      func(s *jetstream.StreamConfig) { s.MaxAge, s.SubjectDeleteMarkerTTL = time.Hour, 0 },
+		"discard":      func(s *jetstream.StreamConfig) { s.Discard, s.MaxMsgs = jetstream.DiscardOld, 100 },
+		"allow direct": func(s *jetstream.StreamConfig) { s.AllowDirect = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			c := startAt(t, dir, testKey)
+			waits.Until(t, "it hears from the cluster", func() bool { return c.Fresh() == nil })
+			config := c.bucket.config(1)
+			change(&config)
+			if err := c.js.DeleteStream(t.Context(), config.Name); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(c.bucket.memory.file); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if _, err := c.js.CreateStream(t.Context(), config); err != nil {
+				t.Fatal(err)
+			}
+			c.Close()
+			if err := os.Remove(c.bucket.memory.file); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+			c = startAt(t, dir, testKey)
+			waits.Until(t, "it is refused", func() bool { err := c.Fresh(); return err != nil && strings.Contains(err.Error(), name+" is ") })
+		})
+	}
+}
+
+// TestLinkMeansOneReplica has somebody in between lead a link to another replica than was meant.
+func TestLinkMeansOneReplica(t *testing.T) {
+	t.Parallel()
+	identity, err := testKey.identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		meant string
+		fails bool
+	}{{"b", false}, {"c", true}} {
+		near, far := net.Pipe()
+		server := tls.Server(far, boundTo(identity, "b", "1"))
+		shaken := make(chan error, 1)
+		go func() { shaken <- server.HandshakeContext(t.Context()); far.Close() }()
+		err := tls.Client(near, boundTo(identity, c.meant, "1")).HandshakeContext(t.Context())
+		near.Close()
+		if other := <-shaken; (errors.Join(err, other) != nil) != c.fails {
+			t.Errorf("meant %s, came to b: %v, %v", c.meant, err, other)
+		}
+	}
+}
+
+// TestKeyIsPrivate refuses a key that others read.
+func TestKeyIsPrivate(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes say nothing there")
+	}
+	file := filepath.Join(t.TempDir(), "cluster.key")
+	if err := os.WriteFile(file, []byte(strings.Repeat("k", 40)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, good := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o640: false, 0o604: false, 0o666: false} {
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ReadKey(file)
+		if (err == nil) != good || !good && !strings.Contains(err.Error(), "chmod 600") {
+			t.Errorf("mode %04o: %v", mode, err)
+		}
 	}
 }

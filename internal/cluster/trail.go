@@ -108,20 +108,17 @@ func (t *trail) subject(replica, log string) string {
 // stream finds the stream, or makes it.
 func (t *trail) stream(ctx context.Context) (jetstream.Stream, error) {
 	stream, err := t.c.js.Stream(ctx, t.name)
-	if !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return stream, err
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, err
 	}
 	config := jetstream.StreamConfig{
 		Name: t.name, Description: "callgate, audit trail of worker " + t.c.o.Worker, Subjects: []string{"callgate.audit." + t.name + ".>"},
 		Storage: jetstream.FileStorage, Replicas: t.c.copies(), DenyDelete: true, DenyPurge: true, MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: -1,
 	}
-	stream, err = t.c.js.CreateStream(ctx, config)
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == 10074 && t.c.server == nil {
-		config.Replicas = 1
-		return t.c.js.CreateStream(ctx, config)
+	if err == nil {
+		return stream, t.c.fits(stream.CachedInfo(), config)
 	}
-	return stream, err
+	return t.c.create(ctx, config)
 }
 
 // export copies what is new.

@@ -21,7 +21,7 @@ not claimed yet are left out, and so is the audit trail, which every replica has
 		Example: `  callgate cluster backup gate.backup`,
 		Args:    config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, one, err := look(cmd.Context(), s)
+			_, one, err := look(cmd.Context(), s, false)
 			if err != nil {
 				return err
 			}
@@ -51,12 +51,12 @@ func newRestoreCommand(s *config.Settings) *cobra.Command {
 		Use:   "restore FILE",
 		Short: "Put back what backup wrote",
 		Long: `Restore puts back what the file holds and the cluster has not. With --replace, rules, freezes and credentials of the file
-win. Approvals come back as calls that their hosts have to repeat.`,
+win, and a bucket that was deleted or rolled back is made anew. Approvals come back as calls that their hosts have to repeat.`,
 		Example: `  callgate cluster restore gate.backup
   callgate cluster restore --replace gate.backup`,
 		Args: config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, one, err := look(cmd.Context(), s)
+			c, one, err := look(cmd.Context(), s, replace)
 			if err != nil {
 				return err
 			}

@@ -28,17 +28,17 @@ is embedded, run it beside one.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().AddFlagSet(s.Shared)
-	cmd.AddCommand(newStatusCommand(s), newBackupCommand(s), newRestoreCommand(s))
+	cmd.AddCommand(newStatusCommand(s), newBackupCommand(s), newRestoreCommand(s), newResealCommand(s))
 	return cmd
 }
 
 // look connects to the configured cluster, without becoming a replica.
-func look(ctx context.Context, s *config.Settings) (*config.Config, *shared.Cluster, error) {
+func look(ctx context.Context, s *config.Settings, restores bool) (*config.Config, *shared.Cluster, error) {
 	c, err := s.Load()
 	if err != nil {
 		return nil, nil, err
 	}
-	one, err := app.LookAtCluster(ctx, c)
+	one, err := app.LookAtCluster(ctx, c, restores)
 	return c, one, err
 }
 
@@ -53,7 +53,7 @@ copies of what they share are current. It exits with 1 when a replica is silent 
   callgate cluster status --json | jq .pending`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, c, err := look(cmd.Context(), s)
+			_, c, err := look(cmd.Context(), s, false)
 			if err != nil {
 				return err
 			}
@@ -80,6 +80,11 @@ copies of what they share are current. It exits with 1 when a replica is silent 
 func printStatus(w io.Writer, s shared.Status) error {
 	if _, err := fmt.Fprintf(w, "worker %s: %d pending, %d decided and not claimed, rules revision %d, %d of %d copies current\n", s.Worker, s.Pending, s.Unclaimed, s.Revision, s.Current, s.Copies); err != nil {
 		return err
+	}
+	if s.Old > 0 {
+		if _, err := fmt.Fprintf(w, "  %d values are sealed with an older secret: run callgate cluster reseal before you drop it\n", s.Old); err != nil {
+			return err
+		}
 	}
 	for _, r := range s.Replicas {
 		state := "up"

@@ -12,7 +12,7 @@ import (
 
 // VerifyTrail checks the trail of a cluster, and this replica's logs against it.
 func VerifyTrail(ctx context.Context, s *config.Settings, dir string, out io.Writer, asJSON bool) error {
-	_, one, err := look(ctx, s)
+	_, one, err := look(ctx, s, false)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func withSharedRules(ctx context.Context, s *config.Settings, file string, f fun
 	if err != nil {
 		return err
 	}
-	shared, err := app.LookAtCluster(ctx, c)
+	shared, err := app.LookAtCluster(ctx, c, false)
 	if err != nil {
 		return err
 	}

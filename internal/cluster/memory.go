@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"sync"
+
+	"callgate/internal/durable"
+)
+
+// memory is what this replica has seen of its bucket, in a file of its own: whoever purges the bucket, deletes it or puts
+// an older one back is found out after a restart too.
+type memory struct {
+	file   string
+	bucket string
+
+	mu   sync.Mutex
+	kept remembered
+}
+
+type remembered struct {
+	Bucket    string                `json:"bucket"`
+	Last      uint64                `json:"last"` // change that was seen
+	Documents map[string]rememberOf `json:"documents"`
+}
+
+type rememberOf struct {
+	Revision uint64 `json:"revision"`
+	Sum      string `json:"sum"` // SHA-256 of the sealed text
+}
+
+// ErrLost means that what the cluster held is gone, or older than what this replica has seen: nothing runs until somebody
+// puts it back.
+var ErrLost = errors.New("the cluster's memory was taken back")
+
+// beyond is how far a bucket that is made anew begins beyond what one replica has seen: others may have seen more.
+const beyond = 1 << 20
+
+func openMemory(dataDir, bucket string) (*memory, error) {
+	m := &memory{file: filepath.Join(dataDir, "cluster-"+bucket+".seen"), bucket: bucket}
+	text, err := durable.ReadFile(m.file, 1<<20)
+	if err == nil {
+		err = json.Unmarshal(text, &m.kept)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("what this replica has seen of the cluster cannot be read (%w): if you trust the cluster, remove %s", err, m.file)
+	}
+	if m.kept.Documents == nil {
+		m.kept.Documents = map[string]rememberOf{}
+	}
+	return m, nil
+}
+
+// last is the newest change that was seen, 0 for none.
+func (m *memory) last() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.kept.Last
+}
+
+// is reports whether a text is the very one that was seen last under its key.
+func (m *memory) is(key string, rev uint64, sealed []byte) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return rev != 0 && m.kept.Documents[key] == rememberOf{rev, sumOf(sealed)}
+}
+
+func sumOf(sealed []byte) string {
+	sum := sha256.Sum256(sealed)
+	return hex.EncodeToString(sum[:])
+}
+
+// saw notes a change: with sealed, one of a document. It is on disk when saw returns.
+func (m *memory) saw(key string, rev uint64, sealed []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.kept
+	m.kept.Bucket, m.kept.Last = m.bucket, max(m.kept.Last, rev)
+	if sealed != nil {
+		m.kept.Documents = maps.Clone(m.kept.Documents)
+		m.kept.Documents[key] = rememberOf{rev, sumOf(sealed)}
+	}
+	text, err := json.Marshal(m.kept)
+	if err == nil {
+		err = durable.Replace(m.file, append(text, '\n'), 0o600)
+	}
+	if err != nil {
+		m.kept = before
+	}
+	return err
+}
+
+// before are the documents that were seen, each at a revision before the one that was.
+func (m *memory) before() map[string]value {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	held := map[string]value{}
+	for key, one := range m.kept.Documents {
+		held[key] = value{rev: one.Revision - 1, err: errTaken}
+	}
+	return held
+}
+
+// lost says what was found of the bucket, and what to do.
+func (m *memory) lost(what string) error {
+	return fmt.Errorf("%w: %s: put a backup back with callgate cluster restore --replace, or begin anew by removing %s at every replica", ErrLost, what, filepath.Base(m.file))
+}
+
+// knows reports whether a document was seen.
+func (m *memory) knows(key string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, ok := m.kept.Documents[key]
+	return ok
+}

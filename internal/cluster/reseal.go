@@ -1,0 +1,46 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// old are the values that an older secret of the key sealed, and that last beyond a beat.
+func (b *bucket) old() map[string]value {
+	held := b.under("")
+	for key, v := range held {
+		var e entry
+		over := strings.HasPrefix(key, "ask.") && (json.Unmarshal(v.body, &e) != nil || e.State == stateEnded || e.State == stateDone)
+		if !v.old || over || strings.HasPrefix(key, "beat.") {
+			delete(held, key)
+		}
+	}
+	return held
+}
+
+// Reseal seals with the key's first secret what an older one has sealed, so that the older can be dropped. The trail keeps
+// what it was written with. It says how many values that were; one that changes meanwhile is sealed anew by who changes it.
+func (c *Cluster) Reseal(ctx context.Context) (n int, err error) {
+	for key := range c.bucket.old() {
+		_, v, err := c.bucket.read(ctx, key)
+		if errors.Is(err, errNone) || err == nil && !v.old {
+			continue
+		}
+		var e entry
+		if err == nil && strings.HasPrefix(key, "ask.") {
+			if err = json.Unmarshal(v.body, &e); err == nil {
+				_, err = c.approvals.write(key, e, v.rev, c.approvals.until(e.Expires))
+			}
+		} else if err == nil {
+			_, err = c.bucket.write(ctx, key, v.body, v.rev, 0)
+		}
+		if err != nil && !errors.Is(err, errConflict) {
+			return n, fmt.Errorf("%s: %w", key, err)
+		}
+		n++
+	}
+	return n, nil
+}

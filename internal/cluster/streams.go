@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// copies is how many replicas of NATS keep what is written.
+func (c *Cluster) copies() int {
+	if c.o.URL != Embedded {
+		return 3
+	}
+	return min(3, max(1, len(c.o.Peers)))
+}
+
+// create makes a stream; with one copy where NATS is one server.
+func (c *Cluster) create(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
+	stream, err := c.js.CreateStream(ctx, config)
+	var api *jetstream.APIError
+	if c.o.URL != Embedded && errors.As(err, &api) && api.ErrorCode == 10074 {
+		c.log.Warn("cluster: NATS is not clustered: there is one copy", "stream", config.Name)
+		config.Replicas = 1
+		return c.js.CreateStream(ctx, config)
+	}
+	return stream, err
+}
+
+// fits says why a stream that somebody made does not keep what replicas tell it: it would lose a freeze, or show
+// decisions of yesterday.
+func (c *Cluster) fits(info *jetstream.StreamInfo, want jetstream.StreamConfig) error {
+	is := info.Config
+	var wrong []string
+	check := func(name string, is, want any) {
+		if is != want {
+			wrong = append(wrong, fmt.Sprintf("%s is %v and has to be %v", name, is, want))
+		}
+	}
+	check("retention", is.Retention, want.Retention)
+	check("discard", is.Discard, want.Discard)
+	check("storage", is.Storage, want.Storage)
+	check("max age", is.MaxAge, want.MaxAge)
+	check("max messages", max(is.MaxMsgs, -1), want.MaxMsgs)
+	check("max bytes", max(is.MaxBytes, -1), want.MaxBytes)
+	check("max message size", max(is.MaxMsgSize, -1), want.MaxMsgSize)
+	check("max messages per subject", max(is.MaxMsgsPerSubject, 0), max(want.MaxMsgsPerSubject, 0))
+	check("deny delete", is.DenyDelete, want.DenyDelete)
+	check("deny purge", is.DenyPurge, want.DenyPurge)
+	check("allow rollup", is.AllowRollup, want.AllowRollup)
+	check("allow message TTL", is.AllowMsgTTL, want.AllowMsgTTL)
+	check("allow direct", is.AllowDirect, false)
+	check("no acknowledgements", is.NoAck, false)
+	check("sealed", is.Sealed, false)
+	check("mirror", is.Mirror != nil, false)
+	check("sources", len(is.Sources), 0)
+	check("subject transform", is.SubjectTransform != nil, false)
+	check("subjects", strings.Join(is.Subjects, ","), strings.Join(want.Subjects, ","))
+	if info.Cluster != nil && info.Cluster.Name != "" {
+		check("replicas", is.Replicas, want.Replicas)
+	}
+	if wrong == nil {
+		return nil
+	}
+	return fmt.Errorf("the stream %s was made with other settings: %s: change them with nats stream edit, or delete it and let callgate make it", is.Name, strings.Join(wrong, "; "))
+}
