@@ -212,6 +212,9 @@ func TestPageWithHostileStrings(t *testing.T) {
 	r := start(t, b)
 	r.options.Backend.Changes, r.options.Backend.Rules, r.options.Backend.Tools = hostile{}, hostile{}, hostile{}
 	r.options.Backend.Hooks, r.options.Backend.Checkpoints = hostile{}, hostile{}
+	r.options.Replicas = func() []wire.ReplicaInfo {
+		return []wire.ReplicaInfo{{Name: evil("replica"), Version: evil("replicaversion"), State: evil("replicastate"), Rules: 7}, {Name: "gate-1", State: "up", Rules: 8}}
+	}
 	r.problems = func() []string { return []string{evil("trouble")} }
 	// The script answers with an autonomy level when it has seen everything that waits: then somebody else ends it.
 	events := b.Subscribe()

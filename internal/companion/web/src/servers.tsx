@@ -8,7 +8,7 @@ import type { State } from "./state";
 import type { Store } from "./store";
 import { Text } from "./text";
 import { visible } from "./visible";
-import type { Info, Server, Tool, Tools } from "./wire";
+import type { Info, Replica, Server, Tool, Tools } from "./wire";
 
 const period = 4_000; // ms between two looks: the state of servers has no frames
 
@@ -18,7 +18,7 @@ export function Servers({ store, state }: { store: Store; state: State }) {
   const [wanted, setWanted] = useState("");
   const chosen = state.sessions.some((s) => s.sessionId === session) ? session : (state.sessions[0]?.sessionId ?? "");
   const { data, trouble, again } = useLoaded<Tools>(store, `/api/tools${chosen && `?sessionId=${encodeURIComponent(chosen)}`}`, period);
-  const info = useLoaded<Info>(store, "/api/info").data;
+  const info = useLoaded<Info>(store, "/api/info", period).data;
   const changed = data?.servers.flatMap((s) => s.offered.filter((t) => t.definitionChanged)) ?? [];
   return (
     <Page
@@ -58,12 +58,41 @@ export function Servers({ store, state }: { store: Store; state: State }) {
           }
         />
       ))}
+      {info?.replicas && <Replicas of={info.replicas} />}
       {info && (
         <p class="label foot">
           callgate <Text of={info.version} />, MCP <Text of={info.protocols.mcp.join(", ")} />
         </p>
       )}
     </Page>
+  );
+}
+
+// Replicas shows the callgates that are one gate. One that goes by older rules than others do is behind.
+function Replicas({ of }: { of: Replica[] }) {
+  const newest = Math.max(...of.map((r) => r.rules));
+  const silent = of.filter((r) => r.state !== "up").length;
+  return (
+    <section class="sheet server" aria-label="Replicas">
+      <header>
+        <h3>Replicas</h3>
+        <span class={`status ${silent > 0 ? "down" : "up"}`}>{silent > 0 ? `${silent} silent` : "all up"}</span>
+      </header>
+      <ul class="lines">
+        {of.map((r) => (
+          <li key={r.name}>
+            <p class="said">
+              <Text of={r.name} code /> <span class={`status ${r.state === "up" ? "up" : "down"}`}>{visible(r.state)}</span>{" "}
+              <span class="label">
+                <Text of={r.version} />, rules revision {r.rules}
+                {r.rules < newest && ", behind the others"}
+                {r.self && ", this one"}
+              </span>
+            </p>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

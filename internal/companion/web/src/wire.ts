@@ -210,6 +210,15 @@ export interface Info {
   version: string;
   protocols: { companion: number[]; mcp: string[] };
   problems?: string[]; // with what callgate keeps, and what cannot be seen
+  replicas?: Replica[]; // of the cluster
+}
+
+export interface Replica {
+  name: string;
+  version: string;
+  state: string; // up or silent
+  rules: number; // revision that it goes by
+  self?: boolean;
 }
 
 // Tools is what one session is offered.

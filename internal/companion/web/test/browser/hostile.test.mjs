@@ -64,6 +64,8 @@ test("hostile strings stay text", { timeout: 1_200_000 }, async () => {
   await page.keyboard.press("5");
   await page.locator(".redefined").waitFor();
   await shows(".page", "upstream", "downwhy", "toolname", "toolkind", "toolwhy", "toolrule", "tooldescription", "toolargument", "toolrole", "definitionwhy", "olddefinition", "newdefinition");
+  await page.getByRole("region", { name: "Replicas" }).getByText("behind the others").waitFor();
+  await shows(".page", "replica", "replicaversion", "replicastate");
   await page.keyboard.press("6");
   await page.locator(".checkpoints > li").nth(1).waitFor();
   await shows(".checkpoints", "checkpointtool", "note", "file", "change", "filewhy", "restorer", "othersession");
