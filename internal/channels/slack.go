@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 	"strings"
+	"sync"
 
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
@@ -71,11 +72,13 @@ func (s *Slack) Show(ctx context.Context, where string, m Message) (string, erro
 
 // Listen opens a socket and takes buttons and /freeze until ctx ends, or Slack refuses the tokens.
 func (s *Slack) Listen(ctx context.Context, take func(Press) string) error {
+	var running sync.WaitGroup
+	defer running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	socket := socketmode.New(s.client, socketmode.OptionLog(log.New(io.Discard, "", 0)))
 	ended := make(chan error, 1)
-	go func() { ended <- socket.RunContext(ctx) }()
+	running.Go(func() { ended <- socket.RunContext(ctx) })
 	for {
 		select {
 		case err := <-ended:
