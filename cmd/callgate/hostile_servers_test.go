@@ -290,6 +290,7 @@ func twice(id []byte) string {
 // A server that means harm harms its own calls. Those of another server go on meanwhile, memory stays bounded, the
 // hostile server is not asked without end, and the session ends as any other.
 func TestHostileServersOverHTTP(t *testing.T) {
+	t.Parallel()
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("measures the process, on Linux")
 	}
@@ -367,6 +368,7 @@ func (s oldServer) serve(asked *atomic.Int64) http.HandlerFunc {
 
 // The same holds for servers over HTTP+SSE.
 func TestHostileServersOverSSE(t *testing.T) {
+	t.Parallel()
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("measures the process, on Linux")
 	}
