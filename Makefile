@@ -18,8 +18,10 @@ ONE_GOROUTINE := ./docs ./examples ./examples/demo ./internal/address ./internal
 	./internal/manual ./internal/packaging ./internal/policy ./internal/report ./internal/suggest ./internal/supply ./internal/textscan \
 	./internal/translate ./internal/vault ./shellparse/... ./rag/bench/train ./rag/chunks ./rag/ignore ./rag/internal/extract ./rag/internal/terms
 
-# make test and make check run go vet by themselves. Without debugging tables, programs link in half the time.
-TEST := go test -timeout 40m -vet=off -ldflags='-s -w'
+# Many tests wait for processes and for time, so twice as many run as there are processors. make test runs go vet by itself.
+# Without debugging tables, programs link faster.
+BESIDE := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+TEST := go test -timeout 40m -p $(BESIDE) -parallel $(BESIDE) -vet=off -ldflags='-s -w'
 # Raced programs sleep a second when they end, unless they are told not to.
 export GORACE ?= atexit_sleep_ms=0
 
