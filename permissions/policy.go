@@ -160,7 +160,7 @@ func (v *view) holds(form Form, args *arguments) signature {
 
 type viewRule struct {
 	*Rule
-	// weak: the rule matches only the kind, and the kind is a guess, or only the name that several tools would have. It
+	// weak: the rule matches only because of the kind, which is a guess, or only the name that several tools would have. It
 	// can tighten, not loosen.
 	weak bool
 	// pattern is Rule.pattern, or one of its alternatives: a rule that lists names stands here once for each, so that
@@ -211,14 +211,7 @@ func (p *Policy) newView(s *Subject) *view {
 			kind := s.Kind != "" && r.tool.Match(s.Kind)
 			if named || kind || s.Plain != "" && r.tool.Match(s.Plain) {
 				for _, part := range r.pattern.alternatives() {
-					// A deny on the bare name of a command holds with any arguments.
-					bare, needs := r.Action <= Confirm && s.Kind == shellKind && part.bare != "" && part.argument == nil, part.needs
-					if bare {
-						needs = part.bareHead
-					}
-					v.rules = append(v.rules, viewRule{r, !named && !(kind && s.KindBound), part, bare})
-					v.needs = append(v.needs, needs)
-					v.argued = v.argued || part.argument != nil
+					v.add(viewRule{Rule: r, weak: !named && !(kind && s.KindBound), pattern: part}, s)
 				}
 			}
 		}
@@ -234,4 +227,23 @@ func (p *Policy) newView(s *Subject) *view {
 		}
 	}
 	return v
+}
+
+// add takes up a rule. A deny on the bare name of a command holds with any arguments. Where the tool is only guessed to be a
+// shell, it tightens so, and lifts no deny before it.
+func (v *view) add(r viewRule, s *Subject) {
+	take := func(r viewRule, needs signature) {
+		v.rules, v.needs = append(v.rules, r), append(v.needs, needs)
+	}
+	v.argued = v.argued || r.pattern.argument != nil
+	if r.Action > Confirm || s.Kind != shellKind || r.pattern.bare == "" || r.pattern.argument != nil {
+		take(r, r.pattern.needs)
+		return
+	}
+	if !r.weak && !s.KindBound {
+		take(r, r.pattern.needs)
+		r.weak = true
+	}
+	r.bare = true
+	take(r, r.pattern.bareHead)
 }

@@ -165,6 +165,25 @@ func TestAGuessedKindNeverLoosens(t *testing.T) {
 	})
 }
 
+// A rule that takes up a command by its bare name, because a tool is guessed to be a shell, lifts no deny before it.
+func TestABareNameOfAGuessedShellLiftsNoDeny(t *testing.T) {
+	rules := []Rule{{Tool: "*", Pattern: "*", Action: Deny}, {Tool: "*", Pattern: "a", Action: Confirm}}
+	p, err := NewPolicy(nil, rules, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		value string
+		bound bool
+		want  Action
+	}{{"a b", false, Deny}, {"a b", true, Confirm}, {"a", false, Confirm}} {
+		s := &Subject{Tool: "fs_read", Kind: "shell_exec", KindBound: test.bound, Decides: Form{test.value}}
+		if f := Evaluate(p, Context{}, s); f.Action != test.want {
+			t.Errorf("%q, bound %v: %v, want %v", test.value, test.bound, f.Action, test.want)
+		}
+	}
+}
+
 func TestAPlainNameNeverLoosens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSubject(t)
