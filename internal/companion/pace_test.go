@@ -18,6 +18,8 @@ func TestAClientThatAsksTooOftenWaits(t *testing.T) {
 	for range 8 {
 		asking.Go(func() {
 			for range burst {
+				for r.paces.allow(string(credentials.View) + " 127.0.0.1") { // as somebody faster than a busy machine
+				}
 				request, err := http.NewRequest("GET", "http://"+r.Address()+"/api/sessions", nil)
 				if err != nil {
 					t.Error(err)
