@@ -298,9 +298,7 @@ func (p *Plan) moveFrom(h *Host, l *located, c *Change, doc document, place []st
 		if why == itself {
 			continue
 		}
-		if why == "" {
-			why = e.stays
-		}
+		why = cmp.Or(why, e.stays)
 		if why == "" && p.off(h, l.Scope, e.name) {
 			why = "it is disabled"
 		}

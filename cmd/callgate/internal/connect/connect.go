@@ -131,6 +131,18 @@ func (o *connecting) connect(cmd *cobra.Command, s *config.Settings, args []stri
 		return err
 	}
 	o.warm(cmd, s, plan.Serving())
+	if err := o.notes(out, plan, args); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "Restart the hosts. Then run \"callgate open\" to answer their questions, or \"callgate disconnect\" to undo this.")
+	if !o.yes { // a person is here
+		o.openPage(cmd)
+	}
+	return nil
+}
+
+// notes says what the person has to do in the hosts, and where else connect can look.
+func (o *connecting) notes(out io.Writer, plan *install.Plan, args []string) error {
 	for _, h := range plan.Hosts {
 		if h.Note != "" {
 			fmt.Fprintln(out, "note     "+h.Note)
@@ -139,14 +151,7 @@ func (o *connecting) connect(cmd *cobra.Command, s *config.Settings, args []stri
 			fmt.Fprintln(out, "note     "+d.Note)
 		}
 	}
-	if err := o.elsewhere(out, args); err != nil {
-		return err
-	}
-	fmt.Fprintln(out, "Restart the hosts. Then run \"callgate open\" to answer their questions, or \"callgate disconnect\" to undo this.")
-	if !o.yes { // a person is here
-		o.openPage(cmd)
-	}
-	return nil
+	return o.elsewhere(out, args)
 }
 
 // elsewhere says that files of this folder have servers too, where connect was not told to look.
