@@ -56,7 +56,7 @@ func Patterns(c *Command) []Pattern {
 	if hidden || onlyExact(c.Argv, n) {
 		return list
 	}
-	if c.Argv[0].Value == "curl" {
+	if programs.Find(c.Argv[0].Value).Has(programs.OneHost) {
 		return fetchPatterns(c, whole, fixed)
 	}
 	if p := middle(c, n); p != "" {
@@ -162,8 +162,8 @@ func destroys(task string) bool {
 // containers, and wrappers that reached this place because nothing could be unwrapped.
 func neverOffered(c *Command) bool {
 	name := c.Argv[0].Value
-	switch name {
-	case ":", "eval", "sudo", "doas", "su", "pkexec", "env", "xargs", "parallel", "nohup", "time", "timeout", "command", "builtin", "exec":
+	about := programs.Find(programs.Canonical(name))
+	if about.Has(programs.Unoffered) || len(c.Argv) > 1 && programs.Find(about.Name, c.Argv[1].Value).Has(programs.Unoffered) {
 		return true
 	}
 	if l := programs.LanguageOf(name); l != nil {
@@ -177,10 +177,7 @@ func neverOffered(c *Command) bool {
 		s := (*word.Options)(l.Options).Scan(in, programs.POSIX)
 		return len(s.Codes()) > 0
 	}
-	if programs.Find(name).Has(programs.Shell) {
-		return len(c.Argv) == 1 || strings.HasPrefix(c.Argv[1].Value, "-")
-	}
-	return len(c.Argv) > 1 && (name == "docker" || name == "podman" || name == "nerdctl") && (c.Argv[1].Value == "run" || c.Argv[1].Value == "create")
+	return programs.Find(name).Has(programs.Shell) && (len(c.Argv) == 1 || strings.HasPrefix(c.Argv[1].Value, "-"))
 }
 
 // exact returns the rule that matches the command's text and no other, and whether there is one: a word that

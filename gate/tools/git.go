@@ -11,6 +11,7 @@ import (
 	"callgate/gate/tools/internal/wording"
 	"callgate/gate/tools/workspace"
 	"callgate/shellparse"
+	"callgate/shellparse/programs"
 )
 
 // readsIfThere makes the subjects of a path that may as well be something else.
@@ -23,11 +24,12 @@ func (b *toucher) readsIfThere(path string) {
 // gitReads notes the files whose content a git command shows: those that its words name, and those that it
 // shows without naming them, which are what the repository tracks, as its index lists.
 func (b *toucher) gitReads(c *shellparse.Command) {
-	if len(c.Argv) < 2 || c.Argv[0].Value != "git" {
+	shows := commands.Shows(c)
+	if shows == "" {
 		return
 	}
 	whole := commands.ShowsContent(c) || commands.GrepsTracked(c)
-	if !whole && !commands.ShowsNamed[c.Argv[1].Value] {
+	if !whole && shows != "named" && shows != "tracked" {
 		return
 	}
 	at, here := b.place.At(c.Dir), !b.tool.remote && b.place.Dir != ""
@@ -67,7 +69,8 @@ func (b *toucher) readsGlob(pattern string) {
 // all.
 func (b *toucher) pathspecs(c *shellparse.Command, at Place) *searches.Search {
 	args := c.Argv[2:]
-	if !commands.TakesPaths[c.Argv[1].Value] || slices.ContainsFunc(c.Globals, func(w shellparse.Word) bool { return strings.Contains(w.Value, "path") }) ||
+	greps := commands.Shows(c) == "tracked"
+	if !programs.Find(c.Argv[0].Value, c.Argv[1].Value).Has(programs.OnlyPaths) || slices.ContainsFunc(c.Globals, func(w shellparse.Word) bool { return strings.Contains(w.Value, "path") }) ||
 		slices.ContainsFunc(c.Env, func(e shellparse.Assignment) bool { return strings.HasPrefix(e.Name, "GIT_") }) {
 		return nil
 	}
@@ -82,7 +85,7 @@ func (b *toucher) pathspecs(c *shellparse.Command, at Place) *searches.Search {
 			s.Only = append(s.Only, path)
 		case from < 0 && i > 0 && commands.IsOption(args[i-1].Value) && !commands.ShowsOnly[args[i-1].Value]:
 			// perhaps the value of the option
-		case from < 0 && w.Known && c.Argv[1].Value != "grep" && !commands.IsOption(w.Value):
+		case from < 0 && w.Known && !greps && !commands.IsOption(w.Value):
 			if _, err := os.Lstat(path); err == nil {
 				s.Only = append(s.Only, path)
 			}

@@ -11,6 +11,7 @@ import (
 	"callgate/gate/tools/internal/wording"
 	"callgate/permissions"
 	"callgate/shellparse"
+	"callgate/shellparse/programs"
 )
 
 // lists makes the subjects of the files that the command writes because a patch or an archive names them. It returns
@@ -81,7 +82,7 @@ func (b *toucher) namesIn(c *shellparse.Command, l *shellparse.Listing, all []sh
 func mayChange(c *shellparse.Command, path string) bool {
 	risk, _, _ := commands.Classify(c)
 	if risk.Exceeds(permissions.Write) || risk == permissions.BuildTest || len(c.Effects) > 0 || len(c.Lists) > 0 ||
-		risk == permissions.Write && c.Argv[0].Value == "git" {
+		risk == permissions.Write && commands.Known(c.Argv[0].Value).Has(programs.VersionControl) {
 		return true
 	}
 	return slices.ContainsFunc(c.Writes, func(f shellparse.File) bool {

@@ -9,7 +9,6 @@ import (
 	"callgate/gate/tools/kinds"
 	"callgate/permissions"
 	"callgate/shellparse"
-	"callgate/shellparse/programs"
 )
 
 // words makes an effective command of known words; "$x" stands for one that depends on the run.
@@ -177,27 +176,6 @@ func TestClassify(t *testing.T) {
 			t.Errorf("%q: %v %s, want %v %s", c.command, risk, category, c.want.risk, c.want.category)
 		}
 	}
-}
-
-// What is judged like another program is none of the table's own.
-func TestSameAs(t *testing.T) {
-	for other, program := range commands.SameAs {
-		if (*programs.Command)(nil).Child(firstWord(program)) == nil {
-			t.Errorf("%s is the same as %s, which has no entry", other, program)
-		}
-		if programs.Find(other).Risk != programs.NoRisk {
-			t.Errorf("%s has a risk that %s hides", other, program)
-		}
-	}
-}
-
-func firstWord(s string) string {
-	for i := range s {
-		if s[i] == ' ' {
-			return s[:i]
-		}
-	}
-	return s
 }
 
 func TestClassifySQL(t *testing.T) {

@@ -40,20 +40,25 @@ func (b *wiper) wipes(c *shellparse.Command, whole string) {
 	if len(c.Argv) == 0 {
 		return
 	}
-	switch about := commands.Known(strings.TrimSuffix(strings.ToLower(path.Base(c.Argv[0].Value)), ".exe")); {
-	case about.Has(programs.Removes):
+	about := commands.Known(strings.TrimSuffix(strings.ToLower(path.Base(c.Argv[0].Value)), ".exe"))
+	wipes := about.Wipes
+	if wipes == "" && len(c.Argv) > 1 {
+		wipes = programs.Find(about.Name, c.Argv[1].Value).Wipes
+	}
+	switch wipes {
+	case "removed", "asked", "files":
 		b.wipesRemoved(c, whole)
-	case about.Has(programs.Closes):
+	case "closed":
 		b.wipesClosed(c, whole)
-	case about.Has(programs.PutsOut):
+	case "listed":
 		b.listsFor(c, whole)
-	case about.Name == "find", about.Name == "fd":
-		b.wipesFound(c, whole)
-	case about.Name == "mv":
+	case "found", "matched":
+		b.wipesFound(c, whole, wipes == "matched")
+	case "moved":
 		b.wipesMoved(c, whole)
-	case about.Name == "rsync":
+	case "synced":
 		b.wipesSynced(c, whole)
-	case about.Name == "git":
+	case "untracked":
 		b.wipesUntracked(c, whole)
 	}
 }
@@ -128,9 +133,6 @@ func (b *wiper) wipesSynced(c *shellparse.Command, whole string) {
 
 // wipesUntracked reads where git clean would run.
 func (b *wiper) wipesUntracked(c *shellparse.Command, whole string) {
-	if len(c.Argv) < 2 || c.Argv[1].Value != "clean" {
-		return
-	}
 	named, force := commands.Cleans(c.Argv[2:])
 	if !force {
 		return
@@ -159,10 +161,10 @@ var (
 	findRemoves = wording.Set("-delete rm grm unlink shred srm trash rimraf")
 )
 
-// wipesFound reads where find begins, when it removes what it finds. What it finds may be removed by another command, too.
-func (b *wiper) wipesFound(c *shellparse.Command, whole string) {
+// wipesFound reads where find begins, when it removes what it finds, or fd, whose first word is a pattern. What it finds may
+// be removed by another command, too.
+func (b *wiper) wipesFound(c *shellparse.Command, whole string, pattern bool) {
 	roots, words := commands.FindRoots(c.Argv[1:])
-	isFD := strings.HasPrefix(path.Base(c.Argv[0].Value), "fd")
 	removes, below := false, ""
 	for i, w := range words {
 		negated := i > 0 && (words[i-1].Value == "!" || words[i-1].Value == "-not")
@@ -175,7 +177,7 @@ func (b *wiper) wipesFound(c *shellparse.Command, whole string) {
 			return
 		}
 	}
-	if isFD && len(roots) > 0 {
+	if pattern && len(roots) > 0 {
 		if strings.Trim(roots[0].Value, ".^$*") != "" {
 			return // a pattern that picks
 		}

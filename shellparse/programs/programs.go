@@ -34,6 +34,26 @@ type Command struct {
 	Destroys []Act   // what it does that nobody can take back
 
 	Recursive []string // the options with which it reads folders whole; Any when it always does
+	Dumps     []string // it puts out all variables when it gets no words but these; nil when it never does
+	Like      string   // the command that it is judged like
+	Shows     string   // what of a repository it shows, see README.md
+	Wipes     string   // how it makes folders useless, see README.md
+	Archive   *Archive
+	Keeps     *Keeps
+}
+
+// Archive is how the first word of a program for archives reads.
+type Archive struct {
+	Shows, Makes []string // the words with which it shows an archive, and makes one, or the letters that these begin with
+	Copies       bool     // it packs to its standard output, and unpacks what it reads there
+	File         string   // the letter without which it packs to its standard output
+}
+
+// Keeps is when a program writes a file that is named by the address it comes from, and where.
+type Keeps struct {
+	When, Unless []string // with one of these options, or always; and with none of those
+	Folder       []string // the options that name the folder
+	Query        bool     // the query of the address is part of the name
 }
 
 // Row is what the options and operands of a command do.
@@ -134,11 +154,24 @@ const (
 	UsesKeys                         // a key among its words proves who one is, and stays where it is
 	Kills                            // it ends processes or services
 	RunsContainers                   // it runs containers
-	Removes                          // it removes or overwrites its operands
-	Closes                           // it changes the permissions of its operands
 	TakesLabels                      // a word that begins with // names a target of the workspace
-	PutsOut                          // it puts out its operands, for another program to read
 	Control                          // a builtin that steers the script and does nothing outside of it
+	RunsInstalled                    // it runs a program that the project has installed
+	Unoffered                        // no rule is offered: it runs what its words or its input say
+	OneHost                          // a rule is offered for the host that it asks
+	Connects                         // it connects to a host and a port that are words of their own
+	Fetches                          // it connects to the addresses among its words
+	PackageManager                   // it brings packages in
+	Uploads                          // what its words name goes to the server that it is about
+	VersionControl                   // it keeps versions, and knows other places by names of its own
+	FindExpression                   // its words are places and an expression of find
+	OnlyPaths                        // it shows nothing but what the paths among its words name
+)
+
+// What a command can show of a repository, and how commands can make folders useless. README.md says what these mean.
+var (
+	Showings = []string{"", "content", "patch", "revision", "objects", "named", "tracked"}
+	Wipings  = []string{"", "removed", "asked", "files", "closed", "listed", "found", "matched", "moved", "synced", "untracked"}
 )
 
 // Traits are the names of traits in the YAML files.
@@ -152,7 +185,9 @@ var Traits = map[string]Trait{
 	"reads-code": ReadsCode, "sends-queries": SendsQueries, "yes-is-harmless": YesIsHarmless, "package-runner": PackageRunner, "agent": Agent,
 	"interpreter": Interpreter, "lists-names": ListsNames, "searches": Searches, "runs-hooks": RunsHooks, "runs-project": RunsProject,
 	"formats": Formats, "can-send": CanSend, "sometimes-sends": SometimesSends, "talks": Talks, "copies": Copies, "uses-keys": UsesKeys,
-	"kills": Kills, "runs-containers": RunsContainers, "removes": Removes, "closes": Closes, "takes-labels": TakesLabels, "puts-out": PutsOut,
+	"kills": Kills, "runs-containers": RunsContainers, "takes-labels": TakesLabels, "runs-installed": RunsInstalled,
+	"unoffered": Unoffered, "one-host": OneHost, "connects": Connects, "fetches": Fetches, "package-manager": PackageManager, "uploads": Uploads,
+	"version-control": VersionControl, "find-expression": FindExpression, "only-paths": OnlyPaths,
 	"control": Control,
 }
 

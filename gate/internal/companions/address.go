@@ -16,6 +16,7 @@ import (
 	"callgate/internal/lazyregexp"
 	"callgate/internal/textscan"
 	"callgate/permissions"
+	"callgate/shellparse/programs"
 )
 
 // What is on one of the ports of a companion is looked at in four shapes:
@@ -339,11 +340,8 @@ func fetchesLocal(words []string) bool {
 
 // connects reports whether a program connects to a host and a port that are words of their own.
 func connects(program string) bool {
-	switch name, _, _ := strings.Cut(program[strings.LastIndexByte(program, '/')+1:], "."); strings.ToLower(name) {
-	case "nc", "ncat", "netcat", "telnet", "socat":
-		return true
-	}
-	return false
+	name, _, _ := strings.Cut(program[strings.LastIndexByte(program, '/')+1:], ".")
+	return programs.Find(programs.Canonical(strings.ToLower(name))).Has(programs.Connects)
 }
 
 var (
@@ -446,9 +444,6 @@ var (
 
 // fetches reports whether a program connects to the addresses among its words.
 func fetches(program string) bool {
-	switch strings.ToLower(program[strings.LastIndexByte(program, '/')+1:]) {
-	case "curl", "wget", "wget2", "http", "https", "xh", "xhs", "aria2c", "websocat", "wscat":
-		return true
-	}
-	return false
+	name := strings.ToLower(program[strings.LastIndexByte(program, '/')+1:])
+	return programs.Find(programs.Canonical(name)).Has(programs.Fetches)
 }

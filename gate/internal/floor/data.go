@@ -155,10 +155,6 @@ func formats(program string) bool {
 
 // What puts out the environment.
 var (
-	// environmentDumps are the programs that do when they get no words but these.
-	environmentDumps = map[string][]string{
-		"env": {"-0", "--null"}, "printenv": {"-0", "--null"}, "set": nil, "export": {"-p"}, "declare": {"-p", "-x", "-px", "-xp"}, "typeset": {"-p", "-x", "-px", "-xp"}, "compgen": {"-e", "-v"},
-	}
 	jqDumps         = lazyregexp.New(`(?:^|[\s(,|+])(?:env|\$ENV)(?:$|[\s),|+])`) // of jq and those like it
 	environmentFile = lazyregexp.New(`/proc/[^/]+/environ`)
 	codeDumps       = lazyregexp.New(`^%\w*(?i:SECRET|TOKEN|PASSW|API_?KEY|ACCESS_?KEY|PRIVATE)\w*$|os\.environ(?:b?\s*(?:[^\[.\s]|$)|\.(?:copy|items|values)\()|process\.env(?:\s*(?:[^.\[\w\s]|$))|\bENV\.(?:to_|inspect|map|each)|%ENV|\$_(?:ENV|SERVER)\b|getenv\(\)|(?i:get-childitem|gci|dir|ls)\s+env:`)

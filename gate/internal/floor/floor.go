@@ -136,7 +136,7 @@ func (f *floored) tellsSecrets() string {
 // pushesSecrets looks for a credential store that git takes into a repository, in a text that pushes too.
 func (f *floored) pushesSecrets() string {
 	runs := func(c tools.CommandView, of ...string) bool {
-		return len(c.Argv) > 1 && Program(c) == "git" && slices.Contains(of, c.Argv[1])
+		return len(c.Argv) > 1 && About(Program(c)).Has(programs.VersionControl) && slices.Contains(of, c.Argv[1])
 	}
 	if !slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return runs(c, "push", "send-pack") }) {
 		return ""
@@ -367,7 +367,7 @@ func DumpsEnvironment(c tools.CommandView) bool {
 	if len(c.Argv) == 0 {
 		return false
 	}
-	if takes, ok := environmentDumps[Program(c)]; ok && !slices.ContainsFunc(c.Argv[1:], func(w string) bool { return !slices.Contains(takes, w) }) {
+	if takes := About(Program(c)).Dumps; takes != nil && !slices.ContainsFunc(c.Argv[1:], func(w string) bool { return !slices.Contains(takes, w) }) {
 		return true
 	}
 	return slices.ContainsFunc(slices.Concat(c.Argv[1:], c.Reads), func(word string) bool {
@@ -406,7 +406,7 @@ func storeIn(c tools.CommandView) string {
 // Program only uses it.
 func stays(program, before, word, store string) bool {
 	switch {
-	case program == "gh":
+	case About(program).Has(programs.Uploads):
 		return false
 	case strings.Contains(before+word, "env-file"):
 		return strings.Contains(store, ".env")

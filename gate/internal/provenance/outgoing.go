@@ -157,7 +157,7 @@ func (o *Outgoing) ofCommands(a *tools.Analysis) {
 			o.effect = effect
 		}
 		if effect == tools.EffectOutside {
-			git := floor.Program(c) == "git" // a remote by its name goes where the repository's settings say
+			git := floor.About(floor.Program(c)).Has(programs.VersionControl) // a remote by its name goes where the repository's settings say
 			remotes, others = remotes || git, others || !git
 		}
 		o.ofWords(c)
@@ -204,18 +204,13 @@ func installs(argv []string) bool {
 	if len(argv) < 2 {
 		return false
 	}
-	name := floor.Program(tools.CommandView{Argv: argv})
+	about := floor.About(floor.Program(tools.CommandView{Argv: argv}))
 	switch argv[1] {
 	case "install", "i", "add", "get", "tool", "require", "dlx", "exec", "x":
-		return installers[name]
+		return about.Has(programs.PackageManager)
 	}
-	return runners[name]
+	return about.Wrapper != nil && about.Wrapper.Role == "download"
 }
-
-var (
-	installers = facts.WordsOf("npm pnpm yarn bun pip pip3 pipx uv poetry cargo go gem brew apt apt-get dnf apk composer conda deno")
-	runners    = facts.WordsOf("npx bunx uvx pnpx")
-)
 
 // requires reports whether the schema of a definition requires one of the arguments. A schema that cannot be read does.
 func requires(definition []byte, names []string) bool {

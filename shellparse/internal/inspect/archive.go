@@ -15,21 +15,6 @@ func isMode(word string, modes []string) bool {
 	return word != "" && !strings.HasPrefix(word, "-") && slices.Contains(modes, word[:1]) || slices.Contains(modes, word)
 }
 
-// archiverModes returns the first words with which a program shows archives, and those with which it makes them.
-func archiverModes(name string) (shows, makes string) {
-	switch name {
-	case "ar":
-		return "t p", "r q d m s"
-	case "jar":
-		return "t", "c u i"
-	case "cpio":
-		return "t", "o"
-	case "pax":
-		return "", "w"
-	}
-	return "l t v p i h", "a u d rn"
-}
-
 // inspectArchiver reads the first word of a program for archives that callgate cannot list: it says whether the program shows
 // an archive, writes one, or writes the files that one names.
 func inspectArchiver(a *walk.Walker, c *walk.Call, s *word.Scanned) {
@@ -37,15 +22,14 @@ func inspectArchiver(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if len(c.Argv) > 1 && c.Argv[1].Known {
 		mode = strings.TrimPrefix(c.Argv[1].Text, "-")
 	}
-	shows, makes := archiverModes(c.Name)
-	first := func(modes string) bool { return isMode(mode, strings.Fields(modes)) }
-	copies := c.Name == "cpio" || c.Name == "pax"
+	about := programs.Find(c.Name).Archive
+	copies := about.Copies
 	unpacks := !copies && strings.ContainsAny(mode, "xe") || strings.HasPrefix(mode, "-") ||
 		copies && (len(c.Argv) > 2 || strings.ContainsAny(mode, "ripx"))
 	switch {
-	case first(shows) && !unpacks:
-	case first(makes) && !unpacks:
-		if copies || c.Name == "jar" && !strings.Contains(mode, "f") {
+	case isMode(mode, about.Shows) && !unpacks:
+	case isMode(mode, about.Makes) && !unpacks:
+		if copies || !strings.Contains(mode, about.File) {
 			return // to its standard output
 		}
 		if archive++; archive < len(c.Argv) {

@@ -93,10 +93,10 @@ func inspectPatch(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 }
 
 // fetched notes a file that is named by the last part of an address: as it stands there, and as it is meant.
-func fetched(a *walk.Walker, c *walk.Call, s *word.Scanned, address word.Word, options ...string) {
-	dir, given := s.Find(options...)
+func fetched(a *walk.Walker, c *walk.Call, s *word.Scanned, address word.Word, how *programs.Keeps) {
+	dir, given := s.Find(how.Folder...)
 	text := address.Text
-	if i := strings.IndexAny(text, "?#"); i >= 0 && c.Name == "curl" {
+	if i := strings.IndexAny(text, "?#"); i >= 0 && !how.Query {
 		text = text[:i]
 	}
 	names := []string{path.Base(strings.TrimRight(text, "/"))}

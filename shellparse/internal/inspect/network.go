@@ -8,6 +8,7 @@ import (
 
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
+	"callgate/shellparse/programs"
 )
 
 // inspectLookup notes names that are sent to a resolver: a name can carry data out.
@@ -103,25 +104,15 @@ func fetches(a *walk.Walker, c *walk.Call, w word.Word) (host string, away bool)
 
 // keeps notes the files that are named by the addresses they come from.
 func keeps(a *walk.Walker, c *walk.Call, s *word.Scanned) {
-	named := func(h word.Hit) bool {
-		return h.Name == "-O" || h.Name == "--remote-name" || h.Name == "--remote-name-all" || h.Name == "-J"
+	how := programs.Find(c.Name).Keeps
+	if how == nil || how.When != nil && !slices.ContainsFunc(s.Hits, func(h word.Hit) bool { return slices.Contains(how.When, h.Name) }) {
+		return
 	}
-	folder := []string{"--output-dir"}
-	switch c.Name {
-	case "curl":
-		if !slices.ContainsFunc(s.Hits, named) {
-			return
-		}
-	case "wget":
-		if _, ok := s.Find("-O", "--output-document", "--spider"); ok {
-			return
-		}
-		folder = []string{"-P", "--directory-prefix"}
-	default:
+	if _, ok := s.Find(how.Unless...); ok {
 		return
 	}
 	for _, w := range s.Operands {
-		fetched(a, c, s, w, folder...)
+		fetched(a, c, s, w, how)
 	}
 }
 

@@ -179,13 +179,13 @@ func (a *Reader) Listed(st *syntax.Stmt, sc *Scope) Word {
 		return Word{}
 	}
 	w := Word{Files: true, Many: true, split: true}
-	switch argv[0].Text {
-	case "find", "gfind":
+	switch about := programs.Find(programs.Canonical(argv[0].Text)); {
+	case about.Has(programs.FindExpression):
 		w.Globs = Found(argv[1:], true)
 		for _, o := range argv[1:] {
 			w.split = w.split && !(o.Known && o.Text == "-print0")
 		}
-	case "git":
+	case about.Has(programs.VersionControl):
 		w.Globs, w.tracked = gitNames(argv[1:])
 	default:
 		var zeros bool

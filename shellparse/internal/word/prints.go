@@ -79,7 +79,7 @@ func (a *Reader) printsNumber(p *syntax.CmdSubst) bool {
 	}
 	call := st.Cmd.(*syntax.CallExpr)
 	name, _ := Unquoted(call.Args[0])
-	counts := name != "git"
+	counts := !programs.Find(name).Has(programs.VersionControl)
 	for _, w := range call.Args[1:] {
 		l, _ := Unquoted(w)
 		counts = counts || l == "--count"
@@ -127,7 +127,7 @@ func (a *Reader) prints(p *syntax.CmdSubst, what programs.Trait) bool {
 			return false
 		}
 		if l == "--all" || HasPrefix(l, "--format", "--pretty", "+-", "--sq", "--parseopt", "-f") {
-			return name == "git" && (strings.Contains(l, "%H") || strings.Contains(l, "%h"))
+			return programs.Find(name).Has(programs.VersionControl) && (strings.Contains(l, "%H") || strings.Contains(l, "%h"))
 		}
 	}
 	return true

@@ -41,6 +41,12 @@ type Entry struct {
 	Risk        string        `yaml:"risk"`
 	Worse       []worseEntry  `yaml:"worse"`
 	Recursive   string        `yaml:"recursive"`
+	Dumps       string        `yaml:"dumps"`
+	Like        string        `yaml:"like"`
+	Shows       string        `yaml:"shows"`
+	Wipes       string        `yaml:"wipes"`
+	Archive     *archive      `yaml:"archive"`
+	Keeps       *keeps        `yaml:"keeps"`
 	Destroys    yaml.Node     `yaml:"destroys"` // a sentence, and acts
 	Examples    yaml.Node     `yaml:"examples"` // command lines with what is said of them
 
@@ -60,6 +66,20 @@ type wrapperEntry struct {
 type language struct {
 	Options string `yaml:"options"`
 	Python  bool   `yaml:"python"`
+}
+
+type archive struct {
+	Shows  string `yaml:"shows"`
+	Makes  string `yaml:"makes"`
+	Copies bool   `yaml:"copies"`
+	File   string `yaml:"file"`
+}
+
+type keeps struct {
+	When   string `yaml:"when"`
+	Unless string `yaml:"unless"`
+	Folder string `yaml:"folder"`
+	Query  bool   `yaml:"query"`
 }
 
 type worseEntry struct {
@@ -210,7 +230,16 @@ func (e *Entry) command(shared map[string]string) (c programs.Command, err error
 		}
 		return st
 	}
-	c.Recursive = strings.Fields(e.Recursive)
+	c.Recursive, c.Dumps, c.Like, c.Shows, c.Wipes = strings.Fields(e.Recursive), strings.Fields(e.Dumps), e.Like, e.Shows, e.Wipes
+	if !slices.Contains(programs.Showings, e.Shows) || !slices.Contains(programs.Wipings, e.Wipes) {
+		err = fmt.Errorf("unknown shows %q or wipes %q", e.Shows, e.Wipes)
+	}
+	if a := e.Archive; a != nil {
+		c.Archive = &programs.Archive{Shows: strings.Fields(a.Shows), Makes: strings.Fields(a.Makes), Copies: a.Copies, File: a.File}
+	}
+	if k := e.Keeps; k != nil {
+		c.Keeps = &programs.Keeps{When: strings.Fields(k.When), Unless: strings.Fields(k.Unless), Folder: strings.Fields(k.Folder), Query: k.Query}
+	}
 	c.Arity, c.Operation, c.Handler, c.Inspector, c.Passes = e.Arity, e.Operation, e.Handler, e.Inspector, strings.Fields(e.Passes)
 	if e.Options != nil || e.Operands+e.Default+e.Subcommands+e.Effect != "" {
 		c.Row = &programs.Row{Options: list(*cmp.Or(e.Options, new(""))), Operands: e.Operands, Default: e.Default, Style: style(e.Style),
@@ -338,6 +367,16 @@ func (l *loader) whole() {
 			if _, ok := l.places[p]; !ok {
 				l.fail(l.places[c.Name], "it passes words to %q, which has no entry", p)
 			}
+		}
+		if (c.Inspector == "archiver") != (c.Archive != nil) {
+			l.fail(l.places[c.Name], "archive and its inspector go together")
+		}
+		switch _, ok := l.places[c.Like]; {
+		case c.Like == "":
+		case !ok:
+			l.fail(l.places[c.Name], "it is like %q, which has no entry", c.Like)
+		case c.Risk != programs.NoRisk:
+			l.fail(l.places[c.Name], "it has a risk that %q hides", c.Like)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.table.Aliases)) {

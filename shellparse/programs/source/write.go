@@ -59,8 +59,16 @@ func (w *writer) table(t *Table) {
 		if len(c.Destroys) > 0 {
 			w.field("Destroys", w.acts(c.Destroys))
 		}
-		if len(c.Recursive) > 0 {
-			w.field("Recursive", texts(c.Recursive))
+		w.field("Recursive", texts(c.Recursive))
+		w.field("Dumps", texts(c.Dumps))
+		w.text("Like", c.Like)
+		w.text("Shows", c.Shows)
+		w.text("Wipes", c.Wipes)
+		if a := c.Archive; a != nil {
+			w.field("Archive", w.once("archive", fmt.Sprintf("Archive{Shows: %s, Makes: %s, Copies: %v, File: %q}", texts(a.Shows), texts(a.Makes), a.Copies, a.File)))
+		}
+		if k := c.Keeps; k != nil {
+			w.field("Keeps", w.once("keeps", fmt.Sprintf("Keeps{When: %s, Unless: %s, Folder: %s, Query: %v}", texts(k.When), texts(k.Unless), texts(k.Folder), k.Query)))
 		}
 		fmt.Fprintf(&w.body, "},\n")
 	}

@@ -92,7 +92,7 @@ func Sends(c *shellparse.Command) bool {
 // posts reports whether a program that fetches addresses is told to send something to one of another machine.
 func posts(c *shellparse.Command) bool {
 	program := programs.Canonical(c.Argv[0].Value)
-	if !Known(program).Has(programs.SendsQueries) || program == "gh" {
+	if !Known(program).Has(programs.SendsQueries) || Known(program).Has(programs.Uploads) {
 		return false
 	}
 	items := strings.HasPrefix(program, "http") || strings.HasPrefix(program, "xh")
@@ -123,7 +123,7 @@ func Known(program string) *programs.Command { return programs.Find(programs.Can
 // knownAs returns the program, and its words, that the table knows a program by.
 func knownAs(program string, args []shellparse.Word) (string, []shellparse.Word) {
 	program = programs.Canonical(program)
-	if other, ok := SameAs[program]; ok {
+	if other := programs.Find(program).Like; other != "" {
 		if first, rest, ok := strings.Cut(other, " "); ok {
 			return first, append([]shellparse.Word{{Value: rest, Known: true}}, args...)
 		}
@@ -350,12 +350,13 @@ func statementsRisk(program string, list []shellparse.Word) permissions.Risk {
 
 // shellCategory returns the category of a command.
 func shellCategory(program string, r permissions.Risk) string {
+	versions := Known(program).Has(programs.VersionControl)
 	switch {
-	case program == "git" && r == permissions.ReadOnly:
+	case versions && r == permissions.ReadOnly:
 		return kinds.CategoryGitRead
 	case r == permissions.Network:
 		return kinds.CategoryNetwork
-	case program == "git":
+	case versions:
 		return kinds.CategoryGitWrite
 	case r == permissions.ReadOnly:
 		return kinds.CategoryTerminalRead

@@ -78,7 +78,7 @@ func commandNames(c *shellparse.Command) func(yield func(string, []shellparse.Wo
 			return
 		}
 		name, args := PlainName(c.Argv[0].Value), c.Argv[1:]
-		if !yield(name, args) || !programs.Find(name).Has(programs.Interpreter) && SameAs[name] != "python" {
+		if !yield(name, args) || !programs.Find(name).Has(programs.Interpreter) && !programs.Find(programs.Find(name).Like).Has(programs.Interpreter) {
 			return
 		}
 		for i, w := range args {

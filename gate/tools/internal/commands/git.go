@@ -6,10 +6,8 @@ import (
 
 	"callgate/gate/tools/internal/wording"
 	"callgate/shellparse"
+	"callgate/shellparse/programs"
 )
-
-// ShowsNamed are commands of git that show the files which their words name.
-var ShowsNamed = wording.Set("blame annotate grep")
 
 // IsPlainGlob reports whether the source of a word is a glob of the shell and nothing else.
 func IsPlainGlob(source string) bool {
@@ -24,9 +22,6 @@ func OwnRules(w shellparse.Word) bool {
 		strings.HasPrefix(w.Value, "--path") || !w.Known && !(w.NoOption && IsPlainGlob(w.Value))
 }
 
-// TakesPaths are commands of git that show nothing but what the paths among their words name.
-var TakesPaths = wording.Set("diff log show whatchanged grep diff-tree diff-index diff-files")
-
 // IsObjectName reports whether a word may name an object of git by its hash: a file, which is shown whatever paths follow.
 func IsObjectName(word string) bool {
 	return len(word) >= 4 && strings.Trim(word, "0123456789abcdefABCDEF") == ""
@@ -35,10 +30,21 @@ func IsObjectName(word string) bool {
 // ShowsOnly are options of git that take no value.
 var ShowsOnly = wording.Set("-p -u --patch --stat --cached --staged -w -b --follow --oneline --name-only --name-status --numstat --no-color --word-diff -1 -2 -3 -4 -5 -10")
 
-// GrepsTracked reports whether a command is a git grep that reads what the repository tracks and nothing else.
-func GrepsTracked(c *shellparse.Command) bool {
-	return len(c.Argv) > 1 && c.Argv[0].Value == "git" && c.Argv[1].Value == "grep" && readsTracked(c)
+// Shows says what of a repository a command shows, as the table has it.
+func Shows(c *shellparse.Command) string {
+	if len(c.Argv) < 2 {
+		return ""
+	}
+	if len(c.Argv) > 2 {
+		if shows := programs.Find(c.Argv[0].Value, c.Argv[1].Value, c.Argv[2].Value).Shows; shows != "" {
+			return shows
+		}
+	}
+	return programs.Find(c.Argv[0].Value, c.Argv[1].Value).Shows
 }
+
+// GrepsTracked reports whether a command is a git grep that reads what the repository tracks and nothing else.
+func GrepsTracked(c *shellparse.Command) bool { return Shows(c) == "tracked" && readsTracked(c) }
 
 // readsTracked reports whether a git grep reads what the repository tracks and nothing else.
 func readsTracked(c *shellparse.Command) bool {
@@ -67,32 +73,26 @@ var (
 	printsPatch = wording.Set("--cc -c --word-diff --word-diff-regex --color-words --binary --unified --text --verbose --remerge-diff --dd --function-context")
 )
 
-// ShowsContent reports whether a git command, by its words, prints what tracked files hold or held.
+// ShowsContent reports whether a command prints, by its words, what the files of a repository hold or held.
 func ShowsContent(c *shellparse.Command) bool {
-	byDefault := false
 	args := c.Argv[2:]
-	switch c.Argv[1].Value {
-	case "show":
-		byDefault = !slices.ContainsFunc(args, func(w shellparse.Word) bool { return strings.Contains(w.Value, ":") }) ||
+	switch Shows(c) {
+	case "content":
+		return printsContent(args, true)
+	case "patch":
+		return printsContent(args, false)
+	case "revision":
+		return printsContent(args, !slices.ContainsFunc(args, func(w shellparse.Word) bool { return strings.Contains(w.Value, ":") }) ||
 			slices.ContainsFunc(args, func(w shellparse.Word) bool {
 				_, path, ok := strings.Cut(w.Value, ":") // the file at a revision, which is judged by its name
 				return !w.Known || !IsOption(w.Value) && (!ok || path == "" || path[0] == '/')
-			})
-	case "diff", "whatchanged", "format-patch", "range-diff":
-		byDefault = true
-	case "cat-file", "archive", "fast-export", "bundle", "checkout-index", "unpack-file", "show-index":
+			}))
+	case "objects":
 		return !slices.ContainsFunc(args, func(w shellparse.Word) bool {
 			return w.Value == "-t" || w.Value == "-s" || w.Value == "-e" || w.Value == "--list"
 		})
-	case "stash":
-		if len(args) == 0 || args[0].Value != "show" {
-			return false
-		}
-	case "log", "reflog", "diff-tree", "diff-index", "diff-files", "rev-list", "status", "commit", "am", "rebase":
-	default:
-		return false
 	}
-	return printsContent(args, byDefault)
+	return false
 }
 
 // printsContent reports whether options have git print what files hold. byDefault is what it does without them.

@@ -10,17 +10,10 @@ import (
 
 // ReadsRecursively reports whether a command reads folders whole.
 func ReadsRecursively(c *shellparse.Command) bool {
-	if len(c.Argv) > 2 && c.Argv[1].Value == "cp" {
-		switch programs.Canonical(c.Argv[0].Value) {
-		case "docker", "kubectl":
-			return true
-		}
-	}
-	if c.Argv[0].Value == "git" {
-		return len(c.Argv) > 1 && (c.Argv[1].Value == "grep" || (c.Argv[1].Value == "add" || c.Argv[1].Value == "stage") &&
-			slices.ContainsFunc(c.Argv[2:], func(w shellparse.Word) bool { return matchesWord("-f", w.Value) || matchesWord("--force", w.Value) }))
-	}
 	options := Known(c.Argv[0].Value).Recursive
+	if len(c.Argv) > 1 && options == nil {
+		options = programs.Find(programs.Canonical(c.Argv[0].Value), c.Argv[1].Value).Recursive
+	}
 	if slices.Equal(options, programs.Any) {
 		return true
 	}

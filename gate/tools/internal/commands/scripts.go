@@ -2,13 +2,6 @@ package commands
 
 import "callgate/gate/tools/internal/wording"
 
-// SameAs lists programs that are judged like another.
-var SameAs = map[string]string{
-	"python3": "python", "py": "python", "python3.10": "python", "python3.11": "python", "python3.12": "python", "python3.13": "python", "python3.14": "python",
-	"docker-compose": "docker compose", "bunx": "npx", "pnpx": "npx", "zsh": "bash", "sh": "bash", "dash": "bash", "ksh": "bash", "fish": "bash",
-	"hub": "gh", "glab": "gh", "dcfldd": "dd",
-}
-
 // scriptNames are script and target names that build or test by custom; a name may continue after ":".
 var scriptNames = wording.Set(`build test tests check lint all compile typecheck type-check types tsc format fmt prettier eslint coverage cover unit
 	e2e integration bench benchmark dev start serve watch verify validate ci vet docs doc help package assemble classes jar war

@@ -42,7 +42,7 @@ func SpanOf(c *shellparse.Command, n int) int {
 // MountsHost reports whether a container is given the root of the file system: nothing that happens in it
 // stays in it.
 func MountsHost(c *shellparse.Command) bool {
-	if len(c.Argv) == 0 || programs.Canonical(c.Argv[0].Value) != "docker" {
+	if len(c.Argv) == 0 || !Known(c.Argv[0].Value).Has(programs.RunsContainers) {
 		return false
 	}
 	return slices.ContainsFunc(c.Argv, func(w shellparse.Word) bool {
@@ -113,12 +113,12 @@ func WordParts(word string) func(yield func(string) bool) {
 
 // Recursive reports whether a program that removes also removes folders.
 func Recursive(c *shellparse.Command) bool {
-	switch path.Base(c.Argv[0].Value) {
-	case "rm", "grm":
+	switch Known(path.Base(c.Argv[0].Value)).Wipes {
+	case "asked":
 		return slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool {
 			return IsBundle(w.Value) && strings.ContainsAny(w.Value, "rR") || strings.HasPrefix(w.Value, "--r")
 		})
-	case "dd", "truncate", "unlink", "shred":
+	case "files":
 		return false
 	}
 	return true

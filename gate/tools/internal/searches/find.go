@@ -67,7 +67,7 @@ func findLeavesOut(words []string) *Search {
 func findWords(all []shellparse.Command, line string) (words []string, ok bool) {
 	for i := range all {
 		f := &all[i]
-		if len(f.Argv) == 0 || programs.Canonical(f.Argv[0].Value) != "find" {
+		if len(f.Argv) == 0 || !commands.Known(f.Argv[0].Value).Has(programs.FindExpression) {
 			continue
 		}
 		var before []string

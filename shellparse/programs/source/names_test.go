@@ -1,0 +1,131 @@
+package source
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// What programs are is said by the YAML files and nowhere else. Code may compare a word with the name of a program where
+// this says so: the inspectors of a program, the words of languages, and texts for people.
+func TestNamesOfPrograms(t *testing.T) {
+	table, err := Load(os.DirFS(".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for i := range table.Commands {
+		if name := table.Commands[i].Name; !strings.Contains(name, " ") {
+			names[name] = true
+		}
+	}
+	for name := range table.Aliases {
+		names[name] = true
+	}
+	for _, word := range strings.Fields(homonyms) {
+		delete(names, word)
+	}
+	root := filepath.Join("..", "..", "..")
+	seen := map[string][]string{}
+	for _, tree := range []string{"gate", "permissions", "shellparse"} {
+		err := filepath.WalkDir(filepath.Join(root, tree), func(path string, d fs.DirEntry, err error) error {
+			if d != nil && d.IsDir() && slices.Contains(inspecting, filepath.Base(path)) {
+				return fs.SkipDir
+			}
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, "_gen.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			below, err := filepath.Rel(root, path)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.ImportSpec:
+					return false
+				case *ast.BasicLit:
+					if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil && names[text] {
+						seen[filepath.ToSlash(below)] = append(seen[filepath.ToSlash(below)], text)
+					}
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, words := range seen {
+		for _, word := range words {
+			if !slices.Contains(strings.Fields(allowed[file]), word) {
+				t.Errorf("%s knows %q: say it in shellparse/programs", file, word)
+			}
+		}
+	}
+	for file, words := range allowed {
+		for word := range strings.FieldsSeq(words) {
+			if !slices.Contains(seen[file], word) {
+				t.Errorf("%s does not know %q any more: take it out of the list", file, word)
+			}
+		}
+	}
+}
+
+// inspecting are the folders whose code is about one program or language at a time, by the name that its entry has as
+// inspector or handler.
+var inspecting = []string{"inspect", "embedded", "programs"}
+
+// homonyms are names of programs that are words of something else in code, too.
+const homonyms = `. : [ [[ as at auto base64 cmd code column command date dir env erase exec false fd file format groups hash
+	head host hostname http https id install interpreter join last link local next nix patch port powershell pwd
+	rd read readonly rename rollup script service set skill source st stack tail task time timeout true truncate
+	type view w wipe zip`
+
+// allowed are the names of programs by the files that may know them.
+var allowed = map[string]string{
+	// The allow-list of terminals is a policy.
+	"gate/terminal.go": "ls cat wc find grep which whoami echo printenv uname stat du df tree npm npx yarn pnpm pip pip3 python python3 node cargo go dotnet make cmake mvn gradle",
+
+	// Rules are tried on these; nothing is concluded from the names.
+	"permissions/lintshell.go":    "rm dropdb dd sudo doas su pkexec run0 chroot nsenter",
+	"permissions/agent.go":        "grep",
+	"permissions/lint.go":         "grep",
+	"gate/internal/facts/call.go": "grep",
+	"gate/tools/kinds/kinds.go":   "grep",
+
+	// The readers of the words of searchers are code.
+	"gate/tools/internal/searches/search.go": "rg ag grep",
+	"shellparse/internal/word/searched.go":   "grep egrep fgrep rg fdfind",
+
+	// The shell's own words.
+	"shellparse/internal/walk/declare.go":    "export",
+	"shellparse/internal/walk/statements.go": "cd pushd popd eval builtin let coproc",
+	"shellparse/internal/word/collect.go":    "builtin printf wait mapfile readarray getopts unset let export declare typeset",
+	"shellparse/internal/word/listed.go":     "diff grep sort",
+	"shellparse/internal/word/prints.go":     "wc seq echo printf",
+	"gate/tools/analyze_shell.go":            "bash ksh mksh sh dash ash zsh mkdir touch",
+	"gate/tools/internal/commands/words.go":  "shopt setopt",
+
+	// What is about the names of files, types and devices, or too small for a field.
+	"gate/internal/floor/data.go":              "mkfs",
+	"gate/internal/floor/floor.go":             "pgrep launchctl jq",
+	"gate/tools/guess.go":                      "bash python",
+	"gate/tools/internal/commands/classify.go": "manage.py xh mvn",
+	"gate/tools/internal/commands/manifest.go": "configure manage.py gradlew mvnw dune wscript rspec",
+	"gate/tools/listing.go":                    "mkdir",
+	"shellparse/internal/parse/foreign.go":     "iex taskkill icacls",
+	"shellparse/shellparse.go":                 "echo printf",
+	"shellparse/started.go":                    "awk crontab",
+}
