@@ -137,10 +137,7 @@ func serversOf(c *config.Config) (list []doctor.Server) {
 		}
 	}
 	add(c)
-	files, err := filepath.Glob(filepath.Join(app.ServersFolder(), "*.mcp.json"))
-	if err != nil {
-		return list
-	}
+	files, _ := filepath.Glob(filepath.Join(app.ServersFolder(), "*.mcp.json")) // the pattern is well formed
 	for _, file := range files {
 		one := *c
 		one.Servers, one.MCPConfig = nil, []string{file}

@@ -101,7 +101,7 @@ func newSwitchCommand(s *config.Settings, verb string, on bool) *cobra.Command {
 				return backend.Switched(args[0], on), nil
 			})
 			if err != nil {
-				return explainHook(c, err)
+				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %sd\n", args[0], verb)
 			return err
@@ -127,12 +127,12 @@ program runs behind the usual guard.`,
 			}
 			defer c.HookRunner.Close()
 			began := time.Now()
-			output, err := c.HookRunner.Test(cmd.Context(), args[0], testEvent())
+			output, err := c.HookRunner.Test(cmd.Context(), args[0], hooks.TestEvent("cli:"+app.UserName()))
 			for line := range strings.Lines(output) {
 				fmt.Fprintln(cmd.OutOrStdout(), tools.Visible(strings.TrimRight(line, "\r\n")))
 			}
 			if err != nil {
-				return explainHook(c, fmt.Errorf("%s: %w", args[0], err))
+				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: done in %s\n", args[0], time.Since(began).Round(time.Millisecond))
 			return err
@@ -140,29 +140,4 @@ program runs behind the usual guard.`,
 	}
 	cmd.Flags().AddFlag(s.Policy.Lookup("guard"))
 	return cmd
-}
-
-// testEvent is a call that nobody made.
-func testEvent() hooks.Event {
-	return hooks.Event{
-		Name: hooks.ToolTest, SessionID: "s-test", Agent: "default", Host: "callgate hooks test", CallID: "call_test",
-		Server: "filesystem", Tool: "filesystem_write_file", ToolName: "write_file", Kind: "write_file",
-		Arguments: []byte(`{"path":"src/auth.ts","content":"example"}`), Risk: "WRITE", Decision: "approved", By: "cli:" + app.UserName(),
-		Ended: true, Result: []byte(`{"content":[{"type":"text","text":"File written successfully"}]}`), Duration: 12 * time.Millisecond,
-	}
-}
-
-// explainHook names the hooks that there are to somebody who named another.
-func explainHook(c *config.Config, err error) error {
-	if !errors.Is(err, hooks.ErrUnknown) {
-		return err
-	}
-	var names []string
-	for _, h := range c.HookRunner.List(nil) {
-		names = append(names, h.Name)
-	}
-	if len(names) == 0 {
-		return fmt.Errorf("%w; the configuration has no hooks", err)
-	}
-	return fmt.Errorf("%w; there are %s", err, strings.Join(names, ", "))
 }

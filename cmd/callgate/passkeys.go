@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -130,23 +129,9 @@ func newPasskeysRemoveCommand(dataDir func() (string, error)) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			keys := presence.OpenKeys(dir)
-			all, err := keys.List()
+			id, err := presence.OpenKeys(dir).Named(args[0])
 			if err != nil {
 				return err
-			}
-			id, matches := "", []string{}
-			for _, k := range all {
-				if k.ID == args[0] || k.Name == args[0] {
-					id, matches = k.ID, append(matches, k.ID)
-				}
-			}
-			switch len(matches) {
-			case 0:
-				return fmt.Errorf("%w: %q; \"callgate passkeys list\" lists them", presence.ErrNoKey, args[0])
-			case 1:
-			default:
-				return fmt.Errorf("%q is the name of several passkeys: give the id of one, %s", args[0], strings.Join(matches, " or "))
 			}
 			removed, err := app.RemovePasskey(dir, id, audit.Author{By: "cli:" + app.UserName()})
 			if err != nil {

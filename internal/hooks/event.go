@@ -198,3 +198,13 @@ func name(s string) string {
 	}
 	return clean
 }
+
+// TestEvent is about a call that nobody made.
+func TestEvent(by string) Event {
+	return Event{
+		Name: ToolTest, SessionID: "s-test", Agent: "default", Host: "callgate hooks test", CallID: "call_test",
+		Server: "filesystem", Tool: "filesystem_write_file", ToolName: "write_file", Kind: "write_file",
+		Arguments: []byte(`{"path":"src/auth.ts","content":"example"}`), Risk: "WRITE", Decision: "approved", By: by,
+		Ended: true, Result: []byte(`{"content":[{"type":"text","text":"File written successfully"}]}`), Duration: 12 * time.Millisecond,
+	}
+}

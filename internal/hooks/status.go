@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -118,12 +119,17 @@ func (r *Runner) SetEnabled(name string, on bool) error {
 func (r *Runner) Has(name string) bool { return r != nil && r.find(name) != nil }
 
 func (r *Runner) named(name string) (*hook, error) {
-	if r != nil {
-		if h := r.find(name); h != nil {
-			return h, nil
-		}
+	if r.Has(name) {
+		return r.find(name), nil
 	}
-	return nil, fmt.Errorf("%w: %q", ErrUnknown, name)
+	var names []string
+	for _, h := range r.List(nil) {
+		names = append(names, h.Name)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%w: %q; the configuration has no hooks", ErrUnknown, name)
+	}
+	return nil, fmt.Errorf("%w: %q; there are %s", ErrUnknown, name, strings.Join(names, ", "))
 }
 
 // enabled reports whether the hook is on. What people switched counts before the configuration; when it cannot

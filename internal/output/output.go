@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rogpeppe/go-internal/diff"
 	"golang.org/x/term"
 
 	"callgate/internal/visible"
@@ -60,10 +61,10 @@ func orDash(s string) string {
 	return s
 }
 
-// Diff prints a unified diff, indented and without its file names.
-func Diff(w io.Writer, text []byte) {
+// Diff prints how a text changed as a unified diff, indented.
+func Diff(w io.Writer, before, after []byte) {
 	p := paletteOf(w)
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(string(diff.Diff("before", before, "after", after))) {
 		if line, ok := p.diffLine(line, "diff ", "--- ", "+++ "); ok {
 			fmt.Fprintln(w, "    "+line)
 		}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rogpeppe/go-internal/diff"
-
 	"callgate/internal/install"
 	"callgate/internal/visible"
 )
@@ -35,7 +33,7 @@ func Plan(w io.Writer, plan *install.Plan) {
 					fmt.Fprintf(w, "    moves  %s\n", s.Name)
 				}
 			}
-			Diff(w, diff.Diff(c.Path, c.Before, c.Path+" (after)", c.After))
+			Diff(w, c.Before, c.After)
 		}
 	}
 }

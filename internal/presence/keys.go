@@ -68,6 +68,27 @@ func (k *Keys) List() ([]Key, error) {
 	return kept, nil
 }
 
+// Named returns the id of the only passkey with that id or name.
+func (k *Keys) Named(name string) (id string, err error) {
+	all, err := k.List()
+	if err != nil {
+		return "", err
+	}
+	var matches []string
+	for _, key := range all {
+		if key.ID == name || key.Name == name {
+			matches = append(matches, key.ID)
+		}
+	}
+	switch len(matches) {
+	case 0:
+		return "", fmt.Errorf("%w: %q; \"callgate passkeys list\" lists them", ErrNoKey, name)
+	case 1:
+		return matches[0], nil
+	}
+	return "", fmt.Errorf("%q is the name of several passkeys: give the id of one, %s", name, strings.Join(matches, " or "))
+}
+
 // Remove takes a passkey out, and returns what it was.
 func (k *Keys) Remove(id string) (removed Key, err error) {
 	err = k.locked(func() error {

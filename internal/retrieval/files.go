@@ -38,6 +38,27 @@ func AddFiles(ctx context.Context, in io.Reader, out io.Writer, kb *rag.KB, path
 	return summary, errors.Join(failed...)
 }
 
+// RemoveDocuments removes documents by their ids. The summary is for the record.
+func RemoveDocuments(ctx context.Context, kb *rag.KB, ids []string) (summary string, err error) {
+	var removed []string
+	var failed []error
+	for _, id := range ids {
+		found, err := kb.Remove(ctx, id)
+		switch {
+		case err != nil:
+			failed = append(failed, err)
+		case !found:
+			failed = append(failed, fmt.Errorf("there is no document %q: callgate kb list shows them", id))
+		default:
+			removed = append(removed, id)
+		}
+	}
+	if len(removed) > 0 {
+		summary = fmt.Sprintf("Removed %s from the knowledge base: %s.", visible.Count(len(removed), "document"), strings.Join(removed, ", "))
+	}
+	return summary, errors.Join(failed...)
+}
+
 func addFile(ctx context.Context, stdin io.Reader, kb *rag.KB, path string) (string, error) {
 	in, metadata := stdin, map[string]string(nil)
 	if path != "-" {

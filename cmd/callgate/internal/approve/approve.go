@@ -2,21 +2,14 @@
 package approve
 
 import (
-	"context"
-	"errors"
-	"os"
-
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"callgate/cmd/callgate/internal/exit"
 	"callgate/internal/app"
 	companionclient "callgate/internal/companion/client"
-	"callgate/internal/companion/console"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
 	"callgate/internal/config"
-	"callgate/internal/tui"
 )
 
 // Exit codes of "approve --once", besides 0 for an approval.
@@ -117,56 +110,6 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 	cmd.MarkFlagsMutuallyExclusive("plain", "notify")
 	cmd.MarkFlagsMutuallyExclusive("json", "notify")
 	return cmd
-}
-
-func approve(ctx context.Context, dataDir string, o Approving) (wire.Outcome, error) {
-	in, out := int(os.Stdin.Fd()), int(os.Stdout.Fd())
-	if !o.asJSON && (!term.IsTerminal(in) || !term.IsTerminal(out)) {
-		return wire.Ended, errors.New("standard input and output must be a terminal; programs use --json, and ssh needs -t")
-	}
-	kind := "tui"
-	if o.asJSON {
-		kind = "custom"
-	}
-	credential, person, err := As(credentials.Approve, o.as)
-	if err != nil {
-		return wire.Ended, err
-	}
-	target := companionclient.Target{
-		DataDir: dataDir, Address: o.address, Sessions: o.sessions, Credential: credential,
-		Client: wire.ClientInfo{Name: person, Version: app.Version, Kind: kind},
-	}
-	approver, err := companionclient.Dial(ctx, target)
-	if err != nil {
-		return wire.Ended, err
-	}
-	defer approver.Close()
-	switch {
-	case o.asJSON:
-		return console.Relay(ctx, approver, os.Stdin, os.Stdout, o.once)
-	case o.plain || os.Getenv("TERM") == "dumb":
-		return approveLines(ctx, approver, o.once)
-	}
-	return tui.Run(ctx, tui.Options{
-		Client: approver, Ask: target.AskAt, Watches: target.Sessions, Once: o.once, Bell: o.notify,
-		NoColor: o.noColor || os.Getenv("NO_COLOR") != "",
-	})
-}
-
-// approveLines asks line by line.
-func approveLines(ctx context.Context, approver *companionclient.Client, once bool) (wire.Outcome, error) {
-	in, out := int(os.Stdin.Fd()), int(os.Stdout.Fd())
-	state, err := term.MakeRaw(in)
-	if err != nil {
-		return wire.Ended, err
-	}
-	defer func() {
-		_ = term.Restore(in, state)        // nothing is left to do with a terminal that refuses
-		_, _ = os.Stdout.WriteString("\n") // the shell's prompt goes below ours
-	}()
-	lines := console.NewConsole(os.Stdin, os.Stdout, func() (int, int, error) { return term.GetSize(out) })
-	defer lines.Close()
-	return console.Watch(ctx, approver, lines, once)
 }
 
 // As is the credential that a person shows, and the name that goes on record. "" is the person at this

@@ -68,38 +68,6 @@ A freeze holds from the next call of every process, also after a restart, until 
 	return cmd
 }
 
-func NewUnfreezeCommand(dataDir func() (string, error)) *cobra.Command {
-	var session, as string
-	var all bool
-	cmd := &cobra.Command{
-		Use:   "unfreeze",
-		Short: "End a freeze",
-		Example: `  callgate unfreeze
-  callgate unfreeze --session s-ABCDEFGHIJKL`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := dataDir()
-			if err != nil {
-				return err
-			}
-			if all && session != "" {
-				return errors.New("--all and --session: choose one")
-			}
-			if err := changeFreeze(cmd.Context(), dir, as, http.MethodDelete, wire.FreezeRequest{SessionID: session}, func(f app.DirFreezer, who audit.Author) error {
-				return f.Unfreeze(session, who)
-			}); err != nil {
-				return err
-			}
-			return printFrozen(cmd.OutOrStdout(), app.OpenFreezer(dir))
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&session, "session", "", "end the freeze of the session with this `id` only")
-	flags.BoolVar(&all, "all", false, "end the freeze of all sessions (the default); freezes of single sessions stay")
-	flags.StringVar(&as, "as", "", "do it as this `person`, with their own credential")
-	return cmd
-}
-
 // changeFreeze has the running callgate do it, which shows it at once, and does it here when none runs.
 func changeFreeze(ctx context.Context, dataDir, as, method string, body wire.FreezeRequest, here func(app.DirFreezer, audit.Author) error) error {
 	credential, person, err := As(credentials.Approve, as)

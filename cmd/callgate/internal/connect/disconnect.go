@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
@@ -62,7 +61,7 @@ func (o *connecting) disconnect(cmd *cobra.Command, args []string) error {
 			for _, c := range u.Conflicts {
 				fmt.Fprintf(out, "    CONFLICT: %s\n", tools.Visible(c))
 			}
-			output.Diff(out, diff.Diff(u.Path, u.Before, u.Path+" (after)", u.After))
+			output.Diff(out, u.Before, u.After)
 		}
 		if len(list) == 0 {
 			_, err := fmt.Fprintln(out, "Nothing is connected.")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"callgate/internal/config"
@@ -40,7 +39,7 @@ in your order and with your comments. Rules from an earlier version's defaults a
 			case bytes.Equal(base, merged):
 				return b.Say("your rules hold what this version ships")
 			}
-			output.Diff(cmd.OutOrStdout(), diff.Diff(b.Store.Path(), base, b.Store.Path()+" (after)", merged))
+			output.Diff(cmd.OutOrStdout(), base, merged)
 			return nil
 		},
 	}

@@ -2,10 +2,8 @@ package search
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +11,6 @@ import (
 	"callgate/internal/config"
 	"callgate/internal/output"
 	"callgate/internal/retrieval"
-	"callgate/internal/visible"
 	"callgate/rag"
 )
 
@@ -129,23 +126,7 @@ func newKBRemoveCommand(s *config.Settings) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withKB(s, func(c *config.Config, kb *rag.KB) error {
 				return app.Change(c, func() (string, error) {
-					var removed []string
-					var failed []error
-					for _, id := range args {
-						found, err := kb.Remove(cmd.Context(), id)
-						switch {
-						case err != nil:
-							failed = append(failed, err)
-						case !found:
-							failed = append(failed, fmt.Errorf("there is no document %q: callgate kb list shows them", id))
-						default:
-							removed = append(removed, id)
-						}
-					}
-					if len(removed) == 0 {
-						return "", errors.Join(failed...)
-					}
-					return fmt.Sprintf("Removed %s from the knowledge base: %s.", visible.Count(len(removed), "document"), strings.Join(removed, ", ")), errors.Join(failed...)
+					return retrieval.RemoveDocuments(cmd.Context(), kb, args)
 				})
 			})
 		},

@@ -4,65 +4,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/adrg/xdg"
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"callgate/internal/config"
 	"callgate/internal/output"
-	"callgate/internal/rulebook"
 	"callgate/internal/translate"
 	"callgate/permissions"
 )
-
-func newRulesExportCommand(s *config.Settings) *cobra.Command {
-	var to, rulesFile string
-	formats := translate.To()
-	cmd := &cobra.Command{
-		Use:   "export",
-		Short: "Write the rules in the language of another program",
-		Long: `Export prints the rules as permissions of Claude Code (settings.json), rules of Codex (.rules), opencode
-(opencode.json), a policy of Gemini CLI (.toml), or Cedar policies. What does not translate is listed on standard error.
-Grants are not exported.`,
-		Example: `  callgate rules export --to claude > .claude/settings.json
-  callgate rules export --to cedar --file permissions.jsonc`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !slices.Contains(formats, to) {
-				return fmt.Errorf("--to %q: use %s", to, strings.Join(formats, ", "))
-			}
-			c, book, err := Open(s, cmd.OutOrStdout())
-			if err != nil {
-				return err
-			}
-			policy, err := rulebook.ReadPolicy(rulesFile)
-			if policy == nil && err == nil {
-				policy, err = book.Store.Policy()
-			}
-			if err != nil {
-				return err
-			}
-			e := &translate.Export{Rules: policy.File, Home: xdg.Home}
-			for _, server := range c.Servers {
-				e.Servers = append(e.Servers, server.Name)
-			}
-			text, _, err := e.Write(to)
-			if err != nil {
-				return err
-			}
-			if _, err := cmd.OutOrStdout().Write(text); err != nil {
-				return err
-			}
-			return translate.Print(cmd.ErrOrStderr(), e.Left)
-		},
-	}
-	cmd.Flags().StringVar(&to, "to", "", "the other `program`: "+strings.Join(formats, ", "))
-	cmd.Flags().StringVar(&rulesFile, "file", "", "export this rules `file` instead of the worker's")
-	return cmd
-}
 
 func newRulesImportCommand(s *config.Settings) *cobra.Command {
 	var from string
@@ -157,6 +108,6 @@ func applyImport(cmd *cobra.Command, s *config.Settings, im *translate.Import, f
 	if err := translate.Print(cmd.ErrOrStderr(), refused); err != nil || string(base) == string(text) {
 		return err
 	}
-	output.Diff(cmd.OutOrStdout(), diff.Diff(book.Store.Path(), base, book.Store.Path()+" (after)", text))
+	output.Diff(cmd.OutOrStdout(), base, text)
 	return book.Install(base, text, im.Summary(from))
 }

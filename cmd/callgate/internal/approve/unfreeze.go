@@ -1,0 +1,44 @@
+package approve
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"callgate/audit"
+	"callgate/internal/app"
+	"callgate/internal/companion/wire"
+)
+
+func NewUnfreezeCommand(dataDir func() (string, error)) *cobra.Command {
+	var session, as string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "unfreeze",
+		Short: "End a freeze",
+		Example: `  callgate unfreeze
+  callgate unfreeze --session s-ABCDEFGHIJKL`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := dataDir()
+			if err != nil {
+				return err
+			}
+			if all && session != "" {
+				return errors.New("--all and --session: choose one")
+			}
+			if err := changeFreeze(cmd.Context(), dir, as, http.MethodDelete, wire.FreezeRequest{SessionID: session}, func(f app.DirFreezer, who audit.Author) error {
+				return f.Unfreeze(session, who)
+			}); err != nil {
+				return err
+			}
+			return printFrozen(cmd.OutOrStdout(), app.OpenFreezer(dir))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&session, "session", "", "end the freeze of the session with this `id` only")
+	flags.BoolVar(&all, "all", false, "end the freeze of all sessions (the default); freezes of single sessions stay")
+	flags.StringVar(&as, "as", "", "do it as this `person`, with their own credential")
+	return cmd
+}
