@@ -81,13 +81,6 @@ func New(limit int64) *Budget {
 	return &Budget{limit: limit}
 }
 
-// Used is how many bytes count now.
-func (b *Budget) Used() int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.used
-}
-
 // Adopt counts a message that callgate made itself, out of one that it has read. It does not wait: the original was
 // counted twice for it.
 func (b *Budget) Adopt(message []byte) {

@@ -140,3 +140,10 @@ func TestBufferKeepsTheBytes(t *testing.T) {
 		t.Errorf("%d bytes: %v", short.Len(), err)
 	}
 }
+
+// Used is how many bytes count now.
+func (b *Budget) Used() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
+}

@@ -59,7 +59,7 @@ func (p *AuditTrail) Print(r *audit.Record) error {
 		{"", r.Tool}, {"", r.Risk}, {"", cmp.Or(r.Summary, r.Reason, r.Error)}, {"by ", r.By}, {"from ", r.From}, {"rule ", r.Rule}, {"", r.CallID},
 	} {
 		if field.text != "" {
-			fields = append(fields, field.label+visible.Text(shorten(field.text, maxAuditField)))
+			fields = append(fields, field.label+visible.Text(visible.Shorten(field.text, maxAuditField)))
 		}
 	}
 	_, err := fmt.Fprintln(p.w, strings.Join(fields, "  "))

@@ -51,7 +51,7 @@ func queryWords(query string) *regexp.Regexp {
 func (p *hitPrinter) print(b *strings.Builder, h *rag.Hit, scores bool) {
 	fmt.Fprintf(b, "%s:%d-%d", p.paint(bold, visible.Text(h.Path)), h.Start, h.End)
 	if title := cmp.Or(h.Symbol, h.Title); title != "" {
-		b.WriteString("  " + p.paint(green, visible.Text(shorten(title, 80))))
+		b.WriteString("  " + p.paint(green, visible.Text(visible.Shorten(title, 80))))
 	}
 	fmt.Fprintf(b, "  %s\n", p.paint(grey, fmt.Sprintf("%.2f", h.Score)))
 	if scores {
@@ -66,7 +66,7 @@ func (p *hitPrinter) print(b *strings.Builder, h *rag.Hit, scores bool) {
 	lines := strings.Split(h.Text, "\n")
 	from := p.densest(lines)
 	for i, line := range lines[from:min(len(lines), from+shownLines)] {
-		line = visible.Text(shorten(strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), "\r"), 160))
+		line = visible.Text(visible.Shorten(strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), "\r"), 160))
 		if p.words != nil {
 			line = p.words.ReplaceAllStringFunc(line, func(w string) string { return p.paint("1;31", w) })
 		}

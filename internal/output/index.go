@@ -55,7 +55,7 @@ func (p *Progress) Event(e rag.Event) {
 	case rag.EventProgress:
 		if p.terminal && time.Since(p.drawn) > 50*time.Millisecond {
 			p.drawn = time.Now()
-			fmt.Fprintf(p.err, "\r\x1b[K%s %d/%d %s", bar(e.Indexed, e.Total), e.Indexed, e.Total, visible.Text(shorten(e.Path, 50)))
+			fmt.Fprintf(p.err, "\r\x1b[K%s %d/%d %s", bar(e.Indexed, e.Total), e.Indexed, e.Total, visible.Text(visible.Shorten(e.Path, 50)))
 		}
 	case rag.EventDone:
 		if p.terminal {

@@ -25,7 +25,7 @@ func Documents(w io.Writer, documents []rag.KBDocument) error {
 	fmt.Fprintln(out, "DOCUMENT\tCHARACTERS\tPATH\tBEGINNING")
 	for _, d := range documents {
 		fmt.Fprintf(out, "%s\t%d\t%s\t%s\n", d.DocumentID, d.Length, orDash(visible.Text(d.Metadata["path"])),
-			visible.Text(shorten(strings.Join(strings.Fields(d.Preview), " "), 60)))
+			visible.Text(visible.Shorten(strings.Join(strings.Fields(d.Preview), " "), 60)))
 	}
 	return out.Flush()
 }

@@ -35,15 +35,6 @@ func visibleJSON(line []byte) string {
 	return b.String()
 }
 
-func shorten(s string, n int) string {
-	for i := range s {
-		if n--; n < 0 {
-			return s[:i] + "…"
-		}
-	}
-	return s
-}
-
 // JSON prints v on several lines, in an order that does not change, with escapes for what cannot be seen.
 func JSON(w io.Writer, v any) error {
 	text, err := json.Marshal(v, json.Deterministic(true), jsontext.WithIndent("  "))

@@ -134,5 +134,5 @@ func (c *Case) title() string {
 	case c.Call.Arguments == nil:
 		return place(c.Source) + " " + c.Call.Tool
 	}
-	return place(c.Source) + " " + c.Call.Tool + " " + shorten(string(c.Call.Arguments), maxField)
+	return place(c.Source) + " " + c.Call.Tool + " " + visible.Shorten(string(c.Call.Arguments), maxField)
 }

@@ -147,7 +147,7 @@ func (sim *Simulation) Print(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, ": %d would differ\n", calls)
 	for _, d := range sim.Differences {
-		fmt.Fprintf(&b, "\n%s -> %s  %s  x%d\n  %s\n", strings.ToUpper(d.Before), strings.ToUpper(d.After), tools.Visible(d.Tool), d.Count, tools.Visible(shorten(d.Call, maxField)))
+		fmt.Fprintf(&b, "\n%s -> %s  %s  x%d\n  %s\n", strings.ToUpper(d.Before), strings.ToUpper(d.After), tools.Visible(d.Tool), d.Count, tools.Visible(visible.Shorten(d.Call, maxField)))
 		var recorded []string
 		for _, decision := range slices.Sorted(maps.Keys(d.Recorded)) {
 			recorded = append(recorded, fmt.Sprintf("%d %s", d.Recorded[decision], decision))

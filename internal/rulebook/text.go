@@ -7,14 +7,5 @@ import (
 // maxField bounds what is shown of one value, in runes.
 const maxField = 160
 
-func shorten(s string, n int) string {
-	for i := range s {
-		if n--; n < 0 {
-			return s[:i] + "…"
-		}
-	}
-	return s
-}
-
 // place is where a rule or case stands, without its folder.
 func place(source string) string { return filepath.Base(source) }

@@ -69,3 +69,13 @@ func Rune(r rune) bool {
 	}
 	return true
 }
+
+// Shorten returns the first n runes of a text, with an ellipsis when there are more.
+func Shorten(s string, n int) string {
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}

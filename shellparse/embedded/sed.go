@@ -151,27 +151,14 @@ func (r *sedReader) command() bool {
 func sedDelimiter(c byte) bool { return strings.IndexByte("/|,#:@!%~;=_", c) >= 0 }
 
 // text reads up to the delimiter.
-func (r *sedReader) text(d byte) bool {
-	for ; r.i < len(r.s); r.i++ {
-		switch r.s[r.i] {
-		case d:
-			r.i++
-			return true
-		case '\n':
-			return false
-		case '\\':
-			if r.i++; r.i < len(r.s) && r.s[r.i] == '\n' {
-				return false
-			}
-		}
-	}
-	return false
-}
+func (r *sedReader) text(d byte) bool { return r.upTo(d, false) }
 
 // pattern reads a regular expression up to the delimiter. A delimiter in a bracket expression is none, where the
 // expression is so plain that every sed sees its end. To one that knew no such expressions, what follows could be
 // commands: none of it may be one that reads, writes or executes.
-func (r *sedReader) pattern(d byte) bool {
+func (r *sedReader) pattern(d byte) bool { return r.upTo(d, true) }
+
+func (r *sedReader) upTo(d byte, expression bool) bool {
 	for ; r.i < len(r.s); r.i++ {
 		switch r.s[r.i] {
 		case d:
@@ -184,6 +171,9 @@ func (r *sedReader) pattern(d byte) bool {
 				return false
 			}
 		case '[':
+			if !expression {
+				continue
+			}
 			end := bracketEnd(r.s, r.i+1)
 			if end < 0 {
 				return false

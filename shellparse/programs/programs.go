@@ -246,9 +246,6 @@ func isNamed(name string, words []string) bool {
 // Has reports whether a trait is set.
 func (c *Command) Has(t Trait) bool { return c.Is&t != 0 }
 
-// Known reports whether the table has the command.
-func (c *Command) Known() bool { return c.Name != "" }
-
 // All yields every command of the table by its name.
 func All(yield func(*Command) bool) {
 	for i := range commands {
