@@ -204,11 +204,12 @@ func (s *Settings) declare(flags *pflag.FlagSet, of []setting) {
 		s.viper.SetDefault(o.key, o.value)
 		// The names are constants: neither call can fail.
 		_ = s.viper.BindPFlag(o.key, flags.Lookup(o.flag))
-		_ = s.viper.BindEnv(o.key, variable(o.flag))
+		_ = s.viper.BindEnv(o.key, Variable(o.flag))
 	}
 }
 
-func variable(flag string) string {
+// Variable is the environment variable that stands for a flag.
+func Variable(flag string) string {
 	return "CALLGATE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
@@ -219,13 +220,13 @@ func (s *Settings) Load() (*Config, error) {
 		return nil, err
 	}
 	// A list may hold commas: a variable is one path unless it has the system's list separator.
-	if paths := os.Getenv(variable("mcp-config")); paths != "" && !s.Policy.Changed("mcp-config") {
+	if paths := os.Getenv(Variable("mcp-config")); paths != "" && !s.Policy.Changed("mcp-config") {
 		s.viper.Set("mcpConfig", filepath.SplitList(paths))
 	}
 	if err := s.readIdleSeconds(); err != nil {
 		return nil, err
 	}
-	if paths := os.Getenv(variable("root")); paths != "" && !s.Search.Changed("root") {
+	if paths := os.Getenv(Variable("root")); paths != "" && !s.Search.Changed("root") {
 		s.viper.Set("rag.roots", filepath.SplitList(paths))
 	}
 	if _, ok := s.viper.Get("servers").(map[string]any); ok { // the decoder would take it for a list of one

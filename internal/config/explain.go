@@ -109,7 +109,7 @@ func KeyOf(field string) string {
 // variableOf names the variable that sets a key, "" when none does.
 func variableOf(key string) string {
 	for _, s := range allSettings() {
-		if name := variable(s.flag); s.key == key && os.Getenv(name) != "" {
+		if name := Variable(s.flag); s.key == key && os.Getenv(name) != "" {
 			return name
 		}
 	}

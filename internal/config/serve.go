@@ -61,7 +61,7 @@ const idleSeconds = "CALLGATE_IDLE_TIMEOUT_SECONDS"
 // readIdleSeconds takes the number of idleSeconds over, where idleTimeout is not set by flag or variable.
 func (s *Settings) readIdleSeconds() error {
 	text := os.Getenv(idleSeconds)
-	if text == "" || s.Serve.Changed("idle-timeout") || os.Getenv(variable("idle-timeout")) != "" {
+	if text == "" || s.Serve.Changed("idle-timeout") || os.Getenv(Variable("idle-timeout")) != "" {
 		return nil
 	}
 	n, err := strconv.Atoi(text)
