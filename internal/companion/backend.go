@@ -41,56 +41,32 @@ type Backend struct {
 }
 
 // part is one of a Backend that people are told of when it is missing.
-type part uint8
+type part struct {
+	offered func(*Backend) bool
+	absent  string
+}
 
-const (
-	partChanges part = iota
-	partRules
-	partReports
-	partPusher
-	partTools
-	partHooks
-	partCheckpoints
-	partChatter
-	partBringer
-	partRetrieval
-	partKnowledge
-	partHosts
+var (
+	partChanges     = part{func(b *Backend) bool { return b.Changes != nil }, "this callgate does not compare files"}
+	partRules       = part{func(b *Backend) bool { return b.Rules != nil }, "this callgate does not show its rules"}
+	partReports     = part{func(b *Backend) bool { return b.Reports != nil }, "this callgate makes no reports"}
+	partPusher      = part{func(b *Backend) bool { return b.Pusher != nil }, "no channel of the kind push is configured"}
+	partTools       = part{func(b *Backend) bool { return b.Tools != nil }, "this callgate does not show its tools"}
+	partHooks       = part{func(b *Backend) bool { return b.Hooks != nil }, "this callgate does not show its hooks"}
+	partCheckpoints = part{func(b *Backend) bool { return b.Checkpoints != nil }, "checkpoints are off: set checkpoints.storage to disk or memory"}
+	partChatter     = part{func(b *Backend) bool { return b.Chatter != nil }, "this callgate does not pass on chats"}
+	partBringer     = part{func(b *Backend) bool { return b.Bringer != nil }, "this callgate takes no tools from clients"}
+	partRetrieval   = part{func(b *Backend) bool { return b.Retrieval != nil }, "search is off: set rag.enabled in the configuration"}
+	partKnowledge   = part{func(b *Backend) bool { return b.Retrieval != nil }, "knowledge bases are off: set rag.enabled in the configuration"}
+	partHosts       = part{func(b *Backend) bool { return b.Hosts != nil }, "this callgate does not look for hosts"}
 )
 
 // absent says why a part is not offered; nil when it is.
 func (b *Backend) absent(p part) *wire.Refusal {
-	offered, why := false, ""
-	switch p {
-	case partChanges:
-		offered, why = b.Changes != nil, "this callgate does not compare files"
-	case partRules:
-		offered, why = b.Rules != nil, "this callgate does not show its rules"
-	case partReports:
-		offered, why = b.Reports != nil, "this callgate makes no reports"
-	case partPusher:
-		offered, why = b.Pusher != nil, "no channel of the kind push is configured"
-	case partTools:
-		offered, why = b.Tools != nil, "this callgate does not show its tools"
-	case partHooks:
-		offered, why = b.Hooks != nil, "this callgate does not show its hooks"
-	case partCheckpoints:
-		offered, why = b.Checkpoints != nil, "checkpoints are off: set checkpoints.storage to disk or memory"
-	case partChatter:
-		offered, why = b.Chatter != nil, "this callgate does not pass on chats"
-	case partBringer:
-		offered, why = b.Bringer != nil, "this callgate takes no tools from clients"
-	case partRetrieval:
-		offered, why = b.Retrieval != nil, "search is off: set rag.enabled in the configuration"
-	case partKnowledge:
-		offered, why = b.Retrieval != nil, "knowledge bases are off: set rag.enabled in the configuration"
-	case partHosts:
-		offered, why = b.Hosts != nil, "this callgate does not look for hosts"
-	}
-	if offered {
+	if p.offered(b) {
 		return nil
 	}
-	return wire.Refuse(wire.CodeBadMessage, "%s", why)
+	return wire.Refuse(wire.CodeBadMessage, "%s", p.absent)
 }
 
 // offers reports whether there is the part, and answers the request when there is not.
