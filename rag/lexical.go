@@ -30,10 +30,12 @@ func (s *search) byWords(ctx context.Context, text string) ([]lexical.Scored, er
 	if err != nil {
 		return nil, err
 	}
-	s.most = 0
+	s.most, s.rarity = 0, make(map[string]float64, len(stems))
 	weights := make([]float64, len(stems))
 	for i, n := range found {
-		weights[i] = float64(counts[stems[i]]) * math.Log(1+(float64(snap.live+unseen)-float64(n)+0.5)/(float64(n)+0.5))
+		rarity := math.Log(1 + (float64(snap.live+unseen)-float64(n)+0.5)/(float64(n)+0.5))
+		s.rarity[stems[i]] = rarity
+		weights[i] = float64(counts[stems[i]]) * rarity
 		s.most += weights[i] * (lexical.K + 1)
 	}
 	return s.matches.Best(ctx, weights, snap.length, depth)

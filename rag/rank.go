@@ -31,8 +31,10 @@ var weights = struct {
 	mention    float64 // for defining a name that the query has among other words
 	rarity     float64 // the power of the number of definitions that divides both: what is everywhere says little
 	namesake   float64 // the factor for both when the file is called so too
+	naming     float64 // for defining names that have the query's words as parts
 	path       float64
 	file       float64
+	share      float64 // the power of what a file has beside the file that has most
 	aside      float64 // the factor for tests and examples
 	again      float64 // the factor for each further hit of a file among the first places
 	later      float64 // the same after them
@@ -40,8 +42,8 @@ var weights = struct {
 	document   float64 // the factor for documents beside code that answers as well
 	rival      float64 // how much of the best document's similarity the best code has to have for that
 }{
-	rank: 20, words: 1.25, fusion: 0.25, match: 0.75, blend: 0.55,
-	definition: 2, mention: 0.4, rarity: 0.5, namesake: 1.5, path: 0.9, file: 0.4, aside: 0.8,
+	rank: 30, words: 1.25, fusion: 0.25, match: 0.75, blend: 0.6,
+	definition: 2, mention: 0.5, rarity: 0.5, namesake: 1.5, naming: 0.3, path: 0.8, file: 0.4, share: 0.6, aside: 0.7,
 	again: 0.6, later: 0.95, places: 4, document: 0.5, rival: 0.5,
 }
 
@@ -70,7 +72,9 @@ func fuse(byWords, byMeaning []lexical.Scored) []candidate {
 func (s *search) rank(query string, candidates []candidate) []candidate {
 	candidates = s.addDefinitions(query, candidates)
 	s.scoreMatches(candidates)
-	s.scorePaths(query, candidates)
+	words := wordsOf(query)
+	s.scoreNames(words, candidates)
+	s.scorePaths(words, candidates)
 	s.scoreFiles(candidates)
 	asked := asks(query, asideWords)
 	for i := range candidates {
@@ -91,26 +95,33 @@ func (s *search) rank(query string, candidates []candidate) []candidate {
 // spread lets several files share the first places: each further hit of a file counts less there than behind them.
 // The candidates are sorted before and after.
 func (s *search) spread(candidates []candidate) {
-	seen := map[*source]int{}
+	type factors struct{ first, later float64 } // among the first places, and after them
+	next := map[*source]factors{}               // for the next hit of a file that has one
 	last := math.Inf(1)
 	for place := range candidates {
-		again := weights.later
-		if place < weights.places {
-			again = weights.again
-		}
 		best, factor := place, 0.0
 		for i := place; i < len(candidates) && i < place+spreadAmong; i++ {
 			c := &candidates[i]
 			if factor > 0 && c.score <= candidates[best].score*factor {
 				break // those behind have lower scores yet
 			}
-			if f := math.Pow(again, float64(seen[s.sourceOf(c)])); factor == 0 || c.score*f > candidates[best].score*factor {
+			f := 1.0
+			if of, ok := next[s.sourceOf(c)]; ok && place < weights.places {
+				f = of.first
+			} else if ok {
+				f = of.later
+			}
+			if factor == 0 || c.score*f > candidates[best].score*factor {
 				best, factor = i, f
 			}
 		}
 		c := candidates[best]
 		copy(candidates[place+1:best+1], candidates[place:best])
-		seen[s.sourceOf(&c)]++
+		of, ok := next[s.sourceOf(&c)]
+		if !ok {
+			of = factors{1, 1}
+		}
+		next[s.sourceOf(&c)] = factors{of.first * weights.again, of.later * weights.later}
 		c.parts.Factor *= factor
 		c.score = min(c.score*factor, last)
 		candidates[place], last = c, c.score
@@ -283,33 +294,92 @@ func isNamesake(file, name string) bool {
 	return base == name || strings.ReplaceAll(base, "_", "") == name || strings.ReplaceAll(base, "-", "") == name
 }
 
-// scorePaths scores how many of the query's words name the file or its directory.
-func (s *search) scorePaths(query string, candidates []candidate) {
-	var words []string
+// word is a word of the query that says something, by its stem.
+type word struct {
+	stem   string
+	begins string // what every word of this stem begins with
+}
+
+// wordsOf returns the query's words in order, each once.
+func wordsOf(query string) []word {
+	var stems []string
 	terms.Tokenize(query, func(token []byte) {
 		if w := string(token); len(w) > 2 && !terms.Stop[w] {
-			words = append(words, terms.Stem(w))
+			stems = append(stems, terms.Stem(w))
 		}
 	}, func([]byte) {})
-	slices.Sort(words)
-	words = slices.Compact(words)
+	slices.Sort(stems)
+	stems = slices.Compact(stems)
+	words := make([]word, len(stems))
+	for i, stem := range stems {
+		words[i] = word{stem, stem[:len(stem)-1]} // stems of words in -y and -e end otherwise
+	}
+	return words
+}
+
+// is reports whether the token, in lower case, is a form of the word. Most are not, and need no stemming to tell.
+func (w *word) is(token []byte) bool {
+	return len(token) >= len(w.begins) && string(token[:len(w.begins)]) == w.begins && terms.Stem(string(token)) == w.stem
+}
+
+// scoreNames scores how many of the query's words are parts of the names that a chunk defines.
+func (s *search) scoreNames(words []word, candidates []candidate) {
 	if len(words) == 0 {
 		return
+	}
+	named := make([]bool, len(words))
+	note := func(token []byte) {
+		for i := range words {
+			if !named[i] {
+				named[i] = words[i].is(token)
+			}
+		}
+	}
+	for i := range candidates {
+		c := &candidates[i]
+		p, row := s.snapshot.at(c.row)
+		names := p.defines(row)
+		if len(names) == 0 {
+			continue
+		}
+		clear(named)
+		for _, name := range names {
+			terms.Tokenize(p.rows.Names[name], note, note)
+		}
+		n := 0
+		for _, is := range named {
+			if is {
+				n++
+			}
+		}
+		c.parts.Definition += weights.naming * float64(n) / float64(len(words))
+	}
+}
+
+// scorePaths scores how many of the query's words name the file or its directory. Rare words count more.
+func (s *search) scorePaths(words []word, candidates []candidate) {
+	if len(words) == 0 {
+		return
+	}
+	worth, all := make([]float64, len(words)), 0.0
+	for i := range words {
+		worth[i] = math.Sqrt(s.rarity[words[i].stem] + 0.1)
+		all += worth[i]
 	}
 	known := map[*source]float64{}
 	for i := range candidates {
 		of := s.sourceOf(&candidates[i])
 		score, ok := known[of]
 		if !ok {
-			score = weights.path * s.inPath(words, of)
+			score = weights.path * s.inPath(words, worth, of) / all
 			known[of] = score
 		}
 		candidates[i].parts.Path = score
 	}
 }
 
-// inPath returns the share of the words that name the source; one that only begins like a name counts less.
-func (s *search) inPath(words []string, of *source) float64 {
+// inPath returns the worth of the words that name the source; one that only begins like a name counts less.
+func (s *search) inPath(words []word, worth []float64, of *source) float64 {
 	name := of.Title
 	if !of.Document {
 		dir, base := path.Split(of.Path)
@@ -319,16 +389,17 @@ func (s *search) inPath(words []string, of *source) float64 {
 	add := func(token []byte) { names = append(names, terms.Stem(string(token))) }
 	terms.Tokenize(name, add, add)
 	n := 0.0
-	for _, w := range words {
+	for i := range words {
+		w := words[i].stem
 		if slices.Contains(names, w) {
-			n++
+			n += worth[i]
 		} else if slices.ContainsFunc(names, func(name string) bool {
 			return len(name) >= 3 && (strings.HasPrefix(name, w) || strings.HasPrefix(w, name))
 		}) {
-			n += 0.8
+			n += 0.8 * worth[i]
 		}
 	}
-	return n / float64(len(words))
+	return n
 }
 
 // scoreFiles lifts the best chunk of each file by what the file has in all.
@@ -359,7 +430,7 @@ func (s *search) scoreFiles(candidates []candidate) {
 	}
 	for _, f := range files {
 		if most > 0 {
-			candidates[f.best].parts.File = weights.file * f.sum / most
+			candidates[f.best].parts.File = weights.file * math.Pow(f.sum/most, weights.share)
 		}
 	}
 }

@@ -114,6 +114,37 @@ func (r *rows) definedAt(i int) []uint32 {
 	return r.Defined[from:r.Until[i]]
 }
 
+// turned is a symbol table by row: the row defines the names at names[until[row-1]:until[row]].
+type turned struct {
+	until, names []uint32
+}
+
+func (r *rows) turn() turned {
+	t := turned{until: make([]uint32, r.len()+1), names: make([]uint32, len(r.Defined))}
+	for _, row := range r.Defined {
+		t.until[row+1]++
+	}
+	for i := 1; i < len(t.until); i++ {
+		t.until[i] += t.until[i-1]
+	}
+	for name := range r.Names {
+		for _, row := range r.definedAt(name) {
+			t.names[t.until[row]] = uint32(name)
+			t.until[row]++
+		}
+	}
+	return t
+}
+
+// of returns the names that the row defines, as indices.
+func (t *turned) of(row int) []uint32 {
+	from := uint32(0)
+	if row > 0 {
+		from = t.until[row-1]
+	}
+	return t.names[from:t.until[row]]
+}
+
 // valid reports whether the numbers fit together, so that no look-up can fail.
 func (r *rows) valid() bool {
 	n := r.len()
@@ -145,16 +176,15 @@ func (r *rows) valid() bool {
 
 // aside reports whether path looks like a test, an example, a mock or a mere declaration.
 func aside(path string) bool {
-	path = strings.ToLower(path)
-	if strings.HasSuffix(path, ".d.ts") {
+	if strings.HasSuffix(strings.ToLower(path), ".d.ts") {
 		return true
 	}
-	dir, base := "", path
+	dir, base := "", strings.ToLower(path)
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
-		dir, base = path[:i], path[i+1:]
+		dir, base = path[:i], base[i+1:]
 	}
 	for part := range strings.SplitSeq(dir, "/") {
-		if asideDirs[part] {
+		if asideDirs[strings.ToLower(part)] || asideDirs[lastWord(part)] {
 			return true
 		}
 	}
@@ -165,4 +195,11 @@ func aside(path string) bool {
 }
 
 var asideDirs = terms.Set(`test tests __tests__ spec specs testing testdata fixture fixtures mock mocks example examples
-	_examples docs_src benchmark benchmarks compat legacy`)
+	_examples sample samples demo demos docs_src bench benches benchmark benchmarks compat legacy`)
+
+// lastWord says what kind of thing a name is of: tests in Project.Tests, integration-tests and jvmTests.
+func lastWord(name string) string {
+	last := ""
+	terms.Tokenize(name, func(part []byte) { last = string(part) }, func([]byte) {})
+	return last
+}

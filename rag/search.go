@@ -54,7 +54,7 @@ type Hit struct {
 type Parts struct {
 	Fusion     float64 `json:"fusion"`     // the ranks by words and by meaning, fused
 	Match      float64 `json:"match"`      // BM25 and Cosine as parts of the best of all candidates
-	Definition float64 `json:"definition"` // it defines what the query names
+	Definition float64 `json:"definition"` // it defines what the query names, or names with words of the query
 	Path       float64 `json:"path"`       // its path has words of the query
 	File       float64 `json:"file"`       // its file has other hits
 	Factor     float64 `json:"factor"`     // below 1 for tests and examples, and for the second and later hits of a file
@@ -107,8 +107,9 @@ type search struct {
 
 	words   *terms.Analyzer
 	matches lexical.Search
-	most    float64   // the highest BM25 that a text could have
-	vector  []float32 // of the query, nil: there is none
+	most    float64            // the highest BM25 that a text could have
+	rarity  map[string]float64 // of the query's stems: their inverse document frequencies
+	vector  []float32          // of the query, nil: there is none
 
 	filter    filter
 	distances []uint16

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -25,6 +26,15 @@ type segment struct {
 	vectors  *vectors
 
 	refs atomic.Int32
+
+	turnOnce sync.Once
+	byRow    turned // the rows' symbol table, once asked for
+}
+
+// defines returns the names that the row defines, as indices into rows.Names.
+func (s *segment) defines(row int) []uint32 {
+	s.turnOnce.Do(func() { s.byRow = s.rows.turn() })
+	return s.byRow.of(row)
 }
 
 // The files of a segment. Vectors have a name of their own, since a new embedder replaces them alone.

@@ -46,7 +46,7 @@ func development(ctx context.Context, repos, bench string) error {
 		}
 		asked := relative(judged[r.Name], r.Root)
 		queries += len(asked)
-		engines, done, err := enginesFor(ctx, dir, rag.Query{Kind: rag.KindCode})
+		engines, done, err := enginesFor(ctx, dir)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func development(ctx context.Context, repos, bench string) error {
 	return t.print()
 }
 
-// asUsed asks about a whole repository, documents and tests with it, and for no kind: as models do.
+// asUsed asks about a whole repository, documents and tests with it, as models do.
 func asUsed(ctx context.Context, dir string, judged []rag.Judged, sum *total) error {
 	index, err := rag.Open("", rag.Options{})
 	if err != nil {

@@ -24,15 +24,10 @@ type engine interface {
 }
 
 // ours is callgate's index.
-type ours struct {
-	index *rag.Index
-	like  rag.Query
-}
+type ours struct{ index *rag.Index }
 
 func (o ours) search(ctx context.Context, query string) ([]rag.Hit, error) {
-	q := o.like
-	q.Text, q.Limit = query, 10
-	return o.index.Search(ctx, q)
+	return o.index.Search(ctx, rag.Query{Text: query, Limit: 10})
 }
 
 // plain is bleve as it comes: the standard analyzer and its own scoring, over the same passages that callgate

@@ -99,7 +99,7 @@ func standard(ctx context.Context, src string) error {
 
 // workspace indexes dir and adds a row for each engine.
 func workspace(ctx context.Context, t *table, name, dir string, judged []rag.Judged) error {
-	engines, done, err := enginesFor(ctx, dir, rag.Query{})
+	engines, done, err := enginesFor(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func workspace(ctx context.Context, t *table, name, dir string, judged []rag.Jud
 }
 
 // enginesFor prepares all engines to search in dir: callgate, plain bleve and ripgrep.
-func enginesFor(ctx context.Context, dir string, like rag.Query) (engines []engine, done func() error, err error) {
+func enginesFor(ctx context.Context, dir string) (engines []engine, done func() error, err error) {
 	index, err := rag.Open("", rag.Options{})
 	if err != nil {
 		return nil, nil, err
@@ -129,7 +129,7 @@ func enginesFor(ctx context.Context, dir string, like rag.Query) (engines []engi
 		return nil, nil, errors.Join(err, index.Close())
 	}
 	done = func() error { return errors.Join(index.Close(), bleve.index.Close()) }
-	return []engine{ours{index, like}, bleve, ripgrep{dir}}, done, nil
+	return []engine{ours{index}, bleve, ripgrep{dir}}, done, nil
 }
 
 // elapsed is a duration for people.

@@ -1,0 +1,73 @@
+package rag
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A chunk that defines what the query describes comes before one that only speaks of it more.
+func TestNamesOfTheQuerysWords(t *testing.T) {
+	root := t.TempDir()
+	writeFiles(t, root, map[string]string{
+		"a/one.go": "package a\n\nfunc refreshSessionToken(s *state) error {\n\tif s.old() {\n\t\treturn s.renew(clock.Now(), s.key)\n\t}\n\treturn nil\n}\n",
+		"b/two.go": "package b\n\n// The session has a token, to refresh.\nfunc f(s *state) error {\n\tlog(\"refresh\", s.session, s.token)\n\treturn g(s.session, s.token, \"refresh\")\n}\n",
+	})
+	x := open(t, t.TempDir(), Options{})
+	syncs(t, x, root)
+	for _, query := range []string{"refreshes the session's tokens", "how is a session token refreshed"} {
+		if got := first(t, x, query); got != "a/one.go" {
+			t.Errorf("%q finds %q first", query, got)
+		}
+	}
+}
+
+// A symbol table by row has what the table by name has.
+func TestTurned(t *testing.T) {
+	r := rows{
+		Source: make([]uint32, 4), Names: []string{"add", "remove", "walk"},
+		Until: []uint32{2, 3, 6}, Defined: []uint32{0, 3, 0, 1, 3, 3},
+	}
+	turned := r.turn()
+	for row, want := range []string{"add remove", "walk", "", "add walk walk"} {
+		var names []string
+		for _, name := range turned.of(row) {
+			names = append(names, r.Names[name])
+		}
+		slices.Sort(names)
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("row %d defines %q, want %q", row, got, want)
+		}
+	}
+}
+
+// Words are told by their stems, whatever their endings.
+func TestWordsOf(t *testing.T) {
+	words := wordsOf("How are the queries of a parsed dependency cached, and the query's parsers?")
+	if len(words) != 5 {
+		t.Errorf("%d words: %v", len(words), words)
+	}
+	for token, want := range map[string]int{"query": 1, "querying": 1, "parse": 1, "parser": 1, "parsing": 1, "cache": 1, "dependencies": 1, "depend": 1, "depot": 0, "pa": 0, "": 0} {
+		n := 0
+		for i := range words {
+			if words[i].is([]byte(token)) {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("%q is %d of the words, want %d", token, n, want)
+		}
+	}
+}
+
+func TestAside(t *testing.T) {
+	for path, want := range map[string]bool{
+		"Src/Project.Tests/Linq.cs": true, "core/jvmTest/kotlin/Flow.kt": true, "integration-tests/a.go": true, "benches/io.rs": true,
+		"samples/a.go": true, "src/test/java/A.java": true, "a/b_test.go": true, "types/index.d.ts": true, "Tests/A.swift": true,
+		"latest/a.go": false, "contest/a.py": false, "test-runner/run.ts": false, "internal/testserver/a.go": false, "src/Test.Adapter/A.cs": false,
+	} {
+		if got := aside(path); got != want {
+			t.Errorf("aside(%q) = %v", path, got)
+		}
+	}
+}
