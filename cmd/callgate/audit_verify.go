@@ -85,7 +85,7 @@ With --cluster, verify checks the logs of all replicas too, as the cluster has t
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
-	cmd.Flags().BoolVar(&inCluster, "cluster", false, "check what the configured cluster has, too")
+	cmd.Flags().BoolVar(&inCluster, "cluster", false, "also check the configured cluster")
 	cmd.Flags().StringVar(&anchors, "anchors", "", "`file` with anchored heads, - for standard input")
 	cmd.Flags().StringArrayVar(&heads, "head", nil, "a head that you kept elsewhere, FILE:SEQ:HASH; repeatable")
 	return cmd

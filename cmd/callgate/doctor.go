@@ -36,7 +36,7 @@ rules, credentials, running processes, files and the audit trail. Each line says
 fixes it. Doctor also sends two calls the way of each connected host, through its hook and its MCP entry: one that no rule
 can allow, which must be refused, and one that reads a file of a new folder.
 
---fix fixes what needs no decision of yours: hooks of an older callgate, shipped rules that your file lacks (with a backup),
+--fix fixes what needs no decision: hooks of an older callgate, shipped rules that your file lacks (with a backup),
 files that others may read or change, and a hub that does not run. The exit code is 1 while something is broken.`,
 		Example: `  callgate doctor
   callgate doctor --fix
@@ -64,7 +64,7 @@ files that others may read or change, and a hub that does not run. The exit code
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&fix, "fix", false, "do what is safe to do without asking")
+	cmd.Flags().BoolVar(&fix, "fix", false, "fix what needs no decision")
 	return cmd
 }
 

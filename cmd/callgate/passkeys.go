@@ -121,7 +121,7 @@ func newPasskeysListCommand(dataDir func() (string, error)) *cobra.Command {
 func newPasskeysRemoveCommand(dataDir func() (string, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:     "remove NAME|ID",
-		Short:   "Remove a passkey; it can say yes no more",
+		Short:   "Remove a passkey; it can no longer approve",
 		Example: `  callgate passkeys remove "blue key"`,
 		Args:    config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

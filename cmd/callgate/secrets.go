@@ -35,7 +35,7 @@ and callgate's proxy puts the secret into its requests to HOST.`,
 	var inKeyring bool
 	set := &cobra.Command{
 		Use:   "set NAME",
-		Short: "Keep a secret that standard input holds",
+		Short: "Store a secret read from standard input",
 		Long:  "Set keeps a secret in {dataDir}/secrets, which only you can read and servers cannot, or in the system's keyring.",
 		Args:  config.ArgsExactly(1),
 		RunE: with(func(cmd *cobra.Command, v *vault.Vault, args []string) error {

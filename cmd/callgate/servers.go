@@ -17,7 +17,7 @@ func newServersCommand(s *config.Settings) *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "servers",
-		Short: "Lock what servers run, and notice what changed",
+		Short: "Lock the versions of servers, and show what changed",
 		Long: `callgate.lock, beside the configuration, says what each server may be: its command, the versions and integrity of its
 packages, the digest of its program, the names of its variables, and its tools. Once it exists, a server that is
 something else does not start until you accept it.`,
@@ -25,7 +25,7 @@ something else does not start until you accept it.`,
   callgate servers verify
   callgate servers update github`,
 	}
-	cmd.PersistentFlags().DurationVar(&wait, "wait", 5*time.Minute, "how long all of it may take")
+	cmd.PersistentFlags().DurationVar(&wait, "wait", 5*time.Minute, "time limit for everything")
 	within := func(cmd *cobra.Command, do func(ctx context.Context, c *config.Config) error) error {
 		c, err := s.Load()
 		if err != nil {
@@ -52,7 +52,7 @@ something else does not start until you accept it.`,
 	verify := &cobra.Command{
 		Use:   "verify [SERVER...]",
 		Short: "Show how servers differ from callgate.lock",
-		Long: `Verify shows what of each server is not as callgate.lock says: versions, contents, new install scripts and maintainers,
+		Long: `Verify shows how each server differs from callgate.lock: versions, contents, new install scripts and maintainers,
 variables, tools. It starts the servers that may start. The exit code is 1 if anything differs.`,
 		Example: "  callgate servers verify --json",
 		Args:    cobra.ArbitraryArgs,

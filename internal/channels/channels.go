@@ -436,7 +436,7 @@ func (a *approver) take(ctx context.Context, i int, p Press) string {
 			return "callgate cannot be reached. Try again."
 		}
 		q.answered = true
-		return "Your answer is on its way."
+		return "Your answer is being sent."
 	}
 	return tooLate
 }

@@ -195,7 +195,7 @@ func (c *socket) mcpResult(data []byte) *wire.Refusal {
 func (c *socket) brings(data []byte, f any) *wire.Refusal {
 	switch {
 	case c.may() != credentials.Tools:
-		return wire.Refuse(wire.CodeUnauthorized, "only the tools credential brings tools")
+		return wire.Refuse(wire.CodeUnauthorized, "only the tools credential can bring tools")
 	}
 	if refused := c.server.backend.absent(partBringer); refused != nil {
 		return refused

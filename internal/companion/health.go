@@ -141,7 +141,7 @@ func (s probeAPI) handleMetrics(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if !counting {
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate counts nothing: set metrics: true in its configuration")
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "metrics are off: set metrics: true in the configuration")
 		return
 	}
 	format := expfmt.NewFormat(expfmt.TypeTextPlain)

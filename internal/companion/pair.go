@@ -162,7 +162,7 @@ func (s pairAPI) handleRedeem(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := checkPeer(r); err != nil {
 		s.log.Warn("companion: pairing refused", slog.Any("error", err))
-		rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, "a browser of the user who runs callgate pairs, and no other")
+		rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, "only a browser of the user who runs callgate can pair")
 		return
 	}
 	var f struct {

@@ -164,7 +164,7 @@ func (s ruleAPI) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
 			"error": wire.RestError{Code: wire.CodeBadMessage, Message: fault.Error()}, "fault": RulesFault{fault.Line, fault.Column, fault.Message},
 		})
 	case errors.Is(err, permissions.ErrRulesChanged):
-		rest.WriteError(w, http.StatusConflict, wire.CodeBadMessage, "the rules were changed by somebody else since you began to edit; load them again, nothing was saved")
+		rest.WriteError(w, http.StatusConflict, wire.CodeBadMessage, "someone else changed the rules since you began to edit; nothing was saved, load them again")
 	default:
 		s.fail(w, r, err)
 	}

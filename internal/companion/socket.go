@@ -273,7 +273,7 @@ func (c *socket) write(events <-chan gate.Event) {
 		select {
 		case event, ok := <-events:
 			if !ok {
-				c.bye(websocket.CloseTryAgainLater, "too slow, or callgate ends: connect again")
+				c.bye(websocket.CloseTryAgainLater, "too slow, or callgate is stopping: connect again")
 				return
 			}
 			err = c.sendEvents(event, events)
@@ -282,7 +282,7 @@ func (c *socket) write(events <-chan gate.Event) {
 		case data := <-relayed:
 			err = c.sendText(data)
 		case <-behind:
-			c.bye(websocket.CloseTryAgainLater, "something was lost on the way: connect again")
+			c.bye(websocket.CloseTryAgainLater, "frames were lost: connect again")
 			return
 		case r, ok := <-c.replies:
 			if !ok {

@@ -25,7 +25,7 @@ var (
 	// ErrNoTool: no server of the session offers the tool.
 	ErrNoTool = errors.New("there is no such tool")
 	// ErrDefinition: the definition is not the one that was looked at.
-	ErrDefinition = errors.New("the tool's definition is another one by now; look at it again")
+	ErrDefinition = errors.New("the tool's definition has changed since; look at it again")
 )
 
 // toolAPI answers REST about tools.

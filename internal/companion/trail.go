@@ -22,7 +22,7 @@ type Suggestions interface {
 }
 
 // ErrNoSuggestion: the trail or the rules changed, and do not suggest it any more.
-var ErrNoSuggestion = errors.New("this is not suggested any more; load the suggestions again, nothing was changed")
+var ErrNoSuggestion = errors.New("this is no longer suggested; nothing was changed, load the suggestions again")
 
 // SuggestionsView is what one trail suggests.
 type SuggestionsView struct {

@@ -93,7 +93,7 @@ func (x *terminal) ends(want wire.Outcome) {
 // drawn anew below a message has no ~, and belongs to the turn before.
 const (
 	prompt       = "commands_run: y n a s ? > ~"
-	nothingWaits = "(nothing waits) ~"
+	nothingWaits = "(no approvals) ~"
 )
 
 func shellApproval(id, command string) *gate.Approval {
@@ -131,7 +131,7 @@ func TestWatchAnswers(t *testing.T) {
 		"!      A rule wants a person.", `"command": "git push && <b>\u001b[2J"`,
 		`git "commit message" "⟨U+202E⟩hsup"  [talks to other machines, via xargs, writes "a b"]`,
 		`git push: shell_exec "*" ask`,
-		`1. shell_exec "git push", at worst: talks to other machines`, `2. shell_exec "git push *"`, "(chosen when you name none)", prompt,
+		`1. shell_exec "git push", at worst: talks to other machines`, `2. shell_exec "git push *"`, "(default)", prompt,
 	)
 	x.types("")
 	x.types("yes please")

@@ -55,7 +55,7 @@ func (d *autonomy) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 func (d *autonomy) content(m *model, width, _ int) boxed {
 	s := &m.styles
 	b := boxed{title: s.title.Styled("Autonomy of session " + shown(d.session)), edge: s.warn}
-	b.lines = append(b.lines, s.faint.Styled("What rules deny stays denied at every level."))
+	b.lines = append(b.lines, s.faint.Styled("Denied calls stay denied at every level."))
 	for i, level := range levels {
 		mark, radio := "  ", "( ) "
 		if i == d.current {

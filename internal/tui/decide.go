@@ -11,7 +11,7 @@ import (
 func (m *model) choose(choice int) tea.Cmd {
 	a := m.current
 	if a.sent != "" {
-		m.toast(toastInfo, "An answer is on its way.")
+		m.toast(toastInfo, "An answer is being sent.")
 		return nil
 	}
 	if choice == chooseDeny {

@@ -48,12 +48,12 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 		add(s.definitionLines(string(change.Old), string(change.New), width)...)
 	}
 	if r := a.Rewritten; r != nil {
-		heading("What a hook changed in the arguments")
+		heading("Changes that a hook made to the arguments")
 		field("Hook", shown(r.By))
 		add(s.diffLines(readable(r.Original), readable(a.Args), width)...)
 	}
 	if compared := s.changeLines(a.changes, width); compared != nil {
-		heading("Changes on the disk")
+		heading("Changes on disk")
 		add(compared...)
 	} else {
 		for _, r := range replacements(a.Args) {
@@ -79,14 +79,14 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 		add(wrap("• "+shown(r.Subject)+": "+shown(rule), width, "  ")...)
 	}
 	if len(a.Always) > 0 {
-		heading("Always could allow")
+		heading("“Always” can allow")
 	}
 	for _, o := range a.Always {
 		text := "• " + o.Allows() + ", at worst: " + wire.RiskWords(o.Risk)
 		add(wrap(text, width, "  ")...)
 	}
 	if a.Description != "" {
-		heading("The server says of this tool")
+		heading("The server's description")
 		add(wrap(shown(a.Description), width, "")...)
 	}
 	heading("Record")

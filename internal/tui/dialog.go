@@ -73,7 +73,7 @@ func (d *stop) content(m *model, width, _ int) boxed {
 		chosen = 1
 	}
 	b := boxed{title: m.styles.title.Styled("Stop session " + shown(d.session)), edge: m.styles.bad}
-	b.lines = wrap("Ends what runs, and withdraws what waits. The host stays connected and can call again.", width, "")
+	b.lines = wrap("Cancels its running calls and withdraws its pending approvals. The host stays connected and can call again.", width, "")
 	b.focus = len(b.lines)
 	b.lines = append(b.lines, m.styles.buttons([]string{"Go back", "Stop calls"}, chosen))
 	return b

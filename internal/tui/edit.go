@@ -134,7 +134,7 @@ func (d *review) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	switch k.String() {
 	case "esc", "q", "n", "N":
 		m.dialog = nil
-		m.toast(toastInfo, "Nothing was sent: the change was dropped.")
+		m.toast(toastInfo, "Nothing was sent: the change was discarded.")
 	case "left", "h":
 		d.approve = false
 	case "right", "l":
@@ -142,7 +142,7 @@ func (d *review) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	case "enter":
 		if !d.approve {
 			m.dialog = nil
-			m.toast(toastInfo, "Nothing was sent: the change was dropped.")
+			m.toast(toastInfo, "Nothing was sent: the change was discarded.")
 			return nil
 		}
 		return d.send(m)

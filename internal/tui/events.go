@@ -72,7 +72,7 @@ func (m listener) disconnected(f wire.Disconnected) tea.Cmd {
 	m.toast(toastBad, "The connection is lost; trying again.")
 	for _, a := range m.queue.all() {
 		if a.sent != "" {
-			m.toast(toastBad, "It is not known whether the answer to %s arrived.", a.Tool)
+			m.toast(toastBad, "The answer to %s may not have arrived.", a.Tool)
 		}
 	}
 	m.forget()

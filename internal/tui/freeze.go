@@ -36,9 +36,9 @@ func (d *freeze) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 }
 
 func (d *freeze) content(m *model, width, _ int) boxed {
-	title, text, button := "Freeze all sessions", "Nothing that writes, sends or runs goes through, in any session, until somebody ends it. What waits is refused; reading goes on.", "Freeze"
+	title, text, button := "Freeze all sessions", "Refuses every call that writes, sends or runs, in all sessions, until someone unfreezes. Pending calls are refused too. Reading goes on.", "Freeze"
 	if d.end {
-		title, text, button = "Unfreeze all sessions", "Calls are judged by the rules again. What single sessions are frozen for stays.", "Unfreeze"
+		title, text, button = "Unfreeze all sessions", "The rules decide about calls again. Sessions that were frozen one by one stay frozen.", "Unfreeze"
 	}
 	chosen := 0
 	if d.yes {

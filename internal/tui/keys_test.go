@@ -29,10 +29,10 @@ func TestAnswers(t *testing.T) {
 			if diff := cmp.Diff(want, p.sentOne()); diff != "" {
 				t.Error(diff)
 			}
-			p.sees("Your answer is on its way")
+			p.sees("Your answer is being sent")
 			p.types(k, "enter", "a", "n", "e")
 			p.sentOne()
-			p.sees("An answer is on its way.")
+			p.sees("An answer is being sent.")
 			p.event(over(f, "approve", "tui:ann", ""))
 			p.sees("No pending approvals.", "demo_shell_exec was approved by tui:ann.")
 		})
@@ -393,7 +393,7 @@ func TestSessions(t *testing.T) {
 		p.update(statusMsg{"127.0.0.1:1", status{err: errors.New("of a connection that is gone")}})
 		p.seesNot("gone")
 		p.update(statusMsg{p.m.address, status{err: wire.ErrImpostor}})
-		p.sees("Their state is not known")
+		p.sees("Their state is unknown")
 	})
 }
 
@@ -452,7 +452,7 @@ func TestConnection(t *testing.T) {
 		p.rests()
 		p.types("y")
 		p.event(wire.Disconnected{Err: wire.ErrUnreachable})
-		p.sees("no connection", "The connection is lost; trying again.", "It is not known whether the answer to demo_shell_exec arrived.")
+		p.sees("no connection", "The connection is lost; trying again.", "The answer to demo_shell_exec may not have arrived.")
 		p.types("y", "n", "enter")
 		p.event(wire.Connected{Address: "127.0.0.1:7778"})
 		p.event(f)
@@ -583,7 +583,7 @@ func TestEditing(t *testing.T) {
 			p.rests()
 			p.types(keys...)
 			p.sentNothing()
-			p.sees("the change was dropped.")
+			p.sees("the change was discarded.")
 		})
 	}
 	story(t, "a long change is read to its end first", func(t *testing.T, p *person) {
@@ -675,7 +675,7 @@ func TestWhatCameAndWhatIsSaid(t *testing.T) {
 		f.Description = "Runs a command.\u202E"
 		f.Rewritten = &wire.Rewrite{By: "add-dry-run\x1b", Original: json.RawMessage(`{"command":"git push","timeout_seconds":30}`)}
 		p.event(f)
-		p.sees("What a hook changed in the arguments", "add-dry-run⟨U+001B⟩", `-   "command": "git push",`, `+   "command": "git push origin main && rm -rf build",`)
-		p.sees("The server says of this tool", "Runs a command.⟨U+202E⟩")
+		p.sees("Changes that a hook made to the arguments", "add-dry-run⟨U+001B⟩", `-   "command": "git push",`, `+   "command": "git push origin main && rm -rf build",`)
+		p.sees("The server's description", "Runs a command.⟨U+202E⟩")
 	})
 }

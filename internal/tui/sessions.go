@@ -71,11 +71,11 @@ func (m view) sessionLines(width, rows int) []string {
 	lines = append(lines, "", s.heading.Styled("Servers"))
 	switch {
 	case m.serversErr != "":
-		for _, line := range wrap("Their state is not known: "+shown(m.serversErr), width-2, "") {
+		for _, line := range wrap("Their state is unknown: "+shown(m.serversErr), width-2, "") {
 			lines = append(lines, "  "+s.bad.Styled(line))
 		}
 	case len(m.servers) == 0:
-		lines = append(lines, s.faint.Styled("  None is known."))
+		lines = append(lines, s.faint.Styled("  No servers."))
 	}
 	for _, server := range m.servers {
 		state := s.warn

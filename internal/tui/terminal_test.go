@@ -270,7 +270,7 @@ func TestTerminalDefinitions(t *testing.T) {
 
 	call("write", "demo_edit_file", `{"path":"notes.txt","old_text":"second","new_text":"zweite"}`)
 	d.asked("demo_edit_file")
-	d.sees("Changes on the disk", filepath.Join(d.dir, "notes.txt"), "  first", "- second", "+ zweite")
+	d.sees("Changes on disk", filepath.Join(d.dir, "notes.txt"), "  first", "- second", "+ zweite")
 	d.rests()
 	d.types("y")
 	d.answer(`"id":"write"`)
@@ -437,8 +437,8 @@ func colours(t *testing.T, d *desk) {
 			}
 		})
 	}
-	t.Run("line mode", func(t *testing.T) { d.on(t, 80, 24, "callgate approve --plain").sees("(nothing waits)") })
-	t.Run("dumb terminal", func(t *testing.T) { d.on(t, 80, 24, "TERM=dumb callgate approve").sees("(nothing waits)") })
+	t.Run("line mode", func(t *testing.T) { d.on(t, 80, 24, "callgate approve --plain").sees("(no approvals)") })
+	t.Run("dumb terminal", func(t *testing.T) { d.on(t, 80, 24, "TERM=dumb callgate approve").sees("(no approvals)") })
 	t.Run("one session", func(t *testing.T) {
 		d := d.on(t, 80, 24, "callgate approve --session not-there")
 		d.sees("● connected")

@@ -105,7 +105,7 @@ func (m view) toastLines(rows int) (lines []string) {
 // notSent says what a failed write means.
 func notSent(err error) string {
 	if errors.Is(err, wire.ErrNotBack) {
-		return "The process that asks has not come to the new hub yet. Nothing was sent; answer again in a moment."
+		return "The process that asks has not reached the new hub yet. Nothing was sent; answer again in a moment."
 	}
 	if errors.Is(err, wire.ErrClosed) {
 		return "There is no connection. Nothing was sent."

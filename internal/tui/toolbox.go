@@ -189,7 +189,7 @@ func (m view) toolLines(width, rows int) []string {
 		return b.window(rows)
 	}
 	if len(o.servers) == 0 {
-		return []string{s.faint.Styled("No server is known.")}
+		return []string{s.faint.Styled("No servers.")}
 	}
 	now, _ := o.selected()
 	for i, server := range o.servers {

@@ -157,7 +157,7 @@ func TestChangesOnTheDisk(t *testing.T) {
 		p.m.rest = &desktop{files: []wire.FileChange{{Path: "/src/main\u202E.go", State: wire.ChangeEdited, Before: "one\n", After: "two\n", Why: "The passage is in the file 2 times; the first is shown."}}}
 		p.event(edits())
 		p.rests()
-		p.sees("Changes on the disk", "/src/main⟨U+202E⟩.go", "- one", "+ two", "2 times")
+		p.sees("Changes on disk", "/src/main⟨U+202E⟩.go", "- one", "+ two", "2 times")
 		p.rests()
 		p.types("y")
 		p.sentOne()
@@ -167,7 +167,7 @@ func TestChangesOnTheDisk(t *testing.T) {
 		p.event(edits())
 		p.rests()
 		p.sees("The passage is not there.", "Changes", "good bye")
-		p.seesNot("Changes on the disk")
+		p.seesNot("Changes on disk")
 	})
 	story(t, "an answer about a call that is over changes nothing", func(t *testing.T, p *person) {
 		f := edits()

@@ -29,7 +29,7 @@ func (m view) lines() []string {
 	}
 	if m.tooSmall() {
 		lines := []string{cut(fmt.Sprintf("callgate: %d waiting", m.queue.len()), m.width)}
-		lines = append(lines, wrap("This window is too small to decide in.", m.width, "")...)
+		lines = append(lines, wrap("This window is too small to answer in.", m.width, "")...)
 		return lines[:min(len(lines), m.height)]
 	}
 	a := m.areas()
@@ -106,7 +106,7 @@ func (m view) body(a areas) (lines []string) {
 	case toolbox:
 		lines = m.toolLines(m.width, a.body)
 	case trail:
-		lines = []string{m.styles.faint.Styled("Nothing was decided yet.")}
+		lines = []string{m.styles.faint.Styled("No decisions yet.")}
 		if len(m.log.entries) > 0 {
 			lines = slices.Clone(m.trailView.inSight())
 		}
@@ -124,9 +124,9 @@ func (m view) approvalLines(a areas) (lines []string) {
 		text := "No pending approvals."
 		switch {
 		case m.address == "":
-			text = "There is no connection to callgate. This screen goes on trying."
+			text = "There is no connection to callgate. Trying again."
 		case len(m.roster.order) == 0:
-			text += " No host is connected: callgate connect puts the gate before yours."
+			text += " No host is connected: callgate connect puts the gate in front of yours."
 		}
 		return append([]string{""}, wrap(text, m.width, "")...)
 	}
@@ -191,9 +191,9 @@ func (m view) question(a *approval) boxed {
 	hint := "y approve · a always · n deny · e edit · ←→ Enter · ? help"
 	switch {
 	case a.sent != "":
-		hint = "Your answer is on its way."
+		hint = "Your answer is being sent."
 	case m.quiet.silent(m.now):
-		hint = "Keys count once the keyboard has rested for a moment."
+		hint = "Keys work after a short pause."
 	case !a.read:
 		hint = fmt.Sprintf("%d more lines to read first: Space scrolls down", m.unread())
 	}

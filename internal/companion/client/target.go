@@ -53,7 +53,7 @@ func (t Target) connect(ctx context.Context) (_ *websocket.Conn, address string,
 		return nil, "", wire.ErrUnauthorized
 	}
 	if said := refusedWith(response); err != nil && said != "" {
-		return nil, "", fmt.Errorf("callgate at %s lets nobody else in: %s", address, said)
+		return nil, "", fmt.Errorf("callgate at %s lets no other clients in: %s", address, said)
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("%w at %s: %w", wire.ErrUnreachable, address, err)

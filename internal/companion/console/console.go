@@ -70,7 +70,7 @@ func (c *Console) print(text string) error {
 
 // idlePrompt stands below what is printed when nothing waits. A prompt is never empty: the editor draws
 // the line anew only when there is something on it.
-const idlePrompt = "(nothing waits) "
+const idlePrompt = "(no approvals) "
 
 // ask shows a prompt and starts a turn.
 func (c *Console) ask(prompt string) (turn int, err error) {

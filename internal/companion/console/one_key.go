@@ -34,7 +34,7 @@ func Card(a *wire.ToolApproveRequest, waiting int) string {
 	if waiting > 1 {
 		fmt.Fprintf(&b, "%d more wait.\n", waiting-1)
 	}
-	b.WriteString("y approve once · n deny · any other key leaves it ")
+	b.WriteString("y approve once · n deny · any other key skips ")
 	return b.String()
 }
 

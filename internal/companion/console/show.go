@@ -57,11 +57,11 @@ func show(f *wire.ToolApproveRequest, now time.Time, whole bool) (text string, c
 	}
 	for i, o := range f.Always {
 		if i == 0 {
-			b.WriteString("Always could allow\n")
+			b.WriteString("“Always” can allow\n")
 		}
 		fmt.Fprintf(&b, "  %d. %s, at worst: %s", i+1, o.Allows(), wire.RiskWords(o.Risk))
 		if o.Default {
-			b.WriteString(" (chosen when you name none)")
+			b.WriteString(" (default)")
 		}
 		b.WriteByte('\n')
 	}

@@ -78,7 +78,7 @@ func (w *watcher) event(e wire.Event) (over *wire.ToolApproveResolved, err error
 		}
 		note := "The connection is lost; trying again."
 		if w.sent {
-			note += " It is not known whether the last answer arrived."
+			note += " The last answer may not have arrived."
 		}
 		return nil, w.reset(note)
 	case *wire.ToolApproveRequest:
@@ -221,9 +221,9 @@ func (w *watcher) line(l line) (leave bool, err error) {
 	case w.current == nil:
 		return false, w.say("No pending approvals.")
 	case w.sent:
-		return false, w.say("An answer is on its way.")
+		return false, w.say("An answer is being sent.")
 	case l.turn != w.turn:
-		return false, w.say("That was typed before this prompt, so it does not count.")
+		return false, w.say("That was typed before this prompt, so it was ignored.")
 	}
 	switch word {
 	case "y":
@@ -284,7 +284,7 @@ func (w *watcher) answer(f wire.ToolApprove) error {
 	f.SessionID, f.ToolCallID, f.ArgsDigest = w.current.SessionID, w.current.ToolCallID, w.current.ArgsDigest
 	switch err := w.client.Answer(f); {
 	case errors.Is(err, wire.ErrNotBack):
-		return w.say("The process that asks has not come to the new hub yet. Nothing was sent; answer again in a moment.")
+		return w.say("The process that asks has not reached the new hub yet. Nothing was sent; answer again in a moment.")
 	case errors.Is(err, wire.ErrClosed):
 		return w.say("There is no connection. Nothing was sent.")
 	case err != nil:

@@ -23,7 +23,7 @@ func NewFreezeCommand(dataDir func() (string, error)) *cobra.Command {
 	var all, list bool
 	cmd := &cobra.Command{
 		Use:   "freeze",
-		Short: "Stop every call that does more than read",
+		Short: "Refuse every call that does more than read",
 		Long: `Freeze stops every call that does more than read, in all sessions or in one, whatever rules, levels and grants say,
 and with the gate off. A waiting call is refused even after a yes. The model is told why.
 

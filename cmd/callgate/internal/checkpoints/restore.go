@@ -93,7 +93,7 @@ func explainRestore(err error) error {
 		for _, c := range conflict.Conflicts {
 			fmt.Fprintf(&b, "  %s: %s\n", tools.Visible(c.Path), tools.Visible(c.Why))
 		}
-		b.WriteString("Look with \"callgate checkpoints diff\"; --force puts back what was kept all the same, --path leaves the rest alone")
+		b.WriteString("Look with \"callgate checkpoints diff\"; --force restores what was kept, --path restores only some files")
 		return errors.New(b.String())
 	}
 	return err

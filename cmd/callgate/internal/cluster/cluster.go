@@ -19,7 +19,7 @@ import (
 func NewCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Look at the replicas that are one gate",
+		Short: "Show and back up the replicas of a cluster",
 		Long: `Cluster works on what replicas share (callgate serve --cluster). Give it the same configuration as a replica; where NATS
 is embedded, run it beside one.`,
 		Example: `  callgate cluster status
@@ -46,7 +46,7 @@ func newStatusCommand(s *config.Settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show replicas, rules and what waits",
+		Short: "Show replicas, rules and pending approvals",
 		Long: `Status lists the replicas, and says which revision of the rules each goes by, how many approvals wait, and how many
 copies of what they share are current. It exits with 1 when a replica is silent or a copy is not current.`,
 		Example: `  callgate cluster status

@@ -17,10 +17,9 @@ func newRulesPushCommand(s *config.Settings) *cobra.Command {
 	var onto uint64
 	cmd := &cobra.Command{
 		Use:   "push",
-		Short: "Make a file the rules of all replicas",
-		Long: `Push checks the file and makes it the next version of the cluster's rules. All replicas go by it from the next call on, and
-each puts it on record. Grants that people gave meanwhile are kept: push refuses a file that lacks some of them unless
-you pull first, or name the revision to replace with --onto.`,
+		Short: "Replace the rules of all replicas with a file",
+		Long: `Push checks the file and makes it the cluster's rules. All replicas use it from the next call on and record it. Push
+refuses a file that lacks grants given meanwhile: pull first, or name the revision to replace with --onto.`,
 		Example: `  callgate rules push
   callgate rules push --file policy/
   callgate rules push --file permissions.jsonc --onto 42`,
@@ -61,7 +60,7 @@ you pull first, or name the revision to replace with --onto.`,
 		},
 	}
 	cmd.Flags().StringVar(&file, "file", "", "`file`, or folder with workers/NAME/permissions.jsonc (default: the worker's own)")
-	cmd.Flags().Uint64Var(&onto, "onto", 0, "`revision` that has to be the newest; its grants may go")
+	cmd.Flags().Uint64Var(&onto, "onto", 0, "`revision` to replace, with its grants; push refuses if it is not the newest")
 	return shareFlags(s, cmd)
 }
 

@@ -25,7 +25,7 @@ func newRulesSuggestCommand(s *config.Settings) *cobra.Command {
 	var o suggestion
 	cmd := &cobra.Command{
 		Use:   "suggest",
-		Short: "Propose the fewest grants that would have answered your approvals, or what rules can go",
+		Short: "Propose grants that would have answered your approvals, or rules that can go",
 		Long: `Suggest looks in the audit trail for what you approved, and proposes at most twelve grants for each project: those that
 would have saved most questions, after what they open. A grant holds in its project, up to the highest risk that you
 approved. It would let no call run that you rejected, and no case of a corpus of commands that get around rules.
@@ -57,13 +57,13 @@ Nothing changes without --apply, which keeps a backup and is on record.`,
 			return o.showProposals(cmd, book, checker)
 		},
 	}
-	cmd.Flags().StringVar(&o.since, "since", "", "only calls since then: 90m, 2026-11-20 or 2026-11-20T10:00:00Z")
+	cmd.Flags().StringVar(&o.since, "since", "", "only calls since this time: 90m, 2026-11-20 or 2026-11-20T10:00:00Z")
 	cmd.Flags().IntVar(&o.Newest, "limit", 0, "how many of the newest decisions; 0 is all")
 	cmd.Flags().StringVar(&o.Project, "project", "", "only calls of hosts in this `folder` or below it")
 	cmd.Flags().StringVar(&o.Host, "host", "", "only calls of the host with this `name`")
 	cmd.Flags().StringVar(&o.Tool, "tool", "", "only calls of tools that match this `glob`")
-	cmd.Flags().BoolVar(&o.tighten, "tighten", false, "look for what the rules could do without")
-	cmd.Flags().DurationVar(&o.unused, "unused", 30*24*time.Hour, "with --tighten: what nobody used for so long can go")
+	cmd.Flags().BoolVar(&o.tighten, "tighten", false, "propose rules and grants that can go")
+	cmd.Flags().DurationVar(&o.unused, "unused", 30*24*time.Hour, "with --tighten: how long something has to be unused")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&o.applies, "apply", false, "change the rules file and keep a backup")
 	return cmd

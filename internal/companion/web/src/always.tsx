@@ -76,7 +76,7 @@ export function AlwaysPanel({ of, first, off, close, answer }: { of: Approval; f
       {ladders.map(([subject, ladder], part) => (
         <fieldset>
           <legend>
-            {lasting[ladder[0]?.tool ?? ""] ? "Where the words come from" : <Text of={ladder[0]?.tool ?? ""} code />}
+            {lasting[ladder[0]?.tool ?? ""] ? "Where the text comes from" : <Text of={ladder[0]?.tool ?? ""} code />}
             {ladders.length > 1 && <span class="label"> part {part + 1} of {ladders.length}</span>}
           </legend>
           {ladder.map((offer, i) => (

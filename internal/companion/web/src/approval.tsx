@@ -70,7 +70,7 @@ export function Detail(props: Props) {
         )}
       </header>
       <Notes of={props.of} next={props.next} />
-      {request.presence && !props.of.over && <p class="label">A yes needs your passkey.</p>}
+      {request.presence && !props.of.over && <p class="label">Approving needs your passkey.</p>}
       {request.undo && !props.of.over && (
         <p class={`undo ${request.undo.kept ? "kept" : "unkept"}`}>
           <Text of={request.undo.text} />
@@ -282,7 +282,7 @@ function Actions(props: Props) {
     : of.sent
       ? "Sent. Waiting for callgate."
       : resting
-        ? "One moment: pause typing and clicking."
+        ? "Pause typing and clicking for a moment."
         : unseen
           ? "Read all arguments before you approve."
           : "";

@@ -130,7 +130,7 @@ function Since({ store, of, again }: { store: Store; of: Checkpoint; again(): vo
             </span>
           </figcaption>
           {file.hidden ? (
-            <p class="empty">The rules keep this file from being read: it can be restored but is not shown.</p>
+            <p class="empty">The rules deny reading this file: it can be restored but not shown.</p>
           ) : file.diff ? (
             <Patch of={file.diff} />
           ) : (
@@ -140,10 +140,7 @@ function Since({ store, of, again }: { store: Store; of: Checkpoint; again(): vo
       ))}
       {later.length > 0 && (
         <p class="note changed">
-          <strong>
-            {later.length === 1 ? "One file is" : `${later.length} files are`} not as the call left {later.length === 1 ? "it" : "them"}.
-          </strong>{" "}
-          Somebody changed {later.length === 1 ? "it" : "them"} since.
+          <strong>{later.length === 1 ? "One file has" : `${later.length} files have`} changed since the call.</strong>
         </p>
       )}
       {files && files.length > 0 && store.mayAnswer && (

@@ -124,7 +124,7 @@ export class Connection {
       hide();
       if (this.over) return;
       if (event.code === goneVersion) {
-        this.end("callgate has a new version of the protocol. Reload this page.");
+        this.end("callgate was updated. Reload this page.");
         return;
       }
       if (opened) this.listener.lost();

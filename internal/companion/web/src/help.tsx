@@ -7,7 +7,7 @@ const keys: [keys: string, what: string][] = [
   ["r", "reject, with a reason for the model"],
   ["a", "always: choose what is allowed from now on"],
   ["m", "approve, and allow the same for 10 minutes in this session"],
-  ["u", "end what is allowed for a while"],
+  ["u", "end temporary permissions"],
   ["e", "edit the arguments, then approve"],
   ["v", "show all arguments"],
   ["x", "select or unselect"],

@@ -19,8 +19,8 @@ export function Next({ store }: { store: Store }) {
       ) : (
         <ol>
           <li>Restart the hosts that you connected.</li>
-          <li>Work as always. Your rules answer most calls, and you see nothing of them here.</li>
-          <li>What they leave open waits here until you answer, and the agent waits with it.</li>
+          <li>Work as usual. Your rules answer most calls, and those do not appear here.</li>
+          <li>The other calls wait here for your answer, and so does the agent.</li>
         </ol>
       )}
       <ul class="hosts" aria-label="Hosts on this machine">

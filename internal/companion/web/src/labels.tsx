@@ -5,19 +5,19 @@ import { visible } from "./visible";
 import { yaml } from "./yaml";
 
 const effects: [effect: string, words: string][] = [
-  ["none", "nothing: it only answers"],
-  ["own", "changes what is yours, with a way back"],
-  ["outside", "others get or see something"],
+  ["none", "nothing: it only reads"],
+  ["own", "changes your own data, and can be undone"],
+  ["outside", "sends or shows something to others"],
   ["money", "pays or books"],
-  ["deletes", "deletes for good"],
-  ["access", "changes who may do what"],
+  ["deletes", "deletes permanently"],
+  ["access", "changes permissions"],
 ];
 
 const returns: [label: string, words: string][] = [
-  ["private", "what is yours"],
-  ["untrusted", "what others wrote"],
+  ["private", "your own data"],
+  ["untrusted", "text written by others"],
   ["secret", "credentials"],
-  ["public", "what anybody may read"],
+  ["public", "open to anyone"],
 ];
 
 // told says labels in one line.
@@ -52,7 +52,7 @@ export function LabelForm({ server, of }: { server: string; of: Tool }) {
   return (
     <form class="labels panel" aria-label={`Labels of ${visible(of.tool)}`} onSubmit={(event) => event.preventDefault()}>
       <p>
-        Nobody said what this tool does, so calls ask. This is a draft from its names, schema and annotations: correct it, and put it into{" "}
+        This tool has no labels, so its calls ask. This draft comes from its name, schema and annotations. Correct it and add it to{" "}
         <code>callgate.yaml</code>.
       </p>
       <label class="field">
@@ -66,7 +66,7 @@ export function LabelForm({ server, of }: { server: string; of: Tool }) {
         </select>
       </label>
       <fieldset>
-        <legend>Its results hold</legend>
+        <legend>Its results contain</legend>
         {boxes("returns", returns.map(([label]) => label), Object.fromEntries(returns))}
       </fieldset>
       {(of.arguments ?? []).length > 0 && (

@@ -55,12 +55,12 @@ export async function create(name: string, others: string[]): Promise<{ id: stri
     }),
   );
   const key = (made.response as AuthenticatorAttestationResponse).getPublicKey();
-  if (!key) throw new Error("the browser does not know this kind of passkey");
+  if (!key) throw new Error("the browser does not support this kind of passkey");
   return { id: made.id, public: base64(key) };
 }
 
 async function asked(ask: () => Promise<Credential | null>): Promise<PublicKeyCredential> {
-  if (!window.PublicKeyCredential) throw new Error("this browser uses no passkeys on this page");
+  if (!window.PublicKeyCredential) throw new Error("this browser does not allow passkeys on this page");
   try {
     const found = await ask();
     if (found) return found as PublicKeyCredential;

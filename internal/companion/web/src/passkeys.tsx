@@ -7,9 +7,9 @@ import { Text } from "./text";
 import type { Presence } from "./wire";
 
 const which: { [needs: string]: string } = {
-  none: "No answer needs a passkey.",
-  high: "A yes to a call of high risk, or to a marked one, needs a passkey. So does a change that loosens the gate.",
-  always: "Every yes needs a passkey. So does a change that loosens the gate.",
+  none: "Answers do not need a passkey.",
+  high: "Approving a high-risk or marked call needs a passkey. So does loosening the gate.",
+  always: "Every approval needs a passkey. So does loosening the gate.",
 };
 
 // Passkeys lists the passkeys, and takes new ones.

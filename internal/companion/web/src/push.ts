@@ -29,7 +29,7 @@ export function followPushes(): void {
 
 // startPush subscribes this browser with callgate's key.
 export async function startPush(store: Store, applicationServerKey: string): Promise<void> {
-  if ((await Notification.requestPermission()) !== "granted") throw new Error("the browser shows no notifications of this page");
+  if ((await Notification.requestPermission()) !== "granted") throw new Error("the browser blocks notifications from this page");
   await navigator.serviceWorker.register(policy?.createScriptURL(file) ?? file, { scope: "/" });
   const { pushManager } = await navigator.serviceWorker.ready;
   const wanted = { userVisibleOnly: true, applicationServerKey };

@@ -151,7 +151,7 @@ function Grants({ store, worker }: { store: Store; worker: string }) {
             {store.mayAnswer && (
               <Twice
                 label="Revoke…"
-                question="These calls ask again from now on."
+                question="Calls like this will ask again."
                 confirm="Revoke"
                 danger
                 act={() => store.ask("DELETE", `/api/grants/${g.id}?${at(g)}`).finally(again)}

@@ -30,7 +30,7 @@ export function Running({ of, mayAnswer }: { of: RunningGrants; mayAnswer: boole
   const running = of.grants.filter((g) => Date.parse(g.expires ?? "") > now);
   if (running.length === 0) return null;
   return (
-    <section class="banner running" aria-label="Allowed for a while">
+    <section class="banner running" aria-label="Allowed temporarily">
       {running.map((g) => (
         <p key={g.id}>
           <Mono of={g.pattern} /> runs in session <Text of={g.sessionId ?? ""} code /> for <span role="timer">{left(Date.parse(g.expires ?? "") - now)}</span>{" "}

@@ -37,8 +37,8 @@ export function Servers({ store, state }: { store: Store; state: State }) {
       <Trouble of={trouble} />
       {changed.length > 0 && (
         <p class="note changed" role="status">
-          <strong>{changed.length === 1 ? "One definition is not" : `${changed.length} definitions are not`} as accepted.</strong> Calls of{" "}
-          {changed.length === 1 ? "this tool" : "these tools"} ask every time, whatever the rules say, until somebody accepts the new definition.
+          <strong>{changed.length === 1 ? "One tool definition has changed." : `${changed.length} tool definitions have changed.`}</strong> Calls to{" "}
+          {changed.length === 1 ? "this tool" : "these tools"} ask every time until someone accepts the new definition.
         </p>
       )}
       {data && data.servers.length === 0 && <p class="empty">No MCP server is configured.</p>}
@@ -107,7 +107,7 @@ function Offered({ of, connected, wanted, accept }: OfferedProps) {
   const shown = of.offered
     .filter((t) => wanted === "" || `${t.tool} ${t.kind ?? ""} ${t.verdict}`.toLowerCase().includes(wanted))
     .sort((a, b) => Number(b.definitionChanged !== undefined) - Number(a.definitionChanged !== undefined));
-  const empty = !connected ? "Its tools are known once a host is connected." : of.offered.length === 0 ? "It offers no tools." : "No tool matches.";
+  const empty = !connected ? "Its tools appear once a host connects." : of.offered.length === 0 ? "It offers no tools." : "No tool matches.";
   return (
     <section class="sheet server" aria-label={`Server ${visible(of.name)}`}>
       <header>
@@ -155,7 +155,7 @@ function Line({ of, server, accept }: { of: Tool; server: string; accept: Offere
           <span class="what">
             <Text of={of.tool} code />
           </span>
-          <span class="kind" title={of.kind && !of.bound ? "A guess: it can deny, but never allow" : undefined}>
+          <span class="kind" title={of.kind && !of.bound ? "A guess: it can only deny" : undefined}>
             {of.kind ? (
               <>
                 <Text of={of.kind} code />

@@ -34,7 +34,7 @@ export function Sessions(props: Props) {
   return (
     <Page name="Sessions" lead="Connected hosts, what they do, and how much they may run without you.">
       {props.mayAnswer && !sessions.some((s) => s.frozen?.startsWith("all sessions")) && (
-        <button type="button" class="quiet" onClick={props.freeze} title="Stops every call that writes, sends or runs, until somebody ends the freeze">
+        <button type="button" class="quiet" onClick={props.freeze} title="Refuses every call that writes, sends or runs, until someone unfreezes">
           Freeze all sessions
         </button>
       )}

@@ -15,7 +15,7 @@ export function Unpaired({ store }: { store: Store }) {
     <main class="unpaired">
       <img src="/page/icon.svg" alt="" width="56" height="56" />
       <h1>callgate</h1>
-      <p>Calls that need your approval wait here. To see and answer them, pair this page. In a terminal of the user who runs callgate, type</p>
+      <p>Calls that need your approval wait here. To see and answer them, pair this page. In a terminal, as the user who runs callgate, type</p>
       <pre>callgate open</pre>
       {store.trouble && (
         <p class="note refused" role="alert">

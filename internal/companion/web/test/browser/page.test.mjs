@@ -94,7 +94,7 @@ story("what was approved before becomes a rule, and a while without questions en
   await page.keyboard.press("Escape");
   await page.keyboard.press("m");
   assert.equal((await fourth).isError, false);
-  const running = page.getByRole("region", { name: "Allowed for a while" });
+  const running = page.getByRole("region", { name: "Allowed temporarily" });
   await running.waitFor();
   assert.match(await running.getByRole("timer").innerText(), /^(10:00|9:\d\d)$/);
   await page.keyboard.press("u");

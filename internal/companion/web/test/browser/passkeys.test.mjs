@@ -187,7 +187,7 @@ story(
     assert.equal((await low).isError, false);
     const high = gate.shell("rm -r build");
     await ready(page);
-    await page.locator(".detail", { hasText: "A yes needs your passkey." }).waitFor();
+    await page.locator(".detail", { hasText: "Approving needs your passkey." }).waitFor();
     await approve(page);
     assert.equal((await high).isError, false);
     assert.equal(gate.audit().filter((r) => r.event === "decision" && r.presence).length, 1);

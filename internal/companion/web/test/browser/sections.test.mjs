@@ -169,7 +169,7 @@ story(
     await awkward.locator("summary", { hasText: /awkward_echo(?!_)/ }).first().click();
     const form = awkward.getByRole("form", { name: "Labels of awkward_echo" });
     await form.getByLabel("A call").selectOption("none");
-    await form.getByLabel("public what anybody").check();
+    await form.getByLabel("public open to").check();
     const entry = await form.locator("pre").innerText();
     assert.match(entry, /- name: "awkward"[\s\S]*- name: "echo"[\s\S]*effect: none[\s\S]*returns: \[.*"public".*\]/);
 
@@ -181,7 +181,7 @@ story(
 
     // An approval of the changed tool shows the difference, and so does the list, where it can be accepted.
     // The server's list is read again a moment after it announces a change.
-    const known = page.getByText("One definition is not as accepted.");
+    const known = page.getByText("One tool definition has changed.");
     do {
       await show(page, "Approvals");
       await show(page, "Tools");
@@ -195,7 +195,7 @@ story(
     const tool = page.getByRole("region", { name: "Definition of awkward_echo" });
     await tool.waitFor();
     assert.match(await tool.locator(".diff-new").allInnerTexts().then((all) => all.join("\n")), /CHANGED/);
-    await page.getByText("One definition is not as accepted.").waitFor();
+    await page.getByText("One tool definition has changed.").waitFor();
     await tool.getByRole("button", { name: "Accept this definition…" }).click();
     await tool.getByRole("button", { name: "Accept it" }).click();
     await tool.waitFor({ state: "detached" });
@@ -248,7 +248,7 @@ story("checkpoints: compared, and brought back", async (gate, page) => {
   writeFileSync(file, "somebody else\n");
   await row.getByRole("button", { name: "Hide" }).click();
   await row.getByRole("button", { name: "Compare" }).click();
-  await row.getByText("Somebody changed it since.").waitFor();
+  await row.getByText("One file has changed since the call.").waitFor();
   await row.getByRole("button", { name: "Restore these files…" }).click();
   await row.getByRole("button", { name: "Overwrite" }).click();
   await row.getByText("Nothing changed since this checkpoint.").waitFor();
