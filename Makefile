@@ -190,11 +190,11 @@ GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.15.0
 # make release SNAPSHOT=1 needs no tag.
 SNAPSHOT ?=
 
-# The packages are installed where they can be, as root.
+# The packages are installed, and the image runs, where they can, as root.
 .PHONY: rpm
 rpm:
-	@if [ "$$(id -u)" = 0 ] && ! command -v rpm >/dev/null && command -v apt-get >/dev/null; then \
-		apt-get update -q && apt-get install -y -q --no-install-recommends rpm; fi
+	@if [ "$$(id -u)" = 0 ] && ! { command -v rpm && command -v runc; } >/dev/null && command -v apt-get >/dev/null; then \
+		apt-get update -q && apt-get install -y -q --no-install-recommends rpm runc; fi
 
 .PHONY: release
 release: build rpm ## build all packages into .release/out; publishes nothing

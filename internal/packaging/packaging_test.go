@@ -265,15 +265,15 @@ func bom(t *testing.T, name string, text []byte) {
 	}
 }
 
-// layout follows an image from its index to its layers.
-func layout(t *testing.T, text []byte) {
+// blobs are the files of an image.
+func blobs(t *testing.T, text []byte) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
 	in := tar.NewReader(bytes.NewReader(text))
 	for {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			break
+			return files
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -282,6 +282,12 @@ func layout(t *testing.T, text []byte) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// layout follows an image from its index to its layers.
+func layout(t *testing.T, text []byte) {
+	t.Helper()
+	files := blobs(t, text)
 	used := map[string]bool{}
 	var follow func(text []byte)
 	follow = func(text []byte) {
@@ -362,6 +368,69 @@ func filesBelow(t *testing.T, folder string) (list []string) {
 	return list
 }
 
+// unpack makes the folder from which a runtime runs an image on this machine's processor: with its user, in its folder.
+func unpack(bundle string, files map[string][]byte, args ...string) error {
+	type descriptor struct {
+		Digest   string
+		Platform struct{ Architecture string }
+	}
+	var index, list struct{ Manifests []descriptor }
+	var manifest struct {
+		Config descriptor
+		Layers []descriptor
+	}
+	var image struct {
+		Config struct {
+			User, WorkingDir string
+			Env, Entrypoint  []string
+		}
+	}
+	blob := func(d descriptor) []byte { return files["blobs/sha256/"+strings.TrimPrefix(d.Digest, "sha256:")] }
+	if err := json.Unmarshal(files["index.json"], &index); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(blob(index.Manifests[0]), &list); err != nil {
+		return err
+	}
+	i := slices.IndexFunc(list.Manifests, func(d descriptor) bool { return d.Platform.Architecture == runtime.GOARCH })
+	if i < 0 {
+		return errors.New("there is none for this machine")
+	}
+	if err := json.Unmarshal(blob(list.Manifests[i]), &manifest); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(blob(manifest.Config), &image); err != nil {
+		return err
+	}
+	root := filepath.Join(bundle, "rootfs")
+	if err := os.Mkdir(root, 0o755); err != nil {
+		return err
+	}
+	for _, layer := range manifest.Layers {
+		cmd := exec.Command("tar", "-xf", filepath.Join(bundle, "layer"), "-C", root)
+		if err := errors.Join(os.WriteFile(filepath.Join(bundle, "layer"), blob(layer), 0o600), cmd.Run()); err != nil {
+			return err
+		}
+	}
+	user, group, _ := strings.Cut(image.Config.User, ":")
+	uid, err := strconv.Atoi(user)
+	gid, err2 := strconv.Atoi(group)
+	if err := errors.Join(err, err2); err != nil {
+		return err
+	}
+	text, err := json.Marshal(map[string]any{
+		"ociVersion": "1.0.0",
+		"process":    map[string]any{"user": map[string]int{"uid": uid, "gid": gid}, "args": append(image.Config.Entrypoint, args...), "env": image.Config.Env, "cwd": image.Config.WorkingDir},
+		"root":       map[string]any{"path": "rootfs"},
+		"mounts":     []map[string]string{{"destination": "/proc", "type": "proc", "source": "proc"}},
+		"linux":      map[string]any{"namespaces": []map[string]string{{"type": "pid"}, {"type": "mount"}, {"type": "ipc"}, {"type": "uts"}, {"type": "network"}}},
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(bundle, "config.json"), text, 0o600)
+}
+
 // A release that was built (make release) can be installed here, runs, and leaves nothing behind when it is removed.
 func TestReleaseInstalls(t *testing.T) {
 	out := os.Getenv("CALLGATE_RELEASE")
@@ -433,6 +502,22 @@ func TestReleaseInstalls(t *testing.T) {
 		do("", "dpkg", append(dpkg, "--purge", "callgate")...)
 		if left, err := os.ReadDir(filepath.Join(root, "usr")); err == nil {
 			t.Errorf("it left %v", left)
+		}
+	})
+	t.Run("image", func(t *testing.T) {
+		if _, err := exec.LookPath("runc"); err != nil || os.Getuid() != 0 {
+			t.Skip("runc is not installed, or may not run")
+		}
+		text, err := os.ReadFile(one("*-image.tar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		bundle := t.TempDir()
+		if err := unpack(bundle, blobs(t, text), "version"); err != nil {
+			t.Fatal(err)
+		}
+		if version := do(bundle, "runc", "--root", t.TempDir(), "run", "callgate-"+strconv.Itoa(os.Getpid())); !strings.Contains(version, "callgate ") {
+			t.Errorf("it says %q", version)
 		}
 	})
 	t.Run("rpm", func(t *testing.T) {
