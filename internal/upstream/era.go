@@ -56,6 +56,9 @@ const (
 	// One that has answered the question after it was offered the handshake has so long for its answer to that.
 	offerPatience = 10 * time.Second
 
+	// An answer that came first is heard so much later at most.
+	lateness = 100 * time.Millisecond
+
 	// Servers learn to speak anew: what is known of one counts for so long.
 	eraKept = 24 * time.Hour
 )
@@ -76,6 +79,7 @@ type greeter struct {
 
 	// While it is not known which era the server speaks:
 	greetings chan greeting
+	open      int       // greetings that are to come
 	again     bool      // the question was put a second time
 	offered   bool      // the handshake was
 	told      *greeting // the answer to the question, when it came after the offer
@@ -126,10 +130,12 @@ func (g *greeter) probe(ctx context.Context, patient time.Duration) error {
 	for {
 		select {
 		case heard := <-g.greetings:
+			g.open--
 			switch {
 			case heard.err != nil && ctx.Err() != nil:
 				return context.Cause(ctx)
 			case heard.err != nil && g.isOver(heard.err):
+				g.hearLate()
 				return g.died(heard.err, g.told != nil)
 			case heard.era == Modern && g.offered:
 				g.told = &heard
@@ -140,8 +146,11 @@ func (g *greeter) probe(ctx context.Context, patient time.Duration) error {
 				}
 			default:
 				err := g.accept(heard.answer, heard.err)
-				if err != nil && g.toldModern() {
-					return nil
+				if err != nil {
+					g.hearLate()
+					if g.toldModern() {
+						return nil
+					}
 				}
 				return err
 			}
@@ -158,7 +167,26 @@ func (g *greeter) probe(ctx context.Context, patient time.Duration) error {
 	}
 }
 
+// hearLate hears the answer to the question for the era that came before the handshake failed: each answer has a goroutine
+// of its own, so the later one may be heard first.
+func (g *greeter) hearLate() {
+	late := time.NewTimer(lateness)
+	defer late.Stop()
+	for g.told == nil && g.open > 0 {
+		select {
+		case heard := <-g.greetings:
+			g.open--
+			if heard.err == nil && heard.era == Modern {
+				g.told = &heard
+			}
+		case <-late.C:
+			return
+		}
+	}
+}
+
 func (g *greeter) ask(ctx context.Context, era Era, method string, params []byte) {
+	g.open++
 	g.in.workers.Go(func() {
 		answer, err := g.in.conn.Request(ctx, method, params)
 		g.greetings <- greeting{era, answer, err}

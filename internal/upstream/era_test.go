@@ -125,7 +125,7 @@ func TestEras(t *testing.T) {
 		"both, legacy wanted":          {map[string]string{"server/discover": modernHello, "initialize": legacyHello}, Legacy, "2025-11-25", 1},
 		"modern, legacy wanted":        {map[string]string{"server/discover": modernHello, "": "!unknown"}, Legacy, "another era", 1},
 		"legacy, modern wanted":        {map[string]string{"initialize": legacyHello, "": "!unknown"}, Modern, "refuses server/discover", 1},
-		"ends at the question":         {map[string]string{"initialize": legacyHello, "": "exit"}, AnyEra, "2025-11-25", 2},
+		"ends at the question":         {map[string]string{"initialize": legacyHello, "tools/list": `{"tools":[]}`, "": "exit"}, AnyEra, "2025-11-25", 2},
 		"does not answer the question": {map[string]string{"initialize": legacyHello, "": "silence"}, AnyEra, "2025-11-25", 1},
 		"discovers older ones":         {map[string]string{"server/discover": `{"supportedVersions":["2025-11-25"],"capabilities":{}}`, "initialize": legacyHello}, AnyEra, "2025-11-25", 1},
 		"discovers nonsense":           {map[string]string{"server/discover": `{"supportedVersions":7}`, "initialize": legacyHello}, AnyEra, "2025-11-25", 1},
