@@ -96,7 +96,7 @@ func TestRulesByREST(t *testing.T) {
 		{"not by a form", credentials.Approve, "PUT", "/api/rules", `base=x`, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, ""},
 		{"not from another page", credentials.Approve, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{"Origin", "http://evil.example"}, 403, ""},
 		{"not without what was edited", credentials.Approve, "PUT", "/api/rules", `{"text":"{ }"}`, nil, 400, "base and text"},
-		{"not over what is newer", credentials.Approve, "PUT", "/api/rules", `{"base":"","text":"{ }"}`, nil, 409, "somebody else"},
+		{"not over what is newer", credentials.Approve, "PUT", "/api/rules", `{"base":"","text":"{ }"}`, nil, 409, "someone else"},
 		{"not what is no file", credentials.Approve, "PUT", "/api/rules", `{"base":"{}","text":"{"}`, nil, 422, `"fault":{"line":1,"column":2,"message":"it ends too soon"}`},
 		{"not by a name that could pass for a rule", credentials.Approve, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{wire.ClientHeader, "rule:alice"}, 400, "kind must be"},
 		{"changed", credentials.Approve, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{wire.ClientHeader, "web:al%C3%ADce"}, 200, `"text":"{ }"`},
