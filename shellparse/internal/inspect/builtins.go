@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/internal/findings"
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
@@ -21,20 +22,35 @@ func evaluates(a *walk.Walker, c *walk.Call, w word.Word) {
 }
 
 // inspectTest looks at test and [: -v and -R evaluate subscripts, and -eq and its kin evaluate nothing but
-// numbers there.
+// numbers there. A word that is not known may be such an operator, and one that the shell splits its operand, too.
 func inspectTest(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
-	for i := 1; i < len(c.Argv); i++ {
+	end := len(c.Argv)
+	if c.Name == "[" {
+		end--
+	}
+	for i := 1; i < end; i++ {
 		w := c.Argv[i]
-		if w.Known && (w.Text == "-v" || w.Text == "-R") && i+1 < len(c.Argv) && evaluated(c.Argv[i+1]) {
-			evaluates(a, c, c.Argv[i+1])
+		operator := !w.Known && !w.Safe() && !w.Files
+		if operator && w.Many && len(w.Globs) == 0 && !tame(a, w) {
+			evaluates(a, c, w)
 		}
-		if !w.Known && w.Many && !w.Files && i+1 < len(c.Argv)-1 {
-			if next := c.Argv[i+1]; !next.Known || strings.ContainsAny(next.Text, "[$`") && next.Text != "[" {
-				evaluates(a, c, next)
-			}
+		if i+1 < end && (operator || w.Known && (w.Text == "-v" || w.Text == "-R")) && evaluated(c.Argv[i+1]) {
+			evaluates(a, c, c.Argv[i+1])
 		}
 	}
 }
+
+// tame says that a word is a variable which the text does not set, or sets to numbers alone.
+func tame(a *walk.Walker, w word.Word) bool {
+	m := plainVariable.FindStringSubmatch(w.Text)
+	if m == nil || a.Once[word.Anything] > 0 {
+		return false
+	}
+	name := m[1] + m[2]
+	return a.Counts(name) || !a.Assigned[name] && a.Once[name] == 0
+}
+
+var plainVariable = lazyregexp.New(`^(?:\$([A-Za-z_]\w*)|\$\{([A-Za-z_]\w*)(?::?-)?\})$`)
 
 // namesOption looks at an option with a value of a builtin whose operands are variable names.
 func namesOption(a *walk.Walker, c *walk.Call, option byte, value word.Word) {
@@ -44,8 +60,11 @@ func namesOption(a *walk.Walker, c *walk.Call, option byte, value word.Word) {
 	switch {
 	case option == 'C':
 		callback(a, c, value)
-	case (option == 'a' || option == 'p' && c.Name == "wait") && evaluated(value):
+	case option != 'a' && (option != 'p' || c.Name != "wait"):
+	case evaluated(value):
 		evaluates(a, c, value)
+	default:
+		a.Sets(value.Text, word.Word{})
 	}
 }
 

@@ -13,7 +13,7 @@ func Assigns(op syntax.BinAritOperator) bool { return op == syntax.Assgn }
 // Numeric says that an arithmetic operand is certainly a number.
 func (a *Reader) Numeric(w *syntax.Word) bool {
 	if s := w.Lit(); s != "" {
-		return s[0] >= '0' && s[0] <= '9' || s == "@" || s == "*" || s == "-1" || a.number(s) || a.holdsNumber(s)
+		return s[0] >= '0' && s[0] <= '9' || s == "@" || s == "*" || s == "-1" || a.Counts(s) || a.holdsNumber(s)
 	}
 	for _, p := range w.Parts {
 		switch p := p.(type) {
@@ -31,7 +31,7 @@ func (a *Reader) Numeric(w *syntax.Word) bool {
 				return false
 			}
 			name := p.Param.Value
-			if !p.Length && !isNumberParam(p) && !a.number(name) && !a.holdsNumber(name) {
+			if !p.Length && !isNumberParam(p) && !a.Counts(name) && !a.holdsNumber(name) {
 				return false
 			}
 		default:

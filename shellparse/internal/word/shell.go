@@ -12,8 +12,8 @@ func (a *Shell) holdsNumber(name string) bool {
 	return ok && v.Known && IsNumber(v.Text)
 }
 
-// number says that a variable only ever holds numbers: each value that the text assigns is one.
-func (a *Shell) number(name string) bool { return a.numbers[name] }
+// Counts says that a variable only ever holds numbers: each value that the text assigns is one.
+func (a *Shell) Counts(name string) bool { return a.numbers[name] }
 
 // Forget notes that a builtin assigns to the variable of this name, however the text wrote the builtin. What a
 // loop or a function has run before it may run again with the new value.
