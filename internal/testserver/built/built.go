@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"syscall"
 
 	"callgate/internal/durable"
 	"callgate/internal/testserver/waits"
@@ -54,8 +55,9 @@ func build(folder string, names []string, command ...string) (err error) {
 		return fmt.Errorf("%s: %w\n%s", cmd, err, out)
 	}
 	for _, name := range names {
-		// A file of one's own: the go command replaces the kept one when the code changes.
-		if err := link(filepath.Join(kept, executable(name)), filepath.Join(folder, executable(name))); err != nil {
+		// A file of one's own: the go command replaces the kept one when the code changes and sets its time when it does
+		// not, and a callgate whose file has another time than when it began makes room for a new one.
+		if err := copied(filepath.Join(kept, executable(name)), filepath.Join(folder, executable(name))); err != nil {
 			return err
 		}
 	}
@@ -79,11 +81,11 @@ func keptPrograms() (string, error) {
 	}
 }
 
-// link makes another name for a file, or a copy where the names are of different file systems.
-func link(from, to string) error {
-	if os.Link(from, to) == nil {
-		return nil
-	}
+// copied makes a copy of a program. No process is started meanwhile: it would have the copy open as well, and a file that
+// is open for writing cannot be started.
+func copied(from, to string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	in, err := os.Open(from)
 	if err != nil {
 		return err

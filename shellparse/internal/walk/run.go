@@ -137,12 +137,17 @@ func (a *Walker) Emit(c *Call) {
 			a.Problem("foreign", p)
 		}
 		a.looks(a, c)
-		c.Sc.DenyOnly = c.Sc.DenyOnly || c.steers()
+		c.Sc.DenyOnly = c.Sc.DenyOnly || c.steers() && (a.Dialect != script.Zsh || !evaluates(c.Argv[1:]))
 	}
 	if a.Script.Commands == nil {
 		a.Script.Commands = make([]script.Command, 0, 4)
 	}
 	a.Script.Commands = append(a.Script.Commands, c.Named(a.Tables))
+}
+
+// evaluates says that a word may hold a subscript. zsh evaluates the numbers of exit, shift and [ as arithmetic.
+func evaluates(words []word.Word) bool {
+	return slices.ContainsFunc(words, func(w word.Word) bool { return !w.Known || strings.Contains(w.Text, "[") })
 }
 
 // steers says that a call only steers the script: `exit 1`, `[ -f go.mod ]`, `exec 2>&1`. It needs no rule of its own.
