@@ -24,7 +24,7 @@ func Evaluate(p *Policy, c Context, s *Subject) Finding {
 	v := view.strictest(len(view.rules), &c, s, &args)
 
 	// Such a subject is here for its denials only: something else was asked whether the call may run.
-	if s.DeniesOnly && len(s.Effects) == 0 && v.action > Confirm && !v.asksToRead(p, c, s) {
+	if s.DeniesOnly && len(s.Effects) == 0 && v.action > Confirm && !v.asksToRead(p, c, s) && !v.asksByName(s) {
 		return ruling{action: Allow}.finding(s, false)
 	}
 
@@ -53,6 +53,12 @@ func (v ruling) asksToRead(p *Policy, c Context, s *Subject) bool {
 	}
 	exact, _, whole := pattern.spells(s.By.Decides[0])
 	return !Effect{Named: s.ByNamed}.namedBy(exact, whole) && !whole
+}
+
+// asksByName reports whether a rule asks about a command that needs no allow of its own, by its name: "exit *". A rule for
+// every command says what happens where nothing matches.
+func (v ruling) asksByName(s *Subject) bool {
+	return s.Kind == shellKind && v.action == Ask && v.rule != nil && !v.rule.pattern.all
 }
 
 // pattern is that of what lets the subject run, nil when nothing does.

@@ -430,6 +430,14 @@ var stories = []story{
 		subject: Subject{Tool: "github_list", Risk: ReadOnly}, want: Ask, layer: LayerDefault,
 	},
 	{
+		name: "an ask that names what needs no allow", file: `{"shell_exec": {"*": "ask", "exit *": "ask"}}`,
+		subject: with(run("exit 1"), deniesOnly), want: Ask, rule: "exit *", layer: LayerFile,
+	},
+	{
+		name: "an ask for every command, and what needs no allow", file: `{"shell_exec": {"*": "ask"}}`,
+		subject: with(run("exit 1"), deniesOnly), want: Allow, layer: LayerDefault,
+	},
+	{
 		name: "the first grant that covers", file: grantFile(`{"tool": "shell_exec", "pattern": "git *", "risk": "WRITE"}, {"tool": "shell_exec", "pattern": "git push *", "risk": "NETWORK"}`),
 		subject: run("git push"), want: Ask, rule: "*", layer: LayerFile, grant: "git push *",
 	},

@@ -57,7 +57,8 @@ type Subject struct {
 	Also []Form
 	// Arguments is the call's arguments object when patterns of the form "arg=glob" apply, else nil.
 	Arguments []byte
-	// DeniesOnly marks a subject that can only add denies: a file that a shell command reads.
+	// DeniesOnly marks a subject that needs no allow: a file that a shell command reads, exit in "exit 1; npm test". Rules
+	// that deny or confirm hold for it, and an ask that names the command or is for reading.
 	DeniesOnly bool
 	// Operation is how many leading bytes of Decides name what the command does: "git push". An allow or a grant that
 	// does not spell them out stops short: it covers only what is Harmless. 0 when the value is no command.
