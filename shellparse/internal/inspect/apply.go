@@ -10,6 +10,9 @@ import (
 
 // apply notes what an option of a wrapper or program does.
 func apply(a *walk.Walker, h word.Hit, c *walk.Call) {
+	if h.Opt == word.Unlisted && !(looks(c) && h.Value.Known && word.HasPrefix(h.Value.Text, "/", "..")) {
+		return // it names no file elsewhere, or the program runs the project and may write there as it is
+	}
 	if h.Has && applyFile(a, h, c) {
 		return
 	}
@@ -41,6 +44,17 @@ func apply(a *walk.Walker, h word.Hit, c *walk.Call) {
 			c.EffectOf("option "+h.Name+" "+h.Value.Text, h)
 		}
 	}
+}
+
+// looks reports whether a command is one that looks at things, here or on another machine, and changes nothing by itself.
+func looks(c *walk.Call) bool {
+	risk := c.Facts().Risk
+	if len(c.Argv) > 1 {
+		if sub := programs.Find(c.Name, c.Argv[1].Text); sub.Risk != programs.NoRisk {
+			risk = sub.Risk
+		}
+	}
+	return risk == programs.ReadOnly || risk == programs.Network
 }
 
 // hides reports whether the value of an option has an effect that a rule has to name with the words up to it.

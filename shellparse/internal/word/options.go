@@ -69,6 +69,9 @@ type Scanned struct {
 	Dashes   bool   // -- was seen
 }
 
+// Unlisted is a long option with a value that nothing is known of. What it names may be a file that is written.
+var Unlisted = &programs.Option{Name: "unlisted", Last: "unlisted", Arg: programs.Needed, Does: 'o'}
+
 // Scan reads words as a program with these options does. It never fails: an option that is not listed is
 // taken for one without an argument. A value that looks like an option is judged as one, too: the program may
 // take the option before it for one without an argument.
@@ -159,6 +162,9 @@ func (set *Options) long(s *Scanned, words []Word, i int, st programs.Style) int
 	if o == nil {
 		if s.Unknown == "" {
 			s.Unknown = name
+		}
+		if attached && strings.HasPrefix(name, "--") {
+			s.Hits = append(s.Hits, Hit{Opt: Unlisted, Name: name, Has: true, Value: Word{Text: val, Known: w.Known, Head: val}})
 		}
 		return 0
 	}
