@@ -3,120 +3,25 @@ package tui
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"strconv"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // pretty writes JSON indented, one member a line, numbers as they were spelled and members in their order.
 // Escapes that hide what could be read are resolved, so that "r\u006d" reads "rm"; those that JSON needs
-// stay. Text that is no JSON stays as it is.
+// stay. Text with half of a character is indented and stays as it is spelled; text that is no JSON stays as it is.
 func pretty(raw json.RawMessage) string {
+	text, err := jsontext.AppendFormat(nil, raw, jsontext.AllowDuplicateNames(true), jsontext.Multiline(true), jsontext.WithIndent("  "),
+		jsontext.PreserveRawStrings(false), jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
+	if err == nil {
+		return string(text)
+	}
 	var indented bytes.Buffer
 	if json.Indent(&indented, bytes.TrimSpace(raw), "", "  ") != nil {
 		return string(raw)
 	}
-	text, _ := legible(indented.String())
-	return text
-}
-
-// legible spells every character of JSON by itself that needs no escape. whole is false when there is half of a character,
-// which stays as it is spelled.
-func legible(text string) (spelled string, whole bool) {
-	var b strings.Builder
-	whole = true
-	for {
-		plain, escaped, found := strings.Cut(text, `\`)
-		b.WriteString(plain)
-		if !found {
-			return b.String(), whole
-		}
-		if escaped[0] != 'u' {
-			if escaped[0] != '/' {
-				b.WriteByte('\\')
-			}
-			b.WriteByte(escaped[0])
-			text = escaped[1:]
-			continue
-		}
-		r, rest := unescaped(escaped)
-		if utf16.IsSurrogate(r) {
-			if half, found := strings.CutPrefix(rest, `\`); found {
-				if second, after := unescaped(half); utf16.DecodeRune(r, second) != utf8.RuneError {
-					r, rest = utf16.DecodeRune(r, second), after
-				}
-			}
-		}
-		switch {
-		case utf16.IsSurrogate(r):
-			whole = false
-			b.WriteString(`\` + escaped[:5])
-		case r == '"' || r == '\\':
-			b.WriteString(`\` + string(r))
-		case r < ' ':
-			if i := strings.IndexRune("\b\f\n\r\t", r); i >= 0 {
-				b.WriteString(`\` + "bfnrt"[i:i+1])
-			} else {
-				fmt.Fprintf(&b, `\u%04x`, r)
-			}
-		default:
-			b.WriteRune(r)
-		}
-		text = rest
-	}
-}
-
-// unescaped reads u and four digits; 0 when there is something else.
-func unescaped(text string) (r rune, rest string) {
-	if len(text) < 5 || text[0] != 'u' {
-		return 0, text
-	}
-	n, err := strconv.ParseUint(text[1:5], 16, 32)
-	if err != nil {
-		return 0, text
-	}
-	return rune(n), text[5:]
-}
-
-// readsOneWay reports whether a text is JSON that every decoder reads alike: UTF-8, without half characters, and with no
-// member twice.
-func readsOneWay(text []byte) bool {
-	if !utf8.Valid(text) || !json.Valid(text) {
-		return false
-	}
-	_, whole := legible(string(text))
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	return whole && oneWay(decoder)
-}
-
-// oneWay reads one value and reports whether none of its members is there twice.
-func oneWay(decoder *json.Decoder) bool {
-	token, err := decoder.Token()
-	if err != nil {
-		return false
-	}
-	members := map[string]bool{}
-	switch token {
-	case json.Delim('{'), json.Delim('['):
-		for decoder.More() {
-			if token == json.Delim('{') {
-				name, err := decoder.Token()
-				if text, ok := name.(string); err != nil || !ok || members[text] {
-					return false
-				} else {
-					members[text] = true
-				}
-			}
-			if !oneWay(decoder) {
-				return false
-			}
-		}
-		_, err = decoder.Token()
-	}
-	return err == nil
+	return indented.String()
 }
 
 // Gutters of the lines of arguments: none of what a call brings begins at the edge, where headings do.

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"callgate/internal/companion/wire"
 )
@@ -112,7 +113,7 @@ func checkEdited(msg editedMsg) string {
 		return fmt.Sprintf("editing failed: %v", msg.err)
 	case len(value) > maxEdited:
 		return "the edited arguments are too large"
-	case !readsOneWay(value):
+	case !jsontext.Value(value).IsValid():
 		return "they are not valid JSON, or name a member twice"
 	case value[0] != '{':
 		return "they are not a JSON object"
