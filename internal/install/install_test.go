@@ -765,6 +765,12 @@ func FuzzRoundTrip(f *testing.F) {
 	f.Add("goose", "{extensions: {a: {cmd: x, type: stdio}, \"b\": {cmd: 'y'}}}")
 	f.Add("continue", "mcpServers: [\n  # one\n  {name: a, command: x}\n]")
 	f.Add("codex", "mcp_servers={a={command='x'}}")
+	f.Add("continue", "mcpServers: [{command: [00]},{0}]")
+	f.Add("goose", "extensions: {a: {cmd: !!str \"x,}\", type: stdio}, ? \"b\" : {cmd: 'y''z', type: stdio} }\nother: 1")
+	f.Add("goose", "a: &a {q: 1}\nextensions: &e\n  # c\n  ! {a: {cmd: &k 'x', type: stdio}, b: {cmd: *k, type: stdio}, c : {cmd: x#y, type: stdio} # d\n }")
+	f.Add("continue", "mcpServers: [{name: a, command: x, args: ['a', \"b\\\"]\"]}, name: b, {name: c, command: it's}]")
+	f.Add("codex", "mcp_servers.a={command=\"x\"}\nmcp_servers.b.command='y'\n[mcp_servers.c] # z\ncommand=\"\"\"a\"\"\"\"\"\n[mcp_servers]\nd={command='x'}")
+	f.Add("codex", "[mcp_servers.a]\ncommand='x'\n[other]\nk=1\n[mcp_servers.a.env]\nX='1'\n[mcp_servers.\"b c\"]\ncommand='y'")
 	f.Add("codex", "[mcp_servers]\r\na.command='x'\r\na.args=[\r\n'y'] # z\r\n[mcp_servers.b]\r\ncommand='b'")
 	f.Fuzz(func(t *testing.T, host, text string) {
 		hosts, err := Find([]string{host})

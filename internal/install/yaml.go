@@ -266,7 +266,10 @@ func (d *yamlDocument) entries(place []string) ([]entry, error) {
 		} else {
 			e.raw = strings.Join(lines[item.from:item.to], "")
 		}
-		if refersTo(b.root, item.node) {
+		switch {
+		case e.name == "":
+			e.stays = "it has no name"
+		case refersTo(b.root, item.node):
 			e.stays = "another part of the file refers to it"
 		}
 		var value any
