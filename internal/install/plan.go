@@ -188,6 +188,14 @@ func (p *Plan) moveServers(h *Host, hp *HostPlan) (moved map[string][]moving) {
 	return moved
 }
 
+// Leave takes the files of another plan out of this one.
+func (p *Plan) Leave(other *Plan) {
+	for i := range p.Hosts {
+		h := &p.Hosts[i]
+		h.Changes = slices.DeleteFunc(h.Changes, func(c Change) bool { return other.plans(c.Path) })
+	}
+}
+
 // plans reports whether the plan has a file already, because another host reads it too.
 func (p *Plan) plans(path string) bool {
 	return slices.ContainsFunc(p.Hosts, func(h HostPlan) bool {

@@ -29,19 +29,24 @@ func (o *connecting) notes(out io.Writer, plan *install.Plan, args []string) err
 			fmt.Fprintln(out, "note     "+d.Note)
 		}
 	}
-	return o.elsewhere(out, args)
+	return o.elsewhere(out, plan, args)
 }
 
-// elsewhere says that files of this folder have servers too, where connect was not told to look.
-func (o *connecting) elsewhere(out io.Writer, args []string) error {
+// elsewhere says that files of this folder have servers too, where connect was not told to look. In the home folder they are
+// those of the plan.
+func (o *connecting) elsewhere(out io.Writer, planned *install.Plan, args []string) error {
 	if slices.Contains(o.Scopes, "project") {
 		return nil
 	}
 	here := *o
 	here.Scopes = []string{"project"}
 	plan, err := here.Plan(args)
-	if err != nil || !Beside(plan) {
+	if err != nil {
 		return err
+	}
+	plan.Leave(planned)
+	if !Beside(plan) {
+		return nil
 	}
 	fmt.Fprintln(out, "note     files of this folder have servers too: callgate connect --scope project")
 	return nil

@@ -99,9 +99,9 @@ func (o *connecting) connect(cmd *cobra.Command, s *config.Settings, args []stri
 			return output.JSON(out, plan)
 		}
 		fmt.Fprintln(out, "Nothing to change.")
-		return o.elsewhere(out, args)
+		return o.elsewhere(out, plan, args)
 	case o.dryRun:
-		return o.elsewhere(out, args)
+		return o.elsewhere(out, plan, args)
 	}
 	if ok, err := o.confirm(cmd, "Make these changes?"); !ok || err != nil {
 		return err
