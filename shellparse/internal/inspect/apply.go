@@ -54,7 +54,7 @@ func looks(c *walk.Call) bool {
 			risk = sub.Risk
 		}
 	}
-	return risk == programs.ReadOnly || risk == programs.Network
+	return (risk == programs.ReadOnly || risk == programs.Network) && !c.Is(programs.RunsProject)
 }
 
 // hides reports whether the value of an option has an effect that a rule has to name with the words up to it.
