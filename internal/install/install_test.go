@@ -636,6 +636,25 @@ func TestFilesThatHostsJoin(t *testing.T) {
 	}
 }
 
+// Of two files of one name, none hides callgate's entry in the other.
+func TestFilesOfOneName(t *testing.T) {
+	m := machine(t, map[string]string{
+		"home/.opencode/opencode.json":       `{"mcp":{"a":{"type":"local","command":["a"]}}}`,
+		"home/.opencode/opencode.jsonc":      `{"mcp":{"b":{"type":"local","command":["b"]}}}`,
+		"home/.continue/mcpServers/one.yaml": "mcpServers:\n  - {name: c, command: c}\n",
+		"home/.continue/mcpServers/one.json": `{"mcpServers":{"d":{"command":"d"}}}`,
+	})
+	connect(t, optionsFor(m))
+	for name, want := range map[string]string{
+		".opencode/opencode.json": `"callgate-home-opencode"`, ".opencode/opencode.jsonc": `"callgate-home-opencode-jsonc"`,
+		".continue/mcpServers/one.yaml": "name: callgate-user-one\n", ".continue/mcpServers/one.json": `"callgate-user-one-json"`,
+	} {
+		if now := read(t, filepath.Join(m.Home, name)); !strings.Contains(now, want) {
+			t.Errorf("%s: want %s in\n%s", name, want, now)
+		}
+	}
+}
+
 // A folder that a variable moves is found, with the settings in it.
 func TestHostsElsewhere(t *testing.T) {
 	m := machine(t, map[string]string{

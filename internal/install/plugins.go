@@ -50,7 +50,11 @@ func (m *Machine) files(h *Host) []located {
 		for _, path := range m.matching(h, f.Path) {
 			entry := cmp.Or(f.Entry, entryNames[f.Scope])
 			if name := filepath.Base(path); name != filepath.Base(f.Path) {
-				entry += "-" + strings.TrimSuffix(name, filepath.Ext(name))
+				extension := filepath.Ext(name)
+				entry += "-" + strings.TrimSuffix(name, extension)
+				if slices.ContainsFunc(list, func(l located) bool { return l.entry == entry }) { // one.yaml and one.json
+					entry += "-" + strings.TrimPrefix(extension, ".")
+				}
 			}
 			list = append(list, located{File: f, path: path, entry: entry})
 		}
