@@ -193,8 +193,7 @@ func (c *socket) mcpResult(data []byte) *wire.Refusal {
 
 // brings decodes a frame of a client that brings tools.
 func (c *socket) brings(data []byte, f any) *wire.Refusal {
-	switch {
-	case c.may() != credentials.Tools:
+	if c.may() != credentials.Tools {
 		return wire.Refuse(wire.CodeUnauthorized, "only the tools credential can bring tools")
 	}
 	if refused := c.server.backend.absent(partBringer); refused != nil {
