@@ -110,7 +110,7 @@ func (h *host) passed(ctx context.Context, r *inflight, g gated) (response []byt
 
 // call answers tools/call.
 func (h *host) call(ctx context.Context, m rpc.Message, r *inflight, respond func([]byte)) {
-	call, to, p, err := h.readCall(ctx, m)
+	call, to, p, err := h.readCall(ctx, m, r)
 	call.ID = r.callID(call.ID)
 	if err == nil {
 		err = taskCalls{h}.defers(r, &p, to)
@@ -150,7 +150,7 @@ func (t *toolCall) verify(ctx context.Context, call gate.Call, v *gate.Verdict, 
 // readCall makes the Call: the one reading of the message that is judged, shown, recorded and forwarded.
 // What decoders could read differently is refused here. The Call is as complete as the message lets it be
 // even when it is refused, because refusals are recorded too.
-func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to *entry, p callParams, err error) {
+func (h *host) readCall(ctx context.Context, m rpc.Message, r *inflight) (call gate.Call, to *entry, p callParams, err error) {
 	call = gate.Call{ID: newCallID(), SessionID: h.session.ID(), Principal: h.principal, Agent: h.session.Agent()}
 	if err = jsonx.Check(m.Raw); err != nil {
 		return call, nil, p, err
@@ -175,7 +175,7 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to 
 	if call.Digest, err = jsonx.Digest(call.Arguments, call.Agent); err != nil {
 		return call, nil, p, err
 	}
-	if to = h.offers.tool(ctx, p.name); to == nil {
+	if to = h.offers.tool(ctx, r, p.name); to == nil {
 		return call, nil, p, fmt.Errorf("unknown tool: %s%s", p.name, h.offers.downNote())
 	}
 	call.Tool, call.Place, call.Redefined = to.Tool, h.folders.Place(to.server.place), h.p.maker.Redefined(to.Offer)

@@ -144,11 +144,12 @@ func has(k upstream.Kind) func(*server) bool {
 
 // tool looks a tool up by the name the host sees. A name that nobody knows yet may belong to a server
 // that is still starting: that is waited for as long as the server may take, and no longer than until one has listed
-// it, whatever the others do.
-func (o *offers) tool(ctx context.Context, name string) *entry {
+// it, whatever the others do. r is the request that names it, nil for none.
+func (o *offers) tool(ctx context.Context, r *inflight, name string) *entry {
 	if e := o.now.Load().tool(name); e != nil {
 		return e
 	}
+	r.waits()
 	o.awaitLists(ctx, upstream.DefaultStartTimeout, func() bool { return o.now.Load().Tools[name] != nil }, upstream.Tools)
 	o.rebuild()
 	return o.now.Load().tool(name)

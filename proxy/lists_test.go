@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -86,5 +87,20 @@ func TestSessionsShareWhatTheySee(t *testing.T) {
 	}
 	if a, b := fourth.tool("s_a"), first.tool("s_a"); a.Tool != b.Tool {
 		t.Error("the same definition is two tools")
+	}
+}
+
+// Calls of a tool that nobody has listed yet wait for it, and what the host says meanwhile waits for none of them.
+func TestCallsBeforeToolsAreKnown(t *testing.T) {
+	w := newWorld(t, allowAll, false, []string{"s"}, script{Lists: map[string]string{"tools/list": ""}})
+	h := w.connect().collect()
+	h.greet(helloParams)
+	began := time.Now()
+	for id := range 200 {
+		h.calls(strconv.Itoa(id), "s_do", "{}")
+	}
+	h.quiet()
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("calls that wait held a ping up for %v", took)
 	}
 }

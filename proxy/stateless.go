@@ -42,7 +42,7 @@ func (s statelessHost) Context() context.Context                   { return s.h.
 func (s statelessHost) Close()                                     { s.h.Close() }
 
 func (s statelessHost) Definition(ctx context.Context, tool string) []byte {
-	if e := s.h.offers.tool(ctx, tool); e != nil {
+	if e := s.h.offers.tool(ctx, nil, tool); e != nil {
 		return e.Tool.Definition
 	}
 	return nil
