@@ -60,7 +60,7 @@ func (h *host) begin(m rpc.Message, e *stateless.Request) {
 		return
 	}
 	answer := h.admit(m, nil, line.conn.Lend)
-	line.conn.Here(func() { h.jobs.Here(func() { answer(func() {}) }) })
+	h.jobs.Here(func() { line.conn.Here(func() { answer(func() {}) }) }) // in this order: who closes waits for a job that was left behind
 }
 
 // long is what takes a while to read, in bytes: others do not wait for it.
