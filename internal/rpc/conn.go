@@ -79,6 +79,7 @@ func (c *Conn) Run(handle func(Message)) error {
 		c.read()
 		return <-c.reading.ended
 	}
+	c.reading.watching.Store(true) // the timer looks once
 	c.reading.watch = time.AfterFunc(patience, c.look)
 	defer c.reading.watch.Stop()
 	go c.read() // a job that was left behind on this goroutine would keep Run from returning
