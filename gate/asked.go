@@ -284,6 +284,7 @@ func (g *Gate) Leave() {
 			twin.done <- r
 		}
 		a.twins = nil
+		g.recount(a.session)
 	}
 }
 

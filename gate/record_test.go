@@ -235,6 +235,26 @@ func TestRepeatedAfterARestart(t *testing.T) {
 	})
 }
 
+// Calls that were taken from their host do not count as waiting: one question is left of the two.
+func TestWhatIsLeftIsCounted(t *testing.T) {
+	inSynctest(t, func(t *testing.T, b *bench, call Call) {
+		first := b.decide(t.Context(), call)
+		synctest.Wait()
+		call.ID = "2"
+		twin := b.decide(t.Context(), call)
+		synctest.Wait()
+		if n := b.session.pending(); n != 2 {
+			t.Errorf("%d wait, want 2", n)
+		}
+		b.gate.Leave()
+		<-first
+		<-twin
+		if n := b.session.pending(); n != 1 {
+			t.Errorf("%d wait, want 1", n)
+		}
+	})
+}
+
 // What nobody answers after a restart ends in time, on record.
 func TestARestoredQuestionExpires(t *testing.T) {
 	inSynctest(t, func(t *testing.T, b *bench, call Call) {
