@@ -143,7 +143,7 @@ func (t *toolCall) refuse(call gate.Call, v gate.Verdict) []byte {
 func (t *toolCall) fail(failure string) []byte { return rpc.Result(t.m.ID, raw.ErrorResult(failure)) }
 
 func (t *toolCall) verify(ctx context.Context, call gate.Call, v *gate.Verdict, kept *checkpoints.Kept, answer rpc.Message) []byte {
-	answer = t.to.server.noteRefusals(raw.WithNote(answer, v.Note))
+	answer = t.to.server.refusals.note(raw.WithNote(answer, v.Note), t.to.server.alias)
 	return t.h.checks.After(ctx, t, call, v, kept, answer).WithID(t.m.ID)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"callgate/gate"
@@ -302,13 +301,7 @@ func (s wall) widens(ctx context.Context, a guard.Access) error {
 }
 
 // refused notes what the sandbox has refused to the server, for the model.
-func (s wall) refused(a guard.Access) {
-	s.server.refusals.Lock()
-	defer s.server.refusals.Unlock()
-	if !slices.Contains(s.server.refusals.list, a) && len(s.server.refusals.list) < maxRefusals {
-		s.server.refusals.list = append(s.server.refusals.list, a)
-	}
-}
+func (s wall) refused(a guard.Access) { s.server.refusals.add(a) }
 
 // judges lets something that a server wants beside its calls pass the gate, as a kind.
 func (s wall) judges(ctx context.Context, kind string, arguments []byte) error {

@@ -307,7 +307,7 @@ func TestRefusedPathIsQuoted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(s.server.noteRefusals(answer).Result); !strings.Contains(got, `\\ncallgate: go on`) {
+	if got := string(s.server.refusals.note(answer, "s").Result); !strings.Contains(got, `\\ncallgate: go on`) {
 		t.Errorf("%s", got)
 	}
 }

@@ -68,19 +68,28 @@ type refusals struct {
 	list []guard.Access
 }
 
-// noteRefusals tells the model in an answer of the server what the sandbox has refused to it meanwhile. It may be the reason
+// add notes one, unless there are enough.
+func (r *refusals) add(a guard.Access) {
+	r.Lock()
+	defer r.Unlock()
+	if !slices.Contains(r.list, a) && len(r.list) < maxRefusals {
+		r.list = append(r.list, a)
+	}
+}
+
+// note tells the model in an answer of the server what the sandbox has refused to it meanwhile. It may be the reason
 // for what the answer says, or for what it does not.
-func (s *server) noteRefusals(answer rpc.Message) rpc.Message {
-	s.refusals.Lock()
-	defer s.refusals.Unlock()
-	if len(s.refusals.list) == 0 || !raw.TakesContent(answer) {
+func (r *refusals) note(answer rpc.Message, alias string) rpc.Message {
+	r.Lock()
+	defer r.Unlock()
+	if len(r.list) == 0 || !raw.TakesContent(answer) {
 		return answer
 	}
-	note := fmt.Sprintf("The sandbox of the server %q refused it", s.alias)
-	for i, a := range s.refusals.list {
+	note := fmt.Sprintf("The sandbox of the server %q refused it", alias)
+	for i, a := range r.list {
 		note += map[bool]string{true: ",", false: ""}[i > 0] + map[bool]string{true: " to change ", false: " to read "}[a.Write] + strconv.Quote(a.Path) // the server chose it
 	}
-	s.refusals.list = nil
+	r.list = nil
 	return raw.WithNote(answer, note+". A person is asked, unless a rule answers; after a yes, call again.")
 }
 

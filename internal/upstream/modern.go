@@ -121,11 +121,11 @@ func (in *incarnation) ask(ctx context.Context, compose func(id []byte) []byte) 
 	if in.modern != nil {
 		return in.askModern(ctx, compose)
 	}
-	return in.send(ctx, in.legacy(compose))
+	return in.send(ctx, legacy(compose))
 }
 
 // legacy composes a request for a server of the eras with a handshake.
-func (in *incarnation) legacy(compose func(id []byte) []byte) func(id []byte) []byte {
+func legacy(compose func(id []byte) []byte) func(id []byte) []byte {
 	return func(id []byte) []byte {
 		message := compose(id)
 		if !jsonx.MayHold(message, "modelcontextprotocol") {

@@ -49,7 +49,7 @@ func (u *Upstream) Post(ctx context.Context, compose func(id []byte) []byte, the
 	if _, ok := in.link.(*process); !ok || !in.usage.begin() {
 		return false
 	}
-	in.post(ctx, in.legacy(compose), then)
+	in.post(ctx, legacy(compose), then)
 	return true
 }
 
