@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"callgate/permissions"
 )
@@ -80,6 +81,36 @@ func TestTwoPersonsSince(t *testing.T) {
 		t.Error("it is applied")
 	}
 	if d := <-end; d.verdict.Action != permissions.Deny || !strings.Contains(d.verdict.Reason, "more persons") {
+		t.Errorf("%+v", d.verdict)
+	}
+}
+
+// The first yes stays when the call is repeated in another session.
+func TestTwoPersonsInTwoSessions(t *testing.T) {
+	b := newBench(t, twoPersons, nil)
+	call := b.shell("1", "npm publish now")
+	call.HandOver = time.Millisecond
+	<-b.decide(t.Context(), call)
+	if err := b.answer(b.waiting(1)[0], "approve", as("alice")); !errors.Is(err, ErrAnother) {
+		t.Fatalf("the first yes: %v", err)
+	}
+	var err error
+	if b.session, err = b.gate.OpenSession("", nil); err != nil {
+		t.Fatal(err)
+	}
+	call.ID, call.HandOver = "2", 0
+	end := b.decide(t.Context(), call)
+	for deadline := time.Now().Add(10 * time.Second); b.session.pending() == 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	a := b.waiting(1)[0]
+	if len(a.ApprovedBy) != 1 || !strings.Contains(a.Reason, "alice approved, 1 more to go") {
+		t.Errorf("people see %v, %q", a.ApprovedBy, a.Reason)
+	}
+	if err := b.answer(a, "approve", as("bob")); err != nil {
+		t.Fatalf("the second yes: %v", err)
+	}
+	if d := <-end; d.verdict.Action != permissions.Allow {
 		t.Errorf("%+v", d.verdict)
 	}
 }

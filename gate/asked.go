@@ -252,18 +252,19 @@ func (q *queue) lapse(a *approval) {
 	}
 }
 
-// reattach gives an approval of a process that is gone to the repeated call. The caller holds mu.
+// reattach gives an approval of a session or a process that is gone to the repeated call. The caller holds mu.
 func (a *approval) reattach(repeated *approval) {
 	id := a.call.ID
-	a.restored, a.session, a.verdict = false, repeated.session, repeated.verdict
+	a.restored, a.session = false, repeated.session
 	shown := *a.shown
-	if a.edited == nil {
-		shown = *repeated.shown
+	if a.edited == nil { // else what an approver made of it stays, and what was judged of that
+		shown, a.verdict = *repeated.shown, repeated.verdict
+		shown.ApprovedBy = a.shown.ApprovedBy
 		a.call = repeated.call
 		a.call.ID = id
 	}
 	shown.ID, shown.SessionID, shown.CreatedAt, shown.ExpiresAt = id, repeated.session.id, a.shown.CreatedAt, a.expires
-	shown.AwaitsHost, shown.Reason = false, repeated.shown.Reason
+	shown.AwaitsHost, shown.Reason = false, strings.TrimSpace(strings.TrimSuffix(a.shown.Reason, awaitsHost))
 	a.shown = &shown
 }
 

@@ -70,12 +70,14 @@ func (q *queue) attach(repeated *approval) *approval {
 	for _, a := range q.pending {
 		if a.detached && a.key == repeated.key && (a.edited != nil || a.reach == repeated.reach) {
 			a.detached = false
-			restored := a.restored
-			if restored {
+			before := a.session
+			moved := before != repeated.session // what waited in a process that is gone had none of this one
+			if moved {
 				a.reattach(repeated)
+				q.recount(before)
 				q.recount(a.session)
 			}
-			if restored || q.o.Ledger != nil {
+			if moved || q.o.Ledger != nil {
 				if err := q.renew(a); errors.Is(err, ErrNotPending) { // another process has it
 					a.detached = true
 					q.resolve(a, resolution{decision: "withdrawn", by: "callgate", reason: "Another replica took it over."})
@@ -83,7 +85,7 @@ func (q *queue) attach(repeated *approval) *approval {
 				}
 			}
 			a.expiry.Stop()
-			if restored {
+			if moved {
 				q.events.publish(Asked{a.shown})
 			}
 			return a

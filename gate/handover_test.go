@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -262,4 +263,69 @@ func (g *Gate) withdrawAll() {
 	for _, a := range g.pending {
 		g.resolve(a, resolution{decision: "withdrawn"})
 	}
+}
+
+// A call that is repeated in another session of the same host waits there: the end of the first is not its end.
+func TestRepeatedInAnotherSession(t *testing.T) {
+	inSynctest(t, func(t *testing.T, b *bench, call Call) {
+		first := b.session
+		call.HandOver = time.Second
+		if d := <-b.decide(t.Context(), call); d.verdict.Decision != DecidedPending {
+			t.Fatalf("%s: %s", d.verdict.Decision, d.verdict.Reason)
+		}
+		var err error
+		if b.session, err = b.gate.OpenSession("", nil); err != nil {
+			t.Fatal(err)
+		}
+		call.ID, call.HandOver = "2", 0
+		again := b.decide(t.Context(), call)
+		synctest.Wait()
+		if of, in := first.pending(), b.session.pending(); of != 0 || in != 1 {
+			t.Errorf("%d wait in the first session and %d in the second", of, in)
+		}
+		first.Close()
+		synctest.Wait()
+		shown := b.gate.Pending()
+		if len(shown) != 1 || shown[0].ID != "1" || shown[0].SessionID != b.session.ID() {
+			t.Fatalf("%+v", shown)
+		}
+		if err := b.answer(shown[0], "approve", nil); err != nil {
+			t.Fatal(err)
+		}
+		if d := <-again; d.verdict.Decision != DecidedApproved || d.call.ID != "2" {
+			t.Errorf("%s: %s", d.verdict.Decision, d.verdict.Reason)
+		}
+	})
+}
+
+// What an approver made of a call stays, and what was judged of that, when the call is repeated in another session.
+func TestRepeatedInAnotherSessionAfterAnEdit(t *testing.T) {
+	inSynctest(t, func(t *testing.T, b *bench, call Call) {
+		<-b.decide(t.Context(), call)
+		edit := func(a *Answer) { a.Arguments = []byte(`{"command":"rm -rf build"}`) }
+		if err := b.answer(b.gate.Pending()[0], "approve", edit); !errors.Is(err, ErrAnswer) {
+			t.Fatalf("a riskier edit: %v", err)
+		}
+		before := b.gate.Pending()[0]
+		var err error
+		if b.session, err = b.gate.OpenSession("", nil); err != nil {
+			t.Fatal(err)
+		}
+		call.ID = "2"
+		again := b.decide(t.Context(), call)
+		synctest.Wait()
+		a := b.gate.Pending()[0]
+		if a.SessionID != b.session.ID() || a.Digest != before.Digest || a.Reason != before.Reason {
+			t.Errorf("%+v", a)
+		}
+		if err := b.answer(a, "approve", func(a *Answer) { a.Together = true }); !errors.Is(err, ErrAnswer) {
+			t.Errorf("what is DESTRUCTIVE is released along with others: %v", err)
+		}
+		if err := b.answer(a, "approve", nil); err != nil {
+			t.Fatal(err)
+		}
+		if d := <-again; d.verdict.Decision != DecidedApproved || !strings.Contains(string(d.call.Arguments), "rm -rf build") {
+			t.Errorf("%s: %s", d.verdict.Decision, d.call.Arguments)
+		}
+	})
 }
