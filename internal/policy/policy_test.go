@@ -33,6 +33,22 @@ func shell(t *testing.T, command string) gate.Question {
 	return question(t, tools.KindTool(tools.KindShell), string(text))
 }
 
+type advice struct {
+	action permissions.Action
+	why    string
+}
+
+// advises holds what is said about commands against what is wanted, which is without an error.
+func advises(t *testing.T, a gate.Advisor, commands map[string]advice) {
+	t.Helper()
+	for command, want := range commands {
+		action, why, err := a.Advise(shell(t, command))
+		if err != nil || action != want.action || !strings.Contains(why, want.why) {
+			t.Errorf("%s: %v %q %v; want %v %q", command, action, why, err, want.action, want.why)
+		}
+	}
+}
+
 func TestCedar(t *testing.T) {
 	c, err := policy.NewCedar("p.cedar", []byte(`
 permit (principal, action == Callgate::Action::"call", resource);
@@ -46,22 +62,14 @@ forbid (principal, action, resource) when { context.risk == "DESTRUCTIVE" && con
 	if err != nil {
 		t.Fatal(err)
 	}
-	for command, want := range map[string]struct {
-		action permissions.Action
-		why    string
-	}{
+	advises(t, c, map[string]advice{
 		"git status":                          {permissions.Allow, ""},
 		"kubectl delete pod --context prod-1": {permissions.Deny, "no-prod (p.cedar:3)"},
 		"npm publish --tag x":                 {permissions.Ask, "release (p.cedar:5)"},
 		"npm publish && cat /x/secret.txt":    {permissions.Deny, "p.cedar:7"},
 		"cat /x/other.txt":                    {permissions.Allow, ""},
 		"rm -rf build":                        {permissions.Deny, "p.cedar:8"},
-	} {
-		action, why, err := c.Advise(shell(t, command))
-		if err != nil || action != want.action || !strings.Contains(why, want.why) {
-			t.Errorf("%s: %v %q %v; want %v %q", command, action, why, err, want.action, want.why)
-		}
-	}
+	})
 	// Another spelling can be forbidden, too: where a link leads, and the command within a wrapper.
 	for name, s := range map[string]permissions.Subject{
 		"link": {Kind: "read_file", Decides: permissions.Form{"/src/app/link"}, Also: []permissions.Form{{"/x/secret.txt"}}},

@@ -137,7 +137,7 @@ func (r *Rego) ask(ctx context.Context, input ast.Value, deniesOnly bool) (permi
 	return permissions.Allow, "", nil
 }
 
-// value evaluates a rule; nil where the file has none, and where it is undefined.
+// value evaluates a rule; nil where the file has none, and where it is undefined. A rule that is null is an error.
 func (r *Rego) value(ctx context.Context, rule string, input ast.Value) (any, error) {
 	query, has := r.rules[rule]
 	if !has {
@@ -150,7 +150,10 @@ func (r *Rego) value(ctx context.Context, rule string, input ast.Value) (any, er
 	if len(results) > 1 || len(results[0].Expressions) != 1 {
 		return nil, fmt.Errorf("%s has several results", rule)
 	}
-	return results[0].Expressions[0].Value, nil
+	if v := results[0].Expressions[0].Value; v != nil {
+		return v, nil
+	}
+	return nil, fmt.Errorf("%s is null: use true or a set of reasons", rule)
 }
 
 // reasons reads a rule: true, a reason, or any number of reasons, which are texts or have one named msg. nil is none.
