@@ -101,27 +101,31 @@ func (s *scanner) scan(text string, depth int) {
 	}
 }
 
-// wrapped looks at what lines say together that hold nothing but an encoding, each as long as the first but for the last.
+// wrapped looks at what lines say together that hold nothing but an encoding, each as long as the first but for the last,
+// which may be a word that belongs to none of it, or begin other lines.
 func (s *scanner) wrapped(text string, depth int) {
 	for at := 0; at < len(text); {
 		width, next := encodedLine(text, at)
-		lines, end := 1, at+width
+		full, end := at+width, at+width // behind the lines of that length, and behind all
 		for width > 0 && next < len(text) {
 			w, n := encodedLine(text, next)
 			if w == 0 || w > width {
 				break
 			}
-			lines, end, next = lines+1, next+w, n
+			end = next + w
 			if w < width {
 				break
 			}
+			full, next = end, n
 		}
-		if lines > 1 && end-at >= encodedMin {
-			s.decode(strings.NewReplacer("\r", "", "\n", "").Replace(text[at:end]), at, end, depth)
+		if end > at+width && end-at >= encodedMin && !s.decode(lineEnds.Replace(text[at:end]), at, end, depth) && at+width < full && full < end {
+			s.decode(lineEnds.Replace(text[at:full]), at, full, depth)
 		}
 		at = next
 	}
 }
+
+var lineEnds = strings.NewReplacer("\r", "", "\n", "")
 
 // maxEncodedLine is as long as lines of encoded text are.
 const maxEncodedLine = 128
@@ -418,11 +422,11 @@ func grouped(digits string) bool {
 	return true
 }
 
-// decode looks at what a token says in base64, hex or percent-encoding.
-func (s *scanner) decode(token string, start, end, depth int) {
+// decode looks at what a token says in base64, hex or percent-encoding, and reports whether that is text.
+func (s *scanner) decode(token string, start, end, depth int) bool {
 	said, ok := decoded(token)
 	if !ok {
-		return
+		return false
 	}
 	inner := scanner{seed: s.seed, codes: s.codes}
 	inner.scan(said, depth-1)
@@ -430,6 +434,7 @@ func (s *scanner) decode(token string, start, end, depth int) {
 		p.start, p.end = int32(start), int32(end)
 		s.prints = append(s.prints, p)
 	}
+	return true
 }
 
 // decoded returns what an encoded token says, if that is text.
@@ -491,7 +496,9 @@ func unescaped(text string) string {
 		}
 		i++
 		switch text[i] {
-		case 'n', 't', 'r', 'b', 'f':
+		case 'n':
+			b.WriteByte('\n')
+		case 't', 'r', 'b', 'f':
 			b.WriteByte(' ')
 		case 'u', 'x':
 			digits := 4
