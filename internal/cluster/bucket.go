@@ -422,7 +422,7 @@ func (b *bucket) there() (jetstream.Stream, error) {
 
 // write puts a value under a key whose last change is expect; 0 is a key that is not there. The error is errConflict when
 // it is another by now, and ErrAway when nobody knows what became of it. A value with a time to live ends by itself.
-// No two values are the same, so that one which was written is known again.
+// No two values are the same but one that is sealed anew, so that one which was written is known again.
 func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint64, live time.Duration) (rev uint64, err error) {
 	beats := strings.HasPrefix(key, "beat.")
 	if _, err := b.there(); err != nil {
@@ -448,7 +448,7 @@ func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint
 	conflict := errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 	_, now, reading := b.read(ctx, key)
 	switch {
-	case reading == nil && bytes.Equal(now.body, body):
+	case reading == nil && now.rev != expect && bytes.Equal(now.body, body):
 		return now.rev, nil // the answer was lost
 	case conflict:
 		return 0, errConflict

@@ -22,25 +22,36 @@ func (b *bucket) old() map[string]value {
 }
 
 // Reseal seals with the key's first secret what an older one has sealed, so that the older can be dropped. The trail keeps
-// what it was written with. It says how many values that were; one that changes meanwhile is sealed anew by who changes it.
+// what it was written with. It says how many values that were, without those that somebody else changed meanwhile.
 func (c *Cluster) Reseal(ctx context.Context) (n int, err error) {
 	for key := range c.bucket.old() {
-		_, v, err := c.bucket.read(ctx, key)
-		if errors.Is(err, errNone) || err == nil && !v.old {
-			continue
+		sealed, err := c.reseal(ctx, key)
+		for errors.Is(err, errConflict) {
+			sealed, err = c.reseal(ctx, key)
 		}
-		var e entry
-		if err == nil && strings.HasPrefix(key, "ask.") {
-			if err = json.Unmarshal(v.body, &e); err == nil {
-				_, err = c.approvals.write(key, e, v.rev, c.approvals.until(e.Expires))
-			}
-		} else if err == nil {
-			_, err = c.bucket.write(ctx, key, v.body, v.rev, 0)
-		}
-		if err != nil && !errors.Is(err, errConflict) {
+		if err != nil {
 			return n, fmt.Errorf("%s: %w", key, err)
 		}
-		n++
+		if sealed {
+			n++
+		}
 	}
 	return n, nil
+}
+
+// reseal seals one value anew. It is false when there was no need.
+func (c *Cluster) reseal(ctx context.Context, key string) (bool, error) {
+	_, v, err := c.bucket.read(ctx, key)
+	if errors.Is(err, errNone) || err == nil && !v.old {
+		return false, nil
+	}
+	var e entry
+	if err == nil && strings.HasPrefix(key, "ask.") {
+		if err = json.Unmarshal(v.body, &e); err == nil {
+			_, err = c.approvals.write(key, e, v.rev, c.approvals.until(e.Expires))
+		}
+	} else if err == nil {
+		_, err = c.bucket.write(ctx, key, v.body, v.rev, 0)
+	}
+	return err == nil, err
 }

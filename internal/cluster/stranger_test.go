@@ -311,6 +311,13 @@ func TestKeyIsRotated(t *testing.T) {
 	c = startAt(t, dir, both)
 	waits.Until(t, "it hears from the cluster", func() bool { return c.Fresh() == nil })
 	ask(t, c.Approvals(), "id", "k", true)
+	_, v, err := c.bucket.read(t.Context(), "rules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.bucket.write(t.Context(), "rules", v.body, v.rev, time.Millisecond); err == nil { // NATS takes no such time
+		t.Error("what was not written is taken for sealed anew")
+	}
 	if n, err := c.Reseal(t.Context()); n != 1 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}
