@@ -10,13 +10,16 @@ TAGS ?=
 LDFLAGS := -s -w -X callgate/internal/app.Version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
+# Programs for callgate's development, a module of their own.
+DEV := internal/dev
+
 # The race detector needs a C compiler on most systems; everything else does without.
 RACE ?= $(shell command -v "$$(go env CC | cut -d' ' -f1)" >/dev/null && echo -race)
 
 # Packages whose code runs on one goroutine. The race detector finds nothing there and takes eight times as long.
 ONE_GOROUTINE := ./docs ./examples ./examples/demo ./internal/address ./internal/companion/wire ./internal/gitfiles ./internal/loopback \
 	./internal/manual ./internal/packaging ./internal/policy ./internal/report ./internal/suggest ./internal/supply ./internal/textscan \
-	./internal/translate ./internal/vault ./shellparse/... ./rag/bench/train ./rag/chunks ./rag/ignore ./rag/internal/extract ./rag/internal/terms
+	./internal/translate ./internal/vault ./shellparse/... ./rag/chunks ./rag/ignore ./rag/internal/extract ./rag/internal/terms
 
 # Many tests wait for processes and for time, so twice as many run as there are processors. make test runs go vet by itself.
 # Without debugging tables, programs link faster.
@@ -69,6 +72,7 @@ ifeq ($(PKG),./...)
 	$(TEST) $(RACE) $$(go list ./... | grep -vxFf <(go list $(ONE_GOROUTINE)))
 	$(TEST) $(ONE_GOROUTINE)
 	$(TEST) -tags opa -run Rego ./internal/policy ./internal/config
+	cd $(DEV) && go vet ./... && $(TEST) $(RACE) ./...
 else
 	$(TEST) $(RACE) $(PKG)
 endif
@@ -142,20 +146,22 @@ $(NPM): testdata/npm/package.json testdata/npm/package-lock.json
 
 .PHONY: check
 check: ## gofmt, linters, and builds for Windows and macOS
-	@unformatted="$$(gofmt -l $$(go list -f '{{.Dir}}' ./...))"; \
+	@unformatted="$$(gofmt -l $$(go list -f '{{.Dir}}' ./...) $(DEV))"; \
 		if [ -n "$$unformatted" ]; then echo "not formatted with gofmt:"; echo "$$unformatted"; exit 1; fi
 	$(GOLANGCI) run
-	go mod tidy -diff
-	cd examples/library && go mod tidy -diff
+	cd $(DEV) && $(GOLANGCI) run
+	@set -e; for module in . $(DEV) examples/library; do echo "go mod tidy in $$module"; go -C $$module mod tidy -diff; done
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go vet ./...
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go vet -C $(DEV) ./...
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build -o bin/cross/ ./cmd/callgate
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go vet ./...
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go vet -C $(DEV) ./...
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go build -o bin/cross/ ./cmd/callgate
 
 .PHONY: bench
 bench: build ## compare callgate with no proxy and the cheapest one; draw what it costs
-	CGO_ENABLED=0 go build -o bin/ ./internal/bench ./internal/bench/echo ./internal/bench/floor
+	CGO_ENABLED=0 go build -C $(DEV) -o ../../bin/ ./bench ./bench/echo ./bench/floor
 	CGO_ENABLED=0 go build -tags profile -o bin/callgate-profile ./cmd/callgate
 	bin/bench -bin bin -plots docs/images $(BENCHFLAGS)
 	go test -run '^$$' -bench BenchmarkAround -benchmem ./proxy
@@ -164,10 +170,10 @@ bench: build ## compare callgate with no proxy and the cheapest one; draw what i
 	go test -run '^$$' -bench BenchmarkHook -benchtime 100x ./cmd/callgate
 	go test -run '^$$' -bench 'Saw|Carry|Flow|Form|Grams' -benchmem ./internal/flow ./internal/secrets ./internal/textscan ./gate
 
-# Other MCP proxies are installed in the user's cache, in versions that internal/bench/peers.go names.
+# Other MCP proxies are installed in the user's cache, in versions that internal/dev/bench/peers.go names.
 .PHONY: bench-peers
 bench-peers: build ## install other MCP proxies and compare callgate with them alone
-	CGO_ENABLED=0 go build -o bin/ ./internal/bench ./internal/bench/echo
+	CGO_ENABLED=0 go build -C $(DEV) -o ../../bin/ ./bench ./bench/echo
 	bin/bench -bin bin -install -only peers $(BENCHFLAGS)
 
 # {REPOS}/{name}: the repositories of the development benchmark, fetched when they are not there; empty: that part
@@ -176,8 +182,8 @@ REPOS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/callgate/bench-repos
 
 .PHONY: bench-rag
 bench-rag: ## measure search: how well it finds, how fast, with how much memory
-	CGO_ENABLED=0 go build -o bin/bench-rag ./rag/bench
-	$(if $(REPOS),rag/bench/fetch.sh '$(REPOS)')
+	CGO_ENABLED=0 go build -C $(DEV) -o ../../bin/bench-rag ./ragbench
+	$(if $(REPOS),internal/dev/ragbench/fetch.sh '$(REPOS)')
 	bin/bench-rag -repos '$(REPOS)'
 
 # Where releases are published: the one place that says it.
@@ -217,12 +223,12 @@ HOSTSFLAGS ?=
 
 .PHONY: hosts
 hosts: build ## run the LLM hosts that are installed through callgate, and print what was seen
-	CGO_ENABLED=0 go build -o bin/hosts ./internal/hosts
+	CGO_ENABLED=0 go build -C $(DEV) -o ../../bin/hosts ./hosts
 	bin/hosts $(HOSTSFLAGS)
 
 .PHONY: host-tools
 host-tools: build ## run the built-in tools of the LLM hosts that are installed, connected to callgate
-	CGO_ENABLED=0 go build -o bin/hosts ./internal/hosts
+	CGO_ENABLED=0 go build -C $(DEV) -o ../../bin/hosts ./hosts
 	bin/hosts tools $(HOSTSFLAGS)
 
 # The suites, the Inspector and the Node.js that they need come from npm, the reference server is that of the official Go SDK.
@@ -234,7 +240,7 @@ $(SUITES): testdata/conformance/package.json testdata/conformance/package-lock.j
 conformance: build $(SUITES) $(NPM) ## run the official conformance suites and the MCP Inspector through callgate
 	CGO_ENABLED=0 GOBIN="$(CURDIR)/bin" go install github.com/modelcontextprotocol/go-sdk/conformance/everything-{server,client}@v1.8.0
 	CGO_ENABLED=0 go build -o bin/extension-server ./internal/testserver/extension
-	CGO_ENABLED=0 go build -o bin/conformance-run ./internal/conformance
+	CGO_ENABLED=0 go build -C $(DEV) -o ../../bin/conformance-run ./conformance
 	bin/conformance-run $(CONFORMANCEFLAGS)
 	go test -count=1 -run TestInspector ./cmd/callgate
 
@@ -244,7 +250,7 @@ PACKAGES ?= 0
 
 .PHONY: embedding
 embedding: ## train the embedding table of search anew (Debian, Python with NumPy and SciPy)
-	rag/bench/train/run.sh '$(OUT)' $(PACKAGES)
+	internal/dev/ragbench/train/run.sh '$(OUT)' $(PACKAGES)
 
 .PHONY: microbench
 microbench: ## run the Go benchmarks of PKG
@@ -262,4 +268,4 @@ fuzz: ## run every fuzz target of PKG for FUZZTIME
 
 .PHONY: clean
 clean: ## remove what make made
-	rm -rf bin .demo testdata/npm/node_modules testdata/conformance/node_modules internal/companion/web/node_modules
+	rm -rf bin $(DEV)/bin .demo testdata/npm/node_modules testdata/conformance/node_modules internal/companion/web/node_modules

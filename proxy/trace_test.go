@@ -12,7 +12,6 @@ import (
 	"sync"
 	"testing"
 
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
@@ -53,7 +52,7 @@ type spans struct {
 
 func (s *spans) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	var request collector.ExportTraceServiceRequest
+	var request tracev1.TracesData // on the wire the same as ExportTraceServiceRequest
 	if err != nil || proto.Unmarshal(body, &request) != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return

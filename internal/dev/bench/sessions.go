@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"callgate/internal/bench/load"
+	"callgate/internal/dev/bench/load"
 )
 
 // crowding is what sessions of hosts over HTTP cost that do nothing.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"callgate/internal/bench/load"
+	"callgate/internal/dev/bench/load"
 )
 
 // growth is what an allowed call costs when there is more and more of something.

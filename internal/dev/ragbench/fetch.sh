@@ -1,6 +1,6 @@
 #!/bin/bash
 # Fetch the repositories of the development benchmark, each at its pinned revision and without its history:
-#   rag/bench/fetch.sh DIR
+#   internal/dev/ragbench/fetch.sh DIR
 # They come to lie in DIR/{name}. One that is there at its revision is left as it is; one that cannot be had is
 # named and left out, which is no failure: the benchmark says what it ran without.
 set -euo pipefail

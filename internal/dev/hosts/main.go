@@ -2,7 +2,7 @@
 // between it and a server, and prints what was seen of tools, denials, approvals, elicitation, changed lists and
 // cancellation. The table in docs/hosts.md is its output:
 //
-//	go run ./internal/hosts -update docs/hosts.md
+//	go run ./internal/dev/hosts -update docs/hosts.md
 //
 // "hosts tools" tries what is built into hosts; docs/testdata/built-in.md is its output.
 //

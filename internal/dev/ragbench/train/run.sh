@@ -5,7 +5,7 @@
 # Needs Go, a Debian system with apt and dpkg-deb, and Python 3 with NumPy and SciPy (python3-numpy and
 # python3-scipy); where they are missing, pip installs them below OUT.
 set -euo pipefail
-cd "$(dirname "$0")/../../.."
+cd "$(dirname "$0")/../../../.."
 out=${1:?usage: run.sh OUT [PACKAGES]}
 most=${2:-0}
 mkdir -p "$out/debs"
@@ -20,7 +20,7 @@ echo "$(wc -l < "$out/packages") packages of $(wc -l < "$out/all")"
 find "$out/debs" -name '*.deb' | LC_ALL=C sort > "$out/list"
 [ -s "$out/list" ] || { echo "no package could be downloaded; see $out/download.log" >&2; exit 1; }
 
-CGO_ENABLED=0 go build -o "$out/train" ./rag/bench/train
+CGO_ENABLED=0 go build -C internal/dev -o "$out/train" ./ragbench/train
 xargs "$out/train" pairs -out "$out/pairs.jsonl" < "$out/list"
 "$out/train" tokens -in "$out/pairs.jsonl" -out "$out/tokens" ${LEAVE_OUT:+-leave-out "$LEAVE_OUT"}
 
@@ -33,5 +33,5 @@ if [ -z "$python" ]; then
 	"$out/venv/bin/pip" install -q numpy scipy
 	python=$out/venv/bin/python
 fi
-"$python" rag/bench/train/train.py "$out/tokens" "$out/table.bin"
+"$python" internal/dev/ragbench/train/train.py "$out/tokens" "$out/table.bin"
 ls -l "$out/table.bin"

@@ -73,7 +73,7 @@ func table(rows []row) string {
 
 // The table stands between these in the page.
 const (
-	begins = "<!-- made by internal/hosts -->\n"
+	begins = "<!-- made by internal/dev/hosts -->\n"
 	ends   = "<!-- until here -->\n"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"callgate/audit"
-	"callgate/internal/bench/load"
+	"callgate/internal/dev/bench/load"
 )
 
 // benchTrail writes a trail and measures how long callgate takes to read it, and with how much memory.

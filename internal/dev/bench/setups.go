@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"callgate/internal/bench/load"
+	"callgate/internal/dev/bench/load"
 )
 
 // caller is a host that has connected.

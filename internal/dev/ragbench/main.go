@@ -20,7 +20,7 @@ import (
 
 func main() {
 	repos := flag.String("repos", "", "directory with the repositories of the development benchmark; empty: skip it")
-	bench := flag.String("bench", "rag/bench/testdata", "directory with its queries and labels")
+	bench := flag.String("bench", "internal/dev/ragbench/testdata", "directory with its queries and labels")
 	child := flag.String("index", "", "index the directory given as argument into this one, report, and wait: used by bench itself")
 	flag.Parse()
 	var err error

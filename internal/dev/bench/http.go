@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"callgate/internal/bench/load"
+	"callgate/internal/dev/bench/load"
 )
 
 // The way over HTTP: a server that answers a POST with JSON, directly, behind Go's reverse proxy, and behind

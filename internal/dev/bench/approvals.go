@@ -19,7 +19,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"callgate/internal/bench/load"
+	"callgate/internal/dev/bench/load"
 )
 
 // crowd is how many people and calls the approvals are measured with.

@@ -12,15 +12,15 @@ import (
 	"testing"
 	"time"
 
-	"callgate/internal/bench/load"
+	"callgate/internal/dev/bench/load"
 	"callgate/internal/testserver/built"
 	"callgate/internal/testserver/unraced"
 )
 
 // What is measured.
 const (
-	echo     = "callgate/internal/bench/echo"
-	floor    = "callgate/internal/bench/floor"
+	echo     = "callgate/internal/dev/bench/echo"
+	floor    = "callgate/internal/dev/bench/floor"
 	callgate = "callgate/cmd/callgate"
 )
 

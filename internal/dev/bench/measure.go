@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"callgate/internal/bench/load"
+	"callgate/internal/dev/bench/load"
 )
 
 const (

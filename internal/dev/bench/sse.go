@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"callgate/internal/bench/load"
+	"callgate/internal/dev/bench/load"
 )
 
 // waySSE reaches a server over HTTP+SSE: one stream that everything comes on, and an address that takes messages.

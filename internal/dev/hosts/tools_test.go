@@ -45,7 +45,7 @@ func TestRounds(t *testing.T) {
 }
 
 func TestCasesAreDenied(t *testing.T) {
-	cases, err := readCases("../../shellparse/testdata/bypass.jsonl", 10)
+	cases, err := readCases("../../../shellparse/testdata/bypass.jsonl", 10)
 	if err != nil || len(cases) != 10 {
 		t.Fatalf("%d cases: %v", len(cases), err)
 	}
