@@ -36,7 +36,7 @@ func (a *arguments) signature() (s signature) {
 		a.signed, a.holds = true, everything
 		if root, ok := a.decoded(); ok {
 			a.holds = signature{}
-			a.holds.addValue(root)
+			eachScalar(root, a.holds.addWhole)
 		}
 	}
 	return a.holds

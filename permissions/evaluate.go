@@ -1,6 +1,9 @@
 package permissions
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Evaluate says what the rules say of one subject. It is pure: no I/O, no clock, no state that changes an
 // answer. p MUST come from NewPolicy, With or a Store; any other policy, nil included, denies.
@@ -95,11 +98,9 @@ func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool,
 		return ruling{action: Ask}
 	}
 	limit, none := ruling{action: Allow}, ruling{}
-	holds := v.holds(form, args)
-	for i := n - 1; i >= 0; i-- {
-		if holds.lacks(&v.needs[i]) {
-			continue
-		}
+	var room [64]int32
+	left := v.patterns.backward(room[:0], n, form, args)
+	for i := left.next(); i >= 0; i = left.next() {
 		r := &v.rules[i]
 		if r.exceeded(s.Risk) || !r.matches(form, s, args) {
 			continue
@@ -148,11 +149,9 @@ func (r *Rule) exceeded(risk Risk) bool { return r.Capped && risk.Exceeds(r.Risk
 
 // release notes the first grant that covers the subject.
 func (v *view) release(c Context, s *Subject, args *arguments, f *Finding) {
-	holds := v.holds(s.Decides, args)
-	for i := range v.grantNeeds {
-		if holds.lacks(&v.grantNeeds[i]) {
-			continue
-		}
+	var room [64]int32
+	left := v.granted.backward(room[:0], len(v.grants), s.Decides, args)
+	for i := left.next(); i >= 0; i = left.next() {
 		if g := v.grants[i]; g.obstacle(c, s, args) == "" {
 			f.Grant = g
 			return
@@ -167,7 +166,7 @@ func FolderGrant(p *Policy, c Context, s *Subject, folder, denied string) *Grant
 		return nil
 	}
 	args := arguments{raw: s.Arguments}
-	for _, g := range p.viewOf(s).grants {
+	for _, g := range slices.Backward(p.viewOf(s).grants) {
 		if g.Folder == folder && g.Denied == denied && g.misses(c, s, &args) == "" {
 			return g
 		}

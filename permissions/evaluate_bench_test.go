@@ -49,6 +49,15 @@ func BenchmarkEvaluate(b *testing.B) {
 		s.Arguments = []byte(`{"text":"hello","n":7}`)
 		benchmarkEvaluate(b, rules, nil, &s, Allow)
 	})
+	for _, n := range []int{10, 100, 1000, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("growth/%d", n), func(b *testing.B) {
+			rules := []Rule{{Tool: "*", Pattern: "*", Action: Ask}, {Tool: "shell_exec", Pattern: "*", Action: Allow}}
+			for i := range n {
+				rules = append(rules, Rule{Tool: "shell_exec", Pattern: fmt.Sprintf("git push origin feature/%d *", i), Action: Deny})
+			}
+			benchmarkEvaluate(b, rules, nil, subjects["command"], Allow)
+		})
+	}
 	b.Run("manytools/command", func(b *testing.B) {
 		rules := []Rule{{Tool: "*", Pattern: "*", Action: Ask}, {Tool: "shell_exec", Pattern: "git status *", Action: Allow}}
 		for i := range 1000 {
@@ -64,6 +73,7 @@ func benchmarkEvaluate(b *testing.B, rules []Rule, grants []Grant, s *Subject, w
 		b.Fatal(err)
 	}
 	c := Context{Server: "commands", Workspace: "/home/alice/src/app", Now: time.Now()}
+	Evaluate(p, c, s)
 	b.ReportAllocs()
 	for b.Loop() {
 		if f := Evaluate(p, c, s); f.Action != want {

@@ -573,7 +573,7 @@ func TestWithKeepsTheFileAndAddsTheSession(t *testing.T) {
 
 func TestViewsAreBounded(t *testing.T) {
 	p := mustPolicy(t, "", `{"*": "ask", "*7": "deny"}`)
-	for i := range maxViews + 100 {
+	for i := range maxTools + 100 {
 		s := Subject{Tool: fmt.Sprintf("tool_%d", i), Decides: Form{"v"}}
 		want := Ask
 		if i%10 == 7 {
@@ -583,8 +583,11 @@ func TestViewsAreBounded(t *testing.T) {
 			t.Fatalf("%s = %v, want %v", s.Tool, f.Action, want)
 		}
 	}
-	if n := len(*p.views.Load()); n != maxViews {
-		t.Errorf("%d views are kept, want %d", n, maxViews)
+	if n := len(p.views.byTool); n != 100 {
+		t.Errorf("%d tools are kept, want 100", n)
+	}
+	if n := len(p.views.same); n != 2 {
+		t.Errorf("tools have %d views, want 2", n)
 	}
 }
 

@@ -3,6 +3,7 @@ package permissions
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -61,7 +62,7 @@ func Explain(p *Policy, c Context, s *Subject) Explanation {
 			break
 		}
 	}
-	for _, g := range view.grants {
+	for _, g := range slices.Backward(view.grants) {
 		e.Grants = append(e.Grants, GrantMatch{g, g.obstacle(c, s, &args)})
 	}
 	return e

@@ -2,12 +2,14 @@ package permissions
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
-	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 )
 
 // Policy is everything that the rules of one session say at one moment. It is immutable: a changed file or a new grant
@@ -23,7 +25,7 @@ type Policy struct {
 	asksSession  bool // a rule asks what the session did, or where and when it is
 	asksBranch   bool // a rule asks which branch is checked out
 
-	views *atomic.Pointer[map[viewKey]*view] // nil in a Policy that was not compiled
+	views *views // nil in a Policy that was not compiled
 }
 
 // NewPolicy compiles rules and grants. The error names the rule or grant that is at fault.
@@ -32,9 +34,8 @@ func NewPolicy(agent, file []Rule, grants []Grant) (*Policy, error) {
 		Agent:  slices.Clone(agent),
 		File:   slices.Clone(file),
 		Grants: slices.Clone(grants),
-		views:  new(atomic.Pointer[map[viewKey]*view]),
+		views:  new(views),
 	}
-	p.views.Store(new(map[viewKey]*view))
 	for i := range p.Agent {
 		if err := p.Agent[i].compile(LayerAgent); err != nil {
 			return nil, err
@@ -139,23 +140,14 @@ func (g *Grant) compile(layer Layer) (err error) {
 	return nil
 }
 
-// view is what of a policy concerns one tool, in the policy's order: the agent's rules, then the file's.
+// view is what of a policy concerns a tool, in the policy's order: the agent's rules, then the file's. Tools that the same
+// rules and grants concern share one.
 type view struct {
-	rules      []viewRule
-	needs      []signature // of rules, side by side: most rules are ruled out by a look at it
-	agent      int         // how many of rules are the agent's
-	grants     []*Grant
-	grantNeeds []signature
-	argued     bool // some of the patterns are about arguments
-}
-
-// holds is the signature of a form with what the view's patterns can see beside it.
-func (v *view) holds(form Form, args *arguments) signature {
-	holds := formSignature(form)
-	if v.argued {
-		holds = holds.or(args.signature())
-	}
-	return holds
+	rules    []viewRule
+	patterns matchable // of rules
+	agent    int       // how many of rules are the agent's
+	grants   []*Grant  // the last one first
+	granted  matchable // of grants
 }
 
 type viewRule struct {
@@ -175,57 +167,109 @@ type viewKey struct {
 	bound             bool
 }
 
-// maxViews bounds the memory that invented tool names can take. Past it a view is made for each subject.
-const maxViews = 1024
+// views are those that were asked for.
+type views struct {
+	mu     sync.RWMutex
+	byTool map[viewKey]*view
+	same   map[[sha256.Size]byte]*view // by what is in them
+}
+
+// maxTools and maxViews bound the memory that invented tool names can take. Past them, views are made again.
+const (
+	maxTools = 1 << 14
+	maxViews = 1 << 10
+)
 
 // viewOf returns what concerns the subject's tool.
 func (p *Policy) viewOf(s *Subject) *view {
-	known := *p.views.Load()
-	if v := known[viewKey{s.Tool, s.Plain, s.Kind, s.KindBound}]; v != nil {
+	p.views.mu.RLock()
+	v := p.views.byTool[viewKey{s.Tool, s.Plain, s.Kind, s.KindBound}]
+	p.views.mu.RUnlock()
+	if v != nil {
 		return v
 	}
-	v := p.newView(s)
-	key := viewKey{strings.Clone(s.Tool), strings.Clone(s.Plain), strings.Clone(s.Kind), s.KindBound}
-	for {
-		before := p.views.Load()
-		if len(*before) >= maxViews {
-			return v
-		}
-		after := maps.Clone(*before)
-		if after == nil {
-			after = make(map[viewKey]*view, 1)
-		}
-		after[key] = v
-		if p.views.CompareAndSwap(before, &after) {
-			return v
-		}
+	rules, agent, grants, digest := p.concerned(s)
+	p.views.mu.Lock()
+	defer p.views.mu.Unlock()
+	if len(p.views.byTool) >= maxTools || len(p.views.same) >= maxViews || p.views.byTool == nil {
+		p.views.byTool, p.views.same = map[viewKey]*view{}, map[[sha256.Size]byte]*view{}
 	}
+	if v = p.views.same[digest]; v == nil {
+		v = newView(rules, agent, grants, s)
+		p.views.same[digest] = v
+	}
+	p.views.byTool[viewKey{strings.Clone(s.Tool), strings.Clone(s.Plain), strings.Clone(s.Kind), s.KindBound}] = v
+	return v
 }
 
-func (p *Policy) newView(s *Subject) *view {
-	v := new(view)
-	add := func(rules []Rule) {
-		for i := range rules {
-			r := &rules[i]
-			named := r.tool.Match(s.Tool)
-			kind := s.Kind != "" && r.tool.Match(s.Kind)
-			if named || kind || s.Plain != "" && r.tool.Match(s.Plain) {
-				for _, part := range r.pattern.alternatives() {
-					v.add(viewRule{Rule: r, weak: !named && !(kind && s.KindBound), pattern: part}, s)
-				}
+// concerned returns the rules of the subject's tool, the first of which are the agent's, and its grants, the last one first. The digest is another where newView makes something else of
+// them.
+func (p *Policy) concerned(s *Subject) (rules []viewRule, agent int, grants []*Grant, digest [sha256.Size]byte) {
+	numbers := []byte{0, 0}
+	if s.Kind == shellKind {
+		numbers[0] = 1
+	}
+	if s.KindBound {
+		numbers[1] = 1
+	}
+	for i := range len(p.Agent) + len(p.File) {
+		r := p.rule(i)
+		named := r.tool.Match(s.Tool)
+		kind := s.Kind != "" && r.tool.Match(s.Kind)
+		if named || kind || s.Plain != "" && r.tool.Match(s.Plain) {
+			weak := !named && !(kind && s.KindBound)
+			rules = append(rules, viewRule{Rule: r, weak: weak})
+			number := uint64(i) << 1
+			if weak {
+				number++
 			}
+			numbers = binary.AppendUvarint(numbers, number)
+		}
+		if i < len(p.Agent) {
+			agent = len(rules)
 		}
 	}
-	add(p.Agent)
-	v.agent = len(v.rules)
-	add(p.File)
-	for i := range p.Grants {
+	numbers = binary.AppendUvarint(numbers, math.MaxUint64)
+	for i := range slices.Backward(p.Grants) {
 		g := &p.Grants[i]
 		if g.tool.Match(s.Tool) || s.Kind != "" && s.KindBound && g.tool.Match(s.Kind) {
-			v.grants, v.grantNeeds = append(v.grants, g), append(v.grantNeeds, g.pattern.needs)
-			v.argued = v.argued || g.pattern.argument != nil
+			grants = append(grants, g)
+			numbers = binary.AppendUvarint(numbers, uint64(i))
 		}
 	}
+	return rules, agent, grants, sha256.Sum256(numbers)
+}
+
+// rule returns the agent's rules, then the file's.
+func (p *Policy) rule(i int) *Rule {
+	if i < len(p.Agent) {
+		return &p.Agent[i]
+	}
+	return &p.File[i-len(p.Agent)]
+}
+
+// newView makes the view of these rules, the first of which are the agent's, and grants.
+func newView(rules []viewRule, agent int, grants []*Grant, s *Subject) *view {
+	v := &view{grants: grants}
+	for i, r := range rules {
+		for _, part := range r.Rule.pattern.alternatives() {
+			r.pattern = part
+			v.add(r, s)
+		}
+		if i < agent {
+			v.agent = len(v.rules)
+		}
+	}
+	v.patterns.index(func(i int) [][]string {
+		if r := &v.rules[i]; r.bare {
+			return [][]string{{"\x00" + r.pattern.bare}}
+		}
+		return v.rules[i].pattern.literals()
+	})
+	for _, g := range grants {
+		v.granted.add(g.pattern, g.pattern.needs)
+	}
+	v.granted.index(func(i int) [][]string { return v.grants[i].pattern.literals() })
 	return v
 }
 
@@ -233,9 +277,9 @@ func (p *Policy) newView(s *Subject) *view {
 // shell, it tightens so, and lifts no deny before it.
 func (v *view) add(r viewRule, s *Subject) {
 	take := func(r viewRule, needs signature) {
-		v.rules, v.needs = append(v.rules, r), append(v.needs, needs)
+		v.rules = append(v.rules, r)
+		v.patterns.add(r.pattern, needs)
 	}
-	v.argued = v.argued || r.pattern.argument != nil
 	if r.Action > Confirm || s.Kind != shellKind || r.pattern.bare == "" || r.pattern.argument != nil {
 		take(r, r.pattern.needs)
 		return

@@ -1,5 +1,10 @@
 package permissions
 
+import (
+	"iter"
+	"slices"
+)
+
 // signature is the set of byte pairs that a text holds, each hashed to one of 256 bits, with a pair for its
 // beginning and one for its end. A pattern's signature holds the pairs of its literal text, so a value whose
 // signature lacks one of them cannot match. It spares a long rule list nearly all of its comparisons.
@@ -42,19 +47,19 @@ func (s *signature) addWhole(text string) {
 	}
 }
 
-// addValue adds what patterns can see of a decoded argument.
-func (s *signature) addValue(v any) {
+// eachScalar gives all texts that patterns can see of a decoded argument.
+func eachScalar(v any, do func(text string)) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, member := range v {
-			s.addValue(member)
+			eachScalar(member, do)
 		}
 	case []any:
 		for _, element := range v {
-			s.addValue(element)
+			eachScalar(element, do)
 		}
 	default:
-		s.addWhole(scalarText(v))
+		do(scalarText(v))
 	}
 }
 
@@ -72,17 +77,205 @@ func (s signature) and(t signature) signature {
 
 // tokensSignature is what every text that tokens match holds.
 func tokensSignature(tokens []globToken) (s signature) {
+	for _, text := range literals(tokens) {
+		s.addText(text)
+	}
+	return s
+}
+
+// literals returns what every text that tokens match holds, where the text stands between two edges.
+func literals(tokens []globToken) (list []string) {
 	for i, t := range tokens {
 		if t.kind != tokLiteral {
 			continue
 		}
-		s.addText(t.text)
+		text := t.text
 		if i == 0 {
-			s.addPair(edge, t.text[0])
+			text = "\x00" + text
 		}
 		if i == len(tokens)-1 {
-			s.addPair(t.text[len(t.text)-1], edge)
+			text += "\x00"
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// literals returns what every value that matches holds, as literals does.
+func (g *Glob) literals() []string {
+	if g.not != nil {
+		return nil
+	}
+	var p globParser
+	tokens, err := p.parse(g.text, 0)
+	if err != nil {
+		return nil
+	}
+	return literals(optionalTail(tokens))
+}
+
+// matchable says which patterns of a list can match a form, without a look at each of them where they are many.
+type matchable struct {
+	needs   []signature
+	argued  bool               // some are about arguments
+	grams   map[uint64][]int32 // patterns by a gram that they need, in their order; nil for a short list
+	lengths int                // of these grams, one bit each
+	others  []int32            // those that need none
+}
+
+// add takes up a pattern. It needs no more than that.
+func (m *matchable) add(p *valuePattern, needs signature) {
+	m.needs = append(m.needs, needs)
+	m.argued = m.argued || p.argument != nil
+}
+
+// longList is from where on a list has grams.
+const longList = 256
+
+// index makes the grams. Each pattern is filed under the gram that fewest are filed under: one of the longest of those that
+// all of its readings need.
+func (m *matchable) index(readings func(i int) [][]string) {
+	if len(m.needs) < longList {
+		return
+	}
+	m.grams = make(map[uint64][]int32, len(m.needs))
+	for i := range m.needs {
+		all := readings(i)
+		best, length := uint64(0), 0
+		for text, n := range gramsOf(all[0]...) {
+			if n >= length && (n > length || len(m.grams[text]) < len(m.grams[best])) && neededByAll(all[1:], text) {
+				best, length = text, n
+			}
+		}
+		if length == 0 {
+			m.others = append(m.others, int32(i))
+		} else {
+			m.grams[best] = append(m.grams[best], int32(i))
+			m.lengths |= length
 		}
 	}
-	return s
+}
+
+func neededByAll(readings [][]string, gram uint64) bool {
+	for _, texts := range readings {
+		found := false
+		for g := range gramsOf(texts...) {
+			found = found || g == gram
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// gramsOf yields all pieces of 8, 4 and 2 bytes, as numbers, with their length.
+func gramsOf(texts ...string) iter.Seq2[uint64, int] {
+	return func(yield func(uint64, int) bool) {
+		for _, text := range texts {
+			last := uint64(0)
+			for i := range len(text) {
+				last = last<<8 | uint64(text[i])
+				if i > 0 && !yield(last&0xffff, 2) || i > 2 && !yield(last&0xffffffff, 4) || i > 6 && !yield(last, 8) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// candidates are the patterns that can match, from the last one to the first.
+type candidates struct {
+	of     *matchable
+	holds  signature
+	before int // of those that are looked at one by one
+
+	filed         bool
+	found, others []int32
+}
+
+// backward returns which of the first n patterns can match. room is where it MAY keep them.
+func (m *matchable) backward(room []int32, n int, form Form, args *arguments) candidates {
+	c := candidates{of: m, before: n, holds: formSignature(form), filed: m.grams != nil}
+	if m.argued {
+		c.holds = c.holds.or(args.signature())
+		c.filed = c.filed && c.holds != everything
+	}
+	if c.filed = c.filed && n > perByte*m.length(form, args); !c.filed {
+		return c
+	}
+	for _, v := range form {
+		room = m.filed(room, v)
+	}
+	if m.argued {
+		room = append(room, m.filedUnder(args)...)
+	}
+	slices.Sort(room)
+	c.found, c.others = room, m.others
+	return c
+}
+
+// perByte is how many patterns can be looked at while the grams of one byte are looked up.
+const perByte = 32
+
+// length is about how many bytes the patterns look at.
+func (m *matchable) length(form Form, args *arguments) (n int) {
+	for _, v := range form {
+		n += len(v)
+	}
+	if m.argued {
+		n += len(args.raw)
+	}
+	return n
+}
+
+// filed appends the patterns that are filed under a gram of the text.
+func (m *matchable) filed(found []int32, text string) []int32 {
+	last := uint64(edge)
+	for i := range len(text) + 1 {
+		b := uint64(edge)
+		if i < len(text) {
+			b = uint64(text[i])
+		}
+		last = last<<8 | b
+		if m.lengths&2 != 0 {
+			found = append(found, m.grams[last&0xffff]...)
+		}
+		if m.lengths&4 != 0 && i > 1 {
+			found = append(found, m.grams[last&0xffffffff]...)
+		}
+		if m.lengths&8 != 0 && i > 5 {
+			found = append(found, m.grams[last]...)
+		}
+	}
+	return found
+}
+
+func (m *matchable) filedUnder(args *arguments) (found []int32) {
+	if root, ok := args.decoded(); ok {
+		eachScalar(root, func(text string) { found = m.filed(found, text) })
+	}
+	return found
+}
+
+// next returns the next one, -1 after the last.
+func (c *candidates) next() int {
+	for !c.filed && c.before > 0 {
+		if c.before--; !c.holds.lacks(&c.of.needs[c.before]) {
+			return c.before
+		}
+	}
+	for len(c.found)+len(c.others) > 0 {
+		from := &c.found
+		if len(c.found) == 0 || len(c.others) > 0 && c.others[len(c.others)-1] > c.found[len(c.found)-1] {
+			from = &c.others
+		}
+		i := int((*from)[len(*from)-1])
+		*from = (*from)[:len(*from)-1]
+		if i < c.before && !c.holds.lacks(&c.of.needs[i]) {
+			c.before = i // a text can hold a gram twice
+			return i
+		}
+	}
+	return -1
 }

@@ -22,10 +22,15 @@ func TestNeedsChangeNoRuling(t *testing.T) {
 		return shape
 	}
 	one := func(list []string) string { return fill(list[random.IntN(len(list))]) }
-	for range 300 {
+	filed := 0
+	for list := range 300 {
 		var rules []Rule
 		var grants []Grant
-		for range 1 + random.IntN(400) {
+		many := 1 + random.IntN(400)
+		if list%10 == 0 {
+			many = 4000 // so that some are found by their grams
+		}
+		for range many {
 			rules = append(rules, Rule{Tool: "s_do", Pattern: one(shapes), Action: Action(random.IntN(int(Allow) + 1))})
 			grants = append(grants, Grant{Tool: "s_do", Pattern: one(shapes), Risk: Network, Source: fmt.Sprint(len(grants))})
 		}
@@ -44,7 +49,10 @@ func TestNeedsChangeNoRuling(t *testing.T) {
 			}
 			fast := p.viewOf(s)
 			slow := *fast
-			slow.needs, slow.grantNeeds = make([]signature, len(fast.rules)), make([]signature, len(fast.grants))
+			slow.patterns, slow.granted = matchable{needs: make([]signature, len(fast.rules))}, matchable{needs: make([]signature, len(fast.grants))}
+			if args := (&arguments{raw: s.Arguments}); fast.patterns.grams != nil && many > perByte*fast.patterns.length(s.Decides, args) {
+				filed++
+			}
 			c := Context{Server: "s", Now: time.Unix(0, 0)}
 			says := func(v *view) string {
 				args := arguments{raw: s.Arguments}
@@ -62,6 +70,9 @@ func TestNeedsChangeNoRuling(t *testing.T) {
 				t.Fatalf("%q with %s: %s, want %s", s.Decides, s.Arguments, got, want)
 			}
 		}
+	}
+	if filed < 100 {
+		t.Errorf("%d forms were looked up by their grams", filed)
 	}
 }
 

@@ -66,6 +66,14 @@ func (p *valuePattern) alternatives() []*valuePattern {
 	return []*valuePattern{p}
 }
 
+// literals returns what every text that matches holds, for each thing that the pattern may be about.
+func (p *valuePattern) literals() [][]string {
+	if p.argument != nil {
+		return [][]string{p.argument.glob.literals(), p.value.literals()}
+	}
+	return [][]string{p.value.literals()}
+}
+
 // maxParts bounds how many alternatives of a pattern are looked at one by one.
 const maxParts = 200
 
