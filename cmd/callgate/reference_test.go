@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -39,6 +40,7 @@ func TestReference(t *testing.T) {
 	section("Hook events", slices.Sorted(slices.Values(hooks.Events)))
 	section("Frames of clients", frames(t, "client"))
 	section("Frames of servers", frames(t, "server"))
+	section("REST: method, path, credential, members of the request", routes(t))
 	text := page.String()
 	path := filepath.Join("..", "..", "docs", "reference.txt")
 	if *updatePages {
@@ -122,4 +124,34 @@ func frames(t *testing.T, side string) (names []string) {
 		names = append(names, ref[1])
 	}
 	return names
+}
+
+// routes are the requests of the REST interface, each with the credential and the members of the body that it takes.
+func routes(t *testing.T) (lines []string) {
+	var schema struct {
+		Rest []struct {
+			Method, Path, Credential string
+			Request                  struct {
+				Ref string `json:"$ref"`
+			}
+		}
+		Defs map[string]struct {
+			Properties map[string]json.RawMessage
+			Required   []string
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(docs.ProtocolSchema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range schema.Rest {
+		body := schema.Defs[strings.TrimPrefix(r.Request.Ref, "#/$defs/")]
+		members := slices.Sorted(maps.Keys(body.Properties))
+		for i, name := range members {
+			if !slices.Contains(body.Required, name) {
+				members[i] += "?"
+			}
+		}
+		lines = append(lines, fmt.Sprintf("%-6s %-34s %-8s %s", r.Method, r.Path, r.Credential, strings.Join(members, " ")))
+	}
+	return lines
 }
