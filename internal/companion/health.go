@@ -31,14 +31,14 @@ type health struct {
 // probeAPI answers REST about probes and metrics.
 type probeAPI struct{ *Server }
 
-// health counts the upstreams of this process and, at the hub, of those that joined. A process that does not
+// health counts the upstreams of this process and, at the hub, of those that joined on this machine. A process that does not
 // answer counts as an upstream that is down.
 func (s probeAPI) health(r *http.Request) health {
 	h := health{Status: "up", Upstreams: map[string]int{wire.UpstreamIdle: 0, wire.UpstreamStarting: 0, wire.UpstreamUp: 0, wire.UpstreamDown: 0}}
 	for _, u := range s.backend.Gate.Upstreams() {
 		h.Upstreams[u.State]++
 	}
-	others := s.hub.Ask(r, nil)
+	others := s.hub.Ask(r, nil).Here()
 	answers := others.Each(r, others.Processes, "/health")
 	h.Upstreams[wire.UpstreamDown] += len(others.Processes) - len(answers)
 	for _, one := range answers {
@@ -117,7 +117,7 @@ func (s probeAPI) routes(path func(string, methods)) {
 }
 
 func (s probeAPI) handleMetrics(w http.ResponseWriter, r *http.Request) {
-	if s.hub.Ask(r, nil).Alone() && s.options.Metrics != nil {
+	if s.hub.Ask(r, nil).Here().Alone() && s.options.Metrics != nil {
 		s.options.Metrics.ServeHTTP(w, r)
 		return
 	}
@@ -125,7 +125,7 @@ func (s probeAPI) handleMetrics(w http.ResponseWriter, r *http.Request) {
 	if s.options.Metrics != nil {
 		own = s.options.Metrics
 	}
-	a := s.hub.Ask(r, own)
+	a := s.hub.Ask(r, own).Here()
 	plain := r.Clone(r.Context())
 	plain.Header.Del("Accept-Encoding") // the answers are read here, as text
 	plain.Header.Del("Accept")

@@ -819,3 +819,36 @@ func TestTheHubKnowsWhoseAnApprovalIs(t *testing.T) {
 	waits.Until(t, "the third has left", func() bool { return !slices.Contains(hub.members(), third) })
 	asks("of a process that is gone", 4, "PUT", "/api/sessions/s9/autonomy", `{"level":"MANUAL"}`, 404)
 }
+
+// What a hub asks of other replicas, each answers for itself: two that ask each other would never end.
+func TestReplicasAnswerForThemselves(t *testing.T) {
+	a, b := start(t, newFakeBackend("s1")), start(t, newFakeBackend("s2"))
+	var back atomic.Int32 // how often b asks a
+	meet := func(who, whom *rig, name string, asked *atomic.Int32) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan struct{})
+		go func() { defer close(served); whom.ServeReplicas(l) }()
+		t.Cleanup(func() { l.Close(); <-served })
+		who.Meet(hub.Peer{Name: name, Ended: make(chan struct{}), Open: func() (net.Conn, error) {
+			asked.Add(1)
+			return net.Dial("tcp", l.Addr().String())
+		}})
+		waits.Until(t, "they meet", func() bool { return len(who.members()) == 1 })
+	}
+	meet(b, a, "a", &back)
+	meet(a, b, "b", new(atomic.Int32))
+	var said info
+	if a.get(t, "/api/info", &said); said.Sessions != 2 || len(said.Processes) != 2 {
+		t.Errorf("%+v", said)
+	}
+	if n := back.Load(); n != 0 {
+		t.Errorf("the replica that was asked asked back %d times", n)
+	}
+	b.Server.Close()
+	if response, body := a.do(t, "", "GET", "/health", ""); response.StatusCode != http.StatusOK {
+		t.Errorf("a replica is not healthy when another does not answer: %s", body)
+	}
+}

@@ -382,10 +382,20 @@ func oldestFirst(all []json.RawMessage) []json.RawMessage {
 	return all
 }
 
-// Ask makes a request to those who joined, which are none unless this process is the hub. own is what this process answers,
-// nil when it is not asked.
+// Ask makes a request to those who joined, which are none unless this process is the hub and the request is a client's: what
+// a hub asks, each answers for itself. own is what this process answers, nil when it is not asked.
 func (h *Hub) Ask(r *http.Request, own http.Handler) Request {
-	return Request{hub: h, own: own, as: h.o.Caller(r), from: ClientAddress(r), Processes: h.fleet.all()}
+	a := Request{hub: h, own: own, as: h.o.Caller(r), from: ClientAddress(r)}
+	if membershipOf(r) == nil {
+		a.Processes = h.fleet.all()
+	}
+	return a
+}
+
+// Here leaves other replicas out: who watches them asks each.
+func (a Request) Here() Request {
+	a.Processes = slices.DeleteFunc(a.Processes, func(p *Process) bool { return p.Replica != "" })
+	return a
 }
 
 // Alone reports whether nobody else is asked.
