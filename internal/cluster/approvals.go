@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -58,6 +60,7 @@ type Approvals struct {
 	taken  map[string]string // entries whose decision a call of this process took, by the call's id
 	ending []string          // keys of entries to end
 	unsure map[string]bool   // of them, those whose decision was taken by a write that nobody answered
+	begun  map[string]bool   // keys of entries that this process writes for a call which comes now
 	orphan map[string]bool   // keys of entries whose owner is not this process
 	heir   Heir              // nil until Serve
 	wake   chan struct{}
@@ -83,7 +86,7 @@ type Heir interface {
 var _ gate.Ledger = (*Approvals)(nil)
 
 func newApprovals(c *Cluster) *Approvals {
-	return &Approvals{c: c, owned: map[string]held{}, taken: map[string]string{}, unsure: map[string]bool{}, orphan: map[string]bool{}, wake: make(chan struct{}, 1)}
+	return &Approvals{c: c, owned: map[string]held{}, taken: map[string]string{}, unsure: map[string]bool{}, begun: map[string]bool{}, orphan: map[string]bool{}, wake: make(chan struct{}, 1)}
 }
 
 // Approvals is where the gate of this replica keeps its own.
@@ -133,6 +136,7 @@ func (a *Approvals) Ask(k gate.Kept) error {
 	e := a.mine(statePending)
 	e.Waits, e.Expires, e.Question = k.Waits, k.Expires, k.Question
 	h := held{key: entryKey(k.Key, k.ID), entry: e}
+	defer a.begin(h.key)()
 	rev, err := a.write(h.key, e, 0, a.until(k.Expires))
 	if errors.Is(err, errConflict) { // the call was asked about before, and keeps its id
 		_, before, reading := a.c.bucket.read(a.c.ctx, h.key)
@@ -152,6 +156,26 @@ func (a *Approvals) Ask(k gate.Kept) error {
 	a.owned[k.ID] = h
 	a.mu.Unlock()
 	return nil
+}
+
+// begin keeps an end of before from ending what is written now; the caller calls done.
+func (a *Approvals) begin(key string) (done func()) {
+	a.mu.Lock()
+	a.begun[key] = true
+	a.mu.Unlock()
+	return func() {
+		a.mu.Lock()
+		delete(a.begun, key)
+		a.mu.Unlock()
+	}
+}
+
+// uses reports whether a call of this process waits on an entry, or has its decision. Whoever uses it ends it.
+func (a *Approvals) uses(key string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	h, waits := a.owned[idOf(key)]
+	return a.begun[key] || waits && h.key == key || slices.Contains(slices.Collect(maps.Values(a.taken)), key)
 }
 
 // Change implements gate.Ledger.
@@ -284,6 +308,7 @@ func (a *Approvals) claim(at string, v value, call string) ([]byte, error) {
 	case e.State == stateDecided:
 		decision := e.Decision
 		e.State, e.Call, e.Replica, e.Epoch = stateClaimed, call, a.c.o.Name, a.c.epoch
+		defer a.begin(at)()
 		_, err := a.write(at, e, v.rev, keepUnspent)
 		if errors.Is(err, errConflict) {
 			return nil, nil // another call took it
@@ -395,7 +420,7 @@ func (a *Approvals) finishOne(key string) error {
 	a.mu.Lock()
 	delete(a.unsure, key)
 	a.mu.Unlock()
-	if e.Replica != a.c.o.Name || e.Epoch != a.c.epoch {
+	if e.Replica != a.c.o.Name || e.Epoch != a.c.epoch || a.uses(key) {
 		return nil
 	}
 	switch e.State {
@@ -407,10 +432,11 @@ func (a *Approvals) finishOne(key string) error {
 		return nil
 	}
 	e.Question, e.Decision = nil, nil
-	if _, err := a.write(key, e, v.rev, keepEnded); err != nil && !errors.Is(err, errConflict) {
-		return err
+	_, err = a.write(key, e, v.rev, keepEnded)
+	if errors.Is(err, errConflict) { // sealed anew, or used again
+		return a.finishOne(key)
 	}
-	return nil
+	return err
 }
 
 // inherit takes over the entries of processes that are gone, each by one replica.

@@ -41,7 +41,9 @@ func open(t *testing.T, n int) []*Cluster {
 				if at == i {
 					o.Listen = address
 				}
-				o.Peers = append(o.Peers, address)
+				if n > 1 {
+					o.Peers = append(o.Peers, address)
+				}
 			}
 			c, err := Open(o)
 			if err != nil {
@@ -296,6 +298,43 @@ func TestOneReplicaKeepsWhatItHad(t *testing.T) {
 	waits.Until(t, "the approval of the process before is shown", func() bool { n, _, _ := heir.counts(); return n == 1 })
 	if v, err := c.Document("rules").Now(); err != nil || string(v.Text) != "{}" {
 		t.Fatalf("%s, %v", v.Text, err)
+	}
+}
+
+// TestEndsEndOnce has an end that was noted before be written when another call waits on the entry, or has its decision.
+func TestEndsEndOnce(t *testing.T) {
+	t.Parallel()
+	a := open(t, 1)[0].Approvals()
+	key := entryKey("k", "a")
+	state := func() string {
+		a.finish()
+		waits.Until(t, "the ends are written", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return len(a.ending) == 0 })
+		_, v, err := a.c.bucket.read(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stateOf(v.body)
+	}
+	end := func() { // without the loop that writes it
+		a.mu.Lock()
+		a.ending = append(a.ending, key)
+		a.mu.Unlock()
+	}
+	ask(t, a, "a", "k", true)
+	end()
+	if s := state(); s != statePending {
+		t.Fatalf("what a call waits on is %s", s)
+	}
+	if err := a.Decide("a", []byte(`"yes"`), true, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	if s := state(); s != stateClaimed {
+		t.Fatalf("what a running call was approved by is %s", s)
+	}
+	a.Done("a")
+	if s := state(); s != stateDone {
+		t.Fatalf("what a call was approved by that has ended is %s", s)
 	}
 }
 
