@@ -34,11 +34,8 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	if spent := s.turn.Take(g.o.Limits.CallsPerTurn, g.o.Limits.TurnIdle, time.Now()); spent != "" && v.Action != permissions.Deny {
 		v = v.deny(DecidedLimited, "limits", "callsPerTurn", spent)
 	}
-	if v.Action == permissions.Allow && !g.judging().loses(s, call, v, false) {
-		v = g.judging().judge(s, call) // others got to the limit meanwhile
-		if v.Action == permissions.Allow {
-			v = v.deny(DecidedLimited, "limits", past.MarkLosses, "Too many irreversible calls came at once.")
-		}
+	if v.Action == permissions.Allow {
+		v = g.judging().lose(s, call, v)
 	}
 	var asked *resolution
 	if v.Action == permissions.Ask {
@@ -46,7 +43,7 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 			defer asked.ending.tell(errUnfinished)
 		}
 		if v.Action == permissions.Allow {
-			g.judging().loses(s, call, v, true)
+			_, _ = g.judging().loses(s, call, v, true) // what a person said counts, and is not refused
 		}
 	}
 	v.Note = cmp.Or(v.Note, call.Before.note(call))
@@ -58,7 +55,7 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 		g.questions().note(s, call, &v)
 	}
 	if admitted && v.Action != permissions.Allow {
-		s.runs(call, -1)
+		s.leave(call)
 	}
 	if v.Action != permissions.Allow && g.o.Ledger != nil {
 		g.o.Ledger.Done(call.ID)
@@ -81,10 +78,28 @@ type judging struct{ *Gate }
 
 func (g *Gate) judging() judging { return judging{g} }
 
+// lose counts what an allowed call loses for good, and judges it anew where that is more than may be lost unasked.
+func (g judging) lose(s *Session, call Call, v Verdict) Verdict {
+	may, err := g.loses(s, call, v, false)
+	switch {
+	case err != nil:
+		return v.deny(DecidedLimited, "limits", past.MarkLosses, past.Uncounted(err))
+	case may:
+		return v
+	}
+	if v = g.judge(s, call); v.Action == permissions.Allow { // others got to the limit meanwhile
+		v = v.deny(DecidedLimited, "limits", past.MarkLosses, "Too many irreversible calls came at once.")
+	}
+	return v
+}
+
 // loses counts what an allowed call loses for good. It is false when that is more than may be lost unasked.
-func (g judging) loses(s *Session, call Call, v Verdict, approved bool) bool {
+func (g judging) loses(s *Session, call Call, v Verdict, approved bool) (bool, error) {
 	n := past.LostBy(call.facts().Call, v.Analysis)
-	return n == 0 || g.o.Limits.Irreversible <= 0 || g.o.Off || s.burst.Take(g.o.Limits.Irreversible, g.o.Limits.IrreversibleWithin, n, approved, time.Now())
+	if n == 0 || g.o.Limits.Irreversible <= 0 || g.o.Off {
+		return true, nil
+	}
+	return s.burst.Take(g.o.Limits.Irreversible, g.o.Limits.IrreversibleWithin, n, approved, time.Now())
 }
 
 // admit gives an allowed call its place among those of the session that run, and says how long it may run.
@@ -93,19 +108,43 @@ func (g judging) admit(s *Session, call Call, v Verdict) Verdict {
 	if v.Action != permissions.Allow {
 		return v
 	}
-	if n := g.o.Limits.Concurrent; s.runs(call, +1) > n && n > 0 {
-		s.runs(call, -1)
-		return v.deny(DecidedLimited, "limits", "concurrent", fmt.Sprintf("%d calls of this session already run, which is as many as may. Wait until one has ended.", n))
+	if full := s.enter(call, g.o.Limits.Concurrent); full != "" {
+		return v.deny(DecidedLimited, "limits", "concurrent", full)
 	}
 	v.Timeout = g.o.Limits.timeout(call, v.Risk())
 	return v
+}
+
+// enter counts a call that is about to be forwarded, and says why there is no place for it; "" when there is.
+func (s *Session) enter(call Call, most int) (full string) {
+	running := s.runs(call, +1)
+	may, err := most <= 0 || running <= most, error(nil)
+	if s.places != nil {
+		may, err = s.places.Take(1, most)
+	}
+	if may {
+		return ""
+	}
+	s.runs(call, -1)
+	if err != nil {
+		return past.Uncounted(err)
+	}
+	return fmt.Sprintf("%d calls of this session already run, which is as many as may. Wait until one has ended.", most)
+}
+
+// leave ends what enter began.
+func (s *Session) leave(call Call) {
+	s.runs(call, -1)
+	if s.places != nil {
+		s.places.Give(1)
+	}
 }
 
 // Finish ends a call that Decide allowed and returns a function that records its outcome. The caller MUST call record,
 // if it likes after the host has its answer, so that the host does not wait for the disk. result is the raw result, or
 // nil if none came; then failure says why.
 func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failure string, took time.Duration) (record func()) {
-	s.runs(call, -1)
+	s.leave(call)
 	if g.o.Ledger != nil {
 		g.o.Ledger.Done(call.ID)
 	}

@@ -43,6 +43,7 @@ type Options struct {
 	Credentials    func() []Credential                      // what must not leave beside what sessions see; called once, when the first call is judged; may be nil
 	Presence       Presence                                 // proofs that people are there; nil needs none
 	Ledger         Ledger                                   // where approvals are kept for other machines; nil keeps them in Dir
+	Tallies        Tallies                                  // count what hosts use at several replicas; nil counts here alone
 	Current        func() error                             // why rules and freezes may be old, so that nothing may run; nil when they cannot be
 	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
 	NoFlow         bool                                     // sessions do not remember where values come from

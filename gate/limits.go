@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"callgate/gate/internal/past"
 	"callgate/permissions"
 )
 
@@ -38,4 +39,40 @@ func (l *Limits) timeout(call Call, risk permissions.Risk) (after time.Duration)
 		after = t.After
 	}
 	return after
+}
+
+// Tallies count over several replicas what hosts without sessions use of Limits.
+type Tallies interface {
+	// Tally opens the one with that name. The gate closes it with the session.
+	Tally(Counted) Tally
+}
+
+// Tally is what a host uses of one limit, and Counted says how it is counted.
+type (
+	Tally   = past.Tally
+	Counted = past.Counted
+)
+
+// ShareLimits counts what the session uses together with the sessions of the same host at other replicas, which have the
+// same account. The caller calls it before the first call. Without Tallies it does nothing.
+func (s *Session) ShareLimits(account string) {
+	o := &s.gate.o
+	if o.Tallies == nil {
+		return
+	}
+	share := func(c Counted) Tally {
+		c.Name += "." + account
+		t := o.Tallies.Tally(c)
+		s.tallies = append(s.tallies, t)
+		return t
+	}
+	if o.Limits.CallsPerTurn > 0 {
+		s.turn.Shared = share(Counted{Name: "turn", Idle: o.Limits.TurnIdle, Leases: true})
+	}
+	if o.Limits.Irreversible > 0 {
+		s.burst.Shared = share(Counted{Name: "lost", Within: o.Limits.IrreversibleWithin})
+	}
+	if o.Limits.Concurrent > 0 {
+		s.places = share(Counted{Name: "runs", Leases: true})
+	}
 }

@@ -134,3 +134,96 @@ func TestRememberInMemory(t *testing.T) {
 		t.Errorf("another session of the worker: %s", v.Decision)
 	}
 }
+
+// counts is what several gates count together in a test.
+type counts struct {
+	mu   sync.Mutex
+	used map[string]int
+	away bool
+}
+
+type count struct {
+	*counts
+	name string
+}
+
+func (c *counts) Tally(how Counted) Tally { return count{c, how.Name} }
+
+func (c count) Take(n, limit int) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.away {
+		return false, fmt.Errorf("the others are away")
+	}
+	may := c.used[c.name]+n <= limit
+	if may {
+		c.used[c.name] += n
+	}
+	return may, nil
+}
+
+func (c count) Add(n int)  { c.mu.Lock(); defer c.mu.Unlock(); c.used[c.name] += n }
+func (c count) Give(n int) { c.Add(-n) }
+func (c count) Count() int { c.mu.Lock(); defer c.mu.Unlock(); return c.used[c.name] }
+func (c count) Begin()     { c.mu.Lock(); defer c.mu.Unlock(); c.used[c.name] = 0 }
+func (c count) Close()     {}
+
+// TestSharedLimits has two gates hold one host to its limits.
+func TestSharedLimits(t *testing.T) {
+	all := &counts{used: map[string]int{}}
+	replica := func(limits Limits, account string) func(command string) (Verdict, func()) {
+		b := newBench(t, `{"*": "allow"}`, func(o *Options) { o.Limits, o.Tallies = limits, all })
+		b.session.ShareLimits(account)
+		n := 0
+		return func(command string) (Verdict, func()) {
+			n++
+			v, call := b.gate.Decide(t.Context(), b.session, b.shell(fmt.Sprint(n), command))
+			return v, func() {
+				if v.Action == permissions.Allow {
+					b.gate.Finish(b.session, call, nil, false, "", 0)()
+				}
+			}
+		}
+	}
+	limited := func(v Verdict) bool { return v.Decision == DecidedLimited }
+
+	turn := Limits{CallsPerTurn: 3, TurnIdle: time.Minute}
+	one, two, other := replica(turn, "a"), replica(turn, "a"), replica(turn, "b")
+	for range 3 {
+		if v, end := one("ls"); limited(v) {
+			t.Error("a call within the budget: ", v.Reason)
+		} else {
+			end()
+		}
+	}
+	if v, _ := two("ls"); !limited(v) {
+		t.Errorf("the budget is spent elsewhere: %s", v.Decision)
+	}
+	if v, _ := other("ls"); limited(v) {
+		t.Error("another host's budget: ", v.Reason)
+	}
+	all.away = true
+	if v, _ := other("ls"); !limited(v) || !strings.Contains(v.Reason, "the others are away") {
+		t.Errorf("nobody can count: %s, %s", v.Decision, v.Reason)
+	}
+	all.away = false
+
+	one, two = replica(Limits{Concurrent: 1}, "c"), replica(Limits{Concurrent: 1}, "c")
+	v, end := one("ls")
+	if limited(v) {
+		t.Error("the first: ", v.Reason)
+	}
+	if v, _ := two("ls"); !limited(v) {
+		t.Errorf("the second at once: %s", v.Decision)
+	}
+	end()
+	if v, _ := two("ls"); limited(v) {
+		t.Error("after the first has ended: ", v.Reason)
+	}
+
+	losses := Limits{Irreversible: 2, IrreversibleWithin: time.Minute}
+	one = replica(losses, "d")
+	if v, _ := one("truncate -s 0 x"); v.Action != permissions.Allow || all.used["lost.d"] != 1 {
+		t.Errorf("the first loss: %s, %v", v.Reason, all.used)
+	}
+}

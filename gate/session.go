@@ -36,6 +36,8 @@ type Session struct {
 	manifests   past.Manifests
 	refused     past.Refusals
 	burst       past.Losses
+	places      Tally   // of Limits.Concurrent, where other replicas count with this one; nil else
+	tallies     []Tally // those of the session
 	secrets     secrets.Memory
 	flow        provenance.Session
 	around      provenance.Surroundings
@@ -193,6 +195,9 @@ func (s *Session) Close() {
 		g := s.gate
 		g.withdraw(audit.Author{By: "host"}, "The session ended.", waitsIn(s, ""))
 		close(s.closed)
+		for _, t := range s.tallies {
+			t.Close()
+		}
 		g.opening.Lock()
 		delete(g.sessions, s.id)
 		info := s.info()

@@ -161,6 +161,7 @@ func (p *Proxy) newStateless() (*stateless.Clients, error) {
 				return nil, err
 			}
 			h.waits = o.WaitsForTasks
+			h.session.ShareLimits(o.Account)
 			if o.KeepsNoGrants && from.Principal != StdioPrincipal {
 				h.session.KeepNoGrants()
 			}

@@ -177,6 +177,14 @@ func (r *replica) ledger() gate.Ledger {
 	return r.cluster.Approvals()
 }
 
+// tallies is where limits are counted with the other replicas; nil without a cluster.
+func (r *replica) tallies() gate.Tallies {
+	if r == nil {
+		return nil
+	}
+	return r.cluster.Budgets()
+}
+
 // fresh says why what the gate goes by may be old; nil without a cluster, where it never is.
 func (r *replica) fresh() func() error {
 	if r == nil {

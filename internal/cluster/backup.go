@@ -13,7 +13,7 @@ import (
 )
 
 // A backup is one JSON object a line: first what it is of, then each key with its value as it is sealed. Who reads it
-// needs the cluster's key. Beats are left out, and so are approvals that are decided: a decision that was taken since
+// needs the cluster's key. Beats and budgets are left out, and so are approvals that are decided: a decision that was taken since
 // would be taken twice.
 type backupHead struct {
 	Backup string    `json:"callgateBackup"` // version of the format
@@ -48,7 +48,7 @@ func (c *Cluster) Backup(w io.Writer) (n int, err error) {
 	keys := make([]string, 0, len(held))
 	for key, v := range held {
 		var e entry
-		if v.body == nil || strings.HasPrefix(key, "beat.") || strings.HasPrefix(key, "ask.") && (json.Unmarshal(v.body, &e) != nil || e.State != statePending) {
+		if v.body == nil || isFleeting(key) || strings.HasPrefix(key, "ask.") && (json.Unmarshal(v.body, &e) != nil || e.State != statePending) {
 			continue
 		}
 		keys = append(keys, key)

@@ -290,9 +290,15 @@ func (b *bucket) take(key string, m jetstream.Msg, rev uint64) {
 	b.note(key, v)
 }
 
-// isDocument reports whether a key is neither a replica's beat nor an approval: those end, and documents do not.
+// isDocument reports whether a key is neither a replica's beat nor an approval nor a budget: those end, and documents do
+// not.
 func isDocument(key string) bool {
-	return !strings.HasPrefix(key, "beat.") && !strings.HasPrefix(key, "ask.")
+	return !isFleeting(key) && !strings.HasPrefix(key, "ask.")
+}
+
+// isFleeting reports whether replicas write again by themselves what stands under a key.
+func isFleeting(key string) bool {
+	return strings.HasPrefix(key, "beat.") || strings.HasPrefix(key, "budget.")
 }
 
 // isEnd reports whether a message says that nothing stands under its key any more.

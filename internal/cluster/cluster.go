@@ -63,6 +63,7 @@ type Cluster struct {
 
 	replicas  replicas
 	approvals *Approvals
+	budgets   *Budgets
 	trail     atomic.Pointer[trail] // nil until ShareTrail
 
 	ctx    context.Context
@@ -103,9 +104,11 @@ func Open(o Options) (*Cluster, error) {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	c.approvals = newApprovals(c)
+	c.budgets = newBudgets(c)
 	c.links = newLinks(c)
 	c.bucket.watch("beat.", c.replicas.beat)
 	c.bucket.watch("ask.", c.approvals.changed)
+	c.bucket.watch("budget.", c.budgets.changed)
 	c.owned.Go(c.bucket.run)
 	if o.onlooker {
 		return c, nil
@@ -116,6 +119,7 @@ func Open(o Options) (*Cluster, error) {
 	}
 	c.owned.Go(c.replicas.run)
 	c.owned.Go(c.approvals.run)
+	c.owned.Go(c.budgets.run)
 	return c, nil
 }
 

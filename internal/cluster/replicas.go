@@ -231,6 +231,18 @@ func (r *replicas) lives(name, epoch string) bool {
 	return ok && h.Epoch == epoch && h.Lives
 }
 
+// alive counts those that live.
+func (r *replicas) alive() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range r.known {
+		if h.Lives {
+			n++
+		}
+	}
+	return n
+}
+
 // first reports whether this replica is the one of those that live that looks after a thing nobody has.
 func (r *replicas) first(id string) bool {
 	weigh := func(name string) uint64 {

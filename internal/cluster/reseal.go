@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// old are the values that an older secret of the key sealed, and that last beyond a beat.
+// old are the values that an older secret of the key sealed, and that nobody writes again by themselves.
 func (b *bucket) old() map[string]value {
 	held := b.under("")
 	for key, v := range held {
 		var e entry
 		over := strings.HasPrefix(key, "ask.") && (json.Unmarshal(v.body, &e) != nil || e.State == stateEnded || e.State == stateDone)
-		if !v.old || over || strings.HasPrefix(key, "beat.") {
+		if !v.old || over || isFleeting(key) {
 			delete(held, key)
 		}
 	}

@@ -16,6 +16,8 @@ const MarkLosses = "burst"
 
 // Losses counts what a session did that nobody can take back. Its zero value is ready.
 type Losses struct {
+	Shared Tally // counts those at other replicas too; nil counts here
+
 	mu   sync.Mutex
 	done []time.Time // one for each thing that was lost, the oldest first
 }
@@ -27,6 +29,9 @@ func (b *Losses) within(window time.Duration, now time.Time) int {
 }
 
 func (b *Losses) Count(window time.Duration, now time.Time) int {
+	if b.Shared != nil {
+		return b.Shared.Count()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.within(window, now)
@@ -34,11 +39,18 @@ func (b *Losses) Count(window time.Duration, now time.Time) int {
 
 // Take counts n more. Unless a person said so, it refuses what reaches the limit: calls that come at the same time do not
 // get past it together.
-func (b *Losses) Take(limit int, window time.Duration, n int, approved bool, now time.Time) bool {
+func (b *Losses) Take(limit int, window time.Duration, n int, approved bool, now time.Time) (bool, error) {
+	switch {
+	case b.Shared != nil && approved:
+		b.Shared.Add(min(n, 2*limit))
+		return true, nil
+	case b.Shared != nil:
+		return b.Shared.Take(n, limit-1)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.within(window, now)+n >= limit && !approved {
-		return false
+		return false, nil
 	}
 	for range min(n, 2*limit) { // more tell nothing
 		b.done = append(b.done, now)
@@ -46,7 +58,7 @@ func (b *Losses) Take(limit int, window time.Duration, n int, approved bool, now
 	if over := len(b.done) - 4*limit; over > 0 {
 		b.done = b.done[over:]
 	}
-	return true
+	return true, nil
 }
 
 // final are the effects of tools that nobody takes back, whatever class the tool was given.

@@ -8,6 +8,8 @@ import (
 
 // Turn counts a session's calls.
 type Turn struct {
+	Shared Tally // counts those at other replicas too; nil counts here
+
 	mu    sync.Mutex
 	calls int
 	last  time.Time
@@ -19,6 +21,15 @@ func (t *Turn) Take(limit int, idle time.Duration, now time.Time) string {
 	if limit <= 0 {
 		return ""
 	}
+	if t.Shared != nil {
+		switch may, err := t.Shared.Take(1, limit); {
+		case err != nil:
+			return Uncounted(err)
+		case !may:
+			return spent(limit, idle)
+		}
+		return ""
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if now.Sub(t.last) >= idle {
@@ -26,13 +37,25 @@ func (t *Turn) Take(limit int, idle time.Duration, now time.Time) string {
 	}
 	t.last = now
 	if t.calls++; t.calls > limit {
-		return fmt.Sprintf("This turn's budget of %d calls is used up. It frees after %s without a call: stop, and tell the user what is done and what is left.", limit, idle)
+		return spent(limit, idle)
 	}
 	return ""
 }
 
+func spent(limit int, idle time.Duration) string {
+	return fmt.Sprintf("This turn's budget of %d calls is used up. It frees after %s without a call: stop, and tell the user what is done and what is left.", limit, idle)
+}
+
+// Uncounted says that nobody knows what is left of a limit.
+func Uncounted(err error) string {
+	return fmt.Sprintf("How much of the limit the other replicas have left cannot be found out (%v), so the call does not run. Try again in a moment.", err)
+}
+
 // Begin starts the count anew.
 func (t *Turn) Begin() {
+	if t.Shared != nil {
+		t.Shared.Begin()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.calls = 0

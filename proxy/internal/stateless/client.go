@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/cipher"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -34,8 +35,9 @@ type Options struct {
 
 // Opening is how a session is begun.
 type Opening struct {
-	WaitsForTasks bool // the host can wait for a task of the extension
-	KeepsNoGrants bool // several hosts may share the session
+	WaitsForTasks bool   // the host can wait for a task of the extension
+	KeepsNoGrants bool   // several hosts may share the session
+	Account       string // who sends and what they say of their host, the same in all processes
 }
 
 // Host is the session behind a client, as a handshake would have made it.
@@ -69,6 +71,15 @@ type Clients struct {
 type clientKey struct {
 	from Sender
 	said [sha256.Size]byte
+}
+
+// account names the key, and tells nobody what it is.
+func (k clientKey) account() string {
+	h := sha256.New()
+	for _, part := range []string{k.from.View.Server, k.from.View.Agent, k.from.Principal, k.from.Session, string(k.said[:])} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Client makes one session out of the requests of a host that has none: behind it is a host as the handshake
@@ -153,7 +164,7 @@ func (all *Clients) forget(c *Client) {
 
 // begin opens the session with the handshake that the host did not have to make.
 func (c *Client) begin(r incoming) (err error) {
-	o := Opening{WaitsForTasks: declaresTasks(r.capabilities), KeepsNoGrants: c.key.from.Session == ""}
+	o := Opening{WaitsForTasks: declaresTasks(r.capabilities), KeepsNoGrants: c.key.from.Session == "", Account: c.key.account()}
 	if c.host, err = c.all.o.Open(context.Background(), c, c.key.from, o); err != nil {
 		return err
 	}

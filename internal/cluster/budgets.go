@@ -1,0 +1,473 @@
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"callgate/gate"
+)
+
+// A budget is one entry, budget.{name}: what each replica uses of a limit, and what it holds, which is as much as it may
+// use without asking. A replica takes more by compare-and-set, so what all hold is never more than the limit. Each
+// replica's part is its own truth: it writes it again when the entry ends, or somebody takes it away.
+//
+// A replica that is gone gives back what it held and had not said that it used. So all together use at most the limit, and
+// a slice more for each replica that died, or was cut off, before it said what it used.
+type spending struct {
+	Turn   int             `json:"turn"`
+	Parts  map[string]part `json:"parts"` // by replica
+	By     string          `json:"by"`    // epoch of who wrote it
+	Chance string          `json:"chance"`
+}
+
+type part struct {
+	Epoch string `json:"epoch"`
+	Used  int    `json:"used"`
+	Held  int    `json:"held"`
+}
+
+const (
+	keepBudget = 10 * time.Minute // how long an entry is kept that nobody writes, beyond the time that use lasts
+	sayAgain   = 2 * time.Minute  // how often a replica says what it goes on using
+	budgeteers = 4                // how many budgets are written at once in the background
+)
+
+// slice is how much a replica takes beyond what it uses: half its share of what is left.
+func slice(left, replicas int) int { return max(left, 0) / (2 * max(replicas, 1)) }
+
+// reserve is how little is left of what a replica holds when it takes more.
+func reserve(held int) int { return max(held/8, 1) }
+
+// Budgets count what hosts use at all replicas. It implements gate.Tallies.
+type Budgets struct {
+	c    *Cluster
+	work chan *tally // whose part is to be written
+
+	mu  sync.Mutex
+	all map[string]*tally // by key
+}
+
+var _ gate.Tallies = (*Budgets)(nil)
+
+func newBudgets(c *Cluster) *Budgets {
+	return &Budgets{c: c, work: make(chan *tally, 256), all: map[string]*tally{}}
+}
+
+// Budgets is where the gate of this replica counts.
+func (c *Cluster) Budgets() *Budgets { return c.budgets }
+
+// tally is one budget as this replica knows it.
+type tally struct {
+	b   *Budgets
+	key string
+	how gate.Counted
+
+	writing sync.Mutex // one write at a time; taken before mu
+
+	users int // sessions that have it open; guarded by b.mu
+
+	mu     sync.Mutex
+	limit  int // as it was asked for last
+	used   int // by this process
+	each   []time.Time
+	took   time.Time // when somebody asked for something here last
+	lately bool      // since the last round
+	anew   bool      // a turn is to begin
+	queued bool
+	now    spending // as it was heard last
+	rev    uint64
+	heard  time.Time            // when another replica changed it last
+	wrote  time.Time            // when this one did
+	silent map[string]time.Time // since when a process is gone, by epoch
+}
+
+// Tally implements gate.Tallies.
+func (b *Budgets) Tally(how gate.Counted) gate.Tally {
+	key := "budget." + how.Name
+	b.mu.Lock()
+	t := b.all[key]
+	if t == nil {
+		t = &tally{b: b, key: key, how: how, silent: map[string]time.Time{}}
+		b.all[key] = t
+	}
+	t.users++
+	b.mu.Unlock()
+	t.hear(b.c.bucket.last(key))
+	return t
+}
+
+// Close implements gate.Tally: what was used counts on as long as it lasts.
+func (t *tally) Close() {
+	t.b.mu.Lock()
+	defer t.b.mu.Unlock()
+	t.users--
+}
+
+// changed hears of an entry.
+func (b *Budgets) changed(key string, v value) {
+	b.mu.Lock()
+	t := b.all[key]
+	b.mu.Unlock()
+	if t != nil {
+		t.hear(v)
+	}
+}
+
+// hear takes over what stands in the bucket.
+func (t *tally) hear(v value) {
+	var now spending
+	if v.body != nil && json.Unmarshal(v.body, &now) != nil {
+		return // what opens was written by a replica
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if v.rev <= t.rev {
+		return
+	}
+	if v.body == nil {
+		t.ended(v.rev)
+		return
+	}
+	t.rev = v.rev
+	if now.Turn != t.now.Turn {
+		t.used, t.each = now.Parts[t.b.c.o.Name].Used, nil
+		if now.By != t.b.c.epoch {
+			t.used = 0
+		}
+	}
+	if now.By != t.b.c.epoch {
+		t.heard = time.Now()
+	}
+	t.now = now
+}
+
+// ended notes that there is no entry, and what a write has to come after.
+func (t *tally) ended(rev uint64) { t.now.Parts, t.rev = nil, rev }
+
+// mine is the part of this process; the caller holds mu, as with what follows.
+func (t *tally) mine() part {
+	if p := t.now.Parts[t.b.c.o.Name]; p.Epoch == t.b.c.epoch {
+		return p
+	}
+	return part{Epoch: t.b.c.epoch}
+}
+
+// over reports whether a turn begins with what is taken next.
+func (t *tally) over() bool {
+	return t.anew || t.how.Idle > 0 && time.Since(t.took) >= t.how.Idle && time.Since(t.heard) >= t.how.Idle+t.how.Idle/4
+}
+
+// others are the parts that count beside this process's. One of a process that is gone is what it said it used, as long as
+// that lasts.
+func (t *tally) others() (parts map[string]part, sum int) {
+	parts = map[string]part{}
+	for name, p := range t.now.Parts {
+		switch {
+		case p.Epoch == t.b.c.epoch:
+			continue
+		case t.b.c.replicas.lives(name, p.Epoch):
+			delete(t.silent, p.Epoch)
+		default:
+			if t.silent[p.Epoch].IsZero() {
+				t.silent[p.Epoch] = time.Now()
+			}
+			if p.Held = p.Used; t.how.Idle == 0 && time.Since(t.silent[p.Epoch]) >= t.how.Within {
+				delete(t.silent, p.Epoch)
+				continue
+			}
+			if name == t.b.c.o.Name {
+				name += "\x00" + p.Epoch // this replica was another process before
+			}
+		}
+		parts[name] = p
+		sum += max(p.Held, p.Used)
+	}
+	return parts, sum
+}
+
+// age gives back what has lasted as long as it does.
+func (t *tally) age() {
+	for t.how.Within > 0 && len(t.each) > 0 && time.Since(t.each[0]) >= t.how.Within {
+		t.each, t.used = t.each[1:], max(t.used-1, 0)
+	}
+}
+
+// use counts n more.
+func (t *tally) use(n int) {
+	t.used += n
+	for range n {
+		if t.how.Within > 0 {
+			t.each = append(t.each, time.Now())
+		}
+	}
+}
+
+// unuse takes back what use counted last.
+func (t *tally) unuse(n int) {
+	t.used = max(t.used-n, 0)
+	t.each = t.each[:max(len(t.each)-n, 0)]
+}
+
+// Take implements gate.Tally.
+func (t *tally) Take(n, limit int) (bool, error) {
+	if err := t.b.c.Fresh(); err != nil {
+		return false, err
+	}
+	if t.takeHeld(n, limit) {
+		return true, nil
+	}
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	for {
+		if t.takeHeld(n, limit) {
+			return true, nil
+		}
+		t.mu.Lock()
+		next, sum, turn := t.next()
+		if sum+next.used+n > limit {
+			t.took = time.Now()
+			t.mu.Unlock()
+			return false, nil
+		}
+		lease := 0
+		if t.how.Leases {
+			lease = slice(limit-sum-next.used-n, t.b.c.replicas.alive())
+		}
+		next.add(n, lease)
+		if t.took = time.Now(); next.Turn == turn {
+			t.use(n)
+		}
+		rev := t.rev
+		t.mu.Unlock()
+		err := t.write(next.spending, rev)
+		if err == nil {
+			return true, nil
+		}
+		t.mu.Lock()
+		if next.Turn == turn && t.now.Turn == turn {
+			t.unuse(n)
+		}
+		t.mu.Unlock()
+		if !errors.Is(err, errConflict) {
+			return false, err
+		}
+	}
+}
+
+// takeHeld takes from what this replica holds.
+func (t *tally) takeHeld(n, limit int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.limit, t.lately = limit, true
+	t.age()
+	held := min(t.mine().Held, limit)
+	if t.over() || t.used+n > held {
+		return false
+	}
+	t.use(n)
+	t.took = time.Now()
+	if left := held - t.used; t.how.Leases && left <= reserve(held) {
+		t.queue() // the next slice, before this one is used up
+	}
+	return true
+}
+
+// upcoming is an entry that is to be written.
+type upcoming struct {
+	spending
+	name string // of this replica
+	used int    // by this process
+}
+
+func (u *upcoming) add(n, lease int) {
+	p := u.Parts[u.name]
+	p.Used += n
+	p.Held = p.Used + lease
+	u.Parts[u.name] = p
+}
+
+// next is the entry to write, in which this process holds what it uses, how much the others hold, and the turn that it
+// comes after.
+func (t *tally) next() (u upcoming, sum, turn int) {
+	turn = t.now.Turn
+	u = upcoming{spending{Turn: turn, By: t.b.c.epoch, Chance: chance()}, t.b.c.o.Name, t.used}
+	if t.over() {
+		u.Turn, u.Parts, u.used = turn+1, map[string]part{}, 0
+	} else {
+		u.Parts, sum = t.others()
+	}
+	u.Parts[u.name] = part{t.b.c.epoch, u.used, u.used}
+	return u, sum, turn
+}
+
+// write puts an entry in the place of that at rev, and hears of what came instead.
+func (t *tally) write(next spending, rev uint64) error {
+	body, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	bucket := t.b.c.bucket
+	written, err := bucket.write(t.b.c.ctx, t.key, body, rev, max(t.how.Idle, t.how.Within)+keepBudget)
+	switch {
+	case err == nil:
+		t.mu.Lock()
+		t.wrote = time.Now()
+		t.anew = t.anew && next.Turn == t.now.Turn
+		t.mu.Unlock()
+		bucket.note(t.key, value{body: body, rev: written}) // which is heard
+	case errors.Is(err, errConflict):
+		_, v, reading := bucket.read(t.b.c.ctx, t.key)
+		switch {
+		case errors.Is(reading, errNone):
+			t.mu.Lock()
+			t.ended(v.rev)
+			t.mu.Unlock()
+		case reading != nil:
+			return reading
+		default:
+			t.hear(v)
+		}
+	}
+	return err
+}
+
+// Add implements gate.Tally.
+func (t *tally) Add(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.age()
+	t.use(n)
+	t.took, t.lately = time.Now(), true
+	t.queue()
+}
+
+// Give implements gate.Tally.
+func (t *tally) Give(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.used = max(t.used-n, 0)
+}
+
+// Count implements gate.Tally.
+func (t *tally) Count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.age()
+	_, sum := t.others()
+	return t.used + sum
+}
+
+// Begin implements gate.Tally.
+func (t *tally) Begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.anew = true
+	t.queue()
+}
+
+// queue has the part of this process written in the background; when there is no room, the next round does it.
+func (t *tally) queue() {
+	if t.queued {
+		return
+	}
+	select {
+	case t.b.work <- t:
+		t.queued = true
+	default:
+	}
+}
+
+// due is the entry that says what this process uses and holds by now; false when the one that stands does. ends says that
+// there is nothing to know of it any more.
+func (t *tally) due(round bool) (next upcoming, rev uint64, due, ends bool) {
+	t.age()
+	mine := t.mine()
+	next, sum, _ := t.next()
+	lease := 0
+	if t.how.Leases && t.lately && !t.anew {
+		if lease = mine.Held - t.used; lease <= reserve(mine.Held) {
+			lease = max(lease, slice(t.limit-sum-t.used, t.b.c.replicas.alive()))
+		}
+		lease = max(min(lease, t.limit-sum-t.used), 0)
+	}
+	t.lately = t.lately && !round
+	next.add(0, lease)
+	said := next.Parts[next.name]
+	if said.Held == 0 {
+		delete(next.Parts, next.name)
+	}
+	asked := t.how.Idle > 0 && t.took.After(t.wrote) && time.Since(t.wrote) >= t.how.Idle/4
+	ongoing := said.Used > 0 && time.Since(t.wrote) >= sayAgain
+	over := t.over() && !t.anew
+	due = !over && (t.anew || asked || ongoing || said != mine)
+	return next, t.rev, due, !due && (over || said.Held == 0)
+}
+
+// catchUp writes the part of this process, where it is another than the one that stands.
+func (t *tally) catchUp(round bool) (ends bool) {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	for t.b.c.ctx.Err() == nil {
+		t.mu.Lock()
+		t.queued = false
+		next, rev, due, ends := t.due(round)
+		t.mu.Unlock()
+		if !due {
+			return ends
+		}
+		if !errors.Is(t.write(next.spending, rev), errConflict) {
+			return false // the next round tries again
+		}
+	}
+	return false
+}
+
+// run writes in the background: what was queued at once, and everything once a round.
+func (b *Budgets) run() {
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	for range budgeteers {
+		writing.Go(func() {
+			for {
+				select {
+				case t := <-b.work:
+					t.catchUp(false)
+				case <-b.c.ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	ticker := time.NewTicker(max(b.c.o.Lease/10, 50*time.Millisecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-b.c.ctx.Done():
+			return
+		}
+		if b.c.Fresh() == nil {
+			b.round()
+		}
+	}
+}
+
+// round writes what changed since the last one, and forgets what is over.
+func (b *Budgets) round() {
+	b.mu.Lock()
+	all := maps.Clone(b.all)
+	b.mu.Unlock()
+	for key, t := range all {
+		if !t.catchUp(true) {
+			continue
+		}
+		b.mu.Lock()
+		if t.users == 0 {
+			delete(b.all, key)
+		}
+		b.mu.Unlock()
+	}
+}

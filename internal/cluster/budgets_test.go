@@ -1,0 +1,264 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"callgate/gate"
+	"callgate/internal/testserver/waits"
+)
+
+// takeAll takes one after another until a replica refuses, and says how many it got.
+func takeAll(t *testing.T, tally gate.Tally, limit int) (n int) {
+	for {
+		may, err := tally.Take(1, limit)
+		if err != nil && !errors.Is(err, ErrAway) { // who cannot count refuses
+			t.Error(err)
+		}
+		if err != nil || !may {
+			return n
+		}
+		n++
+	}
+}
+
+func TestBudgets(t *testing.T) {
+	t.Parallel()
+	all := open(t, 3)
+	tallies := func(how gate.Counted) (list []gate.Tally) {
+		for _, c := range all {
+			list = append(list, c.Budgets().Tally(how))
+		}
+		return list
+	}
+
+	t.Run("replicas take no more than the limit together, and no less", func(t *testing.T) {
+		const limit = 100
+		var got atomic.Int32
+		var taking sync.WaitGroup
+		one := tallies(gate.Counted{Name: "turn.a", Idle: time.Hour, Leases: true})
+		for i := range 12 {
+			taking.Go(func() { got.Add(int32(takeAll(t, one[i%3], limit))) })
+		}
+		taking.Wait()
+		if n := int(got.Load()); n > limit || n < limit-2*slice(limit, 3) {
+			t.Fatalf("%d of %d were taken", n, limit)
+		}
+		waits.Until(t, "what a replica holds and does not use comes back", func() bool {
+			for i := range one {
+				got.Add(int32(takeAll(t, one[i], limit)))
+			}
+			return got.Load() >= limit
+		})
+		if got.Load() != limit {
+			t.Fatalf("%d of %d were taken", got.Load(), limit)
+		}
+	})
+
+	t.Run("what is held costs no round trip", func(t *testing.T) {
+		one := all[0].Budgets().Tally(gate.Counted{Name: "turn.b", Idle: time.Hour, Leases: true})
+		if may, err := one.Take(1, 1000); !may || err != nil {
+			t.Fatal(may, err)
+		}
+		held := one.(*tally)
+		held.mu.Lock()
+		rev, left := held.rev, held.mine().Held-held.used
+		held.mu.Unlock()
+		if left < slice(999, 3) {
+			t.Fatalf("it holds %d more", left)
+		}
+		held.writing.Lock() // whoever writes waits
+		defer held.writing.Unlock()
+		for range left / 2 {
+			if may, err := one.Take(1, 1000); !may || err != nil {
+				t.Fatal(may, err)
+			}
+		}
+		held.mu.Lock()
+		defer held.mu.Unlock()
+		if held.rev != rev {
+			t.Fatal("it was written")
+		}
+	})
+
+	t.Run("a turn is over when no replica had a call", func(t *testing.T) {
+		one := tallies(gate.Counted{Name: "turn.c", Idle: 4 * time.Second, Leases: true})
+		waits.Until(t, "the turn is used up", func() bool { return takeAll(t, one[0], 10)+takeAll(t, one[1], 10) == 0 })
+		third := one[2].(*tally)
+		waits.Until(t, "nobody asks for long", func() bool { third.mu.Lock(); defer third.mu.Unlock(); return third.over() })
+		if may, err := one[2].Take(1, 10); !may || err != nil {
+			t.Fatal("no turn begins: ", err)
+		}
+		waits.Until(t, "all replicas hear of it", func() bool { return one[0].Count() < 10 && one[1].Count() < 10 })
+	})
+
+	t.Run("a prompt begins a turn at all replicas", func(t *testing.T) {
+		one := tallies(gate.Counted{Name: "turn.d", Idle: time.Hour, Leases: true})
+		waits.Until(t, "the turn is used up", func() bool { return takeAll(t, one[0], 10)+takeAll(t, one[1], 10) == 0 })
+		one[2].Begin()
+		waits.Until(t, "it begins anew", func() bool { may, err := one[0].Take(1, 10); return may && err == nil })
+	})
+
+	t.Run("what is lost counts for its window, and what people allowed too", func(t *testing.T) {
+		one := tallies(gate.Counted{Name: "lost.a", Within: 6 * time.Second})
+		if n := takeAll(t, one[0], 2) + takeAll(t, one[1], 4); n != 4 {
+			t.Fatalf("%d were taken", n)
+		}
+		one[2].Add(3)
+		waits.Until(t, "the others hear", func() bool { return one[0].Count() == 7 })
+		waits.Until(t, "the window passes", func() bool { return one[0].Count() == 0 && one[1].Count() == 0 && one[2].Count() == 0 })
+	})
+
+	t.Run("places of calls that ended are free", func(t *testing.T) {
+		one := tallies(gate.Counted{Name: "runs.a", Leases: true})
+		if n := takeAll(t, one[0], 4); n == 0 {
+			t.Fatal("there was no place")
+		} else {
+			waits.Until(t, "all places are taken", func() bool { n += takeAll(t, one[0], 4); return n == 4 })
+		}
+		if may, err := one[1].Take(1, 4); may || err != nil {
+			t.Fatal(may, err)
+		}
+		one[0].Give(4)
+		waits.Until(t, "another replica gets one", func() bool { may, err := one[1].Take(1, 4); return may && err == nil })
+	})
+
+	t.Run("an entry that somebody takes away is written again", func(t *testing.T) {
+		one := tallies(gate.Counted{Name: "runs.b"})
+		if n := takeAll(t, one[0], 3); n != 3 {
+			t.Fatal(n)
+		}
+		if err := all[1].bucket.drop(context.Background(), "budget.runs.b"); err != nil {
+			t.Fatal(err)
+		}
+		waits.Until(t, "the replica says again what it uses", func() bool { may, err := one[1].Take(1, 3); return !may && err == nil })
+	})
+
+	t.Run("a budget that is over is forgotten", func(t *testing.T) {
+		one := all[0].Budgets().Tally(gate.Counted{Name: "runs.c"})
+		if may, err := one.Take(1, 3); !may || err != nil {
+			t.Fatal(may, err)
+		}
+		one.Give(1)
+		one.Close()
+		waits.Until(t, "it is forgotten", func() bool {
+			b := all[0].Budgets()
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.all["budget.runs.c"] == nil
+		})
+	})
+
+	t.Run("what a dead replica held comes back", func(t *testing.T) {
+		const limit = 60
+		one := tallies(gate.Counted{Name: "turn.e", Idle: time.Hour, Leases: true})
+		if may, err := one[0].Take(1, limit); !may || err != nil {
+			t.Fatal(may, err)
+		}
+		all[0].die()
+		n := 1
+		waits.Until(t, "the others take all that is left", func() bool { n += takeAll(t, one[1], limit) + takeAll(t, one[2], limit); return n >= limit })
+		if n != limit {
+			t.Fatalf("%d of %d were taken", n, limit)
+		}
+		all[1].die()
+		waits.Until(t, "it notices that it is alone", func() bool { return all[2].Fresh() != nil })
+		if may, err := one[2].Take(1, 1000); may || err == nil {
+			t.Fatal("something was taken that nobody could count")
+		}
+	})
+}
+
+// budgetModel is a limit of which each step takes one. Together no more is taken than the limit and one slice: the rig has
+// one thing go wrong a round. Nobody is refused while more is left than two other replicas can hold.
+func budgetModel(limit int) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return 0 },
+		Step: func(state, _, output any) (bool, any) {
+			n := state.(int)
+			if output.(string) == came {
+				return n < limit+slice(limit, 3), n + 1
+			}
+			return n >= limit-2*slice(limit, 3), n
+		},
+	}
+}
+
+// TestBudgetHistory takes of one budget at three replicas while something goes wrong.
+func TestBudgetHistory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for replicas to notice that others are gone")
+	}
+	t.Parallel()
+	rounds, seed := 3, rand.Uint64()
+	if n, err := strconv.Atoi(os.Getenv("CALLGATE_TEST_ROUNDS")); err == nil {
+		rounds = n
+	}
+	t.Logf("seed %d", seed)
+	r := newRig(t)
+	const limit = 60
+	for round := range rounds {
+		h := &history{began: time.Now(), done: map[string]map[string]int{}}
+		how := gate.Counted{Name: fmt.Sprintf("turn.%d", round), Idle: time.Hour, Leases: true}
+		var taken atomic.Int32
+		take := func(client, at int) (may bool, err error) {
+			c := r.at(at)
+			if c == nil {
+				return false, ErrAway
+			}
+			tally := c.Budgets().Tally(how)
+			defer tally.Close()
+			began := time.Since(h.began).Nanoseconds()
+			if may, err = tally.Take(1, limit); may {
+				taken.Add(1)
+				h.note(client, step{what: "take"}, began, came)
+			} else if err == nil {
+				h.note(client, step{what: "take"}, began, refused)
+			}
+			return may, err
+		}
+		stop := make(chan struct{})
+		var clients sync.WaitGroup
+		for client := range 6 {
+			clients.Go(func() {
+				pace := rand.New(rand.NewPCG(seed+uint64(client), uint64(round)))
+				for {
+					select {
+					case <-stop:
+						return
+					case <-time.After(time.Duration(pace.IntN(200)) * time.Millisecond):
+						_, _ = take(client, client%3)
+					}
+				}
+			})
+		}
+		what := r.fault(round, rand.New(rand.NewPCG(seed, uint64(round))))
+		close(stop)
+		clients.Wait()
+		r.whole()
+		waits.Until(t, what+": all that is left is taken", func() bool {
+			for at := range 3 {
+				for {
+					if may, _ := take(10+at, at); !may {
+						break
+					}
+				}
+			}
+			return taken.Load() >= limit
+		})
+		if !porcupine.CheckOperations(budgetModel(limit), h.ops) {
+			t.Fatalf("round %d: %s: no order of the %d steps fits: %d of %d were taken", round, what, len(h.ops), taken.Load(), limit)
+		}
+		t.Logf("round %d: %s; %d steps, %d taken", round, what, len(h.ops), taken.Load())
+	}
+}
