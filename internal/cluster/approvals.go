@@ -71,6 +71,7 @@ type held struct {
 	key   string // of the entry
 	rev   uint64
 	entry entry
+	left  bool // by a process that is gone: its host may have repeated the call elsewhere, before anybody knew
 }
 
 // Heir is the gate that shows what waits.
@@ -108,6 +109,9 @@ func (a *Approvals) nudge() {
 }
 
 func entryKey(key, id string) string { return "ask." + key + "." + id }
+
+// callOf is what all entries about the same call begin with.
+func callOf(entryKey string) string { return entryKey[:strings.LastIndexByte(entryKey, '.')+1] }
 
 func idOf(entryKey string) string { return entryKey[strings.LastIndexByte(entryKey, '.')+1:] }
 
@@ -192,7 +196,7 @@ func (a *Approvals) Change(k gate.Kept) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.owned[k.ID] = held{h.key, rev, e}
+	a.owned[k.ID] = held{key: h.key, rev: rev, entry: e}
 	return nil
 }
 
@@ -340,14 +344,26 @@ func (a *Approvals) changed(key string, v value) {
 	gone := v.body == nil || json.Unmarshal(v.body, &e) != nil
 	own := !gone && e.Replica == a.c.o.Name && e.Epoch == a.c.epoch
 	open := !gone && (e.State == statePending || e.State == stateClaimed)
+	asked := open && a.waits(e)
+	var lose []string
 	a.mu.Lock()
 	h, has := a.owned[id]
 	lost := has && v.rev > h.rev && !own
 	switch {
 	case lost:
 		delete(a.owned, id)
+		lose = append(lose, id)
 	case has && own && v.rev > h.rev && e.State == h.entry.State: // it was sealed anew
-		a.owned[id] = held{key, v.rev, e}
+		a.owned[id] = held{key, v.rev, e, h.left}
+	}
+	if asked {
+		for other, h := range a.owned {
+			if h.left && other != id && callOf(h.key) == callOf(key) {
+				delete(a.owned, other)
+				a.ending = append(a.ending, h.key)
+				lose = append(lose, other)
+			}
+		}
 	}
 	if open && !own {
 		a.orphan[key] = true
@@ -356,9 +372,30 @@ func (a *Approvals) changed(key string, v value) {
 	}
 	heir := a.heir
 	a.mu.Unlock()
-	if lost && heir != nil {
-		go heir.Lose(id, "The host repeated the call at another replica, or another replica took it over.") // it may wait for the gate, and this must not
+	for _, id := range lose {
+		if heir != nil {
+			go heir.Lose(id, moved) // it may wait for the gate, and this must not
+		}
 	}
+}
+
+// moved is why an approval is withdrawn that is another process's.
+const moved = "The host repeated the call at another replica, or another replica took it over."
+
+// waits reports whether a call waits on the entry, at a process that lives.
+func (a *Approvals) waits(e entry) bool {
+	return e.State == statePending && e.Waits && a.c.replicas.lives(e.Replica, e.Epoch)
+}
+
+// repeated reports whether the call of an entry waits on another one by now.
+func (a *Approvals) repeated(key string) bool {
+	for other, v := range a.c.bucket.under(callOf(key)) {
+		var e entry
+		if other != key && json.Unmarshal(v.body, &e) == nil && a.waits(e) {
+			return true
+		}
+	}
+	return false
 }
 
 // run ends what is over and takes over what nobody has.
@@ -486,12 +523,19 @@ func (a *Approvals) take(heir Heir, key string, v value, e entry) error {
 		return err
 	}
 	a.mu.Lock()
-	a.owned[id] = held{key, rev, e}
+	a.owned[id] = held{key, rev, e, true}
 	delete(a.orphan, key)
 	a.mu.Unlock()
+	if a.repeated(key) { // later repetitions are heard of by changed
+		a.End(id)
+		return nil
+	}
 	if err := heir.Adopt(e.Question); err != nil {
 		a.c.log.Error("cluster: an approval that a replica left cannot be shown; its host gets the question anew", "approval", id, "error", err)
 		a.End(id)
+	}
+	if _, still := a.of(id); !still { // changed may have been faster than Adopt
+		heir.Lose(id, moved)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -108,6 +109,9 @@ func ask(t *testing.T, a *Approvals, id, key string, waits bool) {
 		t.Fatal(err)
 	}
 }
+
+// stateAt is the state of an entry as a replica has heard of it.
+func stateAt(c *Cluster, key string) string { return stateOf(c.bucket.last(key).body) }
 
 // TestThree walks three replicas through what they share.
 func TestThree(t *testing.T) {
@@ -225,15 +229,32 @@ func TestThree(t *testing.T) {
 		if err := a.Approvals().Decide("u1", []byte(`"yes"`), true, time.Now()); err != nil {
 			t.Fatal(err)
 		}
+		// Hosts repeat calls before anybody knows that the replica is gone, and after.
+		ask(t, a.Approvals(), "early", "rk", true)
+		ask(t, a.Approvals(), "late", "lk", true)
+		ask(t, b.Approvals(), "again", "rk", true)
 		a.die()
 		waits.Until(t, "the others take over", func() bool {
 			one, _, u := heirs[1].counts()
 			two, _, v := heirs[2].counts()
-			return one+two == 20 && u+v >= 1
+			return one+two == 21 && u+v >= 1 && stateAt(c, "ask.rk.early") == stateEnded
 		})
-		if one, _, _ := heirs[1].counts(); one == 0 || one == 20 {
-			t.Logf("one replica took over %d of 20", one)
+		if one, _, _ := heirs[1].counts(); one == 0 || one == 21 {
+			t.Logf("one replica took over %d of 21", one)
 		}
+		for _, h := range heirs[1:] {
+			if h.mu.Lock(); slices.Contains(h.adopted, `"early"`) {
+				t.Error("what its host has repeated is shown once more")
+			}
+			h.mu.Unlock()
+		}
+		ask(t, b.Approvals(), "later", "lk", true) // as one does that has not heard of the end, and claims nothing
+		waits.Until(t, "what was taken over makes room", func() bool { return stateAt(c, "ask.lk.late") == stateEnded })
+		waits.Until(t, "and is shown no more", func() bool {
+			_, one, _ := heirs[1].counts()
+			_, two, _ := heirs[2].counts()
+			return one+two > 0
+		})
 		for i := range 20 {
 			id := fmt.Sprintf("o%d", i)
 			errs := 0
