@@ -218,7 +218,7 @@ reproducible: release ## build the release twice and compare
 	$(MAKE) release
 	cmp bin/checksums.txt .release/out/checksums.txt
 
-# More for the runs of hosts: make hosts HOSTSFLAGS='-update docs/hosts.md'
+# More for the runs of hosts: make hosts HOSTSFLAGS='-update docs/testdata/hosts.md'
 HOSTSFLAGS ?=
 
 .PHONY: hosts

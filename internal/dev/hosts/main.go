@@ -1,8 +1,8 @@
 // Command hosts runs the LLM hosts that are installed on this machine, each against a scripted model and with callgate
 // between it and a server, and prints what was seen of tools, denials, approvals, elicitation, changed lists and
-// cancellation. The table in docs/hosts.md is its output:
+// cancellation. The table in docs/testdata/hosts.md is its output:
 //
-//	go run ./internal/dev/hosts -update docs/hosts.md
+//	go run ./internal/dev/hosts -update docs/testdata/hosts.md
 //
 // "hosts tools" tries what is built into hosts; docs/testdata/built-in.md is its output.
 //
