@@ -2,6 +2,7 @@
 package secrets
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -301,22 +302,39 @@ var codeByte = func() (set [256]bool) {
 	return set
 }()
 
-// unURL turns base64 for URLs into the other alphabet.
-var unURL = strings.NewReplacer("-", "+", "_", "/")
+// decode64 decodes base64 in either alphabet.
+func decode64(to, from []byte) (int, error) {
+	if bytes.ContainsAny(from, "-_") {
+		from = bytes.Map(func(r rune) rune {
+			switch r {
+			case '-':
+				return '+'
+			case '_':
+				return '/'
+			}
+			return r
+		}, from)
+	}
+	return base64.RawStdEncoding.Decode(to, from)
+}
 
 // longestEnd is how many bytes before the end of something in base64 are read with the last, unfinished group. It holds
 // every credential but a private key, which has a beginning that is found without its end.
 const longestEnd = 8 << 10
 
-// inside are the readings of what a part of a text says decoded, in at most size bytes.
-func inside(part string, size int, decode func(to, from []byte) (int, error), depth int) []string {
+// inside are the readings of what a part of a text says decoded: n bytes, of which at is one. Most is no text, and is not
+// decoded: printable characters of ASCII stand in a row in none of it.
+func inside(part string, n int, at func(part string, i int) byte, decode func(to, from []byte) (int, error), depth int) []string {
+	if !printable(part, n, at) {
+		return nil
+	}
 	b := buffers.Get().(*[]byte)
 	defer buffers.Put(b)
-	if cap(*b) < size {
-		*b = make([]byte, size)
+	if cap(*b) < n {
+		*b = make([]byte, n)
 	}
 	n, err := decode((*b)[:cap(*b)], unsafe.Slice(unsafe.StringData(part), len(part)))
-	if err != nil || !printable((*b)[:n], shortestRun) { // most is no text
+	if err != nil {
 		return nil
 	}
 	return readings(string((*b)[:n]), depth)
@@ -327,21 +345,48 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 // shortestRun is how many characters of ASCII a credential has at least.
 const shortestRun = 10
 
-// printable reports whether n printable characters of ASCII stand in a row. Of most bytes that are no text it looks at one
-// in n.
-func printable(b []byte, n int) bool {
-	for i := n - 1; i < len(b); {
+// printable reports whether as many printable characters of ASCII as a credential has stand in a row among the n bytes of a
+// part. Of most bytes that are no text it looks at one in ten.
+func printable(part string, n int, at func(string, int) byte) bool {
+	for i := shortestRun - 1; i < n; {
 		from := i
-		for from > i-n && b[from] >= ' ' && b[from] < 0x7f {
+		for from > i-shortestRun && at(part, from)-' ' < 0x7f-' ' {
 			from--
 		}
-		if from == i-n {
+		if from == i-shortestRun {
 			return true
 		}
-		i = from + n
+		i = from + shortestRun
 	}
 	return false
 }
+
+// hexAt is a byte of what hexadecimal digits say.
+func hexAt(digits string, i int) byte { return digitOf[digits[2*i]]<<4 | digitOf[digits[2*i+1]] }
+
+// base64At is a byte of what a part in base64 says, in either alphabet.
+func base64At(part string, i int) byte {
+	group := part[i/3*4:]
+	switch i % 3 {
+	case 0:
+		return digitOf64[group[0]]<<2 | digitOf64[group[1]]>>4
+	case 1:
+		return digitOf64[group[1]]<<4 | digitOf64[group[2]]>>2
+	}
+	return digitOf64[group[2]]<<6 | digitOf64[group[3]]
+}
+
+// digitOf and digitOf64 are what the digits stand for.
+var digitOf, digitOf64 = func() (hex, base64 [256]byte) {
+	for i, c := range []byte("0123456789abcdef") {
+		hex[c], hex[bytes.ToUpper([]byte{c})[0]] = byte(i), byte(i)
+	}
+	for i, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") {
+		base64[c] = byte(i)
+	}
+	base64['-'], base64['_'] = base64['+'], base64['/']
+	return hex, base64
+}()
 
 // hexIn yields the runs of hexadecimal digits in a part that are long enough to be a credential: a path in an address goes
 // before them, or 0x.
@@ -386,19 +431,19 @@ func readings(text string, depth int) []string {
 		for digits := range hexIn(part) {
 			for skip := range 2 { // nor here
 				s := digits[skip : skip+(len(digits)-skip)&^1]
-				list = append(list, inside(s, hex.DecodedLen(len(s)), hex.Decode, depth-1)...)
+				list = append(list, inside(s, len(s)/2, hexAt, hex.Decode, depth-1)...)
 			}
 		}
 		if textscan.IsHex(part) {
 			continue
 		}
-		part = unURL.Replace(part)
 		for skip := range 4 { // it may not begin where the encoding does
 			if s := part[skip:]; len(s) >= 20 {
 				whole := len(s) &^ 3
-				list = append(list, inside(s[:whole], whole, base64.RawStdEncoding.Decode, depth-1)...)
-				if len(s)-whole > 1 { // what it adds is another reading of the end alone
-					list = append(list, inside(s[max(0, whole-longestEnd):], len(s), base64.RawStdEncoding.Decode, depth-1)...)
+				list = append(list, inside(s[:whole], whole/4*3, base64At, decode64, depth-1)...)
+				if rest := len(s) - whole; rest > 1 { // what it adds is another reading of the end alone
+					s = s[max(0, whole-longestEnd):]
+					list = append(list, inside(s, len(s)*6/8, base64At, decode64, depth-1)...)
 				}
 			}
 		}

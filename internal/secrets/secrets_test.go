@@ -1,9 +1,11 @@
 package secrets
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"strings"
 	"sync"
@@ -109,19 +111,46 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-func TestPrintable(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want bool
-	}{{"", false}, {"abc", true}, {"ab", false}, {"ab\x00cd\x00", false}, {"ab\x00cde", true}, {"a\x00abc\x00", true}, {"\x80\x80\x80abc", true}, {"a\nb\nc", false}} {
-		if got := printable([]byte(c.text), 3); got != c.want {
-			t.Errorf("%q: %v", c.text, got)
-		}
+// What printable says of digits is what a look at every byte says that they stand for.
+func FuzzPrintable(f *testing.F) {
+	for _, text := range []string{"", "0123456789", "012345678", "012345678\x00901234567\x00", "\x00\xff 0123456789", "\x80\x800123456789~", "01234567\n90123456\x7f789", "\xff\xfe\xfd\xfc"} {
+		f.Add([]byte(text))
 	}
+	slow := func(decoded []byte) bool {
+		run := 0
+		for _, c := range decoded {
+			if run++; c < ' ' || c > '~' {
+				run = 0
+			}
+			if run == shortestRun {
+				return true
+			}
+		}
+		return false
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, digits := range []string{hex.EncodeToString(b), strings.ToUpper(hex.EncodeToString(b))} {
+			if got := printable(digits, len(b), hexAt); got != slow(b) {
+				t.Errorf("%s: %v", digits, got)
+			}
+		}
+		for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			part := e.EncodeToString(b)
+			if got := printable(part, len(part)*6/8, base64At); got != slow(b) {
+				t.Errorf("%s: %v", part, got)
+			}
+			to := make([]byte, len(b))
+			if n, err := decode64(to, []byte(part)); err != nil || !bytes.Equal(to[:n], b) {
+				t.Errorf("%s: %q %v", part, to[:n], err)
+			}
+		}
+	})
 }
 
 func BenchmarkForm100KiB(b *testing.B) {
-	for name, part := range map[string]string{"hex": "0123456789abcdef", "prose": "They ask for the desk of Mike's mother, and you say: it is at the usual place. ", "base64": base64.StdEncoding.EncodeToString([]byte("some words or \x00\x01\x02"))} {
+	noise := make([]byte, 75<<10)
+	rand.NewChaCha8([32]byte{1}).Read(noise)
+	for name, part := range map[string]string{"hex": "0123456789abcdef", "prose": "They ask for the desk of Mike's mother, and you say: it is at the usual place. ", "base64": base64.StdEncoding.EncodeToString([]byte("some words or \x00\x01\x02")), "picture": base64.StdEncoding.EncodeToString(noise)} {
 		text := strings.Repeat(part, 100<<10/len(part))
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
