@@ -99,10 +99,17 @@ func (h *host) admit(m rpc.Message, e *stateless.Request, lend func()) func(answ
 			}
 			taskCalls{h}.deliver(r, response)
 			answered()
-			if r.afterwards != nil {
-				r.afterwards()
+			rest := func() {
+				if r.afterwards != nil {
+					r.afterwards()
+				}
+				cancel(nil)
 			}
-			cancel(nil)
+			if len(response) > long && lend == nil { // whoever reads the host's next request does not wait for it
+				h.jobs.Run(h.ctx, rest)
+			} else {
+				rest()
+			}
 		})
 	}
 }

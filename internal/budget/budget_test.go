@@ -36,7 +36,7 @@ func TestSmallIsFree(t *testing.T) {
 	if b.Used() != 0 {
 		t.Errorf("%d bytes count", b.Used())
 	}
-	if allocs := testing.AllocsPerRun(100, func() { x := Buffer{Budget: b}; _, _ = x.Write([]byte("small")) }); allocs > 1 {
+	if allocs := testing.AllocsPerRun(100, func() { x := Buffer{Budget: b}; _, _ = x.Write([]byte("small")); x.Bytes() }); allocs > 1 {
 		t.Errorf("a small message costs %v allocations", allocs)
 	}
 }
@@ -138,6 +138,32 @@ func TestBufferKeepsTheBytes(t *testing.T) {
 	short := Buffer{Max: 100}
 	if _, err := short.ReadFrom(bytes.NewReader(want)); err != nil || short.Len() < 100 || short.Len() > 1000 {
 		t.Errorf("%d bytes: %v", short.Len(), err)
+	}
+}
+
+// What a message was read into holds the next one, which changes nothing of the first. One that grows beyond it, or whose
+// end is not read, changes nothing either.
+func TestScratchIsNobodysMessage(t *testing.T) {
+	var whole [][]byte
+	var want []string
+	for i := range 200 {
+		text := strings.Repeat(string(rune('a'+i%26)), 1+(i*i*37)%(3*Free))
+		x := Buffer{Budget: New(DefaultLimit)}
+		half := len(text) / 2
+		for _, part := range []string{text[:half], text[half:]} {
+			if _, err := x.ReadFrom(iotest.HalfReader(strings.NewReader(part))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i%5 == 0 {
+			continue // given up
+		}
+		whole, want = append(whole, x.Bytes()), append(want, text)
+	}
+	for i := range whole {
+		if string(whole[i]) != want[i] {
+			t.Fatalf("message %d of %d bytes changed", i, len(want[i]))
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"sync"
@@ -13,14 +14,19 @@ type Buffer struct {
 	Expect int             // bytes that are announced; who announces much is believed by how much of it has come
 	Max    int             // bytes that a message can have at most; 0 is no such limit
 
-	data   []byte
-	charge *Charge     // of data
-	first  *[Free]byte // that data is; nil for other memory
+	data    []byte
+	charge  *Charge    // of data
+	scratch *[]byte    // that data is in, until it is whole or too long for it; nil for memory of its own
+	pool    *sync.Pool // that scratch is from
 }
 
 // Bytes is what was written. The buffer MUST NOT be used afterwards.
 func (x *Buffer) Bytes() []byte {
 	x.Budget.Grown(x.charge)
+	if x.scratch != nil {
+		x.data = bytes.Clone(x.data)
+		x.release()
+	}
 	return x.data
 }
 
@@ -42,6 +48,10 @@ func (x *Buffer) room(n int) error {
 	if need <= cap(x.data) {
 		return nil
 	}
+	if need <= Free && (x.Expect < need || x.Expect > Free) { // nobody knows how long it becomes, or it becomes long
+		x.borrow(need)
+		return nil
+	}
 	size := max(need, 2*cap(x.data))
 	if x.Expect >= need { // it will not become longer
 		size = max(need, min(x.Expect, max(Free, 4*cap(x.data))))
@@ -50,25 +60,44 @@ func (x *Buffer) room(n int) error {
 		size = min(size, x.Max)
 	}
 	size = max(need, min(size, x.Budget.fits(x.charge)))
-	if len(x.data) == 0 && size == Free && x.Expect > Free {
-		x.first = firsts.Get().(*[Free]byte)
-		x.data = x.first[:0]
-		return nil
-	}
 	data, charge, err := x.Budget.Alloc(x.Done, size, x.Max, x.charge)
 	if err != nil {
 		return err
 	}
-	x.data, x.charge = append(data, x.data...), charge
-	if x.first != nil {
-		firsts.Put(x.first)
-		x.first = nil
-	}
+	data = append(data, x.data...)
+	x.release()
+	x.data, x.charge = data, charge
 	return nil
 }
 
-// firsts are beginnings of long messages whose rest has come, and which were copied then.
-var firsts = sync.Pool{New: func() any { return new([Free]byte) }}
+// borrow takes memory for a message until it is whole, or too long for that memory: what is thrown away while a message
+// grows is used again.
+func (x *Buffer) borrow(need int) {
+	pool := &little
+	if need > littleScratch {
+		pool = &large
+	}
+	scratch := pool.Get().(*[]byte)
+	size := len(*scratch)
+	if x.Max > 0 {
+		size = min(size, max(need, x.Max))
+	}
+	data := append((*scratch)[:0:size], x.data...)
+	x.release()
+	x.data, x.scratch, x.pool = data, scratch, pool
+}
+
+func (x *Buffer) release() {
+	if x.scratch != nil {
+		x.pool.Put(x.scratch)
+		x.scratch = nil
+	}
+}
+
+// littleScratch is what a message gets first: who sends slowly holds no more.
+const littleScratch = 4 << 10
+
+var little, large = sync.Pool{New: func() any { b := make([]byte, littleScratch); return &b }}, sync.Pool{New: func() any { b := make([]byte, Free); return &b }}
 
 // least is how much is read at once.
 const least = 512
