@@ -36,6 +36,9 @@ var ports = map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "
 // Parse reads text as the URL standard does. ok is false for what that cannot read, and for schemes whose addresses
 // lead to no host.
 func Parse(text string) (u URL, ok bool) {
+	if strings.IndexByte(text, ':') < 0 { // a long text mostly
+		return URL{}, false
+	}
 	scheme, rest, ok := cutScheme(clean(text))
 	if !ok || ports[scheme] == "" {
 		return URL{}, false

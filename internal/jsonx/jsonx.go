@@ -171,6 +171,49 @@ func (s *scanner) members(seen *nameStack, names []string, dst []Member) bool {
 	return s.at == len(s.text)
 }
 
+// Parts calls part with the raw name and value of each member of the object that text holds, or with each element of the
+// array, whose name is nil. It is false, and what part was told counts for nothing, where Check refuses the text, or it
+// holds anything else.
+func Parts(text []byte, part func(name, value []byte)) bool {
+	names := nameStacks.Get().(*nameStack)
+	s := scanner{text: text, names: names}
+	ok := s.parts(part)
+	names.reset()
+	nameStacks.Put(names)
+	return ok
+}
+
+func (s *scanner) parts(part func(name, value []byte)) bool {
+	s.space()
+	end := byte('}')
+	if object := s.byte('{'); !object {
+		if end = ']'; !s.byte('[') {
+			return false
+		}
+	}
+	s.names.enter(1)
+	for more := !s.byte(end); more; {
+		var name []byte
+		s.space()
+		if end == '}' {
+			var ok bool
+			if name, ok = s.name(); !ok || s.names.add(1, name) != nil {
+				return false
+			}
+		}
+		start := s.at
+		if !s.value(2, MaxDepth) {
+			return false
+		}
+		part(name, s.text[start:s.at:s.at])
+		if more = s.byte(','); !more && !s.byte(end) {
+			return false
+		}
+	}
+	s.space()
+	return s.at == len(s.text)
+}
+
 // indexOf returns the index in names of the quoted name, -1 when it is none of them.
 func indexOf(names []string, quoted, folded []byte) (int, error) {
 	for i, want := range names {

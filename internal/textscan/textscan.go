@@ -136,22 +136,31 @@ type Grams [gramCount]bool
 // Long is how many bytes a text has for whose words Grams are worth their price.
 const Long = 8 << 10
 
-const gramCount = 1 << 14
+const (
+	gramCount = 1 << 14
+	gramShift = 32 - 14
+	gramHash  = 0x9e3779b1
+)
 
 func gram(a, b, c byte) uint32 {
-	return (uint32(a) | uint32(b)<<8 | uint32(c)<<16) * 0x9e3779b1 >> (32 - 14)
+	return (uint32(a)<<8 | uint32(b)<<16 | uint32(c)<<24) * gramHash >> gramShift
 }
 
 // Of gathers the runs of a text.
 func (g *Grams) Of(text string) {
 	clear(g[:])
-	if len(text) < 3 {
-		return
+	b := bytesOf(text)
+	for ; len(b) >= 8; b = b[6:] { // six runs begin in six bytes, and none waits for the one before
+		w := binary.LittleEndian.Uint64(b)
+		g[uint32(w)<<8*gramHash>>gramShift] = true
+		g[uint32(w>>8)<<8*gramHash>>gramShift] = true
+		g[uint32(w>>16)<<8*gramHash>>gramShift] = true
+		g[uint32(w>>24)<<8*gramHash>>gramShift] = true
+		g[uint32(w>>32)<<8*gramHash>>gramShift] = true
+		g[uint32(w>>40)<<8*gramHash>>gramShift] = true
 	}
-	last := uint32(text[0])<<8 | uint32(text[1])<<16
-	for i := 2; i < len(text); i++ {
-		last = last>>8 | uint32(text[i])<<16
-		g[last*0x9e3779b1>>(32-14)] = true
+	for ; len(b) >= 3; b = b[1:] {
+		g[gram(b[0], b[1], b[2])] = true
 	}
 }
 

@@ -31,6 +31,14 @@ func Members(raw []byte) (list []Argument, ok bool) {
 	if len(raw) == 0 {
 		return nil, false
 	}
+	if list, ok = inPlace(raw); ok {
+		return list, true
+	}
+	return read(raw)
+}
+
+// read is Members for every text.
+func read(raw []byte) (list []Argument, ok bool) {
 	d := decoders.Get().(*decoder)
 	defer decoders.Put(d)
 	d.buf = *bytes.NewBuffer(raw) // read in place: a copy of a large argument would cost more than its analysis
@@ -73,6 +81,19 @@ func Members(raw []byte) (list []Argument, ok bool) {
 		a.Value = raw[end-int64(len(value)) : end : end]
 		list = append(list, a)
 	}
+}
+
+// inPlace is Members for what jsonx takes: almost all that there is.
+func inPlace(raw []byte) (list []Argument, ok bool) {
+	list = make([]Argument, 0, 4)
+	ok = jsonx.Parts(raw, func(name, value []byte) {
+		a := Argument{Value: value}
+		if name != nil {
+			a.Name, _ = jsonx.String(name)
+		}
+		list = append(list, a)
+	})
+	return list, ok
 }
 
 // Text decodes a raw string, whose memory a long one shares. ok is false for any other value.
