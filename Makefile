@@ -5,8 +5,9 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 VERSION ?= $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo dev)
-# Build tags: make build TAGS=opa makes a callgate that evaluates Rego.
-TAGS ?=
+# make build OPA=1 makes a callgate that evaluates Rego. Its program is a module of its own.
+export OPA ?=
+PROGRAM := cmd/callgate$(if $(OPA),-opa)
 LDFLAGS := -s -w -X callgate/internal/app.Version=$(VERSION)
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
@@ -49,11 +50,11 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/callgate
-	CGO_ENABLED=0 go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/callgate ./cmd/callgate
+	CGO_ENABLED=0 go build -C $(PROGRAM) -trimpath -ldflags '$(LDFLAGS)' -o '$(CURDIR)/bin/callgate'
 
 .PHONY: install
 install: ## install callgate into $GOBIN
-	CGO_ENABLED=0 go install -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' ./cmd/callgate
+	CGO_ENABLED=0 go build -C $(PROGRAM) -trimpath -ldflags '$(LDFLAGS)' -o "$$(go list -f '{{.Target}}' ./cmd/callgate)"
 
 .PHONY: run
 run: build ## try it: three calls through the gate (ANSWER=approve answers the question)
@@ -71,7 +72,7 @@ test: $(NPM) $(PAGE) browser terminal languages ## go vet and all tests
 ifeq ($(PKG),./...)
 	$(TEST) $(RACE) $$(go list ./... | grep -vxFf <(go list $(ONE_GOROUTINE)))
 	$(TEST) $(ONE_GOROUTINE)
-	$(TEST) -tags opa -run Rego ./internal/policy ./internal/config
+	cd cmd/callgate-opa && go vet ./... && $(TEST) ./...
 	cd $(DEV) && go vet ./... && $(TEST) $(RACE) ./...
 else
 	$(TEST) $(RACE) $(PKG)
@@ -98,7 +99,7 @@ wine: ## run the Windows binary and tests under Wine (Debian)
 	@if [ "$$(id -u)" = 0 ] && ! { command -v wine && command -v x86_64-w64-mingw32-ld; } >/dev/null; then \
 		apt-get install -y -qq --no-install-recommends wine wine64 binutils-mingw-w64-x86-64 >/dev/null; \
 	fi
-	CALLGATE_WINE=1 go test -count=1 -run TestWine -v ./cmd/callgate
+	CALLGATE_WINE=1 go test -count=1 -run TestWine -v ./internal/command
 
 # The approvers' page is tested in a real browser. Who is not root installs one, or does without these tests.
 .PHONY: browser
@@ -146,11 +147,12 @@ $(NPM): testdata/npm/package.json testdata/npm/package-lock.json
 
 .PHONY: check
 check: ## gofmt, linters, and builds for Windows and macOS
-	@unformatted="$$(gofmt -l $$(go list -f '{{.Dir}}' ./...) $(DEV))"; \
+	@unformatted="$$(gofmt -l $$(go list -f '{{.Dir}}' ./...) $(DEV) cmd/callgate-opa)"; \
 		if [ -n "$$unformatted" ]; then echo "not formatted with gofmt:"; echo "$$unformatted"; exit 1; fi
 	$(GOLANGCI) run
 	cd $(DEV) && $(GOLANGCI) run
-	@set -e; for module in . $(DEV) examples/library; do echo "go mod tidy in $$module"; go -C $$module mod tidy -diff; done
+	cd cmd/callgate-opa && $(GOLANGCI) run
+	@set -e; for module in . $(DEV) cmd/callgate-opa examples/library; do echo "go mod tidy in $$module"; go -C $$module mod tidy -diff; done
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go vet ./...
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go vet -C $(DEV) ./...
@@ -167,7 +169,7 @@ bench: build ## compare callgate with no proxy and the cheapest one; draw what i
 	go test -run '^$$' -bench BenchmarkAround -benchmem ./proxy
 	go test -run '^$$' -bench 'Start|Watch' -benchtime 100x ./internal/guard
 	go test -run '^$$' -bench BenchmarkConnect -benchmem ./internal/sandbox
-	go test -run '^$$' -bench BenchmarkHook -benchtime 100x ./cmd/callgate
+	go test -run '^$$' -bench BenchmarkHook -benchtime 100x ./internal/command
 	go test -run '^$$' -bench 'Saw|Carry|Flow|Form|Grams' -benchmem ./internal/flow ./internal/secrets ./internal/textscan ./gate
 
 # Other MCP proxies are installed in the user's cache, in versions that internal/dev/bench/peers.go names.
@@ -242,7 +244,7 @@ conformance: build $(SUITES) $(NPM) ## run the official conformance suites and t
 	CGO_ENABLED=0 go build -o bin/extension-server ./internal/testserver/extension
 	CGO_ENABLED=0 go build -C $(DEV) -o ../../bin/conformance-run ./conformance
 	bin/conformance-run $(CONFORMANCEFLAGS)
-	go test -count=1 -run TestInspector ./cmd/callgate
+	go test -count=1 -run TestInspector ./internal/command
 
 # Where the embedding table is trained, and how many Debian packages are read: 0 is all.
 OUT ?= .embedding

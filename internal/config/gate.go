@@ -27,7 +27,7 @@ var policySettings = []setting{
 	{"tools.expose", "expose-tools", "all: hosts see every tool; search: pinned tools, and two tools to find and call the others", "all"},
 	{"gate", "gate", "on, or off to run every call that does not touch callgate itself (for throw-away sandboxes only)", "on"},
 	{"policy.cedar", "cedar", "`file` of Cedar policies that can deny and ask beside the rules; repeatable", []string{}},
-	{"policy.rego", "rego", "`file` of OPA's policies that can deny and ask beside the rules; repeatable; needs a build with the tag opa", []string{}},
+	{"policy.rego", "rego", "`file` of OPA's policies that can deny and ask beside the rules; repeatable; needs a build with OPA", []string{}},
 	{"policy.authzen", "authzen", "base `address` of an AuthZEN decision point that can deny and ask beside the rules; empty: none", ""},
 	{"policy.timeout", "policy-timeout", "how long the decision point, or a file of Rego, may take before the call is denied", 2 * time.Second},
 	{"flow", "flow", "on, or off: do not track where values in arguments came from", "on"},

@@ -129,9 +129,9 @@ func (a *AuthZEN) post(body []byte) (permissions.Action, string, error) {
 	if err := json.Unmarshal(text, &answer); err != nil || answer.Decision == nil {
 		return permissions.Deny, "", fmt.Errorf("its answer has no decision")
 	}
-	why := reasonOf(answer.Context.Reason)
+	why := Reason(answer.Context.Reason)
 	if why == "" {
-		why = reasonOf(answer.Context.Admin)
+		why = Reason(answer.Context.Admin)
 	}
 	if why == "" {
 		why = "it gives no reason"
@@ -148,8 +148,8 @@ func (a *AuthZEN) post(body []byte) (permissions.Action, string, error) {
 // maxReason is how many bytes of a reason are shown.
 const maxReason = 300
 
-// reasonOf reads a reason: a text, or texts by language or code.
-func reasonOf(v any) string {
+// Reason reads a reason: a text, or texts by language or code.
+func Reason(v any) string {
 	var text string
 	switch v := v.(type) {
 	case string:

@@ -72,7 +72,7 @@ func (c *Cedar) Advise(q gate.Question) (permissions.Action, string, error) {
 	if c.gateway != "" {
 		return c.agentCore(q, input)
 	}
-	return eachValue(&q, func(s *permissions.Subject, value string, deniesOnly bool) (permissions.Action, string, error) {
+	return EachValue(&q, func(s *permissions.Subject, value string, deniesOnly bool) (permissions.Action, string, error) {
 		return c.subject(q, s, value, input, deniesOnly)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -101,6 +102,12 @@ func valuesOf(s *permissions.Subject) []string {
 	return all
 }
 
+// OpenRego reads a file of Rego policies; timeout bounds the evaluation of one call. It refuses: OPA is as large as a third of
+// callgate, so that only the program in cmd/callgate-opa has it, and sets this when it starts.
+var OpenRego = func(string, time.Duration) (gate.Advisor, error) {
+	return nil, errors.New("this callgate was built without OPA; build one with it: make build OPA=1, or go build -C cmd/callgate-opa -o callgate")
+}
+
 // subjectsOf are the subjects of a call, of which there is one at least.
 func subjectsOf(q *gate.Question) []permissions.Subject {
 	if len(q.Analysis.Subjects) == 0 {
@@ -109,10 +116,10 @@ func subjectsOf(q *gate.Question) []permissions.Subject {
 	return q.Analysis.Subjects
 }
 
-// eachValue asks about every subject of the call in all its spellings and returns the strictest answer. What a shell command
+// EachValue asks about every subject of the call in all its spellings and returns the strictest answer. What a shell command
 // only reads, and spellings beside the first, can be forbidden and need no permit; as with rules, nobody is asked because of
 // such a spelling.
-func eachValue(q *gate.Question, ask func(s *permissions.Subject, value string, deniesOnly bool) (permissions.Action, string, error)) (permissions.Action, string, error) {
+func EachValue(q *gate.Question, ask func(s *permissions.Subject, value string, deniesOnly bool) (permissions.Action, string, error)) (permissions.Action, string, error) {
 	worst, why := permissions.Allow, ""
 	subjects := subjectsOf(q)
 	for i := range subjects {

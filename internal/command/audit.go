@@ -1,0 +1,138 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/gate/tools"
+	"callgate/internal/config"
+	"callgate/internal/output"
+)
+
+func newAuditCommand(dataDir func() (string, error), s *config.Settings) *cobra.Command {
+	var (
+		filter         audit.Filter
+		since, format  string
+		asJSON, follow bool
+	)
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Show what was decided, by whom and why",
+		Long: `Audit prints the newest records of all logs, oldest first: decisions, outcomes of calls, and changes of rules,
+grants and autonomy. Secrets are redacted.
+
+"callgate audit verify" checks whether anybody changed the logs. "callgate audit show" prints one call.`,
+		Example: `  callgate audit --tail 20
+  callgate audit --follow --decision denied
+  callgate audit --tool 'filesystem_*' --since 2h --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := auditDir(dataDir)
+			if err != nil {
+				return err
+			}
+			if filter.Decision != "" && !slices.Contains(decisions, filter.Decision) {
+				return fmt.Errorf("--decision %q: use %s", filter.Decision, strings.Join(decisions, ", "))
+			}
+			if filter.Since, err = config.ParseSince(since, time.Now()); err != nil {
+				return err
+			}
+			if worker := cmd.Flags().Lookup("worker"); worker != nil && worker.Changed {
+				filter.Worker = worker.Value.String()
+			}
+			p := output.NewAuditTrail(cmd.OutOrStdout(), asJSON)
+			if err := p.As(format); err != nil {
+				return err
+			}
+			if follow {
+				return followAudit(cmd, dir, filter, p)
+			}
+			_, err = printRecords(dir, filter, p.Print)
+			return err
+		},
+	}
+	cmd.Flags().IntVar(&filter.Limit, "tail", 50, "how many of the newest records; 0: all, or with --follow none")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print each record as a line of JSON")
+	cmd.Flags().StringVar(&format, "format", "", "print records for security systems: ocsf (lines of JSON) or cef")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new records as they are written")
+	cmd.Flags().StringVar(&filter.SessionID, "session", "", "only this session")
+	cmd.Flags().StringVar(&filter.Decision, "decision", "", "only this decision: "+strings.Join(decisions, ", "))
+	cmd.Flags().StringVar(&filter.Tool, "tool", "", "only this tool, or a glob over tools")
+	cmd.Flags().StringVar(&since, "since", "", "only since this time: 90m, 2026-11-20 or 2026-11-20T10:00:00Z")
+	cmd.AddCommand(newAuditVerifyCommand(dataDir, s), newAuditShowCommand(dataDir))
+	return cmd
+}
+
+func auditDir(dataDir func() (string, error)) (string, error) {
+	dir, err := dataDir()
+	if err != nil {
+		return "", err
+	}
+	return audit.Dir(dir), nil
+}
+
+// decisions are the words that a record may have for what was decided.
+var decisions = []string{
+	gate.DecidedAutoApproved, gate.DecidedApproved, gate.DecidedRejected, gate.DecidedTrusted, gate.DecidedTimeout,
+	gate.DecidedDenied, gate.DecidedCancelled, gate.DecidedPending, gate.DecidedLimited,
+}
+
+// printRecords prints what is on record, oldest first, and returns how many records that are.
+func printRecords(dir string, f audit.Filter, show func(*audit.Record) error) (int, error) {
+	var records []audit.Record
+	var damaged []error
+	for r, err := range audit.Read(dir, f) {
+		if err != nil {
+			damaged = append(damaged, err)
+			continue
+		}
+		records = append(records, r)
+	}
+	for _, r := range slices.Backward(records) {
+		if err := show(&r); err != nil {
+			return len(records), err
+		}
+	}
+	return len(records), errors.Join(damaged...)
+}
+
+// followAudit prints until the command is cancelled, which is how it ends well.
+func followAudit(cmd *cobra.Command, dir string, f audit.Filter, p *output.AuditTrail) error {
+	for r, err := range audit.Follow(cmd.Context(), dir, f) {
+		if err != nil {
+			cmd.PrintErrln("callgate:", tools.Visible(err.Error()))
+			continue
+		}
+		if err := p.Print(&r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newAuditShowCommand(dataDir func() (string, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show CALLID",
+		Short:   "Print everything on record about one call",
+		Example: `  callgate audit show call_tosh72862382f3b7_5`,
+		Args:    config.ArgsExactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := auditDir(dataDir)
+			if err != nil {
+				return err
+			}
+			n, err := printRecords(dir, audit.Filter{CallID: args[0]}, func(r *audit.Record) error { return output.AuditRecord(cmd.OutOrStdout(), r) })
+			if n == 0 {
+				err = errors.Join(err, fmt.Errorf("no record of call %q", args[0]))
+			}
+			return err
+		},
+	}
+}

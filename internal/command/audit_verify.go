@@ -1,0 +1,92 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"callgate/audit"
+	"callgate/gate/tools"
+	"callgate/internal/app/anchor"
+	"callgate/internal/command/cluster"
+	"callgate/internal/config"
+	"callgate/internal/output"
+	"callgate/internal/presence"
+)
+
+func newAuditVerifyCommand(dataDir func() (string, error), s *config.Settings) *cobra.Command {
+	var asJSON, inCluster bool
+	var heads []string
+	var anchors string
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Check that nobody changed, cut or removed a log",
+		Long: `Verify checks every record of every log against the hash chain, and the logs against the manifest. It names the
+first broken record and exits with 1 if something does not fit. A log that is being written, or whose process was
+killed, is not broken. It checks every passkey's signature again, and that it was for the call on record.
+
+Whoever can write to the data directory can rewrite logs and manifest together. To detect that, keep heads
+elsewhere: the key auditAnchor writes them to the system log or a file. Pass one with --head, or a file of them
+with --anchors.
+
+With --cluster, verify checks the logs of all replicas too, as the cluster has them, and this replica's against them.`,
+		Example: `  callgate audit verify
+  callgate audit verify --cluster --config callgate.yaml
+  journalctl -t callgate | callgate audit verify --anchors -
+  callgate audit verify --head manifest.jsonl:12:4f0c…`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := auditDir(dataDir)
+			if err != nil {
+				return err
+			}
+			var anchored []audit.Head
+			for _, s := range heads {
+				h, err := audit.ParseHead(s)
+				if err != nil {
+					return err
+				}
+				anchored = append(anchored, h)
+			}
+			if anchors != "" {
+				kept, err := anchor.Read(anchors, dir, cmd.InOrStdin())
+				if err != nil {
+					return err
+				}
+				anchored = append(anchored, kept...)
+			}
+			report, err := audit.Verify(dir, anchored...)
+			if err != nil {
+				return err
+			}
+			proofs, unproved, err := presence.VerifyTrail(dir)
+			if err != nil {
+				return err
+			}
+			report.Proofs, report.Breaks = proofs, append(report.Breaks, unproved...)
+			if asJSON {
+				err = json.MarshalWrite(cmd.OutOrStdout(), report, jsontext.Multiline(true))
+			} else {
+				err = output.AuditReport(cmd.OutOrStdout(), dir, &report)
+			}
+			if first, broken := report.First(); broken && err == nil {
+				err = fmt.Errorf("the audit trail is broken, first at %s", tools.Visible(first.String()))
+				if more := len(report.Breaks) - 1; more > 0 {
+					err = fmt.Errorf("%w (and at %d more)", err, more)
+				}
+			}
+			if inCluster {
+				err = errors.Join(err, cluster.VerifyTrail(cmd.Context(), s, dir, cmd.OutOrStdout(), asJSON))
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
+	cmd.Flags().BoolVar(&inCluster, "cluster", false, "also check the configured cluster")
+	cmd.Flags().StringVar(&anchors, "anchors", "", "`file` with anchored heads, - for standard input")
+	cmd.Flags().StringArrayVar(&heads, "head", nil, "a head that you kept elsewhere, FILE:SEQ:HASH; repeatable")
+	return cmd
+}

@@ -1,0 +1,119 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/spf13/cobra"
+
+	"callgate/internal/app"
+	"callgate/internal/command/exit"
+	"callgate/internal/config"
+	"callgate/internal/jsonx"
+)
+
+// Exit codes of call beside 0 and 1.
+const (
+	exitToolError exit.Code = 3
+	exitRefused   exit.Code = 4
+)
+
+func newCallCommand(s *config.Settings) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "call TOOL [ARGUMENTS|-]",
+		Short: "Call one tool through the gate, from a shell",
+		Long: `Call starts the configured servers, sends one call through the gate, and prints what the tool returns. ARGUMENTS is a
+JSON object; with - it is read from standard input. If the rules ask, the call waits until you answer, on the page or in
+another terminal.
+
+The exit code is 0 when the tool ran, 3 when it reported an error, 4 when the gate refused the call, and 1 when the call
+could not be made.`,
+		Example: `  callgate call files_read_text_file '{"path":"README.md"}'
+  jq -n '{title: "Broken link"}' | callgate call github_create_issue - --json`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			arguments, err := callArguments(args[1:], cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			c, err := s.Load()
+			if err != nil {
+				return err
+			}
+			if !cmd.Flags().Changed("log-level") {
+				c.Level = slog.LevelWarn
+			}
+			c.HandOver = -1 // there is nobody to repeat the call
+			servers, err := c.ProxyServers()
+			if err != nil {
+				return err
+			}
+			result, err := app.Call(cmd.Context(), c, servers, args[0], arguments)
+			if err != nil {
+				return err
+			}
+			return printResult(cmd.OutOrStdout(), os.Stderr, result, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole result as JSON")
+	return cmd
+}
+
+// callArguments reads the arguments object of a call: the given text, standard input for "-", {} for none.
+func callArguments(given []string, stdin io.Reader) (jsontext.Value, error) {
+	text := []byte("{}")
+	switch {
+	case len(given) > 0 && given[0] == "-":
+		var err error
+		if text, err = io.ReadAll(stdin); err != nil {
+			return nil, fmt.Errorf("standard input: %w", err)
+		}
+	case len(given) > 0:
+		text = []byte(given[0])
+	}
+	if err := jsonx.Check(text); err != nil {
+		return nil, fmt.Errorf("the arguments: %w", err)
+	}
+	if value := jsontext.Value(text); value.Kind() != '{' {
+		return nil, errors.New(`the arguments are not a JSON object: write '{"path":"README.md"}'`)
+	}
+	return text, nil
+}
+
+// printResult prints the text of a result, or all of it as JSON, and says how the call ended.
+func printResult(out, errs io.Writer, result *mcp.CallToolResult, asJSON bool) error {
+	var text strings.Builder
+	for _, content := range result.Content {
+		if t, ok := content.(mcp.TextContent); ok {
+			fmt.Fprintln(&text, t.Text)
+		} else {
+			kind, _ := json.Marshal(content)
+			fmt.Fprintln(&text, string(kind))
+		}
+	}
+	switch {
+	case asJSON:
+		if err := json.MarshalWrite(out, result, jsontext.Multiline(true)); err != nil {
+			return err
+		}
+	case result.IsError:
+		fmt.Fprint(errs, text.String())
+	default:
+		fmt.Fprint(out, text.String())
+	}
+	switch {
+	case result.IsError && strings.HasPrefix(text.String(), "callgate"):
+		return exitRefused
+	case result.IsError:
+		return exitToolError
+	}
+	return nil
+}

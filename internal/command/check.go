@@ -1,0 +1,119 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"callgate/internal/app"
+	"callgate/internal/command/exit"
+	"callgate/internal/config"
+	"callgate/internal/rulebook"
+	"callgate/permissions"
+)
+
+func newCheckCommand(s *config.Settings) *cobra.Command {
+	var fromStdin, asJSON, explain bool
+	var session string
+	cmd := &cobra.Command{
+		Use:   "check TOOL [ARGUMENTS]",
+		Short: "Show what would happen to a call and why, without running it",
+		Long: `Check judges a call exactly as the gate would. TOOL is a kind (shell_exec, read_file, …) or the qualified name of
+a configured server's tool. ARGUMENTS is a JSON object, or the main argument as text: a command, a path.
+
+With --stdin it reads one JSON object a line,
+  {"id"?, "tool", "arguments", "permissions"?, "autonomy"?, "mode"?, "cwd"?, "given"?}
+and answers each with one line. "permissions" replaces the worker's rules file for that line; "given" is
+what conditions of rules find: {"host", "agent", "branch", "person", "at", "ran": [{"tool", "arguments", "ago", "failed"}]}.
+
+With --session it judges as in a session with the history in FILE, one JSON object a line: {"prompt": "…"} for what the user
+said, {"tool", "arguments", "result"} for an earlier call. The reason names the result that a word came from.
+
+Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered.`,
+		Example: `  callgate check shell_exec 'git push && rm -rf build'
+  callgate check read_file .env
+  callgate check --json filesystem_write_file '{"path":"a.txt","content":"x"}'
+  callgate check --stdin < calls.jsonl`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if fromStdin && len(args) > 0 {
+				return errors.New("--stdin takes no arguments: the calls come from standard input")
+			}
+			if !fromStdin && (len(args) == 0 || len(args) > 2) {
+				return errors.New("check needs a tool and its arguments, as in: callgate check shell_exec 'git status'")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := s.Load()
+			if err != nil {
+				return err
+			}
+			checker, err := app.NewChecker(c)
+			if err != nil {
+				return err
+			}
+			checker.Explain = explain
+			if session != "" {
+				if err := rememberFile(checker, session); err != nil {
+					return err
+				}
+			}
+			if fromStdin {
+				return checker.Lines(cmd.InOrStdin(), cmd.OutOrStdout())
+			}
+			request := rulebook.Request{Tool: args[0]}
+			if len(args) == 2 {
+				if request.Arguments, err = checker.Arguments(args[0], args[1]); err != nil {
+					return err
+				}
+			}
+			answer := checker.Check(request)
+			if answer.Error != "" {
+				return errors.New(answer.Error)
+			}
+			if asJSON {
+				err = json.MarshalWrite(cmd.OutOrStdout(), answer, jsontext.Multiline(true))
+			} else {
+				err = answer.Print(cmd.OutOrStdout())
+			}
+			if err != nil {
+				return err
+			}
+			return exitOf(answer)
+		},
+	}
+	cmd.Flags().BoolVar(&fromStdin, "stdin", false, "read calls from standard input, a JSON object a line")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&explain, "explain", false, "also show the rules and grants that did not decide, and why")
+	cmd.Flags().StringVar(&session, "session", "", "judge as after the prompts and results in `FILE`")
+	return cmd
+}
+
+// rememberFile tells the checker what a session saw.
+func rememberFile(checker *rulebook.Checker, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := checker.Remember(f); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// exitOf turns the verdict into an exit code.
+func exitOf(a rulebook.Answer) error {
+	switch a.Action {
+	case permissions.Allow.String():
+		return nil
+	case permissions.Ask.String():
+		return exit.Code(3)
+	default:
+		return exit.Code(4)
+	}
+}

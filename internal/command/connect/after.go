@@ -1,0 +1,93 @@
+package connect
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callgate/gate/tools"
+	"callgate/internal/app"
+	"callgate/internal/command/approve"
+	"callgate/internal/config"
+	"callgate/internal/hosthooks"
+	"callgate/internal/install"
+	"callgate/internal/inventory"
+)
+
+// notes says what the person has to do in the hosts, and where else connect can look.
+func (o *connecting) notes(out io.Writer, plan *install.Plan, args []string) error {
+	for _, h := range plan.Hosts {
+		if h.Note != "" {
+			fmt.Fprintln(out, "note     "+h.Note)
+		}
+		if d, err := hosthooks.Find(h.ID); err == nil && h.Found && !o.NoHooks && d.Note != "" {
+			fmt.Fprintln(out, "note     "+d.Note)
+		}
+	}
+	return o.elsewhere(out, plan, args)
+}
+
+// elsewhere says that files of this folder have servers too, where connect was not told to look. In the home folder they are
+// those of the plan.
+func (o *connecting) elsewhere(out io.Writer, planned *install.Plan, args []string) error {
+	if slices.Contains(o.Scopes, "project") {
+		return nil
+	}
+	here := *o
+	here.Scopes = []string{"project"}
+	plan, err := here.Plan(args)
+	if err != nil {
+		return err
+	}
+	plan.Leave(planned)
+	if !Beside(plan) {
+		return nil
+	}
+	fmt.Fprintln(out, "note     files of this folder have servers too: callgate connect --scope project")
+	return nil
+}
+
+// warming is how long connect waits for the tools of servers.
+const warming = 30 * time.Second
+
+// warm lists the tools of the servers that moved: hosts that list them once, at their start, see them in their first session.
+// What does not work here is reported, and hinders nothing.
+func (o *connecting) warm(cmd *cobra.Command, s *config.Settings, files []string) {
+	c, err := s.Load()
+	if err != nil || len(files) == 0 {
+		return // callgate itself says what is wrong
+	}
+	if !o.asJSON {
+		fmt.Fprintln(cmd.OutOrStdout(), "starting the servers once, to know their tools")
+	}
+	ctx, cancel := context.WithTimeoutCause(cmd.Context(), warming, fmt.Errorf("it did not answer within %s", warming))
+	defer cancel()
+	for _, file := range files {
+		one := *c
+		one.Servers, one.MCPConfig = nil, []string{file}
+		found, err := inventory.List(ctx, &one)
+		if err != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note     %s: %v\n", tools.Visible(file), err)
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(found.Down)) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note     %s: %s\n", tools.Visible(name), tools.Visible(found.Down[name]))
+		}
+	}
+}
+
+// openPage shows what happens next. Where it cannot, what was printed is enough.
+func (o *connecting) openPage(cmd *cobra.Command) {
+	open := approve.NewOpenCommand(func() (string, error) { return o.DataDir, nil })
+	open.SetArgs(nil)
+	open.SetOut(io.Discard)
+	open.SetErr(io.Discard)
+	if err := app.CanBrowse(); err == nil {
+		_ = open.ExecuteContext(cmd.Context())
+	}
+}

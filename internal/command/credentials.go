@@ -1,0 +1,131 @@
+package command
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"callgate/internal/companion/credentials"
+	"callgate/internal/config"
+)
+
+// credentialNames are the secrets that can be replaced.
+var credentialNames = []string{string(credentials.Approve), string(credentials.View), string(credentials.MCP), string(credentials.Worker), string(credentials.Tools), string(credentials.Hook), string(credentials.Prompt)}
+
+func newCredentialsCommand(dataDir func() (string, error)) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "credentials",
+		Short: "Manage the credentials of clients and people",
+		Long: `Each credential is a file in {dataDir}/credentials that only you can read. None includes another:
+
+  approve   answers calls
+  view      watches
+  mcp       connects a host
+  worker    lets a callgate process join the hub
+  tools     brings tools into sessions
+  prompt    reports what the user said to the model
+
+A person can have a credential of their own, such as approve@alice.`,
+		Example: `  callgate credentials rotate mcp
+  callgate credentials add approve@alice`,
+	}
+	change := func(done string, do func(*credentials.Store, credentials.Credential) error) func(*cobra.Command, []string) error {
+		return func(cmd *cobra.Command, args []string) error {
+			dir, err := dataDir()
+			if err != nil {
+				return err
+			}
+			held, err := credentials.Open(dir)
+			if err != nil {
+				return err
+			}
+			if err := do(held, credentials.Credential(args[0])); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), done+"\n", args[0], filepath.Join(dir, "credentials", args[0]))
+			return err
+		}
+	}
+	named := func(cmd *cobra.Command, args []string) error {
+		if err := config.ArgsExactly(1)(cmd, args); err != nil {
+			return err
+		}
+		role, person, _ := strings.Cut(args[0], "@")
+		_, err := credentials.Of(credentials.Credential(role), person)
+		return err
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use:   "rotate NAME",
+			Short: "Replace a credential; clients with the old one lose access at once",
+			Example: `  callgate credentials rotate approve
+  callgate credentials rotate approve@alice`,
+			ValidArgs: credentialNames,
+			Args: func(cmd *cobra.Command, args []string) error {
+				if err := config.ArgsExactly(1)(cmd, args); err != nil {
+					return err
+				}
+				if credentials.Credential(args[0]).Person() == "" && !slices.Contains(credentialNames, args[0]) {
+					return fmt.Errorf("%q is no credential: use %s, or approve@NAME or view@NAME of a person", args[0], strings.Join(credentialNames, ", "))
+				}
+				return nil
+			},
+			RunE: change("the credential %[1]s is a new secret now", (*credentials.Store).Rotate),
+		},
+		&cobra.Command{
+			Use:   "add ROLE@PERSON",
+			Short: "Create a credential for one person, so that the record proves who answered",
+			Long: `Add creates a credential for one person: approve@alice answers as alice, view@bob watches. The audit trail then
+proves that alice answered, because nobody else can use the name.`,
+			Example: `  callgate credentials add approve@alice
+  callgate open --as alice
+  callgate approve --as alice`,
+			Args: named,
+			RunE: change("the credential %s is in %s", (*credentials.Store).Add),
+		},
+		&cobra.Command{
+			Use:     "remove ROLE@PERSON",
+			Short:   "Remove a person's credential; clients with it lose access at once",
+			Example: "  callgate credentials remove approve@alice",
+			Args:    named,
+			RunE:    change("the credential %[1]s opens nothing any more", (*credentials.Store).Remove),
+		},
+		newCredentialsListCommand(dataDir),
+	)
+	return cmd
+}
+
+func newCredentialsListCommand(dataDir func() (string, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the credentials of people",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := dataDir()
+			if err != nil {
+				return err
+			}
+			held, err := credentials.Open(dir)
+			if err != nil {
+				return err
+			}
+			people, err := held.People()
+			if err != nil {
+				return err
+			}
+			if len(people) == 0 {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "No person has a secret of their own: callgate credentials add approve@NAME makes one.")
+				return err
+			}
+			for _, name := range people {
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), name); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,105 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"callgate/internal/command/approve"
+	companionclient "callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
+	"callgate/internal/config"
+	"callgate/internal/hosthooks"
+	"callgate/internal/hosthooks/door"
+)
+
+func newDemoCommand(s *config.Settings) *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Try the gate without a host: three calls, and you answer one",
+		Long: `Demo asks your gate about three calls, as Claude Code would ask from a new folder: reading a file, reading a file of
+secrets, and pushing a branch. Your rules decide. Nothing is run, read or pushed. Answer what waits for you here
+with one key, on the page (callgate open), or in another terminal (callgate approve).`,
+		Example: "  callgate demo",
+		Args:    config.ArgsExactly(0),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return demonstrate(cmd, s) },
+	}
+}
+
+// demonstrate asks about each call and prints what the host would be told.
+func demonstrate(cmd *cobra.Command, s *config.Settings) error {
+	dialect, err := hosthooks.Find("claude")
+	if err != nil {
+		return err
+	}
+	dataDir, err := s.DataDir()
+	if err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp("", "callgate-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	out := cmd.OutOrStdout()
+	for _, call := range []struct {
+		said, tool string
+		arguments  map[string]any
+	}{
+		{"read main.go", "Read", map[string]any{"file_path": filepath.Join(folder, "main.go")}},
+		{"cat .env", "Bash", map[string]any{"command": "cat .env"}},
+		{"git push origin main", "Bash", map[string]any{"command": "git push origin main"}},
+	} {
+		fmt.Fprintf(out, "The agent wants: %s\n", call.said)
+		ctx, cancel := context.WithCancel(cmd.Context())
+		var person sync.WaitGroup
+		person.Go(func() { letAnswer(ctx, dataDir) })
+		event, body := dialect.Ask(call.tool, call.arguments, hosthooks.Showing, folder)
+		reply, err := askGate(ctx, s, door.Order{Host: dialect.ID, Event: event}, body)
+		cancel()
+		person.Wait()
+		switch {
+		case err != nil:
+			return err
+		case reply.Exit != 0:
+			fmt.Fprintf(out, "  refused. %s\n\n", strings.TrimSpace(reply.Stderr))
+		default:
+			fmt.Fprint(out, "  may run.\n\n")
+		}
+	}
+	_, err = fmt.Fprintln(out, "All of it is on record: callgate audit --tail 10. Put your own hosts behind the gate: callgate connect")
+	return err
+}
+
+// letAnswer offers what waits to the person at this terminal, until ctx ends.
+func letAnswer(ctx context.Context, dataDir string) {
+	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
+		return
+	}
+	target := companionclient.Target{DataDir: dataDir, Credential: credentials.View}
+	for ctx.Err() == nil {
+		var list struct {
+			Approvals []wire.ToolApproveRequest `json:"approvals"`
+		}
+		if err := target.Ask(ctx, http.MethodGet, "/api/approvals", nil, &list); err == nil && len(list.Approvals) > 0 {
+			if _, err := approve.Next(ctx, dataDir, approve.Approving{}); err != nil && !errors.Is(err, context.Canceled) {
+				fmt.Fprintf(os.Stderr, "callgate: %v\n", err)
+			}
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}

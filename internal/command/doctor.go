@@ -1,0 +1,147 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/adrg/xdg"
+	"github.com/spf13/cobra"
+
+	"callgate/gate/tools"
+	"callgate/internal/app"
+	"callgate/internal/command/exit"
+	"callgate/internal/command/rules"
+	companionclient "callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/config"
+	"callgate/internal/doctor"
+	"callgate/internal/hosthooks"
+	"callgate/internal/hosthooks/door"
+	"callgate/internal/install"
+	"callgate/internal/output"
+)
+
+func newDoctorCommand(s *config.Settings) *cobra.Command {
+	var asJSON, fix bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check that everything that gates your agents works",
+		Long: `Doctor checks the hosts on this machine, servers that bypass the gate, hooks and whether hosts obey them,
+rules, credentials, running processes, files and the audit trail. Each line says ok, warning or broken, and which command
+fixes it. Doctor also sends two calls the way of each connected host, through its hook and its MCP entry: one that no rule
+can allow, which must be refused, and one that reads a file of a new folder.
+
+--fix fixes what needs no decision: hooks of an older callgate, shipped rules that your file lacks (with a backup),
+files that others may read or change, and a hub that does not run. The exit code is 1 while something is broken.`,
+		Example: `  callgate doctor
+  callgate doctor --fix
+  callgate doctor --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			findings, err := examine(cmd.Context(), s)
+			if err != nil {
+				return err
+			}
+			if fix {
+				if err := doctor.Fix(findings); err != nil {
+					fmt.Fprintf(cmd.ErrOrStderr(), "callgate: %v\n", err)
+				}
+			}
+			if asJSON {
+				err = output.JSON(cmd.OutOrStdout(), map[string]any{"state": doctor.Worst(findings), "findings": findings})
+			} else {
+				err = output.Findings(cmd.OutOrStdout(), findings)
+			}
+			if err == nil && doctor.Worst(findings) == doctor.Broken {
+				return exit.Code(1)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&fix, "fix", false, "fix what needs no decision")
+	return cmd
+}
+
+// examine looks at everything, also when the configuration cannot be read.
+func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) {
+	o := doctor.Options{Version: app.Version, Home: xdg.Home, Kinds: tools.Kinds(), Listen: companionclient.DefaultAddress}
+	c, err := s.Load()
+	if err != nil {
+		o.ConfigErr = err
+		c = &config.Config{Worker: "default"}
+		if c.DataDir, _ = s.Common.GetString("data-dir"); c.DataDir == "" {
+			c.DataDir = filepath.Join(xdg.DataHome, "callgate")
+		}
+	} else if o.Config = c.File; c.Listen != "" {
+		o.Listen = c.Listen
+	}
+	o.Guard = c.CommonWall().Probe().String()
+	o.Presence, o.Servers = c.Presence, serversOf(c)
+	o.DataDir, o.Rules = c.DataDir, c.Files().Permissions()
+	o.Target = companionclient.Target{DataDir: c.DataDir, Credential: credentials.View}
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	if o.Machine, err = install.ThisMachine(here); err != nil {
+		return nil, err
+	}
+	connect := app.Connect{DataDir: c.DataDir, Scopes: app.Scopes, Project: here}
+	o.Plan, o.PlanErr = connect.Plan(nil)
+	o.Try = func(ctx context.Context, d *hosthooks.Dialect, path, folder string) (string, error) {
+		event, body := d.Try(path, folder)
+		reply, err := askGate(ctx, s, door.Order{Host: d.ID, Event: event}, body)
+		if reply.Exit == 0 {
+			return "", err
+		}
+		return strings.TrimSpace(reply.Stderr), err
+	}
+	o.Enter = app.Enter
+	o.Connect = func(host string) error {
+		connect := app.Connect{DataDir: c.DataDir, Scopes: []string{"user"}, Project: here, OnlyHooks: true}
+		plan, err := connect.Plan([]string{host})
+		if err == nil {
+			_, err = plan.Apply()
+		}
+		return err
+	}
+	o.Merge = func() error {
+		_, b, err := rules.Open(s, io.Discard)
+		if err != nil {
+			return err
+		}
+		return b.MergeDefaults()
+	}
+	o.Start = func() error { return app.LaunchHub(ctx, c.DataDir, o.Config) }
+	return doctor.Look(ctx, o), nil
+}
+
+// serversOf lists the servers that callgate starts: those of the configuration, and those of connected hosts. What cannot
+// be read is reported elsewhere.
+func serversOf(c *config.Config) (list []doctor.Server) {
+	add := func(c *config.Config) {
+		servers, err := c.ServerConfigs()
+		if err != nil {
+			return
+		}
+		for _, s := range servers {
+			if s.Command != "" && !slices.ContainsFunc(list, func(d doctor.Server) bool { return d.Name == s.Name }) {
+				list = append(list, doctor.Server{Name: s.Name, Guard: s.Guard, Sandbox: s.Sandbox})
+			}
+		}
+	}
+	add(c)
+	files, _ := filepath.Glob(filepath.Join(app.ServersFolder(), "*.mcp.json")) // the pattern is well formed
+	for _, file := range files {
+		one := *c
+		one.Servers, one.MCPConfig = nil, []string{file}
+		add(&one)
+	}
+	return list
+}

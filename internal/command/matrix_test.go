@@ -1,0 +1,126 @@
+package command
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+)
+
+var updatePages = flag.Bool("update", false, "write pages of docs from what was found")
+
+// Bounds of the matrix. They are long because machines are slow.
+const (
+	matrixPair = 2 * patience
+	matrixCell = patience
+)
+
+// pair is a host and a server, as indices of ends.
+type pair struct{ host, upstream int }
+
+// TestMatrix tries every feature between every host and every server through callgate, and holds docs/matrix.md
+// against what it found. Hosts are clients of the official Go SDK, servers are internal/testserver/features on the
+// same SDK; `go test ./internal/command -run Matrix -update` writes the page.
+func TestMatrix(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Parallel()
+	if elsewhere(t) {
+		return
+	}
+	g := startGates(t)
+	found := map[pair]map[string]error{}
+	var (
+		mu   sync.Mutex
+		wait sync.WaitGroup
+		busy = make(chan struct{}, 6) // pairs at the same time
+	)
+	for h := range ends {
+		for u := range ends {
+			transport, prefix := g.transport(pairName(h, u), h, u)
+			apart, prefixApart := g.transport(tasksPrefix+pairName(h, u), h, u)
+			wait.Go(func() {
+				busy <- struct{}{}
+				defer func() { <-busy }()
+				whole, end := context.WithTimeout(t.Context(), matrixPair)
+				defer end()
+				host, err := connectHost(whole, ends[h].era, prefix, transport)
+				results := map[string]error{}
+				for _, f := range matrixFeatures {
+					if results[f.name] = err; err != nil {
+						continue
+					}
+					ctx, cancel := context.WithTimeout(whole, matrixCell)
+					if f.apart != nil {
+						results[f.name] = f.apart(ctx, apart, prefixApart, ends[h], ends[u])
+					} else {
+						results[f.name] = f.try(ctx, host, ends[h], ends[u])
+					}
+					cancel()
+				}
+				if err == nil {
+					_ = host.session.Close() // how it ends is tried elsewhere
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				found[pair{h, u}] = results
+			})
+		}
+	}
+	wait.Wait()
+	holdPage(t, "matrix.md", matrixPage(t, found))
+}
+
+// matrixPage is docs/matrix.md for what was found. A cell that does not work fails the test.
+func matrixPage(t *testing.T, found map[pair]map[string]error) string {
+	t.Helper()
+	var table strings.Builder
+	fmt.Fprint(&table, "\n| host |")
+	for _, upstream := range ends {
+		fmt.Fprintf(&table, " %s |", upstream)
+	}
+	fmt.Fprintf(&table, "\n|---|%s\n", strings.Repeat("---|", len(ends)))
+	cells := 0
+	for h, host := range ends {
+		fmt.Fprintf(&table, "| %s |", host)
+		for u, upstream := range ends {
+			works := 0
+			for _, f := range matrixFeatures {
+				if err := found[pair{h, u}][f.name]; err != nil {
+					t.Errorf("host %s, server %s, %s: %v", host, upstream, f.name, err)
+				} else {
+					works++
+				}
+			}
+			cells += works
+			fmt.Fprintf(&table, " %d |", works)
+		}
+		fmt.Fprintln(&table)
+	}
+	features := make([]string, len(matrixFeatures))
+	for i, f := range matrixFeatures {
+		features[i] = f.name
+	}
+	return fmt.Sprintf(matrixHead, len(features), strings.Join(features, ", "), cells) + table.String() + matrixFoot
+}
+
+const matrixHead = `# Every host with every server
+
+callgate connects hosts and servers of different MCP revisions and transports. ` + "`TestMatrix`" + ` tries %d features in each
+combination: %s. A task is a call that its host does not wait for.
+
+%d combinations work. Each cell says how many features work between a host (row) and a server (column):
+`
+
+const matrixFoot = `
+Hosts are clients of the official Go SDK v1.8.0, servers are on the same SDK, and each server speaks one era. For tasks,
+hosts send raw messages, servers of 2025-11-25 are on mcp-go v1.2.1, and servers of 2026-07-28 are the test server that
+passes the conformance scenarios of the extension. In between run ` + "`callgate run` (stdio) and `callgate serve`" + ` (HTTP).
+2026-07-28 has no HTTP+SSE.
+
+A test writes this page and fails when a cell fails or the page differs:
+
+` + "```sh\ngo test ./internal/command -run TestMatrix -update\n```\n"

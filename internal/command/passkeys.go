@@ -1,0 +1,144 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callgate/audit"
+	"callgate/gate/tools"
+	"callgate/internal/app"
+	"callgate/internal/command/approve"
+	companionclient "callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
+	"callgate/internal/config"
+	"callgate/internal/output"
+	"callgate/internal/presence"
+)
+
+func newPasskeysCommand(dataDir func() (string, error)) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "passkeys",
+		Short: "Manage the passkeys that prove a person is there",
+		Long: `With approvers.presence in the configuration, a yes needs a passkey: a security key, a phone, or this machine's
+fingerprint reader. A stolen credential is then not enough.
+
+Register two or more. If you lose one, remove it. If you lose all, run "callgate passkeys add" again.`,
+		Example: `  callgate passkeys add
+  callgate passkeys list
+  callgate passkeys remove "blue key"`,
+	}
+	cmd.AddCommand(newPasskeysAddCommand(dataDir), newPasskeysListCommand(dataDir), newPasskeysRemoveCommand(dataDir))
+	return cmd
+}
+
+func newPasskeysAddCommand(dataDir func() (string, error)) *cobra.Command {
+	var show bool
+	var address, as string
+	cmd := &cobra.Command{
+		Use:   "add",
+		Short: "Register a passkey on the page",
+		Long: `Add prints a code and opens the page. In its view Passkeys, type the code and touch your passkey. The code works once,
+within ten minutes.`,
+		Example: `  callgate passkeys add
+  callgate passkeys add --as alice  # signs for alice alone`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := dataDir()
+			if err != nil {
+				return err
+			}
+			target := companionclient.Target{DataDir: dir, Address: address}
+			if target.Credential, target.Client.Name, err = approve.As(credentials.Approve, as); err != nil {
+				return err
+			}
+			var view wire.PresenceView
+			if err := target.Ask(cmd.Context(), http.MethodGet, "/api/presence", nil, &view); err != nil {
+				return companionclient.Cure(err)
+			}
+			if view.Needs == string(presence.None) {
+				return errors.New("no answer needs a passkey: set approvers.presence to high or always in the configuration, and start callgate again")
+			}
+			page, err := companionclient.PageURL(cmd.Context(), target)
+			if err != nil {
+				return companionclient.Cure(err)
+			}
+			code, life, err := presence.OpenKeys(dir).NewCode()
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			if _, err := fmt.Fprintf(out, "Code: %s\nIt registers one passkey, within %d minutes, in the view Passkeys of the page.\n", code, int(life/time.Minute)); err != nil {
+				return err
+			}
+			if !show {
+				if err = app.OpenBrowser(page); err == nil {
+					return nil
+				}
+				fmt.Fprintf(cmd.ErrOrStderr(), "callgate: %v: open the address yourself, within a minute\n", err)
+			}
+			_, err = fmt.Fprintln(out, page)
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&show, "print", false, "print the page's address instead of starting a browser")
+	flags.StringVar(&as, "as", "", "register a passkey of this `person`, who has their own credential (callgate credentials add)")
+	flags.StringVar(&address, "address", "", "`host:port` of the companion (default: the hub of the data directory)")
+	return cmd
+}
+
+func newPasskeysListCommand(dataDir func() (string, error)) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the registered passkeys",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := dataDir()
+			if err != nil {
+				return err
+			}
+			keys, err := presence.OpenKeys(dir).List()
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			if asJSON {
+				return output.JSON(out, append([]presence.Key{}, keys...))
+			}
+			return output.Passkeys(out, keys)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func newPasskeysRemoveCommand(dataDir func() (string, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:     "remove NAME|ID",
+		Short:   "Remove a passkey; it can no longer approve",
+		Example: `  callgate passkeys remove "blue key"`,
+		Args:    config.ArgsExactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := dataDir()
+			if err != nil {
+				return err
+			}
+			id, err := presence.OpenKeys(dir).Named(args[0])
+			if err != nil {
+				return err
+			}
+			removed, err := app.RemovePasskey(dir, id, audit.Author{By: "cli:" + app.UserName()})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "The passkey %s can say yes no more.\n", tools.Visible(removed.Name))
+			return err
+		},
+	}
+}

@@ -1,0 +1,301 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"callgate/internal/testserver/features"
+)
+
+// sdkCall is a call that a client makes of a server through callgate, and what has to come of it.
+type sdkCall struct {
+	Tool      string         `json:"tool"`
+	Arguments map[string]any `json:"arguments"`
+
+	want  string    // pattern for the content; "" for a call that fails
+	code  int       // of the error, with the data {"why":"asked to"}; 0 is any
+	steps []float64 // that progress begins with; none where a busy server loses some
+	asks  bool      // the server asks the client in the middle of it
+}
+
+// sdkUpstream is a server of an SDK over one transport.
+type sdkUpstream struct {
+	name  string
+	entry func(g *gates, alias string) string // in the configuration of callgate
+	calls []sdkCall
+}
+
+// sdkDoor is a client's way to callgate with one of the servers behind it, and what it does there.
+type sdkDoor struct {
+	Kind    string    `json:"kind"` // stdio, http or sse
+	Command []string  `json:"command,omitempty"`
+	URL     string    `json:"url,omitempty"`
+	Token   string    `json:"token,omitempty"`
+	Prefix  string    `json:"prefix"` // of names of tools
+	Calls   []sdkCall `json:"calls"`
+}
+
+// sdkOutcome is what came of a client's calls, in their order.
+type sdkOutcome struct {
+	Results []sdkResult `json:"results"`
+	Failed  string      `json:"failed"` // why there are none
+}
+
+type sdkResult struct {
+	Content  string         `json:"content"` // JSON
+	Progress []float64      `json:"progress"`
+	Error    string         `json:"error"`
+	Code     int            `json:"code"`
+	Data     map[string]any `json:"data"`
+}
+
+// sdkKinds are the transports between a client and callgate.
+var sdkKinds = []string{"stdio", "http", "sse"}
+
+// everythingCalls are the calls of the reference server of the TypeScript SDK.
+var everythingCalls = []sdkCall{
+	{Tool: "echo", Arguments: map[string]any{"message": "é"}, want: "Echo: é"},
+	{Tool: "get-tiny-image", Arguments: map[string]any{}, want: `"image/png"`},
+	{Tool: "trigger-long-running-operation", Arguments: map[string]any{"duration": 0.3, "steps": 3}, want: "completed", steps: []float64{1, 2}}, // its third comes along with the result
+	{Tool: "trigger-elicitation-request", Arguments: map[string]any{}, want: answeredName, asks: true},
+}
+
+// featuresCalls are the calls of the servers of internal/testserver/features: the code of the error of one of them, and
+// whether the server can ask its client.
+func featuresCalls(code int, asks bool) []sdkCall {
+	calls := []sdkCall{
+		{Tool: "echo", Arguments: map[string]any{"text": "é"}, want: "é"},
+		{Tool: "fail", Arguments: map[string]any{}, code: code},
+		{Tool: "progress", Arguments: map[string]any{}, want: "done", steps: []float64{1, 2, 3}},
+		{Tool: "large", Arguments: map[string]any{}, want: "(0123456789abcdef){1000}"},
+	}
+	if asks {
+		calls = append(calls, sdkCall{Tool: "ask_form", Arguments: map[string]any{}, want: answeredName, asks: true})
+	}
+	return calls
+}
+
+// withoutSteps are calls of a server that loses progress, or puts it out of order, when the machine is busy.
+func withoutSteps(calls []sdkCall) []sdkCall {
+	for i := range calls {
+		calls[i].steps = nil
+	}
+	return calls
+}
+
+// sdkUpstreams are the servers. Command is that of the reference server of the TypeScript SDK.
+func sdkUpstreams(t *testing.T, command []string) []sdkUpstream {
+	env := environment(t)
+	listens := func(command []string, transport, path string) func(*gates, string) string {
+		address := listening(t, append(slices.Clone(command), transport), env)
+		return func(_ *gates, alias string) string {
+			return fmt.Sprintf("{name: %s, url: %q}", alias, "http://"+address+path)
+		}
+	}
+	handled := func(handler http.Handler, path string) func(*gates, string) string {
+		server := httptest.NewServer(handler)
+		t.Cleanup(func() {
+			server.CloseClientConnections() // streams stay open as long as somebody reads them
+			server.Close()
+		})
+		return func(_ *gates, alias string) string { return fmt.Sprintf("{name: %s, url: %q}", alias, server.URL+path) }
+	}
+	started := func(command ...string) func(*gates, string) string {
+		return func(g *gates, alias string) string {
+			program, args := command[0], command[1:]
+			if program == "features" {
+				program = filepath.Join(g.programs, program)
+			}
+			arguments, err := json.Marshal(args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprintf("{name: %s, command: %q, args: %s}", alias, program, arguments)
+		}
+	}
+	script, err := filepath.Abs(filepath.Join("..", "..", "testdata", "npm", "server.mjs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := []string{command[0], script}
+	return []sdkUpstream{
+		{"server-everything, stdio", started(command...), everythingCalls},
+		{"server-everything, Streamable HTTP", listens(command, "streamableHttp", "/mcp"), everythingCalls},
+		{"server-everything, HTTP+SSE", listens(command, "sse", "/sse"), everythingCalls},
+		{"TypeScript SDK 2, stdio", started(second...), featuresCalls(features.Failure, true)},
+		{"TypeScript SDK 2, Streamable HTTP", listens(second, "http", "/"), featuresCalls(features.Failure, true)},
+		{"mcp-go, stdio", started("features", features.MCPGoArg), featuresCalls(0, true)},
+		{"mcp-go, Streamable HTTP", handled(features.MCPGoHandler(false), ""), withoutSteps(featuresCalls(0, true))},
+		{"mcp-go, HTTP+SSE", handled(features.MCPGoHandler(true), "/sse"), withoutSteps(featuresCalls(0, false))},
+		{"Go SDK, stateless", handled(features.Handler(features.Modern, false), ""), featuresCalls(features.Failure, true)},
+	}
+}
+
+// newSDKGates has callgate serve run with all the servers behind it.
+func newSDKGates(t *testing.T, upstreams []sdkUpstream) *gates {
+	g := newGates(t)
+	config := "servers:\n"
+	for i, u := range upstreams {
+		config += "  - " + u.entry(g, fmt.Sprintf("u%d", i)) + "\n"
+	}
+	g.served = serveConfigured(t, config)
+	return g
+}
+
+// sdkDoors are the ways of a client to every server over every transport, by transport.
+func sdkDoors(g *gates, c sdkClient, upstreams []sdkUpstream) []sdkDoor {
+	var doors []sdkDoor
+	for _, kind := range sdkKinds {
+		for i, u := range upstreams {
+			door, alias := sdkDoor{Kind: kind, Calls: slices.Clone(u.calls)}, fmt.Sprintf("u%d", i)
+			if slices.Contains(c.deaf, kind) {
+				door.Calls = slices.DeleteFunc(door.Calls, func(call sdkCall) bool { return call.asks })
+			}
+			switch kind {
+			case "stdio":
+				data := g.t.TempDir()
+				write(g.t, filepath.Join(data, "workers", "default", "permissions.jsonc"), allowAll)
+				config := filepath.Join(data, "callgate.yaml")
+				write(g.t, config, "servers:\n  - "+u.entry(g, alias)+"\n")
+				door.Command = []string{filepath.Join(g.programs, "callgate"), "run", "--config", config, "--data-dir", data, "--listen", "off", "--log-level", "warn"}
+				door.Prefix = alias + "_"
+			case "http":
+				door.URL, door.Token = g.served.url+"/"+alias, g.served.token
+			case "sse":
+				door.URL, door.Token = strings.TrimSuffix(g.served.url, "/mcp")+"/sse/"+alias, g.served.token
+			}
+			doors = append(doors, door)
+		}
+	}
+	return doors
+}
+
+// TestSDKs is clients of the SDKs with servers of the SDKs, over every transport on either side, and holds docs/sdks.md
+// against what it found.
+func TestSDKs(t *testing.T) {
+	t.Parallel()
+	if elsewhere(t) {
+		return
+	}
+	command := npmServer(t, "server-everything")
+	upstreams := sdkUpstreams(t, command)
+	g := newSDKGates(t, upstreams)
+	cells := make([][]string, len(sdkClients))
+	var working sync.WaitGroup
+	for i, c := range sdkClients {
+		doors := sdkDoors(g, c, upstreams)
+		working.Go(func() {
+			outcomes := c.work(t, command[0], doors)
+			if len(outcomes) != len(doors) {
+				t.Errorf("%s was at %d of %d doors", c.name, len(outcomes), len(doors))
+			}
+			for j, o := range outcomes {
+				cell := "ok"
+				if err := o.judge(doors[j].Calls, c); err != nil {
+					t.Errorf("%s over %s, %s: %v", c.name, doors[j].Kind, upstreams[j%len(upstreams)].name, err)
+					cell = "fails"
+				}
+				cells[i] = append(cells[i], cell)
+			}
+		})
+	}
+	working.Wait()
+	holdPage(t, "sdks.md", sdkPage(upstreams, cells))
+}
+
+// sdkPage is docs/sdks.md. The cells of a client are in the order of its doors.
+func sdkPage(upstreams []sdkUpstream, cells [][]string) string {
+	var b strings.Builder
+	fmt.Fprint(&b, sdkHead+"\n| client |")
+	for _, u := range upstreams {
+		fmt.Fprintf(&b, " %s |", u.name)
+	}
+	fmt.Fprintf(&b, "\n|---|%s\n", strings.Repeat("---|", len(upstreams)))
+	for c, client := range sdkClients {
+		fmt.Fprintf(&b, "| %s |", client.name)
+		for u := range upstreams {
+			works := 0
+			for transport := range sdkKinds {
+				if i := transport*len(upstreams) + u; i < len(cells[c]) && cells[c][i] == "ok" {
+					works++
+				}
+			}
+			fmt.Fprintf(&b, " %d |", works)
+		}
+		fmt.Fprintln(&b)
+	}
+	return b.String() + sdkFoot
+}
+
+const sdkHead = `# SDKs with SDKs
+
+Clients and servers of the SDKs that most hosts and servers are built on, with callgate between them. Each client connects
+over stdio, Streamable HTTP and HTTP+SSE, lists the tools and calls them: text, an image or 2 MiB, an error, progress, and
+an elicitation in the middle of a call. Each cell says over how many of the three transports everything works:
+`
+
+const sdkFoot = `
+Clients: the official Go SDK v1.8.0, mcp-go v1.2.1, the TypeScript SDK 1.32.2 and 2.4.0, each in its newest revision for the
+transport. Servers: ` + "`server-everything`" + ` 2026.8.31, and servers on the TypeScript SDK 2.4.0, mcp-go v1.2.1 and, without
+sessions, the Go SDK v1.8.0.
+
+- mcp-go's client hears no requests over HTTP+SSE, and its server sends none there: no elicitation.
+- mcp-go's server sends progress beside the answer over HTTP, and on a busy machine after it: no progress.
+
+The CLI of the MCP Inspector 2.12.0 lists and calls tools in all 27 combinations too (` + "`TestInspector`, in `make conformance`" + `).
+
+A test writes this page and fails when a cell fails or the page differs:
+
+` + "```sh\ngo test ./internal/command -run TestSDKs -update\n```\n"
+
+// judge says what is wrong with what came of the client's calls.
+func (o sdkOutcome) judge(calls []sdkCall, client sdkClient) error {
+	if o.Failed != "" || len(o.Results) != len(calls) {
+		return fmt.Errorf("%d results: %s", len(o.Results), o.Failed)
+	}
+	for i, c := range calls {
+		r := o.Results[i]
+		steps := min(len(r.Progress), len(c.steps))
+		switch {
+		case c.want == "" && r.Error == "":
+			return fmt.Errorf("%s did not fail", c.Tool)
+		case c.want == "" && client.codes && c.code != 0 && (r.Code != c.code || r.Data["why"] != "asked to"):
+			return fmt.Errorf("%s failed with %d %v: %s", c.Tool, r.Code, r.Data, r.Error)
+		case c.want != "" && r.Error != "":
+			return fmt.Errorf("%s: %s", c.Tool, r.Error)
+		case c.want != "" && !regexp.MustCompile(c.want).MatchString(r.Content):
+			return fmt.Errorf("%s was answered with %.200s", c.Tool, r.Content)
+		case steps < len(c.steps) && !client.hasty, !slices.Equal(r.Progress[:steps], c.steps[:steps]):
+			return fmt.Errorf("%s made progress %v", c.Tool, r.Progress)
+		}
+	}
+	return nil
+}
+
+// holdPage holds the page in docs against the one that was made, or writes it.
+func holdPage(t *testing.T, name, page string) {
+	t.Helper()
+	path := filepath.Join("..", "..", "docs", name)
+	if *updatePages {
+		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	have, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != page {
+		t.Errorf("%s is not what was found: run `go test ./internal/command -run %s -update`\n%s", path, t.Name(), page)
+	}
+}

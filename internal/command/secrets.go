@@ -1,0 +1,89 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"callgate/internal/config"
+	"callgate/internal/vault"
+)
+
+func newSecretsCommand(dataDir func() (string, error)) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "secrets",
+		Short: "Keep the secrets of servers out of configurations",
+		Long: `A server gets a secret with env: ["TOKEN=secret:NAME"]. With secret:NAME@HOST and a sandbox it only gets a placeholder,
+and callgate's proxy puts the secret into its requests to HOST.`,
+		Example: `  callgate secrets set github
+  pass show github | callgate secrets set github --keyring`,
+	}
+	with := func(do func(cmd *cobra.Command, v *vault.Vault, args []string) error) func(*cobra.Command, []string) error {
+		return func(cmd *cobra.Command, args []string) error {
+			dir, err := dataDir()
+			if err != nil {
+				return err
+			}
+			return do(cmd, vault.At(dir), args)
+		}
+	}
+	var inKeyring bool
+	set := &cobra.Command{
+		Use:   "set NAME",
+		Short: "Store a secret read from standard input",
+		Long:  "Set keeps a secret in {dataDir}/secrets, which only you can read and servers cannot, or in the system's keyring.",
+		Args:  config.ArgsExactly(1),
+		RunE: with(func(cmd *cobra.Command, v *vault.Vault, args []string) error {
+			value, err := readSecret(cmd)
+			if err != nil {
+				return err
+			}
+			if err := v.Set(args[0], value, inKeyring); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Servers get it with env: [\"VARIABLE=secret:%s\"].\n", args[0])
+			return err
+		}),
+	}
+	set.Flags().BoolVar(&inKeyring, "keyring", false, "keep it in the system's keyring")
+	cmd.AddCommand(set,
+		&cobra.Command{
+			Use: "list", Short: "List the secrets in files", Args: cobra.NoArgs,
+			RunE: with(func(cmd *cobra.Command, v *vault.Vault, _ []string) error {
+				names, err := v.List()
+				for _, name := range names {
+					fmt.Fprintln(cmd.OutOrStdout(), name)
+				}
+				return err
+			}),
+		},
+		&cobra.Command{
+			Use: "remove NAME", Short: "Forget a secret", Args: config.ArgsExactly(1),
+			RunE: with(func(_ *cobra.Command, v *vault.Vault, args []string) error { return v.Remove(args[0]) }),
+		},
+	)
+	return cmd
+}
+
+// maxSecret is how many bytes a secret has at most.
+const maxSecret = 4096
+
+// readSecret takes what stands on standard input, without the line end; a terminal does not show it.
+func readSecret(cmd *cobra.Command) (string, error) {
+	if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprint(cmd.ErrOrStderr(), "Secret: ")
+		value, err := term.ReadPassword(int(f.Fd()))
+		fmt.Fprintln(cmd.ErrOrStderr())
+		return string(value), err
+	}
+	data, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxSecret+1))
+	if err == nil && len(data) > maxSecret {
+		err = errors.New("a secret has at most 4096 bytes")
+	}
+	return strings.TrimRight(string(data), "\r\n"), err
+}

@@ -1,0 +1,123 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callgate/gate"
+	"callgate/internal/app"
+	companionclient "callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
+	"callgate/internal/output"
+)
+
+// summary is how the gate stands, for prompts and status bars.
+type summary struct {
+	Running bool   `json:"running"`
+	Pending int    `json:"pending"`
+	Hosts   int    `json:"hosts"`
+	Guard   string `json:"guard"` // on, off for servers that run without it, or none when no server runs
+	Frozen  bool   `json:"frozen,omitempty"`
+	Problem string `json:"problem,omitempty"` // the first of what is wrong
+}
+
+func newStatusCommand(dataDir func() (string, error)) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the state of the gate in one line",
+		Long: `Status prints one line for prompts and status bars: how many calls wait for you, how many hosts are connected, and
+whether their servers run behind the guard. It also names a freeze and the first problem.`,
+		Example: `  callgate status
+  PS1='$(callgate status) \$ '
+  callgate status --json | jq .pending`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := dataDir()
+			if err != nil {
+				return err
+			}
+			one, err := summarize(cmd.Context(), dir)
+			if err != nil {
+				return companionclient.Cure(err)
+			}
+			if asJSON {
+				return output.JSON(cmd.OutOrStdout(), one)
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), one.line())
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// summarize asks the running callgate.
+func summarize(ctx context.Context, dataDir string) (one summary, err error) {
+	one.Guard = "none"
+	frozen, err := app.OpenFreezer(dataDir).Of("", time.Now())
+	one.Frozen = frozen != nil || err != nil
+	target := companionclient.Target{DataDir: dataDir, Credential: credentials.View}
+	var sessions struct {
+		Sessions []gate.SessionInfo `json:"sessions"`
+	}
+	err = target.Ask(ctx, "GET", "/api/sessions", nil, &sessions)
+	if errors.Is(err, wire.ErrNotRunning) {
+		return one, nil
+	}
+	var info struct {
+		Upstreams []wire.UpstreamState `json:"upstreams"`
+		Problems  []string             `json:"problems"`
+	}
+	if err = errors.Join(err, target.Ask(ctx, "GET", "/api/info", nil, &info)); err != nil {
+		return one, err
+	}
+	one.Running, one.Hosts = true, len(sessions.Sessions)
+	for i := range sessions.Sessions {
+		one.Pending += sessions.Sessions[i].Pending
+	}
+	for _, u := range info.Upstreams {
+		switch {
+		case strings.HasPrefix(u.Guard, "none"):
+			one.Guard = "off"
+		case u.Guard != "" && one.Guard == "none":
+			one.Guard = "on"
+		}
+	}
+	if len(info.Problems) > 0 {
+		one.Problem = info.Problems[0]
+	}
+	return one, nil
+}
+
+// line is the summary as people read it.
+func (s summary) line() string {
+	if !s.Running {
+		return strings.Join(append([]string{"callgate is not running"}, s.notes()...), " · ")
+	}
+	hosts := fmt.Sprintf("%d hosts", s.Hosts)
+	if s.Hosts == 1 {
+		hosts = "1 host"
+	}
+	parts := []string{fmt.Sprintf("%d pending", s.Pending), hosts}
+	if s.Guard != "none" {
+		parts = append(parts, "guard "+s.Guard)
+	}
+	return strings.Join(append(parts, s.notes()...), " · ")
+}
+
+func (s summary) notes() (notes []string) {
+	if s.Frozen {
+		notes = append(notes, "FROZEN")
+	}
+	if s.Problem != "" {
+		notes = append(notes, "problem: callgate doctor")
+	}
+	return notes
+}

@@ -1,0 +1,89 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"callgate/internal/command/exit"
+	"callgate/internal/config"
+	"callgate/internal/inventory"
+	"callgate/internal/output"
+)
+
+func newToolsCommand(s *config.Settings) *cobra.Command {
+	var asJSON bool
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "tools",
+		Short: "List the tools of each server, and what the rules say about each",
+		Long: `Tools starts every configured server, lists its tools as hosts see them, and shows what the rules say about a call of
+each. A kind marked with ? is a guess: it can tighten, but never allow.
+
+EFFECT comes from the catalogue of known servers: none, own (changes what is yours), outside (others see it), money,
+deletes, access; in brackets, what the results hold. callgate caches the lists, so the next host need not wait for the
+servers.`,
+		Example: `  callgate tools --mcp-config ~/.mcp.json
+  callgate tools --json | jq -r '.tools[] | select(.verdict == "ask") | .tool'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := s.Load()
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), wait, fmt.Errorf("it did not answer within %s (--wait)", wait))
+			defer cancel()
+			found, err := inventory.List(ctx, c)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = json.MarshalWrite(cmd.OutOrStdout(), found, json.Deterministic(true), jsontext.Multiline(true))
+			} else {
+				err = output.Tools(cmd.OutOrStdout(), found)
+			}
+			if err == nil && len(found.Down) > 0 {
+				return exit.Code(1)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.PersistentFlags().DurationVar(&wait, "wait", time.Minute, "how long a server may take to start")
+	cmd.AddCommand(newAcceptCommand(s, &wait), newLabelCommand(s, &wait))
+	return cmd
+}
+
+func newAcceptCommand(s *config.Settings, wait *time.Duration) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "accept TOOL... | --all",
+		Short: "Accept the current definitions of tools",
+		Long: `Accept ends the quarantine of a tool whose definition changed or looks like an attack. It starts the configured
+servers, shows what is new about each tool, and pins the definitions. A running host uses them from its next call on.`,
+		Example: `  callgate tools accept github_create_issue
+  callgate tools accept --all`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return errors.New("name the tools to accept, as callgate tools lists them, or give --all")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := s.Load()
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), *wait)
+			defer cancel()
+			return inventory.Accept(ctx, cmd.OutOrStdout(), c, args)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "accept every tool of every server")
+	return cmd
+}

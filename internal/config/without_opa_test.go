@@ -1,5 +1,0 @@
-//go:build !opa
-
-package config
-
-const withOPA = false
