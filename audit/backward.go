@@ -63,6 +63,9 @@ func (b *backward) line() ([]byte, error) {
 // end is the offset after the line that line returns next, once settled.
 func (b *backward) end() int64 { return b.off + int64(len(b.buf)) }
 
+// jump goes on with the line that ends at an earlier end.
+func (b *backward) jump(end int64) { b.buf, b.off = nil, end }
+
 func (b *backward) settle() error {
 	for !b.settled {
 		if i := bytes.LastIndexByte(b.buf, '\n'); i >= 0 {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"callgate/internal/jsonx"
 	"callgate/internal/textscan"
@@ -24,7 +25,9 @@ type Filter struct {
 	CallID    string
 	Decision  string
 	Worker    string
+	Calls     []string  // ids of calls: one of them
 	Tool      string    // the qualified name, or a glob with * ? [..] over it
+	Text      string    // what Record.Holds of it, in any case
 	Since     time.Time // records of this moment or later
 	Limit     int       // at most so many records
 }
@@ -44,7 +47,9 @@ func (f Filter) match(r *Record) bool {
 	if f.Worker != "" && f.Worker != r.Worker || f.SessionID != "" && f.SessionID != r.SessionID ||
 		f.CallID != "" && f.CallID != r.CallID ||
 		f.Decision != "" && f.Decision != r.Decision ||
-		r.Time.Before(f.Since) {
+		r.Time.Before(f.Since) ||
+		len(f.Calls) > 0 && !slices.Contains(f.Calls, r.CallID) ||
+		f.Text != "" && !r.Holds(f.Text) {
 		return false
 	}
 	if f.Tool == "" || f.Tool == r.Tool {
@@ -110,10 +115,13 @@ func logEnds(dir string) ([]logEnd, error) {
 // is ordered in itself.
 func readUpTo(dir string, ends []logEnd, f Filter, yield func(Record, error) bool) {
 	var logs newestFirst
-	spelled := f.spelled()
+	sought := f.sought()
+	f.Text = strings.ToLower(f.Text)
+	lacks := f.lacks()
 	for _, end := range ends {
-		c := &cursor{name: end.name, lines: newBackward(pathReader(filepath.Join(dir, end.name)), end.size)}
-		more, proceed := c.next(f.Since, spelled, yield)
+		path := filepath.Join(dir, end.name)
+		c := &cursor{name: end.name, lines: newBackward(pathReader(path), end.size), index: openIndex(path, end.size, sought)}
+		more, proceed := c.next(f.Since, lacks, yield)
 		if !proceed {
 			return
 		}
@@ -132,7 +140,7 @@ func readUpTo(dir string, ends []logEnd, f Filter, yield func(Record, error) boo
 				return
 			}
 		}
-		more, proceed := c.next(f.Since, spelled, yield)
+		more, proceed := c.next(f.Since, lacks, yield)
 		switch {
 		case !proceed:
 			return
@@ -148,22 +156,27 @@ func readUpTo(dir string, ends []logEnd, f Filter, yield func(Record, error) boo
 type cursor struct {
 	name   string
 	lines  *backward
+	index  *indexReader
 	record Record
 }
 
-// next moves to the record before, if there is one not older than since. Of one that lacks what is to be spelled in it,
-// which no filter that spells it selects, it reads the time alone. It yields what is no record; proceed is false when the
+// next moves to the record before, if there is one not older than since. Of one whose line lacks what the filter looks for
+// it reads the time alone. It yields what is no record; proceed is false when the
 // consumer had enough.
-func (c *cursor) next(since time.Time, spelled []string, yield func(Record, error) bool) (more, proceed bool) {
+func (c *cursor) next(since time.Time, lacks func(line []byte) bool, yield func(Record, error) bool) (more, proceed bool) {
 	for {
-		line, err := c.lines.line()
+		err := c.index.passOver(c.lines)
+		var line []byte
+		if err == nil {
+			line, err = c.lines.line()
+		}
 		if errors.Is(err, io.EOF) {
 			return false, true
 		}
 		if err != nil {
 			return false, yield(Record{}, fmt.Errorf("audit: %s: %w", c.name, err))
 		}
-		if at, ok := passedOver(line, spelled); ok {
+		if at, ok := passedOver(line, lacks); ok {
 			c.record = Record{Time: at}
 			return !at.Before(since), true
 		}
@@ -177,6 +190,9 @@ func (c *cursor) next(since time.Time, spelled []string, yield func(Record, erro
 	}
 }
 
+// globChars make a tool's name a glob.
+const globChars = `*?[\`
+
 // spelled is what the line of a record that f selects holds, as the log spells it.
 func (f Filter) spelled() (list []string) {
 	add := func(name, value string) {
@@ -188,19 +204,48 @@ func (f Filter) spelled() (list []string) {
 	add(`"callId":`, f.CallID)
 	add(`"worker":`, f.Worker)
 	add(`"decision":`, f.Decision)
-	if !strings.ContainsAny(f.Tool, `*?[\`) {
+	if !strings.ContainsAny(f.Tool, globChars) {
 		add(`"tool":`, f.Tool)
 	}
 	return list
 }
 
-// passedOver reports whether a line of JSON lacks one of these, and when its record is of. It takes a tenth of the time
+// lacks returns what says of a line that holds no record that f selects. f.Text is in lower case.
+func (f Filter) lacks() func(line []byte) bool {
+	spelled, text := f.spelled(), f.Text
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune("\"\\<>&", r) }) {
+		text = "" // a line can spell it otherwise
+	}
+	var lower []byte
+	return func(line []byte) bool {
+		whole := textscan.String(line)
+		if slices.ContainsFunc(spelled, func(s string) bool { return !strings.Contains(whole, s) }) {
+			return true
+		}
+		if text == "" {
+			return false
+		}
+		lower = lower[:0]
+		for _, c := range line {
+			switch {
+			case c >= utf8.RuneSelf:
+				return false // some letters have lower cases in ASCII
+			case c >= 'A' && c <= 'Z':
+				c += 'a' - 'A'
+			}
+			lower = append(lower, c)
+		}
+		return !strings.Contains(textscan.String(lower), text)
+	}
+}
+
+// passedOver reports whether no record of a line of JSON is looked for, and when it is of. It takes a tenth of the time
 // that reading the record takes.
-func passedOver(line []byte, spelled []string) (at time.Time, ok bool) {
-	text := textscan.String(line)
-	if !slices.ContainsFunc(spelled, func(s string) bool { return !strings.Contains(text, s) }) {
+func passedOver(line []byte, lacks func(line []byte) bool) (at time.Time, ok bool) {
+	if !lacks(line) {
 		return at, false
 	}
+	text := textscan.String(line)
 	const first, second = `{"seq":`, `,"time":"`
 	seq, rest, ok := strings.Cut(text[:min(len(text), 80)], second)
 	moment, _, whole := strings.Cut(rest, `"`)

@@ -251,6 +251,7 @@ func (s *Sidecar) openCompanion() error {
 		Config: s.config, Log: s.log, Gate: s.Gate, Proxy: s.Proxy, Store: s.rules, Retrieval: s.retrieval,
 		Checker: func() (*rulebook.Checker, error) { return NewChecker(s.config) },
 	}
+	s.closers = append(s.closers, func() error { s.people.Close(); return nil })
 	var ports []string
 	if s.config.Listen != "off" {
 		held, err := credentials.Open(s.config.DataDir)

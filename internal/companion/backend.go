@@ -174,10 +174,5 @@ func ReadAudit(trail iter.Seq2[audit.Record, error], q AuditQuery) (records []Au
 
 // holds reports whether the record has a text, which is in lower case.
 func (r *AuditRecord) holds(text string) bool {
-	for _, s := range []string{r.Summary, r.Tool, r.Reason, r.By, r.Host, r.Project, r.Rule, r.Error, r.CallID, r.SessionID, r.Kind, string(r.Arguments)} {
-		if strings.Contains(strings.ToLower(s), text) {
-			return true
-		}
-	}
-	return r.Outcome != nil && strings.Contains(strings.ToLower(r.Outcome.Error), text)
+	return r.Record.Holds(text) || r.Outcome != nil && strings.Contains(strings.ToLower(r.Outcome.Error), text)
 }

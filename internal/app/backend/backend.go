@@ -30,6 +30,7 @@ type Backend struct {
 	Checker   func() (*rulebook.Checker, error) // judges as the configuration says
 
 	suggestions suggestions
+	indexing    indexing
 }
 
 // Parts are what the companion is given: all of it, or, where no host is served, what needs none. kept, which may be nil,
@@ -103,13 +104,4 @@ func (b *Backend) Upstreams() []wire.UpstreamState {
 		states = append(states, wire.UpstreamState{Name: u.Name, State: state, Tools: u.Tools, Error: u.Reason, Guard: u.Guard})
 	}
 	return states
-}
-
-func (b *Backend) Audit(q companion.AuditQuery) ([]companion.AuditRecord, string, error) {
-	return auditRecords(b.Config.DataDir, q)
-}
-
-// auditRecords reads the trail that all processes of a data directory write.
-func auditRecords(dataDir string, q companion.AuditQuery) ([]companion.AuditRecord, string, error) {
-	return companion.ReadAudit(audit.Read(audit.Dir(dataDir), audit.Filter{SessionID: q.SessionID, Tool: q.Tool, Since: q.Since}), q)
 }
