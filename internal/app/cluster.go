@@ -56,6 +56,7 @@ func (s *Sidecar) joinCluster(ctx context.Context) error {
 		}
 		switch {
 		case err == nil:
+			s.replica.shareLogins()
 			return nil
 		case ctx.Err() != nil:
 			return fmt.Errorf("cluster: callgate ends before it heard from the others: %w", err)
@@ -114,6 +115,21 @@ func (r *replica) watch(g *gate.Gate) {
 		r.watchFreshness(ctx)
 	}()
 	r.onClose(func() error { stop(); <-done; return nil })
+}
+
+// shareLogins has the logins at servers be those of all replicas.
+func (r *replica) shareLogins() {
+	const what = "the cluster's logins"
+	logins := r.cluster.ShareLogins(r.config.Files().Logins(), func(err error) {
+		if err != nil {
+			r.problems.set(what, "logins at servers cannot be shared with the other replicas: "+err.Error())
+		} else {
+			r.problems.set(what)
+		}
+	})
+	for _, account := range r.config.Accounts {
+		account.Share(logins)
+	}
 }
 
 // watchFreshness shows people when nothing can run.

@@ -290,15 +290,14 @@ func (b *bucket) take(key string, m jetstream.Msg, rev uint64) {
 	b.note(key, v)
 }
 
-// isDocument reports whether a key is neither a replica's beat nor an approval nor a budget: those end, and documents do
-// not.
+// isDocument reports whether what stands under a key does not end.
 func isDocument(key string) bool {
 	return !isFleeting(key) && !strings.HasPrefix(key, "ask.")
 }
 
-// isFleeting reports whether replicas write again by themselves what stands under a key.
+// isFleeting reports whether what stands under a key ends with who wrote it, or is written again.
 func isFleeting(key string) bool {
-	return strings.HasPrefix(key, "beat.") || strings.HasPrefix(key, "budget.")
+	return strings.HasPrefix(key, "beat.") || strings.HasPrefix(key, "budget.") || strings.HasPrefix(key, "lock.")
 }
 
 // isEnd reports whether a message says that nothing stands under its key any more.

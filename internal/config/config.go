@@ -24,6 +24,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/hooks"
 	"callgate/internal/presence"
+	"callgate/internal/signin"
 	"callgate/proxy"
 )
 
@@ -94,6 +95,7 @@ type Config struct {
 	InMemory        bool              `mapstructure:"-"`
 	GateLimits      gate.Limits       `mapstructure:"-"`
 	HostLimits      []proxy.HostLimit `mapstructure:"-"`
+	Accounts        []*signin.Account `mapstructure:"-"` // at the servers of ProxyServers
 }
 
 // setting is one key of the configuration that is a flag and a variable too.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"callgate/internal/companion/credentials"
+	"callgate/internal/signin"
 
 	"github.com/adrg/xdg"
 )
@@ -40,6 +41,9 @@ func (f Files) Permissions() string {
 
 // Cache is where upstreams are remembered between runs.
 func (f Files) Cache() string { return filepath.Join(f.DataDir, "cache") }
+
+// Logins is the folder of callgate's logins at servers.
+func (f Files) Logins() string { return signin.Dir(f.DataDir) }
 
 // Pins is where tool definitions are remembered as people have accepted them.
 func (f Files) Pins() string { return filepath.Join(f.DataDir, "pins.json") }

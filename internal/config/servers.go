@@ -94,6 +94,7 @@ func (c *Config) ProxyServers() ([]proxy.Server, error) {
 			return nil, fmt.Errorf("%s: %w", s.Source, err)
 		} else if account != nil {
 			server.Upstream.Authorize, server.Upstream.Await = account.Authorize, account.Await
+			c.Accounts = append(c.Accounts, account)
 		}
 		if err := c.Enclose(&s, &server.Upstream); err != nil {
 			return nil, fmt.Errorf("%s: server %q: %w", s.Source, s.Name, err)

@@ -45,10 +45,22 @@ type Server struct {
 	Scopes []string // what to ask for; nil for what the server names
 }
 
+// Shared keeps logins for several machines.
+type Shared interface {
+	// Lock waits until no other machine renews the login in a file, and puts into the file what they have. The caller holds
+	// the file's lock. By the deadline it asks for nothing any more, and then it calls done, which gives the others what
+	// the file holds.
+	Lock(ctx context.Context, file string) (until time.Time, done func(), err error)
+}
+
+// Share has the login be that of several machines. Call it before the account is used.
+func (a *Account) Share(s Shared) { a.shared = s }
+
 // Account is callgate's login at one server. It may be used by many goroutines at once.
 type Account struct {
 	server Server
 	store  *store
+	shared Shared // nil on one machine
 
 	refreshing sync.Mutex
 	missing    atomic.Pointer[string] // the header that was no good when a person was last needed
@@ -93,9 +105,35 @@ func (a *Account) renewed(ctx context.Context, refused *remote.Refusal) (string,
 		return "", err
 	}
 	defer unlock()
-	// A refresh token may be good for one use: who gives up now must not lose what comes for it.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewal)
+	until, done, err := a.lockShared(ctx)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
 	defer cancel()
+	defer done()
+	return a.renewedAlone(ctx, refused)
+}
+
+// lockShared waits until no other machine renews the login.
+func (a *Account) lockShared(ctx context.Context) (until time.Time, done func(), err error) {
+	until = time.Now().Add(renewal)
+	if a.shared == nil {
+		return until, func() {}, nil
+	}
+	at, done, err := a.shared.Lock(ctx, a.store.path)
+	if err != nil {
+		err = &remote.PassingError{Err: fmt.Errorf("the login is shared with other replicas, and cannot be renewed now: %w", err)}
+	}
+	if at.Before(until) {
+		until = at
+	}
+	return until, done, err
+}
+
+// renewedAlone is renewed while nobody else renews the login. A refresh token may be good for one use: who gives up
+// waiting MUST NOT end ctx, and lose what comes for it.
+func (a *Account) renewedAlone(ctx context.Context, refused *remote.Refusal) (string, error) {
 	before, err := a.store.load()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
@@ -242,7 +280,10 @@ func Forget(dataDir, alias string) (ok bool, err error) {
 }
 
 // file is where the login of the server with the alias is.
-func file(dataDir, alias string) string { return filepath.Join(dataDir, "logins", alias+".json") }
+func file(dataDir, alias string) string { return filepath.Join(Dir(dataDir), alias+".json") }
+
+// Dir is the folder of logins.
+func Dir(dataDir string) string { return filepath.Join(dataDir, "logins") }
 
 // union returns the scopes of all lists, each once.
 func union(lists ...[]string) (all []string) {
