@@ -413,7 +413,8 @@ func (r *rig) kill(i int) {
 }
 
 // TestThousand has a thousand approvals wait when one replica dies, then another, then a third is cut off, and at last all
-// die at once. Every approval is decided once and taken once, whoever tries.
+// die at once. Every approval is decided once and taken once, whoever tries. On a busy machine the answer to a write may be
+// lost: nobody knows then whether it happened, and the decision may be taken by nobody.
 func TestThousand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for replicas to notice that others are gone")
@@ -430,7 +431,11 @@ func TestThousand(t *testing.T) {
 		asking.Go(func() {
 			for i := at; i < approvals; i += 3 {
 				ids[i] = fmt.Sprintf("t%d", i)
-				ask(t, r.at(at).Approvals(), ids[i], "k"+ids[i], true)
+				a := r.at(at).Approvals()
+				kept := gate.Kept{ID: ids[i], Key: "k" + ids[i], Waits: true, Expires: time.Now().Add(time.Hour), Question: fmt.Appendf(nil, "%q", ids[i])}
+				for a.Ask(kept) != nil && t.Context().Err() == nil {
+					a.endLater(entryKey(kept.Key, kept.ID)) // what was noted all the same
+				}
 			}
 		})
 	}
@@ -457,14 +462,19 @@ func TestThousand(t *testing.T) {
 	r.whole()
 	waits.Until(t, "all survive a restart of everything", func() bool { return owned(r.at(0))+owned(r.at(1))+owned(r.at(2)) == approvals })
 
-	decided, taken := make([]atomic.Int32, approvals), make([]atomic.Int32, approvals)
+	decided, taken, unsure := make([]atomic.Int32, approvals), make([]atomic.Int32, approvals), make([]atomic.Int32, approvals)
 	var trying sync.WaitGroup
 	for at := range 3 {
 		for part := range 4 {
 			trying.Go(func() {
 				a := r.at(at).Approvals()
 				for i := part; i < approvals; i += 4 {
-					if a.Decide(ids[i], []byte(`"yes"`), false, time.Now().Add(time.Hour)) == nil {
+					err := a.Decide(ids[i], []byte(`"yes"`), false, time.Now().Add(time.Hour))
+					for err != nil && !errors.Is(err, gate.ErrNotPending) {
+						unsure[i].Add(1)
+						err = a.Decide(ids[i], []byte(`"yes"`), false, time.Now().Add(time.Hour))
+					}
+					if err == nil {
 						decided[i].Add(1)
 					}
 				}
@@ -477,9 +487,10 @@ func TestThousand(t *testing.T) {
 			trying.Go(func() {
 				a := r.at(at).Approvals()
 				for i := part; i < approvals; i += 4 {
-					decision, err := a.Claim("k"+ids[i], fmt.Sprintf("call%d-%d", i, at))
-					if err != nil {
-						t.Error(err)
+					decision, err := a.Claim("k"+ids[i], fmt.Sprintf("call%d-%d-%d", i, at, part))
+					for try := 0; err != nil; try++ {
+						unsure[i].Add(1)
+						decision, err = a.Claim("k"+ids[i], fmt.Sprintf("call%d-%d-%d-%d", i, at, part, try))
 					}
 					if decision != nil {
 						taken[i].Add(1)
@@ -490,7 +501,8 @@ func TestThousand(t *testing.T) {
 	}
 	trying.Wait()
 	for i := range ids {
-		if d, n := decided[i].Load(), taken[i].Load(); d != 1 || n != 1 {
+		d, n := decided[i].Load(), taken[i].Load()
+		if d > 1 || n > 1 || (d == 0 || n == 0) && unsure[i].Load() == 0 {
 			t.Errorf("%s was decided %d times and taken %d times", ids[i], d, n)
 		}
 	}
