@@ -109,16 +109,16 @@ func matrixPage(t *testing.T, found map[pair]map[string]error) string {
 
 const matrixHead = `# Every host with every server
 
-callgate connects hosts and servers of different MCP revisions and transports. ` + "`TestMatrix`" + ` tries %d features in each
+callgate connects hosts and servers of any MCP revision and transport. ` + "`TestMatrix`" + ` tries %d features in each
 combination: %s. A task is a call that its host does not wait for.
 
 %d combinations work. Each cell says how many features work between a host (row) and a server (column):
 `
 
 const matrixFoot = `
-Hosts are clients of the official Go SDK v1.8.0, servers are on the same SDK, and each server speaks one era. For tasks,
-hosts send raw messages, servers of 2025-11-25 are on mcp-go v1.2.1, and servers of 2026-07-28 are the test server that
-passes the conformance scenarios of the extension. In between run ` + "`callgate run` (stdio) and `callgate serve`" + ` (HTTP).
+Hosts and servers are built on the official Go SDK v1.8.0, and each server speaks one era. For tasks, hosts send raw
+messages, servers of 2025-11-25 are on mcp-go v1.2.1, and the server of 2026-07-28 is the test server that passes the
+conformance scenarios of the extension. In between run ` + "`callgate run` (stdio) and `callgate serve`" + ` (HTTP).
 2026-07-28 has no HTTP+SSE.
 
 A test writes this page and fails when a cell fails or the page differs:

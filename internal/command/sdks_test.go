@@ -238,18 +238,18 @@ func sdkPage(upstreams []sdkUpstream, cells [][]string) string {
 
 const sdkHead = `# SDKs with SDKs
 
-Clients and servers of the SDKs that most hosts and servers are built on, with callgate between them. Each client connects
-over stdio, Streamable HTTP and HTTP+SSE, lists the tools and calls them: text, an image or 2 MiB, an error, progress, and
-an elicitation in the middle of a call. Each cell says over how many of the three transports everything works:
+Most hosts and servers are built on one of these SDKs. A test connects their clients through callgate to their servers,
+over stdio, Streamable HTTP and HTTP+SSE. Each client lists the tools and calls them: text, an image or 2 MiB, an error,
+progress, and an elicitation in the middle of a call. Each cell says over how many of the three transports everything works:
 `
 
 const sdkFoot = `
-Clients: the official Go SDK v1.8.0, mcp-go v1.2.1, the TypeScript SDK 1.32.2 and 2.4.0, each in its newest revision for the
-transport. Servers: ` + "`server-everything`" + ` 2026.8.31, and servers on the TypeScript SDK 2.4.0, mcp-go v1.2.1 and, without
-sessions, the Go SDK v1.8.0.
+The clients are the official Go SDK v1.8.0, mcp-go v1.2.1, and the TypeScript SDK 1.32.2 and 2.4.0, each in its newest
+revision for the transport. The servers are ` + "`server-everything`" + ` 2026.8.31, and servers on the TypeScript SDK 2.4.0, mcp-go
+v1.2.1 and, without sessions, the Go SDK v1.8.0.
 
-- mcp-go's client hears no requests over HTTP+SSE, and its server sends none there: no elicitation.
-- mcp-go's server sends progress beside the answer over HTTP, and on a busy machine after it: no progress.
+- Elicitation is left out with mcp-go over HTTP+SSE: its client hears no requests there, and its server sends none.
+- Progress is left out with mcp-go's server over HTTP: it sends progress beside the answer, on a busy machine after it.
 
 The CLI of the MCP Inspector 2.12.0 lists and calls tools in all 27 combinations too (` + "`TestInspector`, in `make conformance`" + `).
 
