@@ -41,6 +41,14 @@ func (r *replica) forHosts() endpoint.Replicas {
 	return sessions{r.cluster}
 }
 
+// taskID makes ids of tasks that say where they run; nil without a cluster.
+func (r *replica) taskID() func() string {
+	if r == nil {
+		return nil
+	}
+	return r.cluster.SessionID
+}
+
 // serveHosts answers requests that came to other replicas, of sessions that live here.
 func (r *replica) serveHosts(e *endpoint.Server) {
 	if r == nil {

@@ -64,6 +64,7 @@ type Server struct {
 	hosts    map[string]bool // values of the Host header that mean this server
 	refusals refusals
 	http     *http.Server
+	relay    http.Handler // to other replicas; nil when there are none
 	idle     chan struct{}
 
 	withdraw func() error // takes the note of the port away
@@ -99,6 +100,7 @@ func Listen(o Options) (*Server, error) {
 		open: open{idleTimeout: o.IdleTimeout, sessions: map[string]*Session{}, empty: time.Now()},
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.relay = s.newRelay()
 	s.http = &http.Server{
 		Handler:           s.guard(s.relayed(s.routes())),
 		ReadHeaderTimeout: headerPatience,

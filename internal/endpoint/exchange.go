@@ -88,6 +88,9 @@ func (s *Server) exchange(v visit, m rpc.Message) {
 		refuse(v.w, http.StatusBadRequest, nil, rpc.CodeInvalidRequest, "hosts of this revision send requests: to take one back, close its connection")
 		return
 	}
+	if s.passTask(v, m) {
+		return
+	}
 	s.o.Proxy.Exchange(ctx, from, x, m)
 	whole, none := x.first(ctx)
 	status := x.status(whole)

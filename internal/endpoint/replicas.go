@@ -1,10 +1,12 @@
 package endpoint
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"callgate/internal/rpc"
+	"callgate/proxy"
 )
 
 // Replicas are servers behind one address, whose hosts come to any of them. A session lives at the one that began it.
@@ -26,10 +29,10 @@ type Replicas interface {
 	DialHosts(ctx context.Context, name, epoch string) (net.Conn, error)
 }
 
-// relayed passes requests of sessions that live elsewhere on. The credential is checked here and there.
-func (s *Server) relayed(next http.Handler) http.Handler {
+// newRelay makes what passes requests on to other replicas; nil when there are none.
+func (s *Server) newRelay() http.Handler {
 	if s.o.Replicas == nil {
-		return next
+		return nil
 	}
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
@@ -41,23 +44,39 @@ func (s *Server) relayed(next http.Handler) http.Handler {
 		},
 		MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second, DisableCompression: true,
 	}
-	relay := &httputil.ReverseProxy{
+	return &httputil.ReverseProxy{
 		Transport: transport, FlushInterval: -1, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		Rewrite: func(p *httputil.ProxyRequest) {
-			p.Out.URL.Scheme, p.Out.URL.Host = "http", homeOf(p.In.Context())
+			p.Out.URL.Scheme, p.Out.URL.Host = "http", homeOf(p.In.Context()).address
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if r.Context().Err() != nil {
-				return // the host is gone
-			}
-			if errors.Is(err, ErrGone) {
+			to := homeOf(r.Context())
+			switch {
+			case r.Context().Err() != nil: // the host is gone
+			case errors.Is(err, ErrGone) && to.task:
+				writeJSON(w, http.StatusOK, rpc.Error(to.request, rpc.CodeInvalidParams, "the task is lost: the replica that it ran at is gone. Its call may have run; it is not run again"))
+			case errors.Is(err, ErrGone):
 				refuse(w, http.StatusNotFound, nil, codeNoSession, "session not found: the replica that it lived at is gone: initialize again")
-				return
+			default:
+				s.log.Warn("a request could not be passed on to another replica", "error", err)
+				w.Header().Set("Retry-After", "1")
+				refuse(w, http.StatusServiceUnavailable, to.request, rpc.CodeInternal, "the replica that this belongs to cannot be reached; try again")
 			}
-			s.log.Warn("a request could not be passed on to the replica of its session", "error", err)
-			w.Header().Set("Retry-After", "1")
-			refuse(w, http.StatusServiceUnavailable, nil, rpc.CodeInternal, "the replica of this session cannot be reached; try again")
 		},
+	}
+}
+
+// passOn passes a request on to the process of another replica. That one looks at the credential too.
+func (s *Server) passOn(v visit, name, epoch string, to home) {
+	to.address = hex.EncodeToString([]byte(name)) + "." + epoch
+	expect(v.w, 0) // the other replica has the same patience
+	s.relay.ServeHTTP(v.w, v.r.WithContext(context.WithValue(v.r.Context(), homeKey{}, to)))
+}
+
+// relayed passes requests of sessions that live elsewhere on.
+func (s *Server) relayed(next http.Handler) http.Handler {
+	if s.relay == nil {
+		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(headerSession)
@@ -72,11 +91,38 @@ func (s *Server) relayed(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		s.admitted(func(v visit) {
-			expect(v.w, 0) // the other replica has the same patience
-			relay.ServeHTTP(v.w, v.r.WithContext(context.WithValue(v.r.Context(), homeKey{}, hex.EncodeToString([]byte(name))+"."+epoch)))
-		})(w, r)
+		s.admitted(func(v visit) { s.passOn(v, name, epoch, home{}) })(w, r)
 	})
+}
+
+// passTask passes a request of a stateless host on that is about tasks which all run at one other replica. It is false when
+// it is to be served here.
+func (s *Server) passTask(v visit, m rpc.Message) bool {
+	if s.relay == nil || !m.IsRequest() {
+		return false
+	}
+	type process struct{ name, epoch string }
+	var at process
+	for i, id := range proxy.Tasks(m) {
+		name, epoch, elsewhere := s.o.Replicas.Home(id)
+		if !elsewhere || i > 0 && at != (process{name, epoch}) {
+			return false
+		}
+		at = process{name, epoch}
+	}
+	if at.epoch == "" {
+		return false
+	}
+	v.r.Body, v.r.ContentLength = io.NopCloser(bytes.NewReader(m.Raw)), int64(len(m.Raw))
+	s.passOn(v, at.name, at.epoch, home{task: true, request: m.ID})
+	return true
+}
+
+// home is where a request goes, and how it is answered when nobody is there.
+type home struct {
+	address string
+	task    bool   // it is about a task
+	request []byte // its id
 }
 
 // ErrGone is what DialHosts returns for a process that has ended.
@@ -84,7 +130,7 @@ var ErrGone = errors.New("the replica is gone")
 
 type homeKey struct{}
 
-func homeOf(ctx context.Context) string { return ctx.Value(homeKey{}).(string) }
+func homeOf(ctx context.Context) home { return ctx.Value(homeKey{}).(home) }
 
 // parseHome reads an address that relayed made.
 func parseHome(address string) (name, epoch string, err error) {

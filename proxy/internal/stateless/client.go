@@ -3,6 +3,7 @@ package stateless
 import (
 	"context"
 	"crypto/cipher"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -26,6 +27,9 @@ type Options struct {
 	Awaits func(approval string) bool
 	// AgentOf reads the agent that a request's _meta says it is made by.
 	AgentOf func(meta []byte) (string, error)
+
+	// TaskID makes what the id of a task ends with; nil makes one that says nothing.
+	TaskID func() string
 
 	Versions    []string // those with a handshake, oldest first
 	Secret      []byte   // seals what hosts carry from one round to the next; nil makes one that ends with the process
@@ -108,6 +112,9 @@ type Client struct {
 
 // New returns the clients of one process. Close them.
 func New(o Options) (*Clients, error) {
+	if o.TaskID == nil {
+		o.TaskID = rand.Text
+	}
 	aead, err := newSeal(o.Secret)
 	if err != nil {
 		return nil, err

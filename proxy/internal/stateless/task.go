@@ -1,8 +1,9 @@
 package stateless
 
 import (
-	"crypto/rand"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"callgate/internal/jsonx"
@@ -11,6 +12,9 @@ import (
 
 // ExtensionTasks is the extension by which a host can wait for a result without holding a request open.
 const ExtensionTasks = "io.modelcontextprotocol/tasks"
+
+// TaskPrefix is what the id of a task begins with.
+const TaskPrefix = "task-"
 
 // taskNotification tells hosts that listen how a task is.
 const taskNotification = "notifications/tasks"
@@ -36,7 +40,9 @@ type task struct {
 	subscriptions []*subscription // that hear how it goes
 }
 
-func newTask(e *Request) *task { return &task{request: e, id: "task-" + rand.Text(), poll: TaskPoll} }
+func newTask(e *Request) *task {
+	return &task{request: e, id: TaskPrefix + e.client.all.o.TaskID(), poll: TaskPoll}
+}
 
 // declaresTasks reports whether a request's capabilities have the extension.
 func declaresTasks(capabilities []byte) bool {
@@ -245,4 +251,25 @@ func (c *Client) serveTask(r incoming) []byte {
 		e.mu.Unlock()
 	}
 	return rpc.Result(r.ID, c.wrap(r.Method, result))
+}
+
+// TasksOf are the ids of the tasks that a request is about, without TaskPrefix.
+func TasksOf(m rpc.Message) (ids []string) {
+	var one [1]jsonx.Member
+	var all [1]jsonx.Member
+	switch {
+	case slices.Contains(taskMethods, m.Method):
+		if jsonx.Members(m.Params, []string{"taskId"}, one[:]) == nil {
+			id, _ := jsonx.String(one[0].Value)
+			ids = []string{id}
+		}
+	case m.Method == "subscriptions/listen":
+		if jsonx.Members(m.Params, []string{"notifications"}, one[:]) == nil && one[0].Value != nil && jsonx.Members(one[0].Value, []string{"taskIds"}, all[:]) == nil && all[0].Value != nil {
+			ids, _ = stringsOf(all[0].Value) // it is refused for it where it is served
+		}
+	}
+	for i := range ids {
+		ids[i] = strings.TrimPrefix(ids[i], TaskPrefix)
+	}
+	return ids
 }
