@@ -157,8 +157,8 @@ type indexReader struct {
 	start  int64      // where it begins
 }
 
-// openIndex returns the reader for a log of that size; one without blocks when nothing is sought or there is no index that
-// fits.
+// openIndex returns the reader for a log of that size; one without blocks when nothing is sought or there is no index
+// that fits.
 func openIndex(log string, size int64, s sought) *indexReader {
 	x := &indexReader{file: pathReader(log + indexExt), sought: s}
 	if len(s.all)+len(s.any) == 0 {

@@ -41,7 +41,8 @@ func Logs(dir string) ([]string, error) {
 	return names, err
 }
 
-// Lines yields the whole lines of a log from a place on, which is 0 or the End of a line, as far as they are written now.
+// Lines yields the whole lines of a log from a place on, which is 0 or the End of a line, as far as they are written
+// now.
 func Lines(dir, log string, from int64) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		if !isLogName(log) {

@@ -160,9 +160,8 @@ type cursor struct {
 	record Record
 }
 
-// next moves to the record before, if there is one not older than since. Of one whose line lacks what the filter looks for
-// it reads the time alone. It yields what is no record; proceed is false when the
-// consumer had enough.
+// next moves to the record before, if there is one not older than since. Of one whose line lacks what the filter looks
+// for it reads the time alone. It yields what is no record; proceed is false when the consumer had enough.
 func (c *cursor) next(since time.Time, lacks func(line []byte) bool, yield func(Record, error) bool) (more, proceed bool) {
 	for {
 		err := c.index.passOver(c.lines)

@@ -66,8 +66,8 @@ var trigger = func() (t [256]struct {
 	return t
 }()
 
-// nextSecret finds the first secret in s at or after from. All shapes begin with a letter or digit that follows none, so
-// that the rest of a word is passed over.
+// nextSecret finds the first secret in s at or after from. All shapes begin with a letter or digit that follows none,
+// so that the rest of a word is passed over.
 func nextSecret(s string, from int) (start, end int, ok bool) {
 	for i := from; i < len(s); {
 		t := &trigger[s[i]]

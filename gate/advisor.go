@@ -7,7 +7,8 @@ import (
 	"callgate/permissions"
 )
 
-// Advisor is another policy engine beside the rules. It can deny a call or want a person to confirm it, never allow one.
+// Advisor is another policy engine beside the rules. It can deny a call or want a person to confirm it, never allow
+// one.
 type Advisor interface {
 	// Advise says Deny, Ask or Allow, which says nothing, and why. An error denies.
 	Advise(Question) (permissions.Action, string, error)

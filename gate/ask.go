@@ -182,7 +182,8 @@ func applied(decision string, v *Verdict, recorded error) error {
 	return nil
 }
 
-// errUnfinished is what an answer gets whose call ended without a decision, which only a failure of callgate's own does.
+// errUnfinished is what an answer gets whose call ended without a decision, which only a failure of callgate's own
+// does.
 var errUnfinished = fmt.Errorf("%w: callgate failed while it applied the answer", ErrRefused)
 
 // ended tells the answer, and whoever listens, what became of the approval. It is on record.

@@ -208,8 +208,8 @@ func (g *Gate) restore() {
 	}
 }
 
-// revive makes an approval of what is kept of it; nil when it waits already. No call waits on it. The caller holds mu, and
-// shows it.
+// revive makes an approval of what is kept of it; nil when it waits already. No call waits on it. The caller holds mu,
+// and shows it.
 func (g *Gate) revive(q question) *approval {
 	shown := *q.Approval
 	if string(shown.Arguments) == "null" {

@@ -44,8 +44,8 @@ func ParseAutonomy(s string) (Autonomy, error) {
 	return AutonomyNone, fmt.Errorf("unknown autonomy %q: use %s or always-ask", s, strings.Join(autonomyNames[:], ", "))
 }
 
-// runs reports whether a call of that risk and category runs without a person; sends says that data goes out. It is asked
-// only when a level is set. Nothing critical ever runs by level.
+// runs reports whether a call of that risk and category runs without a person; sends says that data goes out. It is
+// asked only when a level is set. Nothing critical ever runs by level.
 func (a Autonomy) runs(risk permissions.Risk, category string, sends bool) bool {
 	label := risk.Label()
 	if label == "critical" {

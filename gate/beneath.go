@@ -87,8 +87,8 @@ func reader(a *tools.Analysis) int {
 	return only
 }
 
-// beneathMarks returns the marks for denied files below folders that the call reads whole, none when a person's grant is for
-// exactly these files.
+// beneathMarks returns the marks for denied files below folders that the call reads whole, none when a person's grant
+// is for exactly these files.
 func (j *Judge) beneathMarks(v *Verdict, call Call) []tools.Mark {
 	if len(v.Analysis.Folders) == 0 {
 		return nil

@@ -44,8 +44,8 @@ type Approval struct {
 	Presence   bool // a yes needs a passkey
 	Approvers  int  // how many persons have to approve, each with a credential of their own; 0 is one, whoever it is
 	ApprovedBy []string
-	// Prompt is the beginning of what the user asked the model for last, "" where callgate does not hear it. It is shown and
-	// never kept.
+	// Prompt is the beginning of what the user asked the model for last, "" where callgate does not hear it. It is shown
+	// and never kept.
 	Prompt string `json:"-"`
 }
 

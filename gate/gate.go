@@ -52,7 +52,8 @@ type Options struct {
 	Agents         []permissions.Agent                      // profiles that sessions and calls may run under, beside DefaultAgent
 }
 
-// Credential is a secret that must not leave this machine, and where it is kept, for people. The gate keeps a fingerprint.
+// Credential is a secret that must not leave this machine, and where it is kept, for people. The gate keeps a
+// fingerprint.
 type Credential struct{ Value, Place string }
 
 // DefaultAgent is the agent of a session that runs under no profile.
@@ -85,8 +86,8 @@ type journal struct {
 type queue struct {
 	journal
 
-	// mu guards everything about approvals. Who holds it may wait for the Ledger, so what an allowed call needs never takes it:
-	// judging, and the sessions.
+	// mu guards everything about approvals. Who holds it may wait for the Ledger, so what an allowed call needs never
+	// takes it: judging, and the sessions.
 	mu      sync.Mutex
 	pending map[string]*approval
 	order   []string // ids of pending, oldest first

@@ -21,7 +21,8 @@ func (c Controls) Note(sessionID string, who audit.Author, summary string) error
 	return g.control(who, audit.Record{SessionID: sessionID, Summary: summary})
 }
 
-// NoteChat records what a person said to the host's model in a session, or what the model said. If it fails, it MUST NOT go on.
+// NoteChat records what a person said to the host's model in a session, or what the model said. If it fails, it MUST
+// NOT go on.
 func (c Controls) NoteChat(sessionID string, who audit.Author, summary, text string) error {
 	g := c.gate
 	said, err := json.Marshal(map[string]string{"text": text})

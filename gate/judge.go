@@ -163,8 +163,8 @@ func (j *Judge) ruleDenials(v Verdict) (Verdict, bool) {
 	return v, false
 }
 
-// marks is phase 2: why only a person can release the call, whatever rules, grants and levels say. A grant for reading a
-// folder as it is takes the mark of that folder away, and releases what reads it.
+// marks is phase 2: why only a person can release the call, whatever rules, grants and levels say. A grant for reading
+// a folder as it is takes the mark of that folder away, and releases what reads it.
 func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
 	facts := call.facts()
 	marks := slices.Concat(v.Analysis.Marks, floor.Marks(facts, v.Analysis), call.Before.Marks, v.advice)

@@ -56,8 +56,8 @@ func (q *queue) enter(a *approval) error {
 	return q.o.Ledger.Ask(kept)
 }
 
-// renew notes what an approval is now, so that it outlives the process. The caller holds mu. The error is for those to whom
-// it matters; it is logged already.
+// renew notes what an approval is now, so that it outlives the process. The caller holds mu. The error is for those to
+// whom it matters; it is logged already.
 func (q *queue) renew(a *approval) error {
 	if q.o.Ledger == nil {
 		q.asked.keep(a)
@@ -82,8 +82,8 @@ func (q *queue) forget(a *approval) {
 	q.o.Ledger.End(a.call.ID)
 }
 
-// decideOnce has the decision of a person count before the call that waits goes on. What another process has is withdrawn
-// here, and so is what nobody knows of: its host asks anew. The caller holds mu.
+// decideOnce has the decision of a person count before the call that waits goes on. What another process has is
+// withdrawn here, and so is what nobody knows of: its host asks anew. The caller holds mu.
 func (q *queue) decideOnce(a *approval, r resolution) error {
 	if q.o.Ledger == nil {
 		return nil
@@ -105,7 +105,8 @@ func (q *queue) decideOnce(a *approval, r resolution) error {
 	return err
 }
 
-// claimShared consumes the decision that any process kept for exactly this call. Refused says why the call must not go on.
+// claimShared consumes the decision that any process kept for exactly this call. Refused says why the call must not go
+// on.
 func (g questions) claimShared(call Call, v Verdict) (claimed *resolution, refused *Verdict) {
 	text, err := g.o.Ledger.Claim(g.handOverKey(call), call.ID)
 	if err != nil {

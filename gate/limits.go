@@ -13,8 +13,8 @@ type Limits struct {
 	CallsPerTurn int           // calls within a turn
 	TurnIdle     time.Duration // a turn ends after so long without a call
 	Concurrent   int           // forwarded calls that run at once
-	// Irreversible is the number of the irreversible call (DESTRUCTIVE; each element of a list counts) within IrreversibleWithin
-	// that asks under every rule and level.
+	// Irreversible is the number of the irreversible call (DESTRUCTIVE; each element of a list counts) within
+	// IrreversibleWithin that asks under every rule and level.
 	Irreversible       int
 	IrreversibleWithin time.Duration
 	Timeouts           []Timeout // how long a forwarded call may run; the last that matches counts
@@ -53,8 +53,8 @@ type (
 	Counted = past.Counted
 )
 
-// ShareLimits counts what the session uses together with the sessions of the same host at other replicas, which have the
-// same account. The caller calls it before the first call. Without Tallies it does nothing.
+// ShareLimits counts what the session uses together with the sessions of the same host at other replicas, which have
+// the same account. The caller calls it before the first call. Without Tallies it does nothing.
 func (s *Session) ShareLimits(account string) {
 	o := &s.gate.o
 	if o.Tallies == nil {

@@ -32,7 +32,8 @@ func (v *Verdict) Offers(call Call) []tools.Offer {
 }
 
 // preselect makes the narrowest rung of each command's ladder the default that would have saved most of what was asked
-// before. Without a repeat it stays the command itself; a rung that opens more than the command is about is never chosen.
+// before. Without a repeat it stays the command itself; a rung that opens more than the command is about is never
+// chosen.
 func (g questions) preselect(a *tools.Analysis, offers []tools.Offer) {
 	for i := 0; i < len(offers); {
 		end := i + 1

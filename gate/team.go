@@ -153,7 +153,8 @@ func (s *Session) profile(name string) (permissions.Agent, bool) {
 	return permissions.Agent{}, false
 }
 
-// statusOf words what an agent, or a session, does. thinking are those of the running calls that go to the host's model.
+// statusOf words what an agent, or a session, does. thinking are those of the running calls that go to the host's
+// model.
 func statusOf(waiting, running, thinking int) string {
 	switch {
 	case waiting > 0:

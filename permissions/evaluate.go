@@ -42,9 +42,9 @@ func Evaluate(p *Policy, c Context, s *Subject) Finding {
 	return f
 }
 
-// asksToRead reports whether a rule for reading asks about a file that a command reads outside of the workspace, and what
-// lets the command run does not name the file: "cat /etc/hosts" does, "cat *" does not. "*": "ask" is no rule for reading:
-// it says what happens where nothing matches.
+// asksToRead reports whether a rule for reading asks about a file that a command reads outside of the workspace, and
+// what lets the command run does not name the file: "cat /etc/hosts" does, "cat *" does not. "*": "ask" is no rule for
+// reading: it says what happens where nothing matches.
 func (v ruling) asksToRead(p *Policy, c Context, s *Subject) bool {
 	if s.By == nil || v.action != Ask || v.rule == nil || v.rule.Tool == "*" && v.rule.pattern.all {
 		return false
@@ -58,8 +58,8 @@ func (v ruling) asksToRead(p *Policy, c Context, s *Subject) bool {
 	return !Effect{Named: s.ByNamed}.namedBy(exact, whole) && !whole
 }
 
-// asksByName reports whether a rule asks about a command that needs no allow of its own, by its name: "exit *". A rule for
-// every command says what happens where nothing matches.
+// asksByName reports whether a rule asks about a command that needs no allow of its own, by its name: "exit *". A rule
+// for every command says what happens where nothing matches.
 func (v ruling) asksByName(s *Subject) bool {
 	return s.Kind == shellKind && v.action == Ask && v.rule != nil && !v.rule.pattern.all
 }

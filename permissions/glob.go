@@ -198,8 +198,8 @@ func abbreviate(s string) string {
 }
 
 // Texts writes a pattern as texts in which `*` is the only wildcard and stands for any characters: together they match
-// what the pattern matches. A text that ends in " *" matches without that end, too. ok is false for patterns that no such
-// texts say: negations, brackets, arguments, and texts with a star that is none.
+// what the pattern matches. A text that ends in " *" matches without that end, too. ok is false for patterns that no
+// such texts say: negations, brackets, arguments, and texts with a star that is none.
 func Texts(pattern string) (texts []string, ok bool) {
 	p, err := compileValue(pattern)
 	if err != nil || p.argument != nil {

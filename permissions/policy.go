@@ -140,8 +140,8 @@ func (g *Grant) compile(layer Layer) (err error) {
 	return nil
 }
 
-// view is what of a policy concerns a tool, in the policy's order: the agent's rules, then the file's. Tools that the same
-// rules and grants concern share one.
+// view is what of a policy concerns a tool, in the policy's order: the agent's rules, then the file's. Tools that the
+// same rules and grants concern share one.
 type view struct {
 	rules    []viewRule
 	patterns matchable // of rules
@@ -152,8 +152,8 @@ type view struct {
 
 type viewRule struct {
 	*Rule
-	// weak: the rule matches only because of the kind, which is a guess, or only the name that several tools would have. It
-	// can tighten, not loosen.
+	// weak: the rule matches only because of the kind, which is a guess, or only the name that several tools would have.
+	// It can tighten, not loosen.
 	weak bool
 	// pattern is Rule.pattern, or one of its alternatives: a rule that lists names stands here once for each, so that
 	// the signature of a name rules it out.
@@ -202,8 +202,8 @@ func (p *Policy) viewOf(s *Subject) *view {
 	return v
 }
 
-// concerned returns the rules of the subject's tool, the first of which are the agent's, and its grants, the last one first. The digest is another where newView makes something else of
-// them.
+// concerned returns the rules of the subject's tool, the first of which are the agent's, and its grants, the last one
+// first. The digest is another where newView makes something else of them.
 func (p *Policy) concerned(s *Subject) (rules []viewRule, agent int, grants []*Grant, digest [sha256.Size]byte) {
 	numbers := []byte{0, 0}
 	if s.Kind == shellKind {
@@ -273,8 +273,8 @@ func newView(rules []viewRule, agent int, grants []*Grant, s *Subject) *view {
 	return v
 }
 
-// add takes up a rule. A deny on the bare name of a command holds with any arguments. Where the tool is only guessed to be a
-// shell, it tightens so, and lifts no deny before it.
+// add takes up a rule. A deny on the bare name of a command holds with any arguments. Where the tool is only guessed to
+// be a shell, it tightens so, and lifts no deny before it.
 func (v *view) add(r viewRule, s *Subject) {
 	take := func(r viewRule, needs signature) {
 		v.rules = append(v.rules, r)

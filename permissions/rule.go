@@ -91,6 +91,6 @@ type Finding struct {
 	Why   string
 }
 
-// EffectKeys are keys of a permissions file that stand for all calls of an effect (see docs/flow.md): their patterns are
-// about destinations.
+// EffectKeys are keys of a permissions file that stand for all calls of an effect (see docs/flow.md): their patterns
+// are about destinations.
 var EffectKeys = []string{"outside", "money", "access", "deletes"}

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// Shared keeps the text of a permissions file for several machines, in place of the file. Methods may be called at once by
-// many goroutines.
+// Shared keeps the text of a permissions file for several machines, in place of the file. Methods may be called at once
+// by many goroutines.
 type Shared interface {
-	// Text returns the text and its revision, which is another when the text is. The error means that nobody knows: callers
-	// MUST deny.
+	// Text returns the text and its revision, which is another when the text is. The error means that nobody knows:
+	// callers MUST deny.
 	Text() (text []byte, revision uint64, err error)
 	// Replace puts another text in place of the one at revision. It is an ErrStale when that is not the newest.
 	Replace(revision uint64, text []byte) error

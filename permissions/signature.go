@@ -132,8 +132,8 @@ func (m *matchable) add(p *valuePattern, needs signature) {
 // longList is from where on a list has grams.
 const longList = 256
 
-// index makes the grams. Each pattern is filed under the gram that fewest are filed under: one of the longest of those that
-// all of its readings need.
+// index makes the grams. Each pattern is filed under the gram that fewest are filed under: one of the longest of those
+// that all of its readings need.
 func (m *matchable) index(readings func(i int) [][]string) {
 	if len(m.needs) < longList {
 		return

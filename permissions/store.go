@@ -134,7 +134,8 @@ func (s *Store) compile(data []byte) (*Policy, error) {
 // errReplaced: the file that was opened is not the one that was checked.
 var errReplaced = errors.New("the file keeps being replaced while it is opened")
 
-// readFile reads a file that only its owner can change, into room when it fits. Another process may just be replacing it.
+// readFile reads a file that only its owner can change, into room when it fits. Another process may just be replacing
+// it.
 func readFile(path string, room []byte) (data []byte, info fs.FileInfo, err error) {
 	for range 10 {
 		if data, info, err = tryReadFile(path, room); !errors.Is(err, errReplaced) {

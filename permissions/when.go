@@ -41,7 +41,8 @@ const (
 const maxWithin = 24 * time.Hour
 
 // Circumstances are what conditions look at beside the subject. A member that is not known has its zero value: no allow
-// holds by it, and every deny and confirm does. An ask lifts no deny then, and lets nothing run that it would ask about.
+// holds by it, and every deny and confirm does. An ask lifts no deny then, and lets nothing run that it would ask
+// about.
 type Circumstances struct {
 	Host, Agent, Branch string
 	Answered            time.Time // when a person did something last; the zero time is never, where Known says so
@@ -330,8 +331,8 @@ func (r *Rule) findPast(c *Circumstances, now time.Time) (f foundPast) {
 	return f
 }
 
-// match reports whether the pattern covers what ran. Surely is for what loosens: a guessed kind and a value that was not
-// kept match only where it is false.
+// match reports whether the pattern covers what ran. Surely is for what loosens: a guessed kind and a value that was
+// not kept match only where it is false.
 func (p *pastPattern) match(e *PastCall, surely bool) bool {
 	if !p.tool.Match(e.Tool) && (e.Kind == "" || surely && !e.Bound || !p.tool.Match(e.Kind)) {
 		return false

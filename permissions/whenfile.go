@@ -108,8 +108,8 @@ func (w *When) setCount(name, text string) error {
 	return nil
 }
 
-// past reads which calls a condition is about: the name of a tool, or {"tool", "pattern"}. With w, it also reads "below"
-// and "atLeast" into it.
+// past reads which calls a condition is about: the name of a tool, or {"tool", "pattern"}. With w, it also reads
+// "below" and "atLeast" into it.
 func (p *fileParser) past(name string, value *hujson.Value, to *Past, w *When) error {
 	if text := textOf(value); text != "" && w == nil {
 		to.Tool = text

@@ -20,8 +20,8 @@ func (s *server) assigns() bool {
 	return can != nil && can.tasks.Any() && s.shared == nil && known && info.ProtocolVersion >= "2025-11-25" && info.ProtocolVersion != StatelessVersion
 }
 
-// taskWanted returns a server's request with what is passed on of its wish to be a task: nothing, where the host does not do
-// such requests as tasks, so that it is answered as if the server had not wished.
+// taskWanted returns a server's request with what is passed on of its wish to be a task: nothing, where the host does
+// not do such requests as tasks, so that it is answered as if the server had not wished.
 func (s *server) taskWanted(m rpc.Message) (passed rpc.Message, asTask bool, err error) {
 	var task [1]jsonx.Member
 	if m.Params == nil || jsonx.Members(m.Params, []string{"task"}, task[:]) != nil || task[0].Value == nil {
@@ -39,8 +39,8 @@ func (s *server) taskWanted(m rpc.Message) (passed rpc.Message, asTask bool, err
 	return raw.WithParams(m, jsonx.Put(m.Params, "task", wanted)), true, nil
 }
 
-// assign takes the host's answer to a request that was to be a task, and returns it with callgate's id. A result that is
-// no task is the answer to the request.
+// assign takes the host's answer to a request that was to be a task, and returns it with callgate's id. A result that
+// is no task is the answer to the request.
 func (s *server) assign(ctx context.Context, m, answer rpc.Message) []byte {
 	h := s.host
 	made, ok := tasks.In(answer.Result)

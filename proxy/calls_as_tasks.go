@@ -174,8 +174,8 @@ func statusOf(response []byte) string {
 	return "completed"
 }
 
-// followExtension waits for the end of the task of the extension that a server has made of a call. A host that can wait gets a
-// task of callgate's own, of its revision; in the place of another callgate waits, and says so.
+// followExtension waits for the end of the task of the extension that a server has made of a call. A host that can wait
+// gets a task of callgate's own, of its revision; in the place of another callgate waits, and says so.
 func (c taskCalls) followExtension(ctx context.Context, r *inflight, s *server, answer rpc.Message) (rpc.Message, error) {
 	seen := func(upstream.Task) {}
 	switch {

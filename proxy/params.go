@@ -197,7 +197,8 @@ func codeOf(err error) int {
 var errNoDeferral = errors.New(`the tool does not run as a task (its definition's "execution.taskSupport"): call it without "task"`)
 
 // innerCall returns what a call of CallTool asks for, as the params of a direct call: the host's own, with the inner
-// name and arguments in place of the outer ones. Params of any other call are returned as they are. What is returned names no tool that would have to be resolved again.
+// name and arguments in place of the outer ones. Params of any other call are returned as they are. What is returned
+// names no tool that would have to be resolved again.
 func innerCall(params []byte, p callParams) (callParams, error) {
 	if p.name != CallTool {
 		return p, nil

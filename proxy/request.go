@@ -50,8 +50,8 @@ var requests = map[string]requestHandler{
 	"tasks/cancel":             as(taskCalls.cancelTask),
 }
 
-// begin starts a request, which may be one of a host without sessions. A short call of a tool is worked off where it was
-// read: to wake another goroutine costs as much as to judge it.
+// begin starts a request, which may be one of a host without sessions. A short call of a tool is worked off where it
+// was read: to wake another goroutine costs as much as to judge it.
 func (h *host) begin(m rpc.Message, e *stateless.Request) {
 	line, ok := h.line.(stdio)
 	if !ok || e != nil || m.Method != "tools/call" || len(m.Raw) > long {

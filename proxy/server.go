@@ -93,8 +93,8 @@ func (r *refusals) note(answer rpc.Message, alias string) rpc.Message {
 	return raw.WithNote(answer, note+". A person is asked, unless a rule answers; after a yes, call again.")
 }
 
-// withdrawApprovals tells people who are asked about calls of a server that it has ended. It withdraws what waits when the server
-// is not to be expected back soon: the call would fail however they answer.
+// withdrawApprovals tells people who are asked about calls of a server that it has ended. It withdraws what waits when
+// the server is not to be expected back soon: the call would fail however they answer.
 func (s *server) withdrawApprovals(up *upstream.Upstream, state upstream.State) {
 	status := up.Status()
 	switch {
@@ -168,8 +168,8 @@ func (s *server) forward(ctx context.Context, compose func(id []byte) []byte) (r
 	return s.words.Heard(answer)
 }
 
-// post is forward for a caller that does not wait, see upstream.Post. Whoever reads from the server does not wait for what a
-// long answer leaves to do.
+// post is forward for a caller that does not wait, see upstream.Post. Whoever reads from the server does not wait for
+// what a long answer leaves to do.
 func (s *server) post(ctx context.Context, compose func(id []byte) []byte, then func(rpc.Message, error)) bool {
 	if s.shared != nil || s.own || s.bounds.Timeout > 0 || s.extends() {
 		return false

@@ -96,8 +96,8 @@ func (h *host) noise(id []byte, err error) {
 	h.jobs.Run(h.ctx, func() { h.turnAway(id, rpc.CodeInvalidRequest, err.Error()) })
 }
 
-// turnAway answers what is not begun. The goroutine that reads from the host MUST NOT call it: a host that reads nothing
-// would keep it from seeing that the host has ended.
+// turnAway answers what is not begun. The goroutine that reads from the host MUST NOT call it: a host that reads
+// nothing would keep it from seeing that the host has ended.
 func (h *host) turnAway(id []byte, code int, message string) {
 	h.respond(id, rpc.Error(id, code, message))
 }

@@ -26,8 +26,8 @@ func (p *Proxy) Exchange(ctx context.Context, from Sender, x Exchange, m rpc.Mes
 	p.stateless.Serve(ctx, stateless.Sender{View: stateless.View(from.View), Principal: from.Principal, Session: from.Session}, x, m)
 }
 
-// Tasks are what the ids of the tasks that a request of a stateless host is about end with, as Options.TaskID made them;
-// none when it is about none.
+// Tasks are what the ids of the tasks that a request of a stateless host is about end with, as Options.TaskID made
+// them; none when it is about none.
 func Tasks(m rpc.Message) []string { return stateless.TasksOf(m) }
 
 // Farewell ends, in an orderly way, what stateless hosts keep open to hear of changes. Everything else goes on.

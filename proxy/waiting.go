@@ -141,8 +141,8 @@ func (h waiter) take(a *gate.Approval, answer rpc.Message) {
 	}
 }
 
-// askHooks lets hooks say what they think of a call, while its host is kept waiting. r is nil for what no request of the
-// host is about.
+// askHooks lets hooks say what they think of a call, while its host is kept waiting. r is nil for what no request of
+// the host is about.
 func (h waiter) askHooks(ctx context.Context, r *inflight, call gate.Call) gate.Call {
 	h.host.events.Requested(call)
 	if !h.host.p.o.Hooks.Decides() {

@@ -146,8 +146,8 @@ func (d *disk) verify(want fileSum) error {
 	return nil
 }
 
-// sweep removes the files, and folders of words, that keep does not want. One that another process has open on Windows stays until
-// the next time.
+// sweep removes the files, and folders of words, that keep does not want. One that another process has open on Windows
+// stays until the next time.
 func (d *disk) sweep(keep map[string]bool) error {
 	files, err := os.ReadDir(d.dir)
 	if err != nil {

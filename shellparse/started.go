@@ -67,8 +67,8 @@ func startedBy(t *Tables, text, name string, speller, coded bool) (commands []st
 	return append(commands, contained(text)...)
 }
 
-// namedBy returns the commands that a text contains if it can be shell text, and the one that it spells which names one of
-// the system's tools, with the words that follow it if it is that name alone.
+// namedBy returns the commands that a text contains if it can be shell text, and the one that it spells which names one
+// of the system's tools, with the words that follow it if it is that name alone.
 func namedBy(t *Tables, text string, follow []Word) []string {
 	if strings.ContainsAny(text, ";|&\n`") || strings.Contains(text, "$(") {
 		return contained(text)
@@ -182,8 +182,8 @@ var stringLiteral = lazyregexp.New("\"([^\"\\n]{1,500})\"|'([^'\\n]{1,500})'|`([
 // runsStrings are the words by which code runs a string as a command.
 var runsStrings = lazyregexp.New(`(?i)(?:\b|_)(?:exec\w*|system|spawn\w*|popen\w*|open|subprocess|passthru|shell|getline|qx)\b|\|`)
 
-// joinedStrings returns the commands that the strings in code spell when it puts them together: "r" "m x", 'r' + 'm x', and
-// a="r"; b="m x"; system(a b).
+// joinedStrings returns the commands that the strings in code spell when it puts them together: "r" "m x", 'r' + 'm x',
+// and a="r"; b="m x"; system(a b).
 func joinedStrings(t *Tables, code string) (commands []string) {
 	if !runsStrings.MatchString(code) {
 		return nil

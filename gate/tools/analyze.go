@@ -145,9 +145,9 @@ func (b *builder) mapped(list []arguments.Argument) {
 	}
 }
 
-// bare looks at an argument that nobody gave a role and whose name says that it may hold paths. It reports whether it holds
-// nothing but plain names, as the name of a file in a mailbox or of a place: those lead nowhere beyond the folder that the
-// server runs in, and what rules deny there stays denied.
+// bare looks at an argument that nobody gave a role and whose name says that it may hold paths. It reports whether it
+// holds nothing but plain names, as the name of a file in a mailbox or of a place: those lead nowhere beyond the folder
+// that the server runs in, and what rules deny there stays denied.
 func (b *builder) bare(a arguments.Argument) bool {
 	if guessRole(a.Name) != kinds.ReadPath {
 		return false

@@ -7,8 +7,8 @@ import (
 	"callgate/gate/tools/kinds"
 )
 
-// patch makes the subjects of the files that the headers of a patch name. A patch with a line that is neither a header nor
-// what follows one asks: programs may read it otherwise.
+// patch makes the subjects of the files that the headers of a patch name. A patch with a line that is neither a header
+// nor what follows one asks: programs may read it otherwise.
 func (b *builder) patch(text string) {
 	unclear, updated := false, ""
 	for line := range strings.Lines(text) {

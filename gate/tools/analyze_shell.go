@@ -254,7 +254,8 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 	b.gitReads(c)
 }
 
-// remarks notes what is said of a command beside its subject: why it cannot be undone, what it builds and what it may start.
+// remarks notes what is said of a command beside its subject: why it cannot be undone, what it builds and what it may
+// start.
 func (b *shells) remarks(c *shellparse.Command, risk permissions.Risk, why string) {
 	if commands.MountsHost(c) {
 		b.mark("host-access", "A container gets the whole file system of this machine.")
@@ -272,8 +273,8 @@ func (b *shells) remarks(c *shellparse.Command, risk permissions.Risk, why strin
 	}
 }
 
-// classified is classify for one of the commands of a text, with what stands within its words: that is allowed with it, so
-// that it is as bad as that.
+// classified is classify for one of the commands of a text, with what stands within its words: that is allowed with it,
+// so that it is as bad as that.
 func (b *shells) classified(all []shellparse.Command, at int) (risk permissions.Risk, category, why string) {
 	c := &all[at]
 	risk, category, why = commands.Classify(c)
@@ -407,8 +408,8 @@ func (b *toucher) shellWrite(f shellparse.File, whole bool) {
 	}
 }
 
-// shellMake makes the subject of an empty file that a database client leaves where there is none: in the workspace only a
-// deny counts.
+// shellMake makes the subject of an empty file that a database client leaves where there is none: in the workspace only
+// a deny counts.
 func (b *toucher) shellMake(f shellparse.File) {
 	for _, l := range b.locate(f.Path.Value) {
 		if _, _, in := b.place.InWorkspace(l.Real()); !in {
@@ -562,7 +563,8 @@ func (b *toucher) mentioned(c *shellparse.Command, risk permissions.Risk) {
 	}
 }
 
-// addresses makes the subjects, for denies, of the addresses that the words of a command name, if it can use the network.
+// addresses makes the subjects, for denies, of the addresses that the words of a command name, if it can use the
+// network.
 func (b *toucher) addresses(c *shellparse.Command, risk permissions.Risk) {
 	if len(c.Argv) == 0 || permissions.Network.Exceeds(risk) || c.Remote {
 		return

@@ -20,8 +20,8 @@ import (
 // Labels say what a known server's tool returns and where it reaches.
 type Labels struct {
 	Returns []string `json:"returns,omitempty"` // of what it returns: "private", "untrusted", "secret", "public"
-	// Fields are the labels of some fields of what it returns in JSON, in place of Returns: a.b is a member within, also of
-	// each element of a list. Whatever stands in no such field, and all that is no JSON, is as Returns says.
+	// Fields are the labels of some fields of what it returns in JSON, in place of Returns: a.b is a member within, also
+	// of each element of a list. Whatever stands in no such field, and all that is no JSON, is as Returns says.
 	Fields      map[string][]string `json:"fields,omitempty"`
 	Effect      string              `json:"effect,omitempty"`      // one of the Effect constants; "" where the call decides, as with a shell
 	Destination []string            `json:"destination,omitempty"` // arguments that name where things go; a.b is a member within, also of each element of a list
@@ -92,7 +92,8 @@ var kindEffect = map[string]string{
 	KindMoveFile: EffectOwn, KindDeleteFile: EffectDeletes, KindFetch: EffectOutside,
 }
 
-// serverFile is one file of the folder servers: what is known of one server. schema.json there says the same to editors.
+// serverFile is one file of the folder servers: what is known of one server. schema.json there says the same to
+// editors.
 type serverFile struct {
 	Schema string `json:"$schema"`
 	Name   string `json:"name"`
@@ -114,8 +115,8 @@ type serverTool struct {
 	Risk      string              `json:"risk,omitempty"`      // the class, where effect or kind do not say it
 	Category  string              `json:"category,omitempty"`
 	Remote    bool                `json:"remote,omitempty"`
-	// Shapes are those of the definitions that were labelled, see Shape. A tool whose definition has another is not labelled.
-	// None leaves it to the arguments: a call with one that is not listed asks.
+	// Shapes are those of the definitions that were labelled, see Shape. A tool whose definition has another is not
+	// labelled. None leaves it to the arguments: a call with one that is not listed asks.
 	Shapes []string `json:"shapes,omitempty"`
 }
 
@@ -132,8 +133,8 @@ type entry struct {
 	local    bool // nothing of it leaves this machine
 }
 
-// fits reports whether the definition is one of those that were labelled. Without a definition nobody can tell, and each
-// argument of a call is looked at all the same.
+// fits reports whether the definition is one of those that were labelled. Without a definition nobody can tell, and
+// each argument of a call is looked at all the same.
 func (e *entry) fits(definition []byte) bool {
 	return len(e.shapes) == 0 || definition == nil || slices.Contains(e.shapes, definitions.Shape(definition))
 }

@@ -68,8 +68,8 @@ func harmlessRole(name string) Role {
 	return Unmapped
 }
 
-// heed raises what a labelled tool returns and its effect where its server says more than the label does, the effect unless the server is
-// trusted, and where it sets a credential, which decides who may do what.
+// heed raises what a labelled tool returns and its effect where its server says more than the label does, the effect
+// unless the server is trusted, and where it sets a credential, which decides who may do what.
 func (t *Tool) heed(d definition, trusted bool) {
 	if t.Labels.Effect != "" {
 		for _, r := range d.returns {

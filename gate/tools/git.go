@@ -97,8 +97,8 @@ func (b *toucher) pathspecs(c *shellparse.Command, at Place) *searches.Search {
 	return &s
 }
 
-// readsAnyTracked notes that one or more of the files are read that git tracks below a folder, as far as their names stay
-// whole: it is false where that cannot be told.
+// readsAnyTracked notes that one or more of the files are read that git tracks below a folder, as far as their names
+// stay whole: it is false where that cannot be told.
 func (b *toucher) readsAnyTracked(f shellparse.File) bool {
 	folder := workspace.FixedPart(f.Pattern)
 	index, ok := workspace.GitIndex(folder)

@@ -62,7 +62,8 @@ func IsManifest(path string) bool { return commands.IsManifest(path) }
 // IsHookManifest reports whether a path names a file that says which hooks git runs.
 func IsHookManifest(path string) bool { return commands.IsHookManifest(path) }
 
-// CredentialStore returns the part of a text that names a file or folder where credentials are kept; "" when there is none.
+// CredentialStore returns the part of a text that names a file or folder where credentials are kept; "" when there is
+// none.
 func CredentialStore(text string) string { return workspace.CredentialStore(text) }
 
 // Visible returns s with everything that a person cannot see, or that changes how the rest is seen, in a visible

@@ -1,7 +1,7 @@
 // Package tools says what a tool is and what a call of it touches.
 //
-// It holds the subjects of a call, its risk, and a summary for people. Its rooms know kinds and roles, where paths lead,
-// what commands do, and what definitions claim.
+// It holds the subjects of a call, its risk, and a summary for people. Its rooms know kinds and roles, where paths
+// lead, what commands do, and what definitions claim.
 //
 // Kinds only tighten by themselves: a kind that is guessed from a name or a schema can add denies and raise risk. A
 // kind counts for allow rules and for low risk only if a catalogue entry is bound to the configured command, or if the
@@ -209,8 +209,8 @@ type Analysis struct {
 	sources []source // by subject: what Offers needs of it
 }
 
-// DeniedBeneath is the function of that name for the i-th of the folders that the call reads whole: what the program leaves
-// out counts as not there. cure says how it would leave out the first file; "" when it cannot.
+// DeniedBeneath is the function of that name for the i-th of the folders that the call reads whole: what the program
+// leaves out counts as not there. cure says how it would leave out the first file; "" when it cannot.
 func (a *Analysis) DeniedBeneath(i int, denied func(path string) bool) (paths []string, cure string, err error) {
 	folder := a.Folders[i]
 	var s *searches.Search

@@ -18,7 +18,8 @@ type trustHints struct {
 	Malicious bool           `json:"maliciousActivityHint"`
 }
 
-// returns are the labels that the hints add. openWorldHint is not among them: of a definition it says where a tool works.
+// returns are the labels that the hints add. openWorldHint is not among them: of a definition it says where a tool
+// works.
 func (h *trustHints) returns() (list []string) {
 	sensitive := string(bytes.Trim(h.Sensitive, `" `))
 	if h.Private || sensitive == "medium" {

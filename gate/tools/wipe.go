@@ -161,8 +161,8 @@ var (
 	findRemoves = wording.Set("-delete rm grm unlink shred srm trash rimraf")
 )
 
-// wipesFound reads where find begins, when it removes what it finds, or fd, whose first word is a pattern. What it finds may
-// be removed by another command, too.
+// wipesFound reads where find begins, when it removes what it finds, or fd, whose first word is a pattern. What it
+// finds may be removed by another command, too.
 func (b *wiper) wipesFound(c *shellparse.Command, whole string, pattern bool) {
 	roots, words := commands.FindRoots(c.Argv[1:])
 	removes, below := false, ""
@@ -281,7 +281,8 @@ var (
 	defaultOf    = lazyregexp.New(`^:?[-=](.+)$`)
 )
 
-// harmlessOutput are commands whose output nobody means a root, a home or a repository by, or that are looked at themselves.
+// harmlessOutput are commands whose output nobody means a root, a home or a repository by, or that are looked at
+// themselves.
 var harmlessOutput = lazyregexp.New(`^\s*(?:mktemp|find|fd|ls|rg|grep|basename|date|uname|uuidgen|seq|cat|jq|go|npm|pnpm|yarn|cargo|docker|git (?:ls-files|diff|status))(?:\s|$)`)
 
 // printedPath is mayBe for the output of the command inner and what follows it.
@@ -343,7 +344,8 @@ func (b *wiper) givenPath(text, tail, whole string) (paths []string, unread bool
 	return paths, false
 }
 
-// wipesArguments looks at every word of a text for what the arguments of a function or the words behind an alias may be.
+// wipesArguments looks at every word of a text for what the arguments of a function or the words behind an alias may
+// be.
 func (b *wiper) wipesArguments(c *shellparse.Command, whole string, how Loss) {
 	for i, field := range strings.Fields(whole) {
 		field = strings.Trim(field, "\"'`;&|(){}")

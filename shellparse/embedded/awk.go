@@ -105,7 +105,8 @@ var (
 // awkControl are the words whose condition stands in parentheses.
 var awkControl = map[lexer.Token]bool{lexer.IF: true, lexer.WHILE: true, lexer.FOR: true}
 
-// awkOwn reports whether a variable may be one that an awk sets: ENVIRON, PROCINFO, and what awks to come call their own.
+// awkOwn reports whether a variable may be one that an awk sets: ENVIRON, PROCINFO, and what awks to come call their
+// own.
 func awkOwn(name string) bool {
 	return len(name) > 1 && strings.ToUpper(name) == name && !awkVariables[name]
 }

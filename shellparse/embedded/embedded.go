@@ -78,8 +78,8 @@ func bracketEnd(s string, i int) int {
 	return -1
 }
 
-// namedClass returns the last character of the [:class:] that may begin at the bracket at i; i when none begins there, and
-// -1 when that is not certain.
+// namedClass returns the last character of the [:class:] that may begin at the bracket at i; i when none begins there,
+// and -1 when that is not certain.
 func namedClass(s string, i int) int {
 	if i+1 >= len(s) || s[i+1] == '.' || s[i+1] == '=' {
 		return -1

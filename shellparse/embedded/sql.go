@@ -57,8 +57,8 @@ func sqlGuess(text string) SQLEffect {
 	return 0
 }
 
-// sqlCursor stands at a token. Its methods, and those of the readers on top of it, read the grammar by recursive descent: a
-// method returns false where the text leaves it.
+// sqlCursor stands at a token. Its methods, and those of the readers on top of it, read the grammar by recursive
+// descent: a method returns false where the text leaves it.
 type sqlCursor struct {
 	toks []sqlToken
 	i    int

@@ -93,7 +93,8 @@ func (r *sqlQuery) operand() bool {
 	return false
 }
 
-// reference reads a column, a constant that has a name, or a value with its type: x'00', date '2026-01-01', interval '1 day'.
+// reference reads a column, a constant that has a name, or a value with its type: x'00', date '2026-01-01', interval '1
+// day'.
 func (r *sqlQuery) reference() bool {
 	t := r.at(0)
 	switch {

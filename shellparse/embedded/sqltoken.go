@@ -79,8 +79,8 @@ func sqlBlank(s string) int {
 	return 0
 }
 
-// sqlQuoted reads the text or the name in quotes that a text begins with; n is 0 when it does not end, or is an operator
-// to PostgreSQL.
+// sqlQuoted reads the text or the name in quotes that a text begins with; n is 0 when it does not end, or is an
+// operator to PostgreSQL.
 func sqlQuoted(s string) (token sqlToken, n int) {
 	var text []byte
 	for n = 1; ; n++ {

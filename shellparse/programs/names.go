@@ -21,8 +21,8 @@ func NameOf(s string) string {
 	return s
 }
 
-// Versioned says that a name is a program that reads option files, with a version or a target before or behind it: gcc-12,
-// aarch64-linux-gnu-gcc.
+// Versioned says that a name is a program that reads option files, with a version or a target before or behind it:
+// gcc-12, aarch64-linux-gnu-gcc.
 func Versioned(name string) bool {
 	head, tail := strings.LastIndexByte(name, '-'), strings.IndexByte(name, '-')
 	if head < 0 {
@@ -38,9 +38,9 @@ func Versioned(name string) bool {
 	return tail > 0 && head >= 0 && Find(name[head+1:]).Has(OptionFiles)
 }
 
-// What code does that an interpreter is given is not known, whichever way it gets in: as an argument, from a here-document,
-// a here-string, a pipe, or a file on its standard input. A script that a word names is a file of its own, which can be
-// read.
+// What code does that an interpreter is given is not known, whichever way it gets in: as an argument, from a
+// here-document, a here-string, a pipe, or a file on its standard input. A script that a word names is a file of its
+// own, which can be read.
 
 // LanguageOf returns the language of an interpreter, wherever it lies and whatever its version, nil if it is not one.
 func LanguageOf(name string) *Language {

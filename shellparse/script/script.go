@@ -66,10 +66,10 @@ type Command struct {
 	// Effects are what the command may do beyond what its words show: "env LD_PRELOAD", "option -exec", one entry
 	// each. An allow rule covers those that it names and no other.
 	Effects []Effect
-	// DenyOnly says that the command needs no allow rule of its own: its words stand inside those of the
-	// command before it, which an allow rule has to meet as a whole (pytest in "uv run pytest"), or it only
-	// steers the script (exit 1, [ -f go.mod ]) or moves within the workspace (cd web). Deny rules and risk look at it like at any other. A script
-	// MUST NOT be allowed when all of its commands are DenyOnly and none meets an allow rule.
+	// DenyOnly says that the command needs no allow rule of its own: its words stand inside those of the command before
+	// it, which an allow rule has to meet as a whole (pytest in "uv run pytest"), or it only steers the script (exit 1, [
+	// -f go.mod ]) or moves within the workspace (cd web). Deny rules and risk look at it like at any other. A script MUST
+	// NOT be allowed when all of its commands are DenyOnly and none meets an allow rule.
 	DenyOnly bool
 	// Remote says that the command runs on another machine or in a container, behind the one whose words it stands in:
 	// files and rules of this machine say nothing of what it does.

@@ -1,5 +1,5 @@
-// Package companions finds the addresses that approvals are given at in what a call says, however they are spelled. No tool
-// may talk to them.
+// Package companions finds the addresses that approvals are given at in what a call says, however they are spelled. No
+// tool may talk to them.
 package companions
 
 import (
@@ -67,8 +67,8 @@ func MayNameAddress(text []byte) bool {
 }
 
 // HasNumber reports whether JSON may hold a number outside of strings that is one of the ports, or one that is not
-// spelled with its digits, such as 7777e0. It looks at the arguments of most calls, which an expression would do a hundred
-// times slower.
+// spelled with its digits, such as 7777e0. It looks at the arguments of most calls, which an expression would do a
+// hundred times slower.
 func HasNumber(text []byte, ports []string) bool {
 	for from := 0; from < len(text); {
 		end := len(text)

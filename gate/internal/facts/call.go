@@ -1,5 +1,5 @@
-// Package facts is a call as the checks of the gate look at it: its tool, its place, and what its arguments say. A check
-// reads it and changes nothing.
+// Package facts is a call as the checks of the gate look at it: its tool, its place, and what its arguments say. A
+// check reads it and changes nothing.
 package facts
 
 import (

@@ -1,5 +1,5 @@
-// Package fingerprint says what an approval or a grant holds for: what a call touches, and what the files hold that it runs.
-// Anything else has another fingerprint.
+// Package fingerprint says what an approval or a grant holds for: what a call touches, and what the files hold that it
+// runs. Anything else has another fingerprint.
 package fingerprint
 
 import (

@@ -21,8 +21,8 @@ var (
 // shellWipes is a command of a shell that removes a root or a home, in whatever text it stands.
 var shellWipes = lazyregexp.New(`(?:^|[^\w.-])(?:rm|shred|rimraf|chmod|chown|find)\s+(?:-[\w-]+\s+)*["']?(?:/|~|\$HOME|\$\{HOME\})[/*.]*(?:["'\s;&|)]|$)|delete-directory\s+"(?:/|~)[/"]`)
 
-// codes looks for texts in other languages that name what nobody may lose along with what loses something, or a credential
-// store.
+// codes looks for texts in other languages that name what nobody may lose along with what loses something, or a
+// credential store.
 func (f *floored) codes() string {
 	for _, c := range f.a.Commands {
 		if len(c.Argv) == 0 || !c.Code && !c.Risk.Exceeds(permissions.Network) {

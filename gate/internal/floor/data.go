@@ -217,7 +217,8 @@ var (
 	metadataInName = lazyregexp.New(`(?:^|[.-])(?:169[.-]254[.-]\d+[.-]\d+|100[.-]100[.-]100[.-]200|168[.-]63[.-]129[.-]16|a9fe[0-9a-f]{4})[.-]`) // 169.254.169.254.nip.io
 )
 
-// mayNameMetadata is a quick look for what every spelling of an address has: a digit, a name, a letter of another script.
+// mayNameMetadata is a quick look for what every spelling of an address has: a digit, a name, a letter of another
+// script.
 func mayNameMetadata(text []byte) bool {
 	return companions.MayNameAddress(text) || holdsAny(strings.ToLower(textscan.String(text)), mayMetadata)
 }
@@ -233,8 +234,8 @@ var (
 	offSetting    = lazyregexp.New(`(?i)bypassPermissions|auto_?approve|danger-full-access|approval_policy\W+never|skipPermissions|dangerously|"yolo"|alwaysAllow|autoApproval`)
 )
 
-// loss is an operation that nobody undoes on what lies elsewhere. A command counts where says matches its words, in lower
-// case between single spaces, and local, which tells that it is a thing of this machine after all, does not.
+// loss is an operation that nobody undoes on what lies elsewhere. A command counts where says matches its words, in
+// lower case between single spaces, and local, which tells that it is a thing of this machine after all, does not.
 type loss struct {
 	what  string
 	says  *lazyregexp.Regexp

@@ -1,5 +1,5 @@
-// Package floor holds calls against what a person is asked about under every rule, level, mode and grant: what nobody gets
-// back, and what ends the purpose of the rules.
+// Package floor holds calls against what a person is asked about under every rule, level, mode and grant: what nobody
+// gets back, and what ends the purpose of the rules.
 package floor
 
 import (
@@ -402,8 +402,8 @@ func storeIn(c tools.CommandView) string {
 	return ""
 }
 
-// stays reports whether the store that a word names stays where it is, after the word before: it proves who one is, or the
-// Program only uses it.
+// stays reports whether the store that a word names stays where it is, after the word before: it proves who one is, or
+// the Program only uses it.
 func stays(program, before, word, store string) bool {
 	switch {
 	case About(program).Has(programs.Uploads):

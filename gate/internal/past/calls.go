@@ -1,5 +1,5 @@
-// Package past is what a session remembers of its calls: what ran, what was lost for good, what people refused, which build
-// files changed, and how many calls came in a turn.
+// Package past is what a session remembers of its calls: what ran, what was lost for good, what people refused, which
+// build files changed, and how many calls came in a turn.
 package past
 
 import (

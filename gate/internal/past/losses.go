@@ -37,8 +37,8 @@ func (b *Losses) Count(window time.Duration, now time.Time) int {
 	return b.within(window, now)
 }
 
-// Take counts n more. Unless a person said so, it refuses what reaches the limit: calls that come at the same time do not
-// get past it together.
+// Take counts n more. Unless a person said so, it refuses what reaches the limit: calls that come at the same time do
+// not get past it together.
 func (b *Losses) Take(limit int, window time.Duration, n int, approved bool, now time.Time) (bool, error) {
 	switch {
 	case b.Shared != nil && approved:
@@ -64,8 +64,8 @@ func (b *Losses) Take(limit int, window time.Duration, n int, approved bool, now
 // final are the effects of tools that nobody takes back, whatever class the tool was given.
 var final = map[string]bool{tools.EffectMoney: true, tools.EffectDeletes: true}
 
-// LostBy is how many things a call loses that nobody can bring back: 0 for most calls, 1 for a command, and for tools as
-// many as their longest list has.
+// LostBy is how many things a call loses that nobody can bring back: 0 for most calls, 1 for a command, and for tools
+// as many as their longest list has.
 func LostBy(call tools.Call, a *tools.Analysis) int {
 	if a == nil || !a.Risk.Exceeds(permissions.Unknown) && !final[call.Tool.Labels.Effect] {
 		return 0
@@ -96,8 +96,8 @@ func longest(value any) (n int) {
 	return n
 }
 
-// LossMark marks the call with which the losses of a session within the window reach the limit: it lost so much, and the
-// call loses n more.
+// LossMark marks the call with which the losses of a session within the window reach the limit: it lost so much, and
+// the call loses n more.
 func LossMark(lost, n, limit int, window time.Duration) (tools.Mark, bool) {
 	if n == 0 || limit <= 0 || lost+n < limit {
 		return tools.Mark{}, false

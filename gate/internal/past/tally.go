@@ -2,8 +2,8 @@ package past
 
 import "time"
 
-// Tally counts what the sessions of one host use of a limit at several replicas. Its methods may be called at once by many
-// goroutines.
+// Tally counts what the sessions of one host use of a limit at several replicas. Its methods may be called at once by
+// many goroutines.
 type Tally interface {
 	// Take uses n. It is false when all replicas together would use more than limit, and an error when nobody knows. It
 	// waits for the others only when this replica holds too little of the limit.

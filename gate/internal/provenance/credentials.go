@@ -17,8 +17,9 @@ const (
 	markCredential = "credential-leaves"
 )
 
-// SecretMark marks a call that takes a credential elsewhere: one that a result of the session or a file of variables held, or
-// one that its form gives away and that the user did not say. Neither the mark nor what is remembered holds the credential.
+// SecretMark marks a call that takes a credential elsewhere: one that a result of the session or a file of variables
+// held, or one that its form gives away and that the user did not say. Neither the mark nor what is remembered holds
+// the credential.
 func (j *Asker) SecretMark(call *facts.Call, a *tools.Analysis) (tools.Mark, bool) {
 	reads := a.Risk == permissions.ReadOnly && a.Category != tools.CategoryNetwork
 	if j.Secrets == nil || facts.FileKind(call.Tool.Kind) && call.Tool.Bound || !a.Risk.Exceeds(permissions.Write) && len(a.Commands) > 0 || reads && (call.Tool.Local || call.Tool.Kind != "") {

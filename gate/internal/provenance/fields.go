@@ -15,8 +15,8 @@ import (
 // parts are the texts of a result by what they are.
 type parts map[flow.Label][]string
 
-// split takes a result apart by the fields that are labelled, and returns its documents in JSON too. Only the structured
-// content and texts that are an object or a list in strict JSON have fields: all else is as the whole.
+// split takes a result apart by the fields that are labelled, and returns its documents in JSON too. Only the
+// structured content and texts that are an object or a list in strict JSON have fields: all else is as the whole.
 func split(result []byte, o origin) (p parts, documents []string) {
 	p = parts{o.label: nil}
 	rest := func(text []byte) { p[o.label] = slices.AppendSeq(p[o.label], jsonx.Strings(text)) }

@@ -24,8 +24,8 @@ func SendsOut(call *facts.Call, a *tools.Analysis) bool {
 	return slices.ContainsFunc(a.Commands, func(c tools.CommandView) bool { return c.Sends })
 }
 
-// Unguided says why level GUIDED asks about the call; "" lets it run. Everything that is known runs when it reads, when it
-// changes what is the user's own and can be taken back, and when it sends where the user's side or a rule names the
+// Unguided says why level GUIDED asks about the call; "" lets it run. Everything that is known runs when it reads, when
+// it changes what is the user's own and can be taken back, and when it sends where the user's side or a rule names the
 // destination.
 func (j *Asker) Unguided(v Judged, call *facts.Call) string {
 	if !slices.ContainsFunc(v.Findings, func(f permissions.Finding) bool { return !f.Subject.DeniesOnly && f.Grant == nil }) {

@@ -58,8 +58,8 @@ func (j *Asker) namedByRule(v Judged, call *facts.Call, to string) bool {
 	return false
 }
 
-// spelledOut reports whether rules or grants allow every command by two words or more, as in "gh pr create *": who wrote that
-// named the operation, and with it the place that it goes to where the command names none.
+// spelledOut reports whether rules or grants allow every command by two words or more, as in "gh pr create *": who
+// wrote that named the operation, and with it the place that it goes to where the command names none.
 func spelledOut(v Judged) (named bool) {
 	for i := range v.Findings {
 		f := &v.Findings[i]
@@ -82,8 +82,8 @@ func spelledOut(v Judged) (named bool) {
 	return named
 }
 
-// destinationRule returns the rule for the call's effect that is about a destination, nil when none is. Of the file's the
-// last that matches counts; a deny of the agent's profile is a veto.
+// destinationRule returns the rule for the call's effect that is about a destination, nil when none is. Of the file's
+// the last that matches counts; a deny of the agent's profile is a veto.
 func (j *Asker) destinationRule(call *facts.Call, a *tools.Analysis, to string) *permissions.Rule {
 	if !j.rulesDestinations() {
 		return nil

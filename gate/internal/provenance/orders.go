@@ -7,8 +7,8 @@ import (
 	"callgate/internal/textscan"
 )
 
-// orders reports whether a result reads as if it told the model what to do. It is a sieve that only adds questions: what it
-// lets pass is not proven harmless. The result comes as it is, in JSON.
+// orders reports whether a result reads as if it told the model what to do. It is a sieve that only adds questions:
+// what it lets pass is not proven harmless. The result comes as it is, in JSON.
 func orders(result []byte) bool {
 	text := textscan.String(result[:min(len(result), 1<<20)])
 	var grams textscan.Grams

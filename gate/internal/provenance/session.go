@@ -1,5 +1,5 @@
-// Package provenance asks about where the values of a call come from and where they would go. It never allows anything, and
-// a session that read nothing untrusted is never asked by it.
+// Package provenance asks about where the values of a call come from and where they would go. It never allows anything,
+// and a session that read nothing untrusted is never asked by it.
 package provenance
 
 import (
@@ -24,8 +24,8 @@ const (
 	markFlowUnnamed   = "flow-unnamed"   // private and untrusted data were read, and something leaves to a place that nobody named
 )
 
-// What grants of flow are called in the rules file: a destination that is fine, a tool whose results are trusted, one call
-// whose result is.
+// What grants of flow are called in the rules file: a destination that is fine, a tool whose results are trusted, one
+// call whose result is.
 const (
 	GrantDestination = "flow:destination"
 	GrantSource      = "flow:source"

@@ -14,8 +14,8 @@ import (
 	"callgate/internal/secrets"
 )
 
-// Surroundings are what a session knows of its workspaces beside what results say: the values in .env files, which must not
-// leave, and the remotes of the repository, which are the user's own places.
+// Surroundings are what a session knows of its workspaces beside what results say: the values in .env files, which must
+// not leave, and the remotes of the repository, which are the user's own places.
 type Surroundings struct {
 	mu   sync.Mutex
 	seen map[string]bool // by folder

@@ -1,4 +1,5 @@
-// Package definitions looks at what servers say of their tools: its hash, its shape, and whether it reads like an attack.
+// Package definitions looks at what servers say of their tools: its hash, its shape, and whether it reads like an
+// attack.
 package definitions
 
 import (

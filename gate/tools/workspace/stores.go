@@ -15,7 +15,8 @@ var (
 	publicFile = lazyregexp.New(`(?i)\.pub$|known_hosts|\.ssh[/\\]config$|authorized_keys$|\.env\.(?:[\w.]*\.)?(?:example|sample|template|dist|defaults?)$|\.(?:aws|kube)[/\\](?:cli|cache)\b|\.aws[/\\]config$`)
 )
 
-// CredentialStore returns the part of a text that names a file or folder where credentials are kept; "" when there is none.
+// CredentialStore returns the part of a text that names a file or folder where credentials are kept; "" when there is
+// none.
 func CredentialStore(text string) string {
 	for _, at := range stores.FindAllStringIndex(text, 8) {
 		name := strings.Trim(text[at[0]:at[1]], "`\"'=@:, (<>)&|;")

@@ -68,9 +68,9 @@ var tooWide = []string{"/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64
 // homeFolders are folders below the home directory that hold what belongs to programs, or to everything.
 var homeFolders = wording.Set("library appdata downloads desktop documents")
 
-// opens reports whether a folder may be a workspace, of which the rules for $WORKSPACE speak. The root of a file system,
-// a home directory, what holds one, folders of the system and the hidden folders directly in a home are too wide: a host that
-// was started there has no project, and rules that open a project MUST NOT open all of it.
+// opens reports whether a folder may be a workspace, of which the rules for $WORKSPACE speak. The root of a file
+// system, a home directory, what holds one, folders of the system and the hidden folders directly in a home are too
+// wide: a host that was started there has no project, and rules that open a project MUST NOT open all of it.
 func (p Place) opens(folder string) bool {
 	folder = filepath.Clean(folder)
 	if !filepath.IsAbs(folder) || filepath.Dir(folder) == folder ||

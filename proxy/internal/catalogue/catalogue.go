@@ -83,8 +83,8 @@ type template struct {
 	from int
 }
 
-// Make makes the catalogue of what the sources list now. view is the alias of the one server that the session is shown, ""
-// for all. later runs what nobody waits for.
+// Make makes the catalogue of what the sources list now. view is the alias of the one server that the session is shown,
+// "" for all. later runs what nobody waits for.
 func (m *Maker) Make(view string, sources []*Source, later func(func())) *Catalogue {
 	seen := sight{sources}
 	named := seen.named(upstream.Tools)

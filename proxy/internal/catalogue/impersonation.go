@@ -226,7 +226,8 @@ func (m *Maker) hideDoubles(items []listing) {
 	}
 }
 
-// LookAlikes are letters of other scripts that cannot be told from Latin ones, the letters of callgate's name above all.
+// LookAlikes are letters of other scripts that cannot be told from Latin ones, the letters of callgate's name above
+// all.
 var LookAlikes = strings.NewReplacer(
 	"с", "c", "ϲ", "c", "ᴄ", "c", "а", "a", "α", "a", "ɑ", "a", "ӏ", "l", "ı", "l", "1", "l", "|", "l", "ɩ", "l", "і", "l", "i", "l",
 	"ɡ", "g", "ց", "g", "т", "t", "τ", "t", "е", "e", "ҽ", "e", "3", "e", "4", "a", "7", "t", "9", "g",

@@ -16,9 +16,9 @@ func (s *shadows) suspect(item *listing) string {
 	return definitions.Poisoned(item.raw)
 }
 
-// pin compares the server's definitions with those that people know it by, and returns what is to be said of
-// each that differs, by name. A definition that is seen for the first time is pinned, unless it
-// reads like an attack or poses as another. One that there is no room for is hidden: what cannot be remembered could be changed unnoticed.
+// pin compares the server's definitions with those that people know it by, and returns what is to be said of each that
+// differs, by name. A definition that is seen for the first time is pinned, unless it reads like an attack or poses as
+// another. One that there is no room for is hidden: what cannot be remembered could be changed unnoticed.
 func (m *Maker) pin(s *Source, items []listing, all []*Source, later func(func())) map[string]*gate.Redefinition {
 	pins := m.Pins
 	settling := slices.ContainsFunc(all, func(s *Source) bool { return s.Settling })

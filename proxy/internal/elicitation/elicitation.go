@@ -48,8 +48,8 @@ func Decision(result []byte) string {
 	return ""
 }
 
-// Signpost leads to the page. The address proves nothing about who opens it. Revisions without elicitationId get one too:
-// some of their hosts do not understand an address without it.
+// Signpost leads to the page. The address proves nothing about who opens it. Revisions without elicitationId get one
+// too: some of their hosts do not understand an address without it.
 func Signpost(a *gate.Approval, page string) []byte {
 	return fmt.Appendf(nil, `{"mode":"url","elicitationId":%s,"url":%s,"message":%s}`, jsonx.Quote(a.ID), jsonx.Quote(page), jsonx.Quote(describe(a)))
 }

@@ -1,4 +1,5 @@
-// Package events tells lifecycle hooks what becomes of the requests of a session, and lets them speak before the gate does.
+// Package events tells lifecycle hooks what becomes of the requests of a session, and lets them speak before the gate
+// does.
 package events
 
 import (

@@ -90,8 +90,9 @@ func oneVisibleLine(text string) string {
 	return tools.Visible(strings.Join(lines, " ⏎ "))
 }
 
-// UnsafeAddress says why a host must not lead its person where an elicitation wants; "" when that is a page of the web, or there
-// is no address. Other schemes start programs, run scripts or open files, and a name in front of the host is read as it.
+// UnsafeAddress says why a host must not lead its person where an elicitation wants; "" when that is a page of the web,
+// or there is no address. Other schemes start programs, run scripts or open files, and a name in front of the host is
+// read as it.
 func UnsafeAddress(params []byte) (why string) {
 	var m [1]jsonx.Member
 	if err := jsonx.Members(params, []string{"url"}, m[:]); err != nil {

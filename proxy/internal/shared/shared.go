@@ -19,10 +19,10 @@ import (
 
 // Server is one with one process, or one session at its address, for all hosts of this callgate.
 //
-// It is told of a host that can do nothing, so that it asks nothing: nobody could say whose person or model
-// is meant. Progress finds its host by a token of callgate's own, and changes of a resource go to those who subscribed to
-// it. A log message that names no request goes to the one host that the server works for, or to all while it works for
-// none: while it works for several, it may hold what one of them must not see of another, and goes to nobody.
+// It is told of a host that can do nothing, so that it asks nothing: nobody could say whose person or model is meant.
+// Progress finds its host by a token of callgate's own, and changes of a resource go to those who subscribed to it. A
+// log message that names no request goes to the one host that the server works for, or to all while it works for none:
+// while it works for several, it may hold what one of them must not see of another, and goes to nobody.
 type Server struct {
 	Up *upstream.Upstream
 
@@ -81,8 +81,8 @@ func (sh *Server) Join(s User) {
 	sh.users[s] = &user{s: s}
 }
 
-// Leave ends that. Nothing is delivered to the host any more when it returns; what is left to do with the server is done
-// by work.
+// Leave ends that. Nothing is delivered to the host any more when it returns; what is left to do with the server is
+// done by work.
 func (sh *Server) Leave(s User, alias string, work *sync.WaitGroup) {
 	sh.mu.Lock()
 	u := sh.users[s]

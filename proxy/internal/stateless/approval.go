@@ -2,8 +2,8 @@ package stateless
 
 import "time"
 
-// Patience is how long the request may wait for a person before this round ends. ok is false when there is no better way
-// than to hold the round.
+// Patience is how long the request may wait for a person before this round ends. ok is false when there is no better
+// way than to hold the round.
 func (e *Request) Patience() (wait time.Duration, ok bool) {
 	switch {
 	case e.task != nil:

@@ -290,15 +290,16 @@ func (e *Request) gone(l *round) {
 	}
 }
 
-// wants reports whether the request has a way for the notification: a round that asked for log messages so severe, or one
-// to come.
+// wants reports whether the request has a way for the notification: a round that asked for log messages so severe, or
+// one to come.
 func (e *Request) Wants(m rpc.Message) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.waiting == nil && !e.over || e.waiting != nil && e.waiting.hears(m)
 }
 
-// hears reports whether the round asked for log messages as severe as this notification, which is one, or none of that kind.
+// hears reports whether the round asked for log messages as severe as this notification, which is one, or none of that
+// kind.
 func (l *round) hears(m rpc.Message) bool {
 	if m.Method != "notifications/message" {
 		return true

@@ -12,8 +12,8 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// Assignment is a request of a server that its host carries out as a task, as hosts of 2025-11-25 can: it is judged like
-// every other before the host hears of it. The server sees and reaches its own assignments and no others.
+// Assignment is a request of a server that its host carries out as a task, as hosts of 2025-11-25 can: it is judged
+// like every other before the host hears of it. The server sees and reaches its own assignments and no others.
 type Assignment struct {
 	ID     string // callgate's own, which the server knows
 	Theirs string // the host's

@@ -23,8 +23,8 @@ func WithRelated(result []byte, id string) []byte {
 // MayRelate reports whether params or a result may hold the id of a task that they belong to.
 func MayRelate(object []byte) bool { return jsonx.MayHold(object, metaRelated) }
 
-// Related returns params or a result, and the task id in it: with the id that translate makes of it, or, when that is "",
-// without any.
+// Related returns params or a result, and the task id in it: with the id that translate makes of it, or, when that is
+// "", without any.
 func Related(object []byte, translate func(id string) string) []byte {
 	var meta, task, id [1]jsonx.Member
 	if !MayRelate(object) || jsonx.Members(object, []string{"_meta"}, meta[:]) != nil || meta[0].Value == nil ||

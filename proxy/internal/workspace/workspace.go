@@ -80,7 +80,8 @@ func (f *Folders) Place(place tools.Place) tools.Place {
 	return place
 }
 
-// Origin is where the host works, for people: the first folder that it names, else, for a local one, the current folder.
+// Origin is where the host works, for people: the first folder that it names, else, for a local one, the current
+// folder.
 func (f *Folders) Origin() gate.Origin {
 	var o gate.Origin
 	if roots := f.Roots(); len(roots) > 0 {

@@ -74,7 +74,8 @@ func InMemory(docs []Document) (*Index, error) {
 	return open(b, lengths)
 }
 
-// Open opens the index in the folder dir, rows of which have lengths in terms. bleve holds a shared lock, so any number of processes can.
+// Open opens the index in the folder dir, rows of which have lengths in terms. bleve holds a shared lock, so any number
+// of processes can.
 func Open(dir string, lengths []uint32) (*Index, error) {
 	b, err := bleve.OpenUsing(dir, map[string]any{"read_only": true})
 	if err != nil {

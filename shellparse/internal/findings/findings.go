@@ -37,7 +37,8 @@ func (a *Findings) Problem(code, text string) {
 	a.Script.Problems = append(a.Script.Problems, script.Problem{Code: code, Text: text})
 }
 
-// Reparse takes from what may still be parsed of strings. It returns false after reporting a problem when nothing is left.
+// Reparse takes from what may still be parsed of strings. It returns false after reporting a problem when nothing is
+// left.
 func (a *Findings) Reparse(n int) bool {
 	if a.reparse -= n; a.reparse < 0 {
 		a.Problem("too-long", "The strings that the text runs are too long.")

@@ -46,7 +46,8 @@ func apply(a *walk.Walker, h word.Hit, c *walk.Call) {
 	}
 }
 
-// looks reports whether a command is one that looks at things, here or on another machine, and changes nothing by itself.
+// looks reports whether a command is one that looks at things, here or on another machine, and changes nothing by
+// itself.
 func looks(c *walk.Call) bool {
 	risk := c.Facts().Risk
 	if len(c.Argv) > 1 {

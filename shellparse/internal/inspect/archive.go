@@ -15,8 +15,8 @@ func isMode(word string, modes []string) bool {
 	return word != "" && !strings.HasPrefix(word, "-") && slices.Contains(modes, word[:1]) || slices.Contains(modes, word)
 }
 
-// inspectArchiver reads the first word of a program for archives that callgate cannot list: it says whether the program shows
-// an archive, writes one, or writes the files that one names.
+// inspectArchiver reads the first word of a program for archives that callgate cannot list: it says whether the program
+// shows an archive, writes one, or writes the files that one names.
 func inspectArchiver(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	mode, archive := "", 1
 	if len(c.Argv) > 1 && c.Argv[1].Known {

@@ -65,8 +65,8 @@ func mounts(a *walk.Walker, c *walk.Call, hits []word.Hit) {
 	}
 }
 
-// mayRun records, for denials, each word of a container command with what follows it: behind an option that is not known it
-// cannot be told which one is the command.
+// mayRun records, for denials, each word of a container command with what follows it: behind an option that is not
+// known it cannot be told which one is the command.
 func mayRun(a *walk.Walker, c *walk.Call) {
 	for i := 2; i < len(c.Argv) && i < 24; i++ {
 		if w := c.Argv[i]; w.Known && w.Text != "" && !strings.HasPrefix(w.Text, "-") {

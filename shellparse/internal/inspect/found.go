@@ -181,7 +181,8 @@ func execEnd(argv []word.Word, begin int) int {
 	return end
 }
 
-// runsFound is the command that find runs on what passes the tests; within says that it runs in the folder of each file.
+// runsFound is the command that find runs on what passes the tests; within says that it runs in the folder of each
+// file.
 func runsFound(c *walk.Call, words []word.Word, via string, tests []word.Word, within bool) *walk.Call {
 	item := word.Word{}
 	if !within {

@@ -309,7 +309,8 @@ func gitConfig(a *walk.Walker, c *walk.Call, args []word.Word) {
 	gitSettings(c, args, sub, n, reads)
 }
 
-// gitSettings notes what git config does with n words that are no options; reads says that an option has it show settings.
+// gitSettings notes what git config does with n words that are no options; reads says that an option has it show
+// settings.
 func gitSettings(c *walk.Call, args []word.Word, sub string, n int, reads bool) {
 	if reads || sub == "list" || sub == "get" {
 		n = 1

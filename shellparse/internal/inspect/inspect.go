@@ -1,4 +1,5 @@
-// Package inspect says what programs do with their words. A row of the table names the function for what no row can say.
+// Package inspect says what programs do with their words. A row of the table names the function for what no row can
+// say.
 package inspect
 
 import (
@@ -58,7 +59,8 @@ func Inspect(a *walk.Walker, c *walk.Call) {
 	workspace(a, c)
 }
 
-// rowEffect notes what a row, which n words name, says of every use of a program. One that runs what its words say is named word by word.
+// rowEffect notes what a row, which n words name, says of every use of a program. One that runs what its words say is
+// named word by word.
 func rowEffect(c *walk.Call, row *programs.Row, n int) {
 	last := c.Argv[len(c.Argv)-1]
 	switch row.Effect {

@@ -58,7 +58,8 @@ func inspectFetch(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	keeps(a, c, s)
 }
 
-// fetches looks at one address, and returns its host and whether that is another machine; "" when nothing of it is known.
+// fetches looks at one address, and returns its host and whether that is another machine; "" when nothing of it is
+// known.
 func fetches(a *walk.Walker, c *walk.Call, w word.Word) (host string, away bool) {
 	text := w.Text
 	if !w.Known {

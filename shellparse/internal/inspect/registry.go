@@ -5,8 +5,8 @@ import (
 	"callgate/shellparse/internal/word"
 )
 
-// Handlers analyse the programs whose words no table describes, by the names that the table gives them. A handler returns
-// true when it recorded the command, false when the command is to be looked at like any other.
+// Handlers analyse the programs whose words no table describes, by the names that the table gives them. A handler
+// returns true when it recorded the command, false when the command is to be looked at like any other.
 var Handlers = map[string]func(*walk.Walker, *walk.Call) bool{
 	"cd":        runCd,
 	"command":   runCommand,

@@ -161,8 +161,8 @@ func literals(f *syntax.File, comments *[]int) []span {
 	return spans
 }
 
-// holdsLine reports whether a text has a line, as it is written or after its lines are joined; tabs says that the tabs at
-// the beginning of a line do not count.
+// holdsLine reports whether a text has a line, as it is written or after its lines are joined; tabs says that the tabs
+// at the beginning of a line do not count.
 func holdsLine(text, line string, tabs bool) bool {
 	for _, s := range [...]string{text, strings.ReplaceAll(text, "\\\n", "")} {
 		for l := range strings.SplitSeq(s, "\n") {

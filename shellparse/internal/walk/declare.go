@@ -17,8 +17,8 @@ type declaration struct {
 	flags string // the options so far
 }
 
-// walk analyses a declaration, which the parser takes for syntax. It is recorded as a command only where it does something
-// that a rule has to cover.
+// walk analyses a declaration, which the parser takes for syntax. It is recorded as a command only where it does
+// something that a rule has to cover.
 func (d *declaration) walk(a *Walker, cmd *syntax.DeclClause, sc *word.Scope) {
 	argv := []word.Word{word.Lit(cmd.Variant.Value)}
 	c := &Call{Sc: sc, raw: sc.Raw}

@@ -176,8 +176,8 @@ func (d *decoder) bareLit(s string, first bool, rest []syntax.WordPart) {
 	}
 }
 
-// special decodes a backslash, glob or character class at the beginning of s and returns how long it is; 0 for a character
-// that stands for itself.
+// special decodes a backslash, glob or character class at the beginning of s and returns how long it is; 0 for a
+// character that stands for itself.
 func (d *decoder) special(s string, rest []syntax.WordPart) int {
 	switch s[0] {
 	case '\\':
@@ -225,8 +225,8 @@ func (d *decoder) class(s string, rest []syntax.WordPart) int {
 	return n
 }
 
-// assignedTilde decodes what stands before a tilde after the first = of a word that looks like an assignment, or after a
-// colon in one, and returns the rest.
+// assignedTilde decodes what stands before a tilde after the first = of a word that looks like an assignment, or after
+// a colon in one, and returns the rest.
 func (d *decoder) assignedTilde(s string, first bool) (string, bool) {
 	if !first || !strings.Contains(s, "=~") && !strings.Contains(s, ":~") {
 		return s, first

@@ -22,7 +22,8 @@ func OwnRules(w shellparse.Word) bool {
 		strings.HasPrefix(w.Value, "--path") || !w.Known && !(w.NoOption && IsPlainGlob(w.Value))
 }
 
-// IsObjectName reports whether a word may name an object of git by its hash: a file, which is shown whatever paths follow.
+// IsObjectName reports whether a word may name an object of git by its hash: a file, which is shown whatever paths
+// follow.
 func IsObjectName(word string) bool {
 	return len(word) >= 4 && strings.Trim(word, "0123456789abcdefABCDEF") == ""
 }
@@ -67,7 +68,8 @@ func PrintsRevision(source string) bool {
 	return false
 }
 
-// Options of git: those that have it print names and figures instead of contents, and those with which it prints contents.
+// Options of git: those that have it print names and figures instead of contents, and those with which it prints
+// contents.
 var (
 	printsNames = wording.Set("--stat --shortstat --numstat --dirstat --summary --name-only --name-status --no-patch --quiet --raw --check")
 	printsPatch = wording.Set("--cc -c --word-diff --word-diff-regex --color-words --binary --unified --text --verbose --remerge-diff --dd --function-context")

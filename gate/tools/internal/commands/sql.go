@@ -5,8 +5,8 @@ import (
 	"callgate/shellparse/embedded"
 )
 
-// ServerSQL is classifySQL for statements that a server is given: whose database it is nobody can tell, and rows that are
-// deleted do not come back.
+// ServerSQL is classifySQL for statements that a server is given: whose database it is nobody can tell, and rows that
+// are deleted do not come back.
 func ServerSQL(text string) permissions.Risk {
 	if embedded.SQL(text)&embedded.SQLDeletes != 0 {
 		return permissions.Destructive

@@ -201,8 +201,8 @@ func WholeOf(pattern string) string {
 // wholeName is a segment of a pattern that every name meets, or every hidden one.
 var wholeName = lazyregexp.New(`^\.?[*?]*\*[*?]*$|^\.\[[!^].*\]\*$|^\.\?\?\*$|^\{\*,\.\*\}$`)
 
-// SpelledPlainly returns a word with the path in it spelled plainly: without "//", "/./" and "x/..". What stands before the
-// path, an option or an address, stays.
+// SpelledPlainly returns a word with the path in it spelled plainly: without "//", "/./" and "x/..". What stands before
+// the path, an option or an address, stays.
 func SpelledPlainly(word string) string {
 	if !strings.Contains(word, "//") && !strings.Contains(word, "/.") {
 		return word

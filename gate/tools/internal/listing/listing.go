@@ -98,8 +98,8 @@ func PatchNames(r io.Reader) (names []string, err error) {
 	}
 }
 
-// leadsElsewhere reports whether a line of a patch says that its names do not tell which files it changes: it is packed, has
-// a link that later names may lead through, or is no patch but a script.
+// leadsElsewhere reports whether a line of a patch says that its names do not tell which files it changes: it is
+// packed, has a link that later names may lead through, or is no patch but a script.
 func leadsElsewhere(header string) bool {
 	switch lower := strings.ToLower(header); {
 	case strings.HasPrefix(lower, "content-transfer-encoding:") && !strings.Contains(lower, "7bit") && !strings.Contains(lower, "8bit"),

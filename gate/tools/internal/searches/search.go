@@ -18,8 +18,8 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// Search is what a program that reads folders whole leaves out of them. The zero value, and nil, leave out nothing: what is
-// not sure to be left out is read.
+// Search is what a program that reads folders whole leaves out of them. The zero value, and nil, leave out nothing:
+// what is not sure to be left out is read.
 type Search struct {
 	skipsHidden bool     // names that begin with a dot, and what is below them
 	skipsListed bool     // what .gitignore files of the repository list
@@ -90,7 +90,8 @@ var searcherWords = func() map[string]map[string]bool {
 	return sets
 }()
 
-// SearchOf reads what a command leaves out; nil if it is not one of the programs, or not all of its words are understood.
+// SearchOf reads what a command leaves out; nil if it is not one of the programs, or not all of its words are
+// understood.
 func SearchOf(c *shellparse.Command) *Search {
 	name := programs.Canonical(c.Argv[0].Value)
 	p, ok := searchers[name]
@@ -348,8 +349,8 @@ func matches(pattern, name string) bool {
 // maxIgnore bounds how much of an ignore file is looked at, in bytes.
 const maxIgnore = 256 << 10
 
-// unhidden reports whether an ignore file may bring back what is hidden: a line that begins with "!" does. It looks at the
-// files from the folder that is searched down to what is hidden, and up to the root.
+// unhidden reports whether an ignore file may bring back what is hidden: a line that begins with "!" does. It looks at
+// the files from the folder that is searched down to what is hidden, and up to the root.
 func unhidden(folder string, parts []string) bool {
 	dir := filepath.Join(append([]string{folder}, parts[:len(parts)-1]...)...)
 	for {
