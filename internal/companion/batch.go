@@ -5,6 +5,9 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"unsafe"
+
+	"callgate/gate"
 )
 
 // batching is a connection whose writes can be gathered into one. At a thousand events a second each client gets one
@@ -74,4 +77,74 @@ func (g *gathers) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	g.conn = &batching{Conn: conn}
 	return g.conn, buffered, nil
+}
+
+// encodings are the frames of the newest events of calls as JSON: all clients get the same.
+type encodings struct {
+	mu    sync.Mutex
+	known map[eventKey][][]byte
+	keys  [keptEvents]eventKey // of known, in the order of their coming
+	next  int                  // of keys
+}
+
+const (
+	keptEvents = 128
+	keptBytes  = 16 << 10 // of an event's frames at most: a few clients read long results
+)
+
+// eventKey is another for another event. It holds what data points to, so that nothing else comes to lie there.
+type eventKey struct {
+	kind                     byte
+	session, agent, id, tool string
+	data                     *byte
+	size                     int
+	number                   int64
+	failed                   bool
+}
+
+// keyOf returns the key of an event whose frames are kept; false for those that are rare.
+func keyOf(event gate.Event) (eventKey, bool) {
+	switch e := event.(type) {
+	case gate.Started:
+		return eventKey{'s', e.SessionID, e.Agent, e.ID, e.Tool, unsafe.SliceData(e.Arguments), len(e.Arguments), int64(e.Risk), false}, true
+	case gate.Finished:
+		return eventKey{'f', e.SessionID, e.Agent, e.ID, e.Tool, unsafe.SliceData(e.Result), len(e.Result), int64(e.Duration), e.IsError}, true
+	case gate.Recorded:
+		return eventKey{kind: 'r', id: e.Record.Hash}, e.Record.Hash != ""
+	}
+	return eventKey{}, false
+}
+
+// of returns the frames of an event, which encode makes JSON of.
+func (x *encodings) of(event gate.Event, encode func([]any) [][]byte) [][]byte {
+	key, kept := keyOf(event)
+	if !kept {
+		return encode(frames(event))
+	}
+	x.mu.Lock()
+	data, ok := x.known[key]
+	x.mu.Unlock()
+	if ok {
+		return data
+	}
+	data = encode(frames(event))
+	size := 0
+	for _, frame := range data {
+		size += len(frame)
+	}
+	if size > keptBytes || key.size > keptBytes {
+		return data
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if _, ok := x.known[key]; ok {
+		return data
+	}
+	if x.known == nil {
+		x.known = map[eventKey][][]byte{}
+	}
+	delete(x.known, x.keys[x.next])
+	x.keys[x.next], x.known[key] = key, data
+	x.next = (x.next + 1) % keptEvents
+	return data
 }

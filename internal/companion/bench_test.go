@@ -15,13 +15,13 @@ func BenchmarkFrame(b *testing.B) {
 	event := gate.Started{SessionID: "s1", Agent: "main", ID: "call_0123456789abcdef", Tool: "files_read_file", Arguments: []byte(`{"path":"src/main.go"}`), Risk: permissions.ReadOnly}
 	defer func(check func([]byte)) { wire.Encoded = check }(wire.Encoded)
 	wire.Encoded = nil // what tests do with a frame is not what it costs
+	c, x := &socket{}, encodings{}
 	b.ReportAllocs()
 	for b.Loop() {
-		for _, frame := range s.frames(event) {
-			if _, err := wire.Encode(frame); err != nil {
-				b.Fatal(err)
-			}
+		if len(x.of(event, c.encode)) != 1 {
+			b.Fatal("no frame")
 		}
+		s.own(event)
 	}
 }
 

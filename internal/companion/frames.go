@@ -40,15 +40,16 @@ func newStream(sessions []string, as credentials.Credential) *stream {
 // watch all.
 func (s *stream) wants(session string) bool { return s.sessions == nil || s.sessions[session] }
 
-// frames returns what the client is to be sent for one event, in order.
-func (s *stream) frames(event gate.Event) []any {
-	if !s.wants(event.Session()) {
-		return nil
+// own returns what the client is to be sent after the frames of an event that it wants.
+func (s *stream) own(event gate.Event) (out []any) {
+	for _, state := range s.roster.apply(event) {
+		out = append(out, state)
 	}
-	if s.bare {
-		return bareFrames(event)
-	}
-	var out []any
+	return out
+}
+
+// frames returns what all clients are sent for one event that they want, in order.
+func frames(event gate.Event) (out []any) {
 	switch e := event.(type) {
 	case gate.SessionOpened:
 		out = append(out, teamUpdate(e.Info), autonomyChanged(e.Info.ID, e.Info.Autonomy, ""))
@@ -77,9 +78,6 @@ func (s *stream) frames(event gate.Event) []any {
 	}
 	if e, ok := event.(framed); ok {
 		out = append(out, e.frame())
-	}
-	for _, state := range s.roster.apply(event) {
-		out = append(out, state)
 	}
 	return out
 }

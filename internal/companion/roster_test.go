@@ -6,7 +6,6 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
-	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
 )
 
@@ -81,7 +80,7 @@ func TestEscalationIsBroadcast(t *testing.T) {
 		errors int
 	}{"refused": {refused, 1}, "approved": {approved, 0}, "a person's no": {person, 0}} {
 		told := 0
-		for _, frame := range newStream(nil, credentials.View).frames(gate.Recorded{Record: tt.record}) {
+		for _, frame := range frames(gate.Recorded{Record: tt.record}) {
 			if e, ok := frame.(wire.Error); ok {
 				told++
 				if e.Code != wire.CodeEscalation || e.ToolCallID != "call_1" || e.Message == "" {

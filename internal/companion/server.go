@@ -80,6 +80,7 @@ type Server struct {
 	log           *slog.Logger
 	timing        timing
 	sockets       places
+	encodings     encodings
 	pairings      pairings
 	paces         paces
 	hub           processes

@@ -59,6 +59,7 @@ type socket struct {
 	chats     questions  // of the client with models, likewise
 	window    time.Time  // when the current rate window began
 	count     int        // frames in it
+	sent      time.Time  // when events were last written
 }
 
 // reply is a frame for the client's own frame: an error, or what it asked for. close ends the connection after it
@@ -307,14 +308,20 @@ func (c *socket) write(events <-chan gate.Event) {
 	}
 }
 
+// gatherFor is how far apart the writes of events to one client are: at a thousand events a second, most of the work would
+// be system calls.
+const gatherFor = 4 * time.Millisecond
+
 // sendEvents writes the frames of an event, and of those that wait behind it, at once.
 func (c *socket) sendEvents(event gate.Event, more <-chan gate.Event) (err error) {
+	time.Sleep(gatherFor - time.Since(c.sent))
+	c.sent = time.Now()
 	c.out.gather()
 	for n, ok := 0, true; ok && err == nil; n++ {
 		if c.relay != nil {
 			c.relay.Own(event)
 		}
-		err = c.send(c.stream.frames(event)...)
+		err = c.sendEvent(event)
 		if n >= maxAtOnce {
 			break
 		}
@@ -327,15 +334,38 @@ func (c *socket) sendEvents(event gate.Event, more <-chan gate.Event) (err error
 	return errors.Join(err, c.out.release())
 }
 
-// send writes frames, or fails when the client does not take one in time. A frame that cannot be written
-// as JSON is left out: the client would meet it again after every reconnect.
-func (c *socket) send(frames ...any) error {
+func (c *socket) sendEvent(event gate.Event) error {
+	switch {
+	case !c.stream.wants(event.Session()):
+		return nil
+	case c.stream.bare:
+		return c.send(bareFrames(event)...)
+	}
+	for _, data := range c.server.encodings.of(event, c.encode) {
+		if err := c.sendText(data); err != nil {
+			return err
+		}
+	}
+	return c.send(c.stream.own(event)...)
+}
+
+// encode returns frames as JSON. One that cannot be written so is left out: clients would meet it again after every
+// reconnect.
+func (c *socket) encode(frames []any) (list [][]byte) {
 	for _, frame := range frames {
 		data, err := wire.Encode(frame)
 		if err != nil {
 			c.server.log.Error("companion: frame left out", slog.Any("error", err))
 			continue
 		}
+		list = append(list, data)
+	}
+	return list
+}
+
+// send writes frames, or fails when the client does not take one in time.
+func (c *socket) send(frames ...any) error {
+	for _, data := range c.encode(frames) {
 		if err := c.sendText(data); err != nil {
 			return err
 		}
