@@ -55,9 +55,9 @@ type resolution struct {
 // before attaches to its approval, or claims what was decided: one lock keeps the decision from falling between. That
 // the call waits is on record before anybody sees it.
 func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *resolution, refused *Verdict) {
-	now := time.Now().UTC()
-	a = &approval{key: g.handOverKey(call), call: call, verdict: v, session: s, expires: now.Add(g.o.Timeout), done: make(chan resolution, 1)}
-	a.shown, a.reach = g.show(s, call, v, now), fingerprint.Of(v.Analysis)
+	a = &approval{key: g.handOverKey(call), call: call, verdict: v, session: s, done: make(chan resolution, 1)}
+	a.shown, a.reach = g.show(s, call, v, time.Now().UTC()), fingerprint.Of(v.Analysis)
+	a.expires = a.shown.ExpiresAt
 	if g.o.Ledger != nil {
 		if claimed, refused = g.claimShared(call, v); claimed != nil || refused != nil {
 			return nil, claimed, refused
@@ -71,8 +71,8 @@ func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claim
 	if r, ok := g.claim(call, v); ok {
 		return nil, &r, nil
 	}
-	if s.pending() >= g.o.MaxPending {
-		no := v.deny(DecidedLimited, "callgate", "maxPending", fmt.Sprintf("%d calls of this session already wait for a person (maxPending). Wait until they are answered.", g.o.MaxPending))
+	if most := g.set.Load().MaxPending; s.pending() >= most {
+		no := v.deny(DecidedLimited, "callgate", "maxPending", fmt.Sprintf("%d calls of this session already wait for a person (maxPending). Wait until they are answered.", most))
 		return nil, nil, &no
 	}
 	first := g.twinOf(a)
@@ -143,7 +143,7 @@ func (g questions) show(s *Session, call Call, v Verdict, created time.Time) *Ap
 		Presence:  g.needsPresence(&v),
 		Approvers: v.Approvers,
 		Prompt:    s.flow.LastPrompt(),
-		CreatedAt: created, ExpiresAt: created.Add(g.o.Timeout),
+		CreatedAt: created, ExpiresAt: created.Add(g.set.Load().Timeout),
 	}
 }
 

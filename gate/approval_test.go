@@ -452,6 +452,28 @@ func TestTooManyQuestions(t *testing.T) {
 	}
 }
 
+// TestConfigure changes the settings of a gate in use: what waits stays, and the next call is judged by the new ones.
+func TestConfigure(t *testing.T) {
+	b := newBench(t, asking, func(o *Options) { o.MaxPending = 1 })
+	waits := b.decide(t.Context(), b.shell("1", "make"))
+	asked := b.waiting(1)[0]
+	b.gate.Configure(Settings{MaxPending: 2, Timeout: time.Hour})
+	second := b.decide(t.Context(), b.shell("2", "make all"))
+	for _, a := range b.waiting(2) {
+		if of := a.ExpiresAt.Sub(a.CreatedAt); a.ID == asked.ID && of != 120*time.Second || a.ID != asked.ID && of != time.Hour {
+			t.Errorf("%s waits for %s", a.ID, of)
+		}
+	}
+	b.gate.Configure(Settings{Mode: ModeNoPrompt})
+	if d := <-b.decide(t.Context(), b.shell("3", "make")); d.verdict.Action != permissions.Deny {
+		t.Errorf("without prompts a call is asked about: %s", d.verdict.Decision)
+	}
+	b.waiting(2)
+	b.session.Close()
+	<-waits
+	<-second
+}
+
 func TestTheSameCallIsOneQuestionAtATime(t *testing.T) {
 	b := newBench(t, asking, nil)
 	ends := map[string]<-chan decided{}

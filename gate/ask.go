@@ -79,7 +79,7 @@ func (g questions) wait(ctx context.Context, s *Session, a *approval, handOver t
 	case <-enough:
 		return g.handOver(a)
 	case <-expiry.C:
-		return g.giveUp(a, g.expired())
+		return g.giveUp(a, a.expired())
 	case <-ctx.Done():
 		return g.giveUp(a, resolution{decision: "withdrawn", by: "host", reason: "The host cancelled the call."})
 	case <-s.closed:
@@ -87,8 +87,8 @@ func (g questions) wait(ctx context.Context, s *Session, a *approval, handOver t
 	}
 }
 
-func (q *queue) expired() resolution {
-	return resolution{decision: "timeout", by: "timeout", reason: fmt.Sprintf("Nobody answered within %s.", q.o.Timeout)}
+func (a *approval) expired() resolution {
+	return resolution{decision: "timeout", by: "timeout", reason: fmt.Sprintf("Nobody answered within %s.", a.shown.ExpiresAt.Sub(a.shown.CreatedAt))}
 }
 
 // answered turns the end of an approval into the verdict on the call.

@@ -246,7 +246,7 @@ func (q *queue) lapse(a *approval) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	restored := a.restored
-	if r := q.expired(); q.resolve(a, r) && restored {
+	if r := a.expired(); q.resolve(a, r) && restored {
 		record := q.recordOf(a.session, a.call, a.verdict.deny(DecidedTimeout, r.by, "", r.reason+" callgate was restarted while the call waited."))
 		q.recordOrLog(record)
 	}

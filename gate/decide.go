@@ -31,7 +31,8 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	})
 	s.around.Look(call.Place, &s.secrets, &s.flow)
 	v := g.judging().judge(s, call)
-	if spent := s.turn.Take(g.o.Limits.CallsPerTurn, g.o.Limits.TurnIdle, time.Now()); spent != "" && v.Action != permissions.Deny {
+	limits := g.set.Load().Limits
+	if spent := s.turn.Take(limits.CallsPerTurn, limits.TurnIdle, time.Now()); spent != "" && v.Action != permissions.Deny {
 		v = v.deny(DecidedLimited, "limits", "callsPerTurn", spent)
 	}
 	if v.Action == permissions.Allow {
@@ -95,11 +96,11 @@ func (g judging) lose(s *Session, call Call, v Verdict) Verdict {
 
 // loses counts what an allowed call loses for good. It is false when that is more than may be lost unasked.
 func (g judging) loses(s *Session, call Call, v Verdict, approved bool) (bool, error) {
-	n := past.LostBy(call.facts().Call, v.Analysis)
-	if n == 0 || g.o.Limits.Irreversible <= 0 || g.o.Off {
+	n, limits := past.LostBy(call.facts().Call, v.Analysis), g.set.Load().Limits
+	if n == 0 || limits.Irreversible <= 0 || g.o.Off {
 		return true, nil
 	}
-	return s.burst.Take(g.o.Limits.Irreversible, g.o.Limits.IrreversibleWithin, n, approved, time.Now())
+	return s.burst.Take(limits.Irreversible, limits.IrreversibleWithin, n, approved, time.Now())
 }
 
 // admit gives an allowed call its place among those of the session that run, and says how long it may run.
@@ -108,10 +109,10 @@ func (g judging) admit(s *Session, call Call, v Verdict) Verdict {
 	if v.Action != permissions.Allow {
 		return v
 	}
-	if full := s.enter(call, g.o.Limits.Concurrent); full != "" {
+	if full := s.enter(call, g.set.Load().Limits.Concurrent); full != "" {
 		return v.deny(DecidedLimited, "limits", "concurrent", full)
 	}
-	v.Timeout = g.o.Limits.timeout(call, v.Risk())
+	v.Timeout = g.set.Load().Limits.timeout(call, v.Risk())
 	return v
 }
 
@@ -198,19 +199,19 @@ func (g judging) judgeAs(s *Session, agent string, call Call) (v Verdict) {
 // judgeOf assembles what decides about the session's calls under an agent now. Rules that cannot be read deny.
 func (g judging) judgeOf(s *Session, agent string) Judge {
 	policy, err := s.policy(agent)
-	remembered := &s.flow
+	set, remembered := g.set.Load(), &s.flow
 	if g.o.NoFlow {
 		remembered = nil
 	}
 	var around *permissions.Circumstances
-	if policy.AsksSession() || len(g.o.Advisors) > 0 {
+	if policy.AsksSession() || len(set.Advisors) > 0 {
 		around = g.circumstances(s, agent)
 	}
 	return Judge{
-		Session: around, Advisors: g.o.Advisors, flow: remembered, Policy: policy, PolicyError: err,
-		Autonomy: Autonomy(s.autonomy.Load()), Mode: g.o.Mode, AskEscalations: g.o.AskEscalations,
-		Protected: g.protected.Load(), Terminal: g.o.Terminal, Off: g.o.Off, Changed: s.manifests.Changed(), Unkept: g.o.Unkept, Now: time.Now(),
-		Freezer: g.o.Freezer, Current: g.o.Current, secrets: &s.secrets, Burst: g.o.Limits, Lost: s.burst.Count(g.o.Limits.IrreversibleWithin, time.Now()),
+		Session: around, Advisors: set.Advisors, flow: remembered, Policy: policy, PolicyError: err,
+		Autonomy: Autonomy(s.autonomy.Load()), Mode: set.Mode, AskEscalations: set.AskEscalations,
+		Protected: g.protected.Load(), Terminal: set.Terminal, Off: g.o.Off, Changed: s.manifests.Changed(), Unkept: g.o.Unkept, Now: time.Now(),
+		Freezer: g.o.Freezer, Current: g.o.Current, secrets: &s.secrets, Burst: set.Limits, Lost: s.burst.Count(set.Limits.IrreversibleWithin, time.Now()),
 	}
 }
 

@@ -6,6 +6,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -52,6 +53,30 @@ type Options struct {
 	Agents         []permissions.Agent                      // profiles that sessions and calls may run under, beside DefaultAgent
 }
 
+// Settings are the options that Configure replaces while the gate is in use. They mean what the options of their names
+// mean; the autonomy is of sessions that begin from then on.
+type Settings struct {
+	Mode                 Mode
+	Autonomy             Autonomy
+	AskEscalations       bool
+	Timeout, ClaimWithin time.Duration
+	MaxPending           int
+	Limits               Limits
+	Terminal             *Terminal
+	Advisors             []Advisor
+}
+
+// settings are those of the options, with their defaults.
+func (o *Options) settings() Settings {
+	return Settings{o.Mode, o.Autonomy, o.AskEscalations, o.Timeout, o.ClaimWithin, o.MaxPending, o.Limits, o.Terminal, o.Advisors}.withDefaults()
+}
+
+func (s Settings) withDefaults() Settings {
+	s.Timeout, s.ClaimWithin = cmp.Or(max(s.Timeout, 0), 120*time.Second), cmp.Or(max(s.ClaimWithin, 0), 15*time.Minute)
+	s.MaxPending = cmp.Or(max(s.MaxPending, 0), 64)
+	return s
+}
+
 // Credential is a secret that must not leave this machine, and where it is kept, for people. The gate keeps a
 // fingerprint.
 type Credential struct{ Value, Place string }
@@ -78,7 +103,8 @@ type Gate struct {
 
 // journal is what is put on record, and told to those who listen.
 type journal struct {
-	o      Options
+	o      Options                  // but for what is in set
+	set    atomic.Pointer[Settings] // as they are now
 	events hub
 }
 
@@ -103,20 +129,13 @@ type registry struct {
 
 // New returns a gate without sessions.
 func New(o Options) *Gate {
-	if o.Timeout <= 0 {
-		o.Timeout = 120 * time.Second
-	}
-	if o.ClaimWithin <= 0 {
-		o.ClaimWithin = 15 * time.Minute
-	}
-	if o.MaxPending <= 0 {
-		o.MaxPending = 64
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	g := &Gate{agents: map[string]permissions.Agent{DefaultAgent: {Name: DefaultAgent}}}
 	g.Controls, g.Files = Controls{g}, Files{g}
+	settings := o.settings()
+	g.set.Store(&settings)
 	g.o, g.sessions, g.pending = o, map[string]*Session{}, map[string]*approval{}
 	for _, a := range o.Agents {
 		g.agents[a.Name] = a
@@ -135,6 +154,12 @@ func New(o Options) *Gate {
 // Protect replaces what no call may touch. callgate calls it when it knows the port it listens on, before any host is
 // connected.
 func (g *Gate) Protect(p *Protected) { g.protected.Store(p) }
+
+// Configure replaces the settings: calls are judged by them from now on. What waits already keeps its time.
+func (c Controls) Configure(s Settings) {
+	s = s.withDefaults()
+	c.gate.set.Store(&s)
+}
 
 // HasAgent reports whether sessions may run under the agent.
 func (g *Gate) HasAgent(name string) bool {

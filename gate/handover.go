@@ -130,7 +130,7 @@ func (q *queue) readHandedOver(name string) (kept handedOver, ok bool) {
 func (q *queue) handedOver(a *approval, r resolution) handedOver {
 	kept := handedOver{
 		ID: a.call.ID, Tool: a.call.Tool.Qualified, Decision: r.decision, By: r.by, From: r.from, Reason: r.reason, Presence: r.presence, Persons: r.persons,
-		Arguments: r.arguments, Reach: a.reach, ClaimBy: time.Now().UTC().Add(q.o.ClaimWithin),
+		Arguments: r.arguments, Reach: a.reach, ClaimBy: time.Now().UTC().Add(q.set.Load().ClaimWithin),
 	}
 	if kept.Arguments == nil {
 		kept.Arguments = a.edited

@@ -105,10 +105,10 @@ func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
 	s.tools.Store(&[]string{})
 	s.touch()
 	s.flow.Off = g.o.NoFlow
-	s.autonomy.Store(uint32(g.o.Autonomy))
+	s.autonomy.Store(uint32(g.set.Load().Autonomy))
 	if err := g.record(audit.Record{
 		Event: audit.Control, SessionID: s.id, Agent: s.agent,
-		Summary: fmt.Sprintf("Session started. Mode %s, autonomy %s.", g.modeName(), g.o.Autonomy),
+		Summary: fmt.Sprintf("Session started. Mode %s, autonomy %s.", g.modeName(), g.set.Load().Autonomy),
 	}); err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (j *journal) modeName() string {
 	if j.o.Off {
 		return "GATE OFF"
 	}
-	return j.o.Mode.String()
+	return j.set.Load().Mode.String()
 }
 
 // ID is the session's name, unique over all processes.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,13 +22,6 @@ import (
 
 // New checks the options and returns a proxy. Close it.
 func New(o Options) (*Proxy, error) {
-	aliases := make([]string, len(o.Servers))
-	for i, s := range o.Servers {
-		aliases[i] = s.Tools.Name
-	}
-	if err := catalogue.CheckAliases(aliases); err != nil {
-		return nil, err
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -34,21 +29,48 @@ func New(o Options) (*Proxy, error) {
 		o.IdleTimeout = 30 * time.Minute
 	}
 	p := &Proxy{o: o, quota: quota{limit: o.MaxSessions, of: map[string]int{}}, hosts: map[*host]struct{}{}}
-	p.maker = p.newMaker()
-	var err error
+	first, err := p.settings(Settings{o.Servers, o.Reserved, o.HandOver, o.Hosts})
+	if err != nil {
+		return nil, err
+	}
+	p.set.Store(first)
 	p.stateless, err = p.newStateless()
 	return p, err
 }
 
-// newMaker returns what makes the catalogues of all sessions.
-func (p *Proxy) newMaker() *catalogue.Maker {
+// settings checks s, and makes what makes the catalogues of all sessions with these servers.
+func (p *Proxy) settings(s Settings) (*settings, error) {
+	aliases := make([]string, len(s.Servers))
 	m := &catalogue.Maker{Pins: p.o.Pins, Shows: p.o.Expose.Shows, Log: p.o.Logger}
-	for i, s := range p.o.Servers {
-		if s.Own == nil {
-			m.Configured = append(m.Configured, catalogue.Configured{Alias: s.Tools.Name, Identity: s.Tools.Identity, Choice: &p.o.Servers[i].Choice})
+	for i, one := range s.Servers {
+		aliases[i] = one.Tools.Name
+		if one.Own == nil {
+			m.Configured = append(m.Configured, catalogue.Configured{Alias: one.Tools.Name, Identity: one.Tools.Identity, Choice: &s.Servers[i].Choice})
 		}
 	}
-	return m
+	return &settings{s, m}, catalogue.CheckAliases(aliases)
+}
+
+// Configure replaces the settings. Sessions that are open keep their servers; those that begin from now on have the new
+// ones. With renew stateless hosts, whose sessions have no beginning that they could choose, get new ones too.
+func (p *Proxy) Configure(s Settings, renew bool) error {
+	next, err := p.settings(s)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.set.Store(next)
+	if renew {
+		for _, one := range p.shared {
+			p.before = append(p.before, one) // they end when nobody uses them for long, or with the proxy
+		}
+		p.shared = nil
+	}
+	p.mu.Unlock()
+	if renew {
+		p.stateless.Renew()
+	}
+	return nil
 }
 
 // Connect begins a session with the principal's host, which speaks over the line, until ctx ends. The caller MUST
@@ -60,7 +82,7 @@ func (p *Proxy) Connect(ctx context.Context, v View, principal string, line Line
 // Knows says why there is no such view.
 func (p *Proxy) Knows(v View) error {
 	known := v.Server == ""
-	for _, s := range p.o.Servers {
+	for _, s := range p.set.Load().Servers {
 		known = known || s.Own == nil && v.shows(s.Tools.Name)
 	}
 	if !known {
@@ -95,7 +117,7 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 	h.checks.Checks, h.checks.Ended, h.checks.Work = p.o.Verification, h.ctx, &h.work
 	h.checks.Unseen = func() string { return p.o.Gate.Unseen(session) }
 	session.SetOrigin(h.folders.Origin())
-	for _, s := range p.o.Servers {
+	for _, s := range p.set.Load().Servers {
 		if s.Own != nil || v.shows(s.Tools.Name) {
 			h.servers = append(h.servers, h.newServer(s))
 		}
@@ -197,8 +219,8 @@ func (p *Proxy) share(o Server) *shared.Server {
 // closeShared ends the servers that hosts share.
 func (p *Proxy) closeShared() {
 	p.mu.Lock()
-	all := p.shared
-	p.shared = nil
+	all := slices.AppendSeq(p.before, maps.Values(p.shared))
+	p.shared, p.before = nil, nil
 	p.mu.Unlock()
 	var closing sync.WaitGroup
 	for _, sh := range all {

@@ -134,7 +134,7 @@ func (w *world) expose(pinned ...string) {
 		e.Pinned = append(e.Pinned, glob)
 	}
 	w.proxy.o.Expose = e
-	w.proxy.maker = w.proxy.newMaker()
+	w.proxy.remake()
 }
 
 // within calls a tool through CallTool.
@@ -334,7 +334,7 @@ func TestInnerQuarantine(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.proxy.o.Pins = pins
-	w.proxy.maker = w.proxy.newMaker()
+	w.proxy.remake()
 	h := w.connect().collect()
 	h.greet(helloParams)
 	h.callsWithin("1", "s_bank", `{}`)

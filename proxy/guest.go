@@ -75,7 +75,8 @@ func (p *Proxy) Bring(sessionID string, g Guest) (*Visit, error) {
 // welcomes says why a guest of that name cannot be let in.
 func (p *Proxy) welcomes(name string, present []*server) error {
 	aliases := []string{name, OwnName}
-	for _, s := range p.o.Servers {
+	set := p.set.Load()
+	for _, s := range set.Servers {
 		if s.Own == nil {
 			aliases = append(aliases, s.Tools.Name)
 		}
@@ -87,7 +88,7 @@ func (p *Proxy) welcomes(name string, present []*server) error {
 		return strings.EqualFold(other, name) || strings.HasPrefix(other, name+"_") || strings.HasPrefix(name, other+"_")
 	}
 	switch {
-	case slices.ContainsFunc(p.o.Reserved, reserved):
+	case slices.ContainsFunc(set.Reserved, reserved):
 		return fmt.Errorf("server name %q is that of a configured server, or could be mistaken for it", name)
 	case len(present) >= maxGuests:
 		return fmt.Errorf("%d servers were brought into the session already", maxGuests)

@@ -188,7 +188,8 @@ func TestGuestLeavesWhileAsked(t *testing.T) {
 
 // Rules may allow what a server does that is configured and switched off: its name is not free.
 func TestGuestNamesOfServersThatAreNotServed(t *testing.T) {
-	p := &Proxy{o: Options{Reserved: []string{"github"}}}
+	p := &Proxy{}
+	p.set.Store(&settings{Settings: Settings{Reserved: []string{"github"}}})
 	for name, welcome := range map[string]bool{"github": false, "GitHub": false, "github_x": false, "git": true, "githubs": true} {
 		if err := p.welcomes(name, nil); (err == nil) != welcome {
 			t.Errorf("%q: %v", name, err)
@@ -238,7 +239,7 @@ func TestGuestIsPinned(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.proxy.o.Pins = pins
-	w.proxy.maker = w.proxy.newMaker()
+	w.proxy.remake()
 	h := w.connect().collect()
 	h.greet(helloParams)
 	v, err := w.bring("desk", echoTool)

@@ -76,7 +76,7 @@ func (o *offers) rebuild() {
 			sources[i].Lists[k], _ = s.up.Lists.Known(k)
 		}
 	}
-	t.Catalogue = h.p.maker.Make(h.view.Server, sources, func(f func()) { h.work.Go(f) })
+	t.Catalogue = h.p.set.Load().maker.Make(h.view.Server, sources, func(f func()) { h.work.Go(f) })
 	o.now.Store(t)
 	h.session.SetTools(t.Names)
 }

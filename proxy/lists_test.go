@@ -79,10 +79,10 @@ func TestSessionsShareWhatTheySee(t *testing.T) {
 	}
 	w.view.Server = ""
 	w.proxy.o.Pins = pins
-	w.proxy.maker.Pins = pins
+	w.proxy.set.Load().maker.Pins = pins
 	_, wary := w.joined(t)
 	fourth := tableOf(t, wary, 3)
-	if fourth.Catalogue == first.Catalogue || w.proxy.maker.Redefined(fourth.tool("s_a").Offer) == nil || w.proxy.maker.Redefined(first.tool("s_a").Offer) != nil {
+	if fourth.Catalogue == first.Catalogue || w.proxy.set.Load().maker.Redefined(fourth.tool("s_a").Offer) == nil || w.proxy.set.Load().maker.Redefined(first.tool("s_a").Offer) != nil {
 		t.Error("a definition that changed for one session is not told from one that did not")
 	}
 	if a, b := fourth.tool("s_a"), first.tool("s_a"); a.Tool != b.Tool {

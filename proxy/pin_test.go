@@ -26,7 +26,7 @@ func TestToolsBeyondWhatIsRememberedAreHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.proxy.o.Pins = pins
-	w.proxy.maker = w.proxy.newMaker()
+	w.proxy.remake()
 	h := w.connect().collect()
 	h.greet(helloParams)
 	n := 0
@@ -72,14 +72,14 @@ func TestLockedDefinitions(t *testing.T) {
 	}
 	w.proxy.o.Pins = pins
 	w.proxy.o.Servers[0].Locked = map[string]string{"good": definitions.HashOf([]byte(poisoned)), "other": "another digest"}
-	w.proxy.maker = w.proxy.newMaker()
+	w.proxy.remake()
 	h := w.connect().collect()
 	h.greet(helloParams)
 	host := w.onlyHost(t)
 	waits.Until(t, "the server's tools are there", func() bool { return len(host.offers.now.Load().Tools) == 3 })
 	for _, o := range host.offers.now.Load().Tools {
 		why := ""
-		if r := w.proxy.maker.Redefined(o); r != nil {
+		if r := w.proxy.set.Load().maker.Redefined(o); r != nil {
 			why = r.Why
 		}
 		want := map[string]string{"other": "callgate.lock has another definition of the tool.", "new": "The tool is not in callgate.lock."}[o.Name]

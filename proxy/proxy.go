@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"callgate/gate"
@@ -78,6 +79,20 @@ type Options struct {
 	MaxSessions int           // of one principal at once; 0 sets no bound
 }
 
+// Settings are the options that Configure replaces while hosts are served; they mean what the options of their names mean.
+type Settings struct {
+	Servers  []Server
+	Reserved []string
+	HandOver time.Duration
+	Hosts    []HostLimit
+}
+
+// settings are those that hold from some moment on.
+type settings struct {
+	Settings
+	maker *catalogue.Maker
+}
+
 // Bounds are the limits of every request to one server.
 type Bounds = limits.Bounds
 
@@ -110,14 +125,15 @@ func Plain(qualified string) string { return catalogue.Plain(qualified) }
 
 // Proxy serves hosts. Each connection has a session and upstream processes of its own.
 type Proxy struct {
-	o     Options
+	o     Options                  // but for what is in set
+	set   atomic.Pointer[settings] // as they are now
 	quota quota
 
 	mu     sync.Mutex
 	hosts  map[*host]struct{}
 	shared map[string]*shared.Server // servers that hosts share, by alias
+	before []*shared.Server          // those of earlier settings
 
-	maker     *catalogue.Maker
 	stateless *stateless.Clients
 }
 

@@ -215,8 +215,8 @@ func (s *server) tellState(up *upstream.Upstream, state upstream.State) {
 func (p *Proxy) Upstreams() []UpstreamStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	states := make([]UpstreamStatus, 0, len(p.o.Servers))
-	for _, s := range p.o.Servers {
+	states := make([]UpstreamStatus, 0, len(p.set.Load().Servers))
+	for _, s := range p.set.Load().Servers {
 		if s.Own != nil {
 			continue
 		}

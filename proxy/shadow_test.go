@@ -39,7 +39,7 @@ func TestToolsThatPoseAsAnothers(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.proxy.o.Pins = pins
-	w.proxy.maker = w.proxy.newMaker()
+	w.proxy.remake()
 	h := w.connect().collect()
 	h.greet(helloParams)
 	h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
@@ -52,7 +52,7 @@ func TestToolsThatPoseAsAnothers(t *testing.T) {
 	}
 	redefined := map[string]string{}
 	for _, e := range host.offers.now.Load().Tools {
-		if r := w.proxy.maker.Redefined(e); r != nil {
+		if r := w.proxy.set.Load().maker.Redefined(e); r != nil {
 			redefined[e.Name] = r.Why
 		}
 	}
@@ -70,7 +70,7 @@ func TestToolsThatPoseAsAnothers(t *testing.T) {
 	}
 	for _, e := range host.offers.now.Load().Tools {
 		entry := host.offers.now.Load().entry(e)
-		if marks := w.proxy.maker.Steered(e); (len(marks) > 0) != (entry.server.alias == "files") {
+		if marks := w.proxy.set.Load().maker.Steered(e); (len(marks) > 0) != (entry.server.alias == "files") {
 			t.Errorf("%s: marks %v", e.Name, marks)
 		}
 	}
@@ -102,7 +102,7 @@ func TestToolsThatPoseAsThoseOfAServerOutOfSight(t *testing.T) {
 			}
 			w.proxy.o.Servers[2].Tools.Identity = name
 			w.proxy.o.Pins, w.view = pins, view
-			w.proxy.maker = w.proxy.newMaker()
+			w.proxy.remake()
 			h := w.connect().collect()
 			h.greet(helloParams)
 			h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
@@ -115,7 +115,7 @@ func TestToolsThatPoseAsThoseOfAServerOutOfSight(t *testing.T) {
 			}
 			host.offers.rebuild()
 			for _, e := range host.offers.now.Load().Tools {
-				if r := w.proxy.maker.Redefined(e); (r == nil) != (e.Name == "plain") {
+				if r := w.proxy.set.Load().maker.Redefined(e); (r == nil) != (e.Name == "plain") {
 					t.Errorf("%s: %+v", e.Name, r)
 				}
 			}

@@ -17,7 +17,7 @@ func TestStandings(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.proxy.o.Pins = pins
-	w.proxy.maker = w.proxy.newMaker()
+	w.proxy.remake()
 	if id, standings, err := w.proxy.Standings(""); id != "" || standings != nil || err != nil {
 		t.Errorf("without a host: %q, %v, %v", id, standings, err)
 	}

@@ -28,10 +28,11 @@ func (h waiter) handOver(r *inflight) time.Duration {
 	if r.deferred != nil {
 		return 0
 	}
-	if h.host.p.o.HandOver != 0 {
-		return max(h.host.p.o.HandOver, 0)
+	set := h.host.p.set.Load()
+	if set.HandOver != 0 {
+		return max(set.HandOver, 0)
 	}
-	return limits.Patience(h.host.p.o.Hosts, h.host.session.Client(), r.token != nil)
+	return limits.Patience(set.Hosts, h.host.session.Client(), r.token != nil)
 }
 
 // beat is how often a host hears that its call still waits: below the limit of every host, with room for a

@@ -1,26 +1,30 @@
 package app
 
 import (
+	"callgate/audit"
 	"context"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 
+	"callgate/gate"
+	"callgate/internal/app/reload"
+	"callgate/internal/config"
 	"callgate/internal/endpoint"
+	"callgate/proxy"
 )
 
-// Serve lets hosts connect until ctx ends, or until none did for long.
-func (s *Sidecar) Serve(ctx context.Context) error {
+// Serve lets hosts connect until ctx ends, or until none did for long. Meanwhile it takes over what load reads when the
+// configuration changes.
+func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)) error {
 	c := &s.config.ServeConfig
-	door, err := c.Door(ctx, s.config.DataDir, s.log)
-	if err != nil {
-		return err
-	}
-	certificate, err := c.Certificate()
+	door, err := s.hostsDoor(ctx, s.config)
 	if err != nil {
 		return err
 	}
 	e, err := endpoint.Listen(endpoint.Options{
-		Address: c.MCPListen, TLS: certificate, Hosts: c.MCPHosts, Origins: c.MCPOrigins, Door: door,
+		Address: c.MCPListen, Settings: door,
 		Ready: s.replica.fresh(), Replicas: s.replica.forHosts(), Proxy: s.Proxy, DataDir: s.config.DataDir, Logger: s.log, IdleTimeout: c.IdleTimeout, IdleShutdown: c.IdleShutdown, Budget: s.budget,
 	})
 	if err != nil {
@@ -33,10 +37,11 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 		how = append(how, "token", filepath.Join(s.config.DataDir, "credentials", "mcp"))
 	}
 	s.log.Info("hosts are served", how...)
-	telling, stop := context.WithCancel(ctx)
-	var teller sync.WaitGroup
-	teller.Go(func() { tellWhoWaits(telling, s.Gate, s.log, s.page) })
-	defer teller.Wait()
+	watching, stop := context.WithCancel(ctx)
+	var watchers sync.WaitGroup
+	watchers.Go(func() { tellWhoWaits(watching, s.Gate, s.log, s.page) })
+	watchers.Go(func() { s.watch(watching, load, e) })
+	defer watchers.Wait()
 	defer stop()
 	select {
 	case <-ctx.Done():
@@ -45,4 +50,86 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 		s.log.Info("callgate ends: there was no session", "for", c.IdleShutdown)
 	}
 	return nil
+}
+
+// hostsDoor is who a configuration lets in as a host.
+func (s *Sidecar) hostsDoor(ctx context.Context, c *config.Config) (set endpoint.Settings, err error) {
+	set.Hosts, set.Origins = c.MCPHosts, c.MCPOrigins
+	if set.Door, err = c.Door(ctx, c.DataDir, s.log); err != nil {
+		return set, err
+	}
+	set.TLS, err = c.Certificate()
+	return set, err
+}
+
+// Watch takes over what load reads when the configuration changes, until ctx ends.
+func (s *Sidecar) Watch(ctx context.Context, load func() (*config.Config, error)) {
+	s.watch(ctx, load, nil)
+}
+
+// watch is Watch; e, which may be nil, is where hosts come in.
+func (s *Sidecar) watch(ctx context.Context, load func() (*config.Config, error), e *endpoint.Server) {
+	taking := taking{s, e}
+	r, err := reload.New(reload.Options{
+		Start: s.config, Prepare: taking.prepare, Logger: s.log, Counts: &s.reloads,
+		Record:  func(summary string) error { return s.Gate.Note("", audit.Author{By: "configuration"}, summary) },
+		Problem: func(text ...string) { s.problems.set("the configuration", text...) },
+	})
+	if err != nil {
+		s.log.Warn("the configuration is not watched", "error", err)
+		return
+	}
+	r.Watch(ctx, load)
+}
+
+// taking takes a configuration over.
+type taking struct {
+	s *Sidecar
+	e *endpoint.Server
+}
+
+// prepare makes and checks all that the next configuration needs, before anything changes.
+func (t taking) prepare(ctx context.Context, next *config.Config, changed []reload.Change) (func() error, error) {
+	s := t.s
+	var door endpoint.Settings
+	var servers []proxy.Server
+	var names []string
+	var err error
+	if t.e != nil {
+		if door, err = s.hostsDoor(ctx, next); err != nil {
+			return nil, err
+		}
+	}
+	if s.Proxy != nil {
+		if servers, err = next.ProxyServers(); err != nil {
+			return nil, err
+		}
+		if names, err = next.ServerNames(); err != nil {
+			return nil, err
+		}
+		if err := proxy.CheckAliases(names); err != nil {
+			return nil, err
+		}
+		config.Bound(servers, next.Limits.MaxResultBytes)
+	}
+	return func() error {
+		if t.e != nil {
+			if err := t.e.Configure(door); err != nil {
+				return err
+			}
+		}
+		if s.Proxy != nil {
+			set := proxy.Settings{Servers: append(servers, s.ownServer()...), Reserved: names, HandOver: next.HandOver, Hosts: next.HostLimits}
+			if err := s.Proxy.Configure(set, slices.ContainsFunc(changed, reload.Change.Servers)); err != nil {
+				return fmt.Errorf("servers: %w", err)
+			}
+		}
+		s.Gate.Configure(gate.Settings{
+			Mode: next.GateMode, Autonomy: next.AutonomyLevel, AskEscalations: next.AsksEscalations, Timeout: next.Timeout, ClaimWithin: next.ClaimWithin,
+			MaxPending: next.MaxPending, Limits: next.GateLimits, Terminal: next.TerminalList, Advisors: next.PolicyEngines,
+		})
+		s.level.Set(next.Level)
+		s.current.Store(next)
+		return nil
+	}, nil
 }

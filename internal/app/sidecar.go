@@ -21,6 +21,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/app/anchor"
 	"callgate/internal/app/backend"
+	"callgate/internal/app/reload"
 	"callgate/internal/budget"
 	"callgate/internal/checkpoint"
 	"callgate/internal/companion"
@@ -59,6 +60,9 @@ type Sidecar struct {
 	budget    *budget.Budget     // of messages in flight
 	replica   *replica           // nil when this callgate is by itself
 	problems  problems
+	level     slog.LevelVar                 // of the log
+	current   atomic.Pointer[config.Config] // as it was read last; what needs a restart goes by config
+	reloads   reload.Counts
 	join      func(*Sidecar) error // makes this a replica; nil when it is none
 	closers   []func() error       // in the order of opening
 }
@@ -249,7 +253,7 @@ func (s *Sidecar) openAudit() (*audit.Log, error) {
 func (s *Sidecar) openCompanion() error {
 	s.people = &backend.Backend{
 		Config: s.config, Log: s.log, Gate: s.Gate, Proxy: s.Proxy, Store: s.rules, Retrieval: s.retrieval,
-		Checker: func() (*rulebook.Checker, error) { return NewChecker(s.config) },
+		Checker: func() (*rulebook.Checker, error) { return NewChecker(s.current.Load()) },
 	}
 	s.closers = append(s.closers, func() error { s.people.Close(); return nil })
 	var ports []string
@@ -391,6 +395,8 @@ func (s *Sidecar) Close() {
 // neither ends or holds up the process, whatever becomes of who reads them.
 func (s *Sidecar) openLog() error {
 	OutlivePipes()
+	s.level.Set(s.config.Level)
+	s.current.Store(s.config)
 	stderr := newSpool(os.Stderr)
 	s.closers = append(s.closers, stderr.close)
 	out := everyWriter{stderr}
@@ -402,7 +408,7 @@ func (s *Sidecar) openLog() error {
 		s.closers = append(s.closers, file.Close)
 		out = append(out, file)
 	}
-	s.log = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: s.config.Level}))
+	s.log = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: &s.level}))
 	return nil
 }
 

@@ -18,6 +18,9 @@ func (s *Sidecar) startMetrics(log *audit.Log) {
 	}
 	s.metrics = metrics.New(metrics.Options{
 		Gate: s.Gate, Worker: s.config.Worker, Process: os.Getpid(), Version: Version, Audit: log, Hooks: s.config.HookRunner, Upstreams: s.upstreamsUp, Cluster: s.replica.forMetrics(),
+		Config: func() metrics.Config {
+			return metrics.Config{Taken: s.reloads.Taken.Load(), Refused: s.reloads.Refused.Load(), Waiting: s.reloads.Waiting.Load()}
+		},
 	})
 	s.closers = append(s.closers, func() error { s.metrics.Close(); return nil })
 }

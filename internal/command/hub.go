@@ -28,13 +28,13 @@ checkpoints. If another process is the hub already, this one joins it and takes 
 			if err != nil {
 				return err
 			}
-			return runHub(c, cmd)
+			return runHub(c, s, cmd)
 		},
 	}
 }
 
 // runHub serves people until the context ends.
-func runHub(c *config.Config, cmd *cobra.Command) error {
+func runHub(c *config.Config, settings *config.Settings, cmd *cobra.Command) error {
 	if c.Listen == "off" {
 		return fmt.Errorf("a hub has to listen, and listen is off: use --listen %s, or leave it out", companionclient.DefaultAddress)
 	}
@@ -43,6 +43,7 @@ func runHub(c *config.Config, cmd *cobra.Command) error {
 		return err
 	}
 	defer s.Close()
+	s.Watch(cmd.Context(), settings.Reload)
 	<-cmd.Context().Done()
 	return nil
 }

@@ -21,6 +21,13 @@ its own session and servers. The path says what a host sees:
 Hosts send the secret in {dataDir}/credentials/mcp as a Bearer token. Give further clients their own tokens with
 mcpTokens in callgate.yaml, or use the tokens of an authorization server with --auth oauth.
 
+A changed configuration is read by itself, and on SIGHUP. Sessions stay open. It is checked whole first; one that is wrong
+changes nothing, and the log and doctor say why. What changed is in the audit trail. At once take effect: logLevel,
+mode, escalation, timeout, claimWithin, maxPending, handOver, hosts, limits (but maxInFlightBytes), terminal,
+allowTerminalWrite, policy, auth, mcpTokens, oauth, mcpHosts, mcpOrigins, tls; for new sessions autonomy, servers,
+mcpConfig and callgate.lock. Hosts without sessions count as new with their next request when servers change. All other
+keys need a restart: the log and doctor name those that wait for one.
+
 With --cluster several of these are one gate: replicas behind any load balancer, with the same rules, approvals and
 credentials. Each needs a name, a data directory of its own and the same --cluster-key.`,
 		Example: `  callgate serve --mcp-config ~/.mcp.json
@@ -42,7 +49,7 @@ credentials. Each needs a name, a data directory of its own and the same --clust
 				return err
 			}
 			defer sidecar.Close()
-			return sidecar.Serve(cmd.Context())
+			return sidecar.Serve(cmd.Context(), s.Reload)
 		},
 	}
 	cmd.Flags().AddFlagSet(s.Serve)

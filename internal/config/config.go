@@ -203,11 +203,34 @@ func (s *Settings) declare(flags *pflag.FlagSet, of []setting) {
 		case []string:
 			flags.StringArray(o.flag, v, o.help)
 		}
+	}
+	s.bind(flags, of)
+}
+
+// bind gives the keys their defaults, flags and variables.
+func (s *Settings) bind(flags *pflag.FlagSet, of []setting) {
+	for _, o := range of {
 		s.viper.SetDefault(o.key, o.value)
 		// The names are constants: neither call can fail.
 		_ = s.viper.BindPFlag(o.key, flags.Lookup(o.flag))
 		_ = s.viper.BindEnv(o.key, Variable(o.flag))
 	}
+}
+
+// Reload is Load for a program that has loaded before: it reads everything anew.
+func (s *Settings) Reload() (*Config, error) {
+	fresh := *s
+	fresh.viper = viper.New()
+	for _, one := range []struct {
+		flags *pflag.FlagSet
+		of    []setting
+	}{
+		{s.Common, commonSettings}, {s.Policy, policySettings}, {s.Search, searchSettings}, {s.Serve, serveSettings},
+		{s.Shared, clusterSettings}, {s.Listen, listenSettings}, {s.Keep, checkpointSettings}, {s.Checks, verifySettings},
+	} {
+		fresh.bind(one.flags, one.of)
+	}
+	return fresh.Load()
 }
 
 // Variable is the environment variable that stands for a flag.

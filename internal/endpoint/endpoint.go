@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"callgate/internal/budget"
@@ -27,13 +28,18 @@ const MaxSessions = 10_000
 // DefaultAddress is where hosts are served unless it is said otherwise.
 const DefaultAddress = "127.0.0.1:7778"
 
-// Options of a server. Proxy, Door and Logger are required.
-type Options struct {
-	Address string           // host:port; port 0 picks one
+// Settings say who may come in. Configure replaces them while hosts are served. Door is required.
+type Settings struct {
 	TLS     *tls.Certificate // required when other machines can reach the address
 	Hosts   []string         // names, beside the address itself, that hosts may ask for in the Host header, without port
 	Origins []string         // web pages that may connect, as scheme://host[:port]
 	Door    Door             // who may come in
+}
+
+// Options of a server. Proxy, Door and Logger are required.
+type Options struct {
+	Address string // host:port; port 0 picks one
+	Settings
 	Proxy   *proxy.Proxy
 	DataDir string // where the port is noted, see Ports; "" notes it nowhere
 	Logger  *slog.Logger
@@ -60,8 +66,8 @@ const (
 type Server struct {
 	o        Options
 	log      *slog.Logger
-	address  string
-	hosts    map[string]bool // values of the Host header that mean this server
+	listens  *net.TCPAddr
+	set      atomic.Pointer[settings] // as they are now
 	refusals refusals
 	http     *http.Server
 	relay    http.Handler // to other replicas; nil when there are none
@@ -95,14 +101,15 @@ func Listen(o Options) (*Server, error) {
 		}
 	}
 	s := &Server{
-		o: o, withdraw: withdraw, log: o.Logger, address: listener.Addr().String(), hosts: hostNames(o.Hosts, listener.Addr().(*net.TCPAddr)),
+		o: o, withdraw: withdraw, log: o.Logger, listens: listener.Addr().(*net.TCPAddr),
 		idle: make(chan struct{}), refusals: refusals{log: o.Logger, by: map[string]*refusal{}},
 		open: open{idleTimeout: o.IdleTimeout, sessions: map[string]*Session{}, empty: time.Now()},
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.relay = s.newRelay()
+	s.set.Store(s.settings(o.Settings))
 	s.http = &http.Server{
-		Handler:           s.guard(s.relayed(s.routes())),
+		Handler:           s.guard(s.relayed(http.HandlerFunc(s.route))),
 		ReadHeaderTimeout: headerPatience,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -110,7 +117,8 @@ func Listen(o Options) (*Server, error) {
 	}
 	serve := func() error { return s.http.Serve(listener) }
 	if o.TLS != nil {
-		s.http.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*o.TLS}, MinVersion: tls.VersionTLS12}
+		current := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.set.Load().TLS, nil }
+		s.http.TLSConfig = &tls.Config{GetCertificate: current, MinVersion: tls.VersionTLS12}
 		serve = func() error { return s.http.ServeTLS(listener, "", "") }
 	}
 	s.wg.Go(func() {
@@ -121,6 +129,31 @@ func Listen(o Options) (*Server, error) {
 	s.wg.Go(s.reap)
 	return s, nil
 }
+
+// settings are Settings with what is made of them.
+type settings struct {
+	Settings
+	hosts  map[string]bool // values of the Host header that mean this server
+	routes http.Handler
+}
+
+func (s *Server) settings(of Settings) *settings {
+	return &settings{of, hostNames(of.Hosts, s.listens), s.routes(of.Door)}
+}
+
+// Configure replaces the settings. Sessions stay open, for those who are still let in.
+func (s *Server) Configure(next Settings) error {
+	switch {
+	case (next.TLS == nil) != (s.o.TLS == nil):
+		return errors.New("tls: to begin or end with TLS, restart callgate")
+	case !s.listens.IP.IsLoopback() && next.Door.open():
+		return fmt.Errorf("auth: other machines can reach %s, and auth none lets everybody in", s.listens)
+	}
+	s.set.Store(s.settings(next))
+	return nil
+}
+
+func (s *Server) route(w http.ResponseWriter, r *http.Request) { s.set.Load().routes.ServeHTTP(w, r) }
 
 // bind opens the listener. Without TLS only this machine may reach it.
 func bind(o Options) (net.Listener, error) {
@@ -150,29 +183,30 @@ func bind(o Options) (net.Listener, error) {
 // URL is what hosts are given.
 func (s *Server) URL() string {
 	if s.o.TLS != nil {
-		return "https://" + s.address + "/mcp"
+		return "https://" + s.listens.String() + "/mcp"
 	}
-	return "http://" + s.address + "/mcp"
+	return "http://" + s.listens.String() + "/mcp"
 }
 
 // Idle is closed when there was no session for IdleShutdown.
 func (s *Server) Idle() <-chan struct{} { return s.idle }
 
 // routes maps paths to what answers them. A view is named by the path.
-func (s *Server) routes() http.Handler {
+func (s *Server) routes(door Door) http.Handler {
 	mux := http.NewServeMux()
+	admitted := func(serve func(visit)) http.HandlerFunc { return s.admitted(door, serve) }
 	for _, path := range []string{"/mcp", "/mcp/{server}", "/mcp/agents/{agent}"} {
-		mux.HandleFunc("POST "+path, s.admitted(s.post))
-		mux.HandleFunc("GET "+path, s.admitted(s.get))
-		mux.HandleFunc("DELETE "+path, s.admitted(s.delete))
+		mux.HandleFunc("POST "+path, admitted(s.post))
+		mux.HandleFunc("GET "+path, admitted(s.get))
+		mux.HandleFunc("DELETE "+path, admitted(s.delete))
 	}
 	for _, path := range []string{"/sse", "/sse/{server}", "/sse/agents/{agent}"} {
-		mux.HandleFunc("GET "+path, s.admitted(s.openOld))
+		mux.HandleFunc("GET "+path, admitted(s.openOld))
 	}
-	mux.HandleFunc("POST /messages", s.admitted(s.postOld))
+	mux.HandleFunc("POST /messages", admitted(s.postOld))
 	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("GET /health/ready", s.ready)
-	s.o.Door.routes(mux)
+	door.routes(mux)
 	return mux
 }
 
@@ -195,12 +229,12 @@ type visit struct {
 }
 
 // admitted lets requests in that the door knows, to views that exist.
-func (s *Server) admitted(serve func(visit)) http.HandlerFunc {
+func (s *Server) admitted(door Door, serve func(visit)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		who, err := s.o.Door.Admit(r)
+		who, err := door.Admit(r)
 		if err != nil {
 			s.refusals.write("a host was not let in", "reason", err.Error(), r.RemoteAddr)
-			w.Header().Set("WWW-Authenticate", s.o.Door.challenge(r))
+			w.Header().Set("WWW-Authenticate", door.challenge(r))
 			refuse(w, http.StatusUnauthorized, nil, rpc.CodeInvalidRequest, "callgate: not let in: "+err.Error())
 			return
 		}

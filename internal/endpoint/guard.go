@@ -39,7 +39,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
 		expect(w, bodyPatience)
-		if !s.hosts[strings.ToLower(r.Host)] {
+		if !s.set.Load().hosts[strings.ToLower(r.Host)] {
 			s.refusals.write("a request for another host was refused", "host", r.Host, r.RemoteAddr)
 			refuse(w, http.StatusForbidden, nil, rpc.CodeInvalidRequest, "callgate: this is not the host that was asked for; names are added with mcpHosts")
 			return
@@ -82,12 +82,12 @@ func foreign(site string) bool { return site != "same-origin" && site != "none" 
 
 // welcomes reports whether pages of the origin may connect.
 func (s *Server) welcomes(origin string) bool {
-	scheme := "http://"
+	set, scheme := s.set.Load(), "http://"
 	if s.o.TLS != nil {
 		scheme = "https://"
 	}
 	host, ok := strings.CutPrefix(strings.ToLower(origin), scheme)
-	return ok && s.hosts[host] || slices.Contains(s.o.Origins, origin)
+	return ok && set.hosts[host] || slices.Contains(set.Origins, origin)
 }
 
 // expect bounds how long the rest of the request may take to arrive; 0 is no bound. Where the server cannot do that,

@@ -18,7 +18,7 @@ func TestRefusedRequestsHoldNoConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Listen(Options{Address: "127.0.0.1:0", Door: NewTokens(Token{"mcp", func() (string, error) { return "secret", nil }}), Proxy: p, Logger: slog.New(slog.DiscardHandler)})
+	s, err := Listen(Options{Address: "127.0.0.1:0", Settings: Settings{Door: NewTokens(Token{"mcp", func() (string, error) { return "secret", nil }})}, Proxy: p, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,12 +29,12 @@ func TestRefusedRequestsHoldNoConnection(t *testing.T) {
 		p.Close()
 	})
 	for name, head := range map[string]string{
-		"401": "POST /mcp HTTP/1.1\r\nHost: " + s.address + "\r\n",
+		"401": "POST /mcp HTTP/1.1\r\nHost: " + s.listens.String() + "\r\n",
 		"403": "POST /mcp HTTP/1.1\r\nHost: elsewhere\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conn, err := net.Dial("tcp", s.address)
+			conn, err := net.Dial("tcp", s.listens.String())
 			if err != nil {
 				t.Fatal(err)
 			}

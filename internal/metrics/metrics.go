@@ -29,6 +29,7 @@ type Options struct {
 	Hooks     *hooks.Runner
 	Upstreams func() []Upstream
 	Cluster   func() Cluster // nil without one
+	Config    func() Config
 }
 
 // Cluster is how a cluster looks from one replica.
@@ -38,6 +39,9 @@ type Cluster struct {
 	Fresh      bool
 	Behind     time.Duration // of the cluster's audit trail
 }
+
+// Config says what became of changed configurations.
+type Config struct{ Taken, Refused, Waiting int64 }
 
 // Upstream is the state of one configured server.
 type Upstream struct {

@@ -27,12 +27,14 @@ var (
 	current    = describe("callgate_cluster_fresh", "1 while this replica hears from its cluster; else it denies every call.")
 	waiting    = describe("callgate_cluster_pending_approvals", "Approvals that wait in the whole cluster.")
 	untold     = describe("callgate_cluster_trail_behind_seconds", "Age of the oldest record that the cluster has not, as far as it could be sent.")
+	reloads    = describe("callgate_config_reloads_total", "Changed configurations by what became of them: taken or refused.", "result")
+	restart    = describe("callgate_config_waiting_settings", "Changed settings that take effect after a restart.")
 	queuedFor  = describe("callgate_webhook_queue_oldest_seconds", "How long the oldest of them waits.", "hook")
 )
 
 // Describe names what Collect may send.
 func (c moment) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{build, sessions, pending, up, tools, unsynced, hookRuns, hookFailed, queued, queuedFor, live, current, waiting, untold} {
+	for _, d := range []*prometheus.Desc{build, sessions, pending, up, tools, unsynced, hookRuns, hookFailed, queued, queuedFor, live, current, waiting, untold, reloads, restart} {
 		out <- d
 	}
 }
@@ -73,6 +75,12 @@ func (c moment) Collect(out chan<- prometheus.Metric) {
 		gauge(current, fresh)
 		gauge(waiting, float64(c.Pending))
 		gauge(untold, c.Behind.Seconds())
+	}
+	if o.Config != nil {
+		c := o.Config()
+		counter(reloads, int(c.Taken), "taken")
+		counter(reloads, int(c.Refused), "refused")
+		gauge(restart, float64(c.Waiting))
 	}
 	for _, h := range o.Hooks.List(nil) {
 		counter(hookRuns, h.Runs, h.Name)

@@ -69,12 +69,14 @@ type Clients struct {
 	tasks   map[string]*task    // by id
 
 	resuming map[string]bool // ids of approvals that a request has come back for
+	renewed  uint64          // how many times
 }
 
 // clientKey is what requests have in common that share a session: who sends them, and what they say of their host.
 type clientKey struct {
-	from Sender
-	said [sha256.Size]byte
+	from  Sender
+	said  [sha256.Size]byte
+	times uint64 // of Renew before it
 }
 
 // account names the key, and tells nobody what it is.
@@ -133,6 +135,13 @@ func (all *Clients) enter() bool {
 	return true
 }
 
+// Renew gives the requests that come from now on sessions of their own. Those of before end when nothing uses them.
+func (all *Clients) Renew() {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.renewed++
+}
+
 // maxClients bounds the sessions: who sends requests says by itself what tells them apart.
 const maxClients = 1000
 
@@ -140,6 +149,7 @@ const maxClients = 1000
 func (all *Clients) client(from Sender, r incoming) (*Client, error) {
 	key := clientKey{from: from, said: sha256.Sum256(append(append(append([]byte{}, r.capabilities...), 0), r.client...))}
 	all.mu.Lock()
+	key.times = all.renewed
 	c := all.clients[key]
 	if c == nil && len(all.clients) >= maxClients {
 		all.mu.Unlock()

@@ -1,0 +1,116 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"callgate/audit"
+	"callgate/internal/endpoint"
+	"callgate/internal/testserver/waits"
+)
+
+// TestReload changes the configuration under callgate serve: sessions go on, what can takes effect, and a file that is
+// wrong changes nothing.
+func TestReload(t *testing.T) {
+	data, dir := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(data, "workers", "default", "permissions.jsonc"), `{ "*": "allow" }`)
+	write(t, filepath.Join(dir, "hello.txt"), "Hello")
+	file := filepath.Join(dir, "callgate.yaml")
+	const server = "  - {name: %s, command: %q, args: [\".\"], package: callgate-demo, cwd: %q, env: [\"KEY=a-secret\"]}\n"
+	one := func(name string) string {
+		return fmt.Sprintf(server, name, filepath.Join(servers(t), "demo"), dir)
+	}
+	write(t, file, "servers:\n"+one("demo"))
+	c, err := startClient(callgateProgram(t), []string{"serve", "--config", file, "--data-dir", data, "--listen", "off", "--mcp-listen", "127.0.0.1:0"}, dir, os.Environ())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.kill)
+	s := &served{t: t, pid: c.cmd.Process.Pid}
+	waits.Until(t, "hosts are served", func() bool {
+		ports := endpoint.Ports(data)
+		if len(ports) == 1 {
+			s.url = "http://127.0.0.1:" + ports[0] + "/mcp"
+		}
+		return len(ports) == 1
+	})
+	token, err := os.ReadFile(filepath.Join(data, "credentials", "mcp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.token = string(token)
+	host := &http.Client{}
+	session, err := s.connect(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	works := func() {
+		t.Helper()
+		if err := s.call(host, session); err != nil {
+			t.Fatal(err)
+		}
+	}
+	works()
+	recorded := func() (all string) {
+		for r, err := range audit.Read(audit.Dir(data), audit.Filter{}) {
+			if err == nil && strings.HasPrefix(r.Summary, "Configuration read again") {
+				all += r.Summary + "\n"
+			}
+		}
+		return all
+	}
+
+	write(t, file, "mode: no-prompt\nmetrics: true\ntimeout: 7m\nservers:\n"+one("demo")+one("extra"))
+	waits.Until(t, "the new configuration is taken over", func() bool {
+		return strings.Contains(c.stderr.String(), "take effect when callgate is restarted: metrics")
+	})
+	for _, want := range []string{"mode ask → no-prompt", "timeout 2m0s → 7m0s", "metrics false → true (after a restart)", "servers (extra added)"} {
+		if got := recorded(); !strings.Contains(got, want) || strings.Contains(got, "a-secret") {
+			t.Errorf("the trail says %q, want %q", got, want)
+		}
+	}
+	works()
+	next, err := s.connect(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits.Until(t, "a new session has the new server", func() bool {
+		list, _, err := s.send(host, "POST", next, `{"jsonrpc":"2.0","id":3,"method":"tools/list"}`)
+		return err == nil && bytes.Contains(list, []byte("extra_read_file"))
+	})
+
+	before := recorded()
+	for what, text := range map[string]string{
+		"whatever": "mode: whatever\nservers:\n" + one("demo"),
+		"is empty": "\n",
+		"_x":       "servers:\n" + one("demo") + one("demo_x"),
+	} {
+		write(t, file, text)
+		if err := syscall.Kill(s.pid, syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		waits.Until(t, "a wrong configuration is refused: "+what, func() bool {
+			for line := range strings.Lines(c.stderr.String()) {
+				if strings.Contains(line, "is refused") && strings.Contains(strings.ReplaceAll(line, `\"`, ""), what) {
+					return true
+				}
+			}
+			return false
+		})
+		works()
+	}
+	write(t, file, "mode: no-prompt\ntimeout: 7m\nservers:\n"+one("demo")+one("extra"))
+	waits.Until(t, "the configuration is well again", func() bool { return strings.Contains(c.stderr.String(), "the configuration is well again") })
+	if recorded() == before {
+		t.Error("nothing is on record of the last one")
+	}
+	works()
+}

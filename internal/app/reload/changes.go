@@ -1,0 +1,164 @@
+package reload
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"callgate/internal/config"
+)
+
+// Change is one setting that two configurations have differently.
+type Change struct {
+	Key      string
+	From, To string // "" where the value may be secret or long
+	Restart  bool   // it takes effect when callgate starts
+}
+
+func (c Change) String() string {
+	text := c.Key
+	if c.From != "" || c.To != "" {
+		text += fmt.Sprintf(" %s → %s", c.From, c.To)
+	}
+	if c.Restart {
+		text += " (after a restart)"
+	}
+	return text
+}
+
+// Summary says in a sentence what has changed.
+func Summary(changed []Change) string {
+	if len(changed) == 0 {
+		return "Configuration read again: no setting has changed."
+	}
+	texts := make([]string, len(changed))
+	for i, c := range changed {
+		texts[i] = c.String()
+	}
+	return "Configuration read again: " + strings.Join(texts, ", ") + "."
+}
+
+// The keys that take effect at once, and what is in them: autonomy for new sessions, servers too.
+var atOnce = []string{
+	"logLevel", "mode", "autonomy", "escalation", "timeout", "claimWithin", "maxPending", "handOver", "hosts", "limits",
+	"terminal", "allowTerminalWrite", "policy", "servers", "mcpConfig", "mcpTokens", "auth", "oauth", "mcpHosts", "mcpOrigins",
+	"tls",
+}
+
+// later are those among them that do not.
+var later = []string{"limits.maxInFlightBytes"}
+
+// told are the texts whose values are words, which people may see.
+var told = []string{"logLevel", "mode", "autonomy", "escalation", "gate", "flow", "guard", "terminal", "auth", "remember", "limits.preset", "worker", "agent"}
+
+func within(key string, list []string) bool {
+	return slices.ContainsFunc(list, func(k string) bool { return key == k || strings.HasPrefix(key, k+".") })
+}
+
+// state is a configuration with what its files hold.
+type state struct {
+	c       *config.Config
+	servers map[string]config.ServerConfig
+	lock    []byte
+}
+
+// stateOf reads the files that a configuration names.
+func stateOf(c *config.Config) (s state, err error) {
+	all, err := c.ServerConfigs()
+	if err != nil {
+		return s, err
+	}
+	s = state{c: c, servers: map[string]config.ServerConfig{}}
+	for _, one := range all {
+		one.Source = ""
+		s.servers[one.Name] = one
+	}
+	if s.lock, err = os.ReadFile(c.Files().Lock()); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return s, err
+}
+
+// between lists what has changed, by the configuration's keys.
+func between(old, next state) (list []Change) {
+	compare("", reflect.ValueOf(old.c).Elem(), reflect.ValueOf(next.c).Elem(), &list)
+	list = slices.DeleteFunc(list, func(c Change) bool { return c.Key == "servers" })
+	if names := old.changedServers(next); len(names) > 0 {
+		list = append(list, Change{Key: "servers (" + strings.Join(names, ", ") + ")"})
+	}
+	if !bytes.Equal(old.lock, next.lock) {
+		list = append(list, Change{Key: "callgate.lock"})
+	}
+	return list
+}
+
+// Servers reports whether hosts get other servers by a change.
+func (c Change) Servers() bool {
+	return strings.HasPrefix(c.Key, "servers") || slices.Contains([]string{"callgate.lock", "mcpConfig", "limits.maxResultBytes"}, c.Key)
+}
+
+// compare walks the exported fields that the configuration file has.
+func compare(key string, old, next reflect.Value, list *[]Change) {
+	for i := range old.NumField() {
+		f := old.Type().Field(i)
+		tag := f.Tag.Get("mapstructure")
+		if tag == "-" || !f.IsExported() {
+			continue
+		}
+		below := config.KeyOf(f.Name)
+		if key != "" {
+			below = key + "." + below
+		}
+		if strings.Contains(tag, "squash") {
+			below = key
+		}
+		a, b := old.Field(i), next.Field(i)
+		if a.Kind() == reflect.Struct {
+			compare(below, a, b, list)
+			continue
+		}
+		if reflect.DeepEqual(a.Interface(), b.Interface()) {
+			continue
+		}
+		c := Change{Key: below, Restart: !within(below, atOnce) || within(below, later)}
+		if isPlain(a.Kind()) || slices.Contains(told, below) {
+			c.From, c.To = shown(a), shown(b)
+		}
+		*list = append(*list, c)
+	}
+}
+
+// isPlain reports whether values of the kind hold no text: switches, numbers and times.
+func isPlain(k reflect.Kind) bool {
+	return k == reflect.Bool || k >= reflect.Int && k <= reflect.Float64
+}
+
+func shown(v reflect.Value) string {
+	if text := fmt.Sprint(v.Interface()); text != "" {
+		return text
+	}
+	return "none"
+}
+
+// changedServers are the names of servers that are new, gone, or configured otherwise.
+func (s state) changedServers(next state) (names []string) {
+	for name, one := range s.servers {
+		if now, ok := next.servers[name]; !ok {
+			names = append(names, name+" removed")
+		} else if !reflect.DeepEqual(one, now) {
+			names = append(names, name+" changed")
+		}
+	}
+	for name := range next.servers {
+		if _, ok := s.servers[name]; !ok {
+			names = append(names, name+" added")
+		}
+	}
+	slices.Sort(names)
+	return names
+}
