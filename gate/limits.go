@@ -56,23 +56,23 @@ type (
 // ShareLimits counts what the session uses together with the sessions of the same host at other replicas, which have
 // the same account. The caller calls it before the first call. Without Tallies it does nothing.
 func (s *Session) ShareLimits(account string) {
-	o := &s.gate.o
-	if o.Tallies == nil {
+	tallies, limits := s.gate.o.Tallies, s.gate.set.Load().Limits
+	if tallies == nil {
 		return
 	}
 	share := func(c Counted) Tally {
 		c.Name += "." + account
-		t := o.Tallies.Tally(c)
+		t := tallies.Tally(c)
 		s.tallies = append(s.tallies, t)
 		return t
 	}
-	if o.Limits.CallsPerTurn > 0 {
-		s.turn.Shared = share(Counted{Name: "turn", Idle: o.Limits.TurnIdle, Leases: true})
+	if limits.CallsPerTurn > 0 {
+		s.turn.Shared = share(Counted{Name: "turn", Idle: limits.TurnIdle, Leases: true})
 	}
-	if o.Limits.Irreversible > 0 {
-		s.burst.Shared = share(Counted{Name: "lost", Within: o.Limits.IrreversibleWithin})
+	if limits.Irreversible > 0 {
+		s.burst.Shared = share(Counted{Name: "lost", Within: limits.IrreversibleWithin})
 	}
-	if o.Limits.Concurrent > 0 {
+	if limits.Concurrent > 0 {
 		s.places = share(Counted{Name: "runs", Leases: true})
 	}
 }
