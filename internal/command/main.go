@@ -9,6 +9,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	_ "callgate/internal/startup"
 )
 
 // Main runs the command line of the process and returns its exit code.
