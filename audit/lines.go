@@ -11,7 +11,7 @@ import (
 	"callgate/internal/durable"
 )
 
-// Line is one record as it stands in its log, for who keeps a copy elsewhere.
+// Line is one record as it stands in its log, for programs that copy logs elsewhere.
 type Line struct {
 	Record
 	Text []byte // the whole line, without its newline

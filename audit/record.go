@@ -29,7 +29,7 @@ type Subject struct {
 	Risk   string `json:"risk"`
 }
 
-// Author is who acts, as records name them: By and From of a Record.
+// Author is the person or program that acts: By and From of a Record.
 type Author struct {
 	By, From string
 	Presence string // a proof that they are there, as a Record has it; "" for none

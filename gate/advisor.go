@@ -7,12 +7,11 @@ import (
 	"callgate/permissions"
 )
 
-// Advisor is another policy engine beside the rules. It can deny a call or want a person to confirm it, never allow
-// one.
+// Advisor is a policy engine beside the rules. It can deny a call or have a person confirm it, but never allow one.
 type Advisor interface {
-	// Advise says Deny, Ask or Allow, which says nothing, and why. An error denies.
+	// Advise returns Deny, Ask or Allow, and the reason. Allow leaves the decision to others. An error denies.
 	Advise(Question) (permissions.Action, string, error)
-	// Name is what people and the audit trail call it.
+	// Name is the name that people and the audit trail use.
 	Name() string
 }
 

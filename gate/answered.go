@@ -36,8 +36,8 @@ const (
 	answeredBack = 30 * 24 * time.Hour
 )
 
-// ByPerson reports whether a person looked at the call that was decided so. What an "always" for another call released
-// with it was looked at by nobody.
+// ByPerson reports whether a person looked at the call before this decision. Nobody looked at a call that an "always"
+// for another call released.
 func ByPerson(decision, by string) bool {
 	return (decision == DecidedApproved || decision == DecidedRejected) && by != "risk" && !strings.HasPrefix(by, cascaded)
 }

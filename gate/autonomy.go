@@ -8,7 +8,7 @@ import (
 	"callgate/permissions"
 )
 
-// Autonomy is how much runs without a person. The zero value is none set: rules alone decide.
+// Autonomy is how much runs without a person. With the zero value, rules alone decide.
 type Autonomy uint8
 
 const (
@@ -82,7 +82,7 @@ func readsOnly(category string) bool {
 	return category == "read" || category == "git-read" || category == "terminal-read"
 }
 
-// Mode is what happens to calls that would ask. The zero value asks a person.
+// Mode says what happens to calls that would ask. The zero value asks a person.
 type Mode uint8
 
 const (

@@ -8,7 +8,7 @@ import (
 	"callgate/permissions"
 )
 
-// Before is what hooks said of a call before the gate decided. It can only tighten: nothing in it allows.
+// Before holds what hooks said about a call before the gate decided. It can only make the decision stricter.
 type Before struct {
 	DeniedBy string       // who refuses the call; "" when nobody does
 	Reason   string       // why
@@ -23,8 +23,8 @@ type Rewrite struct {
 	digest   string          // of Original
 }
 
-// Rewritten is the call with other arguments, which are judged, shown, recorded and sent instead. They pass the same
-// check. The original arguments stay part of what an approval is bound to.
+// Rewritten returns the call with other arguments. The gate checks, judges, shows, records and sends these instead. An
+// approval stays bound to the original arguments too.
 func (c Call) Rewritten(arguments []byte, by string) (Call, error) {
 	if c.Fixed {
 		return c, fmt.Errorf("the arguments of this call stand for more than arguments and cannot be changed")

@@ -11,8 +11,8 @@ import (
 	"callgate/gate/tools"
 )
 
-// Call is one tools/call as it was received. It is immutable, and has the exact bytes that are judged, digested, shown,
-// recorded and, if allowed, forwarded.
+// Call is one tools/call as the host sent it. It is immutable. The gate judges, digests, shows, records and, if it
+// allows the call, forwards exactly these bytes.
 type Call struct {
 	ID        string // callgate's own, unique over all processes: "call_", the time, chance, and a number
 	SessionID string
@@ -57,7 +57,7 @@ func (c *Call) revive(ctx context.Context) error {
 	return c.Revive(ctx)
 }
 
-// Thinks reports whether the call goes to the model of the session's host.
+// Thinks reports whether the call goes to the model of the session's host (sampling).
 func (c *Call) Thinks() bool { return c.Tool != nil && c.Tool.Kind == tools.KindSampling }
 
 // Redefinition says that a tool's definition is not the accepted one: the call is in quarantine until somebody accepts

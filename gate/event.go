@@ -14,7 +14,7 @@ import (
 // Finished, AutonomyChanged, Recorded, SessionOpened and SessionClosed.
 type Event interface{ Session() string }
 
-// Approval is one pending question as a person sees it. It is immutable.
+// Approval is one pending question, as a person sees it. It is immutable.
 type Approval struct {
 	ID        string // equal to the call's ID
 	SessionID string
@@ -38,14 +38,13 @@ type Approval struct {
 	Rewrite   *Rewrite      // a hook changed the arguments; else nil
 	CreatedAt time.Time
 	ExpiresAt time.Time
-	// AwaitsHost says that no call waits for the answer any more: callgate was restarted, and the host has to repeat
-	// the call. The answer is kept for that.
+	// AwaitsHost says that callgate was restarted and the host has to repeat the call. The answer is kept until then.
 	AwaitsHost bool
 	Presence   bool // a yes needs a passkey
 	Approvers  int  // how many persons have to approve, each with a credential of their own; 0 is one, whoever it is
 	ApprovedBy []string
-	// Prompt is the beginning of what the user asked the model for last, "" where callgate does not hear it. It is shown
-	// and never kept.
+	// Prompt is the beginning of the user's last prompt, or "" if callgate does not see prompts. It is shown and never
+	// stored.
 	Prompt string `json:"-"`
 }
 
@@ -85,7 +84,7 @@ type Finished struct {
 	IsError                    bool
 }
 
-// AutonomyChanged: the session's level is now Level, "NONE" when rules alone decide.
+// AutonomyChanged says that the session's level is now Level, or "NONE" if rules alone decide.
 type AutonomyChanged struct{ SessionID, Level, By string }
 
 // Recorded: a record was written to the audit log.
@@ -125,13 +124,13 @@ type SessionInfo struct {
 	LastActivity time.Time `json:"lastActivity"`
 }
 
-// Client is the host's own name for itself: shown, never trusted.
+// Client is the name that a host gives itself. It is shown and never trusted.
 type Client struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 }
 
-// Answer is what an approver says of one pending approval.
+// Answer is an approver's answer to one pending approval.
 type Answer struct {
 	SessionID string          // must be the approval's
 	Digest    string          // of the arguments that the approver saw

@@ -8,11 +8,11 @@ import (
 	"callgate/permissions"
 )
 
-// MarkUnkept is the code of the mark on a call whose files could not be kept as they are: who releases it
-// knows that there is no way back.
+// MarkUnkept is the code of the mark on a call whose files callgate cannot keep. The person that releases it knows that
+// it cannot be undone.
 const MarkUnkept = "no-checkpoint"
 
-// Files says what sessions may see and write, for what callgate itself reads and puts back.
+// Files says which files sessions may see and write. callgate's own features that read or restore files ask it.
 type Files struct{ gate *Gate }
 
 // HidesFile reports whether rules keep the session from reading the file at path, which is absolute and real. Neither a
@@ -45,8 +45,8 @@ func (f Files) ForbidsWriting(s *Session, place tools.Place, path string) (why s
 	return ""
 }
 
-// Unseen says why nothing of the workspace may run without a person: the session changed a file that says what a build
-// or test runs, and nobody has looked at it since. "" if nothing is in the way.
+// Unseen says why no build or test of the workspace may run without a person: the session changed a file that says what
+// they run, and nobody has looked at it since. It returns "" if nothing is in the way.
 func (f Files) Unseen(s *Session) (why string) {
 	g := f.gate
 	changed := s.manifests.Changed()
@@ -56,8 +56,8 @@ func (f Files) Unseen(s *Session) (why string) {
 	return fmt.Sprintf("it would run what %s says, which this session changed and nobody has looked at since; run the check with a tool, so that a person is asked", tools.Visible(changed[len(changed)-1]))
 }
 
-// DeniesReading reports whether a session may not read the file at that absolute path, by its worker's rules, its
-// profile's rules or because no call may. It is for callgate's own tools, which read files without a call for each. A
+// DeniesReading reports whether the rules of the worker or the profile, or callgate itself, keep a session from reading
+// the file at this absolute path. callgate's own tools ask it, because they read files without a call for each. A
 // session that does not exist may read nothing.
 func (f Files) DeniesReading(sessionID, path string, place tools.Place) bool {
 	g := f.gate
@@ -73,8 +73,8 @@ func (f Files) DeniesReading(sessionID, path string, place tools.Place) bool {
 	return j.deniesReading(path, Call{Place: place})
 }
 
-// Changes compares what a pending call would write with the files as they are now, for approvers. It hides what the
-// rules keep from being read. It returns ErrNotPending when the approval is over.
+// Changes returns, for approvers, the differences between the files now and what a pending call would write. It hides
+// files that rules deny to read. It returns ErrNotPending if the approval is over.
 func (f Files) Changes(id string) ([]tools.FileChange, error) {
 	g := f.gate
 	g.mu.Lock()

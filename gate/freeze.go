@@ -18,7 +18,7 @@ import (
 	"callgate/permissions"
 )
 
-// Freeze holds back everything that writes, sends or runs.
+// Freeze stops everything that writes, sends or runs.
 type Freeze struct {
 	SessionID string    `json:"sessionId,omitempty"` // "" for all sessions of all processes
 	Until     time.Time `json:"until,omitzero"`      // zero until somebody ends it
@@ -30,8 +30,8 @@ type Freeze struct {
 // maxFreezeText bounds, in bytes, the reason that a person gives.
 const maxFreezeText = 1000
 
-// Freezer keeps what is frozen in one file that all processes of a data directory read before every call. A file that
-// cannot be read freezes everything. A nil Freezer freezes nothing.
+// Freezer keeps freezes in one file, which all processes of a data directory read before every call. If the file cannot
+// be read, everything is frozen. A nil Freezer freezes nothing.
 type Freezer struct {
 	path string
 
@@ -47,7 +47,7 @@ type Freezer struct {
 // OpenFreezer returns the freezer whose state is in the file at path, which need not exist.
 func OpenFreezer(path string) *Freezer { return &Freezer{path: path} }
 
-// Share has freezes hold on all machines that share the text. Those in the file hold here besides.
+// Share makes freezes hold on all machines that share the text. Freezes in the file hold on this machine too.
 func (f *Freezer) Share(text permissions.Shared) *Freezer {
 	f.shared = text
 	return f
@@ -161,8 +161,8 @@ func (f *Freezer) Of(sessionID string, now time.Time) (*Freeze, error) {
 	return nil, nil
 }
 
-// Freeze holds back a session, or all of them, from the next call of every process on. It does so even if record fails,
-// and returns the error of record.
+// Freeze stops a session, or all sessions, from the next call of every process on. It does so even if record fails, and
+// returns the error of record.
 func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
 	if !one.Until.IsZero() && !one.Until.After(one.At) {
 		return fmt.Errorf("%w: until %s is over already", ErrAnswer, one.Until.Format(time.RFC3339))

@@ -77,15 +77,14 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// Credential is a secret that must not leave this machine, and where it is kept, for people. The gate keeps a
+// Credential is a secret that must not leave this machine, and the place where people keep it. The gate stores only a
 // fingerprint.
 type Credential struct{ Value, Place string }
 
 // DefaultAgent is the agent of a session that runs under no profile.
 const DefaultAgent = "default"
 
-// Gate decides about calls. All methods may be called by many goroutines at once. What it stands on knows only what is
-// beneath: the registry of sessions, the queue of what waits, the journal.
+// Gate decides about calls. Its methods may be called concurrently.
 type Gate struct {
 	registry
 	Controls
@@ -151,8 +150,8 @@ func New(o Options) *Gate {
 	return g
 }
 
-// Protect replaces what no call may touch. callgate calls it when it knows the port it listens on, before any host is
-// connected.
+// Protect replaces the files and addresses that no call may touch. callgate calls it once it knows the port that it
+// listens on, before any host connects.
 func (g *Gate) Protect(p *Protected) { g.protected.Store(p) }
 
 // Configure replaces the settings: calls are judged by them from now on. What waits already keeps its time.
@@ -226,7 +225,7 @@ func (r *registry) session(id string) (*Session, error) {
 	return nil, fmt.Errorf("%w: %q", ErrSession, id)
 }
 
-// Close withdraws everything that waits and ends all sessions and subscriptions.
+// Close withdraws all waiting approvals and ends all sessions and subscriptions.
 func (g *Gate) Close() {
 	g.opening.Lock()
 	sessions := slices.Collect(maps.Values(g.sessions))

@@ -11,18 +11,19 @@ import (
 	"callgate/permissions"
 )
 
-// Controls is what people change beside answering: levels, agents, freezes, grants. Every change is on record.
+// Controls holds what people can change besides answering: levels, agents, freezes and grants. Every change is on
+// record.
 type Controls struct{ gate *Gate }
 
-// Note records what a person changed beside answering approvals: rules, grants, definitions. If it fails, the caller
-// MUST NOT change anything. sessionID is "" for what concerns no session.
+// Note records a change that a person makes besides answering approvals: to rules, grants or definitions. If it fails,
+// the caller MUST NOT change anything. sessionID is "" if the change concerns no session.
 func (c Controls) Note(sessionID string, who audit.Author, summary string) error {
 	g := c.gate
 	return g.control(who, audit.Record{SessionID: sessionID, Summary: summary})
 }
 
-// NoteChat records what a person said to the host's model in a session, or what the model said. If it fails, it MUST
-// NOT go on.
+// NoteChat records what a person said to the host's model in a session, or what the model said. If it fails, the chat
+// MUST NOT go on.
 func (c Controls) NoteChat(sessionID string, who audit.Author, summary, text string) error {
 	g := c.gate
 	said, err := json.Marshal(map[string]string{"text": text})
@@ -76,8 +77,8 @@ func hold(held []HeldGrant, sessionID string, book *grantBook) []HeldGrant {
 	return held
 }
 
-// RevokeHeld takes back the grants in memory that drop selects, and returns how many there were. What they let run asks
-// again from the next call on.
+// RevokeHeld takes back the grants in memory that drop selects, and returns their number. Calls that they covered ask
+// again.
 func (c Controls) RevokeHeld(drop func(HeldGrant) bool) int {
 	g := c.gate
 	n := g.granted.remove(func(grant permissions.Grant) bool { return drop(HeldGrant{grant, ""}) })

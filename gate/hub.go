@@ -103,7 +103,7 @@ func (h *hub) close() {
 	}
 }
 
-// Tell passes on an event that happened elsewhere in callgate, in the order of all events. It never waits.
+// Tell publishes an event that happened elsewhere in callgate, in order with all others. It never blocks.
 func (g *Gate) Tell(e Event) {
 	if g.events.listening() {
 		g.events.publish(e)

@@ -19,8 +19,8 @@ import (
 	"callgate/permissions"
 )
 
-// Judge is everything that decides about a call at one moment. It is a value: the live gate makes one for every call,
-// `callgate check` makes one from a command line. The zero value denies every call.
+// Judge holds everything that decides about a call at one moment. It is a value: the live gate makes one for every
+// call, and `callgate check` makes one from a command line. The zero value denies every call.
 type Judge struct {
 	Policy         *permissions.Policy // nil when the rules cannot be read: everything is denied
 	PolicyError    error               // why Policy is nil
@@ -44,9 +44,8 @@ type Judge struct {
 	Now            time.Time
 }
 
-// Judge says what is to happen to the call: Allow, Deny, or Ask when a person has to decide. The order of
-// the three phases is a security property: every denial is looked at before anything can release the call,
-// and every mark before any grant, level or rule can.
+// Judge returns Allow, Deny, or Ask if a person has to decide. The order of the three phases is a security property:
+// every denial is looked at before anything can release the call, and every mark before any grant, level or rule can.
 func (j *Judge) Judge(call Call) Verdict {
 	facts := call.facts()
 	v := Verdict{Analysis: tools.Analyze(facts.Call)}

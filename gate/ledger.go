@@ -9,29 +9,29 @@ import (
 	"callgate/audit"
 )
 
-// Ledger keeps approvals where other processes find them, on other machines too, and has each of them decided once and
-// its decision taken once. A gate without one keeps them in its folder. Methods may be called at once by many
-// goroutines. An error means that it did not happen, or that nobody knows: then nothing may run for it.
+// Ledger shares approvals with other processes, on other machines too. Each approval is decided once, and its decision
+// is taken once. A gate without a Ledger keeps approvals in its folder. Methods may be called concurrently. After an
+// error the caller MUST NOT let the call run, because the change may not have happened.
 type Ledger interface {
 	// Ask notes an approval that waits here, before people see it.
 	Ask(Kept) error
-	// Change replaces what is noted of one.
+	// Change replaces an approval that Ask noted.
 	Change(Kept) error
 	// Decide notes the one decision on an approval that waits here. Taken says that a call waits and takes it at once;
 	// else it is kept until claimBy. It is an ErrNotPending when another process has the approval, or has decided it.
 	Decide(id string, decision []byte, taken bool, claimBy time.Time) error
 	// End notes that an approval waits no more. It MUST NOT block.
 	End(id string)
-	// Claim takes the decision that was kept under the key, for one call of all processes; nil when there is none. What
-	// waits under it elsewhere without a call ends there: its call is here now.
+	// Claim takes the decision that is kept under the key, for one call among all processes; nil if there is none. An
+	// approval that waits elsewhere under the key without a call ends there, because its call is here now.
 	Claim(key, call string) (decision []byte, err error)
-	// Done notes that a call which took a decision has ended. It MUST NOT block.
+	// Done notes that the call that took a decision has ended. It MUST NOT block.
 	Done(call string)
 	// Awaits is Gate.Awaits for the approvals of all processes.
 	Awaits(id string) bool
 }
 
-// Kept is an approval as a Ledger keeps it. Question is for Gate.Adopt.
+// Kept is an approval in a Ledger. Question is for Gate.Adopt.
 type Kept struct {
 	ID, Key  string
 	Waits    bool // a call waits on it
@@ -124,7 +124,7 @@ func (g questions) claimShared(call Call, v Verdict) (claimed *resolution, refus
 	return nil, nil
 }
 
-// Adopt shows an approval that waited in a process which is gone. The caller has made it this gate's in the Ledger.
+// Adopt shows an approval of a process that has ended. The caller has already assigned it to this gate in the Ledger.
 func (g *Gate) Adopt(text []byte) error {
 	var q question
 	if err := json.Unmarshal(text, &q); err != nil {
@@ -141,7 +141,7 @@ func (g *Gate) Adopt(text []byte) error {
 	return nil
 }
 
-// Lose ends an approval that is another process's by now.
+// Lose ends an approval that another process has taken over.
 func (g *Gate) Lose(id, reason string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -150,7 +150,7 @@ func (g *Gate) Lose(id, reason string) {
 	}
 }
 
-// Unknown records that a call was approved in a process which ended before it said what became of it.
+// Unknown records that a process approved a call and ended before it reported the outcome.
 func (g *Gate) Unknown(text []byte, call string) error {
 	var q question
 	if err := json.Unmarshal(text, &q); err != nil || !q.whole() {

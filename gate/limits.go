@@ -8,7 +8,7 @@ import (
 	"callgate/permissions"
 )
 
-// Limits bound what one session may do. The zero value bounds nothing.
+// Limits bound what one session may do. The zero value sets no limit.
 type Limits struct {
 	CallsPerTurn int           // calls within a turn
 	TurnIdle     time.Duration // a turn ends after so long without a call

@@ -34,8 +34,8 @@ func (s *Session) learn(call *Call, result []byte) (learn func()) {
 	}
 }
 
-// Heard takes what the user said to the host of a session. It holds for all sessions that were begun in the same
-// folder: a host has one for its own tools and one for those of MCP.
+// Heard takes a prompt that the user gave to the host of a session. It counts for all sessions in the same folder,
+// because a host has one session for its built-in tools and one for MCP.
 func (g *Gate) Heard(s *Session, text string) {
 	s.Prompt(text)
 	folder := s.Origin().Folder

@@ -18,8 +18,8 @@ import (
 // maxAgents bounds the profiles that clients may register in one session.
 const maxAgents = 64
 
-// AgentInfo is what people see of an agent that runs in a session. Except for ID and Status, it is what the client that
-// registered the agent says: shown, never trusted.
+// AgentInfo describes an agent of a session to people. All but ID and Status come from the client that registered the
+// agent. They are shown and never trusted.
 type AgentInfo struct {
 	ID       string      `json:"agentId"`
 	Name     string      `json:"name,omitempty"`

@@ -2,8 +2,8 @@ package permissions
 
 import "fmt"
 
-// Action is what a rule says of a subject, from strictest to loosest. The zero value is Deny: a decision that nobody
-// took is a refusal.
+// Action is the answer of a rule, from strictest to loosest. The zero value is Deny: a decision that nobody took is a
+// refusal.
 type Action uint8
 
 const (

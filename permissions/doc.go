@@ -1,4 +1,4 @@
-// Package permissions says what rules and grants say of one subject, and keeps the file they are written in.
+// Package permissions evaluates rules and grants for one subject, and keeps the file that they are written in.
 //
 // Rules come in two layers: an agent profile's, and the worker's permissions.jsonc. A deny of the profile is final.
 // Otherwise both are one list in which the last rule that matches wins, and no match means ask. Grants are what people

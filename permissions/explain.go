@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Explanation is a finding with everything that could have been one: for people who ask why.
+// Explanation is a finding with every rule and grant that could have decided, for people who ask why.
 type Explanation struct {
 	Finding Finding
 	Matches []Match      // every rule that matches some reading of the subject, in the order that counts

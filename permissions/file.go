@@ -13,7 +13,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// File is what a permissions.jsonc says.
+// File is the content of a permissions.jsonc.
 type File struct {
 	Rules  []Rule  // in file order
 	Grants []Grant // "$always", in file order

@@ -24,7 +24,7 @@ type Problem struct {
 	Cure     string   `json:"cure"`
 }
 
-// LintOptions are what Lint knows of the world. What is left out is not looked at.
+// LintOptions tell Lint about kinds and tools. What is left out is not looked at.
 type LintOptions struct {
 	Kinds []string   // names of all kinds
 	Tools []LintTool // the tools of all servers; nil when they are not known

@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// Policy is everything that the rules of one session say at one moment. It is immutable: a changed file or a new grant
-// makes a new Policy. Only NewPolicy and With make one that decides anything: the zero value denies. It is safe for
+// Policy holds the rules and grants of one session at one moment. It is immutable: a changed file or a new grant makes
+// a new Policy. Only NewPolicy and With make one that decides anything: the zero value denies. It is safe for
 // concurrent use. Keep it: it remembers which rules concern which tool.
 type Policy struct {
 	Agent  []Rule  // in file order; nil when the session has no agent profile

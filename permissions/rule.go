@@ -33,7 +33,7 @@ type Rule struct {
 	text      string     // of String: every record of an allowed call names its rule
 }
 
-// MaxApprovers is how many persons a rule can want at most.
+// MaxApprovers is the largest number of people that a rule can require.
 const MaxApprovers = 9
 
 // Grant is what a person's earlier "always" allows: it loosens asks, never a deny or a mark, and never
@@ -73,7 +73,7 @@ type Context struct {
 	Session *Circumstances
 }
 
-// Finding is what the rules say of one subject.
+// Finding is the answer of the rules for one subject.
 type Finding struct {
 	Subject Subject
 	Action  Action // of the winning rule; Ask when none matches

@@ -58,5 +58,5 @@ func (s *Store) sharedUpdate(change func(data []byte) ([]byte, error)) error {
 	return fmt.Errorf("%w: it keeps being changed", ErrStale)
 }
 
-// Seed is the text that a permissions file begins with.
+// Seed is the text of a new permissions file.
 func Seed(home string) []byte { return seedText(home) }

@@ -14,9 +14,9 @@ import (
 	"callgate/proxy/internal/guests"
 )
 
-// Guest is a server that a client of the companion brings into one session. The client runs its tools itself. Its calls
-// are judged, pinned and recorded like all others. Nothing that it says about itself is trusted: its annotations can
-// raise a risk and never lower one.
+// Guest is a server that an approver's client brings into one session. The client runs its tools itself. Its calls are
+// judged, pinned and recorded like all others. Nothing that it says about itself is trusted: its annotations can raise
+// a risk and never lower one.
 type Guest struct {
 	Name  string   // alias; no configured server's, nor one that could be mistaken for it
 	By    string   // the client, for people; definitions are pinned under it
@@ -33,7 +33,7 @@ const (
 	maxGuestName = 32
 )
 
-// Visit is a guest's stay in a session. Leave MUST be called.
+// Visit is a guest's stay in a session. The caller MUST call Leave.
 type Visit struct {
 	host   *host
 	server *server

@@ -248,7 +248,7 @@ func (o *offers) changed(k upstream.Kind) {
 	}
 }
 
-// Found are the tools that answer a host's query.
+// Found holds the tools that answer a host's query.
 type Found struct {
 	Tools []json.RawMessage `json:"tools"` // definitions, as tools/list has them, best first
 	Of    int               `json:"of"`    // how many there are to find

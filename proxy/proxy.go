@@ -1,6 +1,7 @@
-// Package proxy is the life of one call: MCP in from a host, through the gate, out to the servers.
+// Package proxy serves MCP hosts: it takes each call through the gate to its server, and relays everything else.
 //
-// Everything else of MCP it relays unchanged in both directions.
+// It forwards only what the gate allowed, at most once, in the exact bytes that the gate judged. What it does not have to
+// change passes unchanged in both directions.
 package proxy
 
 import (
@@ -96,7 +97,7 @@ type settings struct {
 // Bounds are the limits of every request to one server.
 type Bounds = limits.Bounds
 
-// HostLimit is how long a host lets a tool call run.
+// HostLimit says how long a host lets a tool call run.
 type HostLimit = limits.Host
 
 // Expose shows hosts few tools of many.
@@ -105,7 +106,7 @@ type Expose = catalogue.Expose
 // Checkpoints snapshot files before calls change them.
 type Checkpoints = checkpoints.Checkpoints
 
-// Verification runs the user's checks after calls changed files.
+// Verification runs the user's checks after a call changed files.
 type Verification = verification.Checks
 
 // Choice says which tools of a server there are for hosts, and how they are called.
@@ -137,7 +138,7 @@ type Proxy struct {
 	stateless *stateless.Clients
 }
 
-// Workspaces is told which folders the hosts of a proxy work in.
+// Workspaces learns which folders the hosts of a proxy work in.
 type Workspaces interface {
 	// Opened is called when a host has shaken hands and named its folders, none if it names none, and whenever
 	// it names others.
@@ -181,7 +182,7 @@ type quota struct {
 	of map[string]int // by principal; those with none are not in it
 }
 
-// QuotaError says that a principal has as many sessions as one may have.
+// QuotaError says that a principal has reached its limit of sessions.
 type QuotaError struct {
 	Principal string
 	Limit     int

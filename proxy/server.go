@@ -231,7 +231,7 @@ func (p *Proxy) Upstreams() []UpstreamStatus {
 	return states
 }
 
-// UpstreamStatus is what people see of a server.
+// UpstreamStatus describes a server to people.
 type UpstreamStatus struct {
 	Name   string
 	State  upstream.State

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Judged is a query with what ought to be found: a line of an evaluation file.
+// Judged is a line of an evaluation file: a query with the places that answer it.
 type Judged struct {
 	ID       string  `json:"id,omitempty"`
 	Query    string  `json:"query"`

@@ -29,8 +29,8 @@ type Options struct {
 	// Denied reports whether a file must not be read, by its absolute path. What it denies is not indexed, leaves
 	// the index on the next Sync, and is left out of results at once. It may be called from several goroutines.
 	Denied func(path string) bool
-	// Rules names the state of what Denied goes by: another name means that it may answer otherwise. The first
-	// search after a change takes what is denied now out of the index. Nil: Denied never changes its mind.
+	// Rules returns a name for the rules behind Denied. If the name changes, Denied may answer differently, and the next
+	// search takes files that are denied now out of the index. Nil means that Denied never changes.
 	Rules func() string
 	// MaxFileSize is the size in bytes above which a file is left out. Default: 2 MiB.
 	MaxFileSize int64
@@ -39,8 +39,7 @@ type Options struct {
 	// MaxMemory is about how many bytes the index may take, half of them while it is written. Workers and the
 	// number of chunks are chosen by it; files that no longer fit are left out. Default: 1 GiB.
 	MaxMemory int64
-	// MaxTime bounds one Sync. What was done until then stays, and the next one goes on from there. Default: no
-	// bound.
+	// MaxTime bounds one Sync. The next Sync continues where it stopped. Default: no limit.
 	MaxTime time.Duration
 	// Logger hears of damage that was repaired and of embedders that fail. Default: slog.Default().
 	Logger *slog.Logger

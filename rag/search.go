@@ -14,7 +14,7 @@ import (
 	"callgate/rag/internal/terms"
 )
 
-// Query is what to look for.
+// Query says what to search for.
 type Query struct {
 	Text  string
 	Limit int // of hits; default 10, at most 200
