@@ -189,7 +189,7 @@ func (p *Proxy) newStateless() (*stateless.Clients, error) {
 			}
 			return statelessHost{h}, nil
 		},
-		TaskID: p.o.TaskID, Awaits: p.o.Gate.Awaits, AgentOf: agentOf,
+		Place: p.o.Place, Awaits: p.o.Gate.Awaits, AgentOf: agentOf,
 		Versions: upstream.Versions, Secret: p.o.Secret, IdleTimeout: p.o.IdleTimeout, Logger: p.o.Logger,
 	})
 }

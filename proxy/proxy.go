@@ -72,8 +72,9 @@ type Options struct {
 	Logger       *slog.Logger
 	Budget       *budget.Budget // of messages in flight; nil has no bound
 
-	// TaskID makes what the ids of tasks of stateless hosts end with, see Tasks; nil makes what says nothing.
-	TaskID func() string
+	// Place makes the names of what stateless hosts go on with, which say where that is, see Places; nil makes those that say
+	// nothing.
+	Place func() string
 	// Secret seals what stateless hosts carry from one request to the next; nil makes one that ends with the process.
 	Secret      []byte
 	IdleTimeout time.Duration // sessions of stateless hosts end when nobody used them for so long; 0 means 30 min

@@ -26,9 +26,9 @@ func (p *Proxy) Exchange(ctx context.Context, from Sender, x Exchange, m rpc.Mes
 	p.stateless.Serve(ctx, stateless.Sender{View: stateless.View(from.View), Principal: from.Principal, Session: from.Session}, x, m)
 }
 
-// Tasks are what the ids of the tasks that a request of a stateless host is about end with, as Options.TaskID made
-// them; none when it is about none.
-func Tasks(m rpc.Message) []string { return stateless.TasksOf(m) }
+// Places are the names, as Options.Place made them, of what a request of a stateless host goes on with: a call that asked
+// its host something, or tasks.
+func Places(m rpc.Message) []string { return stateless.PlacesOf(m) }
 
 // Farewell ends, in an orderly way, what stateless hosts keep open to hear of changes. Everything else goes on.
 func (p *Proxy) Farewell() { p.stateless.Farewell() }

@@ -41,8 +41,8 @@ func (r *replica) forHosts() endpoint.Replicas {
 	return sessions{r.cluster}
 }
 
-// taskID makes ids of tasks that say where they run; nil without a cluster.
-func (r *replica) taskID() func() string {
+// place makes names of tasks and calls that say where they run; nil without a cluster.
+func (r *replica) place() func() string {
 	if r == nil {
 		return nil
 	}

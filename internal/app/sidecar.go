@@ -214,7 +214,7 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 	}
 	s.Proxy, err = proxy.New(proxy.Options{
 		Gate: s.Gate, Servers: append(servers, s.ownServer()...), Reserved: names, Pins: pins, Agent: c.Agent, Version: Version, CacheDir: c.Files().Cache(), Logger: s.log,
-		HandOver: c.HandOver, Hosts: c.HostLimits, HostApproves: c.Approvers.Host, Page: s.page, IdleTimeout: c.IdleTimeout, Secret: c.Files().SealingSecret(), MaxSessions: c.MaxSessions, TaskID: s.replica.taskID(),
+		HandOver: c.HandOver, Hosts: c.HostLimits, HostApproves: c.Approvers.Host, Page: s.page, IdleTimeout: c.IdleTimeout, Secret: c.Files().SealingSecret(), MaxSessions: c.MaxSessions, Place: s.replica.place(),
 		Expose: exposed(c), Workspaces: workspaces, Hooks: c.HookRunner, Tracer: tracer, Checkpoints: s.keeps, Verification: checks, Budget: s.budget,
 	})
 	if err != nil {

@@ -8,20 +8,19 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/testserver/addresses"
+	"callgate/internal/testserver/balancer"
 	"callgate/internal/testserver/waits"
 )
 
@@ -33,7 +32,6 @@ type team struct {
 	key     string
 	peers   []string
 	members []*member
-	next    atomic.Uint64
 	address string // of the balancer
 }
 
@@ -61,30 +59,27 @@ func startTeam(t *testing.T, n int, flags ...string) *team {
 	write(t, team.config, fmt.Sprintf("servers:\n  - {name: demo, command: %q, args: [\".\"], package: callgate-demo, cwd: %q}\ncluster: {url: embedded, key: %q, lease: 5s, peers: %s}\n",
 		filepath.Join(servers(t), "demo"), team.dir, team.key, peers))
 	for i := range n {
-		m := &member{name: fmt.Sprintf("gate-%d", i), data: filepath.Join(root, fmt.Sprintf("data%d", i)), listen: team.peers[i], flags: flags}
+		m := &member{name: fmt.Sprintf("gate-%d", i), data: filepath.Join(root, fmt.Sprintf("data%d", i)), listen: team.peers[i]}
 		write(t, filepath.Join(m.data, "workers", "default", "permissions.jsonc"), teamRules)
 		team.members = append(team.members, m)
 	}
-	balancer := httptest.NewServer(&httputil.ReverseProxy{
-		FlushInterval: -1, Transport: &http.Transport{DisableKeepAlives: true},
-		Rewrite: func(p *httputil.ProxyRequest) {
-			for range team.members {
-				m := team.members[team.next.Add(1)%uint64(n)]
-				if at := m.at(); at != "" {
-					if target, err := url.Parse(at); err == nil {
-						p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = target.Scheme, target.Host, ""
-						return
-					}
-				}
-			}
-		},
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			http.Error(w, err.Error(), http.StatusBadGateway)
-		},
-	})
-	t.Cleanup(balancer.Close)
-	team.address = balancer.URL + "/mcp"
+	front := httptest.NewServer(balancer.New(team.up))
+	t.Cleanup(front.Close)
+	team.address = front.URL + "/mcp"
+	for _, m := range team.members {
+		m.flags = append([]string{"--mcp-host", strings.TrimPrefix(front.URL, "http://")}, flags...)
+	}
 	return team
+}
+
+// up are those that hosts may be sent to.
+func (team *team) up() (all []*url.URL) {
+	for _, m := range team.members {
+		if at, err := url.Parse(m.at()); err == nil && at.Host != "" {
+			all = append(all, at)
+		}
+	}
+	return all
 }
 
 func (m *member) at() string {

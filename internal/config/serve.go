@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -44,7 +45,7 @@ type tokenConfig struct {
 var serveSettings = []setting{
 	{"mcpListen", "mcp-listen", "`address` for hosts; port 0 picks one", endpoint.DefaultAddress},
 	{"auth", "auth", "who may connect: token (Bearer, from {dataDir}/credentials), oauth, or none (this machine only)", "token"},
-	{"mcpHosts", "mcp-host", "further `name` of this machine for hosts; repeatable", []string{}},
+	{"mcpHosts", "mcp-host", "further `name` for hosts, of a balancer name:port; repeatable", []string{}},
 	{"mcpOrigins", "mcp-origin", "`origin` of a web page that may connect, as https://example.com; repeatable", []string{}},
 	{"oauth.issuer", "oauth-issuer", "`URL` of the authorization server", ""},
 	{"oauth.audience", "oauth-audience", "`URL` of this callgate, which tokens must name as audience", ""},
@@ -103,7 +104,13 @@ func (c *ServeConfig) validate() error {
 		}
 	}
 	for _, host := range c.MCPHosts {
-		if err := hostName(host); err != nil {
+		name, port, err := net.SplitHostPort(host)
+		if err != nil {
+			name = host
+		} else if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return fmt.Errorf("mcpHosts: %q: the port is a number", host)
+		}
+		if err := hostName(name); err != nil {
 			return fmt.Errorf("mcpHosts: %w", err)
 		}
 	}

@@ -31,7 +31,7 @@ const DefaultAddress = "127.0.0.1:7778"
 // Settings say who may come in. Configure replaces them while hosts are served. Door is required.
 type Settings struct {
 	TLS     *tls.Certificate // required when other machines can reach the address
-	Hosts   []string         // names, beside the address itself, that hosts may ask for in the Host header, without port
+	Hosts   []string         // names, beside the address itself, that hosts may ask for in the Host header; a balancer's with its port
 	Origins []string         // web pages that may connect, as scheme://host[:port]
 	Door    Door             // who may come in
 }

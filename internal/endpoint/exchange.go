@@ -88,7 +88,7 @@ func (s *Server) exchange(v visit, m rpc.Message) {
 		refuse(v.w, http.StatusBadRequest, nil, rpc.CodeInvalidRequest, "hosts of this revision send requests: to take one back, close its connection")
 		return
 	}
-	if s.passTask(v, m) {
+	if s.passExchange(v, m) {
 		return
 	}
 	s.o.Proxy.Exchange(ctx, from, x, m)

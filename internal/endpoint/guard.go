@@ -11,11 +11,14 @@ import (
 	"callgate/internal/rpc"
 )
 
-// hostNames are the values of the Host header that mean this server.
+// hostNames are the values of the Host header that mean this server. Names that come without a port have this server's.
 func hostNames(more []string, address *net.TCPAddr) map[string]bool {
-	port := strconv.Itoa(address.Port)
 	names := map[string]bool{address.String(): true}
 	for _, host := range append([]string{"127.0.0.1", "localhost", "::1"}, more...) {
+		port := strconv.Itoa(address.Port)
+		if name, its, err := net.SplitHostPort(host); err == nil {
+			host, port = name, its
+		}
 		names[strings.ToLower(net.JoinHostPort(host, port))] = true
 		if port == "443" || port == "80" {
 			names[strings.ToLower(host)] = true
@@ -41,7 +44,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		expect(w, bodyPatience)
 		if !s.set.Load().hosts[strings.ToLower(r.Host)] {
 			s.refusals.write("a request for another host was refused", "host", r.Host, r.RemoteAddr)
-			refuse(w, http.StatusForbidden, nil, rpc.CodeInvalidRequest, "callgate: this is not the host that was asked for; names are added with mcpHosts")
+			refuse(w, http.StatusForbidden, nil, rpc.CodeInvalidRequest, "callgate: this is not the host that was asked for; names are added with mcpHosts, a balancer's with its port")
 			return
 		}
 		origin := r.Header.Values("Origin")

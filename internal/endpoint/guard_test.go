@@ -50,3 +50,16 @@ func TestRefusedRequestsHoldNoConnection(t *testing.T) {
 		})
 	}
 }
+
+// Hosts that come by a balancer ask for it, at its port.
+func TestHostNames(t *testing.T) {
+	names := hostNames([]string{"tools.example.com", "gate.example.com:443", "[2001:db8::1]:8443"}, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 7778})
+	for host, want := range map[string]bool{
+		"10.0.0.1:7778": true, "localhost:7778": true, "localhost": false, "tools.example.com:7778": true, "tools.example.com": false,
+		"gate.example.com": true, "gate.example.com:443": true, "gate.example.com:7778": false, "[2001:db8::1]:8443": true, "elsewhere:7778": false,
+	} {
+		if names[host] != want {
+			t.Errorf("%s: %v", host, !want)
+		}
+	}
+}

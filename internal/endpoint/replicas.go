@@ -53,8 +53,8 @@ func (s *Server) newRelay() http.Handler {
 			to := homeOf(r.Context())
 			switch {
 			case r.Context().Err() != nil: // the host is gone
-			case errors.Is(err, ErrGone) && to.task:
-				writeJSON(w, http.StatusOK, rpc.Error(to.request, rpc.CodeInvalidParams, "the task is lost: the replica that it ran at is gone. Its call may have run; it is not run again"))
+			case errors.Is(err, ErrGone) && to.request != nil:
+				writeJSON(w, http.StatusOK, rpc.Error(to.request, rpc.CodeInvalidParams, "the "+to.what+" is lost: the replica that it ran at is gone. It may have had effects, and is not run again"))
 			case errors.Is(err, ErrGone):
 				refuse(w, http.StatusNotFound, nil, codeNoSession, "session not found: the replica that it lived at is gone: initialize again")
 			default:
@@ -95,15 +95,15 @@ func (s *Server) relayed(next http.Handler) http.Handler {
 	})
 }
 
-// passTask passes a request of a stateless host on that is about tasks which all run at one other replica. It is false when
-// it is to be served here.
-func (s *Server) passTask(v visit, m rpc.Message) bool {
+// passExchange passes a request of a stateless host on that goes on with a call, or with tasks, which all run at one other
+// replica. It is false when it is to be served here.
+func (s *Server) passExchange(v visit, m rpc.Message) bool {
 	if s.relay == nil || !m.IsRequest() {
 		return false
 	}
 	type process struct{ name, epoch string }
 	var at process
-	for i, id := range proxy.Tasks(m) {
+	for i, id := range proxy.Places(m) {
 		name, epoch, elsewhere := s.o.Replicas.Home(id)
 		if !elsewhere || i > 0 && at != (process{name, epoch}) {
 			return false
@@ -113,16 +113,20 @@ func (s *Server) passTask(v visit, m rpc.Message) bool {
 	if at.epoch == "" {
 		return false
 	}
+	what := "call"
+	if strings.HasPrefix(m.Method, "tasks/") || m.Method == "subscriptions/listen" {
+		what = "task"
+	}
 	v.r.Body, v.r.ContentLength = io.NopCloser(bytes.NewReader(m.Raw)), int64(len(m.Raw))
-	s.passOn(v, at.name, at.epoch, home{task: true, request: m.ID})
+	s.passOn(v, at.name, at.epoch, home{what: what, request: m.ID})
 	return true
 }
 
 // home is where a request goes, and how it is answered when nobody is there.
 type home struct {
 	address string
-	task    bool   // it is about a task
-	request []byte // its id
+	what    string // it goes on with; "" for a session
+	request []byte // its id; nil for a session
 }
 
 // ErrGone is what DialHosts returns for a process that has ended.

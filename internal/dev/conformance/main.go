@@ -143,16 +143,16 @@ func (r *runner) all(ctx context.Context) (lost int, failing map[string][]string
 		}
 		r.row(s.name, "direct", direct, direct)
 		failing[s.name] = direct.names(false)
-		for _, way := range []string{"stdio", "http"} {
-			through, err := r.through(ctx, s, way)
+		for _, w := range ways {
+			through, err := r.through(ctx, s, w)
 			if err != nil {
-				return lost, nil, fmt.Errorf("%s, through callgate over %s: %w", s.name, way, err)
+				return lost, nil, fmt.Errorf("%s, %s: %w", s.name, w.name, err)
 			}
-			r.row(s.name, "callgate, server over "+way, through, direct)
+			r.row(s.name, w.name, through, direct)
 			for _, check := range direct.names(true) {
 				if !through[check] {
 					lost++
-					fmt.Fprintln(os.Stderr, "LOST", s.name, way, check)
+					fmt.Fprintln(os.Stderr, "LOST", s.name, w.name, check)
 				}
 			}
 		}

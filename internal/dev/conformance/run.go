@@ -75,10 +75,24 @@ func (r *runner) program(s suite) string {
 	return r.server
 }
 
-// through runs the suite against callgate with the server behind it, which it reaches by stdio or http.
-func (r *runner) through(ctx context.Context, s suite, way string) (checks, error) {
+// way is how callgate stands between a suite and the server.
+type way struct {
+	name  string
+	http  bool // the server is reached by HTTP, by stdio else
+	serve func(ctx context.Context, callgate string, server map[string]any) (address string, end func(), err error)
+}
+
+var ways = []way{
+	{"callgate, server over stdio", false, serveCallgate},
+	{"callgate, server over http", true, serveCallgate},
+	{"three replicas, server over stdio", false, serveReplicas},
+	{"three replicas, server over http", true, serveReplicas},
+}
+
+// through runs the suite against callgate with the server behind it.
+func (r *runner) through(ctx context.Context, s suite, w way) (checks, error) {
 	server := map[string]any{"name": "conformance", "command": r.program(s)}
-	if way == "http" {
+	if w.http {
 		address, end, err := r.serve(ctx, s)
 		if err != nil {
 			return nil, err
@@ -86,12 +100,12 @@ func (r *runner) through(ctx context.Context, s suite, way string) (checks, erro
 		defer end()
 		server = map[string]any{"name": "conformance", "url": "http://" + address + "/"}
 	}
-	address, end, err := serveCallgate(ctx, r.callgate, server)
+	address, end, err := w.serve(ctx, r.callgate, server)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	return r.suite(ctx, s, way, "http://"+address+"/mcp/conformance")
+	return r.suite(ctx, s, w.name, "http://"+address+"/mcp/conformance")
 }
 
 // serveCallgate starts callgate serve with the one server behind it and rules that allow everything.
@@ -229,7 +243,7 @@ func freeAddress() (string, error) {
 
 // listening waits until somebody listens.
 func listening(ctx context.Context, address string) error {
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", address)
 		if err == nil {
 			return conn.Close()

@@ -28,8 +28,8 @@ type Options struct {
 	// AgentOf reads the agent that a request's _meta says it is made by.
 	AgentOf func(meta []byte) (string, error)
 
-	// TaskID makes what the id of a task ends with; nil makes one that says nothing.
-	TaskID func() string
+	// Place makes names, without dots, that say which process made them; nil makes those that say nothing.
+	Place func() string
 
 	Versions    []string // those with a handshake, oldest first
 	Secret      []byte   // seals what hosts carry from one round to the next; nil makes one that ends with the process
@@ -114,8 +114,8 @@ type Client struct {
 
 // New returns the clients of one process. Close them.
 func New(o Options) (*Clients, error) {
-	if o.TaskID == nil {
-		o.TaskID = rand.Text
+	if o.Place == nil {
+		o.Place = rand.Text
 	}
 	aead, err := newSeal(o.Secret)
 	if err != nil {

@@ -7,9 +7,14 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
 )
 
 // state is what a stateless host carries from one round of a request to the next, sealed: it can neither read
@@ -46,12 +51,16 @@ func (all *Clients) seal(from Sender, h requestState) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return base64.RawURLEncoding.EncodeToString(all.aead.Seal(nil, nil, text, nil)), nil
+	sealed := base64.RawURLEncoding.EncodeToString(all.aead.Seal(nil, nil, text, nil))
+	if h.Errand == "" { // approvals are known anywhere
+		return sealed, nil
+	}
+	return all.o.Place() + "." + sealed, nil
 }
 
 // unseal opens a state for the sender's request with that digest.
 func (all *Clients) unseal(from Sender, text, digest string) (h requestState, err error) {
-	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text[strings.LastIndexByte(text, '.')+1:])
 	if err != nil {
 		return requestState{}, errHandle
 	}
@@ -60,4 +69,17 @@ func (all *Clients) unseal(from Sender, text, digest string) (h requestState, er
 		return requestState{}, errHandle
 	}
 	return h, nil
+}
+
+// PlacesOf are the places (Options.Place) of what a request of a stateless host goes on with: a call that its requestState
+// names, or tasks.
+func PlacesOf(m rpc.Message) (places []string) {
+	var state [1]jsonx.Member
+	if slices.Contains(repeatable, m.Method) && jsonx.Members(m.Params, []string{"requestState"}, state[:]) == nil {
+		if text, ok := jsonx.String(state[0].Value); ok && strings.Contains(text, ".") {
+			place, _, _ := strings.Cut(text, ".")
+			return []string{place}
+		}
+	}
+	return tasksOf(m)
 }

@@ -41,7 +41,7 @@ type task struct {
 }
 
 func newTask(e *Request) *task {
-	return &task{request: e, id: TaskPrefix + e.client.all.o.TaskID(), poll: TaskPoll}
+	return &task{request: e, id: TaskPrefix + e.client.all.o.Place(), poll: TaskPoll}
 }
 
 // declaresTasks reports whether a request's capabilities have the extension.
@@ -253,8 +253,8 @@ func (c *Client) serveTask(r incoming) []byte {
 	return rpc.Result(r.ID, c.wrap(r.Method, result))
 }
 
-// TasksOf are the ids of the tasks that a request is about, without TaskPrefix.
-func TasksOf(m rpc.Message) (ids []string) {
+// tasksOf are the ids of the tasks that a request is about, without TaskPrefix.
+func tasksOf(m rpc.Message) (ids []string) {
 	var one [1]jsonx.Member
 	var all [1]jsonx.Member
 	switch {
