@@ -19,8 +19,7 @@ import (
 // resolve paths and at nothing else, so a caller that decides now and forwards later MUST analyze again
 // right before it forwards. It never panics. The zero Tool is a tool that nobody knows.
 func Analyze(c Call) *Analysis {
-	var b builder
-	b.record = record{call: c, tool: c.Tool, place: c.Place, out: &Analysis{Risk: permissions.ReadOnly}}
+	b := newBuilder(c)
 	if b.tool == nil {
 		b.tool = &Tool{}
 	}
@@ -64,7 +63,7 @@ type record struct {
 
 // files makes the subjects of paths and addresses.
 type files struct {
-	record
+	*record
 	globs      workspace.Globs
 	hasPattern bool                 // the call holds a glob that selects files
 	reading    *shellparse.Command  // the command whose files are looked at, nil when an allow for it is not at stake
@@ -74,23 +73,53 @@ type files struct {
 
 // wiper finds what a call makes useless as a whole.
 type wiper struct {
-	files
+	*record
+	files  *files
 	listed []listedFile // what commands of the text put out that others may remove
 }
 
 // toucher makes the subjects of what a command of a shell text reads and writes.
-type toucher struct{ wiper }
+type toucher struct {
+	*record
+	files *files
+}
 
 // shells makes the subjects of the commands of shell texts.
 type shells struct {
-	toucher
+	*record
+	files   *files
+	wiper   *wiper
+	toucher *toucher
 	dialect shellparse.Dialect
 	named   bool   // the call says which shell reads its commands
 	effect  string // what the surroundings of a command do beyond its text
 }
 
 // builder reads the arguments of a call by their roles, or by what they seem to be.
-type builder struct{ shells }
+type builder struct {
+	*record
+	files  *files
+	shells *shells
+}
+
+// newBuilder makes the parts, each of which knows the record and those that it asks.
+func newBuilder(c Call) *builder {
+	var parts struct {
+		record  record
+		files   files
+		wiper   wiper
+		toucher toucher
+		shells  shells
+		builder builder
+	}
+	parts.record = record{call: c, tool: c.Tool, place: c.Place, out: &Analysis{Risk: permissions.ReadOnly}}
+	parts.files.record = &parts.record
+	parts.wiper = wiper{record: &parts.record, files: &parts.files}
+	parts.toucher = toucher{record: &parts.record, files: &parts.files}
+	parts.shells = shells{record: &parts.record, files: &parts.files, wiper: &parts.wiper, toucher: &parts.toucher}
+	parts.builder = builder{record: &parts.record, files: &parts.files, shells: &parts.shells}
+	return &parts.builder
+}
 
 // note is one value for the summary.
 type note struct {
@@ -114,8 +143,8 @@ func (b *builder) mapped(list []arguments.Argument) {
 		// Such a tool is judged by its name and its arguments; what it opens comes on top.
 		b.subject(permissions.Subject{Arguments: b.raw(), Risk: b.floor}, b.tool.category, source{})
 	}
-	b.surroundings(list)
-	b.hasPattern = slices.ContainsFunc(list, func(a arguments.Argument) bool {
+	b.shells.surroundings(list)
+	b.files.hasPattern = slices.ContainsFunc(list, func(a arguments.Argument) bool {
 		return b.tool.Roles[a.Name] == kinds.PatternPath && !arguments.IsNull(a.Value)
 	})
 	for _, a := range list {
@@ -138,7 +167,7 @@ func (b *builder) mapped(list []arguments.Argument) {
 		b.argument(a, role)
 	}
 	if b.tool.Kind == KindGrep && !b.decided { // without a path it searches where it runs
-		b.folder(kinds.ReadFolder, ".")
+		b.files.folder(kinds.ReadFolder, ".")
 	}
 	if !b.decided {
 		b.noSubject()
@@ -166,10 +195,10 @@ func (b *builder) bare(a arguments.Argument) bool {
 		if !b.count() || s == "" {
 			continue
 		}
-		for _, l := range b.locate(s) {
-			b.deny(KindReadFile, &l)
+		for _, l := range b.files.locate(s) {
+			b.files.deny(KindReadFile, &l)
 			if b.floor.Exceeds(permissions.ReadOnly) {
-				b.deny(KindWriteFile, &l)
+				b.files.deny(KindWriteFile, &l)
 			}
 		}
 	}
@@ -180,11 +209,11 @@ func (b *builder) bare(a arguments.Argument) bool {
 func (b *builder) argument(a arguments.Argument, role Role) {
 	switch role {
 	case kinds.Argv:
-		b.argv(a)
+		b.shells.argv(a)
 		return
 	case kinds.Command:
 		if len(a.Value) > 0 && a.Value[0] == '[' {
-			b.argv(a)
+			b.shells.argv(a)
 			return
 		}
 	case kinds.Env, kinds.Dir, kinds.Shell, kinds.SQL:
@@ -200,28 +229,28 @@ func (b *builder) argument(a arguments.Argument, role Role) {
 func (b *builder) value(role Role, s string) {
 	switch role {
 	case kinds.ReadPath, kinds.WritePath, kinds.DeletePath:
-		b.file(role, s)
+		b.files.file(role, s)
 	case kinds.ReadFolder, kinds.ListFolder:
-		b.folder(role, s)
+		b.files.folder(role, s)
 	case kinds.StagePath:
-		b.stage(s)
+		b.files.stage(s)
 	case kinds.PatternPath:
-		b.pattern(s)
+		b.files.pattern(s)
 	case kinds.Command:
-		b.shell(s)
+		b.shells.shell(s)
 	case kinds.Input:
 		b.input(s)
 	case kinds.Code:
 		b.code(s)
 	case kinds.URL:
 		b.note(kinds.URL, s)
-		b.url(s)
+		b.files.url(s)
 	case kinds.Patch:
 		b.patch(s)
 	case kinds.URLText:
 		for _, address := range addressesIn(s) {
 			b.note(kinds.URL, address)
-			b.url(address)
+			b.files.url(address)
 		}
 	case kinds.URI:
 		b.resource(s)
@@ -229,7 +258,7 @@ func (b *builder) value(role Role, s string) {
 		b.note(kinds.Name, s)
 		switch {
 		case b.tool.Kind == KindConnect:
-			b.peer(s)
+			b.files.peer(s)
 			return
 		case kinds.OpensSandbox(b.tool.Kind):
 			b.openSandbox(s)
@@ -237,7 +266,7 @@ func (b *builder) value(role Role, s string) {
 		}
 		b.own(permissions.Subject{Value: s, Decides: permissions.Form{s}, Risk: b.floor}, source{})
 	case kinds.Revision:
-		b.revision(s)
+		b.files.revision(s)
 	}
 }
 
@@ -383,8 +412,8 @@ func (b *builder) finish() {
 	b.out.Dir = b.place.Dir
 	b.out.Runs = !b.tool.remote && b.out.Risk != permissions.ReadOnly &&
 		(len(b.out.Commands) > 0 || b.tool.Kind == KindShell || b.tool.Kind == KindProcessInput || b.out.Category == kinds.CategoryGitWrite)
-	if len(b.globs.Listed) > 0 {
-		b.out.Paths = append(b.out.Paths, slices.Sorted(maps.Keys(b.globs.Listed))...)
+	if len(b.files.globs.Listed) > 0 {
+		b.out.Paths = append(b.out.Paths, slices.Sorted(maps.Keys(b.files.globs.Listed))...)
 	}
 	b.out.Summary = b.summary()
 }

@@ -32,7 +32,7 @@ func (b *builder) guessedDir(list []arguments.Argument) {
 			continue
 		}
 		if s, ok := arguments.Text(a.Value); ok {
-			b.dir(s)
+			b.shells.dir(s)
 		}
 	}
 }
@@ -58,10 +58,10 @@ func (b *builder) walk(list []arguments.Argument, depth int) {
 				return
 			}
 			if role == kinds.Env && len(inner) > 0 {
-				b.variables(a)
+				b.shells.variables(a)
 			}
 			if (role == kinds.Command || role == kinds.Argv) && a.Value[0] == '[' && allText(inner) {
-				b.argv(a)
+				b.shells.argv(a)
 				continue
 			}
 			b.walk(named(inner, a.Name), depth+1)
@@ -136,10 +136,10 @@ func (b *builder) guessedValue(name string, role Role, s string) {
 	}
 	switch {
 	case role == kinds.Shell && b.tool.Kind == KindShell:
-		b.interpreter(s)
+		b.shells.interpreter(s)
 		return
 	case role == kinds.Command, role == kinds.Shell:
-		b.shell(s)
+		b.shells.shell(s)
 		return
 	case role == kinds.Code && looksLikeCode(s):
 		b.code(s)
@@ -171,7 +171,7 @@ func (b *builder) guessedURL(s string) {
 	if b.tool.Kind != KindFetch {
 		b.raise(permissions.Network)
 	}
-	b.url(s)
+	b.files.url(s)
 }
 
 // guessedPath makes the subjects of what seems to be a path: of the tool's own kind when the tool seems to
@@ -179,20 +179,20 @@ func (b *builder) guessedURL(s string) {
 func (b *builder) guessedPath(name, s string) {
 	if role, ok := ownRole[b.tool.Kind]; ok && (name == b.tool.guess.argument || b.tool.guess.argument == "" || b.tool.Kind == KindMoveFile) {
 		if role == kinds.ReadFolder {
-			b.folder(role, s)
+			b.files.folder(role, s)
 		} else {
-			b.file(role, s)
+			b.files.file(role, s)
 		}
 		return
 	}
 	b.note(kinds.ReadPath, s)
-	for _, l := range b.locate(s) {
-		b.deny(KindReadFile, &l)
+	for _, l := range b.files.locate(s) {
+		b.files.deny(KindReadFile, &l)
 		if !b.tool.guess.reads {
-			b.deny(KindWriteFile, &l)
-			b.markPlaces(&l)
-			b.writes(&l, false)
-			b.wipesPath(Plain, "", &l)
+			b.files.deny(KindWriteFile, &l)
+			b.files.markPlaces(&l)
+			b.files.writes(&l, false)
+			b.files.wipesPath(Plain, "", &l)
 		}
 	}
 }

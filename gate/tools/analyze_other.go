@@ -126,14 +126,14 @@ func (b *files) peer(given string) {
 // read or write files they deny here too.
 func (b *builder) openSandbox(given string) {
 	b.own(permissions.Subject{Value: given, Decides: permissions.Form{given}, Risk: b.floor}, source{})
-	for _, l := range b.locate(given) {
+	for _, l := range b.files.locate(given) {
 		if b.tool.Kind == kinds.KindSandboxRead {
-			b.deny(KindReadFile, &l)
+			b.files.deny(KindReadFile, &l)
 			continue
 		}
-		b.deny(KindWriteFile, &l)
-		b.deny(KindEditFile, &l)
-		b.markPlaces(&l)
+		b.files.deny(KindWriteFile, &l)
+		b.files.deny(KindEditFile, &l)
+		b.files.markPlaces(&l)
 	}
 }
 
@@ -199,8 +199,8 @@ func (b *builder) resource(uri string) {
 	}
 	b.own(s, source{})
 	if _, ok := workspace.FileURL(uri); ok {
-		for _, l := range b.locate(uri) {
-			b.fileSubject(KindReadFile, uri, &l, false)
+		for _, l := range b.files.locate(uri) {
+			b.files.fileSubject(KindReadFile, uri, &l, false)
 		}
 	}
 }

@@ -28,15 +28,15 @@ func (b *builder) patch(text string) {
 		switch name {
 		case "Begin Patch", "End Patch", "End of File":
 		case "Add File":
-			b.fileAs(KindWriteFile, kinds.WritePath, path)
+			b.files.fileAs(KindWriteFile, kinds.WritePath, path)
 		case "Update File":
-			b.file(kinds.WritePath, path)
+			b.files.file(kinds.WritePath, path)
 			updated = path
 		case "Delete File":
-			b.file(kinds.DeletePath, path)
+			b.files.file(kinds.DeletePath, path)
 		case "Move to":
-			b.fileAs(KindWriteFile, kinds.WritePath, path)
-			b.file(kinds.DeletePath, updated)
+			b.files.fileAs(KindWriteFile, kinds.WritePath, path)
+			b.files.file(kinds.DeletePath, updated)
 		default:
 			unclear = true
 		}

@@ -74,8 +74,8 @@ func (b *builder) names(place Place, name string) {
 	}
 	l := place.Reading(place.Expand(name))
 	b.touch(&l)
-	b.deny(KindReadFile, &l)
+	b.files.deny(KindReadFile, &l)
 	if !b.tool.guess.reads && b.tool.baseRisk != permissions.ReadOnly {
-		b.deny(KindWriteFile, &l)
+		b.files.deny(KindWriteFile, &l)
 	}
 }

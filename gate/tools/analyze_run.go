@@ -21,7 +21,7 @@ func (b *builder) mayRun(text string) {
 	if strings.TrimSpace(text) == "" || len(text) > maxGuessedCommand {
 		return
 	}
-	script := shellparse.Parse(text, shellparse.Options{Dialect: b.dialect, Dir: b.place.Dir, Home: b.place.Home})
+	script := shellparse.Parse(text, shellparse.Options{Dialect: b.shells.dialect, Dir: b.place.Dir, Home: b.place.Home})
 	b.denies(permissions.Subject{Kind: KindShell, Value: text, Decides: permissions.Form{text}})
 	for i := range script.Commands {
 		c := &script.Commands[i]
@@ -33,7 +33,7 @@ func (b *builder) mayRun(text string) {
 		}
 		for _, f := range c.Reads {
 			if f.Path.Known && b.count() {
-				b.reads(f.Path.Value)
+				b.files.reads(f.Path.Value)
 			}
 		}
 	}

@@ -46,12 +46,12 @@ func (b *shells) dir(given string) {
 		return
 	}
 	b.note(kinds.Dir, given)
-	list := b.locate(given)
+	list := b.files.locate(given)
 	for i := range list {
 		if b.tool.Kind == KindShell {
 			b.touch(&list[i])
 		} else {
-			b.deny(KindReadFile, &list[i])
+			b.files.deny(KindReadFile, &list[i])
 		}
 	}
 	if len(list) == 0 || b.tool.remote {
@@ -211,7 +211,7 @@ func (b *shells) runs(c *shellparse.Command) []string {
 // makes a subject for denies only, provided that another command of the text does need one.
 func (b *shells) command(all []shellparse.Command, at int, whole string, otherNeedsAllow bool) {
 	c := &all[at]
-	elsewhere := joinEffects(b.effect, b.lists(c, all))
+	elsewhere := joinEffects(b.effect, b.toucher.lists(c, all))
 	for _, f := range c.Writes {
 		if !f.Path.Known {
 			elsewhere = joinEffects(elsewhere, "writes to a path that depends on the run: "+wording.Quote(f.Path.Value))
@@ -239,19 +239,19 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Head: c.Named, Operation: commands.Operation(plain), Also: commands.OtherForms(c, plain),
 			Effects: effects, Harmless: harmless, Runs: b.runs(c), DeniesOnly: c.DenyOnly && otherNeedsAllow && (len(effects) == 0 || c.Remote), Risk: risk}, source{command: plain, category: category})
 		if at := len(b.out.Subjects) - 1; !b.out.Subjects[at].DeniesOnly && !c.Remote {
-			b.reading, b.readsAs = plain, at
-			defer func() { b.reader, b.reading = nil, nil }()
+			b.files.reading, b.files.readsAs = plain, at
+			defer func() { b.files.reader, b.files.reading = nil, nil }()
 		}
 	case len(effects) > 0 || c.Escalates:
 		b.shellSubject(permissions.Subject{Value: whole, Decides: permissions.Form{whole}, Effects: effects, Risk: risk}, source{})
 	}
-	b.touches(all, at, whole)
-	b.wipes(c, whole)
-	b.upward(c)
-	b.mentioned(c, view.Risk)
-	b.addresses(c, view.Risk)
-	b.recursive(c)
-	b.gitReads(c)
+	b.toucher.touches(all, at, whole)
+	b.wiper.wipes(c, whole)
+	b.toucher.upward(c)
+	b.toucher.mentioned(c, view.Risk)
+	b.toucher.addresses(c, view.Risk)
+	b.toucher.recursive(c)
+	b.toucher.gitReads(c)
 }
 
 // remarks notes what is said of a command beside its subject: why it cannot be undone, what it builds and what it may
@@ -347,7 +347,7 @@ func (b *toucher) touches(all []shellparse.Command, at int, whole string) {
 	}
 	for _, address := range c.Connects {
 		if b.count() {
-			s := b.address(address)
+			s := b.files.address(address)
 			s.KindBound, s.Risk = b.tool.Bound && !b.tool.remote, s.Risk.Worse(b.floor)
 			b.subject(s, CategoryNetwork, source{})
 		}
@@ -398,26 +398,26 @@ const maxReasons = 3
 
 // shellWrite makes the subject of a file that a command writes: it needs an allow of its own.
 func (b *toucher) shellWrite(f shellparse.File, whole bool) {
-	for _, l := range b.locate(f.Path.Value) {
-		b.fileSubject(KindWriteFile, f.Path.Value, &l, false)
+	for _, l := range b.files.locate(f.Path.Value) {
+		b.files.fileSubject(KindWriteFile, f.Path.Value, &l, false)
 		last := &b.out.Subjects[len(b.out.Subjects)-1]
 		last.Risk = last.Risk.Worse(workspace.DeviceRisk(l.Real()))
 		b.out.Risk = b.out.Risk.Worse(last.Risk)
-		b.markPlaces(&l)
-		b.writes(&l, whole)
+		b.files.markPlaces(&l)
+		b.files.writes(&l, whole)
 	}
 }
 
 // shellMake makes the subject of an empty file that a database client leaves where there is none: in the workspace only
 // a deny counts.
 func (b *toucher) shellMake(f shellparse.File) {
-	for _, l := range b.locate(f.Path.Value) {
+	for _, l := range b.files.locate(f.Path.Value) {
 		if _, _, in := b.place.InWorkspace(l.Real()); !in {
 			b.shellWrite(f, false)
 			return
 		}
-		b.deny(KindWriteFile, &l)
-		b.markPlaces(&l)
+		b.files.deny(KindWriteFile, &l)
+		b.files.markPlaces(&l)
 	}
 }
 
@@ -427,15 +427,15 @@ func (b *toucher) shellWriteAny(f shellparse.File) {
 	if b.tool.remote || !filepath.IsAbs(f.Pattern) || len(f.Pattern) > arguments.MaxPath {
 		return
 	}
-	found, err := b.globs.Expand(f.Pattern, true)
+	found, err := b.files.globs.Expand(f.Pattern, true)
 	if err != nil || len(found.Files) > workspace.MaxGlob {
 		return
 	}
 	for _, path := range found.Files {
-		for _, l := range b.locate(path) {
-			b.deny(KindWriteFile, &l)
-			b.markPlaces(&l)
-			b.writes(&l, true)
+		for _, l := range b.files.locate(path) {
+			b.files.deny(KindWriteFile, &l)
+			b.files.markPlaces(&l)
+			b.files.writes(&l, true)
 		}
 	}
 }
@@ -456,7 +456,7 @@ func writesWhole(c *shellparse.Command, f shellparse.File) bool {
 // may be any file, also one that is denied: only a person can release the call.
 func (b *toucher) shellRead(f shellparse.File, whole string, recursive bool, leaves *searches.Search) {
 	if f.Path.Known {
-		b.reads(f.Path.Value)
+		b.files.reads(f.Path.Value)
 		return
 	}
 	unknown := func(why string) {
@@ -476,25 +476,25 @@ func (b *toucher) shellRead(f shellparse.File, whole string, recursive bool, lea
 func (b *toucher) readsMatching(f shellparse.File, whole string, recursive bool, leaves *searches.Search, unknown func(why string)) {
 	// The source of an extended glob may spell the leading dot that the pattern leaves open.
 	loose := strings.Contains(f.Path.Value, "(") || commands.WidensGlobs(whole)
-	found, err := b.globs.Expand(f.Pattern, loose)
+	found, err := b.files.globs.Expand(f.Pattern, loose)
 	if err != nil {
 		unknown(": " + Visible(err.Error()))
 		return
 	}
 	if len(found.Files)+len(found.Folders) == 0 {
-		b.reads(f.Pattern) // the name that the shell hands on, and what may be there by then
+		b.files.reads(f.Pattern) // the name that the shell hands on, and what may be there by then
 	}
 	for _, folder := range found.Folders {
 		if f.Split {
-			if split, err := b.globs.Splits(folder); split || err != nil {
+			if split, err := b.files.globs.Splits(folder); split || err != nil {
 				unknown(", since names that are split at blanks are among them")
 				return
 			}
 		}
-		b.readsWhole(folder, leaves)
+		b.files.readsWhole(folder, leaves)
 	}
 	if len(found.Files) > workspace.MaxGlob {
-		b.readsWhole(workspace.FixedPart(f.Pattern), nil)
+		b.files.readsWhole(workspace.FixedPart(f.Pattern), nil)
 		return
 	}
 	for _, path := range found.Files {
@@ -502,9 +502,9 @@ func (b *toucher) readsMatching(f shellparse.File, whole string, recursive bool,
 			unknown(", since names that are split at blanks are among them")
 			return
 		}
-		b.reads(path)
+		b.files.reads(path)
 		if recursive && workspace.IsFolder(path) {
-			b.readsWhole(path, nil)
+			b.files.readsWhole(path, nil)
 		}
 	}
 }
@@ -640,7 +640,7 @@ func (b *toucher) mayRead(c *shellparse.Command, dirs []string) {
 				}
 				l := places[i].Reading(b.place.Expand(part))
 				b.touch(&l)
-				b.deny(KindReadFile, &l)
+				b.files.deny(KindReadFile, &l)
 			}
 		}
 	}

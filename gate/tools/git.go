@@ -17,7 +17,7 @@ import (
 // readsIfThere makes the subjects of a path that may as well be something else.
 func (b *toucher) readsIfThere(path string) {
 	if _, err := os.Lstat(path); err == nil {
-		b.reads(path)
+		b.files.reads(path)
 	}
 }
 
@@ -47,22 +47,22 @@ func (b *toucher) gitReads(c *shellparse.Command) {
 	}
 	if whole && here {
 		if index, ok := workspace.GitIndex(at.Dir); ok {
-			b.searches(index, b.pathspecs(c, at))
+			b.files.searches(index, b.pathspecs(c, at))
 		}
 	}
 }
 
 // readsGlob notes that the files which a glob matches are read.
 func (b *toucher) readsGlob(pattern string) {
-	found, err := b.globs.Expand(pattern, false)
+	found, err := b.files.globs.Expand(pattern, false)
 	if err != nil || len(found.Files) > workspace.MaxGlob {
 		b.mark("unknown-read", "Which files "+wording.Quote(pattern)+" names cannot be told.")
 		return
 	}
 	for _, path := range slices.Concat(found.Files, found.Folders) {
-		b.reads(path)
+		b.files.reads(path)
 	}
-	b.reads(pattern) // what no file matches is handed on as it is
+	b.files.reads(pattern) // what no file matches is handed on as it is
 }
 
 // pathspecs returns what a git command leaves out because its words name the paths that it shows, nil when it may show
@@ -112,6 +112,6 @@ func (b *toucher) readsAnyTracked(f shellparse.File) bool {
 	if paths, err := workspace.DeniedBeneath(index, unclear); len(paths) > 0 || err != nil {
 		return false
 	}
-	b.readsBeneath(index)
+	b.files.readsBeneath(index)
 	return true
 }

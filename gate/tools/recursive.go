@@ -26,7 +26,7 @@ func (b *toucher) searchesFolder(path string, leaves *searches.Search) bool {
 	if real, _, err := workspace.RealPath(path); err == nil {
 		path = real
 	}
-	b.searches(path, leaves)
+	b.files.searches(path, leaves)
 	return true
 }
 
@@ -40,7 +40,7 @@ func (b *toucher) recursive(c *shellparse.Command) {
 		return
 	}
 	if len(words) > arguments.MaxArguments {
-		b.readsBeneath(b.place.At(c.Dir).Dir)
+		b.files.readsBeneath(b.place.At(c.Dir).Dir)
 		return
 	}
 	if commands.GrepsTracked(c) {
@@ -58,7 +58,7 @@ func (b *toucher) recursive(c *shellparse.Command) {
 	}
 	given := leaves != nil && len(leaves.Operands) > 0 // what it was given, and is no folder, it reads by name or not at all
 	if !found && !given && commands.Known(c.Argv[0].Value).Has(programs.Searches) {
-		b.searches(b.place.At(c.Dir).Dir, leaves)
+		b.files.searches(b.place.At(c.Dir).Dir, leaves)
 	}
 }
 
@@ -81,7 +81,7 @@ func (b *toucher) upward(c *shellparse.Command) {
 		if !b.count() {
 			return
 		}
-		found, err := b.globs.Expand(pattern, false)
+		found, err := b.files.globs.Expand(pattern, false)
 		if errors.Is(err, path.ErrBadPattern) {
 			continue // a text and no path
 		}
@@ -91,7 +91,7 @@ func (b *toucher) upward(c *shellparse.Command) {
 		}
 		for _, file := range found.Files {
 			if real, _, err := workspace.RealPath(file); err == nil && real != filepath.Clean(file) {
-				b.reads(real)
+				b.files.reads(real)
 			}
 		}
 	}

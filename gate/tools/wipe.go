@@ -72,7 +72,7 @@ func (b *wiper) wipesRemoved(c *shellparse.Command, whole string) {
 		!slices.ContainsFunc(b.out.Commands, func(before CommandView) bool {
 			return commands.Known(path.Base(before.Argv[0])).Has(programs.ListsNames)
 		}) {
-		b.wipe(Listed, "*")
+		b.files.wipe(Listed, "*")
 	}
 	if len(c.Via) > 0 && strings.HasPrefix(c.Via[len(c.Via)-1], "alias ") {
 		b.wipesArguments(c, whole, Removed)
@@ -226,18 +226,18 @@ func (b *wiper) wipesFile(c *shellparse.Command, w shellparse.Word, pattern, who
 		b.wipesNamed(c, place, w.Value, how)
 	case pattern != "" && w.Value != "{}": // what find and xargs put there is looked at where they begin
 		if folder := commands.WholeOf(pattern); folder != pattern || !strings.ContainsAny(pattern, `*?[`) {
-			b.wipe(how, folder)
-		} else if found, err := b.globs.Expand(pattern, true); err == nil && !b.tool.remote && len(found.Files) <= workspace.MaxGlob {
+			b.files.wipe(how, folder)
+		} else if found, err := b.files.globs.Expand(pattern, true); err == nil && !b.tool.remote && len(found.Files) <= workspace.MaxGlob {
 			for _, p := range found.Files {
 				if workspace.IsFolder(p) {
-					b.wipe(how, p)
+					b.files.wipe(how, p)
 				}
 			}
 		}
 	default:
 		paths, unread := b.mayBe(w.Value, whole)
-		if b.wipe(how, paths...); unread && commands.Recursive(c) {
-			b.wipe(Told, w.Value)
+		if b.files.wipe(how, paths...); unread && commands.Recursive(c) {
+			b.files.wipe(Told, w.Value)
 		}
 		if positional.MatchString(strings.Trim(w.Value, `"'`)) {
 			b.wipesArguments(c, whole, how)
@@ -254,7 +254,7 @@ func (b *wiper) wipesNamed(c *shellparse.Command, place Place, name string, how 
 	}
 	for _, dir := range dirs {
 		for _, l := range place.At(dir).Locate(commands.WholeOf(name)) {
-			b.wipe(how, l.Paths...)
+			b.files.wipe(how, l.Paths...)
 		}
 	}
 }
@@ -264,11 +264,11 @@ func (b *wiper) wipesListed(place Place, whole string, how Loss) {
 	for _, f := range b.listed {
 		if f.word.Known {
 			for _, l := range place.At(f.command.Dir).Locate(commands.WholeOf(f.word.Value)) {
-				b.wipe(how, l.Paths...)
+				b.files.wipe(how, l.Paths...)
 			}
 		} else {
 			paths, _ := b.mayBe(f.word.Value, whole)
-			b.wipe(how, paths...)
+			b.files.wipe(how, paths...)
 		}
 	}
 }
@@ -353,7 +353,7 @@ func (b *wiper) wipesArguments(c *shellparse.Command, whole string, how Loss) {
 			continue
 		}
 		if paths, _ := b.mayBe(field, ""); paths != nil {
-			b.wipe(how, paths...)
+			b.files.wipe(how, paths...)
 		} else if !strings.ContainsAny(field, "$=") {
 			b.wipesFile(c, shellparse.Word{Value: b.place.Expand(field), Known: true}, "", "", how)
 		}

@@ -97,7 +97,7 @@ func (b *shells) leads(c *shellparse.Command) (effects []permissions.Effect) {
 			continue
 		}
 		if _, _, in := b.place.InWorkspace(real); !in {
-			effects = append(effects, permissions.Effect{Text: "leads to " + Visible(real), Named: b.wordOf(c, []string{path})})
+			effects = append(effects, permissions.Effect{Text: "leads to " + Visible(real), Named: b.files.wordOf(c, []string{path})})
 		}
 	}
 	return effects

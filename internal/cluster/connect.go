@@ -38,7 +38,7 @@ func (c *Cluster) connect() (*nats.Conn, error) {
 		options = append(options, nats.Secure(identity), nats.RetryOnFailedConnect(false))
 	} else if c.server != nil {
 		url = nats.DefaultURL // unused: the connection does not leave the process
-		options = append(options, nats.InProcessServer(c.server))
+		options = append(options, nats.InProcessServer(c.server.nats))
 	} else {
 		more, err := outsideOptions(c.o)
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // server is a NATS server within this process.
-type server struct{ *natsserver.Server }
+type server struct{ nats *natsserver.Server }
 
 // mostEmbedded bounds a cluster of embedded servers: NATS keeps its own agreement among all of them, and more make it
 // slower and no safer.
@@ -72,13 +72,13 @@ func startServer(o Options) (*server, error) {
 }
 
 func (s *server) close() {
-	s.Shutdown()
-	s.WaitForShutdown()
+	s.nats.Shutdown()
+	s.nats.WaitForShutdown()
 }
 
 // address is where commands of this machine reach the server.
 func (s *server) address() string {
-	if a, ok := s.Addr().(*net.TCPAddr); ok {
+	if a, ok := s.nats.Addr().(*net.TCPAddr); ok {
 		return a.String()
 	}
 	return ""
