@@ -120,7 +120,7 @@ func (g judging) admit(s *Session, call Call, v Verdict) Verdict {
 func (s *Session) enter(call Call, most int) (full string) {
 	running := s.runs(call, +1)
 	may, err := most <= 0 || running <= most, error(nil)
-	if s.places != nil {
+	if s.places != nil && most > 0 {
 		may, err = s.places.Take(1, most)
 	}
 	if may {
@@ -198,7 +198,7 @@ func (g judging) judgeAs(s *Session, agent string, call Call) (v Verdict) {
 
 // judgeOf assembles what decides about the session's calls under an agent now. Rules that cannot be read deny.
 func (g judging) judgeOf(s *Session, agent string) Judge {
-	policy, err := s.policy(agent)
+	policy, err := s.standingPolicy(agent)
 	set, remembered := g.set.Load(), &s.flow
 	if g.o.NoFlow {
 		remembered = nil

@@ -45,6 +45,7 @@ type Options struct {
 	Presence       Presence                                 // proofs that people are there; nil needs none
 	Ledger         Ledger                                   // where approvals are kept for other machines; nil keeps them in Dir
 	Tallies        Tallies                                  // count what hosts use at several replicas; nil counts here alone
+	Standing       permissions.Shared                       // what people set of sessions that live at several replicas; nil for none
 	Current        func() error                             // why rules and freezes may be old, so that nothing may run; nil when they cannot be
 	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
 	NoFlow         bool                                     // sessions do not remember where values come from
@@ -98,6 +99,7 @@ type Gate struct {
 	granted    grantBook // for the worker, while grants stay in memory
 	agents     map[string]permissions.Agent
 	answers    answeredBook
+	standings  standings
 }
 
 // journal is what is put on record, and told to those who listen.
@@ -191,6 +193,9 @@ func (c Controls) SetAutonomy(sessionID, level string, who audit.Author) error {
 		SessionID: s.id, Agent: s.agent,
 		Summary: fmt.Sprintf("Autonomy is now %s.", autonomy), Reason: autonomy.String(),
 	}); err != nil {
+		return err
+	}
+	if err := g.setStanding(s, func(one *standing) error { one.Autonomy = autonomy.String(); return nil }); err != nil {
 		return err
 	}
 	s.autonomy.Store(uint32(autonomy))

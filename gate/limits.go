@@ -53,9 +53,12 @@ type (
 	Counted = past.Counted
 )
 
-// ShareLimits counts what the session uses together with the sessions of the same host at other replicas, which have
-// the same account. The caller calls it before the first call. Without Tallies it does nothing.
-func (s *Session) ShareLimits(account string) {
+// Share has the session be one with those of the same host at other replicas, which have the same account: what is used of
+// limits is counted together, and what people set of one holds for all. The caller calls it before the first call.
+func (s *Session) Share(account string) {
+	if s.gate.o.Standing != nil {
+		s.account = account
+	}
 	tallies, limits := s.gate.o.Tallies, s.gate.set.Load().Limits
 	if tallies == nil {
 		return

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"callgate/audit"
 	"callgate/permissions"
 )
 
@@ -173,7 +174,7 @@ func TestSharedLimits(t *testing.T) {
 	all := &counts{used: map[string]int{}}
 	replica := func(limits Limits, account string) func(command string) (Verdict, func()) {
 		b := newBench(t, `{"*": "allow"}`, func(o *Options) { o.Limits, o.Tallies = limits, all })
-		b.session.ShareLimits(account)
+		b.session.Share(account)
 		n := 0
 		return func(command string) (Verdict, func()) {
 			n++
@@ -225,5 +226,107 @@ func TestSharedLimits(t *testing.T) {
 	one = replica(losses, "d")
 	if v, _ := one("truncate -s 0 x"); v.Action != permissions.Allow || all.used["lost.d"] != 1 {
 		t.Errorf("the first loss: %s, %v", v.Reason, all.used)
+	}
+}
+
+// sharedText is a text that several gates share in a test.
+type sharedText struct {
+	mu       sync.Mutex
+	text     []byte
+	revision uint64
+	away     bool
+}
+
+func (s *sharedText) Text() ([]byte, uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return nil, 0, fmt.Errorf("the cluster is away")
+	}
+	return s.text, s.revision, nil
+}
+
+func (s *sharedText) Replace(revision uint64, text []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return fmt.Errorf("the cluster is away")
+	}
+	if revision != s.revision {
+		return permissions.ErrStale
+	}
+	s.text, s.revision = text, revision+1
+	return nil
+}
+
+// TestStandingOfSeveralReplicas sets the level and agents of a host's session at one gate, which hold at another.
+func TestStandingOfSeveralReplicas(t *testing.T) {
+	text := &sharedText{}
+	var all []*bench
+	for _, account := range []string{"a", "a", "b"} {
+		b := newBench(t, `{"*": "allow"}`, func(o *Options) { o.Mode, o.Standing = ModeNoPrompt, text })
+		b.session.Share(account)
+		all = append(all, b)
+	}
+	one, two, other := all[0], all[1], all[2]
+	decide := func(b *bench, agent string) Verdict {
+		call := b.shell(fmt.Sprint(time.Now().UnixNano()), "ls")
+		call.Agent = agent
+		v, call := b.gate.Decide(t.Context(), b.session, call)
+		if v.Action == permissions.Allow {
+			b.gate.Finish(b.session, call, nil, false, "", 0)()
+		}
+		return v
+	}
+	who := audit.Author{By: "test"}
+	if v := decide(two, ""); v.Action != permissions.Allow {
+		t.Fatalf("before: %s", v.Reason)
+	}
+	if err := one.gate.SetAutonomy(one.session.ID(), "MANUAL", who); err != nil {
+		t.Fatal(err)
+	}
+	if v := decide(two, ""); v.Action != permissions.Deny {
+		t.Error("the level does not hold at the other")
+	}
+	if level := two.gate.Sessions()[0].Autonomy; level != "MANUAL" {
+		t.Errorf("the other shows %s", level)
+	}
+	if v := decide(other, ""); v.Action != permissions.Allow {
+		t.Errorf("another host: %s", v.Reason)
+	}
+	if err := two.gate.SetAutonomy(two.session.ID(), "FULL_AUTO", who); err != nil {
+		t.Fatal(err)
+	}
+
+	profile, err := permissions.ParseProfile("reader", "test", `{"shell_exec": "deny"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	denies, err := one.gate.AddAgent(one.session.ID(), profile, AgentInfo{Role: "reader"}, who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := one.gate.AddAgent(one.session.ID(), permissions.Agent{Name: "free"}, AgentInfo{Role: "free"}, who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := decide(two, denies); v.Action != permissions.Deny || !strings.Contains(v.Rule, "shell_exec") {
+		t.Errorf("the agent's deny does not hold at the other: %s, %s", v.Action, v.Reason)
+	}
+	if v := decide(two, free); v.Action != permissions.Allow {
+		t.Errorf("an agent that was added elsewhere: %s", v.Reason)
+	}
+	if err := two.gate.RemoveAgent(two.session.ID(), free, who); err != nil {
+		t.Fatal(err)
+	}
+	if v := decide(one, free); v.Action != permissions.Deny {
+		t.Error("an agent that was removed elsewhere")
+	}
+	text.away = true
+	if v := decide(one, ""); v.Action != permissions.Deny || !strings.Contains(v.Reason, "the cluster is away") {
+		t.Errorf("nobody knows the level: %s, %s", v.Action, v.Reason)
+	}
+	if err := one.gate.SetAutonomy(one.session.ID(), "FULL_AUTO", who); err == nil {
+		t.Error("a level was set that the others do not know")
 	}
 }

@@ -29,6 +29,8 @@ type Session struct {
 	tools       atomic.Pointer[[]string]
 	active      atomic.Int64 // when something happened in it last, in ms of Unix time
 	cancelCalls func()
+	account     string        // of all sessions of the host at all replicas; "" where it has no others
+	stands      atomic.Uint64 // revision of what people set of them, as the session goes by it
 	autonomy    atomic.Uint32 // an Autonomy
 	running     atomic.Int32  // forwarded calls without an outcome, those to its model included
 	thinking    atomic.Int32  // of them, those to the host's model
@@ -242,6 +244,7 @@ func (s *Session) policy(agent string) (*permissions.Policy, error) {
 
 // info describes the session.
 func (s *Session) info() SessionInfo {
+	_ = s.stand() // what cannot be read is denied
 	pending := s.pending()
 	status := statusOf(pending, int(s.running.Load()), int(s.thinking.Load()))
 	mode, frozen := s.gate.modeName(), s.gate.frozenNow(s.id)

@@ -4,10 +4,15 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 	"unicode/utf8"
 
 	"callgate/audit"
@@ -58,10 +63,20 @@ func (c Controls) AddAgent(sessionID string, profile permissions.Agent, info Age
 	suffix := make([]byte, 4)
 	rand.Read(suffix)
 	info.ID = cmp.Or(strings.TrimSpace(profile.Name), info.Role, "agent") + "-" + hex.EncodeToString(suffix)
+	full := fmt.Errorf("%w: the session has %d agents already: remove one", ErrAnswer, maxAgents)
+	if err := g.setStanding(s, func(one *standing) error {
+		if len(one.Team) >= maxAgents {
+			return full
+		}
+		one.add(info, profile)
+		return nil
+	}); err != nil {
+		return "", err
+	}
 	s.mu.Lock()
-	if len(s.team) >= maxAgents {
+	if len(s.team) >= maxAgents && s.account == "" {
 		s.mu.Unlock()
-		return "", fmt.Errorf("%w: the session has %d agents already: remove one", ErrAnswer, maxAgents)
+		return "", full
 	}
 	if s.team == nil {
 		s.team = map[string]*teamMember{}
@@ -94,8 +109,13 @@ func (c Controls) RemoveAgent(sessionID, id string, who audit.Author) error {
 	if err != nil {
 		return err
 	}
+	elsewhere := false
+	if err := g.setStanding(s, func(one *standing) error { _, elsewhere = one.Team[id]; delete(one.Team, id); return nil }); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	_, ok := s.team[id]
+	ok = ok || elsewhere
 	delete(s.team, id)
 	delete(s.policies, id)
 	s.mu.Unlock()
@@ -180,4 +200,137 @@ func (s *Session) agents(status string) []AgentInfo {
 	}
 	slices.SortFunc(list, func(a, b AgentInfo) int { return cmp.Compare(a.ID, b.ID) })
 	return append([]AgentInfo{{ID: s.agent, Role: s.agent, Status: status}}, list...)
+}
+
+// standing is what people and clients have set of the sessions with one account.
+type standing struct {
+	Autonomy string                    `json:"autonomy,omitempty"` // "" is the configured one
+	Team     map[string]standingMember `json:"team,omitempty"`
+	At       time.Time                 `json:"at"` // when it was set last
+}
+
+type standingMember struct {
+	Info  AgentInfo `json:"info"`
+	Name  string    `json:"name,omitempty"`
+	Rules string    `json:"rules,omitempty"`
+}
+
+func (one *standing) add(info AgentInfo, profile permissions.Agent) {
+	one.Team = maps.Clone(one.Team)
+	if one.Team == nil {
+		one.Team = map[string]standingMember{}
+	}
+	one.Team[info.ID] = standingMember{info, profile.Name, profile.Text}
+}
+
+// keepStanding is how long it is remembered what was set of sessions.
+const keepStanding = 30 * 24 * time.Hour
+
+// standings are what was set of all sessions, read once for each revision.
+type standings struct {
+	mu       sync.Mutex
+	revision uint64
+	by       map[string]standing // by account; not changed any more
+}
+
+// read returns what was set. The error means that nobody knows.
+func (b *standings) read(from permissions.Shared) (by map[string]standing, revision uint64, err error) {
+	text, revision, err := from.Text()
+	if err != nil {
+		return nil, 0, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if revision != b.revision {
+		var by map[string]standing
+		if err := json.Unmarshal(text, &by); err != nil {
+			return nil, 0, fmt.Errorf("what was set of sessions is damaged: %w", err)
+		}
+		b.by, b.revision = by, revision
+	}
+	return b.by, revision, nil
+}
+
+// setStanding changes what is set of the sessions that are one with s, at all replicas. For a session that has no others
+// it does nothing.
+func (g *Gate) setStanding(s *Session, change func(*standing) error) error {
+	if s.account == "" {
+		return nil
+	}
+	for range 10 {
+		before, revision, err := g.standings.read(g.o.Standing)
+		if err != nil {
+			return err
+		}
+		now := time.Now().UTC()
+		by := maps.Clone(before)
+		maps.DeleteFunc(by, func(_ string, one standing) bool { return now.Sub(one.At) > keepStanding })
+		if by == nil {
+			by = map[string]standing{}
+		}
+		one := by[s.account]
+		one.Team = maps.Clone(one.Team)
+		if err := change(&one); err != nil {
+			return err
+		}
+		one.At = now
+		by[s.account] = one
+		text, err := json.Marshal(by)
+		if err == nil {
+			err = g.o.Standing.Replace(revision, text)
+		}
+		if !errors.Is(err, permissions.ErrStale) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: it keeps being changed", permissions.ErrStale)
+}
+
+// stand takes over what was set of the session at other replicas.
+func (s *Session) stand() error {
+	if s.account == "" {
+		return nil
+	}
+	by, revision, err := s.gate.standings.read(s.gate.o.Standing)
+	if err != nil || revision == s.stands.Load() {
+		return err
+	}
+	one, ok := by[s.account]
+	if !ok {
+		s.stands.Store(revision)
+		return nil
+	}
+	team := map[string]*teamMember{}
+	for id, m := range one.Team {
+		profile, err := permissions.ParseProfile(m.Name, "agent_add", m.Rules)
+		if err != nil {
+			return err
+		}
+		team[id] = &teamMember{info: m.Info, profile: profile}
+	}
+	if one.Autonomy != "" {
+		autonomy, err := ParseAutonomy(one.Autonomy)
+		if err != nil {
+			return err
+		}
+		s.autonomy.Store(uint32(autonomy))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id := range team {
+		if known := s.team[id]; known != nil {
+			team[id] = known // with what it counts
+		}
+	}
+	s.team = team
+	s.stands.Store(revision)
+	return nil
+}
+
+// standingPolicy is policy by what was set of the session anywhere.
+func (s *Session) standingPolicy(agent string) (*permissions.Policy, error) {
+	if err := s.stand(); err != nil {
+		return nil, err
+	}
+	return s.policy(agent)
 }

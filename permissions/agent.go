@@ -15,6 +15,27 @@ type Agent struct {
 	Description string
 	Rules       []Rule // in file order
 	Source      string // where it was read, or "built in"
+	Text        string // of the rules, where ParseProfile read them
+}
+
+// ParseProfile makes an agent of rules as they stand in a permissions file; "" has none.
+func ParseProfile(name, source, text string) (Agent, error) {
+	a := Agent{Name: name, Source: source, Text: text}
+	if text == "" {
+		return a, nil
+	}
+	file, err := ParseFile(source, []byte(text), "")
+	if err != nil {
+		return a, err
+	}
+	if len(file.Grants) > 0 {
+		return a, errors.New("an agent has no grants")
+	}
+	for i := range file.Rules {
+		file.Rules[i].Layer = LayerAgent
+	}
+	a.Rules = file.Rules
+	return a, nil
 }
 
 // BuiltinAgents are the profiles that exist without a file.

@@ -183,7 +183,7 @@ func (p *Proxy) newStateless() (*stateless.Clients, error) {
 				return nil, err
 			}
 			h.waits = o.WaitsForTasks
-			h.session.ShareLimits(o.Account)
+			h.session.Share(o.Account)
 			if o.KeepsNoGrants && from.Principal != StdioPrincipal {
 				h.session.KeepNoGrants()
 			}

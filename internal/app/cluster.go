@@ -154,6 +154,8 @@ func (r *replica) watchFreshness(ctx context.Context) {
 const (
 	documentRules  = "rules"
 	documentFreeze = "freeze"
+
+	documentSessions = "sessions" // what people set of sessions that live at several replicas
 )
 
 // sharedText is a document of the cluster as the permissions store and the freezer know it.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	companionclient "callgate/internal/companion/client"
 	"callgate/internal/testserver/waits"
 )
 
@@ -135,6 +136,47 @@ func TestStatelessAtAnyReplica(t *testing.T) {
 		})
 		if ran != budget {
 			t.Fatalf("%d calls ran of %d that may", ran, budget)
+		}
+	})
+
+	t.Run("a level holds everywhere", func(t *testing.T) {
+		person := companionclient.Target{DataDir: first.data}
+		open := func() map[string]bool {
+			var answer struct{ Sessions []struct{ SessionID string } }
+			if err := person.Ask(t.Context(), "GET", "/api/sessions", nil, &answer); err != nil {
+				t.Fatal(err)
+			}
+			ids := map[string]bool{}
+			for _, s := range answer.Sessions {
+				ids[s.SessionID] = true
+			}
+			return ids
+		}
+		read := func(m *member) string {
+			answer, err := team.stateless(m, "levels", "tools/call", `"name":"demo_read_file","arguments":{"path":"hello.txt"},`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(answer)
+		}
+		before := open()
+		for _, m := range []*member{second, first} {
+			if answer := read(m); !strings.Contains(answer, "Hello") {
+				t.Fatal(answer)
+			}
+		}
+		waits.Until(t, "both sessions are shown", func() bool { return len(open()) == len(before)+2 })
+		for id := range open() {
+			if before[id] {
+				continue
+			}
+			if err := person.Ask(t.Context(), "PUT", "/api/sessions/"+id+"/autonomy", map[string]string{"level": "MANUAL"}, nil); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+		for _, m := range team.members {
+			waits.Until(t, m.name+" asks", func() bool { return strings.Contains(read(m), "taskId") })
 		}
 	})
 

@@ -120,7 +120,7 @@ func described(f *wire.AgentAdd) int {
 
 // profileOf reads what the frame says of an agent.
 func profileOf(f *wire.AgentAdd) (permissions.Agent, gate.AgentInfo, *wire.Refusal) {
-	profile, info := permissions.Agent{Name: f.Name, Source: wire.TypeAgentAdd}, gate.AgentInfo{
+	profile, info := permissions.Agent{}, gate.AgentInfo{
 		Name: f.Name,
 		Role: f.Role, Goal: f.Goal, Domain: f.Domain, Provider: f.Provider, Model: f.Model, Roles: converted(f.Roles, func(r wire.AgentRole) gate.AgentRole { return gate.AgentRole(r) }),
 	}
@@ -130,20 +130,10 @@ func profileOf(f *wire.AgentAdd) (permissions.Agent, gate.AgentInfo, *wire.Refus
 	if size := described(f); size > maxDescribed {
 		return profile, info, wire.Refuse(wire.CodeBadMessage, "what describes the agent is %d bytes; at most %d are kept", size, maxDescribed)
 	}
-	if f.Permissions == nil {
-		return profile, info, nil
-	}
-	file, err := permissions.ParseFile(wire.TypeAgentAdd, f.Permissions, "")
+	profile, err := permissions.ParseProfile(f.Name, wire.TypeAgentAdd, string(f.Permissions))
 	if err != nil {
 		return profile, info, wire.Refuse(wire.CodeBadMessage, "permissions: %v", err)
 	}
-	if len(file.Grants) > 0 {
-		return profile, info, wire.Refuse(wire.CodeBadMessage, "permissions: an agent has no grants")
-	}
-	for i := range file.Rules {
-		file.Rules[i].Layer = permissions.LayerAgent
-	}
-	profile.Rules = file.Rules
 	return profile, info, nil
 }
 
