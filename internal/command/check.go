@@ -27,11 +27,11 @@ a configured server's tool. ARGUMENTS is a JSON object, or the main argument as 
 
 With --stdin it reads one JSON object a line,
   {"id"?, "tool", "arguments", "permissions"?, "autonomy"?, "mode"?, "cwd"?, "given"?}
-and answers each with one line. "permissions" replaces the worker's rules file for that line; "given" is
-what conditions of rules find: {"host", "agent", "branch", "person", "at", "ran": [{"tool", "arguments", "ago", "failed"}]}.
+and answers each with one line. "permissions" replaces the worker's rules file for that line. "given" sets what the
+conditions of rules look at: {"host", "agent", "branch", "person", "at", "ran": [{"tool", "arguments", "ago", "failed"}]}.
 
-With --session it judges as in a session with the history in FILE, one JSON object a line: {"prompt": "…"} for what the user
-said, {"tool", "arguments", "result"} for an earlier call. The reason names the result that a word came from.
+With --session it judges the call after the history in FILE, which has one JSON object a line: {"prompt": "…"} for what the
+user said, {"tool", "arguments", "result"} for an earlier call. The reason names the result that a word came from.
 
 Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered.`,
 		Example: `  callgate check shell_exec 'git push && rm -rf build'

@@ -27,9 +27,9 @@ func newDemoCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Try the gate without a host: three calls, and you answer one",
-		Long: `Demo asks your gate about three calls, as Claude Code would ask from a new folder: reading a file, reading a file of
-secrets, and pushing a branch. Your rules decide. Nothing is run, read or pushed. Answer what waits for you here
-with one key, on the page (callgate open), or in another terminal (callgate approve).`,
+		Long: `Demo asks your gate about three calls, as Claude Code would from a new folder: to read a file, to read a file with secrets,
+and to push a branch. Your rules decide. Nothing is run, read or pushed. Answer the question with one key here, on the page
+(callgate open), or in another terminal (callgate approve).`,
 		Example: "  callgate demo",
 		Args:    config.ArgsExactly(0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return demonstrate(cmd, s) },

@@ -75,8 +75,8 @@ func newLogoutCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout SERVER",
 		Short: "Forget the login for a server",
-		Long: `Logout removes the login from this machine, also for a server that is no longer configured. It does not tell the
-server: to end the session at once, end it there.`,
+		Long: `Logout removes the login from this machine, even if the server is no longer configured. It does not tell the server. To
+end the session at once, end it there too.`,
 		Example: `  callgate logout github`,
 		Args:    config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -18,8 +18,8 @@ func newSecretsCommand(dataDir func() (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "secrets",
 		Short: "Keep the secrets of servers out of configurations",
-		Long: `A server gets a secret with env: ["TOKEN=secret:NAME"]. With secret:NAME@HOST and a sandbox it only gets a placeholder,
-and callgate's proxy puts the secret into its requests to HOST.`,
+		Long: `Secrets keeps tokens of servers out of configuration files. With env: ["TOKEN=secret:NAME"] a server gets the secret. With
+secret:NAME@HOST and a sandbox it gets only a placeholder, and callgate's proxy puts the secret into requests to HOST.`,
 		Example: `  callgate secrets set github
   pass show github | callgate secrets set github --keyring`,
 	}

@@ -21,15 +21,16 @@ its own session and servers. The path says what a host sees:
 Hosts send the secret in {dataDir}/credentials/mcp as a Bearer token. Give further clients their own tokens with
 mcpTokens in callgate.yaml, or use the tokens of an authorization server with --auth oauth.
 
-A changed configuration is read by itself, and on SIGHUP. Sessions stay open. It is checked whole first; one that is wrong
-changes nothing, and the log and doctor say why. What changed is in the audit trail. At once take effect: logLevel,
-mode, escalation, timeout, claimWithin, maxPending, handOver, hosts, limits (but maxInFlightBytes), terminal,
-allowTerminalWrite, policy, auth, mcpTokens, oauth, mcpHosts, mcpOrigins, tls; for new sessions autonomy, servers,
-mcpConfig and callgate.lock. Hosts without sessions count as new with their next request when servers change. All other
-keys need a restart: the log and doctor name those that wait for one.
+Serve reads the configuration again when it changes, and on SIGHUP. Sessions stay open. If the new configuration is wrong,
+nothing changes, and the log and doctor say why. The audit trail says what changed.
 
-With --cluster several of these are one gate: replicas behind any load balancer, with the same rules, approvals and
-credentials. Each needs a name, a data directory of its own and the same --cluster-key.`,
+These keys take effect at once: logLevel, mode, escalation, timeout, claimWithin, maxPending, handOver, hosts, limits
+(except maxInFlightBytes), terminal, allowTerminalWrite, policy, auth, mcpTokens, oauth, mcpHosts, mcpOrigins, tls. These
+take effect for new sessions: autonomy, servers, mcpConfig and callgate.lock. A host without sessions gets new servers with
+its next request. All other keys need a restart; the log and doctor name those that changed.
+
+With --cluster, several replicas behind any load balancer are one gate, with the same rules, approvals and credentials.
+Each replica needs a name, a data directory of its own and the same --cluster-key.`,
 		Example: `  callgate serve --mcp-config ~/.mcp.json
   callgate serve --agent explore --idle-shutdown 2h
   callgate serve --cluster embedded --cluster-key team.key

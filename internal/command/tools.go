@@ -23,11 +23,11 @@ func newToolsCommand(s *config.Settings) *cobra.Command {
 		Use:   "tools",
 		Short: "List the tools of each server, and what the rules say about each",
 		Long: `Tools starts every configured server, lists its tools as hosts see them, and shows what the rules say about a call of
-each. A kind marked with ? is a guess: it can tighten, but never allow.
+each. A kind marked with ? is a guess, which can make a call stricter but never allow it.
 
-EFFECT comes from the catalogue of known servers: none, own (changes what is yours), outside (others see it), money,
-deletes, access; in brackets, what the results hold. callgate caches the lists, so the next host need not wait for the
-servers.`,
+EFFECT comes from the catalogue of known servers: none, own (changes your own data), outside (others see it), money,
+deletes or access. The brackets say what the results hold. callgate caches the lists, so the next host need not wait for
+the servers.`,
 		Example: `  callgate tools --mcp-config ~/.mcp.json
   callgate tools --json | jq -r '.tools[] | select(.verdict == "ask") | .tool'`,
 		Args: cobra.NoArgs,

@@ -16,8 +16,8 @@ func newBackupCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write rules, freezes, credentials and pending approvals to a file",
-		Long: `Backup writes what replicas share to a file, sealed with the cluster's key: keep that key elsewhere. Decisions that were
-not claimed yet are left out, and so is the audit trail, which every replica has on its disk.`,
+		Long: `Backup writes the shared data of all replicas to a file and seals it with the cluster's key. Keep that key elsewhere. The
+file has no decisions that a call has yet to claim, and no audit trail, because every replica has that on its disk.`,
 		Example: `  callgate cluster backup gate.backup`,
 		Args:    config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,8 +50,8 @@ func newRestoreCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Put back what backup wrote",
-		Long: `Restore puts back what the file holds and the cluster has not. With --replace, rules, freezes and credentials of the file
-win, and a bucket that was deleted or rolled back is made anew. Approvals come back as calls that their hosts have to repeat.`,
+		Long: `Restore puts back everything in the file that the cluster lacks. With --replace, the rules, freezes and credentials of the
+file win, and restore makes a deleted or rolled back bucket anew. Hosts have to repeat the calls of restored approvals.`,
 		Example: `  callgate cluster restore gate.backup
   callgate cluster restore --replace gate.backup`,
 		Args: config.ArgsExactly(1),

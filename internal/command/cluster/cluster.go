@@ -20,8 +20,8 @@ func NewCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "Show and back up the replicas of a cluster",
-		Long: `Cluster works on what replicas share (callgate serve --cluster). Give it the same configuration as a replica; where NATS
-is embedded, run it beside one.`,
+		Long: `Cluster shows, backs up and restores what the replicas of callgate serve --cluster share. Give it the same configuration
+as a replica. If NATS is embedded, run it on the machine of a replica.`,
 		Example: `  callgate cluster status
   callgate cluster backup gate.backup`,
 		Args: cobra.NoArgs,
@@ -47,8 +47,8 @@ func newStatusCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show replicas, rules and pending approvals",
-		Long: `Status lists the replicas, and says which revision of the rules each goes by, how many approvals wait, and how many
-copies of what they share are current. It exits with 1 when a replica is silent or a copy is not current.`,
+		Long: `Status lists the replicas and says which revision of the rules each one uses, how many approvals wait, and how many
+copies of the shared data are current. It exits with 1 when a replica is silent or a copy is not current.`,
 		Example: `  callgate cluster status
   callgate cluster status --json | jq .pending`,
 		Args: cobra.NoArgs,

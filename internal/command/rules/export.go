@@ -19,9 +19,8 @@ func newRulesExportCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write the rules in the language of another program",
-		Long: `Export prints the rules as permissions of Claude Code (settings.json), rules of Codex (.rules), opencode
-(opencode.json), a policy of Gemini CLI (.toml), or Cedar policies. What does not translate is listed on standard error.
-Grants are not exported.`,
+		Long: `Export prints your rules in the language of Claude Code (settings.json), Codex (.rules), opencode (opencode.json), Gemini
+CLI (.toml) or Cedar. It lists on standard error what does not translate, and leaves out grants.`,
 		Example: `  callgate rules export --to claude > .claude/settings.json
   callgate rules export --to cedar --file permissions.jsonc`,
 		Args: cobra.NoArgs,

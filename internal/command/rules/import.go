@@ -22,11 +22,10 @@ func newRulesImportCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Read permissions of another program",
-		Long: `Import prints what a settings.json of Claude Code, a .rules file of Codex, an opencode.json or a policy of Gemini CLI
-says as rules of callgate. FILE is - for standard input. What does not translate is listed on standard error.
+		Long: `Import translates a settings.json of Claude Code, a .rules file of Codex, an opencode.json or a policy of Gemini CLI into
+rules of callgate, and prints them. FILE is - for standard input. Standard error lists what does not translate.
 
---apply adds the rules to the worker's file, where they win over those before, keeps a backup and is on record. Without
-it, nothing changes.`,
+--apply adds the rules to the end of the worker's file, where they win, and keeps a backup. Without it, nothing changes.`,
 		Example: `  callgate rules import --from claude ~/.claude/settings.json
   callgate rules import --from codex ~/.codex/rules/default.rules --apply`,
 		Args: config.ArgsBetween(1, 1),

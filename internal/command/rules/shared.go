@@ -58,7 +58,7 @@ func newRulesPullCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull",
 		Short: "Write the rules of all replicas to a file",
-		Long: `Pull writes the newest version of the cluster's rules to the file. What was there before stays beside it, as
+		Long: `Pull writes the newest version of the cluster's rules to the file. It keeps the old file beside it, as
 permissions.jsonc.before.`,
 		Example: `  callgate rules pull
   callgate rules pull --file policy/`,

@@ -26,13 +26,13 @@ func newRulesSuggestCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "suggest",
 		Short: "Propose grants that would have answered your approvals, or rules that can go",
-		Long: `Suggest looks in the audit trail for what you approved, and proposes at most twelve grants for each project: those that
-would have saved most questions, after what they open. A grant holds in its project, up to the highest risk that you
-approved. It would let no call run that you rejected, and no case of a corpus of commands that get around rules.
-Marked, DESTRUCTIVE and UNKNOWN calls, and those that touch credentials, count for no proposal.
+		Long: `Suggest looks in the audit trail for calls that you approved. For each project it proposes at most twelve grants that
+would have saved the most questions. A grant holds in its project, up to the highest risk that you approved. No proposal
+would run a call that you rejected, nor any of a list of known commands that get around rules. Suggest ignores calls that
+were marked, DESTRUCTIVE or UNKNOWN, or that touched credentials.
 
---tighten looks the other way: allows and grants that nobody used, grants that a rule covers, rules that no call can
-reach, denies that fired, and a level that is wider than what ran by it.
+--tighten finds rules and grants that can go: allows and grants that nobody used, grants that a rule covers, and rules that
+no call can reach. It also shows denies that fired, and an autonomy level that is higher than you need.
 
 Nothing changes without --apply, which keeps a backup and is on record.`,
 		Example: `  callgate rules suggest --since 168h
