@@ -20,11 +20,13 @@ import (
 type crowding struct {
 	title  string
 	server func(s site) string // its keys in the configuration
+	shared bool                // they have one conversation with the server
 	share  int                 // how many of the sessions of the options there are: one in so many
 
 	plain, listening float64 // KiB of a session; of one with a GET that listens
 	rate             float64 // calls a second of those that are busy meanwhile
 	p50, p99         float64 // µs of a call that comes alone meanwhile
+	told             float64 // ms from a change of the server's tools until the last one that listens knows; 0: not measured
 }
 
 // many is how many sessions there are. A server process for each takes memory, too.
@@ -41,7 +43,7 @@ const busySessions = 64
 // benchSessions measures the memory that callgate serve takes for each idle session, as the system counts it.
 func benchSessions(o options, dir string, out, progress io.Writer) error {
 	kinds := []*crowding{
-		{title: "a server that they share, over HTTP", share: 1, server: func(s site) string { return byURL(s) + ", shared: true" }},
+		{title: "a server that they share, over HTTP", shared: true, share: 1, server: func(s site) string { return byURL(s) + ", shared: true" }},
 		{title: "each its own conversation with a server over HTTP, which has a stream of its own", share: 1, server: byURL},
 		{title: "each its own server process", share: 10, server: byCommand},
 	}
@@ -59,6 +61,7 @@ func benchSessions(o options, dir string, out, progress io.Writer) error {
 	for _, c := range kinds {
 		fmt.Fprintf(&b, "| %s | %d | %.1f | %.1f | %.0f | %.0f | %.0f |\n", c.title, c.many(o), c.plain, c.listening, c.rate, c.p50, c.p99)
 	}
+	fmt.Fprintf(&b, "\nWhen the tools of the shared server change, the last session knows after %.0f ms.\n", kinds[0].told)
 	_, err := io.WriteString(out, b.String())
 	return err
 }
@@ -123,7 +126,10 @@ func (c *crowding) measure(o options, dir string, listens bool) (err error) {
 	each := mib(after-before, told) * 1024 / float64(many)
 	if listens {
 		c.listening = each
-		return nil
+		if c.shared {
+			c.told, err = h.change()
+		}
+		return err
 	}
 	c.plain = each
 	if c.rate, err = h.busy(o); err != nil {
@@ -186,6 +192,42 @@ func (h *hostCrowd) listen(session string) error {
 		err = fmt.Errorf("the stream: %s", line)
 	}
 	return err
+}
+
+// change has the server change its tools, and waits until all streams say so.
+func (h *hostCrowd) change() (millis float64, err error) {
+	for _, w := range h.ways {
+		if _, err := w.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); err != nil { // who has no list is told of no change
+			return 0, err
+		}
+	}
+	var all sync.WaitGroup
+	failures := make([]error, len(h.streams))
+	for i, conn := range h.streams {
+		all.Go(func() { failures[i] = awaitChange(conn) })
+	}
+	began := time.Now()
+	if _, _, err := h.ways[0].calls(1, 1, "another tool"); err != nil {
+		return 0, err
+	}
+	all.Wait()
+	return float64(time.Since(began)) / float64(time.Millisecond), errors.Join(failures...)
+}
+
+func awaitChange(conn net.Conn) error {
+	if err := conn.SetReadDeadline(time.Now().Add(startLimit)); err != nil {
+		return err
+	}
+	lines := bufio.NewReaderSize(conn, 512)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return fmt.Errorf("a session was not told of a change: %w", err)
+		}
+		if strings.Contains(line, "notifications/tools/list_changed") {
+			return nil
+		}
+	}
 }
 
 // busy lets some of the hosts call, all at the same time.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 )
 
 // serveHTTP serves until the process is ended, and first says where.
@@ -20,8 +21,27 @@ func serveHTTP(out io.Writer) error {
 	return http.Serve(l, http.HandlerFunc(echoHTTP))
 }
 
-// tools is how many there are. All do the same.
-var tools int
+// tools is how many there are. All do the same. changed is closed when there is another one.
+var (
+	tools   int
+	mu      sync.Mutex // guards both, once it serves
+	changed = make(chan struct{})
+)
+
+// addTool adds one and tells all streams.
+func addTool() {
+	mu.Lock()
+	defer mu.Unlock()
+	tools++
+	close(changed)
+	changed = make(chan struct{})
+}
+
+func toolsNow() (n int, more <-chan struct{}) {
+	mu.Lock()
+	defer mu.Unlock()
+	return tools, changed
+}
 
 // echoHTTP is as much of an MCP server as the measurement needs.
 func echoHTTP(w http.ResponseWriter, r *http.Request) {
@@ -35,12 +55,20 @@ func echoHTTP(w http.ResponseWriter, r *http.Request) {
 		} `json:"params"`
 	}
 	switch r.Method {
-	case http.MethodGet: // a stream of its own, on which it says nothing
+	case http.MethodGet: // a stream of its own, on which it says that the list of tools has changed
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.WriteHeader(http.StatusOK)
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-		return
+		_, more := toolsNow()
+		for {
+			w.(http.Flusher).Flush()
+			select {
+			case <-more:
+				_, more = toolsNow()
+				fmt.Fprint(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n")
+			case <-r.Context().Done():
+				return
+			}
+		}
 	case http.MethodPost:
 	default:
 		w.WriteHeader(http.StatusMethodNotAllowed)
@@ -54,14 +82,18 @@ func echoHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch m.Method {
 	case "initialize":
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1"}}}`, m.ID)
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"echo","version":"1"}}}`, m.ID)
 	case "tools/list":
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}`, m.ID)
-		for i := range tools - 1 {
+		n, _ := toolsNow()
+		for i := range n - 1 {
 			fmt.Fprintf(w, `,{"name":"tool_%d","description":"Tool number %d, which nobody calls.","inputSchema":{"type":"object"}}`, i, i)
 		}
 		fmt.Fprint(w, "]}}")
 	case "tools/call":
+		if string(m.Params.Arguments.Text) == `"another tool"` {
+			addTool()
+		}
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}]}}`, m.ID, m.Params.Arguments.Text)
 	default:
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, m.ID)
