@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -18,6 +19,7 @@ import (
 // Serve lets hosts connect until ctx ends, or until none did for long. Meanwhile it takes over what load reads when the
 // configuration changes.
 func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)) error {
+	defer runtime.KeepAlive(spareHeap())
 	c := &s.config.ServeConfig
 	door, err := s.hostsDoor(ctx, s.config)
 	if err != nil {
