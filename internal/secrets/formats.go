@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -51,6 +52,16 @@ var formats = sync.OnceValue(func() map[[2]byte][]*keyword {
 	return table
 })
 
+// keywords are those of all formats.
+var keywords = sync.OnceValue(func() (list []string) {
+	for _, of := range formats() {
+		for _, k := range of {
+			list = append(list, k.text)
+		}
+	}
+	return list
+})
+
 type keyword struct {
 	text   string
 	format *format
@@ -94,11 +105,16 @@ type beginnings struct {
 type Formed struct{ Kind, Value string }
 
 // Form returns the first credential that a text holds by its form: as it is, percent-encoded, or in base64 or hex, up to two
-// layers. fine, when not nil, passes over what may go anywhere.
-func Form(text string, fine func(value string) bool) (Formed, bool) {
+// layers. fine, when not nil, passes over what may go anywhere. holds, when not nil, says whether the text as it is holds a
+// word, which is in lower case, in any case: a long text that holds no word of a format is not looked at for each.
+func Form(text string, holds, fine func(string) bool) (Formed, bool) {
+	if holds != nil && (len(text) > searched || !textscan.IsASCII(text)) {
+		holds = nil // it is not that text which is looked at
+	}
 	text = visible(text[:min(len(text), searched)])
-	for _, reading := range readings(text, 2) {
-		if f, ok := formed(reading, fine); ok {
+	for i, reading := range readings(text, 2) {
+		words := i > 0 || holds == nil || slices.ContainsFunc(keywords(), holds)
+		if f, ok := formed(reading, words, fine); ok {
 			return f, true
 		}
 	}
@@ -122,11 +138,15 @@ func visible(text string) string {
 	}, text)
 }
 
-func formed(text string, fine func(string) bool) (Formed, bool) {
+// formed is Form for one reading. words says that the text may hold words of formats.
+func formed(text string, words bool, fine func(string) bool) (Formed, bool) {
 	begins := starts()
 	var tried map[*format]bool
 	first := 0
 	for i := range len(text) {
+		if !words {
+			break
+		}
 		second := int(begins.class[text[i]])
 		list := begins.list[(first*classes+second)%len(begins.list)]
 		first = second

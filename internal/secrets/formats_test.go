@@ -43,33 +43,53 @@ func TestForm(t *testing.T) {
 			"raw": secret, "within": "look: " + secret + ", please", "percent": url.QueryEscape("k=" + secret + "&"),
 			"base64": base64.StdEncoding.EncodeToString([]byte("key " + secret + " end")), "hex": hex.EncodeToString([]byte(secret)),
 		} {
-			f, ok := Form(text, nil)
+			f, ok := Form(text, nil, nil)
 			if !ok || f.Value != secret {
 				t.Errorf("%s %s: %v %v", kind, name, f, ok)
 			} else if name == "raw" && f.Kind != kind {
 				t.Errorf("%s is called %s", kind, f.Kind)
 			}
-			if _, ok := Form(text, func(v string) bool { return v == secret }); ok {
+			if _, ok := Form(text, nil, func(v string) bool { return v == secret }); ok {
 				t.Errorf("%s: what is fine is found", name)
 			}
 		}
 	}
-	if f, ok := Form("token eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P", nil); !ok || f.Kind != "jwt" {
+	if f, ok := Form("token eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P", nil, nil); !ok || f.Kind != "jwt" {
 		t.Errorf("a JWT is %v", f)
 	}
 	for _, text := range []string{
 		"Shall we meet for lunch tomorrow?", "the key is under the mat", "commit 4f2a9c1e7b3d5a6f8e0c2b4d6a8f0e1c3b5d7f9a", "https://example.com/a/b?page=2&next_page_token=abcdefghij0123456789",
 		"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "550e8400-e29b-41d4-a716-446655440000", "password: $DB_PASSWORD", "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
 	} {
-		if f, ok := Form(text, nil); ok {
+		if f, ok := Form(text, nil, nil); ok {
 			t.Errorf("%q is a %s", text, f.Kind)
 		}
+	}
+}
+
+// What is known of the words of a text hides no credential: not one that is encoded, nor one in which something invisible
+// stands.
+func TestFormByWords(t *testing.T) {
+	secret := "glpat-" + "x7Kq2mZ9vR4tLw8pYd3s"
+	filler := strings.Repeat("0123456789abcdef", 1000)
+	for name, hidden := range map[string]string{
+		"raw": secret, "capitals": "GLPAT-" + secret[6:] + " " + secret, "hex": hex.EncodeToString([]byte(secret)), "percent": url.QueryEscape("k=" + secret + "&"),
+		"base64": base64.StdEncoding.EncodeToString([]byte(secret)), "invisible": secret[:3] + "\u200b" + secret[3:],
+	} {
+		text := filler + " " + hidden + " " + filler
+		holds := func(word string) bool { return strings.Contains(strings.ToLower(text), word) }
+		if f, ok := Form(text, holds, nil); !ok || f.Value != secret {
+			t.Errorf("%s: %v %v", name, f, ok)
+		}
+	}
+	if f, ok := Form(filler, func(word string) bool { return strings.Contains(filler, word) }, nil); ok {
+		t.Errorf("digits hold %v", f)
 	}
 }
 
 func BenchmarkForm4KiB(b *testing.B) {
 	text := strings.Repeat("They ask for the key of Mike's desk, and you say: it is at the usual place. ", 54)
 	for b.Loop() {
-		Form(text, nil)
+		Form(text, nil, nil)
 	}
 }

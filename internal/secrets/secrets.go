@@ -322,12 +322,8 @@ func decode64(to, from []byte) (int, error) {
 // every credential but a private key, which has a beginning that is found without its end.
 const longestEnd = 8 << 10
 
-// inside are the readings of what a part of a text says decoded: n bytes, of which at is one. Most is no text, and is not
-// decoded: printable characters of ASCII stand in a row in none of it.
-func inside(part string, n int, at func(part string, i int) byte, decode func(to, from []byte) (int, error), depth int) []string {
-	if !printable(part, n, at) {
-		return nil
-	}
+// inside are the readings of what a part of a text says decoded, in n bytes.
+func inside(part string, n int, decode func(to, from []byte) (int, error), depth int) []string {
 	b := buffers.Get().(*[]byte)
 	defer buffers.Put(b)
 	if cap(*b) < n {
@@ -345,12 +341,29 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 // shortestRun is how many characters of ASCII a credential has at least.
 const shortestRun = 10
 
-// printable reports whether as many printable characters of ASCII as a credential has stand in a row among the n bytes of a
-// part. Of most bytes that are no text it looks at one in ten.
-func printable(part string, n int, at func(string, int) byte) bool {
-	for i := shortestRun - 1; i < n; {
+// Most that could be encoded is no text, and is not decoded: so many printable characters of ASCII stand in a row in none of
+// it. Of most bytes that are no text one in ten is looked at.
+
+// hexSays reports whether hexadecimal digits can say a credential.
+func hexSays(digits string) bool {
+	for i := 2 * (shortestRun - 1); i < len(digits)-1; {
 		from := i
-		for from > i-shortestRun && at(part, from)-' ' < 0x7f-' ' {
+		for from > i-2*shortestRun && (digitOf[digits[from]]<<4|digitOf[digits[from+1]])-' ' < 0x7f-' ' {
+			from -= 2
+		}
+		if from == i-2*shortestRun {
+			return true
+		}
+		i = from + 2*shortestRun
+	}
+	return false
+}
+
+// base64Says reports whether a part in base64 can say a credential, in either alphabet.
+func base64Says(part string) bool {
+	for i := shortestRun - 1; i < len(part)*6/8; {
+		from := i
+		for from > i-shortestRun && base64At(part, from)-' ' < 0x7f-' ' {
 			from--
 		}
 		if from == i-shortestRun {
@@ -361,10 +374,7 @@ func printable(part string, n int, at func(string, int) byte) bool {
 	return false
 }
 
-// hexAt is a byte of what hexadecimal digits say.
-func hexAt(digits string, i int) byte { return digitOf[digits[2*i]]<<4 | digitOf[digits[2*i+1]] }
-
-// base64At is a byte of what a part in base64 says, in either alphabet.
+// base64At is a byte of what a part in base64 says.
 func base64At(part string, i int) byte {
 	group := part[i/3*4:]
 	switch i % 3 {
@@ -389,10 +399,10 @@ var digitOf, digitOf64 = func() (hex, base64 [256]byte) {
 }()
 
 // hexIn yields the runs of hexadecimal digits in a part that are long enough to be a credential: a path in an address goes
-// before them, or 0x.
-func hexIn(part string) iter.Seq[string] {
+// before them, or 0x. all says that it holds nothing else.
+func hexIn(part string, all bool) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		if textscan.IsHex(part) { // a long one
+		if all { // a long one
 			yield(part)
 			return
 		}
@@ -428,23 +438,27 @@ func readings(text string, depth int) []string {
 		}
 	}
 	for _, part := range encoded(text) {
-		for digits := range hexIn(part) {
+		allHex := textscan.IsHex(part)
+		for digits := range hexIn(part, allHex) {
 			for skip := range 2 { // nor here
-				s := digits[skip : skip+(len(digits)-skip)&^1]
-				list = append(list, inside(s, len(s)/2, hexAt, hex.Decode, depth-1)...)
+				if s := digits[skip : skip+(len(digits)-skip)&^1]; hexSays(s) {
+					list = append(list, inside(s, len(s)/2, hex.Decode, depth-1)...)
+				}
 			}
 		}
-		if textscan.IsHex(part) {
+		if allHex {
 			continue
 		}
 		for skip := range 4 { // it may not begin where the encoding does
-			if s := part[skip:]; len(s) >= 20 {
-				whole := len(s) &^ 3
-				list = append(list, inside(s[:whole], whole/4*3, base64At, decode64, depth-1)...)
-				if rest := len(s) - whole; rest > 1 { // what it adds is another reading of the end alone
-					s = s[max(0, whole-longestEnd):]
-					list = append(list, inside(s, len(s)*6/8, base64At, decode64, depth-1)...)
-				}
+			s := part[skip:]
+			if len(s) < 20 || !base64Says(s) {
+				continue
+			}
+			whole := len(s) &^ 3
+			list = append(list, inside(s[:whole], whole/4*3, decode64, depth-1)...)
+			if len(s)-whole > 1 { // what it adds is another reading of the end alone
+				s = s[max(0, whole-longestEnd):]
+				list = append(list, inside(s, len(s)*6/8, decode64, depth-1)...)
 			}
 		}
 	}

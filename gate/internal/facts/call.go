@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"callgate/gate/tools"
+	"callgate/internal/textscan"
 )
 
 // Call is a call as the checks look at it. Each of its readings is made once, unless it fails.
@@ -34,6 +35,20 @@ func (c *Call) Said() []Text {
 		c.texts, c.said = TextsOf(c.Arguments), true
 	}
 	return c.texts
+}
+
+// HoldsIn is Holds of the long text that is said so; nil for others.
+func (c *Call) HoldsIn(said string) func(word string) bool {
+	if len(said) < textscan.Long {
+		return nil
+	}
+	texts := c.Said()
+	for i := range texts {
+		if t := &texts[i]; t.Grams != nil && t.Said == said {
+			return t.Holds
+		}
+	}
+	return nil
 }
 
 // Values are the texts and numbers in the arguments, each with the name of what holds it.

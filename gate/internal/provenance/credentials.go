@@ -51,11 +51,11 @@ func (j *Asker) credentialMark(call *facts.Call, a *tools.Analysis) (tools.Mark,
 		if v.Number {
 			continue
 		}
-		f, ok := secrets.Form(v.Text, said)
+		f, ok := secrets.Form(v.Text, call.HoldsIn(v.Text), said)
 		if word := len(v.Text) <= 64 && !strings.ContainsAny(v.Text, " \n/"); !word {
 			before = ""
 		} else if !ok && before != "" { // one argument may hold the beginning, and the next the rest
-			f, ok = secrets.Form(before+v.Text, said)
+			f, ok = secrets.Form(before+v.Text, nil, said)
 			before = v.Text
 		} else {
 			before = v.Text
