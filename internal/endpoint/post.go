@@ -3,6 +3,7 @@ package endpoint
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"mime"
 	"net/http"
 	"slices"
@@ -40,7 +41,9 @@ func (s *Server) post(v visit) {
 		return
 	}
 	stateless := proxy.IsStateless(m) || v.r.Header.Get(headerVersion) >= proxy.StatelessVersion
-	s.log.Debug("message of a host", "from", v.who, "method", m.Method, "id", string(m.ID), "stateless", stateless)
+	if s.log.Enabled(v.r.Context(), slog.LevelDebug) {
+		s.log.Debug("message of a host", "from", v.who, "method", m.Method, "id", string(m.ID), "stateless", stateless)
+	}
 	if stateless {
 		s.exchange(v, m)
 		return
@@ -92,7 +95,7 @@ func codeOf(err error) int {
 
 // read takes the message out of the body.
 func (s *Server) read(v visit) (rpc.Message, error) {
-	if kind, _, err := mime.ParseMediaType(v.r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+	if !isJSON(v.r.Header.Get("Content-Type")) {
 		return rpc.Message{}, &httpError{http.StatusUnsupportedMediaType, rpc.CodeInvalidRequest, "the Content-Type has to be application/json"}
 	}
 	if encoding := v.r.Header.Get("Content-Encoding"); encoding != "" { // who decodes it would read another message
@@ -130,6 +133,14 @@ func (s *Server) read(v visit) (rpc.Message, error) {
 		}
 		return r
 	}, body))
+}
+
+func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
+	kind, _, err := mime.ParseMediaType(contentType)
+	return err == nil && kind == "application/json"
 }
 
 func looksLikeObject(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) }

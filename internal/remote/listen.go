@@ -124,7 +124,7 @@ func (e *Endpoint) leave() {
 	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, e.cfg.URL, nil)
 	if err == nil {
 		var response *http.Response
-		if response, err = e.http.do(e.http.clients.requests, request); err == nil {
+		if response, err = e.http.do(e.http.clients.requests, e.http.addressed(request)); err == nil {
 			response.Body.Close() // whatever it says: servers need not know DELETE
 		}
 	}

@@ -26,6 +26,7 @@ type requester struct {
 	mu      sync.Mutex
 	version string // of MCP; "" before the handshake
 	session string
+	drafted *draft // the last
 }
 
 // modern reports whether the conversation has no session.
@@ -49,17 +50,46 @@ func (r *requester) sessionID() string {
 	return r.session
 }
 
+// draft is a request with a message, as far as it is the same for all to an address. Nobody changes it.
+type draft struct {
+	address, version, session string
+	request                   *http.Request
+}
+
+// draft returns the one for now.
+func (r *requester) draft(address string) (*http.Request, error) {
+	r.mu.Lock()
+	d := r.drafted
+	if d != nil && d.address == address && d.version == r.version && d.session == r.session {
+		r.mu.Unlock()
+		return d.request, nil
+	}
+	d = &draft{address: address, version: r.version, session: r.session}
+	r.mu.Unlock()
+	var err error
+	if d.request, err = http.NewRequest(http.MethodPost, address, nil); err != nil {
+		return nil, err
+	}
+	d.request.Header.Set("Content-Type", "application/json")
+	d.request.Header.Set("Accept", "application/json, text/event-stream")
+	r.address(d.request, d.version, d.session)
+	r.mu.Lock()
+	r.drafted = d
+	r.mu.Unlock()
+	return d.request, nil
+}
+
 // post sends one message.
 func (r *requester) post(ctx context.Context, address string, m rpc.Message) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, newSentBody(m.Raw))
+	draft, err := r.draft(address)
 	if err != nil {
 		return nil, err
 	}
-	request.ContentLength = int64(len(m.Raw))
+	request := draft.WithContext(ctx)
+	request.Body, request.ContentLength = newSentBody(m.Raw), int64(len(m.Raw))
 	request.GetBody = func() (io.ReadCloser, error) { return newSentBody(m.Raw), nil }
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json, text/event-stream")
-	if r.modern() {
+	if mcp.IsModernProtocol(draft.Header.Get(mcp.HeaderProtocolVersion)) {
+		request.Header = request.Header.Clone()
 		r.describe(request, m)
 	}
 	return r.do(r.clients.requests, request)
@@ -76,15 +106,24 @@ func (r *requester) get(ctx context.Context, address string, at position) (*http
 	if at.last != "" {
 		request.Header.Set(mcp.HeaderLastEventID, at.last)
 	}
-	response, err := r.do(r.clients.listening, request)
+	response, err := r.do(r.clients.listening, r.addressed(request))
 	if err != nil {
 		return nil, unreached(err)
 	}
 	return response, nil
 }
 
+// addressed is a request with the headers that every one has now.
+func (r *requester) addressed(request *http.Request) *http.Request {
+	r.mu.Lock()
+	version, session := r.version, r.session
+	r.mu.Unlock()
+	r.address(request, version, session)
+	return request
+}
+
 // address sets the headers that every request has.
-func (r *requester) address(request *http.Request) {
+func (r *requester) address(request *http.Request, version, session string) {
 	for name, values := range r.cfg.Header {
 		request.Header[name] = values
 	}
@@ -94,28 +133,25 @@ func (r *requester) address(request *http.Request) {
 	if host := r.cfg.Header.Get("Host"); host != "" {
 		request.Host = host
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.version != "" {
-		request.Header.Set(mcp.HeaderProtocolVersion, r.version)
+	if version != "" {
+		request.Header.Set(mcp.HeaderProtocolVersion, version)
 	}
-	if r.session != "" {
-		request.Header.Set(mcp.HeaderSessionID, r.session)
+	if session != "" {
+		request.Header.Set(mcp.HeaderSessionID, session)
 	}
 }
 
 // do sends a request, with a credential where the server wants one. One that the server refuses may have ended
 // early, or allow too little: the request, which was not run, is sent once more if there is another.
 func (r *requester) do(client *http.Client, request *http.Request) (*http.Response, error) {
-	r.address(request)
 	if r.cfg.Authorize == nil {
-		return client.Do(request)
+		return roundTrip(client, request)
 	}
 	credential, err := r.credential(request.Context(), nil)
 	if err != nil {
 		return nil, err
 	}
-	response, err := client.Do(authorized(request, credential))
+	response, err := roundTrip(client, authorized(request, credential))
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +173,32 @@ func (r *requester) do(client *http.Client, request *http.Request) (*http.Respon
 			return nil, err
 		}
 	}
-	return client.Do(authorized(request, next))
+	return roundTrip(client, authorized(request, next))
+}
+
+// roundTrip sends a request as client.Do does, which makes a copy of every header in case that it is led elsewhere.
+func roundTrip(client *http.Client, request *http.Request) (*http.Response, error) {
+	response, err := client.Transport.RoundTrip(request)
+	if err != nil || response.StatusCode/100 != 3 {
+		return response, err
+	}
+	led := *client
+	led.Transport = &answered{RoundTripper: client.Transport, first: response}
+	return led.Do(request)
+}
+
+// answered is a transport whose first request has its answer already.
+type answered struct {
+	http.RoundTripper
+	first *http.Response
+}
+
+func (a *answered) RoundTrip(request *http.Request) (*http.Response, error) {
+	if first := a.first; first != nil {
+		a.first = nil
+		return first, nil
+	}
+	return a.RoundTripper.RoundTrip(request)
 }
 
 // credential asks for what to send. Why there is none for the server is an AuthError; why there is none now, or
@@ -158,6 +219,7 @@ func (r *requester) credential(ctx context.Context, refused *Refusal) (string, e
 
 func authorized(request *http.Request, credential string) *http.Request {
 	if credential != "" {
+		request.Header = request.Header.Clone() // it may be a draft's
 		request.Header.Set("Authorization", credential)
 	}
 	return request
@@ -190,6 +252,9 @@ func (r *requester) describe(request *http.Request, m rpc.Message) {
 }
 
 func contentType(response *http.Response) string {
+	if said := response.Header.Get("Content-Type"); said == "application/json" || said == "text/event-stream" {
+		return said
+	}
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if err != nil {
 		return ""
