@@ -19,7 +19,7 @@ var (
 func pages(t *testing.T) []string {
 	t.Helper()
 	var found []string
-	for _, pattern := range []string{"../*.md", "*.md", "dev/*.md", "../examples/*.md", "../rag/*/README.md", "../shellparse/programs/README.md"} {
+	for _, pattern := range []string{"../*.md", "*.md", "dev/*.md", "../examples/*.md", "../rag/*/README.md", "../internal/dev/*/README.md", "../shellparse/programs/README.md"} {
 		matches, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -20,7 +20,7 @@ type candidate struct {
 }
 
 // weights of the ranker. They were set on the development benchmark and the Go standard library's, see
-// bench/README.md.
+// internal/dev/ragbench/README.md.
 var weights = struct {
 	rank       float64 // the constant of reciprocal rank fusion: how little the first ranks stand out
 	words      float64 // of the ranks by words against those by meaning, which have 1
