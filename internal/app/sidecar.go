@@ -37,6 +37,7 @@ import (
 	"callgate/internal/retrieval"
 	"callgate/internal/rpc"
 	"callgate/internal/rulebook"
+	"callgate/internal/siem"
 	"callgate/permissions"
 	"callgate/proxy"
 )
@@ -63,6 +64,7 @@ type Sidecar struct {
 	level     slog.LevelVar                 // of the log
 	current   atomic.Pointer[config.Config] // as it was read last; what needs a restart goes by config
 	reloads   reload.Counts
+	exports   []*siem.Export
 	join      func(*Sidecar) error // makes this a replica; nil when it is none
 	closers   []func() error       // in the order of opening
 }
@@ -138,6 +140,7 @@ func (s *Sidecar) openFiles() error {
 	if err := s.openGate(trail); err != nil {
 		return err
 	}
+	s.startExports()
 	s.startMetrics(trail)
 	return nil
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"path/filepath"
+	"sync"
 
 	"callgate/audit"
 	"callgate/internal/companion/wire"
 	"callgate/internal/metrics"
+	"callgate/internal/siem"
 	"callgate/internal/traces"
 )
 
@@ -18,11 +21,35 @@ func (s *Sidecar) startMetrics(log *audit.Log) {
 	}
 	s.metrics = metrics.New(metrics.Options{
 		Gate: s.Gate, Worker: s.config.Worker, Process: os.Getpid(), Version: Version, Audit: log, Hooks: s.config.HookRunner, Upstreams: s.upstreamsUp, Cluster: s.replica.forMetrics(),
+		Exports: s.exported,
 		Config: func() metrics.Config {
 			return metrics.Config{Taken: s.reloads.Taken.Load(), Refused: s.reloads.Refused.Load(), Waiting: s.reloads.Waiting.Load()}
 		},
 	})
 	s.closers = append(s.closers, func() error { s.metrics.Close(); return nil })
+}
+
+// startExports begins to send the audit trail to where the configuration says.
+func (s *Sidecar) startExports() {
+	ctx, stop := context.WithCancel(context.Background())
+	var sending sync.WaitGroup
+	for _, c := range s.config.Export {
+		one := &siem.Export{
+			Config: c, Dir: audit.Dir(s.config.DataDir), State: filepath.Join(s.config.Files().Exports(), c.Name+".json"), Logger: s.log,
+			Trouble: func(text ...string) { s.problems.set("the export "+c.Name, text...) },
+		}
+		s.exports = append(s.exports, one)
+		sending.Go(func() { one.Run(ctx) })
+	}
+	s.closers = append(s.closers, func() error { stop(); sending.Wait(); return nil })
+}
+
+// exported is how far the exports of this process are.
+func (s *Sidecar) exported() (list []metrics.Export) {
+	for _, one := range s.exports {
+		list = append(list, metrics.Export{Name: one.Name, Sent: one.Sent.Load(), Behind: one.Behind.Load()})
+	}
+	return list
 }
 
 // openTracer begins to tell of calls, if that is configured. The variables of OpenTelemetry alone do not turn it on:

@@ -24,6 +24,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/hooks"
 	"callgate/internal/presence"
+	"callgate/internal/siem"
 	"callgate/internal/signin"
 	"callgate/proxy"
 )
@@ -75,6 +76,7 @@ type Config struct {
 	Servers     []ServerConfig
 	Hooks       []hooks.Config
 	Cluster     clusterConfig
+	Export      []siem.Config // where the audit trail is sent
 	ServeConfig `mapstructure:",squash"`
 
 	// What is made of the values when they are read.
@@ -257,7 +259,7 @@ func (s *Settings) Load() (*Config, error) {
 	if _, ok := s.viper.Get("servers").(map[string]any); ok { // the decoder would take it for a list of one
 		return nil, fmt.Errorf("configuration %s: servers: write a list, with a \"- name: …\" for each server; a file with mcpServers goes to --mcp-config", c.File)
 	}
-	for _, key := range []string{"hooks", "hosts", "mcpTokens"} { // likewise
+	for _, key := range []string{"hooks", "hosts", "mcpTokens", "export"} { // likewise
 		if _, ok := s.viper.Get(key).(map[string]any); ok {
 			return nil, fmt.Errorf("configuration %s: %s: write a list, with a \"- name: …\" for each", c.File, key)
 		}
@@ -376,6 +378,9 @@ func (c *Config) validate() (err error) {
 	}
 	if err := c.Cluster.validate(); err != nil {
 		return err
+	}
+	if err := c.checkExports(); err != nil {
+		return invalid("export", err)
 	}
 	for i := range c.Servers {
 		c.Servers[i].Source, c.Servers[i].File = fmt.Sprintf("%s: servers[%d]", c.File, i), c.File

@@ -109,3 +109,32 @@ func (f Files) SealingSecret() []byte {
 	}
 	return []byte(token)
 }
+
+// Exports is where is noted how far the audit trail was sent.
+func (f Files) Exports() string { return filepath.Join(f.DataDir, "export") }
+
+// checkExports checks where the audit trail is sent, and makes its paths whole.
+func (c *Config) checkExports() error {
+	names := map[string]bool{}
+	for i := range c.Export {
+		one := &c.Export[i]
+		if err := one.Check(); err != nil {
+			return fmt.Errorf("[%d]: %w", i, err)
+		}
+		if names[one.Name] {
+			return fmt.Errorf("[%d]: the name %q is taken", i, one.Name)
+		}
+		names[one.Name] = true
+		for _, path := range []*string{&one.CA, &one.Header} {
+			if *path == "" {
+				continue
+			}
+			whole, err := filepath.Abs(ExpandHome(*path))
+			if err != nil {
+				return fmt.Errorf("[%d]: %w", i, err)
+			}
+			*path = whole
+		}
+	}
+	return nil
+}

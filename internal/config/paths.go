@@ -38,6 +38,11 @@ func (c *Config) OwnFiles() []string {
 	for _, token := range c.MCPTokens {
 		files = append(files, ExpandHome(token.File))
 	}
+	for _, one := range c.Export {
+		if one.Header != "" {
+			files = append(files, one.Header)
+		}
+	}
 	for i := range c.Servers {
 		files = append(files, c.Servers[i].OAuth.files()...)
 	}

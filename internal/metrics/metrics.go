@@ -30,6 +30,7 @@ type Options struct {
 	Upstreams func() []Upstream
 	Cluster   func() Cluster // nil without one
 	Config    func() Config
+	Exports   func() []Export
 }
 
 // Cluster is how a cluster looks from one replica.
@@ -38,6 +39,12 @@ type Cluster struct {
 	Pending    int // approvals, of all
 	Fresh      bool
 	Behind     time.Duration // of the cluster's audit trail
+}
+
+// Export is how far the audit trail was sent to one receiver by this process.
+type Export struct {
+	Name         string
+	Sent, Behind int64 // records, and bytes
 }
 
 // Config says what became of changed configurations.

@@ -49,6 +49,7 @@ func world(t *testing.T) (*gate.Gate, *Metrics) {
 	m := New(Options{
 		Gate: g, Worker: "w", Process: os.Getpid(), Version: "1", Audit: log, Hooks: r,
 		Upstreams: func() []Upstream { return []Upstream{{Name: "files", Up: true, Tools: 7}, {Name: "dead"}} },
+		Exports:   func() []Export { return []Export{{"siem", 5, 100}} },
 		Config:    func() Config { return Config{Taken: 2, Refused: 1, Waiting: 3} },
 		Cluster:   func() Cluster { return Cluster{Up: 2, Silent: 1, Fresh: true, Pending: 4, Behind: time.Second} },
 	})

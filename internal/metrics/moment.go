@@ -29,12 +29,14 @@ var (
 	untold     = describe("callgate_cluster_trail_behind_seconds", "Age of the oldest record that the cluster has not, as far as it could be sent.")
 	reloads    = describe("callgate_config_reloads_total", "Changed configurations by what became of them: taken or refused.", "result")
 	restart    = describe("callgate_config_waiting_settings", "Changed settings that take effect after a restart.")
+	exported   = describe("callgate_export_records_total", "Records of the audit trail sent to a receiver.", "export")
+	unsent     = describe("callgate_export_behind_bytes", "Bytes of the audit trail that the receiver has not for sure. The process that sends says it.", "export")
 	queuedFor  = describe("callgate_webhook_queue_oldest_seconds", "How long the oldest of them waits.", "hook")
 )
 
 // Describe names what Collect may send.
 func (c moment) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{build, sessions, pending, up, tools, unsynced, hookRuns, hookFailed, queued, queuedFor, live, current, waiting, untold, reloads, restart} {
+	for _, d := range []*prometheus.Desc{build, sessions, pending, up, tools, unsynced, hookRuns, hookFailed, queued, queuedFor, live, current, waiting, untold, reloads, restart, exported, unsent} {
 		out <- d
 	}
 }
@@ -81,6 +83,12 @@ func (c moment) Collect(out chan<- prometheus.Metric) {
 		counter(reloads, int(c.Taken), "taken")
 		counter(reloads, int(c.Refused), "refused")
 		gauge(restart, float64(c.Waiting))
+	}
+	if o.Exports != nil {
+		for _, e := range o.Exports() {
+			counter(exported, int(e.Sent), e.Name)
+			gauge(unsent, float64(e.Behind), e.Name)
+		}
 	}
 	for _, h := range o.Hooks.List(nil) {
 		counter(hookRuns, h.Runs, h.Name)

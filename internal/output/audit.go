@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"callgate/audit"
+	"callgate/internal/siem"
 	"callgate/internal/visible"
 )
 
@@ -17,7 +18,7 @@ import (
 type AuditTrail struct {
 	w      io.Writer
 	asJSON bool
-	format string // FormatOCSF, FormatCEF, or ""
+	format string // one of package siem, or ""
 	palette
 }
 
@@ -28,8 +29,8 @@ func NewAuditTrail(w io.Writer, asJSON bool) *AuditTrail {
 
 // As has records printed as security systems read them.
 func (p *AuditTrail) As(format string) error {
-	if format != "" && format != FormatOCSF && format != FormatCEF {
-		return fmt.Errorf("--format %q: use %s or %s", format, FormatOCSF, FormatCEF)
+	if format != "" && format != siem.FormatOCSF && format != siem.FormatCEF {
+		return fmt.Errorf("--format %q: use %s or %s", format, siem.FormatOCSF, siem.FormatCEF)
 	}
 	p.format = format
 	return nil
@@ -38,18 +39,18 @@ func (p *AuditTrail) As(format string) error {
 // Print prints one record.
 func (p *AuditTrail) Print(r *audit.Record) error {
 	switch p.format {
-	case FormatOCSF:
-		line, err := OCSF(r)
+	case siem.FormatOCSF:
+		line, err := siem.OCSF(r)
 		if err == nil {
 			_, err = fmt.Fprintf(p.w, "%s\n", line)
 		}
 		return err
-	case FormatCEF:
-		_, err := fmt.Fprintf(p.w, "%s\n", CEF(r))
+	case siem.FormatCEF:
+		_, err := fmt.Fprintf(p.w, "%s\n", siem.CEF(r))
 		return err
 	}
 	if p.asJSON {
-		_, err := io.WriteString(p.w, visibleJSON(r.AppendJSON(nil))+"\n")
+		_, err := io.WriteString(p.w, visible.JSON(r.AppendJSON(nil))+"\n")
 		return err
 	}
 	word, colour := auditWord(r)
@@ -138,6 +139,6 @@ func AuditRecord(w io.Writer, r *audit.Record) error {
 	if err := line.Indent(jsontext.AllowDuplicateNames(true), jsontext.WithIndent("  ")); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(w, visibleJSON(line))
+	_, err := fmt.Fprintln(w, visible.JSON(line))
 	return err
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode/utf16"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,31 +16,13 @@ import (
 	"callgate/internal/visible"
 )
 
-// visibleJSON returns the JSON text with what a person cannot see as \u escapes: it means the same. Outside
-// of strings JSON is plain ASCII, so that every such character stands in a string.
-func visibleJSON(line []byte) string {
-	var b strings.Builder
-	for _, r := range string(line) {
-		switch s := string(r); {
-		case r == '\n' || r < 0x7f && r >= 0x20 || visible.Text(s) == s:
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
-}
-
 // JSON prints v on several lines, in an order that does not change, with escapes for what cannot be seen.
 func JSON(w io.Writer, v any) error {
 	text, err := json.Marshal(v, json.Deterministic(true), jsontext.WithIndent("  "))
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(w, visibleJSON(text)+"\n")
+	_, err = io.WriteString(w, visible.JSON(text)+"\n")
 	return err
 }
 

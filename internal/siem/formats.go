@@ -1,4 +1,4 @@
-package output
+package siem
 
 import (
 	"cmp"
@@ -66,7 +66,7 @@ func OCSF(r *audit.Record) ([]byte, error) {
 		o.Unmapped["subjects"] = r.Subjects
 	}
 	text, err := json.Marshal(o)
-	return []byte(visibleJSON(text)), err
+	return []byte(visible.JSON(text)), err
 }
 
 // severityOf is 1 informational, 2 low, 3 medium, 4 high, 5 critical.

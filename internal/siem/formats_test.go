@@ -1,4 +1,4 @@
-package output
+package siem
 
 import (
 	"encoding/json"

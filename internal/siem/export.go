@@ -1,0 +1,254 @@
+package siem
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"callgate/audit"
+	"callgate/internal/durable"
+)
+
+// A batch is bounded in records and bytes: nothing else of the trail is in memory.
+const (
+	maxRecords = 500
+	maxBytes   = 1 << 20
+)
+
+// How often is looked for new records, how long to wait after failures, and when what syslog was sent counts as arrived:
+// when the connection still lives then.
+const (
+	lookEvery  = 250 * time.Millisecond
+	firstPause = time.Second
+	longPause  = time.Minute
+	arrives    = 5 * time.Second
+)
+
+// Export sends the records of all logs in a folder to one receiver, each at least once, in the order of each log. How
+// far it got is in a file. Of several processes with the same file one sends. It never holds up who writes the logs.
+type Export struct {
+	Config
+	Dir     string               // of the trail
+	State   string               // file with the positions
+	Trouble func(text ...string) // hears why it does not get on, and nothing when it does again
+	Logger  *slog.Logger
+
+	Sent   atomic.Int64 // records since the start
+	Behind atomic.Int64 // bytes of logs that the receiver has not
+
+	sent, kept map[string]int64 // by log: how far it was sent, and how far it surely arrived
+	marks      []mark
+}
+
+// mark is how far everything had been sent at some moment.
+type mark struct {
+	begun, at time.Time // of the first and the last that it covers
+	sent      map[string]int64
+}
+
+// Run sends until ctx ends.
+func (e *Export) Run(ctx context.Context) {
+	for wait := time.Duration(0); ; wait = lookEvery * 4 {
+		if !sleep(ctx, wait) {
+			return
+		}
+		if err := os.MkdirAll(filepath.Dir(e.State), 0o700); err != nil {
+			e.Trouble("the audit trail is not sent to " + e.Name + ": " + err.Error())
+			continue
+		}
+		unlock, err := durable.TryLock(e.State + ".lock")
+		if err != nil {
+			continue // another process sends
+		}
+		e.run(ctx)
+		if err := unlock(); err != nil {
+			e.Logger.Warn("the lock of an export could not be given back", "export", e.Name, "error", err)
+		}
+		return
+	}
+}
+
+// sleep waits; false when ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// run sends until ctx ends. After a failure it begins anew at what surely arrived.
+func (e *Export) run(ctx context.Context) {
+	var to receiver // nil before there is one, and after a failure
+	failed, pause := false, firstPause
+	for ctx.Err() == nil {
+		err := e.attempt(ctx, &to)
+		if ctx.Err() != nil {
+			break
+		}
+		if err == nil {
+			if failed {
+				e.Trouble()
+			}
+			failed, pause = false, firstPause
+			sleep(ctx, lookEvery)
+			continue
+		}
+		failed = true
+		e.Trouble(fmt.Sprintf("the audit trail is not sent to %s (callgate tries on, and nothing is lost): %v", e.Name, err))
+		if to != nil {
+			to.close()
+			to = nil
+		}
+		wait := pause
+		var later *laterError
+		if errors.As(err, &later) {
+			wait = min(max(wait, later.after), 10*longPause)
+		}
+		pause = min(2*pause, longPause)
+		sleep(ctx, wait)
+	}
+	if to != nil {
+		to.close()
+	}
+}
+
+// attempt is one step, to a receiver that it opens when there is none.
+func (e *Export) attempt(ctx context.Context, to *receiver) error {
+	if *to == nil {
+		opened, err := e.receiver()
+		if err != nil {
+			return err
+		}
+		if err := e.load(); err != nil {
+			opened.close()
+			return err
+		}
+		*to = opened
+	}
+	return e.step(ctx, *to)
+}
+
+// load reads how far it got.
+func (e *Export) load() error {
+	text, err := os.ReadFile(e.State)
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = []byte("{}"), nil
+	}
+	kept := map[string]int64{}
+	if err == nil {
+		err = json.Unmarshal(text, &kept)
+	}
+	if err != nil {
+		return fmt.Errorf("%s, which says how far the trail was sent, cannot be read: remove it to send all again: %w", e.State, err)
+	}
+	e.kept, e.sent, e.marks = kept, maps.Clone(kept), nil
+	return nil
+}
+
+// step sends what is new, and notes what arrived.
+func (e *Export) step(ctx context.Context, to receiver) error {
+	logs, err := audit.Logs(e.Dir)
+	if err != nil {
+		return err
+	}
+	var damaged error
+	for _, log := range logs {
+		for more := true; more; {
+			var broken error
+			if more, broken, err = e.batch(ctx, to, log); err != nil {
+				return err
+			}
+			damaged = cmp.Or(damaged, broken)
+		}
+	}
+	if err := to.lost(); err != nil {
+		return err
+	}
+	for len(e.marks) > 0 && time.Since(e.marks[0].at) >= arrives {
+		if err := e.keep(e.marks[0].sent); err != nil {
+			return err
+		}
+		e.marks = e.marks[1:]
+	}
+	e.measure(logs)
+	if damaged != nil { // the others were sent all the same
+		e.Trouble(fmt.Sprintf("a log of the audit trail is damaged, and sent to %s up to there: %v; run callgate audit verify", e.Name, damaged))
+	}
+	return nil
+}
+
+// batch sends the next records of a log. more reports whether there may be others; broken is a line that is none.
+func (e *Export) batch(ctx context.Context, to receiver, log string) (more bool, broken, err error) {
+	if info, err := os.Stat(filepath.Join(e.Dir, log)); err == nil && info.Size() <= e.sent[log] {
+		return false, nil, nil
+	}
+	var lines []audit.Line
+	size := 0
+	for line, bad := range audit.Lines(e.Dir, log, e.sent[log]) {
+		if bad != nil {
+			broken = bad
+			break
+		}
+		lines = append(lines, line)
+		if size += len(line.Text); len(lines) == maxRecords || size >= maxBytes {
+			more = true
+			break
+		}
+	}
+	if len(lines) == 0 {
+		return false, broken, nil
+	}
+	sure, err := to.send(ctx, lines)
+	if err != nil {
+		return false, nil, err
+	}
+	e.sent[log] = lines[len(lines)-1].End
+	e.Sent.Add(int64(len(lines)))
+	if sure {
+		return more, broken, e.keep(maps.Clone(e.sent))
+	}
+	now := time.Now()
+	if n := len(e.marks); n > 0 && now.Sub(e.marks[n-1].begun) < arrives/5 {
+		e.marks[n-1].at, e.marks[n-1].sent = now, maps.Clone(e.sent)
+	} else {
+		e.marks = append(e.marks, mark{now, now, maps.Clone(e.sent)})
+	}
+	return more, broken, nil
+}
+
+// keep notes that everything up to there has arrived.
+func (e *Export) keep(sent map[string]int64) error {
+	text, err := json.Marshal(sent)
+	if err != nil {
+		return err
+	}
+	if err := durable.Replace(e.State, text, 0o600); err != nil {
+		return fmt.Errorf("how far the trail was sent cannot be noted: %w", err)
+	}
+	e.kept = sent
+	return nil
+}
+
+// measure says how much there is to send, and forgets logs that are gone.
+func (e *Export) measure(logs []string) {
+	behind := int64(0)
+	for _, log := range logs {
+		if info, err := os.Stat(filepath.Join(e.Dir, log)); err == nil {
+			behind += max(0, info.Size()-e.kept[log])
+		}
+	}
+	maps.DeleteFunc(e.sent, func(log string, _ int64) bool { return !slices.Contains(logs, log) })
+	e.Behind.Store(behind)
+}

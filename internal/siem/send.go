@@ -1,0 +1,254 @@
+// Package siem sends the audit trail to security systems, in their formats: by syslog or HTTPS.
+package siem
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"callgate/audit"
+	"callgate/internal/loopback"
+)
+
+// Config is one receiver, as the configuration has it.
+type Config struct {
+	Name   string
+	URL    string // syslog+tls://host:6514, syslog+tcp://127.0.0.1:601, or https://host/path
+	Format string // FormatOCSF (default) or FormatCEF
+	CA     string // file with the authority of the receiver's certificate; "" goes by the system's
+	Header string // file with one header, as "Authorization: Splunk …"; read again for every batch
+}
+
+// Check checks every value; the error begins with the key.
+func (c *Config) Check() error {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return fmt.Errorf("url: %q is no address", c.URL)
+	}
+	switch {
+	case c.Name == "" || strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" || len(c.Name) > 64:
+		return fmt.Errorf("name %q: use letters, digits, - and _, at most 64", c.Name)
+	case c.Format != "" && c.Format != FormatOCSF && c.Format != FormatCEF:
+		return fmt.Errorf("format %q: use %s or %s", c.Format, FormatOCSF, FormatCEF)
+	case u.User != nil:
+		return errors.New("url: a credential does not belong in an address: use header")
+	case u.Scheme == "https" && u.Host != "", u.Scheme == "http" && loopback.Confidential(u):
+	case u.Scheme == "syslog+tls" && u.Port() != "", u.Scheme == "syslog+tcp" && u.Port() != "" && loopback.Confidential(&url.URL{Scheme: "http", Host: u.Host}):
+		if c.Header != "" {
+			return errors.New("header: it is for https")
+		}
+	default:
+		return fmt.Errorf("url: %q: use https://host/path or syslog+tls://host:6514; without TLS only this machine is reached", c.URL)
+	}
+	return nil
+}
+
+// form is the record as the receiver has it.
+func (c *Config) form(r *audit.Record) ([]byte, error) {
+	if c.Format == FormatCEF {
+		return CEF(r), nil
+	}
+	return OCSF(r)
+}
+
+// receiver is a way to a receiver. One goroutine uses it.
+type receiver interface {
+	// send sends records; sure reports whether the receiver has said that it has them.
+	send(ctx context.Context, records []audit.Line) (sure bool, err error)
+
+	// lost says why what was sent may be lost; nil as far as one can know.
+	lost() error
+
+	close()
+}
+
+func (c *Config) receiver() (receiver, error) {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, err
+	}
+	made := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: u.Hostname()}
+	if c.CA != "" {
+		text, err := os.ReadFile(c.CA)
+		if err != nil {
+			return nil, fmt.Errorf("ca: %w", err)
+		}
+		made.RootCAs = x509.NewCertPool()
+		if !made.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("ca: %s holds no certificate", c.CA)
+		}
+	}
+	if scheme, isSyslog := strings.CutPrefix(u.Scheme, "syslog+"); isSyslog {
+		if scheme == "tcp" {
+			made = nil
+		}
+		host, err := os.Hostname()
+		if err != nil || host == "" {
+			host = "-"
+		}
+		return &syslog{c: c, address: u.Host, tls: made, host: host}, nil
+	}
+	return &web{c: c, client: &http.Client{
+		Timeout: answerWithin, Transport: &http.Transport{TLSClientConfig: made, Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// answerWithin is how long a receiver may take for a batch.
+const answerWithin = 30 * time.Second
+
+// syslog speaks RFC 5424 in frames of RFC 6587 (octet counting), over TCP or TLS (RFC 5425). It has no receipts.
+type syslog struct {
+	c       *Config
+	address string
+	tls     *tls.Config // nil without TLS
+	host    string
+	conn    net.Conn
+	ended   chan error // what became of the connection
+}
+
+func (s *syslog) dial(ctx context.Context) error {
+	dialing, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(dialing, "tcp", s.address)
+	if err != nil {
+		return err
+	}
+	if s.tls != nil {
+		secured := tls.Client(conn, s.tls)
+		if err := secured.HandshakeContext(dialing); err != nil {
+			conn.Close()
+			return err
+		}
+		conn = secured
+	}
+	ended := make(chan error, 1)
+	go func() { // ends with the connection, which close closes
+		_, err := io.Copy(io.Discard, conn)
+		if err == nil {
+			err = errors.New("the receiver closed the connection")
+		}
+		ended <- err
+	}()
+	s.conn, s.ended = conn, ended
+	return nil
+}
+
+func (s *syslog) send(ctx context.Context, records []audit.Line) (bool, error) {
+	if s.conn == nil {
+		if err := s.dial(ctx); err != nil {
+			return false, err
+		}
+	}
+	var b bytes.Buffer
+	for i := range records {
+		r := &records[i].Record
+		text, err := s.c.form(r)
+		if err != nil {
+			return false, err
+		}
+		// Facility 13 is "log audit". The id of the message is the record's hash, by which it is known when it comes twice.
+		line := fmt.Sprintf("<%d>1 %s %s callgate %d %.32s - \xef\xbb\xbf%s", 13*8+syslogSeverity(r), r.Time.UTC().Format("2006-01-02T15:04:05.000000Z07:00"), s.host, os.Getpid(), r.Hash, text)
+		fmt.Fprintf(&b, "%d %s", len(line), line)
+	}
+	if err := s.conn.SetWriteDeadline(time.Now().Add(answerWithin)); err != nil {
+		return false, err
+	}
+	_, err := s.conn.Write(b.Bytes())
+	return false, err
+}
+
+// syslogSeverity is 4 warning, 5 notice, 6 informational.
+func syslogSeverity(r *audit.Record) int { return []int{6, 6, 5, 5, 4, 4}[severityOf(r)] }
+
+func (s *syslog) lost() error {
+	select {
+	case err := <-s.ended:
+		s.ended <- err
+		return err
+	default:
+		return nil
+	}
+}
+
+func (s *syslog) close() {
+	if s.conn != nil {
+		s.conn.Close()
+		s.conn = nil
+	}
+}
+
+// web posts batches: OCSF as a JSON array, CEF as lines. An answer of 2xx is a receipt.
+type web struct {
+	c      *Config
+	client *http.Client
+}
+
+// laterError is an answer that asks to wait.
+type laterError struct {
+	status string
+	after  time.Duration
+}
+
+func (e *laterError) Error() string { return "the receiver answered " + e.status }
+
+func (w *web) send(ctx context.Context, records []audit.Line) (bool, error) {
+	forms := make([][]byte, len(records))
+	for i := range records {
+		text, err := w.c.form(&records[i].Record)
+		if err != nil {
+			return false, err
+		}
+		forms[i] = text
+	}
+	body, kind := append(append([]byte("["), bytes.Join(forms, []byte(",\n"))...), ']'), "application/json"
+	if w.c.Format == FormatCEF {
+		body, kind = append(bytes.Join(forms, []byte("\n")), '\n'), "text/plain; charset=utf-8"
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.c.URL, bytes.NewReader(body))
+	if err != nil {
+		return false, err
+	}
+	request.Header.Set("Content-Type", kind)
+	request.Header.Set("Idempotency-Key", records[0].Hash+"-"+strconv.Itoa(len(records)))
+	if w.c.Header != "" {
+		text, err := os.ReadFile(filepath.Clean(w.c.Header))
+		if err != nil {
+			return false, fmt.Errorf("header: %w", err)
+		}
+		name, value, ok := strings.Cut(strings.TrimSpace(string(text)), ":")
+		if !ok {
+			return false, fmt.Errorf("header: %s holds no header of the form Name: value", w.c.Header)
+		}
+		request.Header.Set(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	answer, err := w.client.Do(request)
+	if err != nil {
+		return false, err
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be used again
+	if answer.StatusCode/100 == 2 {
+		return true, nil
+	}
+	seconds, err := strconv.Atoi(answer.Header.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		seconds = 0
+	}
+	return false, &laterError{answer.Status, time.Duration(seconds) * time.Second}
+}
+
+func (w *web) lost() error { return nil }
+func (w *web) close()      { w.client.CloseIdleConnections() }
