@@ -28,6 +28,13 @@ func newAuditCommand(dataDir func() (string, error), s *config.Settings) *cobra.
 		Long: `Audit prints the newest records of all logs, oldest first: decisions, outcomes of calls, and changes of rules,
 grants and autonomy. Secrets are redacted.
 
+With --format ocsf or cef it prints what security systems read. callgate sends that itself where "export" in callgate.yaml
+names receivers: in batches by HTTPS (OCSF as a JSON array, CEF as lines; an answer of 2xx is a receipt), or by syslog
+(RFC 5424 with octet counting, over TLS; TCP on this machine alone). How far each receiver got is in {dataDir}/export, so
+that a record is sent at least once, and again after a crash or without a receipt. Syslog has no receipts: what was sent
+counts as arrived when the connection lives five seconds later. A receiver that is down or slow is tried again within a
+minute, or when its Retry-After says; meanwhile records stay in the logs, and at most 1 MiB of them in memory.
+
 "callgate audit verify" checks whether anybody changed the logs. "callgate audit show" prints one call.`,
 		Example: `  callgate audit --tail 20
   callgate audit --follow --decision denied
