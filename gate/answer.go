@@ -280,10 +280,10 @@ func (g answering) keep(s *Session, grants []permissions.Grant, scope string) {
 		switch err := g.o.Store.AddGrants(grants); {
 		case err == nil:
 		case s.ungranted.Load():
-			g.o.Logger.Error("an always could not be kept in the rules file; the call was approved, and the next is asked about again", "error", err)
+			g.o.Logger.Error("an \"always\" could not be written to the rules file; the call was approved, and the next is asked about again", "error", err)
 		default:
 			s.granted.add(grants)
-			g.o.Logger.Error("an always could not be kept in the rules file; it holds until the session ends", "error", err)
+			g.o.Logger.Error("an \"always\" could not be written to the rules file; it holds until the session ends", "error", err)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func (d *document) text() ([]byte, error) {
 		return nil, fmt.Errorf("the changed file would not be valid: %w", err)
 	}
 	if !slices.EqualFunc(got.Rules, d.rules, sameRule) || !slices.EqualFunc(got.Grants, d.want, sameGrant) {
-		return nil, fmt.Errorf("%s: the changed file would not say what was asked for", d.path)
+		return nil, fmt.Errorf("%s: the changed file would not contain the change", d.path)
 	}
 	return data, nil
 }

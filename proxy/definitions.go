@@ -23,7 +23,7 @@ type Standing struct {
 // Errors of Accept.
 var (
 	ErrNoTool     = errors.New("no server of the session offers a tool of this name")
-	ErrDefinition = errors.New("the tool's definition is another one by now")
+	ErrDefinition = errors.New("the tool's definition has changed meanwhile")
 )
 
 // Standings returns the tools that a session is offered, by name; "" is the oldest session. It also returns the

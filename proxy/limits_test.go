@@ -44,7 +44,7 @@ func TestResourcesEndInTime(t *testing.T) {
 	h := w.connect().collect()
 	h.greet(helloParams)
 	h.send(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x:a"}}`)
-	if m := h.next(); !strings.Contains(string(m.Error), "longer than the 50ms it may; the server was told to stop") {
+	if m := h.next(); !strings.Contains(string(m.Error), "longer than its limit of 50ms; the server was told to stop") {
 		t.Errorf("the host got %s", m.Raw)
 	}
 	h.waitHung("s_do", "1")

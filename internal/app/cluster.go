@@ -63,7 +63,7 @@ func (s *Sidecar) joinCluster(ctx context.Context) error {
 		case !errors.Is(err, cluster.ErrAway) && !errors.Is(err, cluster.ErrLost):
 			return err
 		}
-		s.log.Warn("cluster: hosts are served once this is mended", "error", err)
+		s.log.Warn("cluster: hosts are served once this is fixed", "error", err)
 		select {
 		case <-time.After(time.Second):
 		case <-ctx.Done():

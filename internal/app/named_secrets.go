@@ -30,7 +30,7 @@ func namedSecrets(entries, files []string, log *slog.Logger) func() []gate.Crede
 		for _, path := range files {
 			text, err := durable.ReadFile(config.ExpandHome(path), maxVariables)
 			if err != nil {
-				log.Warn("a file of secrets cannot be read: calls may take its values elsewhere", "error", err)
+				log.Warn("a file of secrets cannot be read: calls could send its values elsewhere", "error", err)
 				continue
 			}
 			for value, kind := range secrets.Variables(string(text)) {
@@ -67,10 +67,10 @@ func keyringEntries(names []string, log *slog.Logger) func() []gate.Credential {
 				if a.err == nil {
 					found = append(found, gate.Credential{Value: a.value, Place: "keyring entry " + name})
 				} else {
-					log.Warn("an entry of the keyring cannot be read: calls may take its value elsewhere", "entry", name, "error", a.err)
+					log.Warn("an entry of the keyring cannot be read: calls could send its value elsewhere", "entry", name, "error", a.err)
 				}
 			case <-time.After(keyringWait):
-				log.Warn("the keyring did not answer: calls may take the value of an entry elsewhere", "entry", name)
+				log.Warn("the keyring did not answer: calls could send the value of an entry elsewhere", "entry", name)
 			}
 		}
 		return found

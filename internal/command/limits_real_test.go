@@ -44,7 +44,7 @@ func TestATimeoutLeavesTheServerAlive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := string(response); !strings.Contains(text, `"isError":true`) || !strings.Contains(text, "it ran longer than the 700ms it may; the server was told to stop") {
+	if text := string(response); !strings.Contains(text, `"isError":true`) || !strings.Contains(text, "it ran longer than its limit of 700ms; the server was told to stop") {
 		t.Errorf("the response is %s", text)
 	}
 	if took := time.Since(began); took < 700*time.Millisecond || took > waits.Limit {

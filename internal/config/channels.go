@@ -70,7 +70,7 @@ func (ch *channelConfig) validate() (err error) {
 	case ch.URL == "" && ch.Kind != "slack" && ch.Kind != "discord" && ch.Kind != "telegram" && ch.Kind != "push":
 		return errors.New("url is missing")
 	case ch.Kind == "push" && ch.Page == "":
-		return errors.New("page is missing: a message leads there")
+		return errors.New("page is missing: messages link to it")
 	case (ch.Listen != "" || ch.Answer != "") && (ch.Kind != "webhook" || ch.Listen == "" || ch.Answer == ""):
 		return errors.New("listen and answer go together, and with a webhook")
 	case (ch.From == "") != (ch.Kind != "email"):
@@ -125,7 +125,7 @@ func (c channelsConfig) Push(dataDir string) *push.Store {
 // Open reads the secrets and opens the channels. close ends what listens.
 func (c channelsConfig) Open(dataDir string) (list []channels.Channel, err error) {
 	if len(c) == 0 {
-		return nil, errors.New("channels: none is configured; docs/chat.md shows how")
+		return nil, errors.New("no channel is configured; docs/chat.md shows how")
 	}
 	for i := range c {
 		ch := &c[i]

@@ -132,7 +132,7 @@ func (c *clusterConfig) Options(files Files, version string, log *slog.Logger) (
 		Lease: c.Lease, Version: version, Logger: log,
 	}
 	if (strings.Contains(c.URL, "nats://") || strings.Contains(c.URL, "ws://")) && c.CA == "" {
-		log.Warn("cluster.url: NATS is reached without TLS: what callgate says is sealed all the same, but whoever is in between can hold it up", "url", c.URL)
+		log.Warn("cluster.url: the connection to NATS has no TLS: what callgate sends is sealed, but somebody in between can delay it", "url", c.URL)
 	}
 	if !c.On() {
 		return o, errors.New("no cluster is configured: set cluster.url, or use --cluster")

@@ -98,7 +98,7 @@ func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
 		held = held || host != ""
 	}
 	if s.Intercept && !held {
-		return errors.New("intercept is for secrets of one host: write NAME=secret:NAME@HOST in env")
+		return errors.New("intercept is only for secrets of one host: write NAME=secret:NAME@HOST in env")
 	}
 	if level == sandbox.Off {
 		if len(s.Read)+len(s.Write) > 0 || s.Network != "" || s.Limits != (sandboxLimits{}) {

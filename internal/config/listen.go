@@ -54,7 +54,7 @@ func (c *Config) validateListen() error {
 	case c.TLS.Cert == "":
 		return errors.New("listenRemote: other machines come in over TLS alone: give tls.cert and tls.key")
 	case port == "0":
-		return errors.New("listenRemote: port 0 would be another one every time: name one")
+		return errors.New("listenRemote: port 0 changes at every start: choose a port")
 	}
 	if ip := net.ParseIP(host); len(c.ListenHosts) == 0 && ip != nil && !ip.IsUnspecified() {
 		c.ListenHosts = []string{host}

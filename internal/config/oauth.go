@@ -66,7 +66,7 @@ func (o *oauthConfig) check(s signin.Server) error {
 	case (s.Grant == signin.Workload) != (s.Assertion != ""):
 		return errors.New("jwt_bearer and assertion need each other")
 	case o.RedirectPort != 0 && alone:
-		return errors.New("redirectPort is for a person's browser")
+		return errors.New("redirectPort is only for a sign-in in a browser")
 	case o.RedirectPort < 0 || o.RedirectPort > 65535:
 		return fmt.Errorf("redirectPort %d: use a port, or leave it out", o.RedirectPort)
 	}
@@ -81,9 +81,9 @@ func (o *oauthConfig) checkClient(s signin.Server) error {
 	case s.ClientMetadata != "" && (!strings.HasPrefix(s.ClientMetadata, "https://") || strings.Count(s.ClientMetadata, "/") < 3):
 		return fmt.Errorf("clientMetadata %q: use the https address of the document, which has a path", s.ClientMetadata)
 	case s.ClientID != "" && s.ClientMetadata != "":
-		return errors.New("clientId and clientMetadata are two clients: use one")
+		return errors.New("clientId and clientMetadata exclude each other: use one")
 	case s.ClientSecret != "" && s.Key != "":
-		return errors.New("clientSecret and privateKey are two ways of one client: use one")
+		return errors.New("clientSecret and privateKey exclude each other: use one")
 	case s.ClientID == "" && (s.ClientSecret != "" || s.Key != "" || s.Grant != signin.Person):
 		return errors.New("a clientSecret, a privateKey and a grant without a person need a clientId")
 	}

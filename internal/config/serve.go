@@ -133,7 +133,7 @@ func (c *ServeConfig) validate() error {
 func (c *ServeConfig) Door(ctx context.Context, dataDir string, log *slog.Logger) (endpoint.Door, error) {
 	switch c.Auth {
 	case "none":
-		log.Warn("hosts are let in without a credential: every program on this machine can call tools through this gate")
+		log.Warn("hosts need no credential: every program on this machine can call tools through this gate")
 		return endpoint.Anyone{}, nil
 	case "oauth":
 		return endpoint.NewOAuth(ctx, endpoint.OAuthConfig{Issuer: c.OAuth.Issuer, Audience: c.OAuth.Audience, JWKS: c.OAuth.JWKS, Scope: c.OAuth.Scope})
@@ -164,7 +164,7 @@ func complaining(read func() (string, error), name string, log *slog.Logger) fun
 	return func() (string, error) { // not called by two goroutines at once
 		secret, err := read()
 		if err != nil && !failed {
-			log.Error("a token cannot be read: its client is not let in", "token", name, "error", err)
+			log.Error("a token cannot be read: its client cannot connect", "token", name, "error", err)
 		}
 		failed = err != nil
 		return secret, err

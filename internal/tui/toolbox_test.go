@@ -130,13 +130,13 @@ func TestToolbox(t *testing.T) {
 		p.sentNothing()
 	})
 	story(t, "what fails is said, and what cannot be shown too", func(t *testing.T, p *person) {
-		d := &desktop{view: offer(), err: &wire.RequestError{Status: 409, Message: "the tool's definition is another one by now"}}
+		d := &desktop{view: offer(), err: &wire.RequestError{Status: 409, Message: "the tool's definition has changed meanwhile"}}
 		p.m.rest = d
 		host(p)
 		p.rests()
 		p.types("4")
 		p.rests()
-		p.sees("another one by now")
+		p.sees("has changed meanwhile")
 		d.err = nil
 		p.types("r")
 		p.rests()

@@ -118,7 +118,7 @@ func (k *Checkpoints) Keep(ctx context.Context, g *gate.Gate, s *gate.Session, l
 		out.abandon()
 		return nil, &UnkeptError{"What it would change could not be kept: " + why + " If that cannot be helped, tell the user."}
 	}
-	log.Warn("a call runs whose files could not all be kept", "tool", call.Tool.Qualified, "call", call.ID, "reason", why)
+	log.Warn("a call runs although not all of its files could be kept", "tool", call.Tool.Qualified, "call", call.ID, "reason", why)
 	return out, nil
 }
 
@@ -187,7 +187,7 @@ func (k *Kept) abandon() {
 		return
 	}
 	if err := k.taken.Abandon(); err != nil {
-		k.log.Warn("a checkpoint is left of a call that was not run", "tool", k.tool, "checkpoint", k.taken.ID, "error", err)
+		k.log.Warn("a checkpoint of a call that did not run could not be removed", "tool", k.tool, "checkpoint", k.taken.ID, "error", err)
 	}
 }
 

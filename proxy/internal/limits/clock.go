@@ -15,7 +15,7 @@ var ErrTooLong = errors.New("the call's time has passed")
 // Timed returns err, in the words for the model when the limit of the call ended it.
 func Timed(ctx context.Context, err error, limit time.Duration) error {
 	if err != nil && errors.Is(context.Cause(ctx), ErrTooLong) {
-		return fmt.Errorf("it ran longer than the %s it may; the server was told to stop", limit)
+		return fmt.Errorf("it ran longer than its limit of %s; the server was told to stop", limit)
 	}
 	return err
 }

@@ -48,7 +48,7 @@ func (e *Request) Redirect(callID string) []byte {
 	}
 	state, err := all.seal(e.client.key.from, requestState{Approval: callID, Digest: e.digest, Until: time.Now().Add(signpostFor)})
 	if err != nil {
-		all.o.Logger.Error("a question to the host could not be put", "error", err)
+		all.o.Logger.Error("the host could not be asked", "error", err)
 		return nil
 	}
 	e.ledAway = true

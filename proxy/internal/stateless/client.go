@@ -310,7 +310,7 @@ func (c *Client) Notify(about, message []byte) error {
 }
 
 // errNoWay says that a host of a stateless revision can be asked nothing but in answer to a request.
-var errNoWay = errors.New("the host waits for nothing that could carry a question")
+var errNoWay = errors.New("no request of the host can carry a question")
 
 // Ask implements Line.
 func (c *Client) Ask(about []byte, label string, compose func(id []byte) []byte) (*rpc.Pending, error) {

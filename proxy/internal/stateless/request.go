@@ -167,7 +167,7 @@ func (e *Request) park() {
 	name := e.name()
 	state, err := all.seal(e.client.key.from, requestState{Errand: name, Leg: e.rounds, Digest: e.digest, Until: time.Now().Add(parkedFor)})
 	if err != nil {
-		all.o.Logger.Error("a question to the host could not be put", "error", err)
+		all.o.Logger.Error("the host could not be asked", "error", err)
 		return
 	}
 	all.mu.Lock()

@@ -29,7 +29,7 @@ type requestState struct {
 	Until     time.Time `json:"u"`
 }
 
-var errHandle = errors.New("the requestState is none that callgate gave for this request, or it has expired: make the call without it")
+var errHandle = errors.New("callgate did not give this requestState for this request, or it has expired: make the call without it")
 
 // newSeal returns what seals states. A key that is derived from a secret on disk lets states survive a
 // restart; without one they do not.
