@@ -156,7 +156,7 @@ type Peer interface {
 	Handle(m rpc.Message)
 
 	// Serve is Handle for a request, on the caller's goroutine. It calls answered when the request has its response, or
-	// gets none, and then does what that leaves to do.
+	// gets none, and then does what that leaves to do; what a long response leaves is done beside it, and Close waits for it.
 	Serve(m rpc.Message, answered func())
 
 	// Malformed puts on record that the host sent what is not a message.
