@@ -58,6 +58,16 @@ func BenchmarkEvaluate(b *testing.B) {
 			benchmarkEvaluate(b, rules, nil, subjects["command"], Allow)
 		})
 	}
+	for _, n := range []int{1000, 40_000} {
+		b.Run(fmt.Sprintf("arguments/%d", n), func(b *testing.B) {
+			rules := []Rule{{Tool: "*", Pattern: "*", Action: Allow}}
+			for i := range n {
+				rules = append(rules, Rule{Tool: "bench_echo", Pattern: fmt.Sprintf("text=w%d*", i), Action: Deny})
+			}
+			s := Subject{Tool: "bench_echo", Decides: Form{"calls bench_echo"}, Arguments: []byte(`{"text":"hello"}`), Risk: Unknown}
+			benchmarkEvaluate(b, rules, nil, &s, Allow)
+		})
+	}
 	b.Run("manytools/command", func(b *testing.B) {
 		rules := []Rule{{Tool: "*", Pattern: "*", Action: Ask}, {Tool: "shell_exec", Pattern: "git status *", Action: Allow}}
 		for i := range 1000 {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,7 @@ type Policy struct {
 	asksFlow     bool // a rule asks where values come from
 	asksSession  bool // a rule asks what the session did, or where and when it is
 	asksBranch   bool // a rule asks which branch is checked out
+	destinations bool // a rule is about destinations
 
 	views *views // nil in a Policy that was not compiled
 }
@@ -49,6 +51,7 @@ func NewPolicy(agent, file []Rule, grants []Grant) (*Policy, error) {
 	for _, rules := range [][]Rule{p.Agent, p.File} {
 		for i := range rules {
 			w := &rules[i].When
+			p.destinations = p.destinations || slices.Contains(EffectKeys, rules[i].Tool)
 			p.asksFlow = p.asksFlow || w.flow()
 			p.asksSession = p.asksSession || rules[i].condition != nil
 			p.asksBranch = p.asksBranch || w.Branch != ""
@@ -78,6 +81,79 @@ func (p *Policy) AsksSession() bool { return p != nil && p.asksSession }
 
 // AsksBranch reports whether a rule asks which branch is checked out.
 func (p *Policy) AsksBranch() bool { return p != nil && p.asksBranch }
+
+// AsksDestinations reports whether a rule is about destinations: its key is one of EffectKeys.
+func (p *Policy) AsksDestinations() bool { return p != nil && p.destinations }
+
+// Destination returns the last rule of the agent and of the file whose key is the effect and whose pattern matches the
+// destination, as it is or in lower case; nil where there is none.
+func (p *Policy) Destination(effect, to string) (agent, file *Rule) {
+	if !p.AsksDestinations() || !slices.Contains(EffectKeys, effect) {
+		return nil, nil
+	}
+	v, form := p.written(effect), Form{to, strings.ToLower(to)}
+	last := func(from, n int) *Rule {
+		left := v.patterns.backward(nil, n, form, &arguments{})
+		for i := left.next(); i >= from; i = left.next() {
+			if r := &v.rules[i]; slices.ContainsFunc(form, r.pattern.value.Match) {
+				return r.Rule
+			}
+		}
+		return nil
+	}
+	return last(0, v.agent), last(v.agent, len(v.rules))
+}
+
+// GrantsOf yields the grants whose key is exactly tool and whose pattern matches the text. Whether they hold, the caller
+// says.
+func (p *Policy) GrantsOf(tool, text string) iter.Seq[*Grant] {
+	return func(yield func(*Grant) bool) {
+		if p == nil || p.views == nil || len(p.Grants) == 0 {
+			return
+		}
+		v := p.written(tool)
+		left := v.granted.backward(nil, len(v.grants), Form{text}, &arguments{})
+		for i := left.next(); i >= 0; i = left.next() {
+			if g := v.grants[i]; g.pattern.value.Match(text) && !yield(g) {
+				return
+			}
+		}
+	}
+}
+
+// written is the view of the rules and grants whose key is exactly the tool, which is one of a few.
+func (p *Policy) written(tool string) *view {
+	p.views.mu.RLock()
+	v := p.views.written[tool]
+	p.views.mu.RUnlock()
+	if v != nil {
+		return v
+	}
+	var rules []viewRule
+	var grants []*Grant
+	agent := 0
+	for i := range len(p.Agent) + len(p.File) {
+		if r := p.rule(i); r.Tool == tool {
+			rules = append(rules, viewRule{Rule: r})
+		}
+		if i < len(p.Agent) {
+			agent = len(rules)
+		}
+	}
+	for i := range slices.Backward(p.Grants) {
+		if p.Grants[i].Tool == tool {
+			grants = append(grants, &p.Grants[i])
+		}
+	}
+	v = newView(rules, agent, grants, &Subject{})
+	p.views.mu.Lock()
+	defer p.views.mu.Unlock()
+	if p.views.written == nil {
+		p.views.written = map[string]*view{}
+	}
+	p.views.written[tool] = v
+	return v
+}
 
 // BindsContent reports whether a grant holds for what a script contains.
 func (p *Policy) BindsContent() bool { return p != nil && p.bindsContent }
@@ -169,9 +245,10 @@ type viewKey struct {
 
 // views are those that were asked for.
 type views struct {
-	mu     sync.RWMutex
-	byTool map[viewKey]*view
-	same   map[[sha256.Size]byte]*view // by what is in them
+	mu      sync.RWMutex
+	byTool  map[viewKey]*view
+	same    map[[sha256.Size]byte]*view // by what is in them
+	written map[string]*view            // by the key of rules and grants
 }
 
 // maxTools and maxViews bound the memory that invented tool names can take. Past them, views are made again.

@@ -3,7 +3,6 @@ package provenance
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"callgate/gate/internal/facts"
@@ -85,39 +84,20 @@ func spelledOut(v Judged) (named bool) {
 // destinationRule returns the rule for the call's effect that is about a destination, nil when none is. Of the file's
 // the last that matches counts; a deny of the agent's profile is a veto.
 func (j *Asker) destinationRule(call *facts.Call, a *tools.Analysis, to string) *permissions.Rule {
-	if !j.rulesDestinations() {
+	if !j.Policy.AsksDestinations() {
 		return nil
 	}
-	effect := outgoingOf(call, a).effect
-	last := func(rules []permissions.Rule) *permissions.Rule {
-		for i := len(rules) - 1; i >= 0; i-- {
-			r := &rules[i]
-			if r.Tool != effect || !slices.Contains(permissions.EffectKeys, r.Tool) {
-				continue
-			}
-			if glob, err := permissions.CompileGlob(r.Pattern); err == nil && (glob.Match(to) || glob.Match(strings.ToLower(to))) {
-				return r
-			}
-		}
-		return nil
-	}
-	agent, file := last(j.Policy.Agent), last(j.Policy.File)
+	agent, file := j.Policy.Destination(outgoingOf(call, a).effect, to)
 	if file == nil || agent != nil && agent.Action == permissions.Deny {
 		return agent
 	}
 	return file
 }
 
-// rulesDestinations reports whether a rule is about the destinations of an effect.
-func (j *Asker) rulesDestinations() bool {
-	about := func(r permissions.Rule) bool { return slices.Contains(permissions.EffectKeys, r.Tool) }
-	return j.Policy != nil && (slices.ContainsFunc(j.Policy.File, about) || slices.ContainsFunc(j.Policy.Agent, about))
-}
-
 // Denial is the part of phase 1 that the rules for an effect decide: any destination's deny is final. It returns the
 // rule and what it denies.
 func (j *Asker) Denial(v Judged, call *facts.Call) (rule *permissions.Rule, why string) {
-	if !j.rulesDestinations() {
+	if !j.Policy.AsksDestinations() {
 		return nil, ""
 	}
 	o := outgoingOf(call, v.Analysis)
@@ -145,20 +125,14 @@ func (j *Asker) trusts(result flow.Source) bool {
 
 // granted looks for a grant of flow.
 func (j *Asker) granted(what, text string, call *facts.Call, risk permissions.Risk) bool {
-	if j.Policy == nil {
-		return false
-	}
-	for i := range j.Policy.Grants {
-		g := &j.Policy.Grants[i]
-		if g.Tool != what || risk.Exceeds(g.Risk) || !g.Expires.IsZero() && g.Expires.Before(j.Now) {
+	for g := range j.Policy.GrantsOf(what, text) {
+		if risk.Exceeds(g.Risk) || !g.Expires.IsZero() && g.Expires.Before(j.Now) {
 			continue
 		}
 		if call != nil && (g.Server != "" && g.Server != call.Tool.Server || g.Workspace != "" && !inFolder(g.Workspace, call.Place.Dir)) {
 			continue
 		}
-		if glob, err := permissions.CompileGlob(g.Pattern); err == nil && glob.Match(text) {
-			return true
-		}
+		return true
 	}
 	return false
 }
