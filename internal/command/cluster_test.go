@@ -47,20 +47,27 @@ type member struct {
 
 const teamRules = `{ "*": "ask", "read_file": "allow" }`
 
-// startTeam starts replicas with an embedded NATS each, and a balancer without affinity before them.
+// startTeam prepares replicas with an embedded NATS each, and starts a balancer without affinity before them. They have
+// the demo server.
 func startTeam(t *testing.T, n int, flags ...string) *team {
 	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "hello.txt"), "Hello")
+	return teamOf(t, n, dir, teamRules, fmt.Sprintf("servers:\n  - {name: demo, command: %q, args: [\".\"], package: callgate-demo, cwd: %q}\n", filepath.Join(servers(t), "demo"), dir), flags...)
+}
+
+// teamOf prepares replicas with those rules and that configuration, in the folder.
+func teamOf(t *testing.T, n int, dir, rules, config string, flags ...string) *team {
+	t.Helper()
 	root := t.TempDir()
-	team := &team{t: t, dir: filepath.Join(root, "work"), config: filepath.Join(root, "callgate.yaml"), key: filepath.Join(root, "cluster.key")}
-	write(t, filepath.Join(team.dir, "hello.txt"), "Hello")
+	team := &team{t: t, dir: dir, config: filepath.Join(root, "callgate.yaml"), key: filepath.Join(root, "cluster.key")}
 	write(t, team.key, strings.Repeat("secret of a test ", 4))
 	team.peers = addresses.Free(t, n)
 	peers, _ := json.Marshal(team.peers)
-	write(t, team.config, fmt.Sprintf("servers:\n  - {name: demo, command: %q, args: [\".\"], package: callgate-demo, cwd: %q}\ncluster: {url: embedded, key: %q, lease: 5s, peers: %s}\n",
-		filepath.Join(servers(t), "demo"), team.dir, team.key, peers))
+	write(t, team.config, fmt.Sprintf("%scluster: {url: embedded, key: %q, lease: 5s, peers: %s}\n", config, team.key, peers))
 	for i := range n {
 		m := &member{name: fmt.Sprintf("gate-%d", i), data: filepath.Join(root, fmt.Sprintf("data%d", i)), listen: team.peers[i]}
-		write(t, filepath.Join(m.data, "workers", "default", "permissions.jsonc"), teamRules)
+		write(t, filepath.Join(m.data, "workers", "default", "permissions.jsonc"), rules)
 		team.members = append(team.members, m)
 	}
 	front := httptest.NewServer(balancer.New(team.up))
@@ -303,9 +310,9 @@ func (team *team) sharesRules(t *testing.T, h *host) {
 	if out, err := team.command(second, "rules", "diff"); err != nil {
 		t.Fatalf("the file is not what the cluster has: %v\n%s", err, out)
 	}
-	strict := filepath.Join(team.dir, "..", "policy", "workers", "default", "permissions.jsonc")
+	strict := filepath.Join(filepath.Dir(team.config), "policy", "workers", "default", "permissions.jsonc")
 	write(t, strict, `{ "*": "ask", "read_file": "deny" }`)
-	folder := filepath.Join(team.dir, "..", "policy")
+	folder := filepath.Join(filepath.Dir(team.config), "policy")
 	if out, err := team.command(second, "rules", "diff", "--file", folder); err == nil || !strings.Contains(out, `+{ "*": "ask", "read_file": "deny" }`) {
 		t.Fatalf("%v\n%s", err, out)
 	}

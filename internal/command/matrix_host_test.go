@@ -180,6 +180,12 @@ func newGates(t *testing.T) *gates {
 func startGates(t *testing.T) *gates {
 	t.Helper()
 	g := newGates(t)
+	g.served = serveConfigured(t, g.config())
+	return g
+}
+
+// config is the configuration of callgate serve.
+func (g *gates) config() string {
 	var config strings.Builder
 	fmt.Fprintln(&config, "servers:")
 	for h, host := range ends {
@@ -190,8 +196,7 @@ func startGates(t *testing.T) *gates {
 			}
 		}
 	}
-	g.served = serveConfigured(t, config.String())
-	return g
+	return config.String()
 }
 
 // pairName is how the server of a pair is called in the configuration.

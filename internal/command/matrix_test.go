@@ -7,6 +7,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"callgate/internal/testserver/features"
+	"callgate/internal/testserver/waits"
 )
 
 var updatePages = flag.Bool("update", false, "write pages of docs from what was found")
@@ -31,7 +34,47 @@ func TestMatrix(t *testing.T) {
 	if elsewhere(t) {
 		return
 	}
-	g := startGates(t)
+	holdPage(t, "matrix.md", matrixPage(t, startGates(t).try(t, func(end, string) bool { return true })))
+}
+
+// TestMatrixOfThree tries the same with the hosts that come by HTTP, through three replicas behind a balancer.
+func TestMatrixOfThree(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Parallel()
+	if elsewhere(t) {
+		return
+	}
+	g := newGates(t)
+	g.served = servedByThree(t, g.config())
+	// A server's lists may differ by replica, and a host without a session hears of changes at the one where it listens.
+	tried := func(host end, feature string) bool {
+		return host.transport != overStdio && (host.era != features.Modern || feature != "list_changed")
+	}
+	for at, results := range g.try(t, tried) {
+		for feature, err := range results {
+			if err != nil {
+				t.Errorf("host %s, server %s, %s: %v", ends[at.host], ends[at.upstream], feature, err)
+			}
+		}
+	}
+}
+
+// servedByThree starts three replicas with that configuration, and rules that allow everything.
+func servedByThree(t *testing.T, config string) *served {
+	t.Helper()
+	team := teamOf(t, 3, t.TempDir(), allowAll, config)
+	team.startAll()
+	first := team.members[0]
+	for _, m := range team.members[1:] {
+		waits.Until(t, "all replicas have the same credentials", func() bool { return team.token(m) == team.token(first) })
+	}
+	return &served{t: t, url: team.address, token: team.token(first)}
+}
+
+// try tries the features that are wanted of a host between it and every server.
+func (g *gates) try(t *testing.T, wanted func(host end, feature string) bool) map[pair]map[string]error {
 	found := map[pair]map[string]error{}
 	var (
 		mu   sync.Mutex
@@ -39,6 +82,9 @@ func TestMatrix(t *testing.T) {
 		busy = make(chan struct{}, 6) // pairs at the same time
 	)
 	for h := range ends {
+		if !wanted(ends[h], "") {
+			continue
+		}
 		for u := range ends {
 			transport, prefix := g.transport(pairName(h, u), h, u)
 			apart, prefixApart := g.transport(tasksPrefix+pairName(h, u), h, u)
@@ -50,6 +96,9 @@ func TestMatrix(t *testing.T) {
 				host, err := connectHost(whole, ends[h].era, prefix, transport)
 				results := map[string]error{}
 				for _, f := range matrixFeatures {
+					if !wanted(ends[h], f.name) {
+						continue
+					}
 					if results[f.name] = err; err != nil {
 						continue
 					}
@@ -71,7 +120,7 @@ func TestMatrix(t *testing.T) {
 		}
 	}
 	wait.Wait()
-	holdPage(t, "matrix.md", matrixPage(t, found))
+	return found
 }
 
 // matrixPage is docs/matrix.md for what was found. A cell that does not work fails the test.

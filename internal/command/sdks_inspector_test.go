@@ -28,9 +28,9 @@ func TestInspector(t *testing.T) {
 		}
 	}
 	upstreams := sdkUpstreams(t, npmServer(t, "server-everything"))
-	g := newSDKGates(t, upstreams)
+	g := newSDKGates(t, upstreams, func(config string) *served { return serveConfigured(t, config) })
 	entries := map[string]any{}
-	doors := sdkDoors(g, sdkClient{}, upstreams)
+	doors := sdkDoors(g, sdkClient{}, upstreams, sdkKinds...)
 	for i, d := range doors {
 		entry := map[string]any{"type": d.Kind, "url": d.URL, "headers": map[string]string{"Authorization": "Bearer " + d.Token}}
 		switch d.Kind {

@@ -140,21 +140,21 @@ func sdkUpstreams(t *testing.T, command []string) []sdkUpstream {
 	}
 }
 
-// newSDKGates has callgate serve run with all the servers behind it.
-func newSDKGates(t *testing.T, upstreams []sdkUpstream) *gates {
+// newSDKGates has callgate serve run with all the servers behind it, as serve starts it.
+func newSDKGates(t *testing.T, upstreams []sdkUpstream, serve func(config string) *served) *gates {
 	g := newGates(t)
 	config := "servers:\n"
 	for i, u := range upstreams {
 		config += "  - " + u.entry(g, fmt.Sprintf("u%d", i)) + "\n"
 	}
-	g.served = serveConfigured(t, config)
+	g.served = serve(config)
 	return g
 }
 
-// sdkDoors are the ways of a client to every server over every transport, by transport.
-func sdkDoors(g *gates, c sdkClient, upstreams []sdkUpstream) []sdkDoor {
+// sdkDoors are the ways of a client to every server over those transports, by transport.
+func sdkDoors(g *gates, c sdkClient, upstreams []sdkUpstream, kinds ...string) []sdkDoor {
 	var doors []sdkDoor
-	for _, kind := range sdkKinds {
+	for _, kind := range kinds {
 		for i, u := range upstreams {
 			door, alias := sdkDoor{Kind: kind, Calls: slices.Clone(u.calls)}, fmt.Sprintf("u%d", i)
 			if slices.Contains(c.deaf, kind) {
@@ -186,13 +186,29 @@ func TestSDKs(t *testing.T) {
 	if elsewhere(t) {
 		return
 	}
+	upstreams, cells := workSDKs(t, sdkKinds, func(config string) *served { return serveConfigured(t, config) })
+	holdPage(t, "sdks.md", sdkPage(upstreams, cells))
+}
+
+// TestSDKsOfThree is the same with the clients that come by HTTP, through three replicas behind a balancer.
+func TestSDKsOfThree(t *testing.T) {
+	t.Parallel()
+	if elsewhere(t) {
+		return
+	}
+	workSDKs(t, sdkKinds[1:], func(config string) *served { return servedByThree(t, config) })
+}
+
+// workSDKs has every client work with every server over those transports. The cells of a client are in the order of its
+// doors.
+func workSDKs(t *testing.T, kinds []string, serve func(config string) *served) (upstreams []sdkUpstream, cells [][]string) {
 	command := npmServer(t, "server-everything")
-	upstreams := sdkUpstreams(t, command)
-	g := newSDKGates(t, upstreams)
-	cells := make([][]string, len(sdkClients))
+	upstreams = sdkUpstreams(t, command)
+	g := newSDKGates(t, upstreams, serve)
+	cells = make([][]string, len(sdkClients))
 	var working sync.WaitGroup
 	for i, c := range sdkClients {
-		doors := sdkDoors(g, c, upstreams)
+		doors := sdkDoors(g, c, upstreams, kinds...)
 		working.Go(func() {
 			outcomes := c.work(t, command[0], doors)
 			if len(outcomes) != len(doors) {
@@ -209,7 +225,7 @@ func TestSDKs(t *testing.T) {
 		})
 	}
 	working.Wait()
-	holdPage(t, "sdks.md", sdkPage(upstreams, cells))
+	return upstreams, cells
 }
 
 // sdkPage is docs/sdks.md. The cells of a client are in the order of its doors.
