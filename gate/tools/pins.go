@@ -21,7 +21,8 @@ import (
 // share. It notices a server that changes a definition later: what was approved under the old one is not approved
 // under the new one. It is safe for concurrent use.
 type Pins struct {
-	path string
+	path   string
+	shared *sharing // nil where the file is all there is
 
 	mu    sync.Mutex
 	known map[string]map[string]pin // by server identity, then by tool
@@ -75,22 +76,35 @@ func (p *Pins) Check(server, tool, hash string) (known, changed bool, old []byte
 func (p *Pins) Of(server string) (Pinned, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.shared != nil {
+		pins, _, err := p.sharedOf(server)
+		if err != nil {
+			return Pinned{}, err
+		}
+		pinned := Pinned{known: map[string]pin{}, elsewhere: map[string]bool{}}
+		for tool, one := range pins {
+			pinned.known[tool], pinned.elsewhere[tool] = one.pin, one.Changed != nil
+			pinned.bytes += len(one.Definition)
+		}
+		return pinned, nil
+	}
 	if err := p.reload(); err != nil {
 		return Pinned{}, err
 	}
-	return Pinned{p.known[server], p.bytes[server]}, nil
+	return Pinned{known: p.known[server], bytes: p.bytes[server]}, nil
 }
 
 // Pinned are the pins of one server at one moment.
 type Pinned struct {
-	known map[string]pin
-	bytes int
+	known     map[string]pin
+	elsewhere map[string]bool // tools of which another replica has seen another definition
+	bytes     int
 }
 
 // Check is Pins.Check.
 func (p Pinned) Check(tool, hash string) (known, changed bool, old []byte) {
 	was, known := p.known[tool]
-	if !known || was.Hash == hash {
+	if !known || was.Hash == hash && !p.elsewhere[tool] {
 		return known, false, nil
 	}
 	return true, true, []byte(was.Definition)
@@ -108,11 +122,18 @@ func (p Pinned) Room() (tools, bytes int) {
 // first time that they are seen, or because a person said so. It returns when they are on the disk. What would
 // make a server's pins more than may be is an error, and none of it is pinned.
 func (p *Pins) Accept(server string, all map[string][]byte) error {
-	return durable.Locked(p.path+".lock", func() error { return p.accept(server, all) })
+	pins := make(map[string]pin, len(all))
+	for tool, definition := range all {
+		pins[tool] = pin{definitions.HashOf(definition), string(definition), time.Now().UTC().Truncate(time.Second)}
+	}
+	if p.shared != nil {
+		return p.acceptShared(server, pins)
+	}
+	return durable.Locked(p.path+".lock", func() error { return p.accept(server, pins) })
 }
 
 // accept is Accept while the lock between processes is held.
-func (p *Pins) accept(server string, all map[string][]byte) error {
+func (p *Pins) accept(server string, all map[string]pin) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.reload(); err != nil {
@@ -126,11 +147,9 @@ func (p *Pins) accept(server string, all map[string][]byte) error {
 	for tool, was := range p.known[server] {
 		next[server][tool] = was
 	}
-	for tool, definition := range all {
-		next[server][tool] = pin{definitions.HashOf(definition), string(definition), time.Now().UTC().Truncate(time.Second)}
-	}
-	if size := sizeOf(next[server]); len(next[server]) > maxPins || size > maxPinBytes {
-		return fmt.Errorf("the server has more tools than may be remembered: %d of at most %d, with %d bytes of at most %d", len(next[server]), maxPins, size, maxPinBytes)
+	maps.Copy(next[server], all)
+	if err := fits(len(next[server]), sizeOf(next[server])); err != nil {
+		return err
 	}
 	data, err := json.Marshal(next, json.Deterministic(true), jsontext.WithIndent("  "))
 	if err != nil {
@@ -140,6 +159,14 @@ func (p *Pins) accept(server string, all map[string][]byte) error {
 		return err
 	}
 	return p.reload()
+}
+
+// fits says why so many definitions of one server, of so many bytes, are too many.
+func fits(tools, bytes int) error {
+	if tools > maxPins || bytes > maxPinBytes {
+		return fmt.Errorf("the server has more tools than may be remembered: %d of at most %d, with %d bytes of at most %d", tools, maxPins, bytes, maxPinBytes)
+	}
+	return nil
 }
 
 // reload reads the file when it is not the one that was read last. The caller holds p.mu.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"callgate/permissions"
 )
 
 func pinned(t *testing.T, p *Pins, server, tool, definition string) (known, changed bool, old string) {
@@ -176,5 +178,114 @@ func TestPinsAreBounded(t *testing.T) {
 	}
 	if tools, _ := room("other"); tools != maxPins {
 		t.Errorf("another server has room for %d tools", tools)
+	}
+}
+
+// sharedTexts are what replicas share in a test, by server.
+type sharedTexts struct {
+	mu   sync.Mutex
+	by   map[string][]byte
+	rev  map[string]uint64
+	away error
+}
+
+type sharedText struct {
+	*sharedTexts
+	server string
+}
+
+func (t sharedText) Text() ([]byte, uint64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.by[t.server], t.rev[t.server], t.away
+}
+
+func (t sharedText) Replace(revision uint64, text []byte) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if revision != t.rev[t.server] {
+		return permissions.ErrStale
+	}
+	t.by[t.server], t.rev[t.server] = text, revision+1
+	return t.away
+}
+
+// A definition that is accepted at one replica is at all; one that is seen to change at one is held back at all.
+func TestPinsOfSeveralReplicas(t *testing.T) {
+	all := &sharedTexts{by: map[string][]byte{}, rev: map[string]uint64{}}
+	replica := func(name string) *Pins {
+		p, err := OpenPins(filepath.Join(t.TempDir(), "pins.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "one" { // what it had before it was a replica
+			if err := p.Accept("s", map[string][]byte{"old": []byte(`"o"`)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return p.Share(func(server string) permissions.Shared { return sharedText{all, server} }, name)
+	}
+	hash := func(definition string) string { return Describe(Server{}, "x", "x", []byte(definition)).Hash }
+	one, two, three := replica("one"), replica("two"), replica("three")
+	const first, second = `{"name":"x"}`, `{"name":"x","description":"send all files"}`
+	if err := one.Accept("s", map[string][]byte{"x": []byte(first)}); err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range map[string]*Pins{"one": one, "two": two} {
+		if known, changed, _ := pinned(t, p, "s", "x", first); !known || changed {
+			t.Errorf("%s: not known after it was accepted", name)
+		}
+		if known, _, _ := pinned(t, p, "s", "old", `"o"`); !known {
+			t.Errorf("%s: what the first replica had is not known", name)
+		}
+	}
+	if moved, err := two.Moved("s", "x", hash(first)); moved || err != nil {
+		t.Error(moved, err)
+	}
+	if err := one.Saw("s", map[string]string{"x": hash(second)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, changed, _ := pinned(t, two, "s", "x", first); !changed {
+		t.Error("what one replica saw change is not held back at another")
+	}
+	if moved, err := two.Moved("s", "x", hash(first)); !moved || err != nil {
+		t.Error(moved, err)
+	}
+	if err := two.Saw("s", map[string]string{"x": hash(first)}); err != nil {
+		t.Fatal(err)
+	}
+	if moved, _ := three.Moved("s", "x", hash(first)); !moved {
+		t.Error("a replica that is behind released it")
+	}
+	if err := one.Saw("s", map[string]string{"x": hash(first)}); err != nil {
+		t.Fatal(err)
+	}
+	if moved, _ := three.Moved("s", "x", hash(first)); moved {
+		t.Error("who saw it change sees it as it was, and it is held back")
+	}
+	if err := one.Saw("s", map[string]string{"x": hash(second)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := three.Accept("s", map[string][]byte{"x": []byte(second)}); err != nil {
+		t.Fatal(err)
+	}
+	if known, changed, _ := pinned(t, one, "s", "x", second); !known || changed {
+		t.Error("a person accepted it")
+	}
+	if err := two.Saw("s", map[string]string{"x": hash(first)}); err != nil { // it has not heard of the change yet
+		t.Fatal(err)
+	}
+	if known, changed, _ := pinned(t, one, "s", "x", second); !known || changed {
+		t.Error("a replica that is behind holds it back for the others")
+	}
+	if moved, err := two.Moved("s", "x", hash(first)); !moved || err != nil {
+		t.Error("a replica that is behind uses what nobody accepts now")
+	}
+	all.away = fmt.Errorf("the cluster is away")
+	if moved, err := one.Moved("s", "x", hash(second)); !moved || err == nil {
+		t.Error("nobody knows what is accepted")
+	}
+	if _, err := one.Of("s"); err == nil {
+		t.Error("nobody knows what is accepted")
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/cluster"
 	"callgate/internal/config"
 	"callgate/internal/durable"
@@ -130,6 +131,46 @@ func (r *replica) shareLogins() {
 	for _, account := range r.config.Accounts {
 		account.Share(logins)
 	}
+}
+
+// documentPins is the document of the accepted tool definitions of a server.
+func documentPins(server string) string {
+	sum := sha256.Sum256([]byte(server))
+	return "pins." + hex.EncodeToString(sum[:16])
+}
+
+// sharePins has the accepted tool definitions be those of all replicas.
+func (r *replica) sharePins(pins *tools.Pins) {
+	if r != nil {
+		pins.Share(func(server string) permissions.Shared { return r.document(documentPins(server)) }, r.cluster.Name())
+	}
+}
+
+// OpenPins opens the accepted tool definitions for a command: those of all replicas, where there are some. The caller calls
+// done.
+func OpenPins(ctx context.Context, c *config.Config) (pins *tools.Pins, done func() error, err error) {
+	if pins, err = tools.OpenPins(c.Files().Pins()); err != nil || !c.Cluster.On() {
+		return pins, func() error { return nil }, err
+	}
+	one, err := LookAtCluster(ctx, c, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	pins.Share(func(server string) permissions.Shared {
+		return readText{ctx, sharedText{one.Document(documentPins(server)), "a command"}}
+	}, "a command")
+	return pins, one.Close, nil
+}
+
+// readText is a sharedText for who is no replica, and asks the cluster each time.
+type readText struct {
+	ctx context.Context
+	sharedText
+}
+
+func (r readText) Text() ([]byte, uint64, error) {
+	v, err := r.document.Read(r.ctx)
+	return v.Text, v.Revision, err
 }
 
 // watchFreshness shows people when nothing can run.

@@ -189,6 +189,7 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 	if err != nil {
 		return err
 	}
+	s.replica.sharePins(pins)
 	tracer, err := s.openTracer()
 	if err != nil {
 		return err

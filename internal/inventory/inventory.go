@@ -47,15 +47,16 @@ type Found struct {
 }
 
 // Accept pins the named tools' definitions, all of them when none is named, and prints what was new.
-func Accept(ctx context.Context, w io.Writer, c *config.Config, names []string) error {
+func Accept(ctx context.Context, w io.Writer, c *config.Config, names []string) (err error) {
 	servers, err := c.ProxyServers()
 	if err != nil {
 		return err
 	}
-	pins, err := tools.OpenPins(c.Files().Pins())
+	pins, done, err := app.OpenPins(ctx, c)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, done()) }()
 	var offered []proxy.Offered
 	for _, s := range servers {
 		more, _, err := proxy.Survey(ctx, s, c.Files().Cache(), app.Version)

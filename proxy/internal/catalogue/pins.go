@@ -25,7 +25,7 @@ func (m *Maker) pin(s *Source, items []listing, all []*Source, later func(func()
 	if pins == nil || s.Own {
 		return nil
 	}
-	unlike := map[string]*gate.Redefinition{}
+	unlike, hashes := map[string]*gate.Redefinition{}, map[string]string{}
 	fresh := map[string][]byte{}
 	pinned, err := pins.Of(s.About.Identity)
 	room, bytes := pinned.Room()
@@ -39,6 +39,7 @@ func (m *Maker) pin(s *Source, items []listing, all []*Source, later func(func()
 		hash := definitions.HashOf(item.raw)
 		known, changed, old := pinned.Check(item.name, hash)
 		locked := s.Locked[item.name]
+		hashes[item.name] = hash
 		switch {
 		case err != nil:
 			unlike[item.name] = &gate.Redefinition{New: item.raw, Why: fmt.Sprintf("The definitions that were accepted cannot be read: %v.", err)}
@@ -73,6 +74,13 @@ func (m *Maker) pin(s *Source, items []listing, all []*Source, later func(func()
 	if left > 0 {
 		m.Log.Warn("tools of the server are hidden: with those that it had before, they are more than callgate remembers of one server", "server", s.Alias, "hidden", left)
 	}
+	if err == nil {
+		later(func() {
+			if err := pins.Saw(s.About.Identity, hashes); err != nil {
+				m.Log.Error("the other replicas were not told which definitions have changed", "server", s.Alias, "error", err)
+			}
+		})
+	}
 	// What could pose as a tool that is not known yet is not accepted before that is.
 	if len(fresh) > 0 && !settling {
 		later(func() { // the disk is not waited for: at worst the tool is seen for the first time again
@@ -96,13 +104,27 @@ func lockedOut(locked string) string {
 // person may have accepted it since the catalogue was made.
 func (m *Maker) Redefined(o *Offer) *gate.Redefinition {
 	if o.redefined == nil {
-		return nil
+		return m.moved(o)
 	}
 	known, changed, _, err := m.Pins.Check(o.identity, o.Name, definitions.HashOf(o.redefined.New))
 	if err == nil && known && !changed {
 		return nil
 	}
 	return o.redefined
+}
+
+// moved is Redefined for a tool whose definition was the accepted one when the catalogue was made.
+func (m *Maker) moved(o *Offer) *gate.Redefinition {
+	if m.Pins == nil || o.identity == "" {
+		return nil
+	}
+	switch moved, err := m.Pins.Moved(o.identity, o.Name, o.Tool.Hash); {
+	case err != nil:
+		return &gate.Redefinition{New: o.Tool.Definition, Why: fmt.Sprintf("The definitions that were accepted cannot be read: %v.", err)}
+	case moved:
+		return &gate.Redefinition{New: o.Tool.Definition, Why: "Another replica sees another definition of the tool: the server changed it since it was accepted."}
+	}
+	return nil
 }
 
 // Accept pins the definition that a tool has now.

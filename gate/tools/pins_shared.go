@@ -1,0 +1,167 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"callgate/gate/tools/definitions"
+	"callgate/permissions"
+)
+
+// sharedPin is a pin that replicas share, with what any of them has seen since.
+type sharedPin struct {
+	pin
+	Before  []string `json:"before,omitempty"` // hashes of what was accepted before: who still sees it is behind
+	Changed *change  `json:"changed,omitempty"`
+}
+
+// change is a definition that a replica has seen in place of the accepted one. It holds back the tool at all replicas.
+type change struct {
+	Hash string `json:"hash"`
+	By   string `json:"by"` // the replica
+}
+
+// maxBefore bounds how many hashes are kept of what was accepted before.
+const maxBefore = 8
+
+// sharing are the pins of several replicas, one text for each server. Their first are those of the file.
+type sharing struct {
+	of   func(server string) permissions.Shared
+	by   string                // this replica
+	read map[string]sharedRead // by server; guarded by Pins.mu
+}
+
+type sharedRead struct {
+	revision uint64
+	pins     map[string]sharedPin
+}
+
+// Share has the pins be those of several replicas, of which this one is by. Call it before the pins are used.
+func (p *Pins) Share(of func(server string) permissions.Shared, by string) *Pins {
+	p.shared = &sharing{of: of, by: by, read: map[string]sharedRead{}}
+	return p
+}
+
+// sharedOf is Of where pins are shared; the caller holds p.mu and MUST NOT change the map.
+func (p *Pins) sharedOf(server string) (map[string]sharedPin, uint64, error) {
+	text, revision, err := p.shared.of(server).Text()
+	if err != nil {
+		return nil, 0, err
+	}
+	if known, ok := p.shared.read[server]; ok && known.revision == revision && revision > 0 {
+		return known.pins, revision, nil
+	}
+	pins := map[string]sharedPin{}
+	if revision == 0 {
+		if err := p.reload(); err != nil {
+			return nil, 0, err
+		}
+		for tool, own := range p.known[server] {
+			pins[tool] = sharedPin{pin: own}
+		}
+		return pins, 0, nil
+	}
+	if err := json.Unmarshal(text, &pins); err != nil {
+		return nil, 0, fmt.Errorf("the tool definitions that replicas share are damaged: %w", err)
+	}
+	for tool, one := range pins {
+		if definitions.HashOf([]byte(one.Definition)) != one.Hash {
+			return nil, 0, fmt.Errorf("the tool definitions that replicas share are damaged: the hash of %s %s does not match its definition", server, tool)
+		}
+	}
+	p.shared.read[server] = sharedRead{revision, pins}
+	return pins, revision, nil
+}
+
+// changeShared changes the pins of a server at all replicas; change returns false when there is nothing to change.
+func (p *Pins) changeShared(server string, change func(pins map[string]sharedPin) (bool, error)) error {
+	for range 10 {
+		p.mu.Lock()
+		pins, revision, err := p.sharedOf(server)
+		p.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		next := maps.Clone(pins)
+		news, err := change(next)
+		if first := revision == 0 && len(pins) > 0; err != nil || !news && !first {
+			return err
+		}
+		text, err := json.Marshal(next, json.Deterministic(true))
+		if err != nil {
+			return err
+		}
+		if err := p.shared.of(server).Replace(revision, text); !errors.Is(err, permissions.ErrStale) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: they keep being changed", permissions.ErrStale)
+}
+
+// acceptShared is Accept where pins are shared.
+func (p *Pins) acceptShared(server string, all map[string]pin) error {
+	return p.changeShared(server, func(pins map[string]sharedPin) (bool, error) {
+		size := 0
+		for tool, now := range all {
+			next := sharedPin{pin: now}
+			if was, known := pins[tool]; known {
+				next.Before = was.Before
+				if was.Hash != now.Hash {
+					next.Before = append(slices.Clone(was.Before), was.Hash)
+				}
+			}
+			next.Before = slices.DeleteFunc(slices.Clone(next.Before), func(hash string) bool { return hash == now.Hash })
+			next.Before = next.Before[max(len(next.Before)-maxBefore, 0):]
+			pins[tool] = next
+		}
+		for _, one := range pins {
+			size += len(one.Definition)
+		}
+		return true, fits(len(pins), size)
+	})
+}
+
+// Saw tells the other replicas which of a server's tools differ from what was accepted, as this one sees them: hash by
+// tool. Without others it does nothing.
+func (p *Pins) Saw(server string, hashes map[string]string) error {
+	if p.shared == nil {
+		return nil
+	}
+	return p.changeShared(server, func(pins map[string]sharedPin) (news bool, err error) {
+		for tool, hash := range hashes {
+			one, known := pins[tool]
+			switch {
+			case !known:
+				continue
+			case one.Hash == hash && one.Changed != nil && one.Changed.By == p.shared.by: // the server has taken it back
+				one.Changed = nil
+			case one.Hash == hash || slices.Contains(one.Before, hash) || one.Changed != nil && one.Changed.Hash == hash:
+				continue
+			default:
+				one.Changed = &change{hash, p.shared.by}
+			}
+			pins[tool], news = one, true
+		}
+		return news, nil
+	})
+}
+
+// Moved reports whether a tool, whose definition was the accepted one, has to be held back by now: another replica has seen
+// another definition, or a person has accepted one. Without others it never is.
+func (p *Pins) Moved(server, tool, hash string) (bool, error) {
+	if p.shared == nil {
+		return false, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pins, _, err := p.sharedOf(server)
+	if err != nil {
+		return true, err
+	}
+	one, known := pins[tool]
+	return known && (one.Hash != hash || one.Changed != nil), nil
+}
