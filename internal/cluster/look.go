@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -38,6 +39,9 @@ type Status struct {
 	Copies    int       `json:"copies"` // of the bucket
 	Current   int       `json:"current"`
 	Old       int       `json:"old"` // values that an older secret of the key sealed
+
+	Documents map[string]int `json:"documents"` // what is shared: how many there are of each sort
+	Budgets   int            `json:"budgets"`   // limits that replicas count together now
 }
 
 // Status looks until every replica has beaten once more, or long enough to say that it does not.
@@ -69,6 +73,7 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	c.replicas.mu.Unlock()
 	s.Pending, s.Unclaimed = c.approvals.count()
 	s.Old = len(c.bucket.old())
+	s.Documents, s.Budgets = c.bucket.sorts(), len(c.bucket.under("budget."))
 	var err error
 	if s.Rules, err = decodeVersion(c.bucket.last("rules")); err != nil {
 		return s, fmt.Errorf("rules: %w", err)
@@ -94,6 +99,18 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 		}
 	}
 	return s, nil
+}
+
+// sorts counts the documents by the first part of their keys.
+func (b *bucket) sorts() map[string]int {
+	counts := map[string]int{}
+	for key, v := range b.under("") {
+		if isDocument(key) && v.body != nil {
+			sort, _, _ := strings.Cut(key, ".")
+			counts[sort]++
+		}
+	}
+	return counts
 }
 
 // Well reports whether every replica lives and every copy is current.

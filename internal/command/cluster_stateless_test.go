@@ -139,6 +139,13 @@ func TestStatelessAtAnyReplica(t *testing.T) {
 		}
 	})
 
+	t.Run("the status shows what is shared", func(t *testing.T) {
+		out, err := team.command(second, "cluster", "status")
+		if err != nil || !strings.Contains(out, "pins 1") || !strings.Contains(out, "limits counted together") || strings.Contains(out, "; 0 limits") {
+			t.Fatalf("%s, %v", out, err)
+		}
+	})
+
 	t.Run("a level holds everywhere", func(t *testing.T) {
 		person := companionclient.Target{DataDir: first.data}
 		open := func() map[string]bool {

@@ -5,6 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -47,8 +50,9 @@ func newStatusCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show replicas, rules and pending approvals",
-		Long: `Status lists the replicas and says which revision of the rules each one uses, how many approvals wait, and how many
-copies of the shared data are current. It exits with 1 when a replica is silent or a copy is not current.`,
+		Long: `Status lists the replicas and what they share. It says which revision of the rules each one uses, how many approvals
+wait, and how many copies of the shared data are current. It exits with 1 when a replica is silent or a copy is not
+current.`,
 		Example: `  callgate cluster status
   callgate cluster status --json | jq .pending`,
 		Args: cobra.NoArgs,
@@ -79,6 +83,13 @@ copies of the shared data are current. It exits with 1 when a replica is silent 
 
 func printStatus(w io.Writer, s shared.Status) error {
 	if _, err := fmt.Fprintf(w, "worker %s: %d pending, %d decided and not claimed, rules revision %d, %d of %d copies current\n", s.Worker, s.Pending, s.Unclaimed, s.Revision, s.Current, s.Copies); err != nil {
+		return err
+	}
+	var shared []string
+	for _, sort := range slices.Sorted(maps.Keys(s.Documents)) {
+		shared = append(shared, fmt.Sprintf("%s %d", sort, s.Documents[sort]))
+	}
+	if _, err := fmt.Fprintf(w, "  shared: %s; %d limits counted together\n", strings.Join(shared, ", "), s.Budgets); err != nil {
 		return err
 	}
 	if s.Old > 0 {
