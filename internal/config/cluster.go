@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -9,21 +10,27 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"callgate/internal/cluster"
+	"callgate/internal/spawn"
 )
 
 // clusterConfig says which other callgates this one shares rules, approvals and sessions with.
 type clusterConfig struct {
-	URL     string
-	Name    string
-	Listen  string
-	Peers   []string
-	Key     string
+	URL    string
+	Name   string
+	Listen string
+	Peers  []string
+	Key    string
+
+	KeyVariable string   // that holds the secret in place of a file
+	KeyCommand  []string // program with its arguments that prints it
+
 	Creds   string
 	CA      string
 	Cert    string
@@ -63,8 +70,10 @@ func (c *clusterConfig) validate() error {
 	switch {
 	case !workerName.MatchString(c.Name):
 		return fmt.Errorf("cluster.name: %q is not a name: use letters, digits, dots, - and _, at most 64", c.Name)
-	case c.Key == "":
-		return errors.New("cluster.key: every replica needs the same secret in a file; make one with: openssl rand -base64 48 > cluster.key")
+	case len(c.KeyCommand) > 0 && (c.Key != "" || c.KeyVariable != "") || c.Key != "" && c.KeyVariable != "":
+		return errors.New("cluster.key: give one of key, keyVariable and keyCommand")
+	case c.Key == "" && c.KeyVariable == "" && len(c.KeyCommand) == 0:
+		return errors.New("cluster.key: every replica needs the same secret in a file (or in keyVariable, or from keyCommand); make one with: openssl rand -base64 48 > cluster.key")
 	case c.Lease < time.Second || c.Lease > 10*time.Minute:
 		return fmt.Errorf("cluster.lease: %s: use 1s to 10m", c.Lease)
 	case (c.Cert == "") != (c.CertKey == ""):
@@ -138,7 +147,7 @@ func (c *clusterConfig) Options(files Files, version string, log *slog.Logger) (
 		return o, errors.New("no cluster is configured: set cluster.url, or use --cluster")
 	}
 	var err error
-	if o.Key, err = cluster.ReadKey(ExpandHome(c.Key)); err != nil {
+	if o.Key, err = c.readKey(log); err != nil {
 		return o, err
 	}
 	if c.Creds != "" {
@@ -148,6 +157,48 @@ func (c *clusterConfig) Options(files Files, version string, log *slog.Logger) (
 	}
 	o.TLS, err = c.tls()
 	return o, err
+}
+
+// A command that prints the key has so long, and prints so much.
+const (
+	keyWithin  = 30 * time.Second
+	maxKeyText = 64 << 10
+)
+
+// readKey reads the cluster's key from its file, its variable, or what its command prints. No shell sees the command, it
+// gets callgate's own variables, and what it prints goes nowhere else.
+func (c *clusterConfig) readKey(log *slog.Logger) (key cluster.Key, err error) {
+	switch {
+	case c.KeyVariable != "":
+		text := os.Getenv(c.KeyVariable)
+		if text == "" {
+			return key, fmt.Errorf("cluster.keyVariable: the variable %s is not set", c.KeyVariable)
+		}
+		return cluster.ParseKey(text)
+	case len(c.KeyCommand) == 0:
+		return cluster.ReadKey(ExpandHome(c.Key))
+	}
+	path, err := exec.LookPath(ExpandHome(c.KeyCommand[0]))
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return key, fmt.Errorf("cluster.keyCommand: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), keyWithin)
+	defer cancel()
+	ran, err := spawn.Run(ctx, spawn.Command{Path: path, Args: c.KeyCommand[1:], Env: os.Environ(), Output: maxKeyText, Logger: log})
+	switch {
+	case ctx.Err() != nil:
+		return key, fmt.Errorf("cluster.keyCommand: %s printed no key within %s", path, keyWithin)
+	case err != nil:
+		return key, fmt.Errorf("cluster.keyCommand: %s: %w", path, err)
+	case ran.Code != 0:
+		return key, fmt.Errorf("cluster.keyCommand: %s ended with code %d; run it to see why", path, ran.Code)
+	case ran.Cut:
+		return key, fmt.Errorf("cluster.keyCommand: %s printed more than %d bytes", path, maxKeyText)
+	}
+	return cluster.ParseKey(string(ran.Stdout))
 }
 
 // tls is how callgate speaks to a NATS of its own; nil leaves it to the URL.
