@@ -33,7 +33,7 @@ func (g *Gate) someoneIsThere(by string) {
 }
 
 // answering applies what people say of approvals.
-type answering struct{ *Gate }
+type answering struct{ gate *Gate }
 
 func (g *Gate) answering() answering { return answering{g} }
 
@@ -79,7 +79,7 @@ func (g answering) present(a *approval, answer Answer, runs string) ([]byte, err
 	if !a.shown.Presence {
 		return nil, nil
 	}
-	return g.o.Presence.Check(a.shown, answer, runs)
+	return g.gate.o.Presence.Check(a.shown, answer, runs)
 }
 
 // needsPresence reports whether a yes to what was judged needs a proof that a person is there.
@@ -93,8 +93,8 @@ func (a *approval) single() bool {
 }
 
 func (g answering) finish(id string, answer Answer, r resolution) error {
-	g.mu.Lock()
-	a, err := g.find(id, answer)
+	g.gate.queue.mu.Lock()
+	a, err := g.gate.queue.find(id, answer)
 	if err == nil && r.decision != "reject" {
 		r.presence, err = g.present(a, answer, a.call.Digest)
 	}
@@ -104,7 +104,7 @@ func (g answering) finish(id string, answer Answer, r resolution) error {
 	if err == nil {
 		r.ending, err = g.answer(a, r)
 	}
-	g.mu.Unlock()
+	g.gate.queue.mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (g answering) consent(a *approval, answer Answer, r *resolution) error {
 		r.persons, r.reason = len(all), fmt.Sprintf("Approved by %s.", strings.Join(all, " and "))
 		return nil
 	}
-	err := g.control(audit.Author{By: answer.By, From: answer.From, Presence: string(r.presence)}, audit.Record{
+	err := g.gate.control(audit.Author{By: answer.By, From: answer.From, Presence: string(r.presence)}, audit.Record{
 		SessionID: a.session.id, CallID: a.call.ID, Agent: a.session.agent, Tool: a.call.Tool.Qualified, Digest: a.call.Digest,
 		Summary: fmt.Sprintf("%s approves: %d of %d.", who, len(all), a.shown.Approvers),
 	})
@@ -138,11 +138,11 @@ func (g answering) consent(a *approval, answer Answer, r *resolution) error {
 	shown.Reason = fmt.Sprintf("%s approved, %d more to go. %s", strings.Join(all, " and "), shown.Approvers-len(all), a.verdict.Reason)
 	before := a.shown
 	a.shown = &shown
-	if err := g.renew(a); err != nil {
+	if err := g.gate.queue.renew(a); err != nil {
 		a.shown = before
 		return fmt.Errorf("%w: it could not be noted in the cluster: %w", ErrRefused, err)
 	}
-	g.events.publish(Asked{a.shown})
+	g.gate.events.publish(Asked{a.shown})
 	return fmt.Errorf("%w: your yes is on record", ErrAnother)
 }
 
@@ -152,33 +152,33 @@ func (g answering) consent(a *approval, answer Answer, r *resolution) error {
 func (g answering) answer(a *approval, r resolution) (*ending, error) {
 	r.ending = newEnding()
 	if !a.detached {
-		if err := g.decideOnce(a, r); err != nil {
+		if err := g.gate.queue.decideOnce(a, r); err != nil {
 			return nil, err
 		}
-		g.resolve(a, r)
+		g.gate.queue.resolve(a, r)
 		return r.ending, nil
 	}
-	if err := g.settle(a, r); err != nil {
+	if err := g.gate.queue.settle(a, r); err != nil {
 		return nil, fmt.Errorf("%w: it still waits for an answer: %w", ErrRefused, err)
 	}
 	r.ending.tell(nil)
 	ending := r.ending
 	r.ending = nil
-	g.resolve(a, r)
+	g.gate.queue.resolve(a, r)
 	return ending, nil
 }
 
 // approveEdited releases the call with the arguments that the approver gave. They are judged before
 // anything else; if they are riskier than what was asked, the question is put again instead.
 func (g answering) approveEdited(id string, answer Answer) error {
-	g.mu.Lock()
-	a, err := g.find(id, answer)
+	g.gate.queue.mu.Lock()
+	a, err := g.gate.queue.find(id, answer)
 	if err != nil {
-		g.mu.Unlock()
+		g.gate.queue.mu.Unlock()
 		return err
 	}
 	call, session, several := a.call, a.session, a.shown.Approvers > 0
-	g.mu.Unlock()
+	g.gate.queue.mu.Unlock()
 	if several {
 		return fmt.Errorf("%w: several persons approve the arguments as they are: reject the call and say what to change", ErrAnswer)
 	}
@@ -189,7 +189,7 @@ func (g answering) approveEdited(id string, answer Answer) error {
 	if err != nil {
 		return fmt.Errorf("%w: the edited arguments: %w", ErrAnswer, err)
 	}
-	v := g.judging().judge(session, edited)
+	v := g.gate.judging().judge(session, edited)
 	if v.Action == permissions.Deny {
 		return fmt.Errorf("%w: the edited arguments are denied: %s", ErrAnswer, v.Reason)
 	}
@@ -204,9 +204,9 @@ func (g answering) approveEdited(id string, answer Answer) error {
 // was asked.
 func (g answering) answerEdited(id string, answer Answer, edited Call, v Verdict) (*ending, error) {
 	fingerprint := fingerprint.Of(v.Analysis)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	a, err := g.find(id, answer)
+	g.gate.queue.mu.Lock()
+	defer g.gate.queue.mu.Unlock()
+	a, err := g.gate.queue.find(id, answer)
 	if err != nil { // somebody else may have answered or edited meanwhile
 		return nil, err
 	}
@@ -214,9 +214,9 @@ func (g answering) answerEdited(id string, answer Answer, edited Call, v Verdict
 	if worse := v.Risk().Exceeds(a.verdict.Risk()) || unseen; worse {
 		a.verdict, a.reach = v, fingerprint
 		a.call, a.edited = edited, edited.Arguments
-		a.shown = g.questions().show(a.session, edited, v, a.shown.CreatedAt)
-		_ = g.renew(a) // it is logged, and what is kept of it asks less
-		g.events.publish(Asked{a.shown})
+		a.shown = g.gate.questions().show(a.session, edited, v, a.shown.CreatedAt)
+		_ = g.gate.queue.renew(a) // it is logged, and what is kept of it asks less
+		g.gate.events.publish(Asked{a.shown})
 		return nil, fmt.Errorf("%w: the edited arguments are riskier than what was asked; the approval now shows them: approve again to run them", ErrAnswer)
 	}
 	proof, err := g.present(a, answer, edited.Digest)
@@ -256,7 +256,7 @@ func (g answering) always(id string, answer Answer) error {
 		return err // nothing of the answer holds
 	}
 	for _, grant := range grants {
-		if err := g.record(audit.Record{
+		if err := g.gate.record(audit.Record{
 			Event: audit.Control, SessionID: a.session.id, Agent: a.session.agent, Tool: a.call.Tool.Qualified, By: answer.By, From: answer.From,
 			Summary: fmt.Sprintf("Grant: %s %q up to %s, scope %s.", grant.Tool, grant.Covers(), grant.Risk, scopeName(answer.Scope)),
 		}); err != nil {
@@ -274,16 +274,16 @@ func (g answering) keep(s *Session, grants []permissions.Grant, scope string) {
 	switch {
 	case scope == "session":
 		s.granted.add(grants)
-	case g.o.InMemory:
-		g.granted.add(grants)
+	case g.gate.o.InMemory:
+		g.gate.granted.add(grants)
 	default:
-		switch err := g.o.Store.AddGrants(grants); {
+		switch err := g.gate.o.Store.AddGrants(grants); {
 		case err == nil:
 		case s.ungranted.Load():
-			g.o.Logger.Error("an \"always\" could not be written to the rules file; the call was approved, and the next is asked about again", "error", err)
+			g.gate.o.Logger.Error("an \"always\" could not be written to the rules file; the call was approved, and the next is asked about again", "error", err)
 		default:
 			s.granted.add(grants)
-			g.o.Logger.Error("an \"always\" could not be written to the rules file; it holds until the session ends", "error", err)
+			g.gate.o.Logger.Error("an \"always\" could not be written to the rules file; it holds until the session ends", "error", err)
 		}
 	}
 }
@@ -291,9 +291,9 @@ func (g answering) keep(s *Session, grants []permissions.Grant, scope string) {
 // grant resolves the approval as "always" and returns what to grant. It comes before the grants are kept,
 // so that an answer that came too late leaves nothing behind.
 func (g answering) grant(id string, answer Answer) (*approval, []permissions.Grant, *ending, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	a, err := g.find(id, answer)
+	g.gate.queue.mu.Lock()
+	defer g.gate.queue.mu.Unlock()
+	a, err := g.gate.queue.find(id, answer)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -372,22 +372,22 @@ const cascaded = "cascade:"
 // Judging looks at files, so it happens without the lock; what was judged is resolved only if it is what
 // still waits.
 func (g answering) cascade(granted *approval, answer Answer) {
-	for _, c := range g.waitingCalls() {
+	for _, c := range g.gate.queue.waitingCalls() {
 		if answer.Scope == "session" && c.session != granted.session || c.approval.restored || c.presence {
 			continue
 		}
-		v := g.judging().judge(c.session, c.call)
+		v := g.gate.judging().judge(c.session, c.call)
 		if v.Action != permissions.Allow || v.Decision != DecidedTrusted || !permissions.Destructive.Exceeds(v.Risk()) {
 			continue
 		}
-		g.mu.Lock()
-		if g.pending[c.call.ID] == c.approval && c.approval.call.Digest == c.call.Digest {
+		g.gate.queue.mu.Lock()
+		if g.gate.queue.pending[c.call.ID] == c.approval && c.approval.call.Digest == c.call.Digest {
 			r := resolution{decision: "approve", by: cascaded + answer.By, from: answer.From, reason: fmt.Sprintf("Covered by the always given for %s.", granted.shown.ID)}
 			if _, err := g.answer(c.approval, r); err != nil {
-				g.o.Logger.Error("a call that an always covers still waits for an answer", "approval", c.call.ID, "error", err)
+				g.gate.o.Logger.Error("a call that an always covers still waits for an answer", "approval", c.call.ID, "error", err)
 			}
 		}
-		g.mu.Unlock()
+		g.gate.queue.mu.Unlock()
 	}
 }
 

@@ -60,12 +60,12 @@ func (g questions) note(s *Session, call Call, v *Verdict) {
 	for i := range found {
 		found[i].Several = len(found) > 1
 	}
-	g.answers.load(g.Gate)
-	g.answers.mu.Lock()
-	defer g.answers.mu.Unlock()
-	g.answers.list = append(g.answers.list, found...)
-	if n := len(g.answers.list) - maxAnswered; n > 0 {
-		g.answers.list = slices.Delete(g.answers.list, 0, n)
+	g.gate.answers.load(g.gate)
+	g.gate.answers.mu.Lock()
+	defer g.gate.answers.mu.Unlock()
+	g.gate.answers.list = append(g.gate.answers.list, found...)
+	if n := len(g.gate.answers.list) - maxAnswered; n > 0 {
+		g.gate.answers.list = slices.Delete(g.gate.answers.list, 0, n)
 	}
 }
 
@@ -87,10 +87,10 @@ func (g questions) approvedBefore(s *Session, call Call, a *tools.Analysis, offe
 	if len(offers) == 0 {
 		return
 	}
-	g.answers.load(g.Gate)
+	g.gate.answers.load(g.gate)
 	project := s.Origin().Folder
-	g.answers.mu.Lock()
-	defer g.answers.mu.Unlock()
+	g.gate.answers.mu.Lock()
+	defer g.gate.answers.mu.Unlock()
 	for i := range offers {
 		o := &offers[i]
 		if o.Folder != "" || !permissions.Unknown.Exceeds(o.Risk) || len(a.Subjects[o.Subject].Runs) > 0 {
@@ -101,8 +101,8 @@ func (g questions) approvedBefore(s *Session, call Call, a *tools.Analysis, offe
 			continue
 		}
 		calls := 0
-		for k := range g.answers.list {
-			b := &g.answers.list[k]
+		for k := range g.gate.answers.list {
+			b := &g.gate.answers.list[k]
 			if b.Server != call.Tool.Server || o.Tool != b.Tool && o.Tool != b.Kind || b.Value == "" && o.Pattern != "*" || b.Value != "" && !glob.Match(b.Value) {
 				continue
 			}

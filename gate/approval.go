@@ -55,44 +55,44 @@ type resolution struct {
 // before attaches to its approval, or claims what was decided: one lock keeps the decision from falling between. That
 // the call waits is on record before anybody sees it.
 func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *resolution, refused *Verdict) {
-	a = &approval{key: g.handOverKey(call), call: call, verdict: v, session: s, done: make(chan resolution, 1)}
+	a = &approval{key: g.gate.handOverKey(call), call: call, verdict: v, session: s, done: make(chan resolution, 1)}
 	a.shown, a.reach = g.show(s, call, v, time.Now().UTC()), fingerprint.Of(v.Analysis)
 	a.expires = a.shown.ExpiresAt
-	if g.o.Ledger != nil {
+	if g.gate.o.Ledger != nil {
 		if claimed, refused = g.claimShared(call, v); claimed != nil || refused != nil {
 			return nil, claimed, refused
 		}
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if left := g.attach(a); left != nil {
+	g.gate.queue.mu.Lock()
+	defer g.gate.queue.mu.Unlock()
+	if left := g.gate.queue.attach(a); left != nil {
 		return left, nil, nil
 	}
 	if r, ok := g.claim(call, v); ok {
 		return nil, &r, nil
 	}
-	if most := g.set.Load().MaxPending; s.pending() >= most {
+	if most := g.gate.set.Load().MaxPending; s.pending() >= most {
 		no := v.deny(DecidedLimited, "callgate", "maxPending", fmt.Sprintf("%d calls of this session already wait for a person (maxPending). Wait until they are answered.", most))
 		return nil, nil, &no
 	}
-	first := g.twinOf(a)
-	if first == nil && g.pending[call.ID] != nil { // a call keeps its id when it is repeated, in another session too
+	first := g.gate.queue.twinOf(a)
+	if first == nil && g.gate.queue.pending[call.ID] != nil { // a call keeps its id when it is repeated, in another session too
 		return nil, &resolution{decision: "pending", reason: waitsAlready}, nil
 	}
-	if err := g.recordAsked(s, call, v); err != nil {
+	if err := g.gate.recordAsked(s, call, v); err != nil {
 		no := v.deny(DecidedDenied, "callgate", "audit", fmt.Sprintf("A person would have to approve the call, but that could not be recorded, so it does not run: %v", err))
 		return nil, nil, &no
 	}
 	if first != nil {
 		first.twins = append(first.twins, a)
-		g.recount(s)
+		g.gate.queue.recount(s)
 		return a, nil, nil
 	}
-	if err := g.enter(a); err != nil {
+	if err := g.gate.queue.enter(a); err != nil {
 		no := v.deny(DecidedDenied, "callgate", "cluster", fmt.Sprintf("A person would have to approve the call, and the cluster cannot be told, so it does not run: %v", err))
 		return nil, nil, &no
 	}
-	g.put(a)
+	g.gate.queue.put(a)
 	return a, nil, nil
 }
 
@@ -130,20 +130,20 @@ func (g questions) show(s *Session, call Call, v Verdict, created time.Time) *Ap
 		reasons = append([]Reason{rewrite.reason()}, reasons...)
 	}
 	var undo *Undo
-	if g.o.Undo != nil && v.Analysis != nil {
-		undo = g.o.Undo(call, v.Analysis)
+	if g.gate.o.Undo != nil && v.Analysis != nil {
+		undo = g.gate.o.Undo(call, v.Analysis)
 	}
 	return &Approval{
 		Undo: undo,
-		ID:   call.ID, SessionID: s.id, Worker: g.o.Worker, Agent: call.Agent,
+		ID:   call.ID, SessionID: s.id, Worker: g.gate.o.Worker, Agent: call.Agent,
 		Server: call.Tool.Server, Tool: call.Tool.Qualified, Kind: call.Tool.Kind, Says: call.Tool.Description(),
 		Arguments: call.Arguments, Digest: call.Digest, Analysis: v.Analysis,
 		Reason: v.Reason, Marks: v.Marks, Reasons: reasons, Offers: offers, Redefined: call.Redefined, Rewrite: call.Before.Rewrite,
 		Host: s.Client(), Origin: s.Origin(),
-		Presence:  g.needsPresence(&v),
+		Presence:  g.gate.needsPresence(&v),
 		Approvers: v.Approvers,
 		Prompt:    s.flow.LastPrompt(),
-		CreatedAt: created, ExpiresAt: created.Add(g.set.Load().Timeout),
+		CreatedAt: created, ExpiresAt: created.Add(g.gate.set.Load().Timeout),
 	}
 }
 
@@ -242,9 +242,9 @@ func waitsIn(s *Session, server string) func(*approval) bool {
 
 // Pending lists the approvals that wait, oldest first.
 func (g *Gate) Pending() []*Approval {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.pendingShown()
+	g.queue.mu.Lock()
+	defer g.queue.mu.Unlock()
+	return g.queue.pendingShown()
 }
 
 // pendingShown is Pending for callers that hold mu.

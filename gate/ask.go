@@ -11,7 +11,7 @@ import (
 )
 
 // questions puts calls before people.
-type questions struct{ *Gate }
+type questions struct{ gate *Gate }
 
 func (g *Gate) questions() questions { return questions{g} }
 
@@ -38,20 +38,20 @@ func (g questions) ask(ctx context.Context, s *Session, call Call, v Verdict) (V
 		if err := call.revive(ctx); err != nil {
 			return v.deny(DecidedCancelled, "callgate", "server", fmt.Sprintf("%s It does not start again: %v.", r.stale, err)), call, &r
 		}
-		now := g.judging().judge(s, call)
+		now := g.gate.judging().judge(s, call)
 		if now.Action != permissions.Ask {
 			return now, call, &r
 		}
 		v = now
 		v.Reason = fmt.Sprintf("%s It runs again, so the call is asked about once more. %s", r.stale, v.Reason)
-		g.notHeld(&r, errors.New(v.Reason))
+		g.gate.queue.notHeld(&r, errors.New(v.Reason))
 	}
 }
 
 // putTo tells the host that a person is asked, and waits for the end of the approval.
 func (g questions) putTo(ctx context.Context, s *Session, a *approval, call Call) resolution {
 	if call.Asked != nil {
-		defer call.Asked(g.shownOf(a))()
+		defer call.Asked(g.gate.queue.shownOf(a))()
 	}
 	return g.wait(ctx, s, a, call.HandOver)
 }
@@ -77,13 +77,13 @@ func (g questions) wait(ctx context.Context, s *Session, a *approval, handOver t
 	case r := <-a.done:
 		return r
 	case <-enough:
-		return g.handOver(a)
+		return g.gate.queue.handOver(a)
 	case <-expiry.C:
-		return g.giveUp(a, a.expired())
+		return g.gate.queue.giveUp(a, a.expired())
 	case <-ctx.Done():
-		return g.giveUp(a, resolution{decision: "withdrawn", by: "host", reason: "The host cancelled the call."})
+		return g.gate.queue.giveUp(a, resolution{decision: "withdrawn", by: "host", reason: "The host cancelled the call."})
 	case <-s.closed:
-		return g.giveUp(a, resolution{decision: "withdrawn", by: "host", reason: "The session ended."})
+		return g.gate.queue.giveUp(a, resolution{decision: "withdrawn", by: "host", reason: "The session ended."})
 	}
 }
 
@@ -124,7 +124,7 @@ func (g questions) stillAllowed(s *Session, call Call, asked Verdict, r resoluti
 		call = edited
 		note = fmt.Sprintf("A person changed the arguments before approving. The call ran with %s", call.Arguments)
 	}
-	now := g.judging().judge(s, call)
+	now := g.gate.judging().judge(s, call)
 	now.From = r.from
 	if now.Action == permissions.Deny {
 		now.Reason = "It was approved, but what decides changed while it waited. " + now.Reason

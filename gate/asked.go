@@ -192,19 +192,19 @@ const awaitsHost = "It waits for the host to repeat it: callgate was restarted s
 // restore shows what waited in processes of the worker that are gone. No call waits on it: a decision is kept for the
 // repeated call, like one on a call that was handed over.
 func (g *Gate) restore() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, q := range g.asked.left() {
+	g.queue.mu.Lock()
+	defer g.queue.mu.Unlock()
+	for _, q := range g.queue.asked.left() {
 		a := g.revive(q)
 		if a == nil {
 			continue
 		}
-		if err := g.enter(a); err != nil {
+		if err := g.queue.enter(a); err != nil {
 			a.expiry.Stop()
 			g.o.Logger.Warn("a call that waited when callgate ended is not shown: the cluster cannot be told", "approval", a.call.ID, "error", err)
 			continue
 		}
-		g.put(a)
+		g.queue.put(a)
 	}
 }
 
@@ -234,10 +234,10 @@ func (g *Gate) revive(q question) *approval {
 	if string(a.edited) == "null" {
 		a.edited = nil
 	}
-	if g.pending[a.call.ID] != nil {
+	if g.queue.pending[a.call.ID] != nil {
 		return nil
 	}
-	a.expiry = time.AfterFunc(time.Until(a.expires), func() { g.lapse(a) })
+	a.expiry = time.AfterFunc(time.Until(a.expires), func() { g.queue.lapse(a) })
 	return a
 }
 
@@ -271,21 +271,21 @@ func (a *approval) reattach(repeated *approval) {
 // Leave takes every waiting call from its host, because callgate ends. The questions stay: what people decide until
 // then, or in the next process, is kept for the repeated calls.
 func (g *Gate) Leave() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, id := range g.order {
-		a := g.pending[id]
+	g.queue.mu.Lock()
+	defer g.queue.mu.Unlock()
+	for _, id := range g.queue.order {
+		a := g.queue.pending[id]
 		if a.detached {
 			continue
 		}
-		g.detach(a)
+		g.queue.detach(a)
 		r := resolution{decision: "pending", reason: fmt.Sprintf("callgate is ending. Approval %s still waits for a person. %s", a.call.ID, repeat)}
 		a.done <- r
 		for _, twin := range a.twins {
 			twin.done <- r
 		}
 		a.twins = nil
-		g.recount(a.session)
+		g.queue.recount(a.session)
 	}
 }
 

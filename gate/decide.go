@@ -51,7 +51,7 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	v = g.judging().admit(s, call, v)
 	admitted := v.Action == permissions.Allow
 	v, recorded := g.recordDecision(s, call, v)
-	g.ended(asked, &v, recorded)
+	g.queue.ended(asked, &v, recorded)
 	if asked != nil && recorded == nil {
 		g.questions().note(s, call, &v)
 	}
@@ -75,7 +75,7 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 }
 
 // judging judges the calls of sessions as things are now.
-type judging struct{ *Gate }
+type judging struct{ gate *Gate }
 
 func (g *Gate) judging() judging { return judging{g} }
 
@@ -96,8 +96,8 @@ func (g judging) lose(s *Session, call Call, v Verdict) Verdict {
 
 // loses counts what an allowed call loses for good. It is false when that is more than may be lost unasked.
 func (g judging) loses(s *Session, call Call, v Verdict, approved bool) (bool, error) {
-	n, limits := past.LostBy(call.facts().Call, v.Analysis), g.set.Load().Limits
-	if n == 0 || limits.Irreversible <= 0 || g.o.Off {
+	n, limits := past.LostBy(call.facts().Call, v.Analysis), g.gate.set.Load().Limits
+	if n == 0 || limits.Irreversible <= 0 || g.gate.o.Off {
 		return true, nil
 	}
 	return s.burst.Take(limits.Irreversible, limits.IrreversibleWithin, n, approved, time.Now())
@@ -109,10 +109,10 @@ func (g judging) admit(s *Session, call Call, v Verdict) Verdict {
 	if v.Action != permissions.Allow {
 		return v
 	}
-	if full := s.enter(call, g.set.Load().Limits.Concurrent); full != "" {
+	if full := s.enter(call, g.gate.set.Load().Limits.Concurrent); full != "" {
 		return v.deny(DecidedLimited, "limits", "concurrent", full)
 	}
-	v.Timeout = g.set.Load().Limits.timeout(call, v.Risk())
+	v.Timeout = g.gate.set.Load().Limits.timeout(call, v.Risk())
 	return v
 }
 
@@ -188,7 +188,7 @@ func (g judging) judge(s *Session, call Call) Verdict {
 func (g judging) judgeAs(s *Session, agent string, call Call) (v Verdict) {
 	defer func() {
 		if p := recover(); p != nil {
-			g.o.Logger.Error("a call could not be judged: please report this", "tool", call.Tool.Qualified, "panic", p, "stack", string(debug.Stack()))
+			g.gate.o.Logger.Error("a call could not be judged: please report this", "tool", call.Tool.Qualified, "panic", p, "stack", string(debug.Stack()))
 			v = Verdict{Analysis: &tools.Analysis{Risk: permissions.Unknown}}.deny(DecidedDenied, "callgate", "failure", "callgate failed while it judged the call, so it does not run.")
 		}
 	}()
@@ -199,8 +199,8 @@ func (g judging) judgeAs(s *Session, agent string, call Call) (v Verdict) {
 // judgeOf assembles what decides about the session's calls under an agent now. Rules that cannot be read deny.
 func (g judging) judgeOf(s *Session, agent string) Judge {
 	policy, err := s.standingPolicy(agent)
-	set, remembered := g.set.Load(), &s.flow
-	if g.o.NoFlow {
+	set, remembered := g.gate.set.Load(), &s.flow
+	if g.gate.o.NoFlow {
 		remembered = nil
 	}
 	var around *permissions.Circumstances
@@ -210,15 +210,15 @@ func (g judging) judgeOf(s *Session, agent string) Judge {
 	return Judge{
 		Session: around, Advisors: set.Advisors, flow: remembered, Policy: policy, PolicyError: err,
 		Autonomy: Autonomy(s.autonomy.Load()), Mode: set.Mode, AskEscalations: set.AskEscalations,
-		Protected: g.protected.Load(), Terminal: set.Terminal, Off: g.o.Off, Changed: s.manifests.Changed(), Unkept: g.o.Unkept, Now: time.Now(),
-		Freezer: g.o.Freezer, Current: g.o.Current, secrets: &s.secrets, Burst: set.Limits, Lost: s.burst.Count(set.Limits.IrreversibleWithin, time.Now()),
+		Protected: g.gate.protected.Load(), Terminal: set.Terminal, Off: g.gate.o.Off, Changed: s.manifests.Changed(), Unkept: g.gate.o.Unkept, Now: time.Now(),
+		Freezer: g.gate.o.Freezer, Current: g.gate.o.Current, secrets: &s.secrets, Burst: set.Limits, Lost: s.burst.Count(set.Limits.IrreversibleWithin, time.Now()),
 	}
 }
 
 // circumstances are what conditions of the rules look at for a call of the session under an agent.
 func (g judging) circumstances(s *Session, agent string) *permissions.Circumstances {
 	c := &permissions.Circumstances{Host: s.Client().Name, Agent: agent, Known: true, Past: s.past.Each}
-	if at := g.answeredAt.Load(); at != 0 {
+	if at := g.gate.answeredAt.Load(); at != 0 {
 		c.Answered = time.Unix(0, at)
 	}
 	return c

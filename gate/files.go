@@ -61,7 +61,7 @@ func (f Files) Unseen(s *Session) (why string) {
 // session that does not exist may read nothing.
 func (f Files) DeniesReading(sessionID, path string, place tools.Place) bool {
 	g := f.gate
-	s, err := g.session(sessionID)
+	s, err := g.registry.session(sessionID)
 	if err != nil {
 		return true
 	}
@@ -77,14 +77,14 @@ func (f Files) DeniesReading(sessionID, path string, place tools.Place) bool {
 // files that rules deny to read. It returns ErrNotPending if the approval is over.
 func (f Files) Changes(id string) ([]tools.FileChange, error) {
 	g := f.gate
-	g.mu.Lock()
-	a, ok := g.pending[id]
+	g.queue.mu.Lock()
+	a, ok := g.queue.pending[id]
 	if !ok {
-		g.mu.Unlock()
+		g.queue.mu.Unlock()
 		return nil, ErrNotPending
 	}
 	call, analysis, session := a.call, a.verdict.Analysis, a.session
-	g.mu.Unlock()
+	g.queue.mu.Unlock()
 	hidden := func(path string) bool { return g.HidesFile(session, call.Place, path) }
 	return tools.Changes(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, analysis, hidden), nil
 }

@@ -87,7 +87,9 @@ const DefaultAgent = "default"
 
 // Gate decides about calls. Its methods may be called concurrently.
 type Gate struct {
-	registry
+	*journal
+	queue    queue
+	registry registry
 	Controls
 	Files
 
@@ -111,7 +113,7 @@ type journal struct {
 
 // queue is the approvals that wait. Only resolve ends one.
 type queue struct {
-	journal
+	*journal
 
 	// mu guards everything about approvals. Who holds it may wait for the Ledger, so what an allowed call needs never
 	// takes it: judging, and the sessions.
@@ -123,7 +125,6 @@ type queue struct {
 
 // registry is the sessions that are open.
 type registry struct {
-	queue
 	opening  sync.Mutex // guards sessions; taken after mu by who needs both
 	sessions map[string]*Session
 }
@@ -133,11 +134,11 @@ func New(o Options) *Gate {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	g := &Gate{agents: map[string]permissions.Agent{DefaultAgent: {Name: DefaultAgent}}}
+	g := &Gate{journal: &journal{o: o}, agents: map[string]permissions.Agent{DefaultAgent: {Name: DefaultAgent}}}
 	g.Controls, g.Files = Controls{g}, Files{g}
+	g.queue.journal, g.queue.pending, g.registry.sessions = g.journal, map[string]*approval{}, map[string]*Session{}
 	settings := o.settings()
 	g.set.Store(&settings)
-	g.o, g.sessions, g.pending = o, map[string]*Session{}, map[string]*approval{}
 	for _, a := range o.Agents {
 		g.agents[a.Name] = a
 	}
@@ -146,8 +147,8 @@ func New(o Options) *Gate {
 		g.credentials = sync.OnceValue(o.Credentials)
 	}
 	g.protected.Store(o.Protected)
-	g.sweep()
-	g.asked = newAskedBook(o.Dir, o.Worker, o.Logger)
+	g.queue.sweep()
+	g.queue.asked = newAskedBook(o.Dir, o.Worker, o.Logger)
 	g.restore()
 	return g
 }
@@ -173,9 +174,9 @@ func (g *Gate) Worker() string { return g.o.Worker }
 
 // Sessions lists the sessions, oldest first.
 func (g *Gate) Sessions() []SessionInfo {
-	g.opening.Lock()
-	defer g.opening.Unlock()
-	return g.roster()
+	g.registry.opening.Lock()
+	defer g.registry.opening.Unlock()
+	return g.registry.roster()
 }
 
 // SetAutonomy changes a session's level. Level is a name that ParseAutonomy reads.
@@ -185,7 +186,7 @@ func (c Controls) SetAutonomy(sessionID, level string, who audit.Author) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrAnswer, err)
 	}
-	s, err := g.session(sessionID)
+	s, err := g.registry.session(sessionID)
 	if err != nil {
 		return err
 	}
@@ -208,13 +209,13 @@ func (c Controls) SetAutonomy(sessionID, level string, who audit.Author) error {
 // be recorded; the error says so.
 func (c Controls) Cancel(sessionID string, who audit.Author) error {
 	g := c.gate
-	s, err := g.session(sessionID)
+	s, err := g.registry.session(sessionID)
 	if err != nil {
 		return err
 	}
 	const what = "The session's calls were cancelled."
 	err = g.control(who, audit.Record{SessionID: s.id, Agent: s.agent, Summary: what})
-	g.withdraw(who, what, waitsIn(s, ""))
+	g.queue.withdraw(who, what, waitsIn(s, ""))
 	if s.cancelCalls != nil {
 		s.cancelCalls()
 	}
@@ -232,14 +233,14 @@ func (r *registry) session(id string) (*Session, error) {
 
 // Close withdraws all waiting approvals and ends all sessions and subscriptions.
 func (g *Gate) Close() {
-	g.opening.Lock()
-	sessions := slices.Collect(maps.Values(g.sessions))
-	g.opening.Unlock()
+	g.registry.opening.Lock()
+	sessions := slices.Collect(maps.Values(g.registry.sessions))
+	g.registry.opening.Unlock()
 	for _, s := range sessions {
 		s.Close()
 	}
-	g.mu.Lock()
-	g.asked.close()
-	g.mu.Unlock()
+	g.queue.mu.Lock()
+	g.queue.asked.close()
+	g.queue.mu.Unlock()
 	g.events.close()
 }

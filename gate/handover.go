@@ -97,9 +97,9 @@ func (q *queue) attach(repeated *approval) *approval {
 // Awaits reports whether the approval with that id was handed over and its call has not come back: it still waits for a
 // person, or its answer waits for the call.
 func (g *Gate) Awaits(id string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if a := g.pending[id]; a != nil {
+	g.queue.mu.Lock()
+	defer g.queue.mu.Unlock()
+	if a := g.queue.pending[id]; a != nil {
 		return a.detached
 	}
 	if g.o.Ledger != nil {
@@ -110,7 +110,7 @@ func (g *Gate) Awaits(id string) bool {
 		return false // there is no folder yet
 	}
 	for _, e := range entries {
-		if kept, ok := g.readHandedOver(e.Name()); ok && kept.ID == id && filepath.Ext(e.Name()) == ".json" { // else it is being claimed
+		if kept, ok := g.queue.readHandedOver(e.Name()); ok && kept.ID == id && filepath.Ext(e.Name()) == ".json" { // else it is being claimed
 			return true
 		}
 	}
@@ -180,20 +180,20 @@ func (q *queue) writeHandedOver(key string, kept handedOver) error {
 // claim consumes the decision that was kept for exactly this call. Of several processes that claim it, the
 // rename lets one win.
 func (g questions) claim(call Call, v Verdict) (resolution, bool) {
-	if g.o.Dir == "" {
+	if g.gate.o.Dir == "" {
 		return resolution{}, false
 	}
-	path := filepath.Join(g.o.Dir, g.handOverKey(call)+".json")
+	path := filepath.Join(g.gate.o.Dir, g.gate.handOverKey(call)+".json")
 	mine := fmt.Sprintf("%s.%s", path, call.ID)
 	if err := os.Rename(path, mine); err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			g.o.Logger.Error("a kept decision cannot be claimed", "error", err)
+			g.gate.o.Logger.Error("a kept decision cannot be claimed", "error", err)
 		}
 		return resolution{}, false
 	}
 	text, err := durable.ReadFile(mine, maxKept)
 	if err := errors.Join(err, os.Remove(mine)); err != nil {
-		g.o.Logger.Error("a kept decision cannot be read", "error", err)
+		g.gate.o.Logger.Error("a kept decision cannot be read", "error", err)
 		return resolution{}, false
 	}
 	var kept handedOver
@@ -208,7 +208,7 @@ func (g questions) usable(kept handedOver, v Verdict) (resolution, bool) {
 	if time.Now().After(kept.ClaimBy) || kept.Reach != fingerprint.Of(v.Analysis) && kept.Arguments == nil || kept.Decision != "reject" && kept.Persons < v.Approvers {
 		return resolution{}, false // too old, or for what the call no longer does: it is asked about again
 	}
-	if kept.Decision != "reject" && len(kept.Presence) == 0 && g.needsPresence(&v) {
+	if kept.Decision != "reject" && len(kept.Presence) == 0 && g.gate.needsPresence(&v) {
 		return resolution{}, false // it was decided when no proof was needed
 	}
 	return resolution{decision: kept.Decision, by: kept.By, from: kept.From, reason: kept.Reason, presence: kept.Presence, persons: kept.Persons, arguments: kept.Arguments, reach: kept.Reach}, true

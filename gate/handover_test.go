@@ -258,10 +258,10 @@ func TestDamagedDecisionsCountNothing(t *testing.T) {
 
 // withdrawAll empties the table of approvals between two cases.
 func (g *Gate) withdrawAll() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, a := range g.pending {
-		g.resolve(a, resolution{decision: "withdrawn"})
+	g.queue.mu.Lock()
+	defer g.queue.mu.Unlock()
+	for _, a := range g.queue.pending {
+		g.queue.resolve(a, resolution{decision: "withdrawn"})
 	}
 }
 

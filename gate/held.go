@@ -41,7 +41,7 @@ func (s *Session) Note(summary string) error {
 // Policy returns what the rules say now for calls of the session's own agent, grants in memory included.
 func (c Controls) Policy(sessionID string) (*permissions.Policy, error) {
 	g := c.gate
-	s, err := g.session(sessionID)
+	s, err := g.registry.session(sessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ type HeldGrant struct {
 func (c Controls) HeldGrants() []HeldGrant {
 	g := c.gate
 	held := hold(nil, "", &g.granted)
-	for _, s := range g.openSessions() {
+	for _, s := range g.registry.openSessions() {
 		held = hold(held, s.id, &s.granted)
 	}
 	return held
@@ -82,7 +82,7 @@ func hold(held []HeldGrant, sessionID string, book *grantBook) []HeldGrant {
 func (c Controls) RevokeHeld(drop func(HeldGrant) bool) int {
 	g := c.gate
 	n := g.granted.remove(func(grant permissions.Grant) bool { return drop(HeldGrant{grant, ""}) })
-	for _, s := range g.openSessions() {
+	for _, s := range g.registry.openSessions() {
 		n += s.granted.remove(func(grant permissions.Grant) bool { return drop(HeldGrant{grant, s.id}) })
 	}
 	return n

@@ -33,11 +33,11 @@ type hub struct {
 
 // Subscribe begins a subscription. It starts with every session, then every pending approval, oldest first.
 func (g *Gate) Subscribe() Subscription {
-	g.mu.Lock() // no event about approvals or sessions can come between the replay and the subscription
-	defer g.mu.Unlock()
-	g.opening.Lock()
-	defer g.opening.Unlock()
-	sessions, pending := g.roster(), g.pendingShown()
+	g.queue.mu.Lock() // no event about approvals or sessions can come between the replay and the subscription
+	defer g.queue.mu.Unlock()
+	g.registry.opening.Lock()
+	defer g.registry.opening.Unlock()
+	sessions, pending := g.registry.roster(), g.queue.pendingShown()
 	events := make(chan Event, subscriptionBuffer+len(sessions)+len(pending))
 	for _, info := range sessions {
 		events <- SessionOpened{info}

@@ -108,7 +108,7 @@ func (q *queue) decideOnce(a *approval, r resolution) error {
 // claimShared consumes the decision that any process kept for exactly this call. Refused says why the call must not go
 // on.
 func (g questions) claimShared(call Call, v Verdict) (claimed *resolution, refused *Verdict) {
-	text, err := g.o.Ledger.Claim(g.handOverKey(call), call.ID)
+	text, err := g.gate.o.Ledger.Claim(g.gate.handOverKey(call), call.ID)
 	if err != nil {
 		no := v.deny(DecidedDenied, "callgate", "cluster", fmt.Sprintf("A person has to look at the call, and the cluster cannot be asked whether somebody has: %v. %s", err, repeat))
 		return nil, &no
@@ -120,7 +120,7 @@ func (g questions) claimShared(call Call, v Verdict) (claimed *resolution, refus
 	if r, ok := g.usable(kept, v); ok {
 		return &r, nil
 	}
-	g.o.Ledger.Done(call.ID)
+	g.gate.o.Ledger.Done(call.ID)
 	return nil, nil
 }
 
@@ -133,20 +133,20 @@ func (g *Gate) Adopt(text []byte) error {
 	if !q.whole() {
 		return errors.New("the approval is damaged")
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	g.queue.mu.Lock()
+	defer g.queue.mu.Unlock()
 	if a := g.revive(q); a != nil {
-		g.put(a)
+		g.queue.put(a)
 	}
 	return nil
 }
 
 // Lose ends an approval that another process has taken over.
 func (g *Gate) Lose(id, reason string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if a := g.pending[id]; a != nil {
-		g.resolve(a, resolution{decision: "withdrawn", by: "callgate", reason: reason + " " + repeat})
+	g.queue.mu.Lock()
+	defer g.queue.mu.Unlock()
+	if a := g.queue.pending[id]; a != nil {
+		g.queue.resolve(a, resolution{decision: "withdrawn", by: "callgate", reason: reason + " " + repeat})
 	}
 }
 

@@ -52,7 +52,7 @@ func (g questions) preselect(a *tools.Analysis, offers []tools.Offer) {
 				continue
 			}
 			saved := 0
-			for _, asked := range g.history.subjects {
+			for _, asked := range g.gate.history.subjects {
 				if !asked.Risk.Exceeds(o.Risk) && slices.ContainsFunc(asked.Decides, glob.Match) {
 					saved++
 				}
@@ -79,9 +79,9 @@ func (g questions) widen(s *Session, call Call, a *tools.Analysis, offers []tool
 	if err != nil {
 		return offers
 	}
-	g.history.once.Do(func() {
-		if g.o.History != nil {
-			g.history.subjects = tools.CommandSubjects(g.o.History())
+	g.gate.history.once.Do(func() {
+		if g.gate.o.History != nil {
+			g.gate.history.subjects = tools.CommandSubjects(g.gate.o.History())
 		}
 	})
 	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: time.Now()}
@@ -93,7 +93,7 @@ func (g questions) widen(s *Session, call Call, a *tools.Analysis, offers []tool
 			continue
 		}
 		seen := map[string]bool{a.Subjects[o.Subject].Value: true}
-		for _, known := range [][]permissions.Subject{g.history.subjects, tools.CommonCommands()} {
+		for _, known := range [][]permissions.Subject{g.gate.history.subjects, tools.CommonCommands()} {
 			for j := range known {
 				c := known[j]
 				if seen[c.Value] || c.Risk.Exceeds(o.Risk) || !slices.ContainsFunc(c.Decides, glob.Match) {

@@ -143,10 +143,10 @@ func TestUndecidedApprovalsSurviveARestart(t *testing.T) {
 						t.Errorf("the call ended as %s: %s", d.verdict.Decision, d.verdict.Reason)
 					}
 				} else { // what a kill does: the lock is free, the files are there
-					if err := b.gate.asked.unlock(); err != nil {
+					if err := b.gate.queue.asked.unlock(); err != nil {
 						t.Fatal(err)
 					}
-					b.gate.asked.own, b.gate.asked.base = "", ""
+					b.gate.queue.asked.own, b.gate.queue.asked.base = "", ""
 				}
 
 				stranger := b.gate.o
@@ -229,7 +229,7 @@ func TestRepeatedAfterARestart(t *testing.T) {
 		if d := <-again; d.verdict.Decision != DecidedApproved || d.call.ID != "2" {
 			t.Errorf("%s, call %s", d.verdict.Decision, d.call.ID)
 		}
-		if n := len(b.gate.asked.left()); n != 0 {
+		if n := len(b.gate.queue.asked.left()); n != 0 {
 			t.Errorf("%d approvals stay on disk", n)
 		}
 	})

@@ -114,10 +114,10 @@ func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
 	}); err != nil {
 		return nil, err
 	}
-	g.opening.Lock()
-	g.sessions[s.id] = s
+	g.registry.opening.Lock()
+	g.registry.sessions[s.id] = s
 	info := s.info()
-	g.opening.Unlock()
+	g.registry.opening.Unlock()
 	g.events.publish(SessionOpened{info})
 	return s, nil
 }
@@ -165,17 +165,17 @@ func (s *Session) touch() { s.active.Store(time.Now().UnixMilli()) }
 
 // WithdrawServer withdraws what waits for calls of one server that is gone for good.
 func (s *Session) WithdrawServer(server, reason string) {
-	s.gate.withdraw(audit.Author{By: "callgate"}, reason, waitsIn(s, server))
+	s.gate.queue.withdraw(audit.Author{By: "callgate"}, reason, waitsIn(s, server))
 }
 
 // ServerEnded tells people who are asked about calls of a server that it has ended. It may be another one when it runs
 // again, so after a yes they are asked once more.
 func (s *Session) ServerEnded(server, reason string) {
 	g := s.gate
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, id := range g.order {
-		a := g.pending[id]
+	g.queue.mu.Lock()
+	defer g.queue.mu.Unlock()
+	for _, id := range g.queue.order {
+		a := g.queue.pending[id]
 		if !waitsIn(s, server)(a) || a.stale != "" {
 			continue
 		}
@@ -183,7 +183,7 @@ func (s *Session) ServerEnded(server, reason string) {
 		shown := *a.shown
 		shown.Reason = strings.TrimSpace(shown.Reason + " " + a.stale + " If you approve, it is started again and you are asked once more.")
 		a.shown = &shown
-		_ = g.renew(a) // it is logged
+		_ = g.queue.renew(a) // it is logged
 		g.events.publish(Asked{a.shown})
 	}
 }
@@ -195,15 +195,15 @@ func (s *Session) NewTurn() { s.turn.Begin() }
 func (s *Session) Close() {
 	s.closing.Do(func() {
 		g := s.gate
-		g.withdraw(audit.Author{By: "host"}, "The session ended.", waitsIn(s, ""))
+		g.queue.withdraw(audit.Author{By: "host"}, "The session ended.", waitsIn(s, ""))
 		close(s.closed)
 		for _, t := range s.tallies {
 			t.Close()
 		}
-		g.opening.Lock()
-		delete(g.sessions, s.id)
+		g.registry.opening.Lock()
+		delete(g.registry.sessions, s.id)
 		info := s.info()
-		g.opening.Unlock()
+		g.registry.opening.Unlock()
 		if err := g.record(audit.Record{Event: audit.Control, SessionID: s.id, Agent: s.agent, Summary: "Session ended."}); err != nil {
 			g.o.Logger.Error("the end of a session could not be recorded", "session", s.id, "error", err)
 		}

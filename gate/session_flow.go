@@ -39,9 +39,9 @@ func (s *Session) learn(call *Call, result []byte) (learn func()) {
 func (g *Gate) Heard(s *Session, text string) {
 	s.Prompt(text)
 	folder := s.Origin().Folder
-	g.opening.Lock()
-	defer g.opening.Unlock()
-	for _, other := range g.sessions {
+	g.registry.opening.Lock()
+	defer g.registry.opening.Unlock()
+	for _, other := range g.registry.sessions {
 		if other != s && folder != "" && other.Origin().Folder == folder {
 			other.Prompt(text)
 		}
@@ -50,7 +50,7 @@ func (g *Gate) Heard(s *Session, text string) {
 
 // Prompt is Session.Prompt for the session with that id.
 func (g *Gate) Prompt(sessionID, text string) error {
-	s, err := g.session(sessionID)
+	s, err := g.registry.session(sessionID)
 	if err == nil {
 		s.Prompt(text)
 	}

@@ -49,7 +49,7 @@ type AgentRole struct {
 // The profile ends with the session.
 func (c Controls) AddAgent(sessionID string, profile permissions.Agent, info AgentInfo, who audit.Author) (id string, err error) {
 	g := c.gate
-	s, err := g.session(sessionID)
+	s, err := g.registry.session(sessionID)
 	if err != nil {
 		return "", err
 	}
@@ -105,7 +105,7 @@ func checkAgentName(name string) error {
 // RemoveAgent ends a registered profile. Its waiting calls are withdrawn, and calls that still name it are denied.
 func (c Controls) RemoveAgent(sessionID, id string, who audit.Author) error {
 	g := c.gate
-	s, err := g.session(sessionID)
+	s, err := g.registry.session(sessionID)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (c Controls) RemoveAgent(sessionID, id string, who audit.Author) error {
 	if !ok {
 		return fmt.Errorf("%w: the session has no agent %q", ErrAnswer, id)
 	}
-	g.withdraw(who, fmt.Sprintf("The agent %q was removed.", id), func(a *approval) bool { return a.session == s && !a.detached && a.call.Agent == id })
+	g.queue.withdraw(who, fmt.Sprintf("The agent %q was removed.", id), func(a *approval) bool { return a.session == s && !a.detached && a.call.Agent == id })
 	return g.teamChanged(s, who, fmt.Sprintf("Agent %q removed.", id))
 }
 
