@@ -67,10 +67,18 @@ func (h *hostility) say(text string) bool {
 	return h.r.Context().Err() == nil
 }
 
-// flood says the text again and again.
+// floodBytes is how much comes of a flood at once: twice what a message may have. What is kept of it shows in the peak.
+const floodBytes = 128 << 20
+
+// flood says the text again and again, and after floodBytes of it as fast as any noisy server.
 func (h *hostility) flood(text string) {
-	for text = strings.Repeat(text, max(1, 1<<15/len(text))); h.say(text); {
+	text = strings.Repeat(text, max(1, 1<<15/len(text)))
+	for said := 0; said < floodBytes; said += len(text) {
+		if !h.say(text) {
+			return
+		}
 	}
+	h.drip(text)
 }
 
 func (h *hostility) drip(text string) {
