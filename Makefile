@@ -22,6 +22,9 @@ ONE_GOROUTINE := ./docs ./examples ./examples/demo ./internal/address ./internal
 	./internal/manual ./internal/packaging ./internal/policy ./internal/report ./internal/suggest ./internal/supply ./internal/textscan \
 	./internal/translate ./internal/vault ./shellparse/... ./rag/chunks ./rag/ignore ./rag/internal/extract ./rag/internal/terms
 
+# What takes longest begins first.
+LONGEST := ./internal/command ./internal/companion ./internal/cluster
+
 # Many tests wait for processes and for time, so twice as many run as there are processors. make test runs go vet by itself.
 # Without debugging tables, programs link faster.
 BESIDE := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
@@ -70,7 +73,7 @@ run: build ## try it: three calls through the gate (ANSWER=approve answers the q
 test: $(NPM) $(PAGE) browser terminal languages ## go vet and all tests
 	go vet $(PKG)
 ifeq ($(PKG),./...)
-	$(TEST) $(RACE) $$(go list ./... | grep -vxFf <(go list $(ONE_GOROUTINE)))
+	$(TEST) $(RACE) $(LONGEST) $$(go list ./... | grep -vxFf <(go list $(ONE_GOROUTINE) $(LONGEST)))
 	$(TEST) $(ONE_GOROUTINE)
 	cd cmd/callgate-opa && go vet ./... && $(TEST) ./...
 	cd $(DEV) && go vet ./... && $(TEST) $(RACE) ./...
