@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ type team struct {
 type member struct {
 	name, data, listen string
 	flags              []string
+	program            string // "" is this version's
 
 	mu  sync.Mutex
 	c   *client // nil while it does not run
@@ -99,7 +101,7 @@ func (m *member) at() string {
 func (team *team) start(m *member) {
 	team.t.Helper()
 	args := append([]string{"serve", "--config", team.config, "--data-dir", m.data, "--listen", "127.0.0.1:0", "--mcp-listen", "127.0.0.1:0", "--timeout", "10m"}, m.flags...)
-	c, err := startClient(callgateProgram(team.t), args, team.dir, m.environ())
+	c, err := startClient(cmp.Or(m.program, callgateProgram(team.t)), args, team.dir, m.environ())
 	if err != nil {
 		team.t.Fatal(err)
 	}
