@@ -25,7 +25,7 @@ func inBubble(t *testing.T, rules string, story func(w *world, h *testHost)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, rules, false, []string{"s"}, script{})
 		w.proxy.o.Servers[0].Upstream.Command = "/no/such/program"
-		w.proxy.o.HandOver = -1
+		w.proxy.set.Load().HandOver = -1
 		fromHost, in := io.Pipe()
 		out, toHost := io.Pipe()
 		h := &testHost{t: t, in: in, out: bufio.NewReader(out), got: make(chan rpc.Message, 1000), done: make(chan error, 1)}
