@@ -64,7 +64,13 @@ func TestManyTasksOfTheExtension(t *testing.T) {
 	if m := h.next(); !strings.Contains(string(m.Result), `"resultType":"complete"`) {
 		t.Errorf("cancelled: %s", m.Raw)
 	}
-	waits.Until(t, "as many approvals as may wait", func() bool { return len(w.gate.Pending()) == stateless.MaxTasks })
+	waits.Until(t, "the first is over", func() bool { // some time after its approval is
+		h.modernTask(`"o"`, "tasks/get", first)
+		return strings.Contains(string(h.next().Result), `"status":"cancelled"`)
+	})
+	if n := len(w.gate.Pending()); n != stateless.MaxTasks {
+		t.Errorf("%d approvals wait", n)
+	}
 	h.begun(call(stateless.MaxTasks + 2))
 	h.modernTask(`"g"`, "tasks/get", first)
 	if m := h.next(); !strings.Contains(string(m.Error), "there is no such task") { // it made room
