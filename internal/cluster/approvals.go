@@ -435,7 +435,7 @@ func (a *Approvals) finish() {
 func (a *Approvals) finishOne(key string) error {
 	_, v, err := a.c.bucket.read(a.c.ctx, key)
 	if errors.Is(err, errNone) {
-		return nil
+		return a.keepOut(key, v.rev)
 	}
 	var e entry
 	if err == nil {
@@ -471,6 +471,18 @@ func (a *Approvals) finishOne(key string) error {
 	e.Question, e.Decision = nil, nil
 	_, err = a.write(key, e, v.rev, keepEnded)
 	if errors.Is(err, errConflict) { // sealed anew, or used again
+		return a.finishOne(key)
+	}
+	return err
+}
+
+// keepOut writes the end of an entry that is not there: the write that nobody answered may still arrive.
+func (a *Approvals) keepOut(key string, rev uint64) error {
+	if a.uses(key) {
+		return nil
+	}
+	_, err := a.write(key, a.mine(stateEnded), rev, keepEnded)
+	if errors.Is(err, errConflict) { // it has arrived
 		return a.finishOne(key)
 	}
 	return err

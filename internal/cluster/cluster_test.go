@@ -328,18 +328,16 @@ func TestEndsEndOnce(t *testing.T) {
 	a := open(t, 1)[0].Approvals()
 	key := entryKey("k", "a")
 	state := func() string {
-		a.finish()
-		waits.Until(t, "the ends are written", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return len(a.ending) == 0 })
 		_, v, err := a.c.bucket.read(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return stateOf(v.body)
 	}
-	end := func() { // without the loop that writes it
-		a.mu.Lock()
-		a.ending = append(a.ending, key)
-		a.mu.Unlock()
+	end := func() { // without the loop that does
+		if err := a.finishOne(key); err != nil {
+			t.Fatal(err)
+		}
 	}
 	ask(t, a, "a", "k", true)
 	end()
@@ -354,8 +352,23 @@ func TestEndsEndOnce(t *testing.T) {
 		t.Fatalf("what a running call was approved by is %s", s)
 	}
 	a.Done("a")
-	if s := state(); s != stateDone {
-		t.Fatalf("what a call was approved by that has ended is %s", s)
+	waits.Until(t, "what a call was approved by that has ended is done", func() bool { return state() == stateDone })
+}
+
+// TestEndsComeBeforeLateWrites has an end be written of a question whose write nobody answered, and which arrives after.
+func TestEndsComeBeforeLateWrites(t *testing.T) {
+	t.Parallel()
+	a := open(t, 1)[0].Approvals()
+	key := entryKey("k", "late")
+	if err := a.finishOne(key); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.write(key, a.mine(statePending), 0, time.Hour); !errors.Is(err, errConflict) {
+		t.Fatalf("a question waits that nobody will end: %v", err)
+	}
+	ask(t, a, "late", "k", true) // the same call comes again
+	if err := a.Decide("late", []byte(`"yes"`), true, time.Now()); err != nil {
+		t.Fatal(err)
 	}
 }
 
