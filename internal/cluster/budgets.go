@@ -136,6 +136,8 @@ func (t *tally) hear(v value) {
 		t.used, t.each = now.Parts[t.b.c.o.Name].Used, nil
 		if now.By != t.b.c.epoch {
 			t.used = 0
+		} else {
+			t.anew = false // although the answer may have been lost
 		}
 	}
 	if now.By != t.b.c.epoch {
@@ -242,7 +244,7 @@ func (t *tally) Take(n, limit int) (bool, error) {
 		}
 		rev := t.rev
 		t.mu.Unlock()
-		err := t.write(next.spending, rev)
+		err := t.write(next, rev)
 		if err == nil {
 			return true, nil
 		}
@@ -278,8 +280,9 @@ func (t *tally) takeHeld(n, limit int) bool {
 // upcoming is an entry that is to be written.
 type upcoming struct {
 	spending
-	name string // of this replica
-	used int    // by this process
+	name   string // of this replica
+	used   int    // by this process
+	begins bool   // a turn
 }
 
 func (u *upcoming) add(n, lease int) {
@@ -293,8 +296,8 @@ func (u *upcoming) add(n, lease int) {
 // comes after.
 func (t *tally) next() (u upcoming, sum, turn int) {
 	turn = t.now.Turn
-	u = upcoming{spending{Turn: turn, By: t.b.c.epoch, Chance: chance()}, t.b.c.o.Name, t.used}
-	if t.over() {
+	u = upcoming{spending{Turn: turn, By: t.b.c.epoch, Chance: chance()}, t.b.c.o.Name, t.used, t.over()}
+	if u.begins {
 		u.Turn, u.Parts, u.used = turn+1, map[string]part{}, 0
 	} else {
 		u.Parts, sum = t.others()
@@ -304,8 +307,8 @@ func (t *tally) next() (u upcoming, sum, turn int) {
 }
 
 // write puts an entry in the place of that at rev, and hears of what came instead.
-func (t *tally) write(next spending, rev uint64) error {
-	body, err := json.Marshal(next)
+func (t *tally) write(next upcoming, rev uint64) error {
+	body, err := json.Marshal(next.spending)
 	if err != nil {
 		return err
 	}
@@ -315,7 +318,7 @@ func (t *tally) write(next spending, rev uint64) error {
 	case err == nil:
 		t.mu.Lock()
 		t.wrote = time.Now()
-		t.anew = t.anew && next.Turn == t.now.Turn
+		t.anew = t.anew && !next.begins // which may have been heard before the answer
 		t.mu.Unlock()
 		bucket.note(t.key, value{body: body, rev: written}) // which is heard
 	case errors.Is(err, errConflict):
@@ -328,6 +331,11 @@ func (t *tally) write(next spending, rev uint64) error {
 		case reading != nil:
 			return reading
 		default:
+			t.mu.Lock()
+			if t.now.Parts == nil {
+				t.rev = 0 // who took the entry to have ended made up when
+			}
+			t.mu.Unlock()
 			t.hear(v)
 		}
 	}
@@ -381,7 +389,7 @@ func (t *tally) queue() {
 }
 
 // due is the entry that says what this process uses and holds by now; false when the one that stands does. ends says that
-// there is nothing to know of it any more.
+// there is nothing to know of it any more: what has turns is known until its turn is over, or another would begin.
 func (t *tally) due(round bool) (next upcoming, rev uint64, due, ends bool) {
 	t.age()
 	mine := t.mine()
@@ -403,7 +411,7 @@ func (t *tally) due(round bool) (next upcoming, rev uint64, due, ends bool) {
 	ongoing := said.Used > 0 && time.Since(t.wrote) >= sayAgain
 	over := t.over() && !t.anew
 	due = !over && (t.anew || asked || ongoing || said != mine)
-	return next, t.rev, due, !due && (over || said.Held == 0)
+	return next, t.rev, due, !due && (over || t.how.Idle == 0 && said.Held == 0)
 }
 
 // catchUp writes the part of this process, where it is another than the one that stands.
@@ -418,7 +426,7 @@ func (t *tally) catchUp(round bool) (ends bool) {
 		if !due {
 			return ends
 		}
-		if !errors.Is(t.write(next.spending, rev), errConflict) {
+		if !errors.Is(t.write(next, rev), errConflict) {
 			return false // the next round tries again
 		}
 	}
@@ -465,9 +473,11 @@ func (b *Budgets) round() {
 			continue
 		}
 		b.mu.Lock()
-		if t.users == 0 {
+		t.mu.Lock()
+		if _, _, _, ends := t.due(false); ends && t.users == 0 { // nobody used it meanwhile
 			delete(b.all, key)
 		}
+		t.mu.Unlock()
 		b.mu.Unlock()
 	}
 }

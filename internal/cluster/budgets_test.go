@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -109,6 +110,23 @@ func TestBudgets(t *testing.T) {
 		waits.Until(t, "it begins anew", func() bool { may, err := one[0].Take(1, 10); return may && err == nil })
 	})
 
+	t.Run("a prompt begins one turn", func(t *testing.T) {
+		one := all[0].Budgets().Tally(gate.Counted{Name: "turn.g", Idle: time.Hour, Leases: true}).(*tally)
+		now := func() (turn int, anew bool) {
+			one.mu.Lock()
+			defer one.mu.Unlock()
+			return one.now.Turn, one.anew
+		}
+		for range 100 {
+			before, _ := now()
+			one.Begin()
+			waits.Until(t, "a turn begins", func() bool { turn, anew := now(); return turn > before && !anew })
+			if turn, _ := now(); turn != before+1 {
+				t.Fatalf("%d turns began", turn-before)
+			}
+		}
+	})
+
 	t.Run("what is lost counts for its window, and what people allowed too", func(t *testing.T) {
 		one := tallies(gate.Counted{Name: "lost.a", Within: 6 * time.Second})
 		if n := takeAll(t, one[0], 2) + takeAll(t, one[1], 4); n != 4 {
@@ -144,6 +162,23 @@ func TestBudgets(t *testing.T) {
 		waits.Until(t, "the replica says again what it uses", func() bool { may, err := one[1].Take(1, 3); return !may && err == nil })
 	})
 
+	t.Run("an entry that a look at an old state of the bucket left out is found again", func(t *testing.T) {
+		one := all[0].Budgets().Tally(gate.Counted{Name: "runs.d"})
+		if n := takeAll(t, one, 2); n != 2 {
+			t.Fatal(n)
+		}
+		bucket := all[0].bucket
+		bucket.note("budget.runs.d", value{rev: bucket.last("budget.runs.d").rev + 1}) // as forget does
+		var refused atomic.Bool
+		go func() {
+			may, err := one.Take(1, 2)
+			refused.Store(!may && err == nil)
+		}()
+		waits.Until(t, "it is refused", refused.Load)
+		one.Give(1)
+		waits.Until(t, "another is taken", func() bool { may, err := one.Take(1, 2); return may && err == nil })
+	})
+
 	t.Run("a budget that is over is forgotten", func(t *testing.T) {
 		one := all[0].Budgets().Tally(gate.Counted{Name: "runs.c"})
 		if may, err := one.Take(1, 3); !may || err != nil {
@@ -157,6 +192,29 @@ func TestBudgets(t *testing.T) {
 			defer b.mu.Unlock()
 			return b.all["budget.runs.c"] == nil
 		})
+	})
+
+	t.Run("a turn goes on at a replica that refused all, and was asked no more", func(t *testing.T) {
+		how := gate.Counted{Name: "turn.f", Idle: time.Hour, Leases: true}
+		one := tallies(how)
+		n := 0
+		waits.Until(t, "the turn is used up", func() bool { n += takeAll(t, one[0], 10); return n == 10 })
+		if takeAll(t, one[1], 10) != 0 {
+			t.Fatal("more than the limit was taken")
+		}
+		one[1].Close()
+		b := all[1].Budgets()
+		waits.Until(t, "it says that it was asked", func() bool {
+			v := b.c.bucket.last("budget.turn.f")
+			var now spending
+			return json.Unmarshal(v.body, &now) == nil && now.By == b.c.epoch
+		})
+		for range 2 {
+			b.round()
+		}
+		if n := takeAll(t, b.Tally(how), 10); n != 0 {
+			t.Fatalf("%d more than the limit were taken", n)
+		}
 	})
 
 	t.Run("what a dead replica held comes back", func(t *testing.T) {
