@@ -93,10 +93,14 @@ type taking struct {
 // prepare makes and checks all that the next configuration needs, before anything changes.
 func (t taking) prepare(ctx context.Context, next *config.Config, changed []reload.Change) (func() error, error) {
 	s := t.s
+	next = next.TakenOver(s.config)
+	protected, err := s.protected(next)
+	if err != nil {
+		return nil, err
+	}
 	var door endpoint.Settings
 	var servers []proxy.Server
 	var names []string
-	var err error
 	if t.e != nil {
 		if door, err = s.hostsDoor(ctx, next); err != nil {
 			return nil, err
@@ -115,6 +119,7 @@ func (t taking) prepare(ctx context.Context, next *config.Config, changed []relo
 		config.Bound(servers, next.Limits.MaxResultBytes)
 	}
 	return func() error {
+		s.Gate.Protect(protected)
 		if t.e != nil {
 			if err := t.e.Configure(door); err != nil {
 				return err

@@ -53,6 +53,7 @@ type Sidecar struct {
 	presence  *presence.Desk
 	Proxy     *proxy.Proxy
 	companion atomic.Pointer[companion.Server]
+	ports     []string           // of the companion
 	metrics   *metrics.Metrics   // nil when nothing is counted
 	keeps     *proxy.Checkpoints // nil when checkpoints are off
 	own       []ownTool          // what callgate itself offers to models; complete before the proxy is made
@@ -260,7 +261,6 @@ func (s *Sidecar) openCompanion() error {
 		Checker: func() (*rulebook.Checker, error) { return NewChecker(s.current.Load()) },
 	}
 	s.closers = append(s.closers, func() error { s.people.Close(); return nil })
-	var ports []string
 	if s.config.Listen != "off" {
 		held, err := credentials.Open(s.config.DataDir)
 		if err != nil {
@@ -293,15 +293,23 @@ func (s *Sidecar) openCompanion() error {
 		if err != nil {
 			return err
 		}
-		ports = append(ports, port)
+		s.ports = []string{port}
 		s.log.Info("companion is listening", "address", "http://"+people.Address())
 	}
-	protected, err := gate.NewProtected(s.config.OwnFiles(), xdg.Home, ports)
-	if err != nil {
-		return err
+	protected, err := s.protected(s.config)
+	if err == nil {
+		s.Gate.Protect(protected)
 	}
-	s.Gate.Protect(protected.WithNames(hub.SocketName).WithPorts(config.OwnPorts(s.config.DataDir)))
-	return nil
+	return err
+}
+
+// protected is what no call may touch with a configuration.
+func (s *Sidecar) protected(c *config.Config) (*gate.Protected, error) {
+	protected, err := gate.NewProtected(c.OwnFiles(), xdg.Home, s.ports)
+	if err != nil {
+		return nil, err
+	}
+	return protected.WithNames(hub.SocketName).WithPorts(config.OwnPorts(c.DataDir)), nil
 }
 
 // page is the address of the page for approvers, "" while there is none.

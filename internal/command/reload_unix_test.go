@@ -20,7 +20,7 @@ import (
 // TestReload changes the configuration under callgate serve: sessions go on, what can takes effect, and a file that is
 // wrong changes nothing.
 func TestReload(t *testing.T) {
-	data, dir := t.TempDir(), t.TempDir()
+	data, dir, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
 	write(t, filepath.Join(data, "workers", "default", "permissions.jsonc"), `{ "*": "allow" }`)
 	write(t, filepath.Join(dir, "hello.txt"), "Hello")
 	file := filepath.Join(dir, "callgate.yaml")
@@ -68,7 +68,12 @@ func TestReload(t *testing.T) {
 		return all
 	}
 
-	write(t, file, "mode: no-prompt\nmetrics: true\ntimeout: 7m\nservers:\n"+one("demo")+one("extra"))
+	another := filepath.Join(dir, "token")
+	write(t, another, "a-token-of-another-host-of-this-test")
+	if err := os.Chmod(another, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, fmt.Sprintf("mode: no-prompt\nmetrics: true\ndataDir: %q\ntimeout: 7m\nmcpTokens: [{name: other, file: %q}]\nservers:\n", elsewhere, another)+one("demo")+one("extra"))
 	waits.Until(t, "the new configuration is taken over", func() bool {
 		return strings.Contains(c.stderr.String(), "take effect when callgate is restarted: metrics")
 	})
@@ -78,6 +83,10 @@ func TestReload(t *testing.T) {
 		}
 	}
 	works()
+	answer, _, err := s.send(host, "POST", session, `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"demo_read_file","arguments":{"path":"token"}}}`)
+	if err != nil || !bytes.Contains(answer, []byte("belongs to callgate itself")) {
+		t.Errorf("a file of the new configuration was read: %s, %v", answer, err)
+	}
 	next, err := s.connect(host)
 	if err != nil {
 		t.Fatal(err)

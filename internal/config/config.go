@@ -98,6 +98,8 @@ type Config struct {
 	GateLimits      gate.Limits       `mapstructure:"-"`
 	HostLimits      []proxy.HostLimit `mapstructure:"-"`
 	Accounts        []*signin.Account `mapstructure:"-"` // at the servers of ProxyServers
+
+	started *Config `mapstructure:"-"` // what callgate runs with until a restart, when this was taken over from it; else nil
 }
 
 // setting is one key of the configuration that is a flag and a variable too.

@@ -62,6 +62,10 @@ func (c *Config) CommonWall() *guard.Wall {
 			w.Fixed = append(w.Fixed, ExpandHome(path))
 		}
 	}
+	if c.started != nil {
+		started := c.started.CommonWall()
+		w.Hidden, w.Fixed = append(w.Hidden, started.Hidden...), append(w.Fixed, started.Fixed...)
+	}
 	for _, list := range [][]string{w.Hidden, w.Fixed} {
 		for i, path := range list {
 			if abs, err := filepath.Abs(path); err == nil {

@@ -54,5 +54,16 @@ func (c *Config) OwnFiles() []string {
 	if c.AuditAnchor != "" && c.AuditAnchor != "syslog" {
 		files = append(files, ExpandHome(c.AuditAnchor))
 	}
+	if c.started != nil {
+		files = append(files, c.started.OwnFiles()...)
+	}
 	return files
+}
+
+// TakenOver is the configuration as a callgate has it that was started with another: where its data is, and how it keeps
+// servers from its files, stays as it was until a restart. The files of both are its own.
+func (c *Config) TakenOver(started *Config) *Config {
+	taken := *c
+	taken.DataDir, taken.Worker, taken.Guard, taken.started = started.DataDir, started.Worker, started.Guard, started
+	return &taken
 }

@@ -1,0 +1,29 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"callgate/internal/hooks"
+)
+
+// TestTakenOver changes where callgate's files are: until a restart those that it runs with are kept from tools and servers
+// too.
+func TestTakenOver(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	started := &Config{DataDir: in("data"), Worker: "w", Guard: "on", LogFile: in("log"), HookRunner: &hooks.Runner{}}
+	next := &Config{DataDir: in("other"), Worker: "x", Guard: "off", LogFile: in("new-log"), HookRunner: &hooks.Runner{}}
+	c := next.TakenOver(started)
+	if c.DataDir != in("data") || c.Worker != "w" || c.Guard != "on" || next.DataDir != in("other") {
+		t.Errorf("it runs with data in %s, worker %s, guard %s", c.DataDir, c.Worker, c.Guard)
+	}
+	wall := c.CommonWall()
+	if !slices.Contains(wall.Hidden, in("data")) || !slices.Contains(wall.Fixed, in("log")) || !slices.Contains(wall.Fixed, in("new-log")) {
+		t.Errorf("servers are kept from %v, and from writing %v", wall.Hidden, wall.Fixed)
+	}
+	if own := c.OwnFiles(); !slices.Contains(own, in("data")) || !slices.Contains(own, in("log")) || !slices.Contains(own, in("new-log")) {
+		t.Errorf("tools are kept from %v", own)
+	}
+}
