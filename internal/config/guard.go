@@ -51,6 +51,12 @@ func (c *Config) CommonWall() *guard.Wall {
 	if file := c.Approvers.OIDC.ClientSecret; file != "" {
 		w.Hidden = append(w.Hidden, ExpandHome(file))
 	}
+	w.Hidden = append(w.Hidden, c.Cluster.files()...)
+	for _, one := range c.Export {
+		if one.Header != "" {
+			w.Hidden = append(w.Hidden, one.Header)
+		}
+	}
 	for i := range c.Servers {
 		w.Hidden = append(w.Hidden, c.Servers[i].OAuth.files()...)
 	}

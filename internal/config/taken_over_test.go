@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"callgate/internal/hooks"
+	"callgate/internal/siem"
 )
 
 // TestTakenOver changes where callgate's files are: until a restart those that it runs with are kept from tools and servers
@@ -25,5 +26,19 @@ func TestTakenOver(t *testing.T) {
 	}
 	if own := c.OwnFiles(); !slices.Contains(own, in("data")) || !slices.Contains(own, in("log")) || !slices.Contains(own, in("new-log")) {
 		t.Errorf("tools are kept from %v", own)
+	}
+}
+
+// TestSecretsBehindTheWall asks whether servers can read files with secrets of callgate, wherever they are.
+func TestSecretsBehindTheWall(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	c := &Config{DataDir: in("data"), Export: []siem.Config{{Name: "web", Header: in("header")}}}
+	c.Cluster.Key, c.Cluster.Creds, c.Cluster.CertKey = in("key"), in("creds"), in("certificate-key")
+	hidden := c.CommonWall().Hidden
+	for _, name := range []string{"header", "key", "creds", "certificate-key"} {
+		if !slices.Contains(hidden, in(name)) {
+			t.Errorf("servers can read the file %s", name)
+		}
 	}
 }
