@@ -18,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"callgate/audit"
 	"callgate/internal/testserver/waits"
@@ -251,6 +252,48 @@ func TestSyslog(t *testing.T) {
 	waits.Until(t, "trouble has ended", func() bool { return b.trouble.Load() == "" })
 	state := filepath.Join(b.dir, "export", "old.json")
 	waits.Until(t, "the position is kept", func() bool { text, err := os.ReadFile(state); return err == nil && len(text) > 2 })
+}
+
+// TestStuckSyslog has a receiver that reads no further: the program can end all the same.
+func TestStuckSyslog(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	s := &syslog{c: &Config{Format: FormatCEF}, conn: near, host: "-"}
+	defer s.close()
+	ctx, cancel := context.WithCancel(context.Background())
+	sent := make(chan error, 1)
+	go func() {
+		_, err := s.send(ctx, []audit.Line{{}})
+		sent <- err
+	}()
+	if _, err := far.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	select {
+	case err := <-sent:
+		if err == nil {
+			t.Error("it says that everything was sent")
+		}
+	case <-time.After(answerWithin / 2):
+		t.Error("it still sends")
+	}
+}
+
+// TestTroubleWithoutAddress has a receiver that cannot be reached: what people see of that holds no address, where some
+// receivers have their secret.
+func TestTroubleWithoutAddress(t *testing.T) {
+	server := httptest.NewServer(nil)
+	address := server.URL
+	server.Close()
+	b := newBench(t)
+	b.write(1)
+	stop := run(b.export(Config{Name: "web", URL: address + "/collector/a-secret"}))
+	defer stop()
+	waits.Until(t, "trouble is told", func() bool { return b.trouble.Load() != "" })
+	if text := b.trouble.Load().(string); strings.Contains(text, "a-secret") {
+		t.Errorf("people see %s", text)
+	}
 }
 
 // TestRsyslog sends to rsyslog, where it is installed: everything it writes is there once in the end.

@@ -166,7 +166,9 @@ func (s *syslog) send(ctx context.Context, records []audit.Line) (bool, error) {
 	if err := s.conn.SetWriteDeadline(time.Now().Add(answerWithin)); err != nil {
 		return false, err
 	}
-	_, err := s.conn.Write(b.Bytes())
+	conn := s.conn
+	defer context.AfterFunc(ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) })() // a closed connection has ended, too
+	_, err := conn.Write(b.Bytes())
 	return false, err
 }
 
@@ -235,7 +237,11 @@ func (w *web) send(ctx context.Context, records []audit.Line) (bool, error) {
 		request.Header.Set(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
 	answer, err := w.client.Do(request)
-	if err != nil {
+	var wrapped *url.Error
+	switch {
+	case errors.As(err, &wrapped): // it repeats the address, where some receivers have their secret
+		return false, wrapped.Err
+	case err != nil:
 		return false, err
 	}
 	defer answer.Body.Close()
