@@ -38,3 +38,24 @@ func TestConfigure(t *testing.T) {
 		t.Errorf("servers that mean two things took over: %v", err)
 	}
 }
+
+// TestConfigureShared replaces a server that hosts share at the moment in which a host begins with the old one.
+func TestConfigureShared(t *testing.T) {
+	w := newWorld(t, allowAll, false, []string{"s"}, script{})
+	w.proxy.o.Servers[0].Shared = true
+	old := w.proxy.set.Load()
+	if err := w.proxy.Configure(old.Settings, true); err != nil {
+		t.Fatal(err)
+	}
+	before := w.proxy.share(old.Servers[0], old.shared)
+	now := w.proxy.set.Load()
+	if after := w.proxy.share(now.Servers[0], now.shared); after == before {
+		t.Error("hosts of the new settings get the server of the old ones")
+	}
+	if err := w.proxy.Configure(now.Settings, false); err != nil {
+		t.Fatal(err)
+	}
+	if next := w.proxy.set.Load(); w.proxy.share(next.Servers[0], next.shared) != w.proxy.share(now.Servers[0], now.shared) {
+		t.Error("hosts get another server where none has changed")
+	}
+}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -48,7 +46,7 @@ func (p *Proxy) settings(s Settings) (*settings, error) {
 			m.Configured = append(m.Configured, catalogue.Configured{Alias: one.Tools.Name, Identity: one.Tools.Identity, Choice: &s.Servers[i].Choice})
 		}
 	}
-	return &settings{s, m}, catalogue.CheckAliases(aliases)
+	return &settings{s, m, map[string]*shared.Server{}}, catalogue.CheckAliases(aliases)
 }
 
 // Configure replaces the settings. Sessions that are open keep their servers; those that begin from now on have the new
@@ -58,15 +56,10 @@ func (p *Proxy) Configure(s Settings, renew bool) error {
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
-	p.set.Store(next)
-	if renew {
-		for _, one := range p.shared {
-			p.before = append(p.before, one) // they end when nobody uses them for long, or with the proxy
-		}
-		p.shared = nil
+	if !renew {
+		next.shared = p.set.Load().shared
 	}
-	p.mu.Unlock()
+	p.set.Store(next)
 	if renew {
 		p.stateless.Renew()
 	}
@@ -117,9 +110,10 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 	h.checks.Checks, h.checks.Ended, h.checks.Work = p.o.Verification, h.ctx, &h.work
 	h.checks.Unseen = func() string { return p.o.Gate.Unseen(session) }
 	session.SetOrigin(h.folders.Origin())
-	for _, s := range p.set.Load().Servers {
+	set := p.set.Load()
+	for _, s := range set.Servers {
 		if s.Own != nil || v.shows(s.Tools.Name) {
-			h.servers = append(h.servers, h.newServer(s))
+			h.servers = append(h.servers, h.newServer(s, set.shared))
 		}
 	}
 	h.offers.now.Store(&table{Catalogue: &catalogue.Catalogue{}})
@@ -134,14 +128,14 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 	return h, nil
 }
 
-func (h *host) newServer(o Server) *server {
+func (h *host) newServer(o Server, among map[string]*shared.Server) *server {
 	s := &server{host: h, alias: o.Tools.Name, about: o.Tools, place: o.Place, own: o.Own != nil, choice: o.Choice, locked: o.Locked, bounds: o.Bounds}
 	s.words = provenance.Server{Alias: s.alias, Asks: h.p.o.Gate.Imitates, Log: h.log}
 	if s.own {
 		o.Upstream.Serve = o.Own(h.session)
 	}
 	if o.Shared {
-		s.shared = h.p.share(o)
+		s.shared = h.p.share(o, among)
 		s.up = s.shared.Up
 		return s
 	}
@@ -194,11 +188,12 @@ func (p *Proxy) newStateless() (*stateless.Clients, error) {
 	})
 }
 
-// share returns the one server for o, which begins with the first host that needs it and ends with the proxy.
-func (p *Proxy) share(o Server) *shared.Server {
+// share returns the one server for o among those of its settings: a host that begins while they are replaced does not bring
+// an old server to those that come after it. It begins with the first host that needs it and ends with the proxy.
+func (p *Proxy) share(o Server, among map[string]*shared.Server) *shared.Server {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if sh := p.shared[o.Tools.Name]; sh != nil {
+	if sh := among[o.Tools.Name]; sh != nil {
 		return sh
 	}
 	o.Upstream.IdleTimeout = cmp.Or(o.Upstream.IdleTimeout, p.o.IdleTimeout)
@@ -209,18 +204,15 @@ func (p *Proxy) share(o Server) *shared.Server {
 		}
 		return nil
 	})
-	if p.shared == nil {
-		p.shared = map[string]*shared.Server{}
-	}
-	p.shared[o.Tools.Name] = sh
+	among[o.Tools.Name], p.shared = sh, append(p.shared, sh)
 	return sh
 }
 
 // closeShared ends the servers that hosts share.
 func (p *Proxy) closeShared() {
 	p.mu.Lock()
-	all := slices.AppendSeq(p.before, maps.Values(p.shared))
-	p.shared, p.before = nil, nil
+	all := p.shared
+	p.shared = nil
 	p.mu.Unlock()
 	var closing sync.WaitGroup
 	for _, sh := range all {

@@ -60,7 +60,7 @@ func (p *Proxy) Bring(sessionID string, g Guest) (*Visit, error) {
 	s := h.newServer(Server{
 		Upstream: upstream.Config{Name: g.Name, Serve: served.Serve},
 		Tools:    tools.Server{Name: g.Name, Identity: fmt.Sprintf("client %q server %q", g.By, g.Name)},
-	})
+	}, nil)
 	s.guest = true
 	all := append(slices.Clone(present), s)
 	h.guests.Store(&all)

@@ -92,7 +92,8 @@ type Settings struct {
 // settings are those that hold from some moment on.
 type settings struct {
 	Settings
-	maker *catalogue.Maker
+	maker  *catalogue.Maker
+	shared map[string]*shared.Server // servers that hosts share, by alias; the proxy's mu guards it
 }
 
 // Bounds are the limits of every request to one server.
@@ -133,8 +134,7 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	hosts  map[*host]struct{}
-	shared map[string]*shared.Server // servers that hosts share, by alias
-	before []*shared.Server          // those of earlier settings
+	shared []*shared.Server // all that were begun: they end when nobody uses them for long, or with the proxy
 
 	stateless *stateless.Clients
 }

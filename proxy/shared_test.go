@@ -99,7 +99,7 @@ func TestSharedServer(t *testing.T) {
 	}
 	b.close()
 	c.close()
-	up := w.proxy.shared["s"].Up
+	up := w.proxy.set.Load().shared["s"].Up
 	if state := up.Status().State; state != upstream.Ready {
 		t.Errorf("without hosts it is %v", state)
 	}
