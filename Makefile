@@ -242,12 +242,12 @@ $(SUITES): testdata/conformance/package.json testdata/conformance/package-lock.j
 	@touch $@
 
 .PHONY: conformance
-conformance: build $(SUITES) $(NPM) ## run the official conformance suites and the MCP Inspector through callgate
+conformance: build $(SUITES) $(NPM) ## run the official conformance suites, the MCP Inspector and three replicas
 	CGO_ENABLED=0 GOBIN="$(CURDIR)/bin" go install github.com/modelcontextprotocol/go-sdk/conformance/everything-{server,client}@v1.8.0
 	CGO_ENABLED=0 go build -o bin/extension-server ./internal/testserver/extension
 	CGO_ENABLED=0 go build -C $(DEV) -o ../../bin/conformance-run ./conformance
 	bin/conformance-run $(CONFORMANCEFLAGS)
-	go test -count=1 -run TestInspector ./internal/command
+	CALLGATE_CONFORMANCE=1 go test -count=1 -timeout 40m -run 'TestInspector|TestMatrixOfThree|TestSDKsOfThree|TestBalancers' ./internal/command
 
 # Where the embedding table is trained, and how many Debian packages are read: 0 is all.
 OUT ?= .embedding

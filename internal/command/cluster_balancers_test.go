@@ -19,9 +19,7 @@ import (
 // TestBalancers runs the configurations in deploy with HAProxy and nginx: sessions live on wherever their requests come
 // in, answers stream while a call waits for a person, and a replica that drains gets no new hosts.
 func TestBalancers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts three callgates with a NATS each")
-	}
+	conformance(t)
 	for _, b := range []struct {
 		program, config string
 		args            func(config, dir string) []string

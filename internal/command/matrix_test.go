@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,14 @@ const (
 	matrixPair = 2 * patience
 	matrixCell = patience
 )
+
+// conformance skips the test elsewhere than in make conformance, where tests are that take long.
+func conformance(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CALLGATE_CONFORMANCE") == "" {
+		t.Skip("only make conformance runs this")
+	}
+}
 
 // pair is a host and a server, as indices of ends.
 type pair struct{ host, upstream int }
@@ -39,9 +48,7 @@ func TestMatrix(t *testing.T) {
 
 // TestMatrixOfThree tries the same with the hosts that come by HTTP, through three replicas behind a balancer.
 func TestMatrixOfThree(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
+	conformance(t)
 	t.Parallel()
 	if elsewhere(t) {
 		return

@@ -192,6 +192,7 @@ func TestSDKs(t *testing.T) {
 
 // TestSDKsOfThree is the same with the clients that come by HTTP, through three replicas behind a balancer.
 func TestSDKsOfThree(t *testing.T) {
+	conformance(t)
 	t.Parallel()
 	if elsewhere(t) {
 		return
