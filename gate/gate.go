@@ -199,7 +199,11 @@ func (c Controls) SetAutonomy(sessionID, level string, who audit.Author) error {
 	if err := g.setStanding(s, func(one *standing) error { one.Autonomy = autonomy.String(); return nil }); err != nil {
 		return err
 	}
-	s.autonomy.Store(uint32(autonomy))
+	if s.account == "" {
+		s.autonomy.Store(uint32(autonomy))
+	} else if err := s.stand(); err != nil { // others may have set another since
+		return err
+	}
 	g.someoneIsThere(who.By)
 	g.events.publish(AutonomyChanged{SessionID: s.id, Level: autonomy.String(), By: who.By})
 	return nil

@@ -235,6 +235,7 @@ type sharedText struct {
 	text     []byte
 	revision uint64
 	away     bool
+	replaced func() // called after the next Replace
 }
 
 func (s *sharedText) Text() ([]byte, uint64, error) {
@@ -248,7 +249,14 @@ func (s *sharedText) Text() ([]byte, uint64, error) {
 
 func (s *sharedText) Replace(revision uint64, text []byte) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer func() {
+		replaced := s.replaced
+		s.replaced = nil
+		s.mu.Unlock()
+		if replaced != nil {
+			replaced()
+		}
+	}()
 	if s.away {
 		return fmt.Errorf("the cluster is away")
 	}
@@ -293,6 +301,18 @@ func TestStandingOfSeveralReplicas(t *testing.T) {
 	}
 	if v := decide(other, ""); v.Action != permissions.Allow {
 		t.Errorf("another host: %s", v.Reason)
+	}
+	text.replaced = func() { // before the first gate goes on
+		if err := two.gate.SetAutonomy(two.session.ID(), "MANUAL", who); err != nil {
+			t.Fatal(err)
+		}
+		decide(one, "")
+	}
+	if err := one.gate.SetAutonomy(one.session.ID(), "FULL_AUTO", who); err != nil {
+		t.Fatal(err)
+	}
+	if v := decide(one, ""); v.Action != permissions.Deny {
+		t.Error("a level that was set before holds, and not the last one")
 	}
 	if err := two.gate.SetAutonomy(two.session.ID(), "FULL_AUTO", who); err != nil {
 		t.Fatal(err)

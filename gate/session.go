@@ -30,7 +30,8 @@ type Session struct {
 	active      atomic.Int64 // when something happened in it last, in ms of Unix time
 	cancelCalls func()
 	account     string        // of all sessions of the host at all replicas; "" where it has no others
-	stands      atomic.Uint64 // revision of what people set of them, as the session goes by it
+	standing    sync.Mutex    // held while the session takes over what people set of them, so that the last is what holds
+	stands      atomic.Uint64 // its revision, as the session goes by it
 	autonomy    atomic.Uint32 // an Autonomy
 	running     atomic.Int32  // forwarded calls without an outcome, those to its model included
 	thinking    atomic.Int32  // of them, those to the host's model

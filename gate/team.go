@@ -291,8 +291,13 @@ func (s *Session) stand() error {
 	if s.account == "" {
 		return nil
 	}
+	if _, revision, err := s.gate.standings.read(s.gate.o.Standing); err != nil || revision == s.stands.Load() {
+		return err
+	}
+	s.standing.Lock()
+	defer s.standing.Unlock()
 	by, revision, err := s.gate.standings.read(s.gate.o.Standing)
-	if err != nil || revision == s.stands.Load() {
+	if err != nil {
 		return err
 	}
 	one, ok := by[s.account]
