@@ -54,7 +54,7 @@ func TestBalancers(t *testing.T) {
 			config := filepath.Join(dir, b.config)
 			write(t, config, strings.NewReplacer(changes...).Replace(string(text)))
 			var said bytes.Buffer
-			cmd := exec.CommandContext(t.Context(), program, b.args(config, dir)...)
+			cmd := exec.Command(program, b.args(config, dir)...) // killed with the context, nginx would leave its workers behind
 			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &said, &said
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
