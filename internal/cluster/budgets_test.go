@@ -118,7 +118,9 @@ func TestBudgets(t *testing.T) {
 			return one.now.Turn, one.anew
 		}
 		for range 100 {
+			one.writing.Lock() // the write before was answered: prompts that come at once begin one turn
 			before, _ := now()
+			one.writing.Unlock()
 			one.Begin()
 			waits.Until(t, "a turn begins", func() bool { turn, anew := now(); return turn > before && !anew })
 			if turn, _ := now(); turn != before+1 {
