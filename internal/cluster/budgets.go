@@ -20,6 +20,7 @@ type spending struct {
 	Turn   int             `json:"turn"`
 	Parts  map[string]part `json:"parts"` // by replica
 	By     string          `json:"by"`    // epoch of who wrote it
+	Begun  int             `json:"begun"` // how many prompts of that process had come
 	Chance string          `json:"chance"`
 }
 
@@ -75,7 +76,8 @@ type tally struct {
 	each   []time.Time
 	took   time.Time // when somebody asked for something here last
 	lately bool      // since the last round
-	anew   bool      // a turn is to begin
+	begins int       // prompts that came to this process, each of which begins a turn
+	begun  int       // of them, those whose turn has begun
 	queued bool
 	now    spending // as it was heard last
 	rev    uint64
@@ -136,12 +138,12 @@ func (t *tally) hear(v value) {
 		t.used, t.each = now.Parts[t.b.c.o.Name].Used, nil
 		if now.By != t.b.c.epoch {
 			t.used = 0
-		} else {
-			t.anew = false // although the answer may have been lost
 		}
 	}
 	if now.By != t.b.c.epoch {
 		t.heard = time.Now()
+	} else {
+		t.begun = max(t.begun, now.Begun) // although the answer may have been lost
 	}
 	t.now = now
 }
@@ -157,9 +159,12 @@ func (t *tally) mine() part {
 	return part{Epoch: t.b.c.epoch}
 }
 
+// anew reports whether a turn is to begin because of a prompt.
+func (t *tally) anew() bool { return t.begins > t.begun }
+
 // over reports whether a turn begins with what is taken next.
 func (t *tally) over() bool {
-	return t.anew || t.how.Idle > 0 && time.Since(t.took) >= t.how.Idle && time.Since(t.heard) >= t.how.Idle+t.how.Idle/4
+	return t.anew() || t.how.Idle > 0 && time.Since(t.took) >= t.how.Idle && time.Since(t.heard) >= t.how.Idle+t.how.Idle/4
 }
 
 // others are the parts that count beside this process's. One of a process that is gone is what it said it used, as long as
@@ -280,9 +285,8 @@ func (t *tally) takeHeld(n, limit int) bool {
 // upcoming is an entry that is to be written.
 type upcoming struct {
 	spending
-	name   string // of this replica
-	used   int    // by this process
-	begins bool   // a turn
+	name string // of this replica
+	used int    // by this process
 }
 
 func (u *upcoming) add(n, lease int) {
@@ -296,8 +300,8 @@ func (u *upcoming) add(n, lease int) {
 // comes after.
 func (t *tally) next() (u upcoming, sum, turn int) {
 	turn = t.now.Turn
-	u = upcoming{spending{Turn: turn, By: t.b.c.epoch, Chance: chance()}, t.b.c.o.Name, t.used, t.over()}
-	if u.begins {
+	u = upcoming{spending{Turn: turn, By: t.b.c.epoch, Begun: t.begins, Chance: chance()}, t.b.c.o.Name, t.used}
+	if t.over() {
 		u.Turn, u.Parts, u.used = turn+1, map[string]part{}, 0
 	} else {
 		u.Parts, sum = t.others()
@@ -318,7 +322,7 @@ func (t *tally) write(next upcoming, rev uint64) error {
 	case err == nil:
 		t.mu.Lock()
 		t.wrote = time.Now()
-		t.anew = t.anew && !next.begins // which may have been heard before the answer
+		t.begun = max(t.begun, next.Begun) // another replica's may have been heard in its place
 		t.mu.Unlock()
 		bucket.note(t.key, value{body: body, rev: written}) // which is heard
 	case errors.Is(err, errConflict):
@@ -372,7 +376,7 @@ func (t *tally) Count() int {
 func (t *tally) Begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.anew = true
+	t.begins++
 	t.queue()
 }
 
@@ -395,7 +399,7 @@ func (t *tally) due(round bool) (next upcoming, rev uint64, due, ends bool) {
 	mine := t.mine()
 	next, sum, _ := t.next()
 	lease := 0
-	if t.how.Leases && t.lately && !t.anew {
+	if t.how.Leases && t.lately && !t.anew() {
 		if lease = mine.Held - t.used; lease <= reserve(mine.Held) {
 			lease = max(lease, slice(t.limit-sum-t.used, t.b.c.replicas.alive()))
 		}
@@ -409,8 +413,8 @@ func (t *tally) due(round bool) (next upcoming, rev uint64, due, ends bool) {
 	}
 	asked := t.how.Idle > 0 && t.took.After(t.wrote) && time.Since(t.wrote) >= t.how.Idle/4
 	ongoing := said.Used > 0 && time.Since(t.wrote) >= sayAgain
-	over := t.over() && !t.anew
-	due = !over && (t.anew || asked || ongoing || said != mine)
+	over := t.over() && !t.anew()
+	due = !over && (t.anew() || asked || ongoing || said != mine)
 	return next, t.rev, due, !due && (over || t.how.Idle == 0 && said.Held == 0)
 }
 

@@ -115,7 +115,7 @@ func TestBudgets(t *testing.T) {
 		now := func() (turn int, anew bool) {
 			one.mu.Lock()
 			defer one.mu.Unlock()
-			return one.now.Turn, one.anew
+			return one.now.Turn, one.anew()
 		}
 		for range 100 {
 			one.writing.Lock() // the write before was answered: prompts that come at once begin one turn
@@ -126,6 +126,37 @@ func TestBudgets(t *testing.T) {
 			if turn, _ := now(); turn != before+1 {
 				t.Fatalf("%d turns began", turn-before)
 			}
+		}
+	})
+
+	t.Run("a prompt that comes before the answer to the write for another begins a turn too", func(t *testing.T) {
+		one := all[0].Budgets().Tally(gate.Counted{Name: "turn.h", Idle: time.Hour, Leases: true}).(*tally)
+		answered := func(next upcoming, rev uint64) error { return one.write(next, rev) }
+		lost := func(next upcoming, rev uint64) error {
+			body, err := json.Marshal(next.spending)
+			if err == nil {
+				_, err = all[0].bucket.write(context.Background(), one.key, body, rev, keepBudget)
+			}
+			return err
+		}
+		for _, write := range []func(upcoming, uint64) error{answered, lost} {
+			one.writing.Lock() // the background waits
+			one.Begin()
+			one.mu.Lock()
+			next, _, before := one.next()
+			rev := one.rev
+			one.mu.Unlock()
+			one.Begin()
+			if err := write(next, rev); err != nil {
+				t.Fatal(err)
+			}
+			waits.Until(t, "the first turn is heard of", func() bool { one.mu.Lock(); defer one.mu.Unlock(); return one.now.Turn == before+1 })
+			one.writing.Unlock()
+			waits.Until(t, "the second turn begins", func() bool {
+				one.mu.Lock()
+				defer one.mu.Unlock()
+				return one.now.Turn == before+2 && !one.anew()
+			})
 		}
 	})
 
