@@ -55,8 +55,9 @@ func readAll(t testing.TB, dir string, f Filter) []Record {
 		if err != nil {
 			t.Fatal(err)
 		}
-		records = append([]Record{r}, records...)
+		records = append(records, r)
 	}
+	slices.Reverse(records)
 	return records
 }
 
