@@ -211,7 +211,7 @@ func (g judging) judgeOf(s *Session, agent string) Judge {
 		Session: around, Advisors: set.Advisors, flow: remembered, Policy: policy, PolicyError: err,
 		Autonomy: Autonomy(s.autonomy.Load()), Mode: set.Mode, AskEscalations: set.AskEscalations,
 		Protected: g.gate.protected.Load(), Terminal: set.Terminal, Off: g.gate.o.Off, Changed: s.manifests.Changed(), Unkept: g.gate.o.Unkept, Now: time.Now(),
-		Freezer: g.gate.o.Freezer, Current: g.gate.o.Current, secrets: &s.secrets, Burst: set.Limits, Lost: s.burst.Count(set.Limits.IrreversibleWithin, time.Now()),
+		Freezer: g.gate.o.Freezer, Current: g.gate.o.Current, secrets: &s.secrets, unlearned: &s.unlearned, Burst: set.Limits, Lost: s.burst.Count(set.Limits.IrreversibleWithin, time.Now()),
 	}
 }
 

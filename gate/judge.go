@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"callgate/gate/internal/companions"
@@ -37,6 +38,7 @@ type Judge struct {
 	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
 	secrets        *secrets.Memory                          // credentials that results of the session held; nil knows none
 	flow           *provenance.Session                      // where values of the session come from; nil asks nothing about it
+	unlearned      *atomic.Bool                             // whether secrets and flow lack a result; nil is that they do not
 	Burst          Limits                                   // how many irreversible calls run unasked
 	Lost           int                                      // how much the session has lost for good within the window of Burst
 	Session        *permissions.Circumstances               // what conditions of rules look at; nil knows nothing
@@ -196,6 +198,9 @@ func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
 	}
 	if m, ok := asker.SecretMark(facts, v.Analysis); ok {
 		marks = append(marks, m)
+	}
+	if j.unlearned != nil && j.unlearned.Load() { // after the marks above, which wait for results that are being learned
+		marks = append(marks, tools.Mark{Code: "unlearned", Text: "callgate failed to read a result of this session, so it does not know whether the call carries something from it. New sessions are not affected."})
 	}
 	if m, ok := j.addressMark(v.Analysis); ok {
 		marks = append(marks, m)

@@ -43,6 +43,7 @@ type Session struct {
 	tallies     []Tally // those of the session
 	secrets     secrets.Memory
 	flow        provenance.Session
+	unlearned   atomic.Bool // what some result held is in neither of the two
 	around      provenance.Surroundings
 	named       sync.Once // the credentials that the user named are known
 	past        past.Calls

@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"runtime/debug"
+
 	"callgate/internal/jsonx"
 )
 
@@ -24,6 +26,8 @@ func (s *Session) learn(call *Call, result []byte) (learn func()) {
 	done, flowed := s.secrets.Begin(), s.flow.Memory.Begin()
 	return func() {
 		defer done()
+		defer flowed()
+		defer s.learned(call)
 		if !s.flow.Off {
 			s.flow.Saw(call.ID, call.facts(), o, result)
 		}
@@ -31,6 +35,15 @@ func (s *Session) learn(call *Call, result []byte) (learn func()) {
 		for text := range jsonx.Strings(result) {
 			s.secrets.Learn(text, "result of "+call.Tool.Qualified)
 		}
+	}
+}
+
+// learned ends learning, which no host waits for: a mistake of ours in reading a hostile result MUST NOT end the process.
+// What the result held is then unknown, so every later call of the session is marked. It is deferred itself.
+func (s *Session) learned(call *Call) {
+	if p := recover(); p != nil {
+		s.unlearned.Store(true)
+		s.gate.o.Logger.Error("a result could not be learned, so all calls of its session ask: please report this", "tool", call.Tool.Qualified, "session", s.id, "panic", p, "stack", string(debug.Stack()))
 	}
 }
 
