@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"callgate/internal/durable"
 	"callgate/internal/testserver/unraced"
 )
 
@@ -188,5 +190,26 @@ func TestIndexOfALogThatIsGoneIsRemoved(t *testing.T) {
 	}
 	if got, want := len(indexFiles(t, dir)), len(built)-1; got != want {
 		t.Errorf("%d indexes are left, want %d", got, want)
+	}
+}
+
+func TestIndexOfAFolderThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	lock := filepath.Join(dir, "index"+lockExt)
+	unlock, err := durable.TryLock(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := BuildIndex(t.Context(), dir); err != nil {
+		t.Errorf("while another builds them: %v", err)
+	}
+	if err := errors.Join(unlock(), os.Remove(lock), os.Mkdir(lock, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if err := BuildIndex(t.Context(), dir); err == nil {
+		t.Error("no word of a lock that cannot be made")
+	}
+	if err := BuildIndex(t.Context(), filepath.Join(dir, "none")); err != nil {
+		t.Errorf("without a folder: %v", err)
 	}
 }

@@ -113,6 +113,9 @@ func Lock(ctx context.Context, path string) (unlock func() error, err error) {
 	return lock.Close, nil
 }
 
+// ErrHeld is what TryLock returns while another process holds the lock.
+var ErrHeld = errors.New("another process holds it")
+
 // TryLock is Lock for who does not wait.
 func TryLock(path string) (unlock func() error, err error) {
 	if err := Regular(path); err != nil {
@@ -121,7 +124,7 @@ func TryLock(path string) (unlock func() error, err error) {
 	lock := flock.New(path, flock.SetPermissions(0o600))
 	ok, err := lock.TryLock()
 	if err == nil && !ok {
-		err = errors.New("another process holds it")
+		err = ErrHeld
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)

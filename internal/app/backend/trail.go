@@ -28,6 +28,7 @@ func (b *Backend) Audit(q companion.AuditQuery) ([]companion.AuditRecord, string
 type indexing struct {
 	mu     sync.Mutex
 	begun  time.Time
+	told   string             // the trouble that was logged last
 	stop   context.CancelFunc // nil while none are built
 	closed bool
 	all    sync.WaitGroup
@@ -46,11 +47,13 @@ func (x *indexing) begin(dir string, log *slog.Logger) {
 	var ctx context.Context
 	ctx, x.stop = context.WithCancel(context.Background())
 	x.all.Go(func() {
-		if err := audit.BuildIndex(ctx, dir); err != nil && ctx.Err() == nil {
-			log.Warn("the audit trail is searched without an index", "error", err)
-		}
+		err := audit.BuildIndex(ctx, dir)
 		x.mu.Lock()
 		defer x.mu.Unlock()
+		if err != nil && ctx.Err() == nil && err.Error() != x.told {
+			x.told = err.Error()
+			log.Warn("the audit trail is searched without an index", "error", err)
+		}
 		x.stop()
 		x.stop = nil
 	})

@@ -1,9 +1,15 @@
 package backend
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -82,5 +88,23 @@ func TestSearchFindsWhatTheTrailHolds(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+func TestTroubleWithTheIndexIsToldOnce(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "index.lock"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	var x indexing
+	for range 3 {
+		x.begin(dir, log)
+		x.all.Wait()
+		x.begun = time.Time{}
+	}
+	if n := strings.Count(out.String(), "without an index"); n != 1 {
+		t.Errorf("told %d times:\n%s", n, out.String())
 	}
 }
