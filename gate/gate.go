@@ -220,9 +220,7 @@ func (c Controls) Cancel(sessionID string, who audit.Author) error {
 	const what = "The session's calls were cancelled."
 	err = g.control(who, audit.Record{SessionID: s.id, Agent: s.agent, Summary: what})
 	g.queue.withdraw(who, what, waitsIn(s, ""))
-	if s.cancelCalls != nil {
-		s.cancelCalls()
-	}
+	s.cancelCalls()
 	return err
 }
 

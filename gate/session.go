@@ -20,47 +20,50 @@ import (
 
 // Session is one host's connection to the gate.
 type Session struct {
-	gate        *Gate
-	id          string
-	agent       string // the profile that the session runs under
-	startedAt   time.Time
-	client      atomic.Pointer[Client]
-	origin      atomic.Pointer[Origin]
-	tools       atomic.Pointer[[]string]
-	active      atomic.Int64 // when something happened in it last, in ms of Unix time
-	cancelCalls func()
-	account     string        // of all sessions of the host at all replicas; "" where it has no others
-	standing    sync.Mutex    // held while the session takes over what people set of them, so that the last is what holds
-	stands      atomic.Uint64 // its revision, as the session goes by it
-	autonomy    atomic.Uint32 // an Autonomy
-	running     atomic.Int32  // forwarded calls without an outcome, those to its model included
-	thinking    atomic.Int32  // of them, those to the host's model
-	turn        past.Turn
-	manifests   past.Manifests
-	refused     past.Refusals
-	burst       past.Losses
-	places      Tally   // of Limits.Concurrent, where other replicas count with this one; nil else
-	tallies     []Tally // those of the session
-	secrets     secrets.Memory
-	flow        provenance.Session
-	unlearned   atomic.Bool // what some result held is in neither of the two
-	around      provenance.Surroundings
-	named       sync.Once // the credentials that the user named are known
-	past        past.Calls
-	closed      chan struct{}
-	closing     sync.Once
+	gate      *Gate
+	id        string
+	agent     string // the profile that the session runs under
+	startedAt time.Time
+	client    atomic.Pointer[Client]
+	origin    atomic.Pointer[Origin]
+	tools     atomic.Pointer[[]string]
+	active    atomic.Int64  // when something happened in it last, in ms of Unix time
+	account   string        // of all sessions of the host at all replicas; "" where it has no others
+	standing  sync.Mutex    // held while the session takes over what people set of them, so that the last is what holds
+	stands    atomic.Uint64 // its revision, as the session goes by it
+	autonomy  atomic.Uint32 // an Autonomy
+	running   atomic.Int32  // forwarded calls without an outcome, those to its model included
+	thinking  atomic.Int32  // of them, those to the host's model
+	turn      past.Turn
+	manifests past.Manifests
+	refused   past.Refusals
+	burst     past.Losses
+	places    Tally   // of Limits.Concurrent, where other replicas count with this one; nil else
+	tallies   []Tally // those of the session
+	secrets   secrets.Memory
+	flow      provenance.Session
+	unlearned atomic.Bool // what some result held is in neither of the two
+	around    provenance.Surroundings
+	named     sync.Once // the credentials that the user named are known
+	past      past.Calls
+	closed    chan struct{}
+	part      func() // ends the connection that it was opened for
 
 	granted   grantBook // what ends with the session
 	ungranted atomic.Bool
 
-	// mu guards the policies that were made for the session, its team, and how many of its calls wait.
+	// mu guards who uses the session, the policies that were made for it, its team, and how many of its calls wait.
 	mu        sync.Mutex
+	users     map[*connection]struct{} // none when it has ended
 	made      madeFrom
 	policies  map[string]*permissions.Policy // by agent
 	team      map[string]*teamMember         // profiles that clients registered, by id
 	waiting   int
 	waitingOf map[string]int // approvals by agent
 }
+
+// connection is one that the host has to the session.
+type connection struct{ cancelCalls func() }
 
 // madeFrom is what a policy was made from: when it is another now, the policy is made anew.
 type madeFrom struct {
@@ -102,8 +105,9 @@ func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
 	}
 	s := &Session{
 		gate: g, id: "s-" + rand.Text()[:12], agent: agent, startedAt: time.Now().UTC(),
-		cancelCalls: cancelCalls, closed: make(chan struct{}),
+		closed: make(chan struct{}), users: map[*connection]struct{}{},
 	}
+	s.part = s.join(cancelCalls)
 	s.client.Store(&Client{})
 	s.origin.Store(&Origin{})
 	s.tools.Store(&[]string{})
@@ -122,6 +126,43 @@ func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
 	g.registry.opening.Unlock()
 	g.events.publish(SessionOpened{info})
 	return s, nil
+}
+
+// Join has another connection of the host use the session, with what it remembers and what people set of it: Close ends it
+// when leave has been called too. CancelCalls is as for OpenSession. It is false when the session has ended.
+func (s *Session) Join(cancelCalls func()) (leave func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.users) == 0 {
+		return nil, false
+	}
+	return s.join(cancelCalls), true
+}
+
+func (s *Session) join(cancelCalls func()) (leave func()) {
+	c := &connection{cancelCalls}
+	s.users[c] = struct{}{}
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		delete(s.users, c)
+		last := len(s.users) == 0
+		s.mu.Unlock()
+		if last {
+			s.end()
+		}
+	})
+}
+
+// cancelCalls cancels what all connections run.
+func (s *Session) cancelCalls() {
+	s.mu.Lock()
+	users := slices.Collect(maps.Keys(s.users))
+	s.mu.Unlock()
+	for _, c := range users {
+		if c.cancelCalls != nil {
+			c.cancelCalls()
+		}
+	}
 }
 
 // modeName is the mode as people see it.
@@ -193,24 +234,31 @@ func (s *Session) ServerEnded(server, reason string) {
 // NewTurn begins a turn: the person sent a prompt, so the budget starts anew.
 func (s *Session) NewTurn() { s.turn.Begin() }
 
-// Close withdraws what waits in the session and ends it.
-func (s *Session) Close() {
-	s.closing.Do(func() {
-		g := s.gate
-		g.queue.withdraw(audit.Author{By: "host"}, "The session ended.", waitsIn(s, ""))
-		close(s.closed)
-		for _, t := range s.tallies {
-			t.Close()
-		}
-		g.registry.opening.Lock()
-		delete(g.registry.sessions, s.id)
-		info := s.info()
-		g.registry.opening.Unlock()
-		if err := g.record(audit.Record{Event: audit.Control, SessionID: s.id, Agent: s.agent, Summary: "Session ended."}); err != nil {
-			g.o.Logger.Error("the end of a session could not be recorded", "session", s.id, "error", err)
-		}
-		g.events.publish(SessionClosed{info})
-	})
+// Close withdraws what waits in the session and ends it, unless another connection of its host uses it.
+func (s *Session) Close() { s.part() }
+
+// Ended reports whether nothing uses the session any more.
+func (s *Session) Ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.users) == 0
+}
+
+func (s *Session) end() {
+	g := s.gate
+	g.queue.withdraw(audit.Author{By: "host"}, "The session ended.", waitsIn(s, ""))
+	close(s.closed)
+	for _, t := range s.tallies {
+		t.Close()
+	}
+	g.registry.opening.Lock()
+	delete(g.registry.sessions, s.id)
+	info := s.info()
+	g.registry.opening.Unlock()
+	if err := g.record(audit.Record{Event: audit.Control, SessionID: s.id, Agent: s.agent, Summary: "Session ended."}); err != nil {
+		g.o.Logger.Error("the end of a session could not be recorded", "session", s.id, "error", err)
+	}
+	g.events.publish(SessionClosed{info})
 }
 
 // policy returns what the rules say now for a call under the agent: the worker's file, the profile's layer

@@ -3,13 +3,25 @@ package proxy
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"callgate/audit"
+	"callgate/gate"
 )
 
 // remake applies what a test changed in the options.
 func (p *Proxy) remake() {
-	if err := p.Configure(p.set.Load().Settings, false); err != nil {
+	if err := p.configure(p.set.Load().Settings, false); err != nil {
 		panic(err)
 	}
+}
+
+func (p *Proxy) configure(s Settings, renew bool) error {
+	apply, err := p.Configure(s, renew)
+	if err == nil {
+		apply()
+	}
+	return err
 }
 
 // TestConfigure changes the servers under a session that is open: it keeps its own, and the next one gets the new ones.
@@ -19,7 +31,7 @@ func TestConfigure(t *testing.T) {
 	next := w.proxy.set.Load().Settings
 	next.Servers = append(next.Servers[:0:0], next.Servers...)
 	next.Servers[0].Tools.Name = "other"
-	if err := w.proxy.Configure(next, true); err != nil {
+	if err := w.proxy.configure(next, true); err != nil {
 		t.Fatal(err)
 	}
 	_, after := w.joined(t)
@@ -34,8 +46,62 @@ func TestConfigure(t *testing.T) {
 	}
 	next.Servers = append(next.Servers[:1:1], next.Servers[0])
 	next.Servers[1].Tools.Name = "other_x"
-	if err := w.proxy.Configure(next, true); err == nil || !strings.Contains(err.Error(), "other_x") || w.proxy.Knows(View{Server: "other_x"}) == nil {
+	if err := w.proxy.configure(next, true); err == nil || !strings.Contains(err.Error(), "other_x") || w.proxy.Knows(View{Server: "other_x"}) == nil {
 		t.Errorf("servers that mean two things took over: %v", err)
+	}
+}
+
+// A host without sessions gets the new servers at its next request, and does not win by it: what it has used of its limits,
+// what people set of its session and a freeze of it hold as before, and approvers cancel the calls of both.
+func TestConfigureGoesOnWithTheSession(t *testing.T) {
+	w, h := ready(t, `{ "*": "allow" }`, false, []string{"s"}, withOneTool)
+	w.gate.Configure(gate.Settings{Limits: gate.Limits{CallsPerTurn: 3, TurnIdle: time.Hour}})
+	call := func(id, server string) string {
+		h.modern(id, "tools/call", `"name":"`+server+`_do","arguments":{"n":1}`, `{}`)
+		return string(h.next().Result)
+	}
+	call("1", "s")
+	session := func() (last gate.SessionInfo) {
+		for _, s := range w.gate.Sessions() {
+			last = s // the handshake of the other era opened the first
+		}
+		return last
+	}
+	before := session()
+	if err := w.gate.SetAutonomy(before.ID, "CAUTIOUS", audit.Author{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	next := w.proxy.set.Load().Settings
+	next.Servers = append(next.Servers[:0:0], next.Servers...)
+	for i, name := range []string{"other", "third"} {
+		next.Servers[0].Tools.Name = name
+		if err := w.proxy.configure(next, true); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			h.modern("2", "tools/list", `"x":1`, `{}`)
+			if list := string(h.next().Result); !strings.Contains(list, "other_do") || strings.Contains(list, "s_do") {
+				t.Fatalf("the host is offered %s", list)
+			}
+			if level := session().Autonomy; level != "CAUTIOUS" {
+				t.Errorf("the session's level became %s", level)
+			}
+		}
+	}
+	if err := w.gate.SetAutonomy(before.ID, "FULL_AUTO", audit.Author{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	call("3", "third")
+	call("4", "third")
+	if text := call("5", "third"); !strings.Contains(text, "3 calls") {
+		t.Errorf("a new configuration gave the host more calls: %s", text)
+	}
+	if after := session(); after.ID != before.ID || after.Autonomy != "FULL_AUTO" {
+		t.Errorf("the session is %s at %s, was %s", after.ID, after.Autonomy, before.ID)
+	}
+	now, err := w.proxy.hostOf(before.ID)
+	if err != nil || now.server("third") == nil {
+		t.Errorf("people reach an old connection of the session: %v", err)
 	}
 }
 
@@ -44,7 +110,7 @@ func TestConfigureShared(t *testing.T) {
 	w := newWorld(t, allowAll, false, []string{"s"}, script{})
 	w.proxy.o.Servers[0].Shared = true
 	old := w.proxy.set.Load()
-	if err := w.proxy.Configure(old.Settings, true); err != nil {
+	if err := w.proxy.configure(old.Settings, true); err != nil {
 		t.Fatal(err)
 	}
 	before := w.proxy.share(old.Servers[0], old.shared)
@@ -52,7 +118,7 @@ func TestConfigureShared(t *testing.T) {
 	if after := w.proxy.share(now.Servers[0], now.shared); after == before {
 		t.Error("hosts of the new settings get the server of the old ones")
 	}
-	if err := w.proxy.Configure(now.Settings, false); err != nil {
+	if err := w.proxy.configure(now.Settings, false); err != nil {
 		t.Fatal(err)
 	}
 	if next := w.proxy.set.Load(); w.proxy.share(next.Servers[0], next.shared) != w.proxy.share(now.Servers[0], now.shared) {

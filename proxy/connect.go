@@ -49,27 +49,32 @@ func (p *Proxy) settings(s Settings) (*settings, error) {
 	return &settings{s, m, map[string]*shared.Server{}}, catalogue.CheckAliases(aliases)
 }
 
-// Configure replaces the settings. Sessions that are open keep their servers; those that begin from now on have the new
-// ones. With renew stateless hosts, whose sessions have no beginning that they could choose, get new ones too.
-func (p *Proxy) Configure(s Settings, renew bool) error {
+// Configure checks the settings and returns what replaces them. Sessions that are open keep their servers; those that begin
+// after that have the new ones. With renew stateless hosts, whose sessions have no beginning that they could choose, get
+// the new ones too; what their sessions remember, and what is set of them, goes on.
+func (p *Proxy) Configure(s Settings, renew bool) (apply func(), err error) {
 	next, err := p.settings(s)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if !renew {
-		next.shared = p.set.Load().shared
-	}
-	p.set.Store(next)
-	if renew {
-		p.stateless.Renew()
-	}
-	return nil
+	return func() {
+		if !renew {
+			next.shared = p.set.Load().shared
+		}
+		p.set.Store(next)
+		if renew {
+			p.stateless.Renew()
+		}
+	}, nil
 }
+
+// Expel ends the sessions of stateless hosts whose principal is not known any more.
+func (p *Proxy) Expel(known func(principal string) bool) { p.stateless.Expel(known) }
 
 // Connect begins a session with the principal's host, which speaks over the line, until ctx ends. The caller MUST
 // Close it. The error is a *QuotaError when the principal has too many.
 func (p *Proxy) Connect(ctx context.Context, v View, principal string, line Line) (Peer, error) {
-	return p.connect(ctx, v, principal, line, upstream.Legacy)
+	return p.connect(ctx, v, principal, line, upstream.Legacy, nil)
 }
 
 // Knows says why there is no such view.
@@ -90,8 +95,9 @@ func (p *Proxy) Knows(v View) error {
 	return nil
 }
 
-// connect begins a session with a host that speaks over the line. The caller MUST Close it.
-func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line, era upstream.Era) (*host, error) {
+// connect begins a session with a host that speaks over the line, or goes on with the one that the host had before, with
+// other servers. The caller MUST Close it.
+func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line, era upstream.Era, before *host) (*host, error) {
 	if err := p.quota.enter(principal); err != nil {
 		return nil, err
 	}
@@ -99,13 +105,13 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 	h.running.byKey = map[string]*inflight{}
 	h.offers.h, h.offers.moved = h, make(chan struct{})
 	h.ctx, h.cancel = context.WithCancel(ctx)
-	session, err := p.o.Gate.OpenSession(cmp.Or(v.Agent, p.o.Agent), h.cancelCalls)
-	if err != nil {
+	if err := h.join(before); err != nil {
 		h.cancel()
 		p.quota.leave(principal)
 		return nil, err
 	}
-	h.session, h.folders.Local = session, principal == StdioPrincipal
+	session := h.session
+	h.folders.Local = principal == StdioPrincipal
 	h.events = events.Events{Hooks: p.o.Hooks, Session: session}
 	h.checks.Checks, h.checks.Ended, h.checks.Work = p.o.Verification, h.ctx, &h.work
 	h.checks.Unseen = func() string { return p.o.Gate.Unseen(session) }
@@ -126,6 +132,22 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 	p.hosts[h] = struct{}{}
 	p.mu.Unlock()
 	return h, nil
+}
+
+// join has the host use the session of the one before it, or a new one.
+func (h *host) join(before *host) (err error) {
+	if before != nil {
+		h.began = before.began + 1
+		if leave, ok := before.session.Join(h.cancelCalls); ok {
+			h.session, h.leave = before.session, leave
+			return nil
+		}
+	}
+	if h.session, err = h.p.o.Gate.OpenSession(cmp.Or(h.view.Agent, h.p.o.Agent), h.cancelCalls); err != nil {
+		return err
+	}
+	h.leave = h.session.Close
+	return nil
 }
 
 func (h *host) newServer(o Server, among map[string]*shared.Server) *server {
@@ -172,12 +194,15 @@ func (p *Proxy) Close() {
 func (p *Proxy) newStateless() (*stateless.Clients, error) {
 	return stateless.New(stateless.Options{
 		Open: func(ctx context.Context, c *stateless.Client, from stateless.Sender, o stateless.Opening) (stateless.Host, error) {
-			h, err := p.connect(ctx, View(from.View), from.Principal, c, upstream.Modern)
+			before, _ := o.Before.(statelessHost)
+			h, err := p.connect(ctx, View(from.View), from.Principal, c, upstream.Modern, before.h)
 			if err != nil {
 				return nil, err
 			}
 			h.waits = o.WaitsForTasks
-			h.session.Share(o.Account)
+			if before.h == nil || before.h.session != h.session {
+				h.session.Share(o.Account)
+			}
 			if o.KeepsNoGrants && from.Principal != StdioPrincipal {
 				h.session.KeepNoGrants()
 			}

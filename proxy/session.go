@@ -36,6 +36,8 @@ type host struct {
 	era       upstream.Era // that the host speaks
 	waits     bool         // it can wait for a task of the extension; see task
 	session   *gate.Session
+	leave     func()    // the session
+	began     int       // how many had the session before
 	servers   []*server // those of the view, in the order of the configuration
 
 	inviting sync.Mutex                // held while guests changes
@@ -110,7 +112,7 @@ func (h *host) refuse(err error) {
 // Close ends everything of the connection, in the order in which each needs the other, and waits for it.
 func (h *host) Close() {
 	h.cancel()
-	h.session.Close()
+	h.leave()
 	h.line.Hurry()
 	h.jobs.Wait()
 	var closing sync.WaitGroup
@@ -122,7 +124,7 @@ func (h *host) Close() {
 		h.log.Debug("index of tools not closed", "error", err)
 	}
 	h.work.Wait() // last: requests and servers begin more of it as long as they run
-	if h.p.o.Workspaces != nil {
+	if h.p.o.Workspaces != nil && h.session.Ended() {
 		h.p.o.Workspaces.Closed(h.session.ID())
 	}
 	h.tasks.Close()
@@ -133,19 +135,23 @@ func (h *host) Close() {
 	h.p.quota.leave(h.principal)
 }
 
-// hostOf returns the host of a session; of "" the one that came first, or nil when there is none.
+// hostOf returns the host that has a session now; of "" the one that came first, or nil when there is none.
 func (p *Proxy) hostOf(sessionID string) (first *host, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	var now *host
 	for h := range p.hosts {
-		if h.session.ID() == sessionID {
-			return h, nil
+		if h.session.ID() == sessionID && (now == nil || now.began < h.began) {
+			now = h
 		}
 		if first == nil || h.session.StartedAt().Before(first.session.StartedAt()) {
 			first = h
 		}
 	}
-	if sessionID != "" {
+	switch {
+	case now != nil:
+		return now, nil
+	case sessionID != "":
 		return nil, fmt.Errorf("%w: %q", gate.ErrSession, sessionID)
 	}
 	return first, nil

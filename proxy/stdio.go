@@ -87,7 +87,7 @@ func (c *connection) handle(m rpc.Message) {
 // host returns the session of the eras with a handshake; nil when it could not be opened, which ends the connection.
 func (c *connection) host() *host {
 	if c.legacy == nil && c.failed == nil {
-		if c.legacy, c.failed = c.p.connect(c.ctx, c.view, StdioPrincipal, c.line, upstream.Legacy); c.failed != nil {
+		if c.legacy, c.failed = c.p.connect(c.ctx, c.view, StdioPrincipal, c.line, upstream.Legacy, nil); c.failed != nil {
 			c.hangUp()
 		}
 	}

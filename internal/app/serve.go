@@ -91,52 +91,69 @@ type taking struct {
 }
 
 // prepare makes and checks all that the next configuration needs, before anything changes.
-func (t taking) prepare(ctx context.Context, next *config.Config, changed []reload.Change) (func() error, error) {
+func (t taking) prepare(ctx context.Context, next *config.Config, changed []reload.Change) (func(), error) {
 	s := t.s
 	next = next.TakenOver(s.config)
 	protected, err := s.protected(next)
 	if err != nil {
 		return nil, err
 	}
-	var door endpoint.Settings
-	var servers []proxy.Server
-	var names []string
-	if t.e != nil {
-		if door, err = s.hostsDoor(ctx, next); err != nil {
-			return nil, err
-		}
+	serves, err := t.servers(next, slices.ContainsFunc(changed, reload.Change.Servers))
+	if err != nil {
+		return nil, err
 	}
-	if s.Proxy != nil {
-		if servers, err = next.ProxyServers(); err != nil {
-			return nil, err
-		}
-		if names, err = next.ServerNames(); err != nil {
-			return nil, err
-		}
-		if err := proxy.CheckAliases(names); err != nil {
-			return nil, err
-		}
-		config.Bound(servers, next.Limits.MaxResultBytes)
+	admits, err := t.door(ctx, next)
+	if err != nil {
+		return nil, err
 	}
-	return func() error {
+	return func() {
 		s.Gate.Protect(protected)
-		if t.e != nil {
-			if err := t.e.Configure(door); err != nil {
-				return err
-			}
-		}
-		if s.Proxy != nil {
-			set := proxy.Settings{Servers: append(servers, s.ownServer()...), Reserved: names, HandOver: next.HandOver, Hosts: next.HostLimits}
-			if err := s.Proxy.Configure(set, slices.ContainsFunc(changed, reload.Change.Servers)); err != nil {
-				return fmt.Errorf("servers: %w", err)
-			}
-		}
+		serves()
 		s.Gate.Configure(gate.Settings{
 			Mode: next.GateMode, Autonomy: next.AutonomyLevel, AskEscalations: next.AsksEscalations, Timeout: next.Timeout, ClaimWithin: next.ClaimWithin,
 			MaxPending: next.MaxPending, Limits: next.GateLimits, Terminal: next.TerminalList, Advisors: next.PolicyEngines,
 		})
 		s.level.Set(next.Level)
 		s.current.Store(next)
-		return nil
+		admits()
+		if people := s.companion.Load(); people != nil {
+			people.Recheck()
+		}
 	}, nil
+}
+
+// door prepares who is let in as a host.
+func (t taking) door(ctx context.Context, next *config.Config) (apply func(), err error) {
+	if t.e == nil {
+		return func() {}, nil
+	}
+	door, err := t.s.hostsDoor(ctx, next)
+	if err != nil {
+		return nil, err
+	}
+	return t.e.Configure(door)
+}
+
+// servers prepares the servers that hosts get; renewed says that they are others.
+func (t taking) servers(next *config.Config, renewed bool) (apply func(), err error) {
+	if t.s.Proxy == nil {
+		return func() {}, nil
+	}
+	servers, err := next.ProxyServers()
+	if err != nil {
+		return nil, err
+	}
+	names, err := next.ServerNames()
+	if err != nil {
+		return nil, err
+	}
+	if err := proxy.CheckAliases(names); err != nil {
+		return nil, err
+	}
+	config.Bound(servers, next.Limits.MaxResultBytes)
+	set := proxy.Settings{Servers: append(servers, t.s.ownServer()...), Reserved: names, HandOver: next.HandOver, Hosts: next.HostLimits}
+	if apply, err = t.s.Proxy.Configure(set, renewed); err != nil {
+		return nil, fmt.Errorf("servers: %w", err)
+	}
+	return apply, nil
 }

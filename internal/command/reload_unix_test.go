@@ -5,17 +5,46 @@ package command
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"callgate/audit"
 	"callgate/internal/endpoint"
 	"callgate/internal/testserver/waits"
 )
+
+// listens opens a stream, which has begun when it returns; the channel gets its end.
+func (s *served) listens(client *http.Client, method, session, body string) <-chan error {
+	s.t.Helper()
+	r, err := http.NewRequest(method, s.url, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header = http.Header{"Authorization": {"Bearer " + s.token}, "Content-Type": {"application/json"}, "Accept": {"text/event-stream"}}
+	if session != "" {
+		r.Header.Set("Mcp-Session-Id", session)
+	} else {
+		r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
+		r.Header.Set("Mcp-Method", "subscriptions/listen")
+	}
+	response, err := client.Do(r)
+	if err != nil || response.StatusCode != http.StatusOK {
+		s.t.Fatalf("%v, %v", response, err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		defer response.Body.Close()
+		_, err := io.Copy(io.Discard, response.Body)
+		ended <- err
+	}()
+	return ended
+}
 
 // TestReload changes the configuration under callgate serve: sessions go on, what can takes effect, and a file that is
 // wrong changes nothing.
@@ -96,6 +125,17 @@ func TestReload(t *testing.T) {
 		return err == nil && bytes.Contains(list, []byte("extra_read_file"))
 	})
 
+	other := &served{t: t, url: s.url, token: "a-token-of-another-host-of-this-test"}
+	others, err := other.connect(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed := map[string]<-chan error{
+		"GET":  other.listens(host, "GET", others, ""),
+		"POST": other.listens(host, "POST", "", `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"new","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`),
+	}
+	stays := s.listens(host, "GET", session, "")
+
 	before := recorded()
 	for what, text := range map[string]string{
 		"whatever": "mode: whatever\nservers:\n" + one("demo"),
@@ -121,5 +161,21 @@ func TestReload(t *testing.T) {
 	if recorded() == before {
 		t.Error("nothing is on record of the last one")
 	}
+	for what, ended := range removed {
+		select {
+		case <-ended:
+		case <-time.After(waits.Limit):
+			t.Errorf("a %s goes on whose token was removed", what)
+		}
+	}
 	works()
+	select {
+	case err := <-stays:
+		t.Errorf("a host that is still let in lost its stream: %v", err)
+	default:
+	}
+	if _, _, err := s.send(host, "DELETE", session, ""); err != nil {
+		t.Error(err)
+	}
+	<-stays
 }

@@ -80,6 +80,7 @@ type Server struct {
 	log           *slog.Logger
 	timing        timing
 	sockets       places
+	rechecks      rechecks
 	encodings     encodings
 	pairings      pairings
 	paces         paces

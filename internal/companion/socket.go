@@ -97,6 +97,40 @@ func (p *places) leave(holder string) {
 	}
 }
 
+// rechecks tell all WebSockets at once to look whether their credential still opens anything.
+type rechecks struct {
+	mu   sync.Mutex
+	next chan struct{} // closed by the next one; nil when nobody waits for it
+}
+
+func (r *rechecks) wait() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next == nil {
+		r.next = make(chan struct{})
+	}
+	return r.next
+}
+
+// Recheck ends the WebSockets whose credential opens nothing any more. Else they end with the next ping.
+func (s *Server) Recheck() {
+	s.rechecks.mu.Lock()
+	defer s.rechecks.mu.Unlock()
+	if s.rechecks.next != nil {
+		close(s.rechecks.next)
+		s.rechecks.next = nil
+	}
+}
+
+// stays ends the connection when its credential opens nothing any more.
+func (c *socket) stays() bool {
+	if c.may() != "" {
+		return true
+	}
+	c.bye(websocket.ClosePolicyViolation, "the credential was rotated")
+	return false
+}
+
 func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
 	may := func() credentials.Credential { return s.caller(r, websocket.Subprotocols(r)) }
 	as := may()
@@ -266,6 +300,10 @@ func (c *socket) write(events <-chan gate.Event) {
 	defer ping.Stop()
 	var relayed chan []byte
 	var behind chan struct{}
+	recheck := c.server.rechecks.wait()
+	if !c.stays() { // since it came
+		return
+	}
 	if c.relay != nil {
 		relayed, behind = c.relay.Frames, c.relay.Failed
 	}
@@ -294,9 +332,13 @@ func (c *socket) write(events <-chan gate.Event) {
 				c.bye(r.close, r.why)
 				return
 			}
+		case <-recheck:
+			recheck = c.server.rechecks.wait()
+			if !c.stays() {
+				return
+			}
 		case <-ping.C:
-			if c.may() == "" {
-				c.bye(websocket.ClosePolicyViolation, "the credential was rotated")
+			if !c.stays() {
 				return
 			}
 			err = c.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.server.timing.Write))

@@ -442,6 +442,20 @@ func TestRotationEndsAnswering(t *testing.T) {
 	}
 }
 
+// Recheck tells who only watches, too, at once.
+func TestRotationEndsWatching(t *testing.T) {
+	r := start(t, newFakeBackend("s1"))
+	watches, answers := r.join(t, credentials.View), r.join(t, credentials.Approve)
+	if err := r.credentials.Rotate(credentials.View); err != nil {
+		t.Fatal(err)
+	}
+	r.Recheck()
+	watches.wantClose(websocket.ClosePolicyViolation)
+	r.Recheck()
+	answers.send(`{"v":1,"type":"whatever"}`)
+	answers.wantError(wire.CodeBadMessage)
+}
+
 func TestVersionMismatchLater(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
 	p := r.join(t, credentials.Approve)

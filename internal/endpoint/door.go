@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ type Door interface {
 	// Admit returns who sends the request; the error says what is wrong with the credential.
 	Admit(r *http.Request) (Principal, error)
 
+	knows(who Principal) bool         // somebody of that name can still come in
 	challenge(r *http.Request) string // the WWW-Authenticate header for who was not let in
 	routes(mux *http.ServeMux)        // what hosts may read to learn how to get in
 	open() bool                       // everybody is let in
@@ -35,9 +37,13 @@ var (
 // Anyone admits everybody who can reach the server. It is refused where other machines can.
 type Anyone struct{}
 
-// Admit lets in.
-func (Anyone) Admit(*http.Request) (Principal, error) { return "anyone", nil }
+// anyone is everybody's name.
+const anyone Principal = "anyone"
 
+// Admit lets in.
+func (Anyone) Admit(*http.Request) (Principal, error) { return anyone, nil }
+
+func (Anyone) knows(who Principal) bool       { return who == anyone }
 func (Anyone) challenge(*http.Request) string { return "Bearer" }
 func (Anyone) routes(*http.ServeMux)          {}
 func (Anyone) open() bool                     { return true }
@@ -103,6 +109,10 @@ func (t *Tokens) hashes() [][sha256.Size]byte {
 	}
 	t.hash, t.read = hash, time.Now()
 	return hash
+}
+
+func (t *Tokens) knows(who Principal) bool {
+	return slices.ContainsFunc(t.of, func(one Token) bool { return one.Name == who })
 }
 
 func (*Tokens) challenge(*http.Request) string { return `Bearer realm="callgate"` }

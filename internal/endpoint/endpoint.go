@@ -141,16 +141,19 @@ func (s *Server) settings(of Settings) *settings {
 	return &settings{of, hostNames(of.Hosts, s.listens), s.routes(of.Door)}
 }
 
-// Configure replaces the settings. Sessions stay open, for those who are still let in.
-func (s *Server) Configure(next Settings) error {
+// Configure checks the settings and returns what replaces them. What is open stays so, for those who are still let in.
+func (s *Server) Configure(next Settings) (apply func(), err error) {
 	switch {
 	case (next.TLS == nil) != (s.o.TLS == nil):
-		return errors.New("tls: to begin or end with TLS, restart callgate")
+		return nil, errors.New("tls: to begin or end with TLS, restart callgate")
 	case !s.listens.IP.IsLoopback() && next.Door.open():
-		return fmt.Errorf("auth: other machines can reach %s, and auth none lets everybody in", s.listens)
+		return nil, fmt.Errorf("auth: other machines can reach %s, and auth none lets everybody in", s.listens)
 	}
-	s.set.Store(s.settings(next))
-	return nil
+	set := s.settings(next)
+	return func() {
+		s.set.Store(set)
+		s.expel(next.Door)
+	}, nil
 }
 
 func (s *Server) route(w http.ResponseWriter, r *http.Request) { s.set.Load().routes.ServeHTTP(w, r) }
@@ -194,16 +197,15 @@ func (s *Server) Idle() <-chan struct{} { return s.idle }
 // routes maps paths to what answers them. A view is named by the path.
 func (s *Server) routes(door Door) http.Handler {
 	mux := http.NewServeMux()
-	admitted := func(serve func(visit)) http.HandlerFunc { return s.admitted(door, serve) }
 	for _, path := range []string{"/mcp", "/mcp/{server}", "/mcp/agents/{agent}"} {
-		mux.HandleFunc("POST "+path, admitted(s.post))
-		mux.HandleFunc("GET "+path, admitted(s.get))
-		mux.HandleFunc("DELETE "+path, admitted(s.delete))
+		mux.HandleFunc("POST "+path, s.admitted(s.post))
+		mux.HandleFunc("GET "+path, s.admitted(s.get))
+		mux.HandleFunc("DELETE "+path, s.admitted(s.delete))
 	}
 	for _, path := range []string{"/sse", "/sse/{server}", "/sse/agents/{agent}"} {
-		mux.HandleFunc("GET "+path, admitted(s.openOld))
+		mux.HandleFunc("GET "+path, s.admitted(s.openOld))
 	}
-	mux.HandleFunc("POST /messages", admitted(s.postOld))
+	mux.HandleFunc("POST /messages", s.admitted(s.postOld))
 	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("GET /health/ready", s.ready)
 	door.routes(mux)
@@ -226,11 +228,15 @@ type visit struct {
 	r    *http.Request
 	who  Principal
 	view proxy.View
+	held *held
 }
 
-// admitted lets requests in that the door knows, to views that exist.
-func (s *Server) admitted(door Door, serve func(visit)) http.HandlerFunc {
+// admitted lets requests in that the door knows, to views that exist. Their context ends when the door does not know them
+// any more.
+func (s *Server) admitted(serve func(visit)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		set := s.set.Load()
+		door := set.Door
 		who, err := door.Admit(r)
 		if err != nil {
 			s.refusals.write("a host was not let in", "reason", err.Error(), r.RemoteAddr)
@@ -243,7 +249,16 @@ func (s *Server) admitted(door Door, serve func(visit)) http.HandlerFunc {
 			refuse(w, http.StatusNotFound, nil, rpc.CodeInvalidRequest, err.Error())
 			return
 		}
-		serve(visit{w, r, who, v})
+		ctx, end := context.WithCancel(r.Context())
+		defer end()
+		h := &held{who: who, credential: r.Header["Authorization"], end: end}
+		s.open.hold(h)
+		defer s.open.release(h)
+		if s.set.Load() != set { // at this moment: who replaced it may not have seen what is held
+			s.admitted(serve)(w, r)
+			return
+		}
+		serve(visit{w, r.WithContext(ctx), who, v, h})
 	}
 }
 

@@ -42,13 +42,14 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
 		expect(w, bodyPatience)
-		if !s.set.Load().hosts[strings.ToLower(r.Host)] {
+		set := s.set.Load()
+		if !set.hosts[strings.ToLower(r.Host)] {
 			s.refusals.write("a request for another host was refused", "host", r.Host, r.RemoteAddr)
 			refuse(w, http.StatusForbidden, nil, rpc.CodeInvalidRequest, "callgate: this is not the host that was asked for; names are added with mcpHosts, a balancer's with its port")
 			return
 		}
 		origin := r.Header.Values("Origin")
-		if len(origin) > 1 || len(origin) == 1 && !s.welcomes(origin[0]) {
+		if len(origin) > 1 || len(origin) == 1 && !set.welcomes(origin[0]) {
 			s.refusals.write("a request of another origin was refused", "origin", strings.Join(origin, ", "), r.RemoteAddr)
 			refuse(w, http.StatusForbidden, nil, rpc.CodeInvalidRequest, "callgate: requests from this origin are refused; pages are added with mcpOrigins")
 			return
@@ -84,9 +85,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 func foreign(site string) bool { return site != "same-origin" && site != "none" }
 
 // welcomes reports whether pages of the origin may connect.
-func (s *Server) welcomes(origin string) bool {
-	set, scheme := s.set.Load(), "http://"
-	if s.o.TLS != nil {
+func (set *settings) welcomes(origin string) bool {
+	scheme := "http://"
+	if set.TLS != nil {
 		scheme = "https://"
 	}
 	host, ok := strings.CutPrefix(strings.ToLower(origin), scheme)

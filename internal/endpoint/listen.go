@@ -34,9 +34,9 @@ func beginListening(v visit) events {
 // has begun. Where the connection can be taken over, listen returns at once.
 func (s *Server) listen(v visit, out events, l listener) {
 	line := takeOver(v, out)
-	if line == nil || !s.open.begin(func() { defer l.done(); defer s.open.unlisten(line); line.follow(l) }, line) {
+	if line == nil || !s.open.begin(func() { defer l.done(); defer s.open.unlisten(v.held); line.follow(l) }, v.held, line) {
 		defer l.done()
-		if line != nil { // the server ends
+		if line != nil { // the server ends, or the host is not let in any more
 			_ = line.conn.Close()
 			return
 		}

@@ -32,7 +32,7 @@ func listens(t *testing.T, start func(*httptest.Server)) *listening {
 	t.Helper()
 	l := &listening{Server: &Server{}, of: newStream("0")}
 	l.web = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := visit{w: w, r: r}
+		v := visit{w: w, r: r, held: &held{}}
 		l.listen(v, beginListening(v), listener{of: l.of, from: l.of.unread(), resumable: true, done: func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
@@ -217,7 +217,7 @@ func TestListenersAreCheap(t *testing.T) {
 		next <- streams[i]
 	}
 	l.web.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := visit{w: w, r: r}
+		v := visit{w: w, r: r, held: &held{}}
 		l.listen(v, beginListening(v), listener{of: <-next, from: 1, done: func() {}})
 	})
 	before := runtime.NumGoroutine()
@@ -243,19 +243,20 @@ func TestAStuckReaderIsHungUpOn(t *testing.T) {
 	ours, theirs := net.Pipe() // nobody reads theirs
 	defer theirs.Close()
 	s := &Server{}
-	line := &waiting{conn: ours}
+	line, h := &waiting{conn: ours}, &held{}
+	s.open.hold(h)
 	st := newStream("a")
 	if err := st.put([]byte(`{}`), false, nil); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
-	if !s.open.begin(func() { defer close(ended); defer s.open.unlisten(line); line.follow(listener{of: st, from: 1}) }, line) {
+	if !s.open.begin(func() { defer close(ended); defer s.open.unlisten(h); line.follow(listener{of: st, from: 1}) }, h, line) {
 		t.Fatal("it did not begin")
 	}
 	s.open.hangUp()
 	<-ended
 	s.wg.Wait()
-	if len(s.open.lines) != 0 {
-		t.Errorf("%d connections are left", len(s.open.lines))
+	if len(s.open.held) != 0 {
+		t.Errorf("%d connections are left", len(s.open.held))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -131,5 +132,7 @@ func (a *OAuth) routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+metadataPath, publish)
 	mux.HandleFunc("GET "+metadataPath+"/{path...}", publish)
 }
+
+func (a *OAuth) knows(who Principal) bool { return strings.HasPrefix(string(who), a.o.Issuer+" ") }
 
 func (*OAuth) open() bool { return false }

@@ -13,7 +13,7 @@ func (s *Server) openOld(v visit) {
 	session, err := s.begin(v)
 	if err == nil {
 		session.single = true
-		if err = s.open.register(session); err != nil {
+		if err = s.open.register(session, v.held); err != nil {
 			session.close()
 		}
 	}

@@ -15,18 +15,21 @@ type open struct {
 
 	mu        sync.Mutex
 	sessions  map[string]*Session
-	lines     map[*waiting]struct{} // connections of hosts that listen
-	following sync.WaitGroup        // what writes to them
-	empty     time.Time             // since when there are no sessions
+	held      map[*held]struct{} // requests that are served, and connections of hosts that listen
+	following sync.WaitGroup     // what writes to those
+	empty     time.Time          // since when there are no sessions
 	closed    bool
 }
 
-// register makes a session known by its id, unless the server closes or has too many.
-func (s *open) register(session *Session) error {
+// register makes a session known by its id, unless the server closes or has too many, or h has ended.
+func (s *open) register(session *Session, h *held) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	switch {
+	case s.closed:
 		return errors.New("callgate ends")
+	case h.ended:
+		return errExpelled
 	}
 	if len(s.sessions) >= MaxSessions {
 		return fmt.Errorf("%d sessions of all clients are open: no more fit; idle ones end after %s (idleTimeout)", MaxSessions, s.idleTimeout)
@@ -67,36 +70,6 @@ func (s *open) findOld(v visit) *Session {
 		return session
 	}
 	return nil
-}
-
-// begin runs f, which follows the line, on a goroutine that Close waits for, unless the server closes.
-func (s *open) begin(f func(), line *waiting) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
-	}
-	if s.lines == nil {
-		s.lines = map[*waiting]struct{}{}
-	}
-	s.lines[line] = struct{}{}
-	s.following.Go(f)
-	return true
-}
-
-func (s *open) unlisten(line *waiting) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.lines, line)
-}
-
-// hangUp closes the connections of hosts that still listen. One that does not read what it is sent would be waited for.
-func (s *open) hangUp() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for line := range s.lines {
-		_ = line.conn.Close()
-	}
 }
 
 // idle are the sessions that nobody has used for so long; none tells how long there has been no session at all.

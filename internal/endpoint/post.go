@@ -173,7 +173,7 @@ func (s *Server) sessionFor(v visit, m rpc.Message) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.open.register(session); err != nil {
+	if err := s.open.register(session, v.held); err != nil {
 		session.close()
 		return nil, err
 	}

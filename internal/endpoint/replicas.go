@@ -91,7 +91,7 @@ func (s *Server) relayed(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		s.admitted(s.set.Load().Door, func(v visit) { s.passOn(v, name, epoch, home{}) })(w, r)
+		s.admitted(func(v visit) { s.passOn(v, name, epoch, home{}) })(w, r)
 	})
 }
 
@@ -154,7 +154,7 @@ func parseHome(address string) (name, epoch string, err error) {
 // stands before the credential. It returns when the listener is closed, or the server.
 func (s *Server) ServeReplicas(listener net.Listener) {
 	server := &http.Server{
-		Handler: s.timed(http.HandlerFunc(s.route)), ReadHeaderTimeout: headerPatience, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		Handler: timed(http.HandlerFunc(s.route)), ReadHeaderTimeout: headerPatience, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	defer context.AfterFunc(s.ctx, func() { server.Close() })()
@@ -163,7 +163,7 @@ func (s *Server) ServeReplicas(listener net.Listener) {
 }
 
 // timed bounds how long a request may take to be there as a whole.
-func (s *Server) timed(next http.Handler) http.Handler {
+func timed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		expect(w, bodyPatience)
 		next.ServeHTTP(w, r)

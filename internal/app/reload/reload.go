@@ -29,9 +29,9 @@ const settles = 300 * time.Millisecond
 // Options of a Reloader. All but Counts are required.
 type Options struct {
 	Start   *config.Config
-	Prepare func(ctx context.Context, next *config.Config, changed []Change) (apply func() error, err error) // checks everything; apply changes it
-	Record  func(summary string) error                                                                       // before anything changes; on an error nothing does
-	Problem func(text ...string)                                                                             // what people have to know now; none when all is well
+	Prepare func(ctx context.Context, next *config.Config, changed []Change) (apply func(), err error) // checks everything; apply changes it
+	Record  func(summary string) error                                                                 // before anything changes; on an error nothing does
+	Problem func(text ...string)                                                                       // what people have to know now; none when all is well
 	Logger  *slog.Logger
 	Counts  *Counts
 }
@@ -174,9 +174,7 @@ func (r *Reloader) try(ctx context.Context, load func() (*config.Config, error))
 	if err := r.o.Record(summary); err != nil {
 		return fmt.Errorf("it could not be recorded: %w", err)
 	}
-	if err := apply(); err != nil {
-		return err
-	}
+	apply()
 	r.now = next
 	if len(changed) > 0 {
 		r.was = r.sum() // of the files that it names now

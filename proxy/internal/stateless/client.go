@@ -42,6 +42,7 @@ type Opening struct {
 	WaitsForTasks bool   // the host can wait for a task of the extension
 	KeepsNoGrants bool   // several hosts may share the session
 	Account       string // who sends and what they say of their host, the same in all processes
+	Before        Host   // whose session goes on; nil for a new one
 }
 
 // Host is the session behind a client, as a handshake would have made it.
@@ -91,10 +92,11 @@ func (k clientKey) account() string {
 // Client makes one session out of the requests of a host that has none: behind it is a host as the handshake
 // would have made it, and everything that such a host is asked and told goes through here.
 type Client struct {
-	all  *Clients
-	key  clientKey
-	open sync.Once
-	err  error // why it could not be opened
+	all    *Clients
+	key    clientKey
+	open   sync.Once
+	err    error   // why it could not be opened
+	before *Client // until it is open: the one whose session it goes on with; nil for none
 
 	host    Host
 	welcome []byte // the result of initialize
@@ -135,7 +137,8 @@ func (all *Clients) enter() bool {
 	return true
 }
 
-// Renew gives the requests that come from now on sessions of their own. Those of before end when nothing uses them.
+// Renew opens another Host for the requests that come from now on, with the session of the one before. That one ends when
+// nothing uses it.
 func (all *Clients) Renew() {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -157,17 +160,49 @@ func (all *Clients) client(from Sender, r incoming) (*Client, error) {
 	}
 	if c == nil {
 		c = &Client{all: all, key: key, requests: map[string]*Request{}, own: map[string]chan []byte{}, subscriptions: map[*subscription]struct{}{}, watched: map[string]int{}, level: len(levels)}
+		c.before = all.before(key)
 		all.clients[key] = c
 	}
 	c.enter()
 	all.mu.Unlock()
-	c.open.Do(func() { c.err = c.begin(r) })
+	c.begun(r)
 	if c.err != nil {
 		c.leave()
 		all.forget(c)
 		return nil, c.err
 	}
 	return c, nil
+}
+
+// before returns the client whose session goes on with the key's; nil when there is none. The caller holds mu and MUST leave
+// it.
+func (all *Clients) before(key clientKey) (last *Client) {
+	now := key.times
+	for _, c := range all.clients {
+		key.times = c.key.times
+		if c.key == key && key.times < now && (last == nil || last.key.times < key.times) {
+			last = c
+		}
+	}
+	if last != nil {
+		last.enter()
+	}
+	return last
+}
+
+// begun opens the client, once.
+func (c *Client) begun(r incoming) {
+	c.open.Do(func() {
+		var before Host
+		if b := c.before; b != nil {
+			defer b.leave()
+			b.begun(r) // it has the same key, so what it says of its host is the same
+			if c.before = nil; b.err == nil {
+				before = b.host
+			}
+		}
+		c.err = c.begin(r, before)
+	})
 }
 
 // forget takes the client out, so that the next request opens another.
@@ -180,8 +215,8 @@ func (all *Clients) forget(c *Client) {
 }
 
 // begin opens the session with the handshake that the host did not have to make.
-func (c *Client) begin(r incoming) (err error) {
-	o := Opening{WaitsForTasks: declaresTasks(r.capabilities), KeepsNoGrants: c.key.from.Session == "", Account: c.key.account()}
+func (c *Client) begin(r incoming, before Host) (err error) {
+	o := Opening{Before: before, WaitsForTasks: declaresTasks(r.capabilities), KeepsNoGrants: c.key.from.Session == "", Account: c.key.account()}
 	if c.host, err = c.all.o.Open(context.Background(), c, c.key.from, o); err != nil {
 		return err
 	}
@@ -446,6 +481,11 @@ func (all *Clients) Farewell() {
 	}
 }
 
+// Expel ends the sessions of principals that are not known.
+func (all *Clients) Expel(known func(principal string) bool) {
+	all.closeEach(func(key clientKey) bool { return !known(key.from.Principal) })
+}
+
 // CloseSession ends the sessions of one transport's session, and waits for it.
 func (all *Clients) CloseSession(name string) {
 	all.closeEach(func(key clientKey) bool { return key.from.Session == name })
@@ -471,7 +511,11 @@ func (all *Clients) closeEach(which func(clientKey) bool) {
 }
 
 func (c *Client) close() {
-	c.open.Do(func() { c.err = errNoWay }) // nobody opens it any more
+	c.open.Do(func() { // nobody opens it any more
+		if c.err = errNoWay; c.before != nil {
+			c.before.leave()
+		}
+	})
 	c.endSubscriptions()
 	if c.host != nil {
 		c.host.Close()
