@@ -31,7 +31,10 @@ type bucket struct {
 
 	telling sync.Mutex // watchers hear one change at a time
 
+	ahead atomic.Pointer[error] // ErrNewer while something stands in the bucket that a newer callgate wrote; nil else
+
 	mu       sync.Mutex
+	newer    map[string]error // such values, by key
 	stream   jetstream.Stream // nil until the bucket is there
 	seen     map[string]value
 	versions map[string]Version // of documents, as they were read last
@@ -80,7 +83,7 @@ func newBucket(c *Cluster) (*bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bucket{c: c, name: name, sealer: c.o.Key.sealer(name), memory: memory, began: time.Now(), seen: memory.before(), versions: map[string]Version{}, sent: map[string]sending{}, complete: make(chan struct{})}, nil
+	return &bucket{c: c, name: name, sealer: c.o.Key.sealer(name), memory: memory, began: time.Now(), seen: memory.before(), versions: map[string]Version{}, newer: map[string]error{}, sent: map[string]sending{}, complete: make(chan struct{})}, nil
 }
 
 // watch adds a watcher, before run.
@@ -90,6 +93,9 @@ func (b *bucket) watch(prefix string, hear func(key string, v value)) {
 
 func (b *bucket) fresh() error {
 	until, now := b.until.Load(), int64(time.Since(b.began))
+	if ahead := b.ahead.Load(); ahead != nil {
+		return *ahead
+	}
 	switch {
 	case until == 0 && b.trouble.Load() != nil:
 		return fmt.Errorf("%w yet: %w", ErrAway, *b.trouble.Load())
@@ -283,7 +289,7 @@ func (b *bucket) take(key string, m jetstream.Msg, rev uint64) {
 	}
 	if v.err != nil {
 		b.c.log.Error("cluster: a value is left out", "key", key, "error", v.err)
-		if !isDocument(key) {
+		if !isDocument(key) && !errors.Is(v.err, ErrNewer) {
 			return
 		}
 	}
@@ -319,7 +325,14 @@ func (b *bucket) unseal(key string, h nats.Header, sealed []byte) (v value, afte
 	if err != nil {
 		return value{err: errSealed}, 0
 	}
-	v.body, v.old, v.err = b.sealer.unsealBy(place(key, after), sealed)
+	format, err := formatOf(h)
+	if err != nil {
+		return value{err: errSealed}, 0
+	}
+	v.body, v.old, v.err = b.sealer.unsealBy(place(key, after)+format.seals(), sealed)
+	if v.err == nil && format > newest { // who has the key says so
+		v.body, v.err = nil, fmt.Errorf("%s: %w: its format is %d, and this callgate knows %d", key, ErrNewer, format, newest)
+	}
 	return v, after
 }
 
@@ -336,6 +349,7 @@ func (b *bucket) note(key string, v value) {
 	} else {
 		b.seen[key] = v
 	}
+	b.noteNewer(key, v.err)
 	watchers := b.watchers[:len(b.watchers):len(b.watchers)]
 	b.mu.Unlock()
 	for _, w := range watchers {
@@ -433,6 +447,9 @@ func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint
 	if _, err := b.there(); err != nil {
 		return 0, err
 	}
+	if err := b.last(key).err; errors.Is(err, ErrNewer) {
+		return 0, err
+	}
 	if b.silent.Load() && !beats {
 		return 0, fmt.Errorf("%w: it did not answer to what was written last", ErrAway)
 	}
@@ -467,6 +484,9 @@ func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint
 // drop takes a key away, whatever stands there.
 func (b *bucket) drop(ctx context.Context, key string) error {
 	if _, err := b.there(); err != nil {
+		return err
+	}
+	if err := b.last(key).err; errors.Is(err, ErrNewer) {
 		return err
 	}
 	m := nats.NewMsg(b.subject(key))

@@ -135,6 +135,72 @@ func TestDocumentsDoNotVanish(t *testing.T) {
 	}
 }
 
+// TestNewerFormat has a newer callgate write in a format that this one does not know: nothing runs here, and what it wrote
+// stays as it is, until it is taken back. Who has no key stops nobody so.
+func TestNewerFormat(t *testing.T) {
+	c := one(t)
+	document := c.Document("sessions")
+	rev, err := document.Replace(t.Context(), 0, []byte("{}"), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(key string, after uint64, says string, is format, body []byte) {
+		t.Helper()
+		h := nats.Header{jetstream.ExpectedLastSubjSeqHeader: {strconv.FormatUint(after, 10)}}
+		if says != "" {
+			h.Set(headerFormat, says)
+		}
+		if err := put(t, c, key, h, c.bucket.sealer.seal(place(key, after)+is.seals(), body)); err != nil {
+			t.Fatal(err)
+		}
+		at := stored(t, c, key).Sequence
+		waits.Until(t, "the replica hears of it", func() bool { return c.bucket.last(key).rev >= at })
+	}
+	body, err := json.Marshal(Version{Text: []byte("{}"), Chance: chance()})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	write("sessions", rev, "2", 2, body)
+	waits.Until(t, "the replica stops", func() bool { return errors.Is(c.Fresh(), ErrNewer) })
+	newer := stored(t, c, "sessions")
+	if _, err := document.Now(); !errors.Is(err, ErrNewer) {
+		t.Errorf("Now: %v", err)
+	}
+	if _, err := document.Read(t.Context()); !errors.Is(err, ErrNewer) {
+		t.Errorf("Read: %v", err)
+	}
+	if _, err := document.Replace(t.Context(), newer.Sequence, []byte("{}"), "x"); !errors.Is(err, ErrNewer) {
+		t.Errorf("Replace: %v", err)
+	}
+	if err := c.bucket.drop(t.Context(), "sessions"); !errors.Is(err, ErrNewer) {
+		t.Errorf("drop: %v", err)
+	}
+	if now := stored(t, c, "sessions"); now.Sequence != newer.Sequence {
+		t.Error("what a newer callgate wrote was overwritten")
+	}
+	write("sessions", newer.Sequence, "", first, body)
+	waits.Until(t, "the replica goes on", func() bool { return c.Fresh() == nil })
+
+	key := entryKey("k", "id")
+	write(key, 0, "2", 2, []byte("{}"))
+	waits.Until(t, "the replica stops at an approval", func() bool { return errors.Is(c.Fresh(), ErrNewer) })
+	if decision, err := c.Approvals().Claim("k", "call"); decision != nil || !errors.Is(err, ErrNewer) {
+		t.Errorf("Claim: %s, %v", decision, err)
+	}
+	write(key, stored(t, c, key).Sequence, "", first, []byte(`{"state":"ended"}`))
+	waits.Until(t, "the replica goes on again", func() bool { return c.Fresh() == nil })
+
+	for says, is := range map[string]format{"2": first, "3": 2, "1": first, "x": first} {
+		write("sessions", stored(t, c, "sessions").Sequence, says, is, body)
+		at := stored(t, c, "sessions").Sequence
+		waits.Until(t, "the replica hears of a forged one", func() bool { return c.bucket.last("sessions").rev == at })
+		if _, err := document.Now(); c.Fresh() != nil || !errors.Is(err, errSealed) {
+			t.Errorf("format %q of who has no key: %v, %v", says, c.Fresh(), err)
+		}
+	}
+}
+
 // TestLinkWritesToInboxes has somebody without the key ask for a link to a subject that only replicas may write to.
 func TestLinkWritesToInboxes(t *testing.T) {
 	c := one(t)
