@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -39,51 +40,20 @@ func TestClusterCost(t *testing.T) {
 		slices.Sort(took)
 		return took[len(took)/2]
 	}
-	alone := serve(t)
+	alone := serve(t, "--listen", "127.0.0.1:0")
 	team := startTeam(t, 3)
 	team.startAll()
 	first, third := team.members[0], team.members[2]
 	for range 3 {
 		t.Logf("p50 of an allowed call: %s without a cluster, %s at one of three replicas", medians(alone.url, alone.token), medians(first.at()+"/mcp", team.token(first)))
 	}
-	person, err := companionclient.Dial(t.Context(), companionclient.Target{DataDir: third.data, Client: wire.ClientInfo{Name: "ada", Kind: "custom"}})
-	if err != nil {
-		t.Fatal(err)
+	write(t, filepath.Join(alone.data, "workers", "default", "permissions.jsonc"), `{ "*": "allow", "demo_shell_exec": "ask" }`)
+	here, there := newQuestioner(t, alone, alone.data), newQuestioner(t, &served{t: t, url: first.at() + "/mcp", token: team.token(first)}, third.data)
+	for i := range 100 { // in turn, so that what else the machine does is the same for both
+		here.ask(i)
+		there.ask(i)
 	}
-	defer person.Close()
-	var shown []time.Duration
-	s := &served{t: t, url: first.at() + "/mcp", token: team.token(first)}
-	for i := range 100 {
-		client := &http.Client{}
-		session, err := s.connect(client)
-		if err != nil {
-			t.Fatal(err)
-		}
-		began := time.Now()
-		done := make(chan error, 1)
-		go func() {
-			_, _, err := s.send(client, "POST", session, shellCall(fmt.Sprintf("echo %d", i)))
-			done <- err
-		}()
-		for seen := false; !seen; {
-			e := <-person.Events()
-			if f, ok := e.Frame.(*wire.ToolApproveRequest); ok {
-				seen = true
-				shown = append(shown, time.Since(began))
-				if err := person.Answer(wire.ToolApprove{Head: wire.Head{SessionID: f.SessionID}, ToolCallID: f.ToolCallID, ArgsDigest: f.ArgsDigest, Decision: "approve"}); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := s.send(client, "DELETE", session, ""); err != nil {
-			t.Fatal(err)
-		}
-	}
-	slices.Sort(shown)
-	t.Logf("ask to frame at another replica, of %d: p50 %s, p99 %s", len(shown), shown[len(shown)/2], shown[len(shown)*99/100])
+	t.Logf("ask to frame, of 100: in one process %s, at another replica %s", here, there)
 	for _, m := range team.members {
 		if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.c.cmd.Process.Pid)); err == nil {
 			for line := range strings.Lines(string(status)) {
@@ -93,4 +63,59 @@ func TestClusterCost(t *testing.T) {
 			}
 		}
 	}
+}
+
+// questioner has a host at one place and a person at the same or another, and measures how long questions take between them.
+type questioner struct {
+	*served
+	host    *http.Client
+	session string
+	person  *companionclient.Client
+	shown   []time.Duration
+}
+
+func newQuestioner(t *testing.T, s *served, data string) *questioner {
+	t.Helper()
+	person, err := companionclient.Dial(t.Context(), companionclient.Target{DataDir: data, Client: wire.ClientInfo{Name: "ada", Kind: "custom"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { person.Close() })
+	host := &http.Client{}
+	session, err := s.connect(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &questioner{served: s, host: host, session: session, person: person}
+}
+
+// ask has the host ask, and the person say yes.
+func (a *questioner) ask(i int) {
+	began := time.Now()
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := a.send(a.host, "POST", a.session, shellCall(fmt.Sprintf("echo %d", i)))
+		done <- err
+	}()
+	for seen := false; !seen; {
+		e, ok := <-a.person.Events()
+		if !ok {
+			a.t.Fatal("the person was cut off")
+		}
+		if f, ok := e.Frame.(*wire.ToolApproveRequest); ok {
+			seen = true
+			a.shown = append(a.shown, time.Since(began))
+			if err := a.person.Answer(wire.ToolApprove{Head: wire.Head{SessionID: f.SessionID}, ToolCallID: f.ToolCallID, ArgsDigest: f.ArgsDigest, Decision: "approve"}); err != nil {
+				a.t.Fatal(err)
+			}
+		}
+	}
+	if err := <-done; err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+func (a *questioner) String() string {
+	slices.Sort(a.shown)
+	return fmt.Sprintf("p50 %s p99 %s", a.shown[len(a.shown)/2], a.shown[len(a.shown)*99/100])
 }

@@ -26,6 +26,7 @@ type served struct {
 	t     *testing.T
 	url   string
 	token string
+	data  string
 	pid   int
 }
 
@@ -51,7 +52,7 @@ func serveConfigured(t *testing.T, text string, flags ...string) *served {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.kill)
-	s := &served{t: t, pid: c.cmd.Process.Pid}
+	s := &served{t: t, data: data, pid: c.cmd.Process.Pid}
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if ports := endpoint.Ports(data); len(ports) == 1 {
 			s.url = "http://127.0.0.1:" + ports[0] + "/mcp"
