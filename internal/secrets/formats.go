@@ -30,6 +30,7 @@ type format struct {
 	Group    int      `json:"group"`    // of Regex, that is the credential; 0 is the first there is
 
 	compiled func() *regexp.Regexp
+	reach    func() reach
 }
 
 // formats are the rules by the first two bytes of their keywords. A regular expression is compiled when a text first holds
@@ -44,6 +45,13 @@ var formats = sync.OnceValue(func() map[[2]byte][]*keyword {
 	table := map[[2]byte][]*keyword{}
 	for _, f := range file.Rules {
 		f.compiled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(f.Regex) })
+		f.reach = sync.OnceValue(func() reach {
+			r, err := reachOf(f.Regex, f.Keywords)
+			if err != nil {
+				panic(err) // likewise
+			}
+			return r
+		})
 		for _, k := range f.Keywords {
 			start := [2]byte{k[0], k[1]}
 			table[start] = append(table[start], &keyword{text: k, format: f})
@@ -140,33 +148,11 @@ func visible(text string) string {
 
 // formed is Form for one reading. words says that the text may hold words of formats.
 func formed(text string, words bool, fine func(string) bool) (Formed, bool) {
-	begins := starts()
-	var tried map[*format]bool
-	first := 0
-	for i := range len(text) {
-		if !words {
-			break
-		}
-		second := int(begins.class[text[i]])
-		list := begins.list[(first*classes+second)%len(begins.list)]
-		first = second
-		if list == 0 {
-			continue
-		}
-		i := i - 1
-		for _, k := range begins.lists[list] {
-			if len(text)-i < len(k.text) || len(k.text) > 2 && text[i+2]|0x20 != k.text[2]|0x20 || !strings.EqualFold(text[i:i+len(k.text)], k.text) || tried[k.format] {
-				continue
-			}
-			if len(k.text) < shortKeyword && !runsOn(text[i+len(k.text):]) {
-				continue
-			}
-			if tried == nil {
-				tried = map[*format]bool{}
-			}
-			tried[k.format] = true
-			if value, ok := k.format.in(text, fine); ok {
-				return Formed{strings.ReplaceAll(k.format.ID, "-", " "), value}, true
+	if words {
+		list, where := suspects(text)
+		for _, f := range list {
+			if value, ok := f.in(text, where[f], fine); ok {
+				return Formed{strings.ReplaceAll(f.ID, "-", " "), value}, true
 			}
 		}
 	}
@@ -176,6 +162,38 @@ func formed(text string, words bool, fine func(string) bool) (Formed, bool) {
 		}
 	}
 	return Formed{}, false
+}
+
+// suspects are the formats of which a text holds a keyword, in the order in which it does, and where they can be.
+func suspects(text string) (list []*format, where map[*format]parts) {
+	begins := starts()
+	first := 0
+	for i := range len(text) {
+		second := int(begins.class[text[i]])
+		of := begins.list[(first*classes+second)%len(begins.list)]
+		first = second
+		if of == 0 {
+			continue
+		}
+		i := i - 1
+		for _, k := range begins.lists[of] {
+			end := i + len(k.text)
+			if end > len(text) || len(k.text) > 2 && text[i+2]|0x20 != k.text[2]|0x20 || !strings.EqualFold(text[i:end], k.text) {
+				continue
+			}
+			if len(k.text) < shortKeyword && !runsOn(text[end:]) {
+				continue
+			}
+			if where == nil {
+				where = map[*format]parts{}
+			}
+			if where[k.format] == nil {
+				list = append(list, k.format)
+			}
+			where[k.format] = where[k.format].near(text, i, end, k.format.reach())
+		}
+	}
+	return list, where
 }
 
 // shortKeyword is how long a keyword is that says something by itself: many words hold "ey" or "sk". Of the formats with
@@ -188,32 +206,39 @@ func runsOn(text string) bool {
 		return false
 	}
 	for i := range 12 {
-		if c := text[i]; !codeByte[c] && c != '.' && c != '~' {
+		if c := text[i]; !codeByte[c] && c != '.' && c != '~' && c != '=' {
 			return false
 		}
 	}
 	return true
 }
 
-// in returns a credential of the format.
-func (f *format) in(text string, fine func(string) bool) (string, bool) {
-	for _, m := range f.compiled().FindAllStringSubmatch(text, -1) {
-		value := m[0]
-		if f.Group > 0 && f.Group < len(m) {
-			value = m[f.Group]
-		} else {
-			for _, group := range m[1:] {
-				if group != "" {
-					value = group
-					break
-				}
+// in returns a credential of the format that stands in one of the parts of a text.
+func (f *format) in(text string, where parts, fine func(string) bool) (string, bool) {
+	if slices.ContainsFunc(f.reach().demands, func(word string) bool { return !strings.Contains(text, word) }) {
+		return "", false
+	}
+	for _, part := range where {
+		for _, m := range f.compiled().FindAllStringSubmatch(text[part.start:part.end], -1) {
+			if value := f.credential(m); entropy(value) >= f.Entropy && (fine == nil || !fine(value)) {
+				return value, true
 			}
-		}
-		if entropy(value) >= f.Entropy && (fine == nil || !fine(value)) {
-			return value, true
 		}
 	}
 	return "", false
+}
+
+// credential is what a match holds: the group of the format, or the first there is.
+func (f *format) credential(m []string) string {
+	if f.Group > 0 && f.Group < len(m) {
+		return m[f.Group]
+	}
+	for _, group := range m[1:] {
+		if group != "" {
+			return group
+		}
+	}
+	return m[0]
 }
 
 // entropy is Shannon's, in bits a byte.

@@ -1,0 +1,177 @@
+package secrets
+
+import (
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// reach is what a regular expression says about where its matches can be. A text that holds keywords by chance, as a picture
+// in base64 does, is looked at around them and not as a whole.
+type reach struct {
+	around  int      // bytes before and after a keyword that a match with it lies in; 0 where that is not known
+	demands []string // stand in every text that has a match
+}
+
+// unbounded is the length of a match that can be of any length.
+const unbounded = 1 << 20
+
+// reachOf reads an expression whose matches can hold one of the keywords, which are in lower case.
+func reachOf(expression string, keywords []string) (r reach, err error) {
+	tree, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		return r, err
+	}
+	if n := longestOf(tree); n < unbounded && alwaysHolds(tree, keywords) {
+		r.around = n + utf8.UTFMax // the characters beside a match say whether words begin and end there
+	}
+	r.demands = demandsOf(tree)
+	return r, nil
+}
+
+// longestOf is how many bytes a match has at most.
+func longestOf(tree *syntax.Regexp) int {
+	sum, most := 0, 0
+	for _, sub := range tree.Sub {
+		n := longestOf(sub)
+		sum, most = min(unbounded, sum+n), max(most, n)
+	}
+	switch tree.Op {
+	case syntax.OpLiteral:
+		return utf8.UTFMax * len(tree.Rune)
+	case syntax.OpCharClass:
+		return utf8.RuneLen(tree.Rune[len(tree.Rune)-1])
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return utf8.UTFMax
+	case syntax.OpStar, syntax.OpPlus:
+		return unbounded
+	case syntax.OpRepeat:
+		if tree.Max < 0 {
+			return unbounded
+		}
+		return min(unbounded, tree.Max*sum)
+	case syntax.OpAlternate:
+		return most
+	}
+	return sum
+}
+
+// alwaysHolds reports whether every match is known to hold one of the words, in whatever case.
+func alwaysHolds(tree *syntax.Regexp, words []string) bool {
+	if all := spellings(tree); all != nil {
+		return !slices.ContainsFunc(all, func(s string) bool {
+			return !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(s, word) })
+		})
+	}
+	holds := func(sub *syntax.Regexp) bool { return alwaysHolds(sub, words) }
+	switch tree.Op {
+	case syntax.OpCapture, syntax.OpPlus:
+		return holds(tree.Sub[0])
+	case syntax.OpRepeat:
+		return tree.Min > 0 && holds(tree.Sub[0])
+	case syntax.OpAlternate:
+		return !slices.ContainsFunc(tree.Sub, func(sub *syntax.Regexp) bool { return !holds(sub) })
+	case syntax.OpConcat:
+		for i := range tree.Sub {
+			joined := *tree
+			for end := i + 1; end <= len(tree.Sub); end++ {
+				if joined.Sub = tree.Sub[i:end]; end > i+1 && spellings(&joined) == nil {
+					break
+				}
+				if end == i+1 && holds(tree.Sub[i]) || end > i+1 && holds(&joined) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// mostSpellings bounds what is spelled out.
+const mostSpellings = 64
+
+// spellings are all texts that match, in lower case; nil where there are too many.
+func spellings(tree *syntax.Regexp) (all []string) {
+	switch tree.Op {
+	case syntax.OpLiteral:
+		return []string{strings.ToLower(string(tree.Rune))}
+	case syntax.OpEmptyMatch, syntax.OpWordBoundary, syntax.OpNoWordBoundary, syntax.OpBeginText, syntax.OpEndText, syntax.OpBeginLine, syntax.OpEndLine:
+		return []string{""}
+	case syntax.OpCapture:
+		return spellings(tree.Sub[0])
+	case syntax.OpCharClass:
+		for i := 0; i < len(tree.Rune); i += 2 {
+			for r := tree.Rune[i]; r <= tree.Rune[i+1]; r++ {
+				if all = append(all, strings.ToLower(string(r))); len(all) > mostSpellings {
+					return nil
+				}
+			}
+		}
+	case syntax.OpQuest:
+		if all = spellings(tree.Sub[0]); all != nil {
+			all = append(all, "")
+		}
+	case syntax.OpAlternate:
+		for _, sub := range tree.Sub {
+			more := spellings(sub)
+			if all = append(all, more...); more == nil || len(all) > mostSpellings {
+				return nil
+			}
+		}
+	case syntax.OpConcat:
+		all = []string{""}
+		for _, sub := range tree.Sub {
+			more := spellings(sub)
+			if more == nil || len(all)*len(more) > mostSpellings {
+				return nil
+			}
+			var longer []string
+			for _, begin := range all {
+				for _, end := range more {
+					longer = append(longer, begin+end)
+				}
+			}
+			all = longer
+		}
+	}
+	return all
+}
+
+// demandsOf are texts that every match holds, as they are spelled.
+func demandsOf(tree *syntax.Regexp) (list []string) {
+	switch tree.Op {
+	case syntax.OpLiteral:
+		if tree.Flags&syntax.FoldCase == 0 {
+			return []string{string(tree.Rune)}
+		}
+	case syntax.OpCapture, syntax.OpPlus, syntax.OpConcat:
+		for _, sub := range tree.Sub {
+			list = append(list, demandsOf(sub)...)
+		}
+	case syntax.OpRepeat:
+		if tree.Min > 0 {
+			return demandsOf(tree.Sub[0])
+		}
+	}
+	return list
+}
+
+// span is a part of a text.
+type span struct{ start, end int }
+
+// parts are the parts of a text in which a format's matches can be, as far as the keywords tell that were seen so far.
+type parts []span
+
+// near adds the part around a keyword, which stands after those that were seen before.
+func (p parts) near(text string, start, end int, r reach) parts {
+	if r.around == 0 {
+		return append(p[:0], span{0, len(text)})
+	}
+	s := span{max(0, start-r.around), min(len(text), end+r.around)}
+	if last := len(p) - 1; last >= 0 && p[last].end >= s.start {
+		p[last].end = max(p[last].end, s.end)
+		return p
+	}
+	return append(p, s)
+}
