@@ -144,7 +144,7 @@ func (t *toolCall) fail(failure string) []byte { return rpc.Result(t.m.ID, raw.E
 
 func (t *toolCall) verify(ctx context.Context, call gate.Call, v *gate.Verdict, kept *checkpoints.Kept, answer rpc.Message) []byte {
 	answer = t.to.server.refusals.note(raw.WithNote(answer, v.Note), t.to.server.alias)
-	return t.h.checks.After(ctx, t, call, v, kept, answer).WithID(t.m.ID)
+	return t.h.checks.After(ctx, t, call, v, kept, answer).Readdressed(t.m.ID)
 }
 
 // readCall makes the Call: the one reading of the message that is judged, shown, recorded and forwarded.
@@ -152,7 +152,7 @@ func (t *toolCall) verify(ctx context.Context, call gate.Call, v *gate.Verdict, 
 // even when it is refused, because refusals are recorded too.
 func (h *host) readCall(ctx context.Context, m rpc.Message, r *inflight) (call gate.Call, to *entry, p callParams, err error) {
 	call = gate.Call{ID: newCallID(), SessionID: h.session.ID(), Principal: h.principal, Agent: h.session.Agent()}
-	if err = jsonx.Check(m.Raw); err != nil {
+	if err = m.Check(); err != nil {
 		return call, nil, p, err
 	}
 	if p, err = readCallParams(m.Params); err != nil {

@@ -19,7 +19,7 @@ type handshake struct{ host *host }
 // initialize answers the handshake. The servers start now; what they can do is known from the last time,
 // or they are waited for a moment.
 func (h handshake) initialize(ctx context.Context, m rpc.Message, _ *inflight) []byte {
-	if err := jsonx.Check(m.Raw); err != nil {
+	if err := m.Check(); err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidRequest, err.Error())
 	}
 	var p [3]jsonx.Member

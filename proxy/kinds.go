@@ -169,7 +169,7 @@ func (h resources) subscribe(ctx context.Context, m rpc.Message, _ *inflight) []
 
 // complete passes completion/complete on to the server whose prompt or resource template it is about.
 func (h resources) complete(ctx context.Context, m rpc.Message, _ *inflight) []byte {
-	if err := jsonx.Check(m.Raw); err != nil {
+	if err := m.Check(); err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
 	var ref [1]jsonx.Member

@@ -130,7 +130,7 @@ func (s serverSide) asked(m rpc.Message, r *inflight) {
 // askHost puts a server's request to the host and returns the answer for the server. r is as in notified.
 func (s serverSide) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	h, label := s.server.host, labelOf(m)
-	err := jsonx.Check(m.Raw)
+	err := m.Check()
 	if err == nil {
 		m, err = provenance.Marked(m)
 	}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 	"unsafe"
+
+	"callgate/internal/textscan"
 )
 
 // Key is the configuration key of the bound, for errors.
@@ -98,7 +100,7 @@ func (b *Budget) Adopt(message []byte) {
 // once from now on. The caller MUST call Grown when the message is whole.
 func (b *Budget) Alloc(done <-chan struct{}, size, most int, old *Charge) ([]byte, *Charge, error) {
 	if b == nil || size <= Free {
-		return make([]byte, 0, size), nil, nil
+		return textscan.Room(size), nil, nil
 	}
 	// While a buffer doubles for the last time, there is half a message beside it.
 	w := &waiter{old: old, new: &Charge{2 * int64(size), int64(2*max(size, most) + most/2)}, done: make(chan error, 1)}
@@ -116,7 +118,7 @@ func (b *Budget) Alloc(done <-chan struct{}, size, most int, old *Charge) ([]byt
 	if err := b.wait(done, w); err != nil {
 		return nil, nil, err
 	}
-	buf := make([]byte, 0, size)
+	buf := textscan.Room(size)
 	b.watch(buf, w.new)
 	return buf, w.new, nil
 }

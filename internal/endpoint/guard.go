@@ -3,6 +3,7 @@ package endpoint
 import (
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,7 +60,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			refuse(w, http.StatusForbidden, nil, rpc.CodeInvalidRequest, "callgate: requests from this site are refused; pages are added with mcpOrigins")
 			return
 		}
-		for name := range r.URL.Query() {
+		for name := range asked(r) {
 			if slices.Contains([]string{"token", "access_token", "bearer", "authorization"}, strings.ToLower(name)) {
 				refuse(w, http.StatusBadRequest, nil, rpc.CodeInvalidRequest, "callgate: a credential does not belong in an address: send it as a Bearer header, and rotate this one")
 				return
@@ -79,6 +80,14 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// asked is the query of the address, which most requests have none of.
+func asked(r *http.Request) url.Values {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	return r.URL.Query()
 }
 
 // foreign reports whether a value of Sec-Fetch-Site says that another site's page sends the request.

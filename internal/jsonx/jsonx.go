@@ -14,9 +14,13 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"callgate/internal/textscan"
 )
 
 // MaxDepth bounds the nesting of text that Check accepts.
@@ -86,20 +90,42 @@ type Member struct {
 // End is the offset after the value.
 func (m Member) End() int { return m.Start + len(m.Value) }
 
+// Known is what is known of a text that was read.
+type Known uint8
+
+const (
+	Loose   Known = iota // nothing more: strings may hold what is not UTF-8
+	Clean                // it is UTF-8, without lone surrogates
+	Checked              // Check accepts it
+)
+
 // Members finds the members called names in the object that text holds and stores each in dst at the
 // index of its name. The values may be any JSON: nothing below the object's own members is judged.
 // Members of the object whose names are equal, or that differ from one of names only in case, are an
 // error, because decoders disagree about which of them counts.
 func Members(text []byte, names []string, dst []Member) error {
+	_, err := Read(text, names, dst, false)
+	return err
+}
+
+// Read is Members, and says what is known of the text then. With check it looks at what is below the object's members too:
+// what Check accepts is Checked.
+func Read(text []byte, names []string, dst []Member, check bool) (Known, error) {
 	seen := nameStacks.Get().(*nameStack)
-	s := scanner{text: text}
+	s := scanner{text: text, lenient: true}
+	if check {
+		s.names = seen
+	}
 	ok := s.members(seen, names, dst)
 	seen.reset()
 	nameStacks.Put(seen)
-	if ok {
-		return nil
+	switch {
+	case !ok:
+		return Loose, members(text, names, dst)
+	case check && !s.refused:
+		return Checked, nil
 	}
-	return members(text, names, dst)
+	return Clean, nil
 }
 
 // members is Members for every text: strings may hold what is not UTF-8.
@@ -235,11 +261,34 @@ func indexOf(names []string, quoted, folded []byte) (int, error) {
 // as they are. It is false for most texts without reading them as JSON: a word can be spelled with escapes, each of which
 // has a mark of its own.
 func MayHold(text []byte, word string) bool {
-	if bytes.Contains(text, []byte(word)) {
+	if holds(text, word) {
 		return true
 	}
 	i := bytes.IndexByte(text, '\\')
 	return i >= 0 && (bytes.Contains(text[i:], []byte(`\u00`)) || bytes.Contains(text[i:], []byte(`\/`)))
+}
+
+// holds is bytes.Contains for a word that has a rare character in it: what is no letter and no digit. Words begin with
+// letters that long texts are full of.
+func holds(text []byte, word string) bool {
+	rare := strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if rare < 0 {
+		return bytes.Contains(text, []byte(word))
+	}
+	for at, tries := rare, 0; at < len(text); at++ {
+		i := bytes.IndexByte(text[at:], word[rare])
+		if i < 0 {
+			return false
+		}
+		at += i
+		if start := at - rare; len(text)-start >= len(word) && string(text[start:start+len(word)]) == word {
+			return true
+		}
+		if tries++; tries > len(text)/64 { // it is not rare here
+			return bytes.Contains(text[at-rare:], []byte(word))
+		}
+	}
+	return false
 }
 
 // Strings yields every string in text, names included, decoded. Text that Check refuses may end it early. A long string
@@ -342,7 +391,7 @@ func Splice(text []byte, edits ...Edit) []byte {
 	if len(edits) > 1 {
 		slices.SortFunc(edits, func(a, b Edit) int { return cmp.Or(a.Start-b.Start, a.End-b.End) })
 	}
-	out := make([]byte, 0, size)
+	out := textscan.Room(size)
 	at := 0
 	for _, e := range edits {
 		out = append(append(out, text[at:e.Start]...), e.With...)

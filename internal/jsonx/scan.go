@@ -15,8 +15,10 @@ type scanner struct {
 	text []byte
 	at   int
 
-	names  *nameStack // refuses two names of one object that are alike; nil to let them pass
-	spread bool       // there is white space between tokens, an escape that need not be, or a name out of order
+	names   *nameStack // refuses two names of one object that are alike; nil to let them pass
+	lenient bool       // what names refuses, and what nests deeper than MaxDepth, is noted and passes
+	refused bool       // there was some
+	spread  bool       // there is white space between tokens, an escape that need not be, or a name out of order
 }
 
 // maxNesting is how deep jsontext goes.
@@ -78,15 +80,13 @@ func (s *scanner) value(depth, deepest int) bool {
 
 func (s *scanner) object(depth, deepest int) bool {
 	s.at++
-	if s.names != nil {
-		s.names.enter(depth)
-	}
+	s.enter(depth)
 	if s.byte('}') {
 		return true
 	}
 	for last := []byte(nil); ; {
 		name, ok := s.name()
-		if !ok || s.names != nil && s.names.add(depth, name) != nil {
+		if !ok || !s.unlike(depth, name) {
 			return false
 		}
 		name = name[1 : len(name)-1]
@@ -101,6 +101,23 @@ func (s *scanner) object(depth, deepest int) bool {
 			return s.byte('}')
 		}
 	}
+}
+
+// enter begins an object or array.
+func (s *scanner) enter(depth int) {
+	if s.names != nil {
+		s.names.enter(depth)
+	}
+	s.refused = s.refused || depth > MaxDepth
+}
+
+// unlike notes a name, and reports whether it may stand there.
+func (s *scanner) unlike(depth int, name []byte) bool {
+	if s.names == nil || s.names.add(depth, name) == nil {
+		return true
+	}
+	s.refused = true
+	return s.lenient
 }
 
 // name moves past the name of a member and to its value.
@@ -121,9 +138,7 @@ func (s *scanner) name() (quoted []byte, ok bool) {
 
 func (s *scanner) array(depth, deepest int) bool {
 	s.at++
-	if s.names != nil {
-		s.names.enter(depth)
-	}
+	s.enter(depth)
 	if s.byte(']') {
 		return true
 	}

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -38,6 +40,10 @@ func TestScannerGoesDeep(t *testing.T) {
 	}
 }
 
+func sameMember(a, b Member) bool {
+	return bytes.Equal(a.Value, b.Value) && (a.Value == nil) == (b.Value == nil) && a.Start == b.Start && a.name == b.name
+}
+
 // scansAlike holds everything that goes through a scanner against jsontext.
 func scansAlike(t *testing.T, text []byte) {
 	if fast, slow := Check(text), check(text); (fast == nil) != (slow == nil) {
@@ -57,9 +63,28 @@ func scansAlike(t *testing.T, text []byte) {
 		t.Fatalf("Members: %v, jsontext: %v", a, b)
 	} else if a == nil {
 		for i := range fast {
-			if !bytes.Equal(fast[i].Value, slow[i].Value) || (fast[i].Value == nil) != (slow[i].Value == nil) || fast[i].Start != slow[i].Start || fast[i].name != slow[i].name {
+			if !sameMember(fast[i], slow[i]) {
 				t.Fatalf("member %q: %+v, jsontext: %+v", wanted[i], fast[i], slow[i])
 			}
+		}
+	}
+
+	for _, checked := range []bool{false, true} {
+		var read [5]Member
+		known, err := Read(text, wanted, read[:], checked)
+		if wrong := members(text, wanted, slow[:]); (err == nil) != (wrong == nil) || err == nil && !slices.EqualFunc(read[:], slow[:], sameMember) {
+			t.Fatalf("Read: %v, jsontext: %v", err, wrong)
+		}
+		if want := check(text) == nil; err == nil && checked && known == Checked != want {
+			t.Fatalf("it is known to be %d, and Check says %v", known, check(text))
+		}
+		if known != Loose && (err != nil || !utf8.Valid(text) || !checked && known == Checked) {
+			t.Fatalf("%v, and it is known to be %d", err, known)
+		}
+	}
+	for _, word := range []string{"a/b", "task", "_", "x\\"} {
+		if holds(text, word) != bytes.Contains(text, []byte(word)) {
+			t.Fatalf("whether it holds %s", word)
 		}
 	}
 
@@ -151,5 +176,25 @@ func BenchmarkLong(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestScannerByChance holds it against jsontext on texts made of pieces of others.
+func TestScannerByChance(t *testing.T) {
+	r := rand.New(rand.NewChaCha8([32]byte{3}))
+	from := append(scanCases[:len(scanCases):len(scanCases)], string(typical))
+	piece := func() string {
+		text := from[r.IntN(len(from))]
+		start := r.IntN(len(text) + 1)
+		return text[start : start+r.IntN(min(40, len(text)-start)+1)]
+	}
+	for range 3000 {
+		text := from[r.IntN(len(from))]
+		text = text[:min(len(text), 600)]
+		for range 1 + r.IntN(3) {
+			at := r.IntN(len(text) + 1)
+			text = text[:at] + piece() + text[min(len(text), at+r.IntN(4)):]
+		}
+		scansAlike(t, []byte(text))
 	}
 }

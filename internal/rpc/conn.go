@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"callgate/internal/budget"
+	"callgate/internal/jsonx"
 )
 
 // Options of a connection. The zero value is usable.
@@ -121,7 +122,7 @@ func (c *Conn) read() {
 // stream cut off answers nothing: the caller that waits hears of that end.
 func (c *Conn) dispatch(line []byte, whole bool, handle func(Message)) (handed bool) {
 	m, err := Parse(line)
-	if err == nil && m.IsResponse() && !utf8.Valid(line) {
+	if err == nil && m.IsResponse() && m.known == jsonx.Loose && !utf8.Valid(line) {
 		err = errNotUTF8
 	}
 	if err != nil {

@@ -5,6 +5,7 @@
 package rpc
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -34,6 +35,7 @@ type Message struct {
 	Label string
 
 	idStart, paramsStart int
+	known                jsonx.Known // of Raw
 }
 
 var (
@@ -44,9 +46,23 @@ var (
 
 // Parse reads one message. It refuses an envelope that decoders may read differently: a member twice, a
 // case variant of a known one, a request that is a response too. What is below the envelope it does not judge.
-func Parse(line []byte) (Message, error) {
+func Parse(line []byte) (Message, error) { return parse(line, false) }
+
+// ParseRequest is Parse for what will be checked, too: it looks below the envelope in the same pass, and Check knows then.
+func ParseRequest(line []byte) (Message, error) { return parse(line, true) }
+
+// Check is jsonx.Check of the whole message.
+func (m Message) Check() error {
+	if m.known == jsonx.Checked {
+		return nil
+	}
+	return jsonx.Check(m.Raw)
+}
+
+func parse(line []byte, check bool) (Message, error) {
 	var m [6]jsonx.Member
-	if err := jsonx.Members(line, envelope, m[:]); err != nil {
+	known, err := jsonx.Read(line, envelope, m[:], check)
+	if err != nil {
 		return Message{}, err
 	}
 	version, id, method, params, result, fault := m[0], m[1], m[2], m[3], m[4], m[5]
@@ -58,7 +74,7 @@ func Parse(line []byte) (Message, error) {
 	}
 	msg := Message{
 		Raw: line, ID: id.Value, Params: params.Value, Result: result.Value, Error: fault.Value,
-		idStart: id.Start, paramsStart: params.Start,
+		idStart: id.Start, paramsStart: params.Start, known: known,
 	}
 	if method.Value == nil {
 		if id.Value == nil || (result.Value == nil) == (fault.Value == nil) {
@@ -88,6 +104,21 @@ func (m Message) IsResponse() bool     { return m.Method == "" }
 func (m Message) WithID(id []byte) []byte {
 	return jsonx.Splice(m.Raw, jsonx.Edit{Start: m.idStart, End: m.idStart + len(m.ID), With: id})
 }
+
+// Readdressed is WithID for a message that nobody else will read: a long one is changed in place, and white space fills
+// what the new id leaves of the old.
+func (m Message) Readdressed(id []byte) []byte {
+	spare := len(m.ID) - len(id)
+	if len(m.Raw) < long || spare < 0 {
+		return m.WithID(id)
+	}
+	place := m.Raw[m.idStart : m.idStart+len(m.ID)]
+	copy(place[copy(place, id):], bytes.Repeat([]byte{' '}, spare))
+	return m.Raw
+}
+
+// long is the length from which on a copy of a message is worth avoiding.
+const long = 16 << 10
 
 // WithParams returns the message with another id and other params, everything else byte for byte. It MUST
 // have both. The edits are made in the params.

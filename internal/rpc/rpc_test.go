@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"callgate/internal/jsonx"
 )
 
 var parseCases = []struct{ name, line, want, err string }{
@@ -177,21 +179,48 @@ func TestNoiseAndLimits(t *testing.T) {
 	}
 }
 
+// An answer has another id afterwards, and every other byte that it had, whether or not it is long.
+func TestReaddressed(t *testing.T) {
+	for _, text := range []string{"short", strings.Repeat("long", long)} {
+		for _, id := range []string{`7`, `"cg-1"`, `"of the host"`} {
+			answer := `{"result":{"text":"` + text + `"},"id":"cg-1","jsonrpc":"2.0"}`
+			m, err := Parse([]byte(answer))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Parse(m.Readdressed([]byte(id)))
+			if err != nil || string(got.ID) != id || string(got.Result) != `{"text":"`+text+`"}` {
+				t.Errorf("%s in %d bytes: %.100s, %v", id, len(answer), got.Raw, err)
+			}
+			if rest := strings.ReplaceAll(string(got.Raw), " ", ""); rest != strings.ReplaceAll(strings.Replace(answer, `"cg-1"`, id, 1), " ", "") {
+				t.Errorf("%.100s became %.100s", answer, rest)
+			}
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, c := range parseCases {
 		f.Add([]byte(c.line))
 	}
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{"a":1,"A":2}}}`))
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"x","params":[{"a":1},{"a":` + strings.Repeat("[", jsonx.MaxDepth) + strings.Repeat("]", jsonx.MaxDepth) + `}]}`))
+	f.Add([]byte("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":[\"\xff\"]}"))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		m, err := Parse(line)
+		checked, again := ParseRequest(line)
+		if (err == nil) != (again == nil) || err == nil && (m.Check() == nil) != (checked.Check() == nil) {
+			t.Fatalf("parsed: %v, %v; with a check: %v, %v", err, m.Check(), again, checked.Check())
+		}
 		if err != nil || m.ID == nil {
 			return
 		}
-		again, err := Parse(m.WithID([]byte(`"replaced"`)))
+		other, err := Parse(m.WithID([]byte(`"replaced"`)))
 		if err != nil {
 			t.Fatalf("a message with another id does not parse: %v", err)
 		}
-		if string(again.ID) != `"replaced"` || again.Method != m.Method || string(again.Params) != string(m.Params) {
-			t.Fatalf("%s became %s", m.Raw, again.Raw)
+		if string(other.ID) != `"replaced"` || other.Method != m.Method || string(other.Params) != string(m.Params) {
+			t.Fatalf("%s became %s", m.Raw, other.Raw)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package secrets
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"math/rand/v2"
 	"net/url"
 	"regexp"
 	"strings"
@@ -84,6 +85,28 @@ func TestFormByWords(t *testing.T) {
 	}
 	if f, ok := Form(filler, func(word string) bool { return strings.Contains(filler, word) }, nil); ok {
 		t.Errorf("digits hold %v", f)
+	}
+}
+
+// Noise around a credential hides it in no encoding: not where it begins anywhere, nor with a control character beside it.
+func TestFormInNoise(t *testing.T) {
+	secret, r := "glpat-"+"x7Kq2mZ9vR4tLw8pYd3s", rand.NewChaCha8([32]byte{5})
+	for n := range 40 {
+		noise := make([]byte, 3000)
+		r.Read(noise)
+		if _, ok := Form(base64.StdEncoding.EncodeToString(noise), nil, nil); ok {
+			t.Fatalf("noise %d holds a credential", n)
+		}
+		beside := []string{"", "\x00", " \n", "\xff", "\x01\x02"}[n%5]
+		hidden := string(noise[:1000+n]) + beside + " " + secret + " " + beside + string(noise[2000:])
+		for name, text := range map[string]string{"base64": base64.StdEncoding.EncodeToString([]byte(hidden)), "URL": base64.RawURLEncoding.EncodeToString([]byte(hidden)), "hex": hex.EncodeToString([]byte(hidden))} {
+			if f, ok := Form("x"[:n%2]+text, nil, nil); !ok || f.Value != secret {
+				t.Errorf("%d, %s: %v %v", n, name, f, ok)
+			}
+		}
+	}
+	if f, ok := Form(base64.StdEncoding.EncodeToString([]byte("password=\x01hunter2hunter2hunter2 ")), nil, nil); !ok {
+		t.Errorf("a lone control character hides %v", f)
 	}
 }
 

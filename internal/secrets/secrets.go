@@ -322,8 +322,8 @@ func decode64(to, from []byte) (int, error) {
 // every credential but a private key, which has a beginning that is found without its end.
 const longestEnd = 8 << 10
 
-// inside are the readings of what a part of a text says decoded, in n bytes.
-func inside(part string, n int, decode func(to, from []byte) (int, error), depth int) []string {
+// inside are the readings of the texts that a part of a text says decoded, in n bytes.
+func inside(part string, n int, decode func(to, from []byte) (int, error), depth int) (list []string) {
 	b := buffers.Get().(*[]byte)
 	defer buffers.Put(b)
 	if cap(*b) < n {
@@ -333,8 +333,47 @@ func inside(part string, n int, decode func(to, from []byte) (int, error), depth
 	if err != nil {
 		return nil
 	}
-	return readings(string((*b)[:n]), depth)
+	for text := range stretches((*b)[:n]) {
+		list = append(list, readings(string(text), depth)...)
+	}
+	return list
 }
+
+// stretches yields the parts of b that can be text with a credential in it: so many printable characters stand in a row in
+// each, and two control characters nowhere but at ends of lines. A picture has few of them, and a text is one.
+func stretches(b []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for done, i := 0, shortestRun-1; i < len(b); {
+			from := i
+			for from > i-shortestRun && b[from]-' ' < 0x7f-' ' {
+				from--
+			}
+			if from > i-shortestRun {
+				i = from + shortestRun
+				continue
+			}
+			start, end := i, i
+			for start > done && (!control[b[start-1]] || start-1 > done && !control[b[start-2]]) {
+				start--
+			}
+			for end < len(b) && (!control[b[end]] || end+1 < len(b) && !control[b[end+1]]) {
+				end++
+			}
+			if !yield(b[start:end]) {
+				return
+			}
+			done, i = end, end+shortestRun
+		}
+	}
+}
+
+// control are the control characters but those that stand at ends of lines.
+var control = func() (set [256]bool) {
+	for c := range byte(' ') {
+		set[c] = c < '\t' || c > '\r'
+	}
+	return set
+}()
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
@@ -347,6 +386,10 @@ const shortestRun = 10
 // hexSays reports whether hexadecimal digits can say a credential.
 func hexSays(digits string) bool {
 	for i := 2 * (shortestRun - 1); i < len(digits)-1; {
+		if digits[i]-'2' > '7'-'2' { // no character of ASCII that can be printed begins so
+			i += 2 * shortestRun
+			continue
+		}
 		from := i
 		for from > i-2*shortestRun && (digitOf[digits[from]]<<4|digitOf[digits[from+1]])-' ' < 0x7f-' ' {
 			from -= 2

@@ -20,6 +20,17 @@ func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), 
 // String shares the memory of b, which nobody may change as long as the string is used.
 func String(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
+// Room is memory for a text of n bytes that is about to be written: unlike make, it clears nothing.
+func Room(n int) []byte {
+	if n == 0 {
+		return nil
+	}
+	var b strings.Builder
+	b.Grow(n)
+	b.WriteByte(0) // the memory of an empty string is nowhere
+	return unsafe.Slice(unsafe.StringData(b.String()), n)[:0]
+}
+
 // IsASCII reports whether every character of a text is one of ASCII.
 func IsASCII(text string) bool {
 	b := bytesOf(text)

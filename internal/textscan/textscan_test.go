@@ -100,3 +100,12 @@ func BenchmarkAlnum100KiB(b *testing.B) {
 		Alnum(text, 0)
 	}
 }
+
+// Room has the room that it was asked for, and holds nothing.
+func TestRoom(t *testing.T) {
+	for _, n := range []int{0, 1, 7, 100 << 10} {
+		if b := Room(n); len(b) != 0 || cap(b) != n {
+			t.Errorf("%d of %d bytes for %d", len(b), cap(b), n)
+		}
+	}
+}

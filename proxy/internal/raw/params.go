@@ -95,7 +95,7 @@ func ProgressToken(params []byte) []byte {
 
 // String returns a required string of the params, after the strict check of the whole message.
 func String(m rpc.Message, name string) (string, error) {
-	if err := jsonx.Check(m.Raw); err != nil {
+	if err := m.Check(); err != nil {
 		return "", err
 	}
 	var member [1]jsonx.Member
