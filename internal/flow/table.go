@@ -18,7 +18,7 @@ type entry uint64
 
 const (
 	tagMask   = 1<<40 - 1
-	firstSize = 1 << 10
+	firstSize = 1 << 5
 )
 
 func (e entry) tag() uint64    { return uint64(e) & tagMask }
