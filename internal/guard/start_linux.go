@@ -169,7 +169,7 @@ func (w *Wall) startAs(kind Kind, cmd *exec.Cmd) (*Keeper, error) {
 		orderW.Close()
 		return nil, err
 	}
-	k := &Keeper{orders: orderW, reports: reportR, lines: bufio.NewReader(reportR), ended: make(chan struct{}), over: make(chan struct{})}
+	k := &Keeper{orders: orderW, reports: reportR, lines: bufio.NewReaderSize(reportR, 256), ended: make(chan struct{}), over: make(chan struct{})}
 	o := order{Path: cmd.Path, Args: cmd.Args, Kind: kind, Wall: *w, UID: os.Geteuid(), GID: os.Getegid(), Proxy: -1, Group: -1}
 	files, env := []*os.File{orderR, reportW}, cmd.Env
 	defer func() {

@@ -23,7 +23,7 @@ type lines struct {
 }
 
 const (
-	smallBuffer = 8 << 10
+	smallBuffer = 4 << 10
 	largeBuffer = 64 << 10
 )
 

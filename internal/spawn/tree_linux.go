@@ -38,7 +38,7 @@ func (t *Tree) Start(cmd *exec.Cmd) (err error) {
 	t.group = cmd.Process.Pid
 	go func() {
 		defer close(t.gone)
-		_ = cmd.Wait() // how the program ended, the keeper says
+		wait(cmd)
 	}()
 	return nil
 }
