@@ -1,9 +1,11 @@
 package app
 
 import (
+	"context"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"time"
 )
 
@@ -39,4 +41,54 @@ func spareHeap() []byte {
 		return nil
 	}
 	return make([]byte, 16<<20)
+}
+
+// rest gives the system back what the process needs no more, whenever nothing has happened for a while, until ctx ends.
+// The collector would leave that until the heap has doubled, which idle sessions never do.
+func rest(ctx context.Context) {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	r := rester{wait: restAfter}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(r.wait):
+		}
+		metrics.Read(allocated)
+		if r.look(allocated[0].Value.Uint64()) {
+			debug.FreeOSMemory()
+		}
+	}
+}
+
+// rester knows when to rest, by the bytes that the process has allocated in all.
+type rester struct {
+	seen, freed uint64        // at the last look, and when memory was given back last
+	wait        time.Duration // until the next look
+}
+
+const (
+	restAfter = 4 * time.Second
+	restMost  = time.Minute // between looks at a process that stays idle
+	quiet     = 256 << 10   // bytes that one allocates between two looks
+	worth     = 1 << 20     // bytes since memory was given back
+)
+
+// look reports whether it is time to give memory back.
+func (r *rester) look(allocated uint64) bool {
+	since := allocated - r.seen
+	r.seen = allocated
+	if since > quiet {
+		r.wait = restAfter
+		return false
+	}
+	r.wait = min(2*r.wait, restMost)
+	if allocated-r.freed < worth {
+		return false
+	}
+	r.freed = allocated
+	return true
 }

@@ -43,6 +43,7 @@ func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)
 	var watchers sync.WaitGroup
 	watchers.Go(func() { tellWhoWaits(watching, s.Gate, s.log, s.page) })
 	watchers.Go(func() { s.watch(watching, load, e) })
+	watchers.Go(func() { rest(watching) })
 	defer watchers.Wait()
 	defer stop()
 	select {

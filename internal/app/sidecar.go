@@ -390,6 +390,11 @@ func answered(c *config.Config, since time.Time) (list []gate.Answered) {
 // Relay serves the host on standard input and output until it ends.
 func (s *Sidecar) Relay(ctx context.Context, v proxy.View) error {
 	tuneForStdio(s.retrieval != nil)
+	resting, stop := context.WithCancel(ctx)
+	var rests sync.WaitGroup
+	rests.Go(func() { rest(resting) })
+	defer rests.Wait()
+	defer stop()
 	in, out := rpc.Stdio()
 	return s.Proxy.Run(ctx, v, in, out)
 }

@@ -98,10 +98,11 @@ func (r *ragConfig) check() error {
 	return err
 }
 
-// open returns the embedder. Its key is looked up only if it is wanted: subcommands that embed nothing do without.
+// open returns the embedder, nil for the built-in one: its table takes time and memory, and is read by the index that needs
+// it. A key is looked up only if it is wanted: subcommands that embed nothing do without.
 func (e *embedderConfig) open(withKey bool) (rag.Embedder, error) {
 	if e.Kind == EmbedderStatic || e.Kind == "" {
-		return rag.Static()
+		return nil, nil
 	}
 	if e.Kind != "openai" && e.Kind != "ollama" {
 		return nil, fmt.Errorf("embedder.kind %q: use static, openai or ollama", e.Kind)

@@ -76,12 +76,14 @@ func (m *Memory) Begin() (done func()) {
 	}
 	c := make(chan struct{})
 	m.pending[c] = true
-	return sync.OnceFunc(func() {
+	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		delete(m.pending, c)
-		close(c)
-	})
+		if m.pending[c] {
+			delete(m.pending, c)
+			close(c)
+		}
+	}
 }
 
 // lock takes mu when nothing is about to be learned.

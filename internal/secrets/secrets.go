@@ -58,12 +58,14 @@ func (m *Memory) Begin() (done func()) {
 	}
 	c := make(chan struct{})
 	m.pending[c] = true
-	return sync.OnceFunc(func() {
+	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		delete(m.pending, c)
-		close(c)
-	})
+		if m.pending[c] {
+			delete(m.pending, c)
+			close(c)
+		}
+	}
 }
 
 // Learn remembers the credentials in a text that was seen at a place.
