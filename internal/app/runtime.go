@@ -9,26 +9,21 @@ import (
 	"time"
 )
 
-// startUp is how long a process keeps Go's own settings: to fork a server holds a processor, and to start
-// allocates more than calls do.
+// startUp is how long a process keeps Go's own setting: to fork a server holds a processor.
 const startUp = time.Second
 
-// tuneForStdio sets the Go runtime up for the relay of one host, once it has started. The variables by
-// which users of Go set the same win.
+// tuneForStdio sets the Go runtime up for the relay of one host, once it has started. The variable by which users of Go
+// set the same wins.
 //
 // A call crosses several goroutines one after another. On one processor they follow each other on the
 // thread that woke up for the message; on more, each hand-over wakes a thread on another core, which costs
-// more than what it is woken for. A collector that starts twice as early keeps large messages from
-// doubling the memory, and a heap this small is collected in well under a millisecond.
+// more than what it is woken for.
 //
 // Who indexes besides needs the other processors: a call must not wait for a file that is taken apart.
 func tuneForStdio(indexes bool) {
 	time.AfterFunc(startUp, func() {
 		if os.Getenv("GOMAXPROCS") == "" && !indexes {
 			runtime.GOMAXPROCS(1)
-		}
-		if os.Getenv("GOGC") == "" {
-			debug.SetGCPercent(50)
 		}
 	})
 }
