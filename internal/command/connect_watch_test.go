@@ -1,6 +1,10 @@
 package command
 
 import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"callgate/internal/command/connect"
@@ -21,5 +25,39 @@ func TestBesideMeansThatItMoves(t *testing.T) {
 		if got := connect.Beside(&install.Plan{Hosts: []install.HostPlan{{Changes: []install.Change{c.change}}}}); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// A server that comes while the files of hosts are read is reported as well.
+func TestWatchMissesNoServer(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	hosts := filepath.Join(home, ".cursor", "mcp.json")
+	if err := os.Mkdir(filepath.Dir(hosts), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	has := func(server string) {
+		if err := os.WriteFile(hosts, []byte(`{"mcpServers":{"`+server+`":{"command":"`+server+`"}}}`), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	has("early")
+	ctx, end := context.WithTimeout(t.Context(), patience)
+	defer end()
+	late := false
+	root := newRootCommand()
+	root.SetOut(lineWriter{func(line string) {
+		switch {
+		case strings.Contains(line, `"early"`):
+			has("late")
+		case strings.Contains(line, `"late"`):
+			late = true
+			end()
+		}
+	}})
+	root.SetArgs([]string{"connect", "cursor", "--watch", "--no-hooks", "--data-dir", t.TempDir()})
+	if err := root.ExecuteContext(ctx); err != nil || !late {
+		t.Errorf("%v, the second server was seen: %v", err, late)
 	}
 }

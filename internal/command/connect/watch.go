@@ -23,6 +23,10 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 	said := map[string]bool{}
 	var look func() error
 	look = func() error {
+		// What changes while it is read is an event.
+		if err := o.watchFolders(files, args); err != nil {
+			return err
+		}
 		plan, err := o.Plan(args)
 		if err != nil {
 			return err
@@ -53,7 +57,7 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 			}
 		}
 		said = now
-		return o.watchFolders(files, args)
+		return nil
 	}
 	if err := look(); err != nil {
 		return err
