@@ -42,6 +42,7 @@ export function Audit({ store, live, route }: { store: Store; live: AuditEntry[]
     if (asked.current !== 0) return; // however much is recorded, the log is read twice a second at most
     asked.current = window.setTimeout(() => {
       asked.current = 0;
+      if (!store.open) return;
       const wanted = latest.current;
       store.get<Found>(`/api/audit?${asks(new URLSearchParams(wanted), limit)}`).then(
         (answer) => {
@@ -53,7 +54,7 @@ export function Audit({ store, live, route }: { store: Store; live: AuditEntry[]
       );
     }, after);
   };
-  useEffect(() => look(150), [filter]);
+  useEffect(() => look(150), [filter, store.open]);
   useEffect(() => look(500), [newest]);
   useEffect(() => () => clearTimeout(asked.current), []);
   const set = (name: string, value: string) => {
@@ -254,12 +255,12 @@ function Details({ store, id, known, close }: { store: Store; id: string; known:
   useLayoutEffect(() => dialog.current?.showModal(), []);
   useEffect(() => {
     if (known) setOf(known);
-    else
+    else if (store.open)
       store.get<Found>(`/api/audit?${new URLSearchParams({ calls: "true", q: id, limit: "1" })}`).then(
         ({ records }) => (records[0] ? setOf(records[0]) : setTrouble("No such record.")),
         (error: unknown) => setTrouble(message(error)),
       );
-  }, [id, known]);
+  }, [id, known, store.open]);
   return (
     <dialog ref={dialog} class="record-dialog" onClose={close} aria-labelledby="record">
       <Trouble of={trouble} />

@@ -8,8 +8,8 @@ export interface Loaded<T> {
   again(): void;
 }
 
-// useLoaded reads a path, and again every period while the page is looked at; 0 reads it once. What came late, for a
-// path that is not shown any more, is dropped.
+// useLoaded reads a path when there is a connection, and again every period while the page is looked at; 0 reads it once.
+// What came late, for a path that is not shown any more, is dropped.
 export function useLoaded<T>(store: Store, path: string, period = 0): Loaded<T> {
   const [data, setData] = useState<T | null>(null);
   const [trouble, setTrouble] = useState("");
@@ -25,10 +25,10 @@ export function useLoaded<T>(store: Store, path: string, period = 0): Loaded<T> 
       (error: unknown) => shown.current === path && setTrouble(message(error)),
     );
   }, [store, path]);
+  useEffect(() => setData(null), [again]);
   useEffect(() => {
-    setData(null);
-    again();
-  }, [again]);
+    if (store.open) again();
+  }, [again, store.open]);
   useEffect(() => {
     if (period === 0) return;
     const timer = setInterval(() => !document.hidden && again(), period);

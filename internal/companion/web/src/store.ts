@@ -62,8 +62,13 @@ export class Store {
     this.changed();
   }
 
+  // open says that callgate can be asked now.
+  get open(): boolean {
+    return this.state.connection === "open";
+  }
+
   get mayAnswer(): boolean {
-    return this.pairing?.credential === "approve" && this.state.connection === "open";
+    return this.pairing?.credential === "approve" && this.open;
   }
 
   dispatch(event: Event): void {
@@ -182,7 +187,7 @@ export class Store {
 
   // report shows what failed, unless the connection broke, which shows by itself.
   private readonly report = (error: unknown): void => {
-    if (this.state.connection === "open") console.warn("callgate:", message(error));
+    if (this.open) console.warn("callgate:", message(error));
   };
 }
 

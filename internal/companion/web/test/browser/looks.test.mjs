@@ -163,6 +163,8 @@ test("addresses", { timeout: 1_200_000 }, async () => {
   await page.locator("dialog h2").waitFor();
   const record = await hash();
   assert.match(record, /^#\/audit\/call_/);
+  // What an address shows waits for the connection, however long that takes.
+  await page.route("**/api/proof*", (route) => setTimeout(() => void route.continue(), 500));
   await page.reload();
   await page.locator("dialog h2").waitFor();
   assert.equal(await hash(), record);
