@@ -13,6 +13,7 @@ import (
 	"callgate/audit"
 	"callgate/internal/rpc"
 	"callgate/internal/testserver/waits"
+	"callgate/internal/upstream"
 )
 
 const allowAll = `{ "*": "allow" }`
@@ -388,6 +389,12 @@ func (w *world) outcomes(n int) []audit.Record {
 	}
 }
 
+// listed waits until every server has listed what it has: hosts wait for a moment only.
+func (w *world) listed() {
+	w.t.Helper()
+	w.onlyHost(w.t).offers.awaitLists(w.t.Context(), patienceOfTests, nil, upstream.Kinds[:]...)
+}
+
 func TestServerThatDies(t *testing.T) {
 	w, h := ready(t, allowAll, false, []string{"a", "b"}, withOneTool, withOneTool)
 	h.calls("1", "b_do", `{"text":"x"}`)
@@ -423,8 +430,14 @@ func TestWelcome(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, allowAll, c.untouched, c.aliases, c.scripts...)
 			h := w.connect().collect()
-			if got := string(h.greet(helloParams)); got != c.want {
+			began := time.Now()
+			// Servers that take longer than hosts wait are not in it.
+			if got := string(h.greet(helloParams)); got != c.want && time.Since(began) < patience {
 				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			w.listed()
+			if got := string(handshake{w.onlyHost(t)}.welcome("2025-06-18")); got != c.want {
+				t.Errorf("known is %s\nwant %s", got, c.want)
 			}
 		})
 	}
@@ -446,6 +459,7 @@ func TestListsOfSeveralServers(t *testing.T) {
 		}}
 	}
 	w, h := ready(t, `{ "*": "allow", "resource_read": { "*": "allow", "x:b": "deny" } }`, false, []string{"a", "b"}, scripts...)
+	w.listed()
 	for _, c := range []struct{ method, params, want string }{
 		{"resources/list", `{}`, `{"resources":[{"uri":"x:shared","name":"a"},{"uri":"x:a","name":"own"},{"uri":"x:b","name":"own"}]}`},
 		{"resources/templates/list", `{}`, `{"resourceTemplates":[{"uriTemplate":"a://{id}","name":"t"},{"uriTemplate":"b://{id}","name":"t"}]}`},

@@ -125,7 +125,7 @@ func TestToolsThatPoseAsThoseOfAServerOutOfSight(t *testing.T) {
 }
 
 // onlyHost is the proxy's one connection.
-func (w *world) onlyHost(t *testing.T) *host {
+func (w *world) onlyHost(t testing.TB) *host {
 	t.Helper()
 	w.proxy.mu.Lock()
 	defer w.proxy.mu.Unlock()
