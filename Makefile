@@ -25,8 +25,8 @@ ONE_GOROUTINE := ./docs ./examples ./examples/demo ./internal/address ./internal
 # What takes longest begins first.
 LONGEST := ./internal/command ./internal/companion ./internal/cluster
 
-# Many tests wait for processes and for time, so twice as many run as there are processors. make test runs go vet by itself.
-# Without debugging tables, programs link faster.
+# Many tests wait for processes and for time, so twice as many run as there are processors. make check vets all code, tests
+# included. Without debugging tables, programs link faster.
 BESIDE := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 TEST := go test -timeout 40m -p $(BESIDE) -parallel $(BESIDE) -vet=off -ldflags='-s -w'
 # Raced programs sleep a second when they end, unless they are told not to.
@@ -70,13 +70,12 @@ run: build ## try it: three calls through the gate (ANSWER=approve answers the q
 		callgate run --config "$(CURDIR)/examples/demo/callgate.yaml" --data-dir "$(CURDIR)/.demo/data"
 
 .PHONY: test
-test: $(NPM) $(PAGE) browser terminal languages ## go vet and all tests
-	go vet $(PKG)
+test: $(NPM) $(PAGE) browser terminal languages ## run all tests
 ifeq ($(PKG),./...)
 	$(TEST) $(RACE) $(LONGEST) $$(go list ./... | grep -vxFf <(go list $(ONE_GOROUTINE) $(LONGEST)))
 	$(TEST) $(ONE_GOROUTINE)
-	cd cmd/callgate-opa && go vet ./... && $(TEST) ./...
-	cd $(DEV) && go vet ./... && $(TEST) $(RACE) ./...
+	cd cmd/callgate-opa && $(TEST) ./...
+	cd $(DEV) && $(TEST) $(RACE) ./...
 else
 	$(TEST) $(RACE) $(PKG)
 endif
