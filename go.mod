@@ -31,7 +31,7 @@ require (
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.72.0
 	github.com/rogpeppe/go-internal v1.16.0
-	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	github.com/spf13/viper v1.21.0
@@ -145,3 +145,5 @@ require (
 )
 
 replace github.com/json-iterator/go => ./internal/jsoniter
+
+replace github.com/santhosh-tekuri/jsonschema/v6 => ./internal/jsonschema

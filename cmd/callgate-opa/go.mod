@@ -8,6 +8,8 @@ replace callgate => ../..
 
 replace github.com/json-iterator/go => ../../internal/jsoniter
 
+replace github.com/santhosh-tekuri/jsonschema/v6 => ../../internal/jsonschema
+
 require (
 	charm.land/bubbletea/v2 v2.0.9 // indirect
 	github.com/RoaringBitmap/roaring/v2 v2.14.5 // indirect

@@ -94,6 +94,7 @@ func TestTools(t *testing.T) {
 		{"refuses a binary file", "read_file", args{"path": "image.bin"}, "…not a text file", true},
 		{"refuses a large file", "read_file", args{"path": "large.txt"}, "…larger than", true},
 		{"refuses a call without its argument", "read_file", args{}, "…path", true},
+		{"refuses an argument of another type", "read_file", args{"path": 7}, "…want \"string\"", true},
 
 		{"writes a file and its folders", "write_file", args{"path": "a/b/new.txt", "content": "hi"}, "Wrote 2 bytes to a/b/new.txt.", false},
 		{"does not write outside", "write_file", args{"path": "../new.txt", "content": "hi"}, "…escapes", true},

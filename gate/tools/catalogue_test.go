@@ -1,14 +1,14 @@
 package tools
 
 import (
-	"bytes"
+	"encoding/json"
 	"io/fs"
 	"path"
 	"strings"
 	"testing"
 	"testing/fstest"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"callgate/gate/tools/kinds"
 	"callgate/permissions"
@@ -20,15 +20,11 @@ func TestServerFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
+	var says jsonschema.Schema
+	if err := json.Unmarshal(text, &says); err != nil {
 		t.Fatal(err)
 	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("schema.json")
+	schema, err := says.Resolve(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +40,8 @@ func TestServerFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-		if err != nil {
+		var file any
+		if err := json.Unmarshal(text, &file); err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if err := schema.Validate(file); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -1,7 +1,6 @@
 package companion
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"callgate/docs"
 	"callgate/internal/companion/wire"
@@ -49,26 +48,35 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// protocol is the schema with every object closed.
-var protocol = sync.OnceValue(func() *jsonschema.Compiler {
+// protocol are the definitions of the schema, with every object closed and dates checked.
+var protocol = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	var schema any
 	if err := json.Unmarshal(docs.ProtocolSchema, &schema); err != nil {
 		panic(err)
 	}
 	tighten(schema)
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	if err := c.AddResource("urn:callgate:protocol:1", schema); err != nil {
+	text, err := json.Marshal(schema)
+	if err != nil {
 		panic(err)
 	}
-	return c
+	var strict jsonschema.Schema
+	if err := json.Unmarshal(text, &strict); err != nil {
+		panic(err)
+	}
+	return strict.Defs
 })
 
-// tighten closes every object, but those that stand for a part of others.
+// formats are the patterns of the formats that the schema names.
+var formats = map[string]string{"date": `^\d{4}-\d\d-\d\d$`, "date-time": `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`}
+
+// tighten closes every object, but those that stand for a part of others, and gives each format its pattern.
 func tighten(node any) {
 	parts := []string{"frame", "answer", "agent", "turn"}
 	switch n := node.(type) {
 	case map[string]any:
+		if format, ok := n["format"].(string); ok {
+			n["pattern"] = formats[format]
+		}
 		for key, child := range n {
 			object, ok := child.(map[string]any)
 			if _, hasProperties := object["properties"]; ok && hasProperties && !slices.Contains(parts, key) {
@@ -86,18 +94,19 @@ func tighten(node any) {
 	}
 }
 
-var compiling sync.Mutex // a compiler serves one goroutine at a time, and remembers what it compiled
+var definitions sync.Map // from the name of one to what returns it as a *jsonschema.Resolved
 
 // check validates text against a definition of the schema.
 func check(definition string, text []byte) error {
-	compiling.Lock()
-	schema, err := protocol().Compile("urn:callgate:protocol:1#/$defs/" + definition)
-	compiling.Unlock()
+	once, _ := definitions.LoadOrStore(definition, sync.OnceValues(func() (*jsonschema.Resolved, error) {
+		return (&jsonschema.Schema{Ref: "#/$defs/" + definition, Defs: protocol()}).Resolve(nil)
+	}))
+	schema, err := once.(func() (*jsonschema.Resolved, error))()
 	if err != nil {
 		return err
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
 		return err
 	}
 	return schema.Validate(value)
@@ -163,6 +172,24 @@ func checkREST(method, path, request string, response *http.Response, body strin
 			verify(endpoints()[at].Request.Ref, request)
 		}
 		verify(endpoints()[at].Response.Ref, body)
+	}
+}
+
+// What the tests hold frames against refuses a member that is not listed, and a time that is none.
+func TestSchemaIsStrict(t *testing.T) {
+	for _, test := range []struct {
+		definition, text string
+		fits             bool
+	}{
+		{"hello", `{"v":1,"type":"hello","client":{"name":"x","kind":"web"}}`, true},
+		{"hello", `{"v":1,"type":"hello","client":{"name":"x","kind":"web"},"more":1}`, false},
+		{"hello", `{"v":1,"type":"hello","client":{"name":"x","kind":"web","more":1}}`, false},
+		{"time", `"2026-11-27T01:02:03.5+01:00"`, true},
+		{"time", `"2026-11-27 01:02:03"`, false},
+	} {
+		if err := check(test.definition, []byte(test.text)); (err == nil) != test.fits {
+			t.Errorf("%s %s: %v", test.definition, test.text, err)
+		}
 	}
 }
 

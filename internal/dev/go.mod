@@ -10,6 +10,8 @@ replace callgate => ../..
 
 replace github.com/json-iterator/go => ../jsoniter
 
+replace github.com/santhosh-tekuri/jsonschema/v6 => ../jsonschema
+
 tool callgate/cmd/callgate // its tests build it
 
 require (
