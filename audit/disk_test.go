@@ -197,6 +197,7 @@ func TestEachOperationFailsOnce(t *testing.T) {
 			d := &faultyDisk{failAt: n + 1, onwards: mode.onwards, halves: mode.halves}
 			name := fmt.Sprintf("%02d %s onwards=%t halves=%d", n+1, counter.ops[n], d.onwards, d.halves)
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+				t.Parallel() // most of it is waiting for the disk
 				dir := t.TempDir()
 				acknowledged, err := story(t, dir, d)
 				if !errors.Is(err, errInjected) {
