@@ -19,13 +19,16 @@ type Changes interface {
 }
 
 // approvalAPI answers REST about what waits, and in which sessions.
-type approvalAPI struct{ *Server }
+type approvalAPI struct {
+	api
+	hub processes
+}
 
 func (s approvalAPI) routes(path func(string, methods)) {
-	path("/api/approvals", methods{"GET": s.viewer(s.handleApprovals)})
-	path("/api/approvals/{id}", methods{"POST": s.approver(s.handleAnswer)})
-	path("/api/sessions", methods{"GET": s.prompter(s.handleSessions, s.viewer(s.handleSessions))})
-	path("/api/approvals/{id}/changes", methods{"GET": s.approver(s.handleChanges)})
+	path("/api/approvals", methods{"GET": s.may.viewer(s.handleApprovals)})
+	path("/api/approvals/{id}", methods{"POST": s.may.approver(s.handleAnswer)})
+	path("/api/sessions", methods{"GET": s.may.prompter(s.handleSessions, s.may.viewer(s.handleSessions))})
+	path("/api/approvals/{id}/changes", methods{"GET": s.may.approver(s.handleChanges)})
 }
 
 func (s approvalAPI) handleApprovals(w http.ResponseWriter, _ *http.Request) {
@@ -41,7 +44,7 @@ func (s approvalAPI) handleApprovals(w http.ResponseWriter, _ *http.Request) {
 // path has it.
 func (s approvalAPI) handleAnswer(w http.ResponseWriter, r *http.Request) {
 	var f wire.ToolApprove
-	if !s.body(w, r, &f) {
+	if !s.reply.body(w, r, &f) {
 		return
 	}
 	id := r.PathValue("id")
@@ -56,7 +59,7 @@ func (s approvalAPI) handleAnswer(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if f.SessionID == "" {
-		s.fail(w, r, gate.ErrNotPending)
+		s.reply.fail(w, r, gate.ErrNotPending)
 		return
 	}
 	answer, refused := answerOf(&f, authorOf(r))
@@ -66,7 +69,7 @@ func (s approvalAPI) handleAnswer(w http.ResponseWriter, r *http.Request) {
 	}
 	given, err := givenOf(r)
 	if err != nil {
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 		return
 	}
 	answer.Presence = given
@@ -81,7 +84,7 @@ func (s approvalAPI) handleAnswer(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, gate.ErrRefused):
 		notApplied(w, http.StatusConflict, err)
 	default:
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 	}
 }
 
@@ -102,5 +105,5 @@ func (s approvalAPI) handleChanges(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	changes, err := s.backend.Changes.Changes(r.PathValue("id"))
-	s.answer(w, r, map[string]any{"changes": wire.List(changes)}, err)
+	s.reply.answer(w, r, map[string]any{"changes": wire.List(changes)}, err)
 }

@@ -237,11 +237,14 @@ func agentOf(b *Backend, session string) string {
 }
 
 // chatAPI answers REST about chats with the models of hosts.
-type chatAPI struct{ *Server }
+type chatAPI struct {
+	api
+	conversations *conversations
+}
 
 // routes are the conversation of a session, answered by the process that has it.
 func (s chatAPI) routes(path func(string, methods)) {
-	path("/api/sessions/{id}/chat", methods{"GET": s.viewer(s.handleConversation), "POST": s.approver(s.handleChat), "DELETE": s.approver(s.handleForget)})
+	path("/api/sessions/{id}/chat", methods{"GET": s.may.viewer(s.handleConversation), "POST": s.may.approver(s.handleChat), "DELETE": s.may.approver(s.handleForget)})
 }
 
 func (s chatAPI) handleConversation(w http.ResponseWriter, r *http.Request) {
@@ -261,7 +264,7 @@ func (s chatAPI) handleConversation(w http.ResponseWriter, r *http.Request) {
 // handleChat takes the members of chat, without v and type, and answers when the model has.
 func (s chatAPI) handleChat(w http.ResponseWriter, r *http.Request) {
 	var f wire.Chat
-	id, ok := s.ofSession(w, r, &f, &f.SessionID)
+	id, ok := s.reply.ofSession(w, r, &f, &f.SessionID)
 	if !ok {
 		return
 	}
@@ -271,10 +274,10 @@ func (s chatAPI) handleChat(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	asked, answered, err := s.conversations.converse(r.Context(), f, authorOf(r))
-	s.answer(w, r, map[string]any{"turns": []wire.ChatTurn{asked, answered}, "asking": false}, err)
+	s.reply.answer(w, r, map[string]any{"turns": []wire.ChatTurn{asked, answered}, "asking": false}, err)
 }
 
 func (s chatAPI) handleForget(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
-	s.answer(w, r, map[string]string{"sessionId": id}, s.conversations.forget(id, authorOf(r)))
+	s.reply.answer(w, r, map[string]string{"sessionId": id}, s.conversations.forget(id, authorOf(r)))
 }

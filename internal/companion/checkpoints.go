@@ -96,14 +96,14 @@ func ViewCheckpoint(c *checkpoint.Checkpoint, most int) CheckpointView {
 const checkpointsShown = 100
 
 // checkpointAPI answers REST about checkpoints.
-type checkpointAPI struct{ *Server }
+type checkpointAPI struct{ api }
 
 // routes are answered by any process that shares the data directory, since checkpoints on the disk are
 // common to all; with checkpoints.storage memory by the one that serves the session: `?sessionId=`.
 func (s checkpointAPI) routes(path func(string, methods)) {
-	path("/api/checkpoints", methods{"GET": s.viewer(s.handleCheckpoints)})
-	path("/api/checkpoints/{id}/diff", methods{"GET": s.viewer(s.handleCheckpointDiff)})
-	path("/api/checkpoints/{id}/restore", methods{"POST": s.approver(s.handleRestoreCheckpoint)})
+	path("/api/checkpoints", methods{"GET": s.may.viewer(s.handleCheckpoints)})
+	path("/api/checkpoints/{id}/diff", methods{"GET": s.may.viewer(s.handleCheckpointDiff)})
+	path("/api/checkpoints/{id}/restore", methods{"POST": s.may.approver(s.handleRestoreCheckpoint)})
 }
 
 func (s checkpointAPI) handleCheckpoints(w http.ResponseWriter, r *http.Request) {
@@ -142,7 +142,7 @@ func (s checkpointAPI) handleCheckpointDiff(w http.ResponseWriter, r *http.Reque
 
 func (s checkpointAPI) handleRestoreCheckpoint(w http.ResponseWriter, r *http.Request) {
 	var f CheckpointRestore
-	if !s.backend.offers(w, partCheckpoints) || !s.body(w, r, &f) {
+	if !s.backend.offers(w, partCheckpoints) || !s.reply.body(w, r, &f) {
 		return
 	}
 	// The restore ends well also when the client goes away in the middle of it.
@@ -165,6 +165,6 @@ func (s checkpointAPI) failCheckpoint(w http.ResponseWriter, r *http.Request, er
 	case errors.Is(err, checkpoint.ErrUnknown):
 		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
 	default:
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 	}
 }

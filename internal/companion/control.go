@@ -11,17 +11,17 @@ import (
 )
 
 // controlAPI answers REST about what people do to a session.
-type controlAPI struct{ *Server }
+type controlAPI struct{ api }
 
 // routes have the powers of the frames set_autonomy, cancel, agent_add and agent_remove. The process that has
 // the session answers.
 func (s controlAPI) routes(path func(string, methods)) {
-	path("/api/sessions/{id}/prompt", methods{"POST": s.prompter(s.handlePrompt, s.approver(s.handlePrompt))})
-	path("/api/sessions/{id}/autonomy", methods{"PUT": s.proved(s.handleAutonomy)})
-	path("/api/sessions/{id}/cancel", methods{"POST": s.approver(s.handleCancel)})
-	path("/api/commands", methods{"POST": s.approver(s.handleOwnCommand)})
-	path("/api/sessions/{id}/agents", methods{"POST": s.proved(s.handleAddAgent)})
-	path("/api/sessions/{id}/agents/{agent}", methods{"DELETE": s.proved(s.handleRemoveAgent)})
+	path("/api/sessions/{id}/prompt", methods{"POST": s.may.prompter(s.handlePrompt, s.may.approver(s.handlePrompt))})
+	path("/api/sessions/{id}/autonomy", methods{"PUT": s.may.proved(s.handleAutonomy)})
+	path("/api/sessions/{id}/cancel", methods{"POST": s.may.approver(s.handleCancel)})
+	path("/api/commands", methods{"POST": s.may.approver(s.handleOwnCommand)})
+	path("/api/sessions/{id}/agents", methods{"POST": s.may.proved(s.handleAddAgent)})
+	path("/api/sessions/{id}/agents/{agent}", methods{"DELETE": s.may.proved(s.handleRemoveAgent)})
 }
 
 // maxOwnCommand bounds a text of an OwnCommand, in bytes.
@@ -30,7 +30,7 @@ const maxOwnCommand = 16 << 10
 // handleOwnCommand puts a command of a person's own on record; nothing is run here.
 func (s controlAPI) handleOwnCommand(w http.ResponseWriter, r *http.Request) {
 	var f wire.OwnCommand
-	if !s.body(w, r, &f) {
+	if !s.reply.body(w, r, &f) {
 		return
 	}
 	if f.Command == "" || len(f.Command) > maxOwnCommand || len(f.Dir) > maxOwnCommand || len(f.Outcome) > maxOwnCommand {
@@ -44,33 +44,33 @@ func (s controlAPI) handleOwnCommand(w http.ResponseWriter, r *http.Request) {
 			summary = fmt.Sprintf("A person's own shell command %s after %d ms: %q.", f.Outcome, *f.Duration, f.Command)
 		}
 	}
-	s.answer(w, r, map[string]bool{"recorded": true}, s.backend.Gate.Note(summary, authorOf(r)))
+	s.reply.answer(w, r, map[string]bool{"recorded": true}, s.backend.Gate.Note(summary, authorOf(r)))
 }
 
 // handleAutonomy takes the members of set_autonomy, without v and type.
 func (s controlAPI) handleAutonomy(w http.ResponseWriter, r *http.Request) {
 	var f wire.SetAutonomy
-	id, ok := s.ofSession(w, r, &f, &f.SessionID)
+	id, ok := s.reply.ofSession(w, r, &f, &f.SessionID)
 	if !ok {
 		return
 	}
-	s.answer(w, r, map[string]string{"sessionId": id, "level": f.Level}, s.backend.Gate.SetAutonomy(id, f.Level, authorOf(r)))
+	s.reply.answer(w, r, map[string]string{"sessionId": id, "level": f.Level}, s.backend.Gate.SetAutonomy(id, f.Level, authorOf(r)))
 }
 
 // handleCancel ends the running calls of a session and withdraws what waits in it.
 func (s controlAPI) handleCancel(w http.ResponseWriter, r *http.Request) {
 	var f wire.Cancel
-	id, ok := s.ofSession(w, r, &f, &f.SessionID)
+	id, ok := s.reply.ofSession(w, r, &f, &f.SessionID)
 	if !ok {
 		return
 	}
-	s.answer(w, r, map[string]string{"sessionId": id}, s.backend.Gate.Cancel(id, authorOf(r)))
+	s.reply.answer(w, r, map[string]string{"sessionId": id}, s.backend.Gate.Cancel(id, authorOf(r)))
 }
 
 // handleAddAgent takes the members of agent_add, without v and type, and answers with the agent's id.
 func (s controlAPI) handleAddAgent(w http.ResponseWriter, r *http.Request) {
 	var f wire.AgentAdd
-	id, ok := s.ofSession(w, r, &f, &f.SessionID)
+	id, ok := s.reply.ofSession(w, r, &f, &f.SessionID)
 	if !ok {
 		return
 	}
@@ -80,31 +80,13 @@ func (s controlAPI) handleAddAgent(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	agent, err := s.backend.Gate.AddAgent(id, profile, info, authorOf(r))
-	s.answer(w, r, map[string]string{"sessionId": id, "agentId": agent}, err)
+	s.reply.answer(w, r, map[string]string{"sessionId": id, "agentId": agent}, err)
 }
 
 // handleRemoveAgent ends a registered profile.
 func (s controlAPI) handleRemoveAgent(w http.ResponseWriter, r *http.Request) {
 	id, agent := r.PathValue("id"), r.PathValue("agent")
-	s.answer(w, r, map[string]string{"sessionId": id, "agentId": agent}, s.backend.Gate.RemoveAgent(id, agent, authorOf(r)))
-}
-
-// ofSession reads the body into f, and returns the one session that the path names; the body may name it too, in
-// named. When it is not ok the response is written.
-func (s *Server) ofSession(w http.ResponseWriter, r *http.Request, f any, named *string) (id string, ok bool) {
-	if !s.body(w, r, f) {
-		return "", false
-	}
-	id = r.PathValue("id")
-	if refused := wire.OneSession(id); refused != nil {
-		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
-		return "", false
-	}
-	if *named != "" && *named != id {
-		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "sessionId is not the session in the path")
-		return "", false
-	}
-	return id, true
+	s.reply.answer(w, r, map[string]string{"sessionId": id, "agentId": agent}, s.backend.Gate.RemoveAgent(id, agent, authorOf(r)))
 }
 
 // maxDescribed bounds, in bytes, what is said of one agent: everybody who watches gets it with each change of a team.
@@ -148,7 +130,7 @@ const promptOnly = "the prompt credential tells what the user said, and neither 
 // handlePrompt takes a prompt. Nothing of it is kept but fingerprints, in memory.
 func (s controlAPI) handlePrompt(w http.ResponseWriter, r *http.Request) {
 	var f wire.PromptTold
-	id, ok := s.ofSession(w, r, &f, &f.SessionID)
+	id, ok := s.reply.ofSession(w, r, &f, &f.SessionID)
 	if !ok {
 		return
 	}
@@ -156,5 +138,5 @@ func (s controlAPI) handlePrompt(w http.ResponseWriter, r *http.Request) {
 		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "prompt is missing: the text that the user gave to the model")
 		return
 	}
-	s.answer(w, r, map[string]string{"sessionId": id}, s.backend.Prompts.Prompt(id, f.Prompt))
+	s.reply.answer(w, r, map[string]string{"sessionId": id}, s.backend.Prompts.Prompt(id, f.Prompt))
 }

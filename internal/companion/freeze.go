@@ -22,25 +22,25 @@ type Frozen struct {
 }
 
 // freezeAPI answers REST about freezes.
-type freezeAPI struct{ *Server }
+type freezeAPI struct{ api }
 
 // routes are answered by the process that is asked, for all: what is frozen is in a file that they share.
 func (s freezeAPI) routes(path func(string, methods)) {
 	if s.backend.Freezer == nil {
 		return
 	}
-	path("/api/freeze", methods{"GET": s.viewer(s.handleFrozen), "PUT": s.approver(s.handlePutFreeze), "DELETE": s.proved(s.handleUnfreeze)})
+	path("/api/freeze", methods{"GET": s.may.viewer(s.handleFrozen), "PUT": s.may.approver(s.handlePutFreeze), "DELETE": s.may.proved(s.handleUnfreeze)})
 }
 
 func (s freezeAPI) handleFrozen(w http.ResponseWriter, r *http.Request) {
 	frozen, err := s.backend.Freezer.Frozen()
-	s.answer(w, r, Frozen{wire.List(frozen)}, err)
+	s.reply.answer(w, r, Frozen{wire.List(frozen)}, err)
 }
 
 // handlePutFreeze freezes at once. Where something is frozen already it could end that sooner.
 func (s freezeAPI) handlePutFreeze(w http.ResponseWriter, r *http.Request) {
 	if frozen, err := s.backend.Freezer.Frozen(); err != nil || len(frozen) > 0 {
-		s.proved(s.handleFreeze)(w, r)
+		s.may.proved(s.handleFreeze)(w, r)
 		return
 	}
 	s.handleFreeze(w, r)
@@ -48,11 +48,11 @@ func (s freezeAPI) handlePutFreeze(w http.ResponseWriter, r *http.Request) {
 
 func (s freezeAPI) handleFreeze(w http.ResponseWriter, r *http.Request) {
 	var f wire.FreezeRequest
-	if !s.body(w, r, &f) {
+	if !s.reply.body(w, r, &f) {
 		return
 	}
 	if err := s.backend.Freezer.Freeze(gate.Freeze{SessionID: f.SessionID, Until: f.Until, Reason: f.Reason}, authorOf(r)); err != nil {
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 		return
 	}
 	s.handleFrozen(w, r)
@@ -60,11 +60,11 @@ func (s freezeAPI) handleFreeze(w http.ResponseWriter, r *http.Request) {
 
 func (s freezeAPI) handleUnfreeze(w http.ResponseWriter, r *http.Request) {
 	var f wire.FreezeRequest
-	if !s.body(w, r, &f) {
+	if !s.reply.body(w, r, &f) {
 		return
 	}
 	if err := s.backend.Freezer.Unfreeze(f.SessionID, authorOf(r)); err != nil {
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 		return
 	}
 	s.handleFrozen(w, r)

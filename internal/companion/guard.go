@@ -1,7 +1,6 @@
 package companion
 
 import (
-	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -54,13 +53,13 @@ func (s *Server) guard(d *hub.Door, next http.Handler) http.Handler {
 				return
 			}
 		}
-		shown := s.identify(rest.Bearer(r, websocket.Subprotocols(r)))
+		shown := s.may.identify(rest.Bearer(r, websocket.Subprotocols(r)))
 		if s.tooFast(d, r, shown) {
 			h.Set("Retry-After", "1")
 			rest.WriteError(w, http.StatusTooManyRequests, wire.CodeBadMessage, "too many requests: wait a second")
 			return
 		}
-		person, refused := s.proven(r, shown)
+		person, refused := s.may.proven(r, shown)
 		if refused != nil {
 			rest.WriteError(w, http.StatusForbidden, refused.Code, refused.Message)
 			return
@@ -96,24 +95,6 @@ func (s *Server) admitted(next http.Handler) http.Handler {
 		defer s.serving.Done()
 		next.ServeHTTP(w, r)
 	})
-}
-
-// identify returns the credential that token is, or "". A credential that cannot be read opens nothing.
-func (s *Server) identify(token string) credentials.Credential {
-	name, err := s.credentials.Identify(token)
-	if err != nil {
-		s.log.Error("companion: credentials cannot be read", slog.Any("error", err))
-		return ""
-	}
-	return name
-}
-
-// caller says what the request may do, whichever way it came; "" is nothing.
-func (s *Server) caller(r *http.Request, subprotocols []string) credentials.Credential {
-	if may, ok := hub.Vouched(r); ok {
-		return may
-	}
-	return s.identify(rest.Bearer(r, subprotocols)).Role()
 }
 
 // A client that asks more often than people and their programs need to is told to wait, so that the others are

@@ -29,7 +29,13 @@ type health struct {
 }
 
 // probeAPI answers REST about probes and metrics.
-type probeAPI struct{ *Server }
+type probeAPI struct {
+	api
+	hub      processes
+	metrics  http.Handler
+	problems func() []string
+	log      *slog.Logger
+}
 
 // health counts the upstreams of this process and, at the hub, of those that joined on this machine. A process that does not
 // answer counts as an upstream that is down.
@@ -113,17 +119,17 @@ func (s probeAPI) routes(path func(string, methods)) {
 	path("/health", methods{"GET": s.handleHealth})
 	path("/health/live", methods{"GET": s.handleLive})
 	path("/health/ready", methods{"GET": s.handleReady})
-	path("/metrics", methods{"GET": s.viewer(s.handleMetrics)})
+	path("/metrics", methods{"GET": s.may.viewer(s.handleMetrics)})
 }
 
 func (s probeAPI) handleMetrics(w http.ResponseWriter, r *http.Request) {
-	if s.hub.Ask(r, nil).Here().Alone() && s.options.Metrics != nil {
-		s.options.Metrics.ServeHTTP(w, r)
+	if s.hub.Ask(r, nil).Here().Alone() && s.metrics != nil {
+		s.metrics.ServeHTTP(w, r)
 		return
 	}
 	own := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }))
-	if s.options.Metrics != nil {
-		own = s.options.Metrics
+	if s.metrics != nil {
+		own = s.metrics
 	}
 	a := s.hub.Ask(r, own).Here()
 	plain := r.Clone(r.Context())

@@ -22,16 +22,19 @@ type Hooks interface {
 }
 
 // hookAPI answers REST about hooks.
-type hookAPI struct{ *Server }
+type hookAPI struct {
+	api
+	hosts http.Handler
+}
 
 // routes are answered by any process of the worker for what is switched, which all of them share. Runs and
 // failures are those of the process that answers (`?sessionId=`), and of all processes where none is named.
 func (s hookAPI) routes(path func(string, methods)) {
-	path("/api/hooks", methods{"GET": s.viewer(s.handleHooks)})
-	path("/api/hooks/{name}", methods{"PUT": s.proved(s.handleSetHook)})
-	if s.options.HostHooks != nil {
-		path("/hook/{host}", methods{"POST": s.options.HostHooks.ServeHTTP})
-		path("/hook/{host}/{event}", methods{"POST": s.options.HostHooks.ServeHTTP})
+	path("/api/hooks", methods{"GET": s.may.viewer(s.handleHooks)})
+	path("/api/hooks/{name}", methods{"PUT": s.may.proved(s.handleSetHook)})
+	if s.hosts != nil {
+		path("/hook/{host}", methods{"POST": s.hosts.ServeHTTP})
+		path("/hook/{host}/{event}", methods{"POST": s.hosts.ServeHTTP})
 	}
 }
 
@@ -45,7 +48,7 @@ func (s hookAPI) handleSetHook(w http.ResponseWriter, r *http.Request) {
 	var f struct {
 		Enabled *bool `json:"enabled"`
 	}
-	if !s.backend.offers(w, partHooks) || !s.body(w, r, &f) {
+	if !s.backend.offers(w, partHooks) || !s.reply.body(w, r, &f) {
 		return
 	}
 	if f.Enabled == nil {
@@ -59,7 +62,7 @@ func (s hookAPI) handleSetHook(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, hooks.ErrUnknown):
 		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
 	default:
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 	}
 }
 

@@ -58,19 +58,19 @@ func (e Indexed) frame() any {
 }
 
 // indexAPI answers REST about indexes and searches.
-type indexAPI struct{ *Server }
+type indexAPI struct{ api }
 
 // routes are answered by the process that serves the session: `?sessionId=`. Without one, they are about all
 // workspaces of the process that answers: `?worker=`, or the hub.
 func (s indexAPI) routes(path func(string, methods)) {
-	path("/api/index", methods{"POST": s.approver(s.handleReindex), "DELETE": s.approver(s.handleClearIndex)})
-	path("/api/index/cancel", methods{"POST": s.approver(s.handleCancelIndex)})
-	path("/api/index/status", methods{"GET": s.viewer(s.handleIndexStatus)})
-	path("/api/search", methods{"POST": s.approver(s.handleSearch)})
+	path("/api/index", methods{"POST": s.may.approver(s.handleReindex), "DELETE": s.may.approver(s.handleClearIndex)})
+	path("/api/index/cancel", methods{"POST": s.may.approver(s.handleCancelIndex)})
+	path("/api/index/status", methods{"GET": s.may.viewer(s.handleIndexStatus)})
+	path("/api/search", methods{"POST": s.may.approver(s.handleSearch)})
 }
 
 // failRetrieval answers with what the error means.
-func (s indexAPI) failRetrieval(w http.ResponseWriter, r *http.Request, err error) {
+func (p replies) failRetrieval(w http.ResponseWriter, r *http.Request, err error) {
 	if refused := retrievalRefusal(err); refused != nil {
 		status := http.StatusNotFound
 		if refused.Code == wire.CodeBadMessage && !errors.Is(err, retrieval.ErrNoWorkspace) {
@@ -79,7 +79,7 @@ func (s indexAPI) failRetrieval(w http.ResponseWriter, r *http.Request, err erro
 		rest.WriteError(w, status, refused.Code, refused.Message)
 		return
 	}
-	s.fail(w, r, err)
+	p.fail(w, r, err)
 }
 
 // retrievalRefusal says in the words of the protocol what the error means; nil for a failure of callgate itself.
@@ -95,7 +95,7 @@ func retrievalRefusal(err error) *wire.Refusal {
 
 func (s indexAPI) answerIndexes(w http.ResponseWriter, r *http.Request, status int, statuses []retrieval.Status, err error) {
 	if err != nil {
-		s.failRetrieval(w, r, err)
+		s.reply.failRetrieval(w, r, err)
 		return
 	}
 	rest.WriteJSON(w, status, map[string]any{"indexes": wire.List(statuses)})
@@ -117,7 +117,7 @@ type indexChange struct {
 
 func (s indexAPI) handleReindex(w http.ResponseWriter, r *http.Request) {
 	var f indexChange
-	if !s.backend.offers(w, partRetrieval) || !s.body(w, r, &f) {
+	if !s.backend.offers(w, partRetrieval) || !s.reply.body(w, r, &f) {
 		return
 	}
 	statuses, err := s.backend.Retrieval.Reindex(r.URL.Query().Get("sessionId"), f.Path, f.Force, authorOf(r))
@@ -126,7 +126,7 @@ func (s indexAPI) handleReindex(w http.ResponseWriter, r *http.Request) {
 
 func (s indexAPI) handleCancelIndex(w http.ResponseWriter, r *http.Request) {
 	var f indexChange
-	if !s.backend.offers(w, partRetrieval) || !s.body(w, r, &f) {
+	if !s.backend.offers(w, partRetrieval) || !s.reply.body(w, r, &f) {
 		return
 	}
 	statuses, err := s.backend.Retrieval.Cancel(r.URL.Query().Get("sessionId"), f.Path, authorOf(r))
@@ -151,7 +151,7 @@ func (s indexAPI) handleSearch(w http.ResponseWriter, r *http.Request) {
 		Kind      rag.Kind `json:"kind"`
 		Threshold float64  `json:"threshold"`
 	}
-	if !s.backend.offers(w, partRetrieval) || !s.body(w, r, &f) {
+	if !s.backend.offers(w, partRetrieval) || !s.reply.body(w, r, &f) {
 		return
 	}
 	if f.Query == "" {
@@ -162,7 +162,7 @@ func (s indexAPI) handleSearch(w http.ResponseWriter, r *http.Request) {
 		Text: f.Query, Limit: f.Limit, Path: f.Path, Language: f.Language, Kind: f.Kind, Threshold: f.Threshold, WithText: true,
 	})
 	if err != nil {
-		s.failRetrieval(w, r, err)
+		s.reply.failRetrieval(w, r, err)
 		return
 	}
 	answer.Hits = wire.List(answer.Hits)

@@ -29,11 +29,16 @@ type protocols struct {
 }
 
 // infoAPI answers REST about what is here.
-type infoAPI struct{ *Server }
+type infoAPI struct {
+	api
+	hub      processes
+	options  *Options
+	problems func() []string
+}
 
 func (s infoAPI) routes(path func(string, methods)) {
-	path("/api/info", methods{"GET": s.viewer(s.handleInfo)})
-	path("/api/hosts", methods{"GET": s.viewer(s.handleHosts)})
+	path("/api/info", methods{"GET": s.may.viewer(s.handleInfo)})
+	path("/api/hosts", methods{"GET": s.may.viewer(s.handleHosts)})
 }
 
 func (s infoAPI) handleInfo(w http.ResponseWriter, r *http.Request) {

@@ -144,13 +144,13 @@ func (c *socket) question(common wire.Head, data []byte) (func(context.Context) 
 }
 
 // knowledgeAPI answers REST about knowledge bases.
-type knowledgeAPI struct{ *Server }
+type knowledgeAPI struct{ api }
 
 // routes are answered by the process that serves the session, which all of them name: `?sessionId=`.
 func (s knowledgeAPI) routes(path func(string, methods)) {
-	path("/api/kb", methods{"GET": s.viewer(s.handleKBList), "POST": s.approver(s.handleKBAdd)})
-	path("/api/kb/{id}", methods{"DELETE": s.approver(s.handleKBRemove)})
-	path("/api/kb/search", methods{"POST": s.approver(s.handleKBSearch)})
+	path("/api/kb", methods{"GET": s.may.viewer(s.handleKBList), "POST": s.may.approver(s.handleKBAdd)})
+	path("/api/kb/{id}", methods{"DELETE": s.may.approver(s.handleKBRemove)})
+	path("/api/kb/search", methods{"POST": s.may.approver(s.handleKBSearch)})
 }
 
 // kbSession returns the session that a request names. When it is "" the response is written.
@@ -169,7 +169,7 @@ func (s knowledgeAPI) kbSession(w http.ResponseWriter, r *http.Request) string {
 func (s knowledgeAPI) handleKBAdd(w http.ResponseWriter, r *http.Request) {
 	session := s.kbSession(w, r)
 	var f wire.KBAdd
-	if session == "" || !s.body(w, r, &f) {
+	if session == "" || !s.reply.body(w, r, &f) {
 		return
 	}
 	if f.Content == "" {
@@ -178,7 +178,7 @@ func (s knowledgeAPI) handleKBAdd(w http.ResponseWriter, r *http.Request) {
 	}
 	id, err := s.backend.Retrieval.AddDocument(r.Context(), session, f.Content, f.Metadata, authorOf(r))
 	if err != nil {
-		indexAPI(s).failRetrieval(w, r, err)
+		s.reply.failRetrieval(w, r, err)
 		return
 	}
 	rest.WriteJSON(w, http.StatusCreated, map[string]string{"documentId": id})
@@ -187,7 +187,7 @@ func (s knowledgeAPI) handleKBAdd(w http.ResponseWriter, r *http.Request) {
 func (s knowledgeAPI) handleKBSearch(w http.ResponseWriter, r *http.Request) {
 	session := s.kbSession(w, r)
 	var f wire.KBSearch
-	if session == "" || !s.body(w, r, &f) {
+	if session == "" || !s.reply.body(w, r, &f) {
 		return
 	}
 	if refused := f.Check(); refused != nil {
@@ -196,7 +196,7 @@ func (s knowledgeAPI) handleKBSearch(w http.ResponseWriter, r *http.Request) {
 	}
 	hits, err := s.backend.Retrieval.SearchDocuments(r.Context(), session, f.Query, f.Limit, f.Threshold)
 	if err != nil {
-		indexAPI(s).failRetrieval(w, r, err)
+		s.reply.failRetrieval(w, r, err)
 		return
 	}
 	rest.WriteJSON(w, http.StatusOK, map[string]any{"results": wire.List(hits)})
@@ -221,7 +221,7 @@ func (s knowledgeAPI) handleKBList(w http.ResponseWriter, r *http.Request) {
 	}
 	documents, err := s.backend.Retrieval.Documents(session)
 	if err != nil {
-		indexAPI(s).failRetrieval(w, r, err)
+		s.reply.failRetrieval(w, r, err)
 		return
 	}
 	rest.WriteJSON(w, http.StatusOK, map[string]any{"documents": wire.List(documents[:min(len(documents), limit)]), "totalCount": len(documents)})
@@ -234,7 +234,7 @@ func (s knowledgeAPI) handleKBRemove(w http.ResponseWriter, r *http.Request) {
 	}
 	found, err := s.backend.Retrieval.RemoveDocument(r.Context(), session, r.PathValue("id"), authorOf(r))
 	if err != nil {
-		indexAPI(s).failRetrieval(w, r, err)
+		s.reply.failRetrieval(w, r, err)
 		return
 	}
 	if !found {

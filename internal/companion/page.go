@@ -46,7 +46,7 @@ func pagePolicy(scheme, host string) string {
 }
 
 // pageAPI answers REST about the page.
-type pageAPI struct{ *Server }
+type pageAPI struct{}
 
 func (s pageAPI) routes(path func(string, methods)) {
 	path("/{$}", methods{"GET": s.handlePage})

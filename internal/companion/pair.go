@@ -110,18 +110,23 @@ func (p *pairings) expire() {
 }
 
 // pairAPI answers REST about pairing and proofs.
-type pairAPI struct{ *Server }
+type pairAPI struct {
+	api
+	credentials *credentials.Store
+	pairings    *pairings
+	log         *slog.Logger
+}
 
 func (s pairAPI) routes(path func(string, methods)) {
 	path("/api/proof", methods{"GET": s.handleProof})
-	path("/api/pair", methods{"POST": s.approver(s.handlePair)})
+	path("/api/pair", methods{"POST": s.may.approver(s.handlePair)})
 	path("/api/pair/redeem", methods{"POST": s.handleRedeem})
 }
 
 // handlePair mints a code. It stands behind approver.
 func (s pairAPI) handlePair(w http.ResponseWriter, r *http.Request) {
 	var f wire.PairRequest
-	if !s.body(w, r, &f) {
+	if !s.reply.body(w, r, &f) {
 		return
 	}
 	wanted := credentials.Credential(f.Credential)
@@ -140,7 +145,7 @@ func (s pairAPI) handlePair(w http.ResponseWriter, r *http.Request) {
 		}
 	} else if person := wanted.Person(); person != "" {
 		f.Name = person
-	} else if refused := s.free(f.Name); refused != nil {
+	} else if refused := s.may.free(f.Name); refused != nil {
 		rest.WriteError(w, http.StatusForbidden, refused.Code, refused.Message)
 		return
 	}
@@ -148,7 +153,7 @@ func (s pairAPI) handlePair(w http.ResponseWriter, r *http.Request) {
 	code := s.pairings.mint(wanted, string(name[:min(len(name), maxName)]))
 	s.log.Info("companion: pairing code minted", "credential", wanted)
 	minted := wire.PairCode{Code: code, ExpiresIn: int(codeLife.Seconds())}
-	if d := hub.DoorOf(r); s.presenceOn() && d != nil && !d.Remote {
+	if d := hub.DoorOf(r); s.may.presenceOn() && d != nil && !d.Remote {
 		minted.Host = "localhost" // browsers use no passkeys on addresses
 	}
 	rest.WriteJSON(w, http.StatusOK, minted)
@@ -168,7 +173,7 @@ func (s pairAPI) handleRedeem(w http.ResponseWriter, r *http.Request) {
 	var f struct {
 		Code string `json:"code"`
 	}
-	if !s.body(w, r, &f) {
+	if !s.reply.body(w, r, &f) {
 		return
 	}
 	found, ok, limited := s.pairings.redeem(f.Code)
@@ -185,7 +190,7 @@ func (s pairAPI) handleRedeem(w http.ResponseWriter, r *http.Request) {
 	}
 	token, err := s.credentials.Token(found.credential)
 	if err != nil {
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 		return
 	}
 	s.log.Info("companion: page paired", "credential", found.credential, "name", found.name)
@@ -244,7 +249,7 @@ func (s pairAPI) handleProof(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 		return
 	}
 	address := door.Address

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 
-	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/companion/hub"
 	"callgate/internal/companion/rest"
@@ -17,17 +17,20 @@ import (
 )
 
 // passkeyAPI answers REST about passkeys.
-type passkeyAPI struct{ *Server }
+type passkeyAPI struct {
+	api
+	log *slog.Logger
+}
 
 // routes show the passkeys, which all processes share. A new one comes in by a code that "callgate passkeys add"
 // told, one that is registered lets another be removed.
 func (s passkeyAPI) routes(path func(string, methods)) {
-	if s.options.Presence == nil {
+	if s.may.presence == nil {
 		return
 	}
-	path("/api/presence", methods{"GET": s.viewer(s.handlePresence)})
-	path("/api/presence/keys", methods{"POST": s.approver(s.handleAddKey)})
-	path("/api/presence/keys/{id}", methods{"DELETE": s.approver(s.handleRemoveKey)})
+	path("/api/presence", methods{"GET": s.may.viewer(s.handlePresence)})
+	path("/api/presence/keys", methods{"POST": s.may.approver(s.handleAddKey)})
+	path("/api/presence/keys/{id}", methods{"DELETE": s.may.approver(s.handleRemoveKey)})
 }
 
 // givenOf is what a REST request brings to prove that a person is there.
@@ -41,37 +44,6 @@ func givenOf(r *http.Request) (gate.PresenceGiven, error) {
 	return given, nil
 }
 
-// presenceOn reports whether changes that loosen the gate need a passkey.
-func (s *Server) presenceOn() bool { return s.options.Presence != nil && s.options.Presence.On() }
-
-// proved lets a change that may loosen the gate through when a person proved to be there; the proof is on record first.
-// It stands within approver.
-func (s *Server) proved(next http.HandlerFunc) http.HandlerFunc {
-	return s.approver(func(w http.ResponseWriter, r *http.Request) {
-		if !s.presenceOn() {
-			next(w, r)
-			return
-		}
-		body, ok := rawBody(w, r)
-		if !ok {
-			return
-		}
-		given, err := givenOf(r)
-		if err == nil {
-			act := r.Method + " " + r.URL.RequestURI()
-			var proof []byte
-			if proof, err = s.options.Presence.CheckAct(act, body, given); err == nil {
-				err = s.noteProof(r, fmt.Sprintf("A person proved to be there: %s.", act), proof)
-			}
-		}
-		if err != nil {
-			s.fail(w, r, err)
-			return
-		}
-		next(w, r)
-	})
-}
-
 // rawBody reads the body, and leaves it to be read again. When it is not ok the response is written.
 func rawBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, wire.MaxMessage))
@@ -83,19 +55,14 @@ func rawBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	return body, true
 }
 
-func (s *Server) noteProof(r *http.Request, summary string, proof []byte) error {
-	who := authorOf(r)
-	return s.backend.Gate.Note(summary, audit.Author{By: who.By, From: who.From, Presence: string(proof)})
-}
-
 func (s passkeyAPI) handlePresence(w http.ResponseWriter, _ *http.Request) {
-	keys, err := s.options.Presence.Keys.List()
+	keys, err := s.may.presence.Keys.List()
 	if err != nil {
 		s.log.Error("companion: the passkeys cannot be read", "error", err)
 		rest.WriteError(w, http.StatusInternalServerError, wire.CodeInternal, rest.FailedText)
 		return
 	}
-	view := wire.PresenceView{Needs: string(s.options.Presence.Class()), Page: s.options.Presence.Page(), Keys: []wire.PresenceKey{}}
+	view := wire.PresenceView{Needs: string(s.may.presence.Class()), Page: s.may.presence.Page(), Keys: []wire.PresenceKey{}}
 	for _, k := range keys {
 		view.Keys = append(view.Keys, wire.PresenceKey{ID: k.ID, Name: k.Name, Person: k.Person, Party: k.Party, Added: k.Added})
 	}
@@ -109,14 +76,14 @@ func (s passkeyAPI) handleAddKey(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var f wire.PresenceAdd
-	if !s.body(w, r, &f) {
+	if !s.reply.body(w, r, &f) {
 		return
 	}
 	given, err := givenOf(r)
 	if err == nil {
 		key := presence.Key{ID: f.ID, Name: f.Name, Public: f.Public}
-		err = s.options.Presence.Register(key, f.Code, presence.ActAdd, body, given, func(proof []byte) error {
-			return s.noteProof(r, fmt.Sprintf("Passkey added: %q, %s", f.Name, f.ID), proof)
+		err = s.may.presence.Register(key, f.Code, presence.ActAdd, body, given, func(proof []byte) error {
+			return s.may.noteProof(r, fmt.Sprintf("Passkey added: %q, %s", f.Name, f.ID), proof)
 		})
 	}
 	if err != nil {
@@ -132,10 +99,10 @@ func (s passkeyAPI) handleRemoveKey(w http.ResponseWriter, r *http.Request) {
 	given, err := givenOf(r)
 	if err == nil {
 		var proof []byte
-		if proof, err = s.options.Presence.CheckAct(presence.ActRemove+id, nil, given); err == nil {
+		if proof, err = s.may.presence.CheckAct(presence.ActRemove+id, nil, given); err == nil {
 			var removed presence.Key
-			if removed, err = s.options.Presence.Keys.Remove(id); err == nil {
-				err = s.noteProof(r, presence.RemovedSummary(removed), proof)
+			if removed, err = s.may.presence.Keys.Remove(id); err == nil {
+				err = s.may.noteProof(r, presence.RemovedSummary(removed), proof)
 			}
 		}
 	}
@@ -151,7 +118,7 @@ func (s passkeyAPI) failPresence(w http.ResponseWriter, r *http.Request, err err
 	if told := presence.ToldError(nil); errors.As(err, &told) {
 		err = wire.Refuse(wire.CodeBadMessage, "%v", told)
 	}
-	s.fail(w, r, err)
+	s.reply.fail(w, r, err)
 }
 
 // challengeOf is what the page's browser has to have signed, nil when the request came from elsewhere.

@@ -21,18 +21,18 @@ type Pusher interface {
 }
 
 // pushAPI answers REST about browsers that are told of questions.
-type pushAPI struct{ *Server }
+type pushAPI struct{ api }
 
 // routes are answered by the process that is asked, for all: the browsers are in a file that they share.
 func (s pushAPI) routes(path func(string, methods)) {
 	pushing := func(handle http.HandlerFunc) http.HandlerFunc {
-		return s.approver(func(w http.ResponseWriter, r *http.Request) {
+		return s.may.approver(func(w http.ResponseWriter, r *http.Request) {
 			if s.backend.offers(w, partPusher) {
 				handle(w, r)
 			}
 		})
 	}
-	path("/api/push", methods{"GET": s.approver(s.handlePushKey), "POST": pushing(s.handleAddDevice), "DELETE": pushing(s.handleRemoveDevice)})
+	path("/api/push", methods{"GET": s.may.approver(s.handlePushKey), "POST": pushing(s.handleAddDevice), "DELETE": pushing(s.handleRemoveDevice)})
 }
 
 func (s pushAPI) handlePushKey(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +41,7 @@ func (s pushAPI) handlePushKey(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	key, err := s.backend.Pusher.PushKey()
-	s.answer(w, r, map[string]string{"key": key}, err)
+	s.reply.answer(w, r, map[string]string{"key": key}, err)
 }
 
 func (s pushAPI) handleAddDevice(w http.ResponseWriter, r *http.Request) {
@@ -50,14 +50,14 @@ func (s pushAPI) handleAddDevice(w http.ResponseWriter, r *http.Request) {
 		P256dh   string `json:"p256dh"`
 		Auth     string `json:"auth"`
 	}
-	if !s.body(w, r, &f) {
+	if !s.reply.body(w, r, &f) {
 		return
 	}
 	switch err := s.backend.Pusher.AddDevice(push.Device{Endpoint: f.Endpoint, P256dh: f.P256dh, Auth: f.Auth, Person: hub.PersonOf(r)}, authorOf(r)); {
 	case errors.Is(err, push.ErrDevice):
 		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, err.Error())
 	case err != nil:
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 	default:
 		s.handlePushKey(w, r)
 	}
@@ -67,11 +67,11 @@ func (s pushAPI) handleRemoveDevice(w http.ResponseWriter, r *http.Request) {
 	var f struct {
 		Endpoint string `json:"endpoint"`
 	}
-	if !s.body(w, r, &f) {
+	if !s.reply.body(w, r, &f) {
 		return
 	}
 	if err := s.backend.Pusher.RemoveDevice(f.Endpoint, authorOf(r)); err != nil {
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 		return
 	}
 	s.handlePushKey(w, r)

@@ -147,7 +147,7 @@ func (c *socket) toolApprove(data []byte) (call string, _ *wire.Refusal) {
 // loosen is mutate for what may loosen the gate. A WebSocket has no way to prove that a person is there.
 func (c *socket) loosen(session string, change func() error) *wire.Refusal {
 	return c.mutate(session, func() error {
-		if c.server.presenceOn() {
+		if c.server.may.presenceOn() {
 			if _, err := c.server.options.Presence.CheckAct("", nil, gate.PresenceGiven{}); err != nil {
 				return err
 			}

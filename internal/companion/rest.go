@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"callgate/gate"
-	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/internal/presence"
@@ -23,15 +22,31 @@ const (
 // methods maps the methods of one path to what serves them.
 type methods map[string]http.HandlerFunc
 
+// api is what every subject of REST works with.
+type api struct {
+	may     *admission // who may ask
+	reply   replies
+	backend *Backend
+}
+
 // routes says who may reach what: probes, proof, schema, page and its pairing without a credential, reading with
 // either one, everything that changes something with approve alone.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	path := func(pattern string, m methods) { mux.Handle(pattern, m) }
 	path("/ws", methods{"GET": s.handleSocket})
+	all := api{may: s.may, reply: replies{s.log}, backend: s.backend}
+	o := &s.options
 	for _, subject := range []interface{ routes(func(string, methods)) }{
-		pageAPI{s}, probeAPI{s}, pairAPI{s}, signInAPI{s}, infoAPI{s}, approvalAPI{s}, controlAPI{s}, passkeyAPI{s}, freezeAPI{s},
-		chatAPI{s}, trailAPI{s}, ruleAPI{s}, toolAPI{s}, pushAPI{s}, hookAPI{s}, checkpointAPI{s}, indexAPI{s}, knowledgeAPI{s},
+		pageAPI{}, controlAPI{all}, freezeAPI{all}, trailAPI{all}, ruleAPI{all}, toolAPI{all}, pushAPI{all}, checkpointAPI{all}, indexAPI{all}, knowledgeAPI{all},
+		probeAPI{all, s.hub, o.Metrics, s.problems, s.log},
+		pairAPI{all, s.credentials, &s.pairings, s.log},
+		signInAPI{all, o.Identity, s.credentials, &s.pairings, s.log},
+		infoAPI{all, s.hub, o, s.problems},
+		approvalAPI{all, s.hub},
+		passkeyAPI{all, s.log},
+		chatAPI{all, &s.conversations},
+		hookAPI{all, o.HostHooks},
 	} {
 		subject.routes(path)
 	}
@@ -60,70 +75,6 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serve(w, r)
 }
 
-// viewer lets those pass who may watch.
-func (s *Server) viewer(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		switch s.caller(r, nil) {
-		case credentials.Approve, credentials.View:
-			next(w, r)
-		case credentials.Tools:
-			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, toolsOnly)
-		case credentials.Prompt:
-			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, promptOnly)
-		default:
-			rest.Unauthorized(w)
-		}
-	}
-}
-
-// prompter serves those who hold the prompt credential; others go on to next.
-func (s *Server) prompter(serve, next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case s.caller(r, nil) != credentials.Prompt:
-			next(w, r)
-		case !rest.SaysJSON(r):
-			rest.WriteError(w, http.StatusUnsupportedMediaType, wire.CodeBadMessage, "the body must be application/json")
-		default:
-			serve(w, r)
-		}
-	}
-}
-
-const toolsOnly = "the tools credential brings tools, and neither watches nor answers"
-
-// approver lets only the approve credential pass, and with a body only JSON.
-func (s *Server) approver(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		switch s.caller(r, nil) {
-		case credentials.Approve:
-		case credentials.View:
-			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, "the view credential may watch, not answer")
-			return
-		case credentials.Tools:
-			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, toolsOnly)
-			return
-		case credentials.Prompt:
-			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, promptOnly)
-			return
-		default:
-			rest.Unauthorized(w)
-			return
-		}
-		if !rest.SaysJSON(r) {
-			rest.WriteError(w, http.StatusUnsupportedMediaType, wire.CodeBadMessage, "the body must be application/json")
-			return
-		}
-		if client, named := clientOf(r); named {
-			if refused := wire.CheckClient(client); refused != nil {
-				rest.WriteError(w, http.StatusBadRequest, refused.Code, wire.ClientHeader+" must be kind:name, as in web:alice: "+refused.Message)
-				return
-			}
-		}
-		next(w, r)
-	}
-}
-
 // owns reports whether this process itself has the session or the approval.
 func (s *Server) owns(things, id string) bool {
 	switch things {
@@ -135,8 +86,11 @@ func (s *Server) owns(things, id string) bool {
 	return false
 }
 
+// replies reads what REST requests bring, and answers them.
+type replies struct{ log *slog.Logger }
+
 // body reads the JSON body into f. When it is false the response is written.
-func (s *Server) body(w http.ResponseWriter, r *http.Request, f any) bool {
+func (p replies) body(w http.ResponseWriter, r *http.Request, f any) bool {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, wire.MaxMessage))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 		rest.WriteError(w, http.StatusRequestEntityTooLarge, wire.CodeBadMessage, "the body is larger than 4 MiB")
@@ -154,16 +108,16 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, f any) bool {
 }
 
 // answer answers with v, or with what the error means.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, v any, err error) {
+func (p replies) answer(w http.ResponseWriter, r *http.Request, v any, err error) {
 	if err != nil {
-		s.fail(w, r, err)
+		p.fail(w, r, err)
 		return
 	}
 	rest.WriteJSON(w, http.StatusOK, v)
 }
 
 // fail answers with what the backend's error means.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+func (p replies) fail(w http.ResponseWriter, r *http.Request, err error) {
 	refused := refusalOf(err)
 	if needed, ok := presence.IsNeeded(err); ok {
 		rest.WriteJSON(w, http.StatusForbidden, map[string]wire.RestError{"error": {Code: refused.Code, Message: refused.Message, Presence: challengeOf(needed)}})
@@ -172,7 +126,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status := http.StatusBadRequest
 	switch {
 	case refused.Code == wire.CodeInternal:
-		s.log.Error("companion: request failed", "path", r.URL.Path, slog.Any("error", err))
+		p.log.Error("companion: request failed", "path", r.URL.Path, slog.Any("error", err))
 		status = http.StatusInternalServerError
 	case refused.Code == wire.CodeNotPending, refused.Code == wire.CodeSessionNotFound:
 		status = http.StatusNotFound
@@ -184,4 +138,22 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusConflict
 	}
 	rest.WriteError(w, status, refused.Code, refused.Message)
+}
+
+// ofSession reads the body into f, and returns the one session that the path names; the body may name it too, in
+// named. When it is not ok the response is written.
+func (p replies) ofSession(w http.ResponseWriter, r *http.Request, f any, named *string) (id string, ok bool) {
+	if !p.body(w, r, f) {
+		return "", false
+	}
+	id = r.PathValue("id")
+	if refused := wire.OneSession(id); refused != nil {
+		rest.WriteError(w, http.StatusBadRequest, refused.Code, refused.Message)
+		return "", false
+	}
+	if *named != "" && *named != id {
+		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "sessionId is not the session in the path")
+		return "", false
+	}
+	return id, true
 }

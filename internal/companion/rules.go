@@ -93,15 +93,15 @@ type GrantView struct {
 }
 
 // ruleAPI answers REST about rules and grants.
-type ruleAPI struct{ *Server }
+type ruleAPI struct{ api }
 
 // routes are answered by any process of the worker: `?worker=`; the grants of a session by the one that serves
 // it: `?sessionId=`. Grants that are in the file are listed by each of them, under the same id.
 func (s ruleAPI) routes(path func(string, methods)) {
-	path("/api/rules", methods{"GET": s.viewer(s.handleRules), "PUT": s.proved(s.handleReplaceRules)})
-	path("/api/rules/check", methods{"POST": s.approver(s.handleCheckRules)})
-	path("/api/grants", methods{"GET": s.viewer(s.handleGrants)})
-	path("/api/grants/{id}", methods{"DELETE": s.approver(s.handleRevokeGrant)})
+	path("/api/rules", methods{"GET": s.may.viewer(s.handleRules), "PUT": s.may.proved(s.handleReplaceRules)})
+	path("/api/rules/check", methods{"POST": s.may.approver(s.handleCheckRules)})
+	path("/api/grants", methods{"GET": s.may.viewer(s.handleGrants)})
+	path("/api/grants/{id}", methods{"DELETE": s.may.approver(s.handleRevokeGrant)})
 }
 
 // ruled answers the request when there are no rules to be seen, or when it is about those of another worker.
@@ -123,7 +123,7 @@ func (s ruleAPI) handleRules(w http.ResponseWriter, r *http.Request) {
 	}
 	view, err := s.backend.Rules.Rules()
 	if err != nil {
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 		return
 	}
 	view.Layers = wire.List(view.Layers)
@@ -134,7 +134,7 @@ func (s ruleAPI) handleCheckRules(w http.ResponseWriter, r *http.Request) {
 	var f struct {
 		Text string `json:"text"`
 	}
-	if !s.ruled(w, r) || !s.body(w, r, &f) {
+	if !s.ruled(w, r) || !s.reply.body(w, r, &f) {
 		return
 	}
 	rest.WriteJSON(w, http.StatusOK, s.backend.Rules.CheckRules(f.Text))
@@ -147,7 +147,7 @@ func (s ruleAPI) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
 		Base *string `json:"base"`
 		Text *string `json:"text"`
 	}
-	if !s.ruled(w, r) || !s.body(w, r, &f) {
+	if !s.ruled(w, r) || !s.reply.body(w, r, &f) {
 		return
 	}
 	if f.Base == nil || f.Text == nil {
@@ -166,7 +166,7 @@ func (s ruleAPI) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, permissions.ErrRulesChanged):
 		rest.WriteError(w, http.StatusConflict, wire.CodeBadMessage, "someone else changed the rules since you began to edit; nothing was saved, load them again")
 	default:
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 	}
 }
 
@@ -175,7 +175,7 @@ func (s ruleAPI) handleGrants(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	grants, err := s.backend.Rules.Grants()
-	s.answer(w, r, map[string][]GrantView{"grants": wire.List(grants)}, err)
+	s.reply.answer(w, r, map[string][]GrantView{"grants": wire.List(grants)}, err)
 }
 
 func (s ruleAPI) handleRevokeGrant(w http.ResponseWriter, r *http.Request) {
@@ -189,6 +189,6 @@ func (s ruleAPI) handleRevokeGrant(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, ErrNoGrant):
 		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
 	default:
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 	}
 }

@@ -77,6 +77,7 @@ type Server struct {
 	conversations conversations
 	problems      func() []string
 	credentials   *credentials.Store
+	may           *admission
 	log           *slog.Logger
 	timing        timing
 	sockets       places
@@ -85,6 +86,7 @@ type Server struct {
 	pairings      pairings
 	paces         paces
 	hub           processes
+	api           http.Handler // routes, once there is a hub
 
 	ctx     context.Context // ends when Close begins
 	stop    context.CancelFunc
@@ -117,15 +119,17 @@ func listen(o Options, t timing) (*Server, error) {
 	if o.Problems != nil {
 		s.problems = func() []string { return append(o.Problems(), s.hub.Problems()...) }
 	}
+	s.may = &admission{credentials: o.Credentials, presence: o.Presence, note: s.backend.Gate.Note, reply: replies{o.Logger}, log: o.Logger}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.closed = sync.OnceValue(s.close)
 	s.hub = hub.New(s.ctx, hub.Options{
 		DataDir: o.DataDir, Address: wanted, Remote: o.Remote, Version: o.Version, Worker: o.Worker, Credentials: o.Credentials, Log: o.Logger, Timing: t.Timing,
-		Door:   func(d *hub.Door) http.Handler { return rest.Recovering(s.log, s.guard(d, s.hub.Route(s.routes()))) },
-		Member: rest.Recovering(s.log, s.admitted(s.routes())),
-		Caller: func(r *http.Request) credentials.Credential { return s.caller(r, nil) },
+		Door:   func(d *hub.Door) http.Handler { return rest.Recovering(s.log, s.guard(d, s.hub.Route(s.api))) },
+		Member: rest.Recovering(s.log, s.admitted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.api.ServeHTTP(w, r) }))),
+		Caller: func(r *http.Request) credentials.Credential { return s.may.caller(r, nil) },
 		Owns:   s.owns, Counted: map[string]func(sum, next json.RawMessage) json.RawMessage{"/api/hooks": addHook},
 	})
+	s.api = s.routes()
 	if err := s.hub.Open(); err != nil {
 		s.stop()
 		return nil, err

@@ -2,6 +2,7 @@ package companion
 
 import (
 	"html"
+	"log/slog"
 	"net/http"
 	"net/url"
 
@@ -10,6 +11,7 @@ import (
 	"callgate/internal/companion/hub"
 	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
+	"callgate/internal/idp"
 )
 
 // People sign in at an OpenID Connect provider: GET /signin sends their browser there, and GET /signin/done takes it back.
@@ -23,17 +25,23 @@ const (
 )
 
 // signInAPI answers REST about signing in.
-type signInAPI struct{ *Server }
+type signInAPI struct {
+	api
+	identity    *idp.Provider
+	credentials *credentials.Store
+	pairings    *pairings
+	log         *slog.Logger
+}
 
 func (s signInAPI) routes(path func(string, methods)) {
 	path("/api/signin", methods{"GET": func(w http.ResponseWriter, _ *http.Request) { // the page asks, whether or not
 		issuer := ""
-		if s.options.Identity != nil {
-			issuer = s.options.Identity.Issuer()
+		if s.identity != nil {
+			issuer = s.identity.Issuer()
 		}
 		rest.WriteJSON(w, http.StatusOK, map[string]string{"issuer": issuer})
 	}})
-	if s.options.Identity == nil {
+	if s.identity == nil {
 		return
 	}
 	path(signInPath, methods{"GET": s.handleSignIn})
@@ -47,7 +55,7 @@ func (s signInAPI) handleSignIn(w http.ResponseWriter, r *http.Request) {
 		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "people sign in at the hub")
 		return
 	}
-	location, state, err := s.options.Identity.Begin(d.Origin(r.Host) + signedInPath)
+	location, state, err := s.identity.Begin(d.Origin(r.Host) + signedInPath)
 	if err != nil {
 		s.log.Error("companion: nobody can sign in", "error", err)
 		rest.WriteError(w, http.StatusBadGateway, wire.CodeUnavailable, "the sign-in provider does not answer; the log says why")
@@ -72,7 +80,7 @@ func (s signInAPI) handleSignedIn(w http.ResponseWriter, r *http.Request) {
 		rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, "the provider refused the sign-in: "+refused)
 		return
 	}
-	person, err := s.options.Identity.Finish(r.Context(), d.Origin(r.Host)+signedInPath, state, query.Get("code"))
+	person, err := s.identity.Finish(r.Context(), d.Origin(r.Host)+signedInPath, state, query.Get("code"))
 	if err != nil {
 		s.log.Warn("companion: a sign-in was refused", "error", err)
 		rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, err.Error())
@@ -82,9 +90,9 @@ func (s signInAPI) handleSignedIn(w http.ResponseWriter, r *http.Request) {
 	if person.Approve {
 		role = credentials.Approve
 	}
-	credential, err := s.credentials.SignIn(role, person.Name, s.options.Identity.Issuer()+" "+person.Subject)
+	credential, err := s.credentials.SignIn(role, person.Name, s.identity.Issuer()+" "+person.Subject)
 	if err == nil {
-		err = s.backend.Gate.Note("Signed in at "+s.options.Identity.Issuer()+" as "+string(credential)+".", audit.Author{By: approverName(wire.ClientInfo{Kind: "web", Name: person.Name}), From: hub.ClientAddress(r)})
+		err = s.backend.Gate.Note("Signed in at "+s.identity.Issuer()+" as "+string(credential)+".", audit.Author{By: approverName(wire.ClientInfo{Kind: "web", Name: person.Name}), From: hub.ClientAddress(r)})
 	}
 	if err != nil {
 		s.log.Warn("companion: a sign-in was refused", "name", person.Name, "error", err)

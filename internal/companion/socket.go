@@ -132,7 +132,7 @@ func (c *socket) stays() bool {
 }
 
 func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
-	may := func() credentials.Credential { return s.caller(r, websocket.Subprotocols(r)) }
+	may := func() credentials.Credential { return s.may.caller(r, websocket.Subprotocols(r)) }
 	as := may()
 	if as == "" {
 		rest.Unauthorized(w)
@@ -183,7 +183,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 	}
 	if c.person != "" {
 		hello.Client.Name = c.person
-	} else if refused := c.server.free(hello.Client.Name); all && refused != nil { // what the hub says it has checked
+	} else if refused := c.server.may.free(hello.Client.Name); all && refused != nil { // what the hub says it has checked
 		c.turnAway(refused)
 		return
 	}

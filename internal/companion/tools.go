@@ -29,12 +29,12 @@ var (
 )
 
 // toolAPI answers REST about tools.
-type toolAPI struct{ *Server }
+type toolAPI struct{ api }
 
 // routes are answered by the process that serves the session: `?sessionId=`, or the member of the body.
 func (s toolAPI) routes(path func(string, methods)) {
-	path("/api/tools", methods{"GET": s.viewer(s.handleTools)})
-	path("/api/tools/accept", methods{"POST": s.proved(s.handleAcceptTool)})
+	path("/api/tools", methods{"GET": s.may.viewer(s.handleTools)})
+	path("/api/tools/accept", methods{"POST": s.may.proved(s.handleAcceptTool)})
 }
 
 func (s toolAPI) handleTools(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +43,7 @@ func (s toolAPI) handleTools(w http.ResponseWriter, r *http.Request) {
 	}
 	view, err := s.backend.Tools.Tools(r.URL.Query().Get("sessionId"))
 	if err != nil {
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 		return
 	}
 	view.Servers = wire.List(view.Servers)
@@ -58,7 +58,7 @@ func (s toolAPI) handleAcceptTool(w http.ResponseWriter, r *http.Request) {
 		Tool string `json:"tool"`
 		Hash string `json:"hash"`
 	}
-	if !s.backend.offers(w, partTools) || !s.body(w, r, &f) {
+	if !s.backend.offers(w, partTools) || !s.reply.body(w, r, &f) {
 		return
 	}
 	if f.Tool == "" || f.Hash == "" {
@@ -78,6 +78,6 @@ func (s toolAPI) handleAcceptTool(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, ErrDefinition):
 		rest.WriteError(w, http.StatusConflict, wire.CodeBadMessage, err.Error())
 	default:
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 	}
 }

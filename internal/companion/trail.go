@@ -51,12 +51,12 @@ type SuggestionView struct {
 }
 
 // trailAPI answers REST about the audit trail and what it suggests.
-type trailAPI struct{ *Server }
+type trailAPI struct{ api }
 
 func (s trailAPI) routes(path func(string, methods)) {
-	path("/api/audit", methods{"GET": s.viewer(s.handleAudit)})
-	path("/api/report", methods{"GET": s.viewer(s.handleReport)})
-	path("/api/rules/suggestions", methods{"GET": s.viewer(s.handleSuggestions), "POST": s.proved(s.handleTakeSuggestions)})
+	path("/api/audit", methods{"GET": s.may.viewer(s.handleAudit)})
+	path("/api/report", methods{"GET": s.may.viewer(s.handleReport)})
+	path("/api/rules/suggestions", methods{"GET": s.may.viewer(s.handleSuggestions), "POST": s.may.proved(s.handleTakeSuggestions)})
 }
 
 func (s trailAPI) handleSuggestions(w http.ResponseWriter, r *http.Request) {
@@ -69,7 +69,7 @@ func (s trailAPI) handleSuggestions(w http.ResponseWriter, r *http.Request) {
 	}
 	view, err := s.backend.Suggestions.Suggest()
 	if err != nil {
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 		return
 	}
 	view.Proposals = wire.List(view.Proposals)
@@ -80,7 +80,7 @@ func (s trailAPI) handleTakeSuggestions(w http.ResponseWriter, r *http.Request) 
 	var f struct {
 		IDs []string `json:"ids"`
 	}
-	if !ruleAPI(s).ruled(w, r) || !s.body(w, r, &f) {
+	if !ruleAPI(s).ruled(w, r) || !s.reply.body(w, r, &f) {
 		return
 	}
 	if s.backend.Suggestions == nil || len(f.IDs) == 0 {
@@ -93,7 +93,7 @@ func (s trailAPI) handleTakeSuggestions(w http.ResponseWriter, r *http.Request) 
 	case errors.Is(err, ErrNoSuggestion):
 		rest.WriteError(w, http.StatusConflict, wire.CodeBadMessage, err.Error())
 	default:
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 	}
 }
 
@@ -113,7 +113,7 @@ func (s trailAPI) handleReport(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	report, err := s.backend.Reports.Report(query.Since)
-	s.answer(w, r, report, err)
+	s.reply.answer(w, r, report, err)
 }
 
 func (s trailAPI) handleAudit(w http.ResponseWriter, r *http.Request) {
@@ -124,7 +124,7 @@ func (s trailAPI) handleAudit(w http.ResponseWriter, r *http.Request) {
 	}
 	records, next, err := s.backend.Gate.Audit(query)
 	if err != nil {
-		s.fail(w, r, err)
+		s.reply.fail(w, r, err)
 		return
 	}
 	answer := map[string]any{"records": wire.List(records)}

@@ -1,0 +1,224 @@
+package companion
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"callgate/audit"
+	"callgate/gate/tools"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/hub"
+	"callgate/internal/companion/rest"
+	"callgate/internal/companion/wire"
+	"callgate/internal/presence"
+)
+
+// admission says who a request is from and what it may do.
+type admission struct {
+	credentials *credentials.Store
+	presence    *presence.Desk // nil needs no proof that a person is there
+	note        func(summary string, who audit.Author) error
+	reply       replies
+	log         *slog.Logger
+}
+
+// identify returns the credential that token is, or "". A credential that cannot be read opens nothing.
+func (a *admission) identify(token string) credentials.Credential {
+	name, err := a.credentials.Identify(token)
+	if err != nil {
+		a.log.Error("companion: credentials cannot be read", slog.Any("error", err))
+		return ""
+	}
+	return name
+}
+
+// caller says what the request may do, whichever way it came; "" is nothing.
+func (a *admission) caller(r *http.Request, subprotocols []string) credentials.Credential {
+	if may, ok := hub.Vouched(r); ok {
+		return may
+	}
+	return a.identify(rest.Bearer(r, subprotocols)).Role()
+}
+
+// proven finds out whose credential shown is, and has the request carry that name, whatever it said. It
+// refuses a name that another person owns.
+func (a *admission) proven(r *http.Request, shown credentials.Credential) (person string, _ *wire.Refusal) {
+	person = shown.Person()
+	client, named := clientOf(r)
+	switch {
+	case person != "":
+		if wire.CheckClient(client) != nil {
+			client.Kind = "custom"
+		}
+		r.Header.Set(wire.ClientHeader, client.Kind+":"+url.PathEscape(person))
+	case named:
+		return "", a.free(client.Name)
+	}
+	return person, nil
+}
+
+// free refuses the name of a person who has a credential of their own, and what could be read as such a name.
+func (a *admission) free(name string) *wire.Refusal {
+	known, err := a.credentials.People()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return wire.Refuse(wire.CodeInternal, "the credentials cannot be read; the log says why")
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	looks := credentials.Skeleton(name)
+	if slices.ContainsFunc(known, func(c credentials.Credential) bool { return credentials.Skeleton(c.Person()) == looks }) {
+		return errTaken
+	}
+	if credentials.Scripts(name) > 1 {
+		return wire.Refuse(wire.CodeBadMessage, "the name mixes letters of several scripts, which people cannot tell apart: use one")
+	}
+	return nil
+}
+
+// viewer lets those pass who may watch.
+func (a *admission) viewer(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch a.caller(r, nil) {
+		case credentials.Approve, credentials.View:
+			next(w, r)
+		case credentials.Tools:
+			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, toolsOnly)
+		case credentials.Prompt:
+			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, promptOnly)
+		default:
+			rest.Unauthorized(w)
+		}
+	}
+}
+
+// prompter serves those who hold the prompt credential; others go on to next.
+func (a *admission) prompter(serve, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case a.caller(r, nil) != credentials.Prompt:
+			next(w, r)
+		case !rest.SaysJSON(r):
+			rest.WriteError(w, http.StatusUnsupportedMediaType, wire.CodeBadMessage, "the body must be application/json")
+		default:
+			serve(w, r)
+		}
+	}
+}
+
+const toolsOnly = "the tools credential brings tools, and neither watches nor answers"
+
+// approver lets only the approve credential pass, and with a body only JSON.
+func (a *admission) approver(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch a.caller(r, nil) {
+		case credentials.Approve:
+		case credentials.View:
+			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, "the view credential may watch, not answer")
+			return
+		case credentials.Tools:
+			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, toolsOnly)
+			return
+		case credentials.Prompt:
+			rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, promptOnly)
+			return
+		default:
+			rest.Unauthorized(w)
+			return
+		}
+		if !rest.SaysJSON(r) {
+			rest.WriteError(w, http.StatusUnsupportedMediaType, wire.CodeBadMessage, "the body must be application/json")
+			return
+		}
+		if client, named := clientOf(r); named {
+			if refused := wire.CheckClient(client); refused != nil {
+				rest.WriteError(w, http.StatusBadRequest, refused.Code, wire.ClientHeader+" must be kind:name, as in web:alice: "+refused.Message)
+				return
+			}
+		}
+		next(w, r)
+	}
+}
+
+// presenceOn reports whether changes that loosen the gate need a passkey.
+func (a *admission) presenceOn() bool { return a.presence != nil && a.presence.On() }
+
+// proved lets a change that may loosen the gate through when a person proved to be there; the proof is on record first.
+// It stands within approver.
+func (a *admission) proved(next http.HandlerFunc) http.HandlerFunc {
+	return a.approver(func(w http.ResponseWriter, r *http.Request) {
+		if !a.presenceOn() {
+			next(w, r)
+			return
+		}
+		body, ok := rawBody(w, r)
+		if !ok {
+			return
+		}
+		given, err := givenOf(r)
+		if err == nil {
+			act := r.Method + " " + r.URL.RequestURI()
+			var proof []byte
+			if proof, err = a.presence.CheckAct(act, body, given); err == nil {
+				err = a.noteProof(r, fmt.Sprintf("A person proved to be there: %s.", act), proof)
+			}
+		}
+		if err != nil {
+			a.reply.fail(w, r, err)
+			return
+		}
+		next(w, r)
+	})
+}
+
+func (a *admission) noteProof(r *http.Request, summary string, proof []byte) error {
+	who := authorOf(r)
+	return a.note(summary, audit.Author{By: who.By, From: who.From, Presence: string(proof)})
+}
+
+// restClient is how the audit trail names an approver that came by REST and did not say who it is.
+const restClient = "rest"
+
+// authorOf is how the audit trail names who sent a REST request that approver let pass, and where from.
+func authorOf(r *http.Request) audit.Author {
+	who := audit.Author{By: restClient, From: hub.ClientAddress(r)}
+	if client, named := clientOf(r); named {
+		who.By = approverName(client)
+	}
+	return who
+}
+
+func clientOf(r *http.Request) (client wire.ClientInfo, named bool) {
+	header := r.Header.Get(wire.ClientHeader)
+	kind, name, _ := strings.Cut(header, ":")
+	if decoded, err := url.PathUnescape(name); err == nil {
+		name = decoded
+	}
+	return wire.ClientInfo{Kind: kind, Name: name}, header != ""
+}
+
+// errTaken refuses a name that is a person's who did not prove to be the client.
+var errTaken = &wire.Refusal{Code: wire.CodeUnauthorized, Message: "this name is a person's who has a credential of their own: show that one (callgate approve --as NAME), or go by another name", Close: wire.CloseNameTaken}
+
+// approverName is how the audit trail names a client. The kind in front keeps a client from passing for
+// a rule or a grant.
+func approverName(c wire.ClientInfo) string { return c.Kind + ":" + shortName(c.Name) }
+
+// personName is how the audit trail names one of those for whom a client speaks.
+func personName(client, person string) string {
+	if person == "" {
+		return client
+	}
+	return client + "/" + shortName(person)
+}
+
+func shortName(name string) string {
+	short := []rune(tools.Visible(name))
+	return string(short[:min(len(short), maxName)])
+}
