@@ -47,7 +47,7 @@ func workspace(t *testing.T) (*client.Client, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { box.Close() })
+	t.Cleanup(func() { box.root.Close() })
 	c, err := client.NewInProcessClient(newServer(box))
 	if err != nil {
 		t.Fatal(err)

@@ -17,8 +17,8 @@ const maxFile = 1 << 20
 
 // sandbox is the folder that the tools work on.
 type sandbox struct {
-	*os.Root
-	dir string // absolute, symbolic links resolved
+	root *os.Root
+	dir  string // absolute, symbolic links resolved
 }
 
 func openSandbox(dir string) (*sandbox, error) {
@@ -33,7 +33,7 @@ func openSandbox(dir string) (*sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sandbox{Root: root, dir: abs}, nil
+	return &sandbox{root: root, dir: abs}, nil
 }
 
 // relative makes path relative to the sandbox folder: models like to send absolute paths. A path that leads out
@@ -52,7 +52,7 @@ func (b *sandbox) relative(path string) string {
 
 // readText reads a text file of at most maxFile bytes.
 func (b *sandbox) readText(path string) ([]byte, error) {
-	file, err := b.Open(path)
+	file, err := b.root.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -90,10 +90,10 @@ type writeArgs struct {
 
 func (b *sandbox) writeFile(_ context.Context, args writeArgs) (string, error) {
 	path := b.relative(args.Path)
-	if err := b.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := b.root.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
-	if err := b.WriteFile(path, []byte(args.Content), 0o644); err != nil {
+	if err := b.root.WriteFile(path, []byte(args.Content), 0o644); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("Wrote %d bytes to %s.", len(args.Content), filepath.ToSlash(path)), nil
@@ -119,7 +119,7 @@ func (b *sandbox) editFile(_ context.Context, args editArgs) (string, error) {
 		return "", fmt.Errorf("old_text occurs %d times: send more of what stands around it", n)
 	}
 	text := strings.Replace(string(data), args.OldText, args.NewText, 1)
-	if err := b.WriteFile(path, []byte(text), 0o644); err != nil {
+	if err := b.root.WriteFile(path, []byte(text), 0o644); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("Edited %s.", filepath.ToSlash(path)), nil

@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	if err != nil {
 		return err
 	}
-	defer box.Close()
+	defer box.root.Close()
 	err = server.NewStdioServer(newServer(box)).Listen(ctx, in, out)
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 		return nil

@@ -93,7 +93,7 @@ func (b *sandbox) walk(ctx context.Context, base string, visit func(name string)
 	if !fs.ValidPath(base) {
 		return &fs.PathError{Op: "search", Path: base, Err: errors.New("path escapes from the sandbox folder")}
 	}
-	return fs.WalkDir(b.FS(), path.Clean(base), func(name string, entry fs.DirEntry, err error) error {
+	return fs.WalkDir(b.root.FS(), path.Clean(base), func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

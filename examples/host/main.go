@@ -95,7 +95,7 @@ func run(ctx context.Context, o options, in io.Reader, p *printer) error {
 	if err != nil {
 		return err
 	}
-	err = play(ctx, &host{Client: c, options: o, in: in, printer: p}, begun)
+	err = play(ctx, &host{client: c, options: o, in: in, printer: p}, begun)
 	if closeErr := c.Close(); closeErr != nil && err == nil {
 		err = fmt.Errorf("end callgate: %w", closeErr)
 	}
@@ -108,11 +108,11 @@ func run(ctx context.Context, o options, in io.Reader, p *printer) error {
 func play(ctx context.Context, h *host, begun time.Time) error {
 	var request mcp.InitializeRequest
 	request.Params.ClientInfo = mcp.Implementation{Name: "callgate-example-host", Version: "1.0.0"}
-	hello, err := h.Initialize(ctx, request)
+	hello, err := h.client.Initialize(ctx, request)
 	if err != nil {
 		return fmt.Errorf("shake hands: %w", err)
 	}
-	list, err := h.ListTools(ctx, mcp.ListToolsRequest{})
+	list, err := h.client.ListTools(ctx, mcp.ListToolsRequest{})
 	if err != nil {
 		return fmt.Errorf("list tools: %w", err)
 	}

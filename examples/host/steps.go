@@ -14,7 +14,7 @@ import (
 
 // host is a connected host and the person in front of it.
 type host struct {
-	*client.Client
+	client *client.Client
 	*printer
 	options
 	in io.Reader
@@ -144,7 +144,7 @@ func (h *host) call(ctx context.Context, tool string, args map[string]any) outco
 	request.Params.Name, request.Params.Arguments = tool, args
 	request.Params.Meta = &mcp.Meta{ProgressToken: tool}
 	begun := time.Now()
-	result, err := h.CallTool(ctx, request)
+	result, err := h.client.CallTool(ctx, request)
 	o := outcome{took: time.Since(begun), err: err}
 	if err != nil {
 		return o

@@ -20,25 +20,25 @@ import (
 // right before it forwards. It never panics. The zero Tool is a tool that nobody knows.
 func Analyze(c Call) *Analysis {
 	b := newBuilder(c)
-	if b.tool == nil {
-		b.tool = &Tool{}
+	if b.record.tool == nil {
+		b.record.tool = &Tool{}
 	}
 	raw := c.Arguments
 	if len(raw) == 0 || arguments.IsNull(raw) {
 		raw = []byte("{}")
 	}
 	list, ok := arguments.Members(raw)
-	b.list = list
+	b.record.list = list
 	switch {
 	case !ok || raw[firstByte(raw)] != '{':
-		b.refuse("malformed", "The arguments are not one JSON object with distinct names.")
-	case b.tool.Bound:
+		b.record.refuse("malformed", "The arguments are not one JSON object with distinct names.")
+	case b.record.tool.Bound:
 		b.mapped(list)
 	default:
 		b.guessed(list)
 	}
 	b.finish()
-	return b.out
+	return b.record.out
 }
 
 // firstByte returns the offset of the first byte that is no white space.
@@ -63,7 +63,7 @@ type record struct {
 
 // files makes the subjects of paths and addresses.
 type files struct {
-	*record
+	record     *record
 	globs      workspace.Globs
 	hasPattern bool                 // the call holds a glob that selects files
 	reading    *shellparse.Command  // the command whose files are looked at, nil when an allow for it is not at stake
@@ -73,20 +73,20 @@ type files struct {
 
 // wiper finds what a call makes useless as a whole.
 type wiper struct {
-	*record
+	record *record
 	files  *files
 	listed []listedFile // what commands of the text put out that others may remove
 }
 
 // toucher makes the subjects of what a command of a shell text reads and writes.
 type toucher struct {
-	*record
-	files *files
+	record *record
+	files  *files
 }
 
 // shells makes the subjects of the commands of shell texts.
 type shells struct {
-	*record
+	record  *record
 	files   *files
 	wiper   *wiper
 	toucher *toucher
@@ -97,7 +97,7 @@ type shells struct {
 
 // builder reads the arguments of a call by their roles, or by what they seem to be.
 type builder struct {
-	*record
+	record *record
 	files  *files
 	shells *shells
 }
@@ -137,20 +137,20 @@ type source struct {
 
 // mapped analyzes a call of a tool whose arguments have roles.
 func (b *builder) mapped(list []arguments.Argument) {
-	b.floor = b.tool.baseRisk
+	b.record.floor = b.record.tool.baseRisk
 	b.statements(list)
-	if b.tool.Kind == "" {
+	if b.record.tool.Kind == "" {
 		// Such a tool is judged by its name and its arguments; what it opens comes on top.
-		b.subject(permissions.Subject{Arguments: b.raw(), Risk: b.floor}, b.tool.category, source{})
+		b.record.subject(permissions.Subject{Arguments: b.record.raw(), Risk: b.record.floor}, b.record.tool.category, source{})
 	}
 	b.shells.surroundings(list)
 	b.files.hasPattern = slices.ContainsFunc(list, func(a arguments.Argument) bool {
-		return b.tool.Roles[a.Name] == kinds.PatternPath && !arguments.IsNull(a.Value)
+		return b.record.tool.Roles[a.Name] == kinds.PatternPath && !arguments.IsNull(a.Value)
 	})
 	for _, a := range list {
-		role := b.tool.Roles[a.Name]
-		if role == Unmapped && b.tool.unroled {
-			if b.tool.Definition == nil { // nobody asked its server which arguments there are
+		role := b.record.tool.Roles[a.Name]
+		if role == Unmapped && b.record.tool.unroled {
+			if b.record.tool.Definition == nil { // nobody asked its server which arguments there are
 				role = harmlessRole(a.Name)
 			}
 			if role == Unmapped && b.bare(a) {
@@ -158,7 +158,7 @@ func (b *builder) mapped(list []arguments.Argument) {
 			}
 		}
 		if role == Unmapped {
-			b.mark("unmapped-argument", fmt.Sprintf("Nobody said what the argument %s is for.", wording.Quote(a.Name)))
+			b.record.mark("unmapped-argument", fmt.Sprintf("Nobody said what the argument %s is for.", wording.Quote(a.Name)))
 			continue
 		}
 		if role == Plain || arguments.IsNull(a.Value) {
@@ -166,11 +166,11 @@ func (b *builder) mapped(list []arguments.Argument) {
 		}
 		b.argument(a, role)
 	}
-	if b.tool.Kind == KindGrep && !b.decided { // without a path it searches where it runs
+	if b.record.tool.Kind == KindGrep && !b.record.decided { // without a path it searches where it runs
 		b.files.folder(kinds.ReadFolder, ".")
 	}
-	if !b.decided {
-		b.noSubject()
+	if !b.record.decided {
+		b.record.noSubject()
 	}
 }
 
@@ -192,12 +192,12 @@ func (b *builder) bare(a arguments.Argument) bool {
 	}
 	for _, e := range list {
 		s, _ := arguments.Text(e.Value)
-		if !b.count() || s == "" {
+		if !b.record.count() || s == "" {
 			continue
 		}
 		for _, l := range b.files.locate(s) {
 			b.files.deny(KindReadFile, &l)
-			if b.floor.Exceeds(permissions.ReadOnly) {
+			if b.record.floor.Exceeds(permissions.ReadOnly) {
 				b.files.deny(KindWriteFile, &l)
 			}
 		}
@@ -219,7 +219,7 @@ func (b *builder) argument(a arguments.Argument, role Role) {
 	case kinds.Env, kinds.Dir, kinds.Shell, kinds.SQL:
 		return // surroundings and statements have read them
 	}
-	for _, s := range b.strings(a) {
+	for _, s := range b.record.strings(a) {
 		b.value(role, s)
 		b.packed(a, role, s)
 	}
@@ -243,28 +243,28 @@ func (b *builder) value(role Role, s string) {
 	case kinds.Code:
 		b.code(s)
 	case kinds.URL:
-		b.note(kinds.URL, s)
+		b.record.note(kinds.URL, s)
 		b.files.url(s)
 	case kinds.Patch:
 		b.patch(s)
 	case kinds.URLText:
 		for _, address := range addressesIn(s) {
-			b.note(kinds.URL, address)
+			b.record.note(kinds.URL, address)
 			b.files.url(address)
 		}
 	case kinds.URI:
 		b.resource(s)
 	case kinds.Name:
-		b.note(kinds.Name, s)
+		b.record.note(kinds.Name, s)
 		switch {
-		case b.tool.Kind == KindConnect:
+		case b.record.tool.Kind == KindConnect:
 			b.files.peer(s)
 			return
-		case kinds.OpensSandbox(b.tool.Kind):
+		case kinds.OpensSandbox(b.record.tool.Kind):
 			b.openSandbox(s)
 			return
 		}
-		b.own(permissions.Subject{Value: s, Decides: permissions.Form{s}, Risk: b.floor}, source{})
+		b.record.own(permissions.Subject{Value: s, Decides: permissions.Form{s}, Risk: b.record.floor}, source{})
 	case kinds.Revision:
 		b.files.revision(s)
 	}
@@ -403,17 +403,17 @@ func (b *record) touch(l *workspace.Location) {
 
 // finish fills in what follows from the whole.
 func (b *builder) finish() {
-	if len(b.out.Subjects) == 0 {
-		b.noSubject()
+	if len(b.record.out.Subjects) == 0 {
+		b.record.noSubject()
 	}
-	if b.out.Category == "" {
-		b.out.Category = CategoryNetwork
+	if b.record.out.Category == "" {
+		b.record.out.Category = CategoryNetwork
 	}
-	b.out.Dir = b.place.Dir
-	b.out.Runs = !b.tool.remote && b.out.Risk != permissions.ReadOnly &&
-		(len(b.out.Commands) > 0 || b.tool.Kind == KindShell || b.tool.Kind == KindProcessInput || b.out.Category == kinds.CategoryGitWrite)
+	b.record.out.Dir = b.record.place.Dir
+	b.record.out.Runs = !b.record.tool.remote && b.record.out.Risk != permissions.ReadOnly &&
+		(len(b.record.out.Commands) > 0 || b.record.tool.Kind == KindShell || b.record.tool.Kind == KindProcessInput || b.record.out.Category == kinds.CategoryGitWrite)
 	if len(b.files.globs.Listed) > 0 {
-		b.out.Paths = append(b.out.Paths, slices.Sorted(maps.Keys(b.files.globs.Listed))...)
+		b.record.out.Paths = append(b.record.out.Paths, slices.Sorted(maps.Keys(b.files.globs.Listed))...)
 	}
-	b.out.Summary = b.summary()
+	b.record.out.Summary = b.record.summary()
 }

@@ -36,20 +36,20 @@ func fileKind(tool string, role Role) string {
 
 // file makes the subjects of a path that is read, written or deleted.
 func (b *files) file(role Role, given string) {
-	b.fileAs(fileKind(b.tool.Kind, role), role, given)
+	b.fileAs(fileKind(b.record.tool.Kind, role), role, given)
 }
 
 // fileAs makes them of the kind.
 func (b *files) fileAs(kind string, role Role, given string) {
-	b.note(role, given)
+	b.record.note(role, given)
 	if isAddress(given) {
 		b.url(given) // some servers take addresses where they take paths
 	}
 	for _, l := range b.locate(given) {
 		b.fileSubject(kind, given, &l, false)
-		if b.tool.category == kinds.CategoryGitWrite && filepath.IsAbs(b.place.Dir) {
-			if _, inside := workspace.Within(b.place.Dir, l.Real()); !inside {
-				b.mark("outside-repository", "The path "+wording.Quote(given)+" leads out of the repository.")
+		if b.record.tool.category == kinds.CategoryGitWrite && filepath.IsAbs(b.record.place.Dir) {
+			if _, inside := workspace.Within(b.record.place.Dir, l.Real()); !inside {
+				b.record.mark("outside-repository", "The path "+wording.Quote(given)+" leads out of the repository.")
 			}
 		}
 		// A deny on one kind holds whichever way the file is reached.
@@ -73,11 +73,11 @@ func (b *files) fileAs(kind string, role Role, given string) {
 
 // stage makes the subjects of a file that is put into a repository, and goes wherever that goes.
 func (b *files) stage(given string) {
-	b.note(kinds.ReadPath, given)
+	b.record.note(kinds.ReadPath, given)
 	for _, l := range b.locate(given) {
 		b.deny(KindReadFile, &l)
-		if _, ok := workspace.Within(b.place.Dir, l.Real()); !ok && !b.tool.remote && b.place.Dir != "" {
-			b.mark("outside-repository", wording.Quote(l.Real())+" lies outside the repository that it is put into.")
+		if _, ok := workspace.Within(b.record.place.Dir, l.Real()); !ok && !b.record.tool.remote && b.record.place.Dir != "" {
+			b.record.mark("outside-repository", wording.Quote(l.Real())+" lies outside the repository that it is put into.")
 		}
 	}
 }
@@ -88,22 +88,22 @@ func (b *files) writes(l *workspace.Location, whole bool) {
 		if !filepath.IsAbs(path) {
 			continue
 		}
-		if i := slices.IndexFunc(b.out.Writes, func(w Written) bool { return w.Path == path }); i >= 0 {
-			b.out.Writes[i].Whole = b.out.Writes[i].Whole || whole
+		if i := slices.IndexFunc(b.record.out.Writes, func(w Written) bool { return w.Path == path }); i >= 0 {
+			b.record.out.Writes[i].Whole = b.record.out.Writes[i].Whole || whole
 		} else {
-			b.out.Writes = append(b.out.Writes, Written{Path: path, Whole: whole})
+			b.record.out.Writes = append(b.record.out.Writes, Written{Path: path, Whole: whole})
 		}
 	}
 }
 
 // folder makes the subjects of a folder that is listed or read recursively.
 func (b *files) folder(role Role, given string) {
-	b.note(role, given)
+	b.record.note(role, given)
 	for _, l := range b.locate(given) {
-		if b.tool.Kind == KindGlob && b.hasPattern {
+		if b.record.tool.Kind == KindGlob && b.hasPattern {
 			b.deny(KindGlob, &l) // what decides is the pattern, which lies in the folder
 		} else {
-			b.fileSubject(fileKind(b.tool.Kind, role), given, &l, true)
+			b.fileSubject(fileKind(b.record.tool.Kind, role), given, &l, true)
 		}
 		if role == kinds.ReadFolder {
 			b.deny(KindReadFile, &l)
@@ -114,14 +114,14 @@ func (b *files) folder(role Role, given string) {
 
 // pattern makes the subjects of a glob that selects files below the folder that another argument names.
 func (b *files) pattern(given string) {
-	b.note(kinds.PatternPath, given)
+	b.record.note(kinds.PatternPath, given)
 	for _, base := range b.patternBases() {
 		whole := given
-		if base != "" && !filepath.IsAbs(b.place.Expand(given)) {
+		if base != "" && !filepath.IsAbs(b.record.place.Expand(given)) {
 			whole = strings.TrimSuffix(base, "/") + "/" + given
 		}
 		for _, l := range b.locate(whole) {
-			if b.tool.Kind == KindGlob {
+			if b.record.tool.Kind == KindGlob {
 				if whole != given {
 					l.Also = append(l.Also, append(permissions.Form{given}, l.Decides...))
 				}
@@ -135,8 +135,8 @@ func (b *files) pattern(given string) {
 
 // patternBases returns the folders that the call names, as given; "" for where it runs.
 func (b *files) patternBases() (bases []string) {
-	for _, a := range b.list {
-		if r := b.tool.Roles[a.Name]; r == kinds.ListFolder || r == kinds.ReadFolder {
+	for _, a := range b.record.list {
+		if r := b.record.tool.Roles[a.Name]; r == kinds.ListFolder || r == kinds.ReadFolder {
 			if s, ok := arguments.Text(a.Value); ok && s != "" {
 				bases = append(bases, s)
 			}
@@ -152,22 +152,22 @@ func (b *files) patternBases() (bases []string) {
 // kind opens besides, which needs an allow of its own.
 func (b *files) fileSubject(kind, given string, l *workspace.Location, folder bool) {
 	s := permissions.Subject{Kind: kind, Value: given, Decides: l.Decides, Also: l.Also, Risk: kinds.Of[kind].Risk}
-	b.touch(l)
+	b.record.touch(l)
 	from := source{path: l.Real(), folder: folder, category: b.fileCategory(kind, l)}
-	if kind == b.tool.Kind {
-		b.own(s, from)
+	if kind == b.record.tool.Kind {
+		b.record.own(s, from)
 		return
 	}
-	s.KindBound = b.tool.Bound && !b.tool.remote
-	b.subject(s, from.category, from)
+	s.KindBound = b.record.tool.Bound && !b.record.tool.remote
+	b.record.subject(s, from.category, from)
 }
 
 // fileCategory returns the category of what a subject of the kind does to a file. A file outside the
 // workspace is the machine's.
 func (b *files) fileCategory(kind string, l *workspace.Location) string {
 	category := kinds.Of[kind].Category
-	if category == kinds.CategoryWrite && b.place.Dir != "" && !b.tool.remote {
-		if _, _, ok := b.place.InWorkspace(l.Real()); !ok {
+	if category == kinds.CategoryWrite && b.record.place.Dir != "" && !b.record.tool.remote {
+		if _, _, ok := b.record.place.InWorkspace(l.Real()); !ok {
 			return kinds.CategoryTerminalWrite
 		}
 	}
@@ -178,11 +178,11 @@ func (b *files) fileCategory(kind string, l *workspace.Location) string {
 func (b *files) deny(kind string, l *workspace.Location) {
 	s := permissions.Subject{Kind: kind, Value: l.Real(), Decides: l.Decides, Also: l.Also}
 	b.outside(&s, l)
-	b.denies(s)
+	b.record.denies(s)
 	if s.By != nil {
-		b.out.sources[len(b.out.sources)-1].path = l.Real()
+		b.record.out.sources[len(b.record.out.sources)-1].path = l.Real()
 	}
-	b.touch(l)
+	b.record.touch(l)
 }
 
 // ReadSubject is the reading of one file at a real, absolute path, for denials alone.
@@ -203,29 +203,29 @@ func WriteSubjects(path string, p Place) (subjects []permissions.Subject) {
 // locate reads a path and marks what makes it uncertain.
 func (b *files) locate(given string) []workspace.Location {
 	if len(given) > arguments.MaxPath {
-		b.refuse("too-long", "A path is longer than any file system takes.")
+		b.record.refuse("too-long", "A path is longer than any file system takes.")
 		return nil
 	}
-	place := b.place
-	if b.tool.remote {
+	place := b.record.place
+	if b.record.tool.remote {
 		place = Place{} // another machine's files: nothing here says where they lead
 	}
 	list := place.Locate(given)
 	if strings.IndexFunc(given, wording.IsControl) >= 0 {
-		b.mark("control", "A path holds control characters.")
+		b.record.mark("control", "A path holds control characters.")
 	}
 	for i := range list {
 		for _, path := range list[i].Paths {
 			if part := workspace.ProcessPart(path); part != "" {
-				b.mark("process-file", "The path "+wording.Quote(given)+" leads into a process: its "+part+" can hold secrets, or be any file.")
+				b.record.mark("process-file", "The path "+wording.Quote(given)+" leads into a process: its "+part+" can hold secrets, or be any file.")
 				break
 			}
 		}
 		if list[i].Err != nil {
-			b.mark("unresolved-path", "It cannot be told where the path "+wording.Quote(given)+" leads: "+Visible(list[i].Err.Error())+".")
+			b.record.mark("unresolved-path", "It cannot be told where the path "+wording.Quote(given)+" leads: "+Visible(list[i].Err.Error())+".")
 		}
 		if list[i].Links > 1 && !sharedStore(list[i].Real()) {
-			b.mark("hard-link", "The file "+wording.Quote(given)+" has further names, which rules may say something else of.")
+			b.record.mark("hard-link", "The file "+wording.Quote(given)+" has further names, which rules may say something else of.")
 		}
 	}
 	return list
@@ -242,16 +242,16 @@ func (b *files) searches(folder string, s *searches.Search) {
 	if !filepath.IsAbs(folder) {
 		return
 	}
-	for i, noted := range b.out.Folders {
-		if _, ok := workspace.Within(noted, folder); ok && (b.out.searches[i] == nil || b.out.searches[i] == s) {
+	for i, noted := range b.record.out.Folders {
+		if _, ok := workspace.Within(noted, folder); ok && (b.record.out.searches[i] == nil || b.record.out.searches[i] == s) {
 			return
 		}
 	}
-	if len(b.out.Folders) == maxFolders {
-		b.mark("too-many", "The call reads more folders whole than can be looked through.")
+	if len(b.record.out.Folders) == maxFolders {
+		b.record.mark("too-many", "The call reads more folders whole than can be looked through.")
 		return
 	}
-	b.out.Folders, b.out.searches = append(b.out.Folders, folder), append(b.out.searches, s)
+	b.record.out.Folders, b.record.out.searches = append(b.record.out.Folders, folder), append(b.record.out.searches, s)
 }
 
 // sharedStore reports whether a file lies in a folder that package managers fill with hard links.
@@ -267,9 +267,9 @@ func sharedStore(path string) bool {
 
 // revision makes the subjects of a git revision.
 func (b *files) revision(given string) {
-	b.note(kinds.Revision, given)
+	b.record.note(kinds.Revision, given)
 	if strings.HasPrefix(given, "-") {
-		b.mark("option", "The revision "+wording.Quote(given)+" would be read as an option.")
+		b.record.mark("option", "The revision "+wording.Quote(given)+" would be read as an option.")
 	}
 	if _, path, ok := strings.Cut(given, ":"); ok && path != "" {
 		for _, l := range b.locate(strings.TrimPrefix(path, "/")) {
@@ -281,8 +281,8 @@ func (b *files) revision(given string) {
 // markPlaces marks a write, a deletion or a move that touches a protected place.
 func (b *files) markPlaces(l *workspace.Location) {
 	for _, path := range l.Paths {
-		if p := workspace.MatchPlace(path, b.place.Home); p != nil {
-			b.mark(p.Code, fmt.Sprintf("%s is %s.", wording.Quote(path), p.Why))
+		if p := workspace.MatchPlace(path, b.record.place.Home); p != nil {
+			b.record.mark(p.Code, fmt.Sprintf("%s is %s.", wording.Quote(path), p.Why))
 			return
 		}
 	}
@@ -296,7 +296,7 @@ func (b *files) markDevice(l *workspace.Location, write bool) {
 	}
 	for _, path := range l.Paths {
 		if what := workspace.Device(path, write); what != "" {
-			b.mark("device", wording.Quote(path)+" is "+what+".")
+			b.record.mark("device", wording.Quote(path)+" is "+what+".")
 			return
 		}
 	}

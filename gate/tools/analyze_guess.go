@@ -14,14 +14,14 @@ import (
 // guessed analyzes a call of a tool that nobody mapped. Its arguments are looked at for what they seem to
 // be: that adds denies, marks and risk, and allows nothing.
 func (b *builder) guessed(list []arguments.Argument) {
-	b.floor = b.tool.baseRisk
-	if b.tool.Kind == "" {
-		b.subject(permissions.Subject{Arguments: b.raw(), Risk: b.floor}, b.tool.category, source{})
+	b.record.floor = b.record.tool.baseRisk
+	if b.record.tool.Kind == "" {
+		b.record.subject(permissions.Subject{Arguments: b.record.raw(), Risk: b.record.floor}, b.record.tool.category, source{})
 	}
 	b.guessedDir(list)
 	b.walk(list, 0)
-	if b.tool.Kind != "" && !b.decided {
-		b.own(permissions.Subject{Risk: b.floor}, source{})
+	if b.record.tool.Kind != "" && !b.record.decided {
+		b.record.own(permissions.Subject{Risk: b.record.floor}, source{})
 	}
 }
 
@@ -40,7 +40,7 @@ func (b *builder) guessedDir(list []arguments.Argument) {
 // walk looks at every value at any depth.
 func (b *builder) walk(list []arguments.Argument, depth int) {
 	if depth > arguments.MaxDepth {
-		b.mark("too-deep", "The arguments are nested deeper than can be looked at.")
+		b.record.mark("too-deep", "The arguments are nested deeper than can be looked at.")
 		return
 	}
 	b.joined(list)
@@ -54,7 +54,7 @@ func (b *builder) walk(list []arguments.Argument, depth int) {
 		case '[', '{':
 			inner, ok := arguments.Members(a.Value)
 			if !ok {
-				b.refuse("malformed", "The arguments name something twice.")
+				b.record.refuse("malformed", "The arguments name something twice.")
 				return
 			}
 			if role == kinds.Env && len(inner) > 0 {
@@ -73,15 +73,15 @@ func (b *builder) walk(list []arguments.Argument, depth int) {
 func (b *builder) walkText(a arguments.Argument, role Role, depth int) {
 	// It may hold others; behind space and escapes that is not seen yet.
 	packed := len(a.Value) > 1 && strings.IndexByte("{[ \\", a.Value[1]) >= 0
-	if !b.count() || role == Unmapped && !packed && len(a.Value) > maxGuessedText { // no path or address is that long
+	if !b.record.count() || role == Unmapped && !packed && len(a.Value) > maxGuessedText { // no path or address is that long
 		return
 	}
 	s, ok := arguments.Text(a.Value)
 	if !ok {
-		b.refuse("malformed", "A text of the arguments is malformed.")
+		b.record.refuse("malformed", "A text of the arguments is malformed.")
 		return
 	}
-	if depth == 0 && slices.Contains(b.tool.enums[a.Name], s) {
+	if depth == 0 && slices.Contains(b.record.tool.enums[a.Name], s) {
 		return // one of a few words that the schema names, so no text of the caller's
 	}
 	if arguments.LooksPacked(s) { // arguments for another tool, or a list as text
@@ -129,13 +129,13 @@ func allText(list []arguments.Argument) bool {
 // guessedValue looks at one text.
 func (b *builder) guessedValue(name string, role Role, s string) {
 	if encodedName(name) && len(s) > 0 {
-		b.mark("encoded", "The argument "+wording.Quote(name)+" is encoded: nobody can see what it says.")
+		b.record.mark("encoded", "The argument "+wording.Quote(name)+" is encoded: nobody can see what it says.")
 	}
 	if runNames[strings.Map(dropSeparators, strings.ToLower(name))] {
 		b.mayRun(s)
 	}
 	switch {
-	case role == kinds.Shell && b.tool.Kind == KindShell:
+	case role == kinds.Shell && b.record.tool.Kind == KindShell:
 		b.shells.interpreter(s)
 		return
 	case role == kinds.Command, role == kinds.Shell:
@@ -144,12 +144,12 @@ func (b *builder) guessedValue(name string, role Role, s string) {
 	case role == kinds.Code && looksLikeCode(s):
 		b.code(s)
 		return
-	case role == kinds.Input && b.tool.guess.process:
+	case role == kinds.Input && b.record.tool.guess.process:
 		b.input(s)
 		return
-	case role == kinds.SQL && b.tool.guess.sql:
-		b.note(kinds.SQL, s)
-		b.raise(commands.ServerSQL(s))
+	case role == kinds.SQL && b.record.tool.guess.sql:
+		b.record.note(kinds.SQL, s)
+		b.record.raise(commands.ServerSQL(s))
 		return
 	case isAddress(s):
 		b.guessedURL(s)
@@ -167,9 +167,9 @@ func (b *builder) guessedValue(name string, role Role, s string) {
 
 // guessedURL makes the subjects of an address.
 func (b *builder) guessedURL(s string) {
-	b.note(kinds.URL, s)
-	if b.tool.Kind != KindFetch {
-		b.raise(permissions.Network)
+	b.record.note(kinds.URL, s)
+	if b.record.tool.Kind != KindFetch {
+		b.record.raise(permissions.Network)
 	}
 	b.files.url(s)
 }
@@ -177,7 +177,7 @@ func (b *builder) guessedURL(s string) {
 // guessedPath makes the subjects of what seems to be a path: of the tool's own kind when the tool seems to
 // be about files, and for denies of files either way.
 func (b *builder) guessedPath(name, s string) {
-	if role, ok := ownRole[b.tool.Kind]; ok && (name == b.tool.guess.argument || b.tool.guess.argument == "" || b.tool.Kind == KindMoveFile) {
+	if role, ok := ownRole[b.record.tool.Kind]; ok && (name == b.record.tool.guess.argument || b.record.tool.guess.argument == "" || b.record.tool.Kind == KindMoveFile) {
 		if role == kinds.ReadFolder {
 			b.files.folder(role, s)
 		} else {
@@ -185,10 +185,10 @@ func (b *builder) guessedPath(name, s string) {
 		}
 		return
 	}
-	b.note(kinds.ReadPath, s)
+	b.record.note(kinds.ReadPath, s)
 	for _, l := range b.files.locate(s) {
 		b.files.deny(KindReadFile, &l)
-		if !b.tool.guess.reads {
+		if !b.record.tool.guess.reads {
 			b.files.deny(KindWriteFile, &l)
 			b.files.markPlaces(&l)
 			b.files.writes(&l, false)

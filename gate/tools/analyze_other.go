@@ -25,13 +25,13 @@ func isAddress(s string) bool {
 func (b *files) url(given string) {
 	s := b.address(given)
 	switch {
-	case b.tool.Kind == KindFetch:
-		b.own(s, source{})
-	case b.tool.Bound:
+	case b.record.tool.Kind == KindFetch:
+		b.record.own(s, source{})
+	case b.record.tool.Bound:
 		s.KindBound = true
-		b.subject(s, CategoryNetwork, source{})
+		b.record.subject(s, CategoryNetwork, source{})
 	default:
-		b.denies(s)
+		b.record.denies(s)
 	}
 }
 
@@ -67,20 +67,20 @@ func (b *files) address(given string) permissions.Subject {
 			b.fileSubject(KindReadFile, given, &l, false)
 		}
 		if cleaned != given || strings.Contains(given, `\`) {
-			b.mark("ambiguous-url", "Programs disagree about what the address "+wording.Quote(given)+" means.")
+			b.record.mark("ambiguous-url", "Programs disagree about what the address "+wording.Quote(given)+" means.")
 		}
 	case !ok && scheme == "data":
 	case !ok && (scheme == "javascript" || scheme == "vbscript"):
-		b.mark("code", "The address is program text.")
+		b.record.mark("code", "The address is program text.")
 	case !ok:
-		b.mark("ambiguous-url", "It cannot be told what the address "+wording.Quote(given)+" opens.")
+		b.record.mark("ambiguous-url", "It cannot be told what the address "+wording.Quote(given)+" opens.")
 	default:
 		s.Decides = permissions.Form{standard.String()}
 		if standard.User {
-			b.mark("ambiguous-url", "The address "+wording.Quote(given)+" hides its host behind a user name.")
+			b.record.mark("ambiguous-url", "The address "+wording.Quote(given)+" hides its host behind a user name.")
 		}
 		if address.Ambiguous(given) || strings.Contains(given, `\`) || strings.IndexFunc(given, wording.IsControl) >= 0 {
-			b.mark("ambiguous-url", "Programs disagree about what the address "+wording.Quote(given)+" means.")
+			b.record.mark("ambiguous-url", "Programs disagree about what the address "+wording.Quote(given)+" means.")
 		}
 	}
 	if also := spellingsOf(given); len(also) > 1 || also[0] != s.Decides[0] {
@@ -109,25 +109,25 @@ func (b *files) peer(given string) {
 	s := permissions.Subject{Value: given, Decides: permissions.Form{given}, Risk: permissions.Network}
 	web, ok := address.Parse("https://" + given + "/")
 	if !ok {
-		b.mark("ambiguous-url", "It cannot be told what "+wording.Quote(given)+" is the name of.")
+		b.record.mark("ambiguous-url", "It cannot be told what "+wording.Quote(given)+" is the name of.")
 	} else if web.Host != given {
 		s.Also = []permissions.Form{{given, web.Host}}
 	}
-	b.own(s, source{})
+	b.record.own(s, source{})
 	for _, scheme := range []string{"https://", "http://"} {
-		b.denies(b.address(scheme + given + "/"))
+		b.record.denies(b.address(scheme + given + "/"))
 	}
 	if slices.ContainsFunc(address.IPs(web.Host), func(ip netip.Addr) bool { return !loopback.Public(ip) }) || loopback.Host(web.Host) {
-		b.mark("private-address", "The connection leads to this machine or to a private network.")
+		b.record.mark("private-address", "The connection leads to this machine or to a private network.")
 	}
 }
 
 // openSandbox makes the subjects of a file that a server may have from its next start. What rules deny to tools that
 // read or write files they deny here too.
 func (b *builder) openSandbox(given string) {
-	b.own(permissions.Subject{Value: given, Decides: permissions.Form{given}, Risk: b.floor}, source{})
+	b.record.own(permissions.Subject{Value: given, Decides: permissions.Form{given}, Risk: b.record.floor}, source{})
 	for _, l := range b.files.locate(given) {
-		if b.tool.Kind == kinds.KindSandboxRead {
+		if b.record.tool.Kind == kinds.KindSandboxRead {
 			b.files.deny(KindReadFile, &l)
 			continue
 		}
@@ -139,18 +139,18 @@ func (b *builder) openSandbox(given string) {
 
 // input makes the subject of text that goes to a running process, which may be a shell or any interpreter.
 func (b *builder) input(given string) {
-	b.note(kinds.Input, given)
-	if given == "" && b.tool.Kind != KindProcessInput {
+	b.record.note(kinds.Input, given)
+	if given == "" && b.record.tool.Kind != KindProcessInput {
 		return
 	}
-	b.mark("process-input", "Text goes to a running process: what it does depends on what that process is.")
+	b.record.mark("process-input", "Text goes to a running process: what it does depends on what that process is.")
 	s := permissions.Subject{Kind: KindProcessInput, Value: given, Decides: permissions.Form{given}}
-	if b.tool.Kind == KindProcessInput {
-		b.own(s, source{})
+	if b.record.tool.Kind == KindProcessInput {
+		b.record.own(s, source{})
 		return
 	}
-	s.KindBound = b.tool.Bound && !b.tool.remote
-	b.subject(s, kinds.CategoryTerminalWrite, source{})
+	s.KindBound = b.record.tool.Bound && !b.record.tool.remote
+	b.record.subject(s, kinds.CategoryTerminalWrite, source{})
 }
 
 // code makes the subject of source text that the tool executes.
@@ -158,14 +158,14 @@ func (b *builder) code(given string) {
 	if strings.TrimSpace(given) == "" {
 		return
 	}
-	b.note(kinds.Code, given)
-	b.mark("code", "The call executes program text.")
+	b.record.note(kinds.Code, given)
+	b.record.mark("code", "The call executes program text.")
 	s := permissions.Subject{Value: given, Decides: permissions.Form{given}, Effects: []permissions.Effect{{Text: "program text"}}}
-	if b.tool.Kind != "" {
-		b.own(s, source{})
+	if b.record.tool.Kind != "" {
+		b.record.own(s, source{})
 		return
 	}
-	b.raise(permissions.Unknown)
+	b.record.raise(permissions.Unknown)
 }
 
 // raise raises the risk of the subject that stands for the whole tool.
@@ -180,24 +180,24 @@ func (b *record) raise(r permissions.Risk) {
 // statements raises the floor to the risk of the SQL that a tool without kind is given.
 func (b *builder) statements(list []arguments.Argument) {
 	for _, a := range list {
-		if b.tool.Roles[a.Name] != kinds.SQL {
+		if b.record.tool.Roles[a.Name] != kinds.SQL {
 			continue
 		}
-		for _, s := range b.strings(a) {
-			b.note(kinds.SQL, s)
-			b.floor = b.floor.Worse(commands.ServerSQL(s))
+		for _, s := range b.record.strings(a) {
+			b.record.note(kinds.SQL, s)
+			b.record.floor = b.record.floor.Worse(commands.ServerSQL(s))
 		}
 	}
 }
 
 // resource makes the subjects of a resource URI.
 func (b *builder) resource(uri string) {
-	b.note(kinds.URI, uri)
-	s := permissions.Subject{Value: uri, Decides: permissions.Form{uri}, Risk: b.floor}
+	b.record.note(kinds.URI, uri)
+	s := permissions.Subject{Value: uri, Decides: permissions.Form{uri}, Risk: b.record.floor}
 	if decoded := workspace.PercentDecoded(uri); decoded != uri {
 		s.Also = append(s.Also, permissions.Form{decoded})
 	}
-	b.own(s, source{})
+	b.record.own(s, source{})
 	if _, ok := workspace.FileURL(uri); ok {
 		for _, l := range b.files.locate(uri) {
 			b.files.fileSubject(KindReadFile, uri, &l, false)

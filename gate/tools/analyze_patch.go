@@ -41,8 +41,8 @@ func (b *builder) patch(text string) {
 			unclear = true
 		}
 	}
-	if unclear || !b.has(kinds.WritePath) && !b.has(kinds.DeletePath) {
-		b.mark("unclear-patch", "It cannot be told which files the patch "+wording.Quote(text)+" changes.")
+	if unclear || !b.record.has(kinds.WritePath) && !b.record.has(kinds.DeletePath) {
+		b.record.mark("unclear-patch", "It cannot be told which files the patch "+wording.Quote(text)+" changes.")
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 
 // pieces looks for names of files that stand in the middle of a text. What is known was looked at already.
 func (b *builder) pieces(s, known string) {
-	if len(s) > arguments.MaxPath || strings.ContainsAny(s, " \t") || b.place.Dir == "" || b.tool.remote { // sentences name what nobody opens
+	if len(s) > arguments.MaxPath || strings.ContainsAny(s, " \t") || b.record.place.Dir == "" || b.record.tool.remote { // sentences name what nobody opens
 		return
 	}
 	seen := 0
@@ -26,8 +26,8 @@ func (b *builder) pieces(s, known string) {
 		if seen++; seen > maxPieces {
 			return
 		}
-		if part != "" && part != "." && part != known && workspace.IsRegular(b.place.Absolute(b.place.Expand(part))) {
-			b.names(b.place, part)
+		if part != "" && part != "." && part != known && workspace.IsRegular(b.record.place.Absolute(b.record.place.Expand(part))) {
+			b.names(b.record.place, part)
 		}
 	}
 }
@@ -35,13 +35,13 @@ func (b *builder) pieces(s, known string) {
 // memberName looks at the name of a member: maps of files have their paths there.
 func (b *builder) memberName(name string) {
 	if len(name) <= arguments.MaxPath && strings.ContainsAny(name, `./\~`) && looksLikePath(name) {
-		b.names(b.place, name)
+		b.names(b.record.place, name)
 	}
 }
 
 // split looks for a path in two members of one object: a folder, and a name in it.
 func (b *builder) split(list []arguments.Argument) {
-	if len(list) < 2 || b.place.Dir == "" || b.tool.remote {
+	if len(list) < 2 || b.record.place.Dir == "" || b.record.tool.remote {
 		return
 	}
 	var folders, names []string
@@ -52,9 +52,9 @@ func (b *builder) split(list []arguments.Argument) {
 		s, ok := arguments.Text(a.Value)
 		switch {
 		case !ok || s == "" || strings.ContainsAny(s, " \t\n") || isAddress(s):
-		case workspace.IsFolder(b.place.Absolute(b.place.Expand(s))):
+		case workspace.IsFolder(b.record.place.Absolute(b.record.place.Expand(s))):
 			if len(folders) < maxHolders {
-				folders = append(folders, b.place.Absolute(b.place.Expand(s)))
+				folders = append(folders, b.record.place.Absolute(b.record.place.Expand(s)))
 			}
 		case len(names) < maxNames && s[0] != '/' && s[0] != '~':
 			names = append(names, s)
@@ -62,20 +62,20 @@ func (b *builder) split(list []arguments.Argument) {
 	}
 	for _, folder := range folders {
 		for _, name := range names {
-			b.names(b.place.At(folder), name)
+			b.names(b.record.place.At(folder), name)
 		}
 	}
 }
 
 // names makes the subjects, for denies, of a file that a call may name.
 func (b *builder) names(place Place, name string) {
-	if !b.count() {
+	if !b.record.count() {
 		return
 	}
 	l := place.Reading(place.Expand(name))
-	b.touch(&l)
+	b.record.touch(&l)
 	b.files.deny(KindReadFile, &l)
-	if !b.tool.guess.reads && b.tool.baseRisk != permissions.ReadOnly {
+	if !b.record.tool.guess.reads && b.record.tool.baseRisk != permissions.ReadOnly {
 		b.files.deny(KindWriteFile, &l)
 	}
 }

@@ -21,18 +21,18 @@ func (b *builder) mayRun(text string) {
 	if strings.TrimSpace(text) == "" || len(text) > maxGuessedCommand {
 		return
 	}
-	script := shellparse.Parse(text, shellparse.Options{Dialect: b.shells.dialect, Dir: b.place.Dir, Home: b.place.Home})
-	b.denies(permissions.Subject{Kind: KindShell, Value: text, Decides: permissions.Form{text}})
+	script := shellparse.Parse(text, shellparse.Options{Dialect: b.shells.dialect, Dir: b.record.place.Dir, Home: b.record.place.Home})
+	b.record.denies(permissions.Subject{Kind: KindShell, Value: text, Decides: permissions.Form{text}})
 	for i := range script.Commands {
 		c := &script.Commands[i]
-		if !b.count() {
+		if !b.record.count() {
 			return
 		}
 		if len(c.Argv) > 0 {
-			b.denies(permissions.Subject{Kind: KindShell, Value: c.Text(), Decides: permissions.Form{c.Text()}, Head: c.Named, Also: commands.OtherForms(c, c)})
+			b.record.denies(permissions.Subject{Kind: KindShell, Value: c.Text(), Decides: permissions.Form{c.Text()}, Head: c.Named, Also: commands.OtherForms(c, c)})
 		}
 		for _, f := range c.Reads {
-			if f.Path.Known && b.count() {
+			if f.Path.Known && b.record.count() {
 				b.files.reads(f.Path.Value)
 			}
 		}

@@ -25,13 +25,13 @@ func (b *shells) surroundings(list []arguments.Argument) {
 		if arguments.IsNull(a.Value) {
 			continue
 		}
-		switch b.tool.Roles[a.Name] {
+		switch b.record.tool.Roles[a.Name] {
 		case kinds.Dir:
-			for _, s := range b.strings(a) {
+			for _, s := range b.record.strings(a) {
 				b.dir(s)
 			}
 		case kinds.Shell:
-			for _, s := range b.strings(a) {
+			for _, s := range b.record.strings(a) {
 				b.interpreter(s)
 			}
 		case kinds.Env:
@@ -45,26 +45,26 @@ func (b *shells) dir(given string) {
 	if given == "" {
 		return
 	}
-	b.note(kinds.Dir, given)
+	b.record.note(kinds.Dir, given)
 	list := b.files.locate(given)
 	for i := range list {
-		if b.tool.Kind == KindShell {
-			b.touch(&list[i])
+		if b.record.tool.Kind == KindShell {
+			b.record.touch(&list[i])
 		} else {
 			b.files.deny(KindReadFile, &list[i])
 		}
 	}
-	if len(list) == 0 || b.tool.remote {
+	if len(list) == 0 || b.record.tool.remote {
 		return
 	}
 	real := list[0].Real()
-	if b.tool.Kind == KindShell && b.place.Dir != "" {
-		if _, _, ok := b.place.InWorkspace(real); !ok {
+	if b.record.tool.Kind == KindShell && b.record.place.Dir != "" {
+		if _, _, ok := b.record.place.InWorkspace(real); !ok {
 			b.addEffect("runs outside the workspace, in " + Visible(real))
 		}
 	}
-	b.place.Roots = b.place.Bases()
-	b.place.Dir = real
+	b.record.place.Roots = b.record.place.Bases()
+	b.record.place.Dir = real
 }
 
 // trustedShells are programs whose text shellparse understands.
@@ -78,7 +78,7 @@ func (b *shells) interpreter(given string) {
 	if given == "" {
 		return
 	}
-	b.note(kinds.Shell, given)
+	b.record.note(kinds.Shell, given)
 	dir, base := filepath.Split(given)
 	switch dialect, ok := trustedShells[strings.TrimSuffix(base, ".exe")]; {
 	case ok && (dir == "" || dir == "/bin/" || dir == "/usr/bin/" || dir == "/usr/local/bin/" || dir == "/opt/homebrew/bin/"):
@@ -123,7 +123,7 @@ func joinEffects(list ...string) string {
 // argv makes the subjects of words that are executed without a shell. Words that start a shell with text
 // are judged by that text.
 func (b *shells) argv(a arguments.Argument) {
-	words := b.strings(a)
+	words := b.record.strings(a)
 	if len(words) == 0 {
 		return
 	}
@@ -137,28 +137,28 @@ func (b *shells) argv(a arguments.Argument) {
 // shell makes the subjects of a shell text: one for every command that it can reach, and for the files
 // that these write and read.
 func (b *shells) shell(text string) {
-	b.note(kinds.Command, text)
+	b.record.note(kinds.Command, text)
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	options := shellparse.Options{Dialect: b.dialect, Dir: b.place.Dir, Home: b.place.Home}
-	if s := b.place.Shell; s != nil {
+	options := shellparse.Options{Dialect: b.dialect, Dir: b.record.place.Dir, Home: b.record.place.Home}
+	if s := b.record.place.Shell; s != nil {
 		options.Tables = s.Tables
 		if !b.named {
 			options.Dialect = s.Dialect
 		}
 	}
-	if b.tool.remote {
+	if b.record.tool.remote {
 		options.Dir, options.Home = "", ""
 	}
-	if runtime.GOOS == "windows" && !b.named && !b.tool.remote {
+	if runtime.GOOS == "windows" && !b.named && !b.record.tool.remote {
 		b.addEffect("may be read by cmd.exe or PowerShell, which read text in other ways")
 	}
 	script := shellparse.Parse(text, options)
-	b.out.Operators = b.out.Operators || !script.Plain
-	before := len(b.out.Subjects)
+	b.record.out.Operators = b.record.out.Operators || !script.Plain
+	before := len(b.record.out.Subjects)
 	for _, p := range script.Problems {
-		b.mark(p.Code, wording.Bounded(p.Text, 2*wording.MaxField))
+		b.record.mark(p.Code, wording.Bounded(p.Text, 2*wording.MaxField))
 	}
 	if len(script.Problems) > 0 {
 		// No rule may allow it, but one that denies this text still does.
@@ -166,16 +166,16 @@ func (b *shells) shell(text string) {
 			Risk: permissions.Unknown}, source{})
 	}
 	needsAllow := slices.ContainsFunc(script.Commands, func(c shellparse.Command) bool { return !c.DenyOnly })
-	b.out.Subjects = slices.Grow(b.out.Subjects, 2*len(script.Commands))
-	b.out.sources = slices.Grow(b.out.sources, 2*len(script.Commands))
-	b.out.Commands = slices.Grow(b.out.Commands, len(script.Commands))
+	b.record.out.Subjects = slices.Grow(b.record.out.Subjects, 2*len(script.Commands))
+	b.record.out.sources = slices.Grow(b.record.out.sources, 2*len(script.Commands))
+	b.record.out.Commands = slices.Grow(b.record.out.Commands, len(script.Commands))
 	for i := range script.Commands {
-		if !b.count() {
+		if !b.record.count() {
 			return
 		}
 		b.command(script.Commands, i, text, needsAllow)
 	}
-	if len(b.out.Subjects) == before { // it runs nothing: an assignment, an arithmetic, a comment
+	if len(b.record.out.Subjects) == before { // it runs nothing: an assignment, an arithmetic, a comment
 		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Effects: b.effects(nil, ""),
 			Risk: permissions.ReadOnly}, source{category: kinds.CategoryTerminalRead})
 	}
@@ -183,25 +183,25 @@ func (b *shells) shell(text string) {
 
 // shellSubject adds a subject that rules for shell_exec judge, also for a tool of another kind.
 func (b *shells) shellSubject(s permissions.Subject, from source) {
-	if b.tool.Kind == KindShell {
-		b.own(s, from)
+	if b.record.tool.Kind == KindShell {
+		b.record.own(s, from)
 		return
 	}
-	s.Kind, s.KindBound = KindShell, b.tool.Bound && !b.tool.remote
+	s.Kind, s.KindBound = KindShell, b.record.tool.Bound && !b.record.tool.remote
 	if !s.KindBound {
-		s.Arguments = b.raw()
+		s.Arguments = b.record.raw()
 	}
-	s.Risk = s.Risk.Worse(b.floor)
+	s.Risk = s.Risk.Worse(b.record.floor)
 	category := from.category
 	if category == "" {
 		category = kinds.CategoryTerminalWrite
 	}
-	b.subject(s, category, from)
+	b.record.subject(s, category, from)
 }
 
 // runs are the files of this machine whose content the command executes.
 func (b *shells) runs(c *shellparse.Command) []string {
-	if b.tool.remote {
+	if b.record.tool.remote {
 		return nil
 	}
 	return commands.Runs(c)
@@ -231,14 +231,14 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 	if c.Escalates {
 		risk = permissions.Escalation
 	}
-	view := viewOf(c, risk.Worse(b.floor))
+	view := viewOf(c, risk.Worse(b.record.floor))
 	text := plain.Text()
 	switch {
 	case len(c.Argv) > 0:
-		b.out.Commands = append(b.out.Commands, view)
+		b.record.out.Commands = append(b.record.out.Commands, view)
 		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Head: c.Named, Operation: commands.Operation(plain), Also: commands.OtherForms(c, plain),
 			Effects: effects, Harmless: harmless, Runs: b.runs(c), DeniesOnly: c.DenyOnly && otherNeedsAllow && (len(effects) == 0 || c.Remote), Risk: risk}, source{command: plain, category: category})
-		if at := len(b.out.Subjects) - 1; !b.out.Subjects[at].DeniesOnly && !c.Remote {
+		if at := len(b.record.out.Subjects) - 1; !b.record.out.Subjects[at].DeniesOnly && !c.Remote {
 			b.files.reading, b.files.readsAs = plain, at
 			defer func() { b.files.reader, b.files.reading = nil, nil }()
 		}
@@ -258,15 +258,15 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 // start.
 func (b *shells) remarks(c *shellparse.Command, risk permissions.Risk, why string) {
 	if commands.MountsHost(c) {
-		b.mark("host-access", "A container gets the whole file system of this machine.")
+		b.record.mark("host-access", "A container gets the whole file system of this machine.")
 	}
-	if why != "" && len(b.why) < maxReasons && !slices.Contains(b.why, why) {
-		b.why = append(b.why, why)
+	if why != "" && len(b.record.why) < maxReasons && !slices.Contains(b.record.why, why) {
+		b.record.why = append(b.record.why, why)
 	}
 	builds, hooks := commands.RunsProject(c, risk)
-	b.out.Builds, b.out.Hooks = b.out.Builds || builds, b.out.Hooks || hooks
+	b.record.out.Builds, b.record.out.Hooks = b.record.out.Builds || builds, b.record.out.Hooks || hooks
 	if word := commands.TellsNotToAsk(c, why == commands.OtherAgent); word != "" {
-		b.mark("ungated-agent", "It starts another agent with "+wording.Quote(word)+", which keeps that from asking about what it does.")
+		b.record.mark("ungated-agent", "It starts another agent with "+wording.Quote(word)+", which keeps that from asking about what it does.")
 	}
 	if risk == permissions.Unknown || len(c.Effects) > 0 {
 		b.started(shellparse.Started(c, risk != permissions.Unknown))
@@ -326,7 +326,7 @@ func (b *toucher) touches(all []shellparse.Command, at int, whole string) {
 	c := &all[at]
 	for _, f := range c.Writes {
 		switch {
-		case !b.count():
+		case !b.record.count():
 		case f.Path.Known:
 			b.shellWrite(f, writesWhole(c, f))
 		case f.Pattern != "":
@@ -337,19 +337,19 @@ func (b *toucher) touches(all []shellparse.Command, at int, whole string) {
 		recursive := len(c.Argv) > 0 && commands.ReadsRecursively(c)
 		leaves := searches.FoundBy(all, at)
 		for _, f := range c.Reads {
-			if b.count() {
+			if b.record.count() {
 				b.shellRead(f, whole, recursive, leaves)
 			}
-			if f.Path.Known && commands.Known(f.By).Has(programs.LocalDatabase) && !workspace.Exists(f.Path.Value) && b.count() {
+			if f.Path.Known && commands.Known(f.By).Has(programs.LocalDatabase) && !workspace.Exists(f.Path.Value) && b.record.count() {
 				b.shellMake(f)
 			}
 		}
 	}
 	for _, address := range c.Connects {
-		if b.count() {
+		if b.record.count() {
 			s := b.files.address(address)
-			s.KindBound, s.Risk = b.tool.Bound && !b.tool.remote, s.Risk.Worse(b.floor)
-			b.subject(s, CategoryNetwork, source{})
+			s.KindBound, s.Risk = b.record.tool.Bound && !b.record.tool.remote, s.Risk.Worse(b.record.floor)
+			b.record.subject(s, CategoryNetwork, source{})
 		}
 	}
 }
@@ -383,7 +383,7 @@ func (b *shells) effects(c *shellparse.Command, elsewhere string) (list []permis
 
 // started makes the subject, for denials, of the commands that a program may start: one, however many there are.
 func (b *shells) started(commands []string) {
-	if len(commands) == 0 || !b.count() {
+	if len(commands) == 0 || !b.record.count() {
 		return
 	}
 	s := permissions.Subject{Value: commands[0], Decides: permissions.Form{commands[0]}, DeniesOnly: true, Risk: permissions.ReadOnly}
@@ -400,9 +400,9 @@ const maxReasons = 3
 func (b *toucher) shellWrite(f shellparse.File, whole bool) {
 	for _, l := range b.files.locate(f.Path.Value) {
 		b.files.fileSubject(KindWriteFile, f.Path.Value, &l, false)
-		last := &b.out.Subjects[len(b.out.Subjects)-1]
+		last := &b.record.out.Subjects[len(b.record.out.Subjects)-1]
 		last.Risk = last.Risk.Worse(workspace.DeviceRisk(l.Real()))
-		b.out.Risk = b.out.Risk.Worse(last.Risk)
+		b.record.out.Risk = b.record.out.Risk.Worse(last.Risk)
 		b.files.markPlaces(&l)
 		b.files.writes(&l, whole)
 	}
@@ -412,7 +412,7 @@ func (b *toucher) shellWrite(f shellparse.File, whole bool) {
 // a deny counts.
 func (b *toucher) shellMake(f shellparse.File) {
 	for _, l := range b.files.locate(f.Path.Value) {
-		if _, _, in := b.place.InWorkspace(l.Real()); !in {
+		if _, _, in := b.record.place.InWorkspace(l.Real()); !in {
 			b.shellWrite(f, false)
 			return
 		}
@@ -424,7 +424,7 @@ func (b *toucher) shellMake(f shellparse.File) {
 // shellWriteAny makes the subjects, for denies, of the files that a command may write: that it cannot be told
 // which one is said elsewhere.
 func (b *toucher) shellWriteAny(f shellparse.File) {
-	if b.tool.remote || !filepath.IsAbs(f.Pattern) || len(f.Pattern) > arguments.MaxPath {
+	if b.record.tool.remote || !filepath.IsAbs(f.Pattern) || len(f.Pattern) > arguments.MaxPath {
 		return
 	}
 	found, err := b.files.globs.Expand(f.Pattern, true)
@@ -460,9 +460,9 @@ func (b *toucher) shellRead(f shellparse.File, whole string, recursive bool, lea
 		return
 	}
 	unknown := func(why string) {
-		b.mark("unknown-read", "Which files "+wording.Quote(f.Path.Value)+" names cannot be told"+why+".")
+		b.record.mark("unknown-read", "Which files "+wording.Quote(f.Path.Value)+" names cannot be told"+why+".")
 	}
-	if f.Pattern == "" || b.tool.remote || !filepath.IsAbs(f.Pattern) || len(f.Pattern) > arguments.MaxPath {
+	if f.Pattern == "" || b.record.tool.remote || !filepath.IsAbs(f.Pattern) || len(f.Pattern) > arguments.MaxPath {
 		unknown("")
 		return
 	}
@@ -531,7 +531,7 @@ func (b *files) readsWhole(path string, leaves *searches.Search) {
 // mentioned notes the paths that the words of a command name, whatever the command does with them. One of
 // which nobody knows what it does may read each file among them.
 func (b *toucher) mentioned(c *shellparse.Command, risk permissions.Risk) {
-	if b.tool.remote || b.place.Dir == "" {
+	if b.record.tool.remote || b.record.place.Dir == "" {
 		return
 	}
 	dirs := c.Dirs
@@ -551,11 +551,11 @@ func (b *toucher) mentioned(c *shellparse.Command, risk permissions.Risk) {
 			continue
 		}
 		for _, dir := range dirs {
-			if !b.count() {
+			if !b.record.count() {
 				return
 			}
-			l := b.place.At(dir).Reading(b.place.Expand(value))
-			b.touch(&l)
+			l := b.record.place.At(dir).Reading(b.record.place.Expand(value))
+			b.record.touch(&l)
 		}
 	}
 	if risk == permissions.Unknown || risk == permissions.Escalation || len(c.Argv) > 1 && risk == permissions.Destructive && commands.Risks(c.Argv[0].Value, c.Argv[1:]) == permissions.Unknown {
@@ -589,15 +589,15 @@ func (b *toucher) addresses(c *shellparse.Command, risk permissions.Risk) {
 			given = given[:i]
 		}
 		readings := address.Readings(given)
-		if len(readings) == 0 || !b.count() {
+		if len(readings) == 0 || !b.record.count() {
 			continue
 		}
 		form := permissions.Form{given}
 		for _, u := range readings {
 			form = append(form, u.String())
 		}
-		s := permissions.Subject{Kind: KindFetch, KindBound: b.tool.Bound, Value: given, Decides: form, DeniesOnly: true, Risk: permissions.ReadOnly}
-		b.subject(s, CategoryNetwork, source{})
+		s := permissions.Subject{Kind: KindFetch, KindBound: b.record.tool.Bound, Value: given, Decides: form, DeniesOnly: true, Risk: permissions.ReadOnly}
+		b.record.subject(s, CategoryNetwork, source{})
 	}
 }
 
@@ -616,7 +616,7 @@ const (
 func (b *toucher) mayRead(c *shellparse.Command, dirs []string) {
 	places := make([]Place, len(dirs))
 	for i, dir := range dirs {
-		places[i] = b.place.At(dir)
+		places[i] = b.record.place.At(dir)
 	}
 	seen := map[string]bool{}
 	for _, w := range c.Argv[min(1, len(c.Argv)):] {
@@ -632,14 +632,14 @@ func (b *toucher) mayRead(c *shellparse.Command, dirs []string) {
 			}
 			seen[part] = true
 			for i := range places {
-				if !workspace.IsRegular(places[i].Absolute(b.place.Expand(part))) {
+				if !workspace.IsRegular(places[i].Absolute(b.record.place.Expand(part))) {
 					continue
 				}
-				if !b.count() {
+				if !b.record.count() {
 					return
 				}
-				l := places[i].Reading(b.place.Expand(part))
-				b.touch(&l)
+				l := places[i].Reading(b.record.place.Expand(part))
+				b.record.touch(&l)
 				b.files.deny(KindReadFile, &l)
 			}
 		}

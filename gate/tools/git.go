@@ -32,17 +32,17 @@ func (b *toucher) gitReads(c *shellparse.Command) {
 	if !whole && shows != "named" && shows != "tracked" {
 		return
 	}
-	at, here := b.place.At(c.Dir), !b.tool.remote && b.place.Dir != ""
+	at, here := b.record.place.At(c.Dir), !b.record.tool.remote && b.record.place.Dir != ""
 	for _, w := range c.Argv[2:] {
 		switch {
 		case w.Known:
 			if here && !commands.IsOption(w.Value) && len(w.Value) <= arguments.MaxPath {
-				b.readsIfThere(at.Absolute(b.place.Expand(w.Value)))
+				b.readsIfThere(at.Absolute(b.record.place.Expand(w.Value)))
 			}
 		case here && w.NoOption && commands.IsPlainGlob(w.Value):
 			b.readsGlob(at.Absolute(w.Value))
 		case !commands.PrintsRevision(w.Value):
-			b.mark("unknown-read", "What "+wording.Quote(w.Value)+" names, which git shows, cannot be told.")
+			b.record.mark("unknown-read", "What "+wording.Quote(w.Value)+" names, which git shows, cannot be told.")
 		}
 	}
 	if whole && here {
@@ -56,7 +56,7 @@ func (b *toucher) gitReads(c *shellparse.Command) {
 func (b *toucher) readsGlob(pattern string) {
 	found, err := b.files.globs.Expand(pattern, false)
 	if err != nil || len(found.Files) > workspace.MaxGlob {
-		b.mark("unknown-read", "Which files "+wording.Quote(pattern)+" names cannot be told.")
+		b.record.mark("unknown-read", "Which files "+wording.Quote(pattern)+" names cannot be told.")
 		return
 	}
 	for _, path := range slices.Concat(found.Files, found.Folders) {
@@ -77,7 +77,7 @@ func (b *toucher) pathspecs(c *shellparse.Command, at Place) *searches.Search {
 	from := slices.IndexFunc(args, func(w shellparse.Word) bool { return w.Known && w.Value == "--" })
 	var s searches.Search
 	for i, w := range args {
-		path := at.Absolute(b.place.Expand(w.Value))
+		path := at.Absolute(b.record.place.Expand(w.Value))
 		switch {
 		case commands.OwnRules(w), c.Argv[1].Value != "log" && commands.IsObjectName(w.Value):
 			return nil // a file of a revision, a pattern with rules of its own

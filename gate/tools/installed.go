@@ -14,7 +14,7 @@ import (
 // others: npx fetches a package only where there is none. The program is known by its name, so that it says what the
 // command does as it would by itself.
 func (b *shells) installed(c *shellparse.Command) *shellparse.Command {
-	if b.tool.remote || b.place.Dir == "" || len(c.Argv) == 0 || !c.Argv[0].Known {
+	if b.record.tool.remote || b.record.place.Dir == "" || len(c.Argv) == 0 || !c.Argv[0].Known {
 		return nil
 	}
 	const folder = "node_modules/.bin/"
@@ -28,7 +28,7 @@ func (b *shells) installed(c *shellparse.Command) *shellparse.Command {
 		}
 		name = words[0].Value
 	}
-	if name == "" || strings.ContainsAny(name, "/@ -") || !b.inProject(filepath.FromSlash(folder)+name, b.place.At(c.Dir).Dir) {
+	if name == "" || strings.ContainsAny(name, "/@ -") || !b.inProject(filepath.FromSlash(folder)+name, b.record.place.At(c.Dir).Dir) {
 		return nil
 	}
 	inner := *c
@@ -38,7 +38,7 @@ func (b *shells) installed(c *shellparse.Command) *shellparse.Command {
 
 // inProject reports whether a file of that name stands in dir or a folder above it, up to the workspace root.
 func (b *shells) inProject(name, dir string) bool {
-	roots := b.place.Bases()
+	roots := b.record.place.Bases()
 	for {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			return info.Mode().IsRegular()

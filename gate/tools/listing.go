@@ -36,7 +36,7 @@ func (b *toucher) lists(c *shellparse.Command, all []shellparse.Command) (effect
 				dir = b.top(dir)
 			}
 			for _, name := range names {
-				if name = listing.Stripped(name, l.Strip); name != "" && b.count() {
+				if name = listing.Stripped(name, l.Strip); name != "" && b.record.count() {
 					b.shellWrite(shellparse.File{Path: shellparse.Word{Value: filepath.Join(dir, filepath.FromSlash(name)), Known: true}, By: c.Argv[0].Value}, false)
 				}
 			}
@@ -47,7 +47,7 @@ func (b *toucher) lists(c *shellparse.Command, all []shellparse.Command) (effect
 
 // top is the top of the repository that dir lies in.
 func (b *toucher) top(dir string) string {
-	at := b.place.At(dir).Dir
+	at := b.record.place.At(dir).Dir
 	for d := at; ; d = filepath.Dir(d) {
 		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
 			return d
@@ -66,10 +66,10 @@ func (b *toucher) namesIn(c *shellparse.Command, l *shellparse.Listing, all []sh
 		}
 		return listing.PatchNames(strings.NewReader(l.Text))
 	}
-	if !l.From.Path.Known || b.tool.remote || b.place.Dir == "" {
+	if !l.From.Path.Known || b.record.tool.remote || b.record.place.Dir == "" {
 		return nil, listing.Err
 	}
-	file := b.place.Absolute(l.From.Path.Value)
+	file := b.record.place.Absolute(l.From.Path.Value)
 	for i := range all {
 		if o := &all[i]; o != c && mayChange(o, l.From.Path.Value) {
 			return nil, listing.Err

@@ -29,9 +29,9 @@ func (b *builder) packed(a arguments.Argument, role Role, s string) {
 	if len(inner) == 0 && (role == kinds.Command || !strings.ContainsAny(s, `"'`)) {
 		return // a word in brackets is a name like any other, and shells have braces and quotes of their own
 	}
-	b.mark("ambiguous", fmt.Sprintf("The argument %s is a text that holds others: some servers read it as a list.", wording.Quote(a.Name)))
+	b.record.mark("ambiguous", fmt.Sprintf("The argument %s is a text that holds others: some servers read it as a list.", wording.Quote(a.Name)))
 	for _, text := range inner {
-		if !b.count() {
+		if !b.record.count() {
 			return
 		}
 		b.value(role, text)

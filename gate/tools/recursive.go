@@ -32,7 +32,7 @@ func (b *toucher) searchesFolder(path string, leaves *searches.Search) bool {
 
 // recursive notes the folders that a command reads whole.
 func (b *toucher) recursive(c *shellparse.Command) {
-	if b.tool.remote || len(c.Argv) == 0 || b.place.Dir == "" {
+	if b.record.tool.remote || len(c.Argv) == 0 || b.record.place.Dir == "" {
 		return
 	}
 	words, reads := commands.ReadsBelow(c)
@@ -40,7 +40,7 @@ func (b *toucher) recursive(c *shellparse.Command) {
 		return
 	}
 	if len(words) > arguments.MaxArguments {
-		b.files.readsBeneath(b.place.At(c.Dir).Dir)
+		b.files.readsBeneath(b.record.place.At(c.Dir).Dir)
 		return
 	}
 	if commands.GrepsTracked(c) {
@@ -53,12 +53,12 @@ func (b *toucher) recursive(c *shellparse.Command) {
 	found := slices.ContainsFunc(c.Reads, func(f shellparse.File) bool { return f.Pattern != "" })
 	for _, w := range words {
 		if w.Known && !strings.HasPrefix(w.Value, "-") {
-			found = b.searchesFolder(b.place.At(c.Dir).Absolute(b.place.Expand(w.Value)), leaves) || found
+			found = b.searchesFolder(b.record.place.At(c.Dir).Absolute(b.record.place.Expand(w.Value)), leaves) || found
 		}
 	}
 	given := leaves != nil && len(leaves.Operands) > 0 // what it was given, and is no folder, it reads by name or not at all
 	if !found && !given && commands.Known(c.Argv[0].Value).Has(programs.Searches) {
-		b.files.searches(b.place.At(c.Dir).Dir, leaves)
+		b.files.searches(b.record.place.At(c.Dir).Dir, leaves)
 	}
 }
 
@@ -66,19 +66,19 @@ func (b *toucher) recursive(c *shellparse.Command) {
 // "link/../x" is x; for the kernel it lies beside what the link leads to, and so does "../x" in a folder that
 // a link leads to.
 func (b *toucher) upward(c *shellparse.Command) {
-	if b.tool.remote || b.place.Dir == "" || len(c.Reads) == 0 || !strings.Contains(c.Raw, "..") {
+	if b.record.tool.remote || b.record.place.Dir == "" || len(c.Reads) == 0 || !strings.Contains(c.Raw, "..") {
 		return
 	}
-	dir := b.place.At(c.Dir).Dir
+	dir := b.record.place.At(c.Dir).Dir
 	for word := range strings.FieldsFuncSeq(c.Raw, func(r rune) bool { return strings.ContainsRune(" \t\n<>=\"';&|()", r) }) {
 		if len(word) > arguments.MaxPath || !slices.Contains(strings.Split(word, "/"), "..") {
 			continue
 		}
-		pattern := b.place.Expand(word)
+		pattern := b.record.place.Expand(word)
 		if !filepath.IsAbs(pattern) {
 			pattern = escapedPattern(dir) + "/" + pattern
 		}
-		if !b.count() {
+		if !b.record.count() {
 			return
 		}
 		found, err := b.files.globs.Expand(pattern, false)
@@ -86,7 +86,7 @@ func (b *toucher) upward(c *shellparse.Command) {
 			continue // a text and no path
 		}
 		if err != nil || len(found.Files) > workspace.MaxGlob {
-			b.mark("unknown-read", "Where the path "+wording.Quote(word)+" leads cannot be told.")
+			b.record.mark("unknown-read", "Where the path "+wording.Quote(word)+" leads cannot be told.")
 			continue
 		}
 		for _, file := range found.Files {

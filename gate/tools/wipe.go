@@ -69,7 +69,7 @@ func (b *wiper) wipesRemoved(c *shellparse.Command, whole string) {
 		slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool {
 			return commands.IsBundle(w.Value) && strings.ContainsAny(w.Value, "rR") || w.Value == "--recursive"
 		}) &&
-		!slices.ContainsFunc(b.out.Commands, func(before CommandView) bool {
+		!slices.ContainsFunc(b.record.out.Commands, func(before CommandView) bool {
 			return commands.Known(path.Base(before.Argv[0])).Has(programs.ListsNames)
 		}) {
 		b.files.wipe(Listed, "*")
@@ -214,8 +214,8 @@ func (b *wiper) listsFor(c *shellparse.Command, _ string) {
 
 // wipesFile notes what a word can name: pattern says what it can be where it is not known.
 func (b *wiper) wipesFile(c *shellparse.Command, w shellparse.Word, pattern, whole string, how Loss) {
-	place := b.place
-	if b.tool.remote {
+	place := b.record.place
+	if b.record.tool.remote {
 		place = Place{}
 	}
 	if strings.HasPrefix(w.Value, "$(") || strings.HasPrefix(w.Value, "`") {
@@ -227,7 +227,7 @@ func (b *wiper) wipesFile(c *shellparse.Command, w shellparse.Word, pattern, who
 	case pattern != "" && w.Value != "{}": // what find and xargs put there is looked at where they begin
 		if folder := commands.WholeOf(pattern); folder != pattern || !strings.ContainsAny(pattern, `*?[`) {
 			b.files.wipe(how, folder)
-		} else if found, err := b.files.globs.Expand(pattern, true); err == nil && !b.tool.remote && len(found.Files) <= workspace.MaxGlob {
+		} else if found, err := b.files.globs.Expand(pattern, true); err == nil && !b.record.tool.remote && len(found.Files) <= workspace.MaxGlob {
 			for _, p := range found.Files {
 				if workspace.IsFolder(p) {
 					b.files.wipe(how, p)
@@ -289,7 +289,7 @@ var harmlessOutput = lazyregexp.New(`^\s*(?:mktemp|find|fd|ls|rg|grep|basename|d
 func (b *wiper) printedPath(inner, tail string) (paths []string, unread bool) {
 	switch {
 	case inner == "pwd":
-		return []string{workspace.Clean(b.place.Dir + "/" + tail)}, false
+		return []string{workspace.Clean(b.record.place.Dir + "/" + tail)}, false
 	case harmlessOutput.MatchString(inner) && !strings.ContainsAny(inner, ";&|"):
 		return nil, false
 	}
@@ -311,11 +311,11 @@ func (b *wiper) mayBe(source, whole string) (paths []string, unread bool) {
 	name, tail := m[1]+m[3], rest(m[5])
 	switch {
 	case name == "HOME" || name == "" && m[4] == "":
-		return []string{workspace.Clean(b.place.Home + "/" + tail)}, false
+		return []string{workspace.Clean(b.record.place.Home + "/" + tail)}, false
 	case strings.HasPrefix(name, "XDG_") && strings.HasSuffix(name, "_HOME"):
-		return []string{workspace.Clean(b.place.Home + "/.config/" + tail)}, false
+		return []string{workspace.Clean(b.record.place.Home + "/.config/" + tail)}, false
 	case name == "PWD" || name == "OLDPWD":
-		return []string{workspace.Clean(b.place.Dir + "/" + tail)}, false
+		return []string{workspace.Clean(b.record.place.Dir + "/" + tail)}, false
 	case name == "":
 		return []string{workspace.Clean("/home/" + m[4] + "/" + tail)}, false
 	}
@@ -338,7 +338,7 @@ func (b *wiper) givenPath(text, tail, whole string) (paths []string, unread bool
 	if strings.ContainsAny(text, "$`") {
 		return b.mayBe(strings.TrimSuffix(text, "/")+tail, whole)
 	}
-	for _, l := range b.place.Locate(commands.WholeOf(text + tail)) {
+	for _, l := range b.record.place.Locate(commands.WholeOf(text + tail)) {
 		paths = append(paths, l.Paths...)
 	}
 	return paths, false
@@ -355,7 +355,7 @@ func (b *wiper) wipesArguments(c *shellparse.Command, whole string, how Loss) {
 		if paths, _ := b.mayBe(field, ""); paths != nil {
 			b.files.wipe(how, paths...)
 		} else if !strings.ContainsAny(field, "$=") {
-			b.wipesFile(c, shellparse.Word{Value: b.place.Expand(field), Known: true}, "", "", how)
+			b.wipesFile(c, shellparse.Word{Value: b.record.place.Expand(field), Known: true}, "", "", how)
 		}
 	}
 }
@@ -363,8 +363,8 @@ func (b *wiper) wipesArguments(c *shellparse.Command, whole string, how Loss) {
 // wipe notes paths.
 func (b *files) wipe(how Loss, paths ...string) {
 	for _, p := range paths {
-		if w := (Wipe{Path: p, How: how}); p != "" && !slices.Contains(b.out.Wipes, w) {
-			b.out.Wipes = append(b.out.Wipes, w)
+		if w := (Wipe{Path: p, How: how}); p != "" && !slices.Contains(b.record.out.Wipes, w) {
+			b.record.out.Wipes = append(b.record.out.Wipes, w)
 		}
 	}
 }
@@ -374,7 +374,7 @@ func (b *files) wipesPath(role Role, kind string, l *workspace.Location) {
 	switch {
 	case role == kinds.DeletePath && kind == KindMoveFile:
 		b.wipe(Moved, l.Paths...)
-	case role == kinds.DeletePath, role == kinds.WritePath, b.tool.baseRisk == permissions.Destructive:
+	case role == kinds.DeletePath, role == kinds.WritePath, b.record.tool.baseRisk == permissions.Destructive:
 		b.wipe(Removed, l.Paths...)
 	}
 }

@@ -42,10 +42,10 @@ func (b *shells) plainly(c *shellparse.Command) *shellparse.Command {
 
 // behindLinks returns where a path that goes up leads, if the folder it goes up from is a link.
 func (b *shells) behindLinks(c *shellparse.Command, value string) (string, bool) {
-	if b.tool.remote || b.place.Dir == "" || !strings.Contains(value, "..") {
+	if b.record.tool.remote || b.record.place.Dir == "" || !strings.Contains(value, "..") {
 		return "", false
 	}
-	raw := b.place.At(c.Dir).AbsoluteRaw(b.place.Expand(value))
+	raw := b.record.place.At(c.Dir).AbsoluteRaw(b.record.place.Expand(value))
 	real, err := filepath.EvalSymlinks(raw)
 	if err != nil { // the folder may be there where the file is not
 		folder, rest := raw, ""
@@ -78,7 +78,7 @@ func (b *files) wordOf(c *shellparse.Command, paths []string) int {
 			value = value[k+1:]
 		}
 		for _, dir := range append(slices.Clip(c.Dirs), c.Dir) {
-			if value != "" && slices.Contains(paths, b.place.At(dir).Absolute(b.place.Expand(value))) {
+			if value != "" && slices.Contains(paths, b.record.place.At(dir).Absolute(b.record.place.Expand(value))) {
 				return commands.SpanOf(c, i+1)
 			}
 		}
@@ -93,10 +93,10 @@ func (b *shells) leads(c *shellparse.Command) (effects []permissions.Effect) {
 		if err != nil || real == path {
 			continue
 		}
-		if _, _, in := b.place.InWorkspace(path); !in {
+		if _, _, in := b.record.place.InWorkspace(path); !in {
 			continue
 		}
-		if _, _, in := b.place.InWorkspace(real); !in {
+		if _, _, in := b.record.place.InWorkspace(real); !in {
 			effects = append(effects, permissions.Effect{Text: "leads to " + Visible(real), Named: b.files.wordOf(c, []string{path})})
 		}
 	}
@@ -105,12 +105,12 @@ func (b *shells) leads(c *shellparse.Command) (effects []permissions.Effect) {
 
 // outside makes the subject of a file that a command reads outside of the workspace count when the rules ask about it.
 func (b *files) outside(s *permissions.Subject, l *workspace.Location) {
-	if b.reading == nil || b.tool.remote || s.Kind != KindReadFile || strings.HasPrefix(l.Real(), "/dev/") {
+	if b.reading == nil || b.record.tool.remote || s.Kind != KindReadFile || strings.HasPrefix(l.Real(), "/dev/") {
 		return
 	}
-	if _, _, in := b.place.InWorkspace(l.Real()); !in {
+	if _, _, in := b.record.place.InWorkspace(l.Real()); !in {
 		if b.reader == nil {
-			b.reader = new(b.out.Subjects[b.readsAs])
+			b.reader = new(b.record.out.Subjects[b.readsAs])
 		}
 		s.By, s.ByNamed = b.reader, b.wordOf(b.reading, l.Paths)
 	}

@@ -13,8 +13,8 @@ import (
 // hostsFresh is how long what was seen of hosts is shown again: looking reads all their files.
 const hostsFresh = 5 * time.Second
 
-// hostsHere returns what says how the hosts of this machine stand to the gate.
-func (s *Sidecar) hostsHere() func() []wire.HostState {
+// hostsHere returns what says how the hosts of this machine stand to the gate of a data directory.
+func hostsHere(dataDir string) func() []wire.HostState {
 	var mu sync.Mutex
 	var list []wire.HostState
 	var at time.Time
@@ -24,8 +24,8 @@ func (s *Sidecar) hostsHere() func() []wire.HostState {
 		if time.Since(at) < hostsFresh {
 			return list
 		}
-		o := doctor.Options{DataDir: s.config.DataDir}
-		connect := Connect{DataDir: s.config.DataDir, Scopes: []string{"user", "local", "plugin"}}
+		o := doctor.Options{DataDir: dataDir}
+		connect := Connect{DataDir: dataDir, Scopes: []string{"user", "local", "plugin"}}
 		if o.Machine, o.PlanErr = install.ThisMachine(""); o.PlanErr == nil {
 			o.Plan, o.PlanErr = connect.Plan(nil)
 		}

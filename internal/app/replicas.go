@@ -23,10 +23,14 @@ func (r *replica) name() string {
 }
 
 // sessions says where the sessions of hosts live.
-type sessions struct{ *cluster.Cluster }
+type sessions struct{ cluster *cluster.Cluster }
+
+func (s sessions) SessionID() string { return s.cluster.SessionID() }
+
+func (s sessions) Home(id string) (name, epoch string, elsewhere bool) { return s.cluster.Home(id) }
 
 func (s sessions) DialHosts(ctx context.Context, name, epoch string) (net.Conn, error) {
-	conn, err := s.Cluster.DialHosts(ctx, name, epoch)
+	conn, err := s.cluster.DialHosts(ctx, name, epoch)
 	if errors.Is(err, cluster.ErrGone) {
 		return nil, fmt.Errorf("%w: %w", endpoint.ErrGone, err)
 	}

@@ -1,13 +1,14 @@
 package app
 
 import (
-	"callgate/audit"
 	"context"
 	"fmt"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
+
+	"callgate/audit"
 
 	"callgate/gate"
 	"callgate/internal/app/reload"

@@ -37,7 +37,6 @@ import (
 	"callgate/internal/retrieval"
 	"callgate/internal/rpc"
 	"callgate/internal/rulebook"
-	"callgate/internal/siem"
 	"callgate/permissions"
 	"callgate/proxy"
 )
@@ -65,7 +64,7 @@ type Sidecar struct {
 	level     slog.LevelVar                 // of the log
 	current   atomic.Pointer[config.Config] // as it was read last; what needs a restart goes by config
 	reloads   reload.Counts
-	exports   []*siem.Export
+	exports   exports
 	join      func(*Sidecar) error // makes this a replica; nil when it is none
 	closers   []func() error       // in the order of opening
 }
@@ -141,7 +140,9 @@ func (s *Sidecar) openFiles() error {
 	if err := s.openGate(trail); err != nil {
 		return err
 	}
-	s.startExports()
+	var stop func() error
+	s.exports, stop = startExports(c, &s.problems, s.log)
+	s.closers = append(s.closers, stop)
 	s.startMetrics(trail)
 	return nil
 }
@@ -276,12 +277,15 @@ func (s *Sidecar) openCompanion() error {
 		}
 		options := companion.Options{
 			Replica: s.replica.name(), Replicas: s.replica.forPeople(), DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
-			Backend:  s.people.Parts(kept, s.hostsHere()),
+			Backend:  s.people.Parts(kept, hostsHere(s.config.DataDir)),
 			Presence: s.presence, Identity: s.config.Approvers.OIDC.Provider(), Problems: s.troubles, Credentials: held, Logger: s.log,
 			HostHooks: hosthooks.Posted(door.Order{DataDir: s.config.DataDir, Worker: "default"}, func() (string, error) { return held.Token(credentials.Hook) }),
 		}
 		if !s.onlooker {
-			options.Worker, options.Metrics = s.config.Worker, s.metricsHandler()
+			options.Worker = s.config.Worker
+			if s.metrics != nil {
+				options.Metrics = s.metrics
+			}
 		}
 		people, err := companion.Listen(options)
 		if err != nil {

@@ -2,13 +2,15 @@ package app
 
 import (
 	"context"
-	"net/http"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
 
 	"callgate/audit"
+	"callgate/internal/app/backend"
 	"callgate/internal/companion/wire"
+	"callgate/internal/config"
 	"callgate/internal/metrics"
 	"callgate/internal/siem"
 	"callgate/internal/traces"
@@ -20,8 +22,9 @@ func (s *Sidecar) startMetrics(log *audit.Log) {
 		return
 	}
 	s.metrics = metrics.New(metrics.Options{
-		Gate: s.Gate, Worker: s.config.Worker, Process: os.Getpid(), Version: Version, Audit: log, Hooks: s.config.HookRunner, Upstreams: s.upstreamsUp, Cluster: s.replica.forMetrics(),
-		Exports: s.exported,
+		Gate: s.Gate, Worker: s.config.Worker, Process: os.Getpid(), Version: Version, Audit: log, Hooks: s.config.HookRunner, Cluster: s.replica.forMetrics(),
+		Exports:   s.exports.progress,
+		Upstreams: func() []metrics.Upstream { return upstreamsUp(s.people) }, // asked once the companion listens
 		Config: func() metrics.Config {
 			return metrics.Config{Taken: s.reloads.Taken.Load(), Refused: s.reloads.Refused.Load(), Waiting: s.reloads.Waiting.Load()}
 		},
@@ -29,24 +32,27 @@ func (s *Sidecar) startMetrics(log *audit.Log) {
 	s.closers = append(s.closers, func() error { s.metrics.Close(); return nil })
 }
 
-// startExports begins to send the audit trail to where the configuration says.
-func (s *Sidecar) startExports() {
-	ctx, stop := context.WithCancel(context.Background())
+// exports send the audit trail to where the configuration says.
+type exports []*siem.Export
+
+// startExports begins to send. The caller MUST call stop, which waits until nothing is sent any more.
+func startExports(c *config.Config, p *problems, log *slog.Logger) (list exports, stop func() error) {
+	ctx, cancel := context.WithCancel(context.Background())
 	var sending sync.WaitGroup
-	for _, c := range s.config.Export {
+	for _, to := range c.Export {
 		one := &siem.Export{
-			Config: c, Dir: audit.Dir(s.config.DataDir), State: filepath.Join(s.config.Files().Exports(), c.Name+".json"), Logger: s.log,
-			Trouble: func(text ...string) { s.problems.set("the export "+c.Name, text...) },
+			Config: to, Dir: audit.Dir(c.DataDir), State: filepath.Join(c.Files().Exports(), to.Name+".json"), Logger: log,
+			Trouble: func(text ...string) { p.set("the export "+to.Name, text...) },
 		}
-		s.exports = append(s.exports, one)
+		list = append(list, one)
 		sending.Go(func() { one.Run(ctx) })
 	}
-	s.closers = append(s.closers, func() error { stop(); sending.Wait(); return nil })
+	return list, func() error { cancel(); sending.Wait(); return nil }
 }
 
-// exported is how far the exports of this process are.
-func (s *Sidecar) exported() (list []metrics.Export) {
-	for _, one := range s.exports {
+// progress is how far each of them is.
+func (e exports) progress() (list []metrics.Export) {
+	for _, one := range e {
 		list = append(list, metrics.Export{Name: one.Name, Sent: one.Sent.Load(), Behind: one.Behind.Load()})
 	}
 	return list
@@ -65,18 +71,9 @@ func (s *Sidecar) openTracer() (*traces.Tracer, error) {
 	return tracer, err
 }
 
-// metricsHandler answers scrapes; nil when nothing is counted.
-func (s *Sidecar) metricsHandler() http.Handler {
-	if s.metrics == nil {
-		return nil
-	}
-	return s.metrics
-}
-
-// upstreamsUp tells which servers are ready. It is asked once the side server listens, which is after the proxy
-// is there.
-func (s *Sidecar) upstreamsUp() (states []metrics.Upstream) {
-	for _, u := range s.people.Upstreams() {
+// upstreamsUp tells which servers are ready.
+func upstreamsUp(people *backend.Backend) (states []metrics.Upstream) {
+	for _, u := range people.Upstreams() {
 		states = append(states, metrics.Upstream{Name: u.Name, Up: u.State == wire.UpstreamUp, Tools: u.Tools})
 	}
 	return states

@@ -64,6 +64,7 @@ type Cluster struct {
 	replicas  replicas
 	approvals *Approvals
 	budgets   *Budgets
+	locks     locks
 	trail     atomic.Pointer[trail] // nil until ShareTrail
 
 	ctx    context.Context
@@ -105,6 +106,7 @@ func Open(o Options) (*Cluster, error) {
 	}
 	c.approvals = newApprovals(c)
 	c.budgets = newBudgets(c)
+	c.locks = locks{ctx: c.ctx, bucket: c.bucket, replicas: &c.replicas, own: holder{Replica: o.Name, Epoch: c.epoch}, lease: o.Lease}
 	c.links = newLinks(c)
 	c.bucket.watch("beat.", c.replicas.beat)
 	c.bucket.watch("ask.", c.approvals.changed)

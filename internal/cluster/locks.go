@@ -14,20 +14,29 @@ type holder struct {
 	Chance  string `json:"chance"`
 }
 
+// locks are held by one process of the cluster at a time.
+type locks struct {
+	ctx      context.Context // ends with this process' part in the cluster
+	bucket   *bucket
+	replicas *replicas
+	own      holder // this process
+	lease    time.Duration
+}
+
 const (
 	keepLock  = 10 * time.Minute
 	lookAgain = 50 * time.Millisecond
 )
 
-// Lock waits until nobody in the cluster holds the lock with that name. It is this caller's until the deadline: by then
+// hold waits until nobody in the cluster holds the lock with that name. It is this caller's until the deadline: by then
 // nothing may be done any more that others MUST NOT do meanwhile, because it may be theirs. The caller MUST unlock. The lock
 // of a replica that is gone is free once others notice.
-func (c *Cluster) Lock(ctx context.Context, name string) (until time.Time, unlock func(), err error) {
+func (l *locks) hold(ctx context.Context, name string) (until time.Time, unlock func(), err error) {
 	key := "lock." + name
 	var rev uint64
 	var since time.Time
 	for {
-		_, v, err := c.bucket.read(ctx, key)
+		_, v, err := l.bucket.read(ctx, key)
 		var now holder
 		switch {
 		case errors.Is(err, errNone):
@@ -42,13 +51,13 @@ func (c *Cluster) Lock(ctx context.Context, name string) (until time.Time, unloc
 			rev, since = v.rev, time.Now()
 		}
 		// Who is cut off, and holds it, does nothing any more when its lease is over.
-		gone := !c.replicas.lives(now.Replica, now.Epoch) && time.Since(since) >= c.replicas.patience()
-		if now.Replica == "" || gone || now.Replica == c.o.Name && now.Epoch != c.epoch {
+		gone := !l.replicas.lives(now.Replica, now.Epoch) && time.Since(since) >= l.replicas.patience()
+		if now.Replica == "" || gone || now.Replica == l.own.Replica && now.Epoch != l.own.Epoch {
 			began := time.Now()
-			mine := holder{c.o.Name, c.epoch, chance()}
-			held, err := c.write(key, mine, rev)
+			mine := holder{l.own.Replica, l.own.Epoch, chance()}
+			held, err := l.write(key, mine, rev)
 			if err == nil {
-				return began.Add(c.o.Lease), func() { c.unlock(key, held) }, nil
+				return began.Add(l.lease), func() { l.unlock(key, held) }, nil
 			}
 			if !errors.Is(err, errConflict) {
 				return until, nil, err
@@ -63,18 +72,18 @@ func (c *Cluster) Lock(ctx context.Context, name string) (until time.Time, unloc
 	}
 }
 
-func (c *Cluster) write(key string, h holder, rev uint64) (uint64, error) {
+func (l *locks) write(key string, h holder, rev uint64) (uint64, error) {
 	body, err := json.Marshal(h)
 	if err != nil {
 		return 0, err
 	}
-	return c.bucket.write(c.ctx, key, body, rev, keepLock)
+	return l.bucket.write(l.ctx, key, body, rev, keepLock)
 }
 
 // unlock frees a lock that this process holds since a change. It goes on until that is known to the others.
-func (c *Cluster) unlock(key string, held uint64) {
+func (l *locks) unlock(key string, held uint64) {
 	free := func() bool {
-		_, err := c.write(key, holder{Chance: chance()}, held)
+		_, err := l.write(key, holder{Chance: chance()}, held)
 		return err == nil || errors.Is(err, errConflict)
 	}
 	if free() {
@@ -83,8 +92,8 @@ func (c *Cluster) unlock(key string, held uint64) {
 	go func() { // it ends with the cluster, whose entry ends by itself then
 		for !free() {
 			select {
-			case <-time.After(c.o.Lease / 10):
-			case <-c.ctx.Done():
+			case <-time.After(l.lease / 10):
+			case <-l.ctx.Done():
 				return
 			}
 		}

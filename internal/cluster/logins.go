@@ -58,7 +58,7 @@ func (l *Logins) Lock(ctx context.Context, file string) (until time.Time, done f
 	if filepath.Dir(file) != l.dir {
 		return until, nil, fmt.Errorf("%s is in no folder that replicas share", file)
 	}
-	until, unlock, err := l.c.Lock(ctx, loginPrefix+name)
+	until, unlock, err := l.c.locks.hold(ctx, loginPrefix+name)
 	if err != nil {
 		return until, nil, err
 	}

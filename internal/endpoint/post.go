@@ -300,7 +300,7 @@ func writeJSON(w http.ResponseWriter, status int, message []byte) {
 
 // get lets the host read what belongs to no request, or, with Last-Event-ID, what it has missed of a stream.
 func (s *Server) get(v visit) {
-	session, err := s.visited(v)
+	session, err := s.open.visited(v)
 	if err != nil {
 		refuse(v.w, statusOf(err), nil, codeOf(err), err.Error())
 		return
@@ -331,7 +331,7 @@ func (s *Server) get(v visit) {
 
 // delete ends the session.
 func (s *Server) delete(v visit) {
-	session, err := s.visited(v)
+	session, err := s.open.visited(v)
 	if err != nil {
 		refuse(v.w, statusOf(err), nil, codeOf(err), err.Error())
 		return
@@ -341,7 +341,7 @@ func (s *Server) delete(v visit) {
 }
 
 // visited finds the session that a GET or DELETE names. Hosts of the revision without sessions have none.
-func (s *Server) visited(v visit) (*Session, error) {
+func (s *open) visited(v visit) (*Session, error) {
 	if v.r.Header.Get(headerVersion) >= proxy.StatelessVersion {
 		v.w.Header().Set("Allow", "POST")
 		return nil, &httpError{http.StatusMethodNotAllowed, rpc.CodeInvalidRequest, "this revision has neither streams nor sessions: POST requests"}
@@ -350,7 +350,7 @@ func (s *Server) visited(v visit) (*Session, error) {
 	if id == "" {
 		return nil, &httpError{http.StatusBadRequest, rpc.CodeInvalidRequest, "a " + headerSession + " header is needed"}
 	}
-	if session := s.open.find(id, v); session != nil {
+	if session := s.find(id, v); session != nil {
 		return session, nil
 	}
 	return nil, &httpError{http.StatusNotFound, codeNoSession, "session not found: initialize again"}

@@ -73,7 +73,7 @@ func unusedFor(address string) time.Duration {
 func newClient(address string, buffer int) *http.Client {
 	return &http.Client{
 		CheckRedirect: sameOrigin,
-		Transport: &direct{unused: unusedFor(address), Transport: &http.Transport{
+		Transport: &direct{unused: unusedFor(address), plain: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
 			DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 			TLSHandshakeTimeout:    10 * time.Second,

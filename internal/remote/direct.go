@@ -23,7 +23,7 @@ import (
 // net/http's transport has two goroutines for each connection, and each message is handed over four times. What is out of
 // the ordinary (another method, TLS, a proxy, an odd address, a long message) goes to net/http.
 type direct struct {
-	*http.Transport
+	plain  *http.Transport
 	unused time.Duration // a connection that nobody used for so long is closed
 
 	mu   sync.Mutex
@@ -54,10 +54,10 @@ func (*sentBody) Close() error { return nil }
 func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, ok := r.Body.(*sentBody)
 	if !ok || r.Method != http.MethodPost || r.URL.Scheme != "http" || r.URL.User != nil || r.Host != "" && r.Host != r.URL.Host || len(body.raw) > longest || !ordinary(r.URL.Host) || !safe(r.Header) {
-		return d.Transport.RoundTrip(r)
+		return d.plain.RoundTrip(r)
 	}
-	if proxy, err := d.Proxy(r); proxy != nil || err != nil {
-		return d.Transport.RoundTrip(r)
+	if proxy, err := d.plain.Proxy(r); proxy != nil || err != nil {
+		return d.plain.RoundTrip(r)
 	}
 	ctx := r.Context()
 	for {
@@ -91,7 +91,7 @@ func (d *direct) CloseIdleConnections() {
 	for _, w := range idle {
 		w.conn.Close()
 	}
-	d.Transport.CloseIdleConnections()
+	d.plain.CloseIdleConnections()
 }
 
 // ordinary reports whether a host can stand in a request as it is.
@@ -160,7 +160,7 @@ func (d *direct) wire(ctx context.Context, host string) (w *wire, reused bool, e
 	if _, _, err := net.SplitHostPort(host); err != nil {
 		host = net.JoinHostPort(strings.Trim(host, "[]"), "80")
 	}
-	conn, err := d.DialContext(ctx, "tcp", host)
+	conn, err := d.plain.DialContext(ctx, "tcp", host)
 	if err != nil {
 		return nil, false, err
 	}
@@ -209,7 +209,7 @@ func (w *wire) exchange(ctx context.Context, r *http.Request, body []byte) (_ *h
 			return nil, true, ctx.Err()
 		}
 	}
-	w.limit = w.of.MaxResponseHeaderBytes
+	w.limit = w.of.plain.MaxResponseHeaderBytes
 	for {
 		response, err := http.ReadResponse(w.in, r)
 		if err != nil {

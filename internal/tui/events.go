@@ -9,7 +9,7 @@ import (
 )
 
 // listener takes what the companion tells into the model.
-type listener struct{ *model }
+type listener struct{ model *model }
 
 // event takes in what the client delivers.
 func (m listener) event(e wire.Event) tea.Cmd {
@@ -17,9 +17,9 @@ func (m listener) event(e wire.Event) tea.Cmd {
 	case wire.Connected:
 		return m.connected(f)
 	case wire.Notice:
-		m.partial = slices.ContainsFunc(f.Problems, wire.IsUnseen)
+		m.model.partial = slices.ContainsFunc(f.Problems, wire.IsUnseen)
 		for _, problem := range f.Problems {
-			m.toast(toastBad, "%s.", problem)
+			m.model.toast(toastBad, "%s.", problem)
 		}
 	case wire.Disconnected:
 		return m.disconnected(f)
@@ -30,24 +30,24 @@ func (m listener) event(e wire.Event) tea.Cmd {
 	case *wire.Error:
 		m.failed(f)
 	case *wire.TeamUpdate:
-		m.roster.team(f)
+		m.model.roster.team(f)
 	case *wire.AgentState:
-		m.roster.state(f)
+		m.model.roster.state(f)
 	case *wire.AutonomyChanged:
-		m.roster.level(f)
+		m.model.roster.level(f)
 		if f.By != "" {
-			m.toast(toastInfo, "Autonomy of session %s is now %s, set by %s.", f.SessionID, f.Level, f.By)
+			m.model.toast(toastInfo, "Autonomy of session %s is now %s, set by %s.", f.SessionID, f.Level, f.By)
 		}
 	case *wire.ChatAsked:
-		m.chatted(f.SessionID, f.By, f.Text, true)
+		m.model.chatted(f.SessionID, f.By, f.Text, true)
 	case *wire.Token:
-		m.chatted(f.SessionID, "model", f.Content, true)
+		m.model.chatted(f.SessionID, "model", f.Content, true)
 	case *wire.Done:
-		m.chatted(f.SessionID, "", "", false)
+		m.model.chatted(f.SessionID, "", "", false)
 	case *wire.ChatCleared:
-		delete(m.talks, f.SessionID)
+		delete(m.model.talks, f.SessionID)
 	case *wire.AuditEntry:
-		m.log.add(entryOf(f))
+		m.model.log.add(entryOf(f))
 	}
 	return nil
 }
@@ -55,24 +55,24 @@ func (m listener) event(e wire.Event) tea.Cmd {
 // connected: everything that was known is void, and told again.
 func (m listener) connected(f wire.Connected) tea.Cmd {
 	m.forget()
-	m.address, m.partial = f.Address, false
+	m.model.address, m.model.partial = f.Address, false
 	again := "Connected"
-	if m.connections++; m.connections > 1 {
+	if m.model.connections++; m.model.connections > 1 {
 		again = "Connected again"
 	}
-	m.toast(toastGood, "%s to callgate at %s.", again, f.Address)
-	return m.refresh(true)
+	m.model.toast(toastGood, "%s to callgate at %s.", again, f.Address)
+	return m.model.refresh(true)
 }
 
 func (m listener) disconnected(f wire.Disconnected) tea.Cmd {
 	if f.Final {
-		m.err = f.Err
+		m.model.err = f.Err
 		return tea.Quit
 	}
-	m.toast(toastBad, "The connection is lost; trying again.")
-	for _, a := range m.queue.all() {
+	m.model.toast(toastBad, "The connection is lost; trying again.")
+	for _, a := range m.model.queue.all() {
 		if a.sent != "" {
-			m.toast(toastBad, "The answer to %s may not have arrived.", a.Tool)
+			m.model.toast(toastBad, "The answer to %s may not have arrived.", a.Tool)
 		}
 	}
 	m.forget()
@@ -81,51 +81,51 @@ func (m listener) disconnected(f wire.Disconnected) tea.Cmd {
 
 // forget drops what only a connection knows.
 func (m listener) forget() {
-	m.address, m.queue, m.roster, m.servers, m.serversErr, m.offered = "", queue{}, newRoster(), nil, "", offered{}
-	clear(m.talks)
-	m.dialog = keepHelp(m.dialog)
+	m.model.address, m.model.queue, m.model.roster, m.model.servers, m.model.serversErr, m.model.offered = "", queue{}, newRoster(), nil, "", offered{}
+	clear(m.model.talks)
+	m.model.dialog = keepHelp(m.model.dialog)
 	m.show(nil)
 }
 
 // show makes a the approval that keys are about. It was not asked for by a key, so the keyboard has to rest.
 func (m listener) show(a *approval) {
-	m.current, m.choice = a, 0
-	m.quiet.arm(m.now)
+	m.model.current, m.model.choice = a, 0
+	m.model.quiet.arm(m.model.now)
 }
 
 func (m listener) asked(f *wire.ToolApproveRequest) tea.Cmd {
-	known := m.queue.find(f.ToolCallID) != nil
-	a := m.queue.put(f)
+	known := m.model.queue.find(f.ToolCallID) != nil
+	a := m.model.queue.put(f)
 	switch {
-	case m.current == nil:
-		m.screen = approvals
+	case m.model.current == nil:
+		m.model.screen = approvals
 		m.show(a)
-	case m.current.ToolCallID == f.ToolCallID:
-		m.dialog = keepHelp(m.dialog)
+	case m.model.current.ToolCallID == f.ToolCallID:
+		m.model.dialog = keepHelp(m.model.dialog)
 		m.show(a)
-		m.toast(toastBad, "The arguments of this call changed. Look at it again.")
+		m.model.toast(toastBad, "The arguments of this call changed. Look at it again.")
 	case !known:
-		m.toast(toastInfo, "%s waits too (%d in all).", f.Tool, m.queue.len())
+		m.model.toast(toastInfo, "%s waits too (%d in all).", f.Tool, m.model.queue.len())
 	}
-	if m.bell && !known {
-		return tea.Batch(tea.Raw("\a"), m.compare(a))
+	if m.model.bell && !known {
+		return tea.Batch(tea.Raw("\a"), m.model.compare(a))
 	}
-	return m.compare(a)
+	return m.model.compare(a)
 }
 
 func (m listener) resolved(f *wire.ToolApproveResolved) tea.Cmd {
-	gone, heir := m.queue.remove(f.ToolCallID)
+	gone, heir := m.model.queue.remove(f.ToolCallID)
 	if gone == nil {
 		return nil
 	}
 	kind, text := resolvedText(gone.Tool, f)
-	m.toast(kind, "%s", text)
-	if gone == m.current {
-		m.dialog = keepHelp(m.dialog)
+	m.model.toast(kind, "%s", text)
+	if gone == m.model.current {
+		m.model.dialog = keepHelp(m.model.dialog)
 		m.show(heir)
 	}
-	if m.once {
-		m.outcome = outcomeOf(f.Decision)
+	if m.model.once {
+		m.model.outcome = outcomeOf(f.Decision)
 		return tea.Quit
 	}
 	return nil
@@ -136,17 +136,17 @@ func (m listener) failed(f *wire.Error) {
 	if f.Code == wire.CodeApprovalTimeout {
 		return // the resolved frame said it
 	}
-	if of, ok := m.talks[f.SessionID]; ok && f.ToolCallID == "" {
+	if of, ok := m.model.talks[f.SessionID]; ok && f.ToolCallID == "" {
 		of.asking = false
-		m.talks[f.SessionID] = of
+		m.model.talks[f.SessionID] = of
 	}
-	if a := m.queue.find(f.ToolCallID); a != nil {
+	if a := m.model.queue.find(f.ToolCallID); a != nil {
 		a.sent = ""
-		if a == m.current {
-			m.quiet.arm(m.now)
+		if a == m.model.current {
+			m.model.quiet.arm(m.model.now)
 		}
 	}
-	m.toast(toastBad, "callgate says: %s", f.Message)
+	m.model.toast(toastBad, "callgate says: %s", f.Message)
 }
 
 func outcomeOf(decision string) wire.Outcome {

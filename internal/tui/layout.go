@@ -24,23 +24,23 @@ type areas struct {
 	detailAt int      // columns of the detail pane
 }
 
-func (m view) tooSmall() bool { return m.width < minWidth || m.height < minHeight }
+func (m view) tooSmall() bool { return m.model.width < minWidth || m.model.height < minHeight }
 
-func (m view) wide() bool { return m.width >= wideAt }
+func (m view) wide() bool { return m.model.width >= wideAt }
 
 // areas shares out the screen. MUST not be called when it is too small.
 func (m view) areas() (a areas) {
 	a.toasts = m.toastRows()
-	room := m.height - 2 - a.toasts
+	room := m.model.height - 2 - a.toasts
 	a.box = m.box(room)
 	a.body = room - len(a.box)
-	a.detailAt, a.detail = m.width, a.body
+	a.detailAt, a.detail = m.model.width, a.body
 	switch {
 	case m.wide():
-		a.list = min(m.width*35/100, 56)
-		a.detailAt = m.width - a.list - 3
-	case m.queue.len() > 1:
-		a.list = min(m.queue.len()+len(m.queue.groups), max(2, a.body/4))
+		a.list = min(m.model.width*35/100, 56)
+		a.detailAt = m.model.width - a.list - 3
+	case m.model.queue.len() > 1:
+		a.list = min(m.model.queue.len()+len(m.model.queue.groups), max(2, a.body/4))
 		a.detail = max(0, a.body-a.list-1)
 	}
 	return a
@@ -55,14 +55,14 @@ func (m view) box(room int) []string {
 	rows := room - keep - 2
 	var b boxed
 	switch {
-	case m.dialog != nil:
-		b = m.dialog.content(m.model, m.width-4, rows)
-	case m.screen == approvals && m.current != nil:
-		b = m.question(m.current)
+	case m.model.dialog != nil:
+		b = m.model.dialog.content(m.model, m.model.width-4, rows)
+	case m.model.screen == approvals && m.model.current != nil:
+		b = m.question(m.model.current)
 	default:
 		return nil
 	}
-	return m.styles.box(b.title, b.note, b.window(rows), m.width, b.edge)
+	return m.model.styles.box(b.title, b.note, b.window(rows), m.model.width, b.edge)
 }
 
 // layout fills the panes for what Update has changed, and notes what was on the screen.

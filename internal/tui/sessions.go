@@ -28,18 +28,18 @@ func (m *model) sessionKey(k string) tea.Cmd {
 
 // sessionLines shows the sessions and the servers behind callgate.
 func (m view) sessionLines(width, rows int) []string {
-	s := &m.styles
+	s := &m.model.styles
 	lines := []string{s.heading.Styled("Sessions")}
-	if len(m.roster.order) == 0 {
+	if len(m.model.roster.order) == 0 {
 		lines = append(lines, s.faint.Styled("  No host is connected."))
 	}
 	waiting := map[string]int{}
-	for _, g := range m.queue.groups {
+	for _, g := range m.model.queue.groups {
 		waiting[g.session] = len(g.items)
 	}
 	focus := 0
-	for _, id := range m.roster.order {
-		one := m.roster.sessions[id]
+	for _, id := range m.model.roster.order {
+		one := m.model.roster.sessions[id]
 		line := fmt.Sprintf("%s  %s  autonomy %s", pad(shown(id), min(24, max(8, width/4))), pad(shown(one.client), min(20, max(6, width/6))), shown(one.level))
 		if n := waiting[id]; n > 0 {
 			line += s.warn.Styled(fmt.Sprintf("  %d waiting", n))
@@ -53,7 +53,7 @@ func (m view) sessionLines(width, rows int) []string {
 			line += s.warn.Styled("  mode " + shown(one.mode))
 		}
 		mark := "  "
-		if id == m.roster.selected() {
+		if id == m.model.roster.selected() {
 			mark, focus = "▸ ", len(lines)
 		}
 		lines = append(lines, mark+line)
@@ -70,14 +70,14 @@ func (m view) sessionLines(width, rows int) []string {
 	}
 	lines = append(lines, "", s.heading.Styled("Servers"))
 	switch {
-	case m.serversErr != "":
-		for _, line := range wrap("Their state is unknown: "+shown(m.serversErr), width-2, "") {
+	case m.model.serversErr != "":
+		for _, line := range wrap("Their state is unknown: "+shown(m.model.serversErr), width-2, "") {
 			lines = append(lines, "  "+s.bad.Styled(line))
 		}
-	case len(m.servers) == 0:
+	case len(m.model.servers) == 0:
 		lines = append(lines, s.faint.Styled("  No servers."))
 	}
-	for _, server := range m.servers {
+	for _, server := range m.model.servers {
 		state := s.warn
 		switch server.State {
 		case "up":

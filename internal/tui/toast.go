@@ -77,18 +77,18 @@ func (t toast) lines(s *styles, width int) []string {
 // toastRows is how many rows of the screen toasts have: one to three by its height, and as many as the newest
 // needs where that leaves something of the rest.
 func (m view) toastRows() int {
-	rows := min(1+m.height/30, toastRows)
-	if n := len(m.toasts); n > 0 && m.height >= 16 {
-		rows = max(rows, len(m.toasts[n-1].lines(&m.styles, m.width)))
+	rows := min(1+m.model.height/30, toastRows)
+	if n := len(m.model.toasts); n > 0 && m.model.height >= 16 {
+		rows = max(rows, len(m.model.toasts[n-1].lines(&m.model.styles, m.model.width)))
 	}
 	return rows
 }
 
 // toastLines shows the newest toasts, the last one lowest, as far as they fit as a whole.
 func (m view) toastLines(rows int) (lines []string) {
-	for i, t := range slices.Backward(m.toasts) {
-		text := t.lines(&m.styles, m.width)
-		if i == len(m.toasts)-1 {
+	for i, t := range slices.Backward(m.model.toasts) {
+		text := t.lines(&m.model.styles, m.model.width)
+		if i == len(m.model.toasts)-1 {
 			text = text[:min(len(text), rows)]
 		}
 		if len(lines)+len(text) > rows {

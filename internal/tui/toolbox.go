@@ -36,15 +36,15 @@ type acceptedMsg struct {
 }
 
 // toolScreen is the screen of tools and their definitions.
-type toolScreen struct{ *model }
+type toolScreen struct{ model *model }
 
 // lookUp asks for the tools of the chosen session.
 func (m toolScreen) lookUp() tea.Cmd {
-	if m.rest == nil || m.address == "" || m.screen != toolbox {
+	if m.model.rest == nil || m.model.address == "" || m.model.screen != toolbox {
 		return nil
 	}
-	ctx, address, ask, session := m.ctx, m.address, m.rest, m.roster.selected()
-	m.offered.session = session
+	ctx, address, ask, session := m.model.ctx, m.model.address, m.model.rest, m.model.roster.selected()
+	m.model.offered.session = session
 	return func() tea.Msg {
 		view, err := ask.tools(ctx, address, session)
 		return toolsMsg{address, session, view, err}
@@ -56,14 +56,14 @@ func (m toolScreen) visitDefinition(a *approval) tea.Cmd {
 	if a.DefinitionChanged == nil {
 		return nil
 	}
-	m.roster.chosen = a.SessionID
-	m.offered.chosen, m.offered.wanted = a.Tool, true
-	return m.visit(toolbox)
+	m.model.roster.chosen = a.SessionID
+	m.model.offered.chosen, m.model.offered.wanted = a.Tool, true
+	return m.model.visit(toolbox)
 }
 
 func (m toolScreen) takeTools(msg toolsMsg) {
-	o := &m.offered
-	if msg.address != m.address || msg.session != o.session {
+	o := &m.model.offered
+	if msg.address != m.model.address || msg.session != o.session {
 		return // of a connection that is gone, or another session
 	}
 	o.servers, o.err = msg.view.Servers, ""
@@ -77,7 +77,7 @@ func (m toolScreen) takeTools(msg toolsMsg) {
 	if o.session == "" {
 		o.session = msg.view.SessionID
 	}
-	if o.wanted && m.dialog == nil && m.screen == toolbox {
+	if o.wanted && m.model.dialog == nil && m.model.screen == toolbox {
 		o.wanted = false
 		m.openTool()
 	}
@@ -86,9 +86,9 @@ func (m toolScreen) takeTools(msg toolsMsg) {
 // takeAccepted says what became of it, and reads the tools anew.
 func (m toolScreen) takeAccepted(msg acceptedMsg) tea.Cmd {
 	if msg.err != nil {
-		m.toast(toastBad, "The definition of %s was not accepted: %v.", msg.tool, msg.err)
+		m.model.toast(toastBad, "The definition of %s was not accepted: %v.", msg.tool, msg.err)
 	} else {
-		m.toast(toastGood, "The definition of %s is accepted.", msg.tool)
+		m.model.toast(toastGood, "The definition of %s is accepted.", msg.tool)
 	}
 	return m.lookUp()
 }
@@ -140,18 +140,18 @@ func (m toolScreen) toolKey(k string) {
 		m.openTool()
 		return
 	}
-	all := m.offered.all()
+	all := m.model.offered.all()
 	if step == 0 || len(all) == 0 {
 		return
 	}
-	now, _ := m.offered.selected()
+	now, _ := m.model.offered.selected()
 	at := slices.IndexFunc(all, func(t wire.ToolView) bool { return t.Tool == now.Tool }) + step
-	m.offered.chosen = all[min(max(0, at), len(all)-1)].Tool
+	m.model.offered.chosen = all[min(max(0, at), len(all)-1)].Tool
 }
 
 func (m toolScreen) openTool() {
-	if t, ok := m.offered.selected(); ok && (m.offered.chosen == "" || t.Tool == m.offered.chosen) {
-		m.dialog = &definition{tool: t, session: m.offered.session}
+	if t, ok := m.model.offered.selected(); ok && (m.model.offered.chosen == "" || t.Tool == m.model.offered.chosen) {
+		m.model.dialog = &definition{tool: t, session: m.model.offered.session}
 	}
 }
 
@@ -180,7 +180,7 @@ func (s *styles) verdict(t *wire.ToolView) string {
 
 // toolLines shows the servers of a session with their tools.
 func (m view) toolLines(width, rows int) []string {
-	s, o := &m.styles, &m.offered
+	s, o := &m.model.styles, &m.model.offered
 	var b boxed
 	if o.err != "" {
 		for _, line := range wrap(shown(o.err), width, "") {

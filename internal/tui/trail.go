@@ -61,8 +61,8 @@ func (t *auditTail) merge(records []entry) {
 
 // trailLines shows the trail, one decision a line.
 func (m view) trailLines(width int) (lines []string) {
-	s := &m.styles
-	for _, e := range m.log.entries {
+	s := &m.model.styles
+	for _, e := range m.model.log.entries {
 		style := s.bad
 		switch e.Decision {
 		case "approved", "auto_approved", "trusted":

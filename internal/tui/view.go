@@ -9,7 +9,7 @@ import (
 )
 
 // view draws the model, and changes nothing of it.
-type view struct{ *model }
+type view struct{ model *model }
 
 // View implements tea.Model.
 func (m *model) View() tea.View {
@@ -24,13 +24,13 @@ func (m *model) View() tea.View {
 
 // lines returns the screen: height lines of at most width columns.
 func (m view) lines() []string {
-	if m.width <= 0 || m.height <= 0 {
+	if m.model.width <= 0 || m.model.height <= 0 {
 		return nil
 	}
 	if m.tooSmall() {
-		lines := []string{cut(fmt.Sprintf("callgate: %d waiting", m.queue.len()), m.width)}
-		lines = append(lines, wrap("This window is too small to answer in.", m.width, "")...)
-		return lines[:min(len(lines), m.height)]
+		lines := []string{cut(fmt.Sprintf("callgate: %d waiting", m.model.queue.len()), m.model.width)}
+		lines = append(lines, wrap("This window is too small to answer in.", m.model.width, "")...)
+		return lines[:min(len(lines), m.model.height)]
 	}
 	a := m.areas()
 	lines := append([]string{m.header()}, m.body(a)...)
@@ -38,77 +38,77 @@ func (m view) lines() []string {
 	lines = append(lines, m.toastLines(a.toasts)...)
 	lines = append(lines, m.footer())
 	for i, line := range lines {
-		lines[i] = cut(line, m.width)
+		lines[i] = cut(line, m.model.width)
 	}
 	return lines
 }
 
 func (m view) header() string {
-	s := &m.styles
+	s := &m.model.styles
 	tabs := make([]string, len(screenNames))
 	for i, name := range screenNames {
 		tab := fmt.Sprintf("%d %s", i+1, name)
 		switch {
-		case screen(i) == approvals && m.queue.len() > 0:
-			tab += fmt.Sprintf(" (%d)", m.queue.len())
-		case screen(i) == sessions && len(m.roster.order) > 0:
-			tab += fmt.Sprintf(" (%d)", len(m.roster.order))
+		case screen(i) == approvals && m.model.queue.len() > 0:
+			tab += fmt.Sprintf(" (%d)", m.model.queue.len())
+		case screen(i) == sessions && len(m.model.roster.order) > 0:
+			tab += fmt.Sprintf(" (%d)", len(m.model.roster.order))
 		}
-		if screen(i) == m.screen {
+		if screen(i) == m.model.screen {
 			tabs[i] = s.chosen.Styled("[" + tab + "]")
 		} else {
 			tabs[i] = " " + tab + " "
 		}
 	}
 	left := strings.Join(tabs, "")
-	if m.width >= 80 {
+	if m.model.width >= 80 {
 		left = s.title.Styled("callgate") + " " + left
 	}
 	right := s.bad.Styled("○ no connection")
-	if m.address != "" {
+	if m.model.address != "" {
 		right = s.good.Styled("●")
-		if m.width >= 80 {
+		if m.model.width >= 80 {
 			right = s.good.Styled("● connected")
 		}
-		if m.partial {
+		if m.model.partial {
 			right = s.bad.Styled("◐ not all calls are shown")
 		}
 		if servers := m.serversText(); servers != "" {
 			right = servers + " " + right
 		}
 	}
-	return between(left, " "+right, m.width)
+	return between(left, " "+right, m.model.width)
 }
 
 func (m view) serversText() string {
 	up := 0
-	for _, server := range m.servers {
+	for _, server := range m.model.servers {
 		if server.State == "up" {
 			up++
 		}
 	}
 	switch {
-	case len(m.servers) == 0:
+	case len(m.model.servers) == 0:
 		return ""
-	case up == len(m.servers):
-		return m.styles.faint.Styled(fmt.Sprintf("%d/%d up", up, up))
+	case up == len(m.model.servers):
+		return m.model.styles.faint.Styled(fmt.Sprintf("%d/%d up", up, up))
 	}
-	return m.styles.warn.Styled(fmt.Sprintf("%d/%d up", up, len(m.servers)))
+	return m.model.styles.warn.Styled(fmt.Sprintf("%d/%d up", up, len(m.model.servers)))
 }
 
 // body draws the middle of the screen, a.body rows of it.
 func (m view) body(a areas) (lines []string) {
-	switch m.screen {
+	switch m.model.screen {
 	case approvals:
 		lines = m.approvalLines(a)
 	case sessions:
-		lines = m.sessionLines(m.width, a.body)
+		lines = m.sessionLines(m.model.width, a.body)
 	case toolbox:
-		lines = m.toolLines(m.width, a.body)
+		lines = m.toolLines(m.model.width, a.body)
 	case trail:
-		lines = []string{m.styles.faint.Styled("No decisions yet.")}
-		if len(m.log.entries) > 0 {
-			lines = slices.Clone(m.trailView.inSight())
+		lines = []string{m.model.styles.faint.Styled("No decisions yet.")}
+		if len(m.model.log.entries) > 0 {
+			lines = slices.Clone(m.model.trailView.inSight())
 		}
 	}
 	lines = lines[:min(len(lines), a.body)]
@@ -119,21 +119,21 @@ func (m view) body(a areas) (lines []string) {
 }
 
 func (m view) approvalLines(a areas) (lines []string) {
-	s := &m.styles
-	if m.current == nil {
+	s := &m.model.styles
+	if m.model.current == nil {
 		text := "No pending approvals."
 		switch {
-		case m.address == "":
+		case m.model.address == "":
 			text = "There is no connection to callgate. Trying again."
-		case len(m.roster.order) == 0:
+		case len(m.model.roster.order) == 0:
 			text += " No host is connected: callgate connect puts the gate in front of yours."
 		}
-		return append([]string{""}, wrap(text, m.width, "")...)
+		return append([]string{""}, wrap(text, m.model.width, "")...)
 	}
 	if a.body <= 0 {
 		return nil
 	}
-	detail := m.detail.inSight()
+	detail := m.model.detail.inSight()
 	switch {
 	case m.wide():
 		list := m.listLines(a.list, a.body)
@@ -149,27 +149,27 @@ func (m view) approvalLines(a areas) (lines []string) {
 		}
 		return lines
 	case a.list > 0:
-		lines = append(m.listLines(m.width, a.list), s.faint.Styled(strings.Repeat("─", m.width)))
+		lines = append(m.listLines(m.model.width, a.list), s.faint.Styled(strings.Repeat("─", m.model.width)))
 	}
 	return append(lines, detail...)
 }
 
 // listLines shows what waits, by sessions, in at most rows lines.
 func (m view) listLines(width, rows int) []string {
-	s := &m.styles
+	s := &m.model.styles
 	var b boxed
-	for _, g := range m.queue.groups {
+	for _, g := range m.model.queue.groups {
 		name := "session " + shown(g.session)
-		if client := m.roster.sessions[g.session].client; client != "" {
+		if client := m.model.roster.sessions[g.session].client; client != "" {
 			name = shown(client) + ", " + name
 		}
 		b.lines = append(b.lines, s.heading.Styled(cut(name, width)))
 		for _, a := range g.items {
 			mark, tool := "  ", shown(a.Tool)
-			if a == m.current {
+			if a == m.model.current {
 				mark, tool, b.focus = "▸ ", s.title.Styled(tool), len(b.lines)
 			}
-			left := countdown(a.ExpiresAt.Sub(m.now)) + " "
+			left := countdown(a.ExpiresAt.Sub(m.model.now)) + " "
 			left = pad(left, max(5, len(left)))
 			line := mark + left + pad(s.risk(a.Risk.Label), 9) + tool + s.faint.Styled("  "+shown(a.Summary))
 			if a.sent != "" {
@@ -183,7 +183,7 @@ func (m view) listLines(width, rows int) []string {
 
 // question is the box below an approval: what can be done, with the safe choice chosen first.
 func (m view) question(a *approval) boxed {
-	s := &m.styles
+	s := &m.model.styles
 	edge, ok := s.risks[a.Risk.Label]
 	if !ok {
 		edge = s.risks["critical"]
@@ -192,50 +192,50 @@ func (m view) question(a *approval) boxed {
 	switch {
 	case a.sent != "":
 		hint = "Your answer is being sent."
-	case m.quiet.silent(m.now):
+	case m.model.quiet.silent(m.model.now):
 		hint = "Keys work after a short pause."
 	case !a.read:
-		hint = fmt.Sprintf("%d more lines to read first: Space scrolls down", m.unread())
+		hint = fmt.Sprintf("%d more lines to read first: Space scrolls down", m.model.unread())
 	}
 	return boxed{
 		title: s.title.Styled(shown(a.Tool)) + " · " + s.risk(a.Risk.Label), note: m.timeLeft(a), edge: edge,
-		lines: []string{s.buttons(choices, m.choice), s.faint.Styled(hint)},
+		lines: []string{s.buttons(choices, m.model.choice), s.faint.Styled(hint)},
 	}
 }
 
 // timeLeft says when the call is denied by itself.
 func (m view) timeLeft(a *approval) string {
-	left := a.ExpiresAt.Sub(m.now)
+	left := a.ExpiresAt.Sub(m.model.now)
 	text := "denied in " + countdown(left)
 	switch {
 	case left <= 0:
-		return m.styles.bad.Styled("time is up")
+		return m.model.styles.bad.Styled("time is up")
 	case left.Seconds() < 20:
-		return m.styles.bad.Styled(text)
+		return m.model.styles.bad.Styled(text)
 	}
 	return text
 }
 
 func (m view) footer() string {
 	text := "? help · q leave"
-	if m.width >= 80 {
+	if m.model.width >= 80 {
 		text = "Tab screens · " + text
 	}
 	switch {
-	case m.dialog != nil:
+	case m.model.dialog != nil:
 		text = "Esc goes back · Ctrl-C leaves"
-	case m.screen == sessions:
+	case m.model.screen == sessions:
 		text = "↑↓ session · u autonomy · x stop · " + text
-	case m.screen == toolbox:
+	case m.model.screen == toolbox:
 		text = "↑↓ tool · Enter look, accept · " + text
-	case m.screen == trail:
+	case m.model.screen == trail:
 		text = "↑↓ PgUp PgDn scroll · End follows · " + text
-	case m.queue.len() == 1:
+	case m.model.queue.len() == 1:
 		text = "↑↓ Space scroll · u autonomy · " + text
-	case m.queue.len() > 1:
+	case m.model.queue.len() > 1:
 		text = "↑↓ approval · Space scroll · u autonomy · " + text
 	}
-	return m.styles.faint.Styled(cut(text, m.width))
+	return m.model.styles.faint.Styled(cut(text, m.model.width))
 }
 
 var _ tea.Model = (*model)(nil)

@@ -28,22 +28,23 @@ func SQL(text string) SQLEffect {
 			return SQLUnknown | sqlGuess(text) // a command of the client, wherever it thinks that a statement ends
 		}
 	}
-	r := sqlReader{sqlQuery{sqlCursor: sqlCursor{toks: toks}}}
-	r.change = r.statement
+	cur := &sqlCursor{toks: toks}
+	r := sqlReader{cur: cur, q: sqlQuery{cur: cur}}
+	r.q.change = r.statement
 	found := false
-	for r.i < len(r.toks) {
-		if r.op(";") {
+	for r.cur.i < len(r.cur.toks) {
+		if r.cur.op(";") {
 			continue
 		}
 		found = true
-		if !r.statement() || r.i < len(r.toks) && !r.op(";") {
-			return SQLUnknown | r.effect | sqlGuess(text)
+		if !r.statement() || r.cur.i < len(r.cur.toks) && !r.cur.op(";") {
+			return SQLUnknown | r.q.effect | sqlGuess(text)
 		}
 	}
 	if !found {
 		return SQLUnknown
 	}
-	return r.effect
+	return r.q.effect
 }
 
 // sqlGuess looks for the words of what destroys in a text that was not recognised.
@@ -66,7 +67,7 @@ type sqlCursor struct {
 
 // sqlQuery reads queries and expressions, which hold each other.
 type sqlQuery struct {
-	sqlCursor
+	cur    *sqlCursor
 	depth  int
 	effect SQLEffect
 	named  bool        // an expression has named a column
@@ -74,7 +75,10 @@ type sqlQuery struct {
 }
 
 // sqlReader reads statements.
-type sqlReader struct{ sqlQuery }
+type sqlReader struct {
+	cur *sqlCursor
+	q   sqlQuery // of the queries in them
+}
 
 func (r *sqlCursor) at(n int) sqlToken {
 	if r.i+n < len(r.toks) {
@@ -159,18 +163,18 @@ func (r *sqlCursor) path() bool {
 
 // table reads the name of a table: one that a database could take for a file is none.
 func (r *sqlQuery) table() bool {
-	start := r.i
-	if !r.path() {
+	start := r.cur.i
+	if !r.cur.path() {
 		return false
 	}
-	for _, t := range r.toks[start:r.i] {
+	for _, t := range r.cur.toks[start:r.cur.i] {
 		if t.kind == 'q' && strings.ContainsAny(t.text, "./\\:*?") || sqlTables[strings.ToLower(t.text)] {
 			return false
 		}
 	}
-	last := strings.ToLower(r.toks[r.i-1].text)
+	last := strings.ToLower(r.cur.toks[r.cur.i-1].text)
 	for _, suffix := range []string{"csv", "tsv", "json", "jsonl", "ndjson", "parquet", "xlsx", "txt", "gz", "zst"} {
-		if last == suffix && r.i-start > 1 {
+		if last == suffix && r.cur.i-start > 1 {
 			return false // DuckDB reads the file of that name
 		}
 	}
@@ -183,7 +187,7 @@ var sqlStatements map[string]func(*sqlReader) bool
 func init() {
 	sqlStatements = map[string]func(*sqlReader) bool{
 		"explain": (*sqlReader).explain, "describe": (*sqlReader).describe, "desc": (*sqlReader).describe, "show": (*sqlReader).show,
-		"use": (*sqlReader).name, "pragma": (*sqlReader).pragma,
+		"use": func(r *sqlReader) bool { return r.cur.name() }, "pragma": (*sqlReader).pragma,
 		"insert": (*sqlReader).insert, "replace": (*sqlReader).insert, "update": (*sqlReader).update, "delete": (*sqlReader).delete,
 		"create": (*sqlReader).create, "alter": (*sqlReader).alter,
 		"drop": (*sqlReader).drop, "truncate": (*sqlReader).drop, "purge": (*sqlReader).drop,
@@ -196,111 +200,111 @@ func init() {
 }
 
 func (r *sqlReader) statement() bool {
-	if r.isOp(0, "(") || r.is(0, "select", "values", "with", "from") || r.is(0, "table") && r.i+2 >= len(r.toks) {
-		return r.query()
+	if r.cur.isOp(0, "(") || r.cur.is(0, "select", "values", "with", "from") || r.cur.is(0, "table") && r.cur.i+2 >= len(r.cur.toks) {
+		return r.q.query()
 	}
-	if r.words("refresh", "materialized", "view") {
+	if r.cur.words("refresh", "materialized", "view") {
 		return r.maintains()
 	}
-	read := sqlStatements[r.at(0).text]
-	if r.at(0).kind != 'w' || read == nil {
+	read := sqlStatements[r.cur.at(0).text]
+	if r.cur.at(0).kind != 'w' || read == nil {
 		return false
 	}
-	r.i++
+	r.cur.i++
 	return read(r)
 }
 
 func (r *sqlReader) explain() bool {
-	r.word("query")
-	for r.word("plan", "analyze", "verbose", "for", "extended") {
+	r.cur.word("query")
+	for r.cur.word("plan", "analyze", "verbose", "for", "extended") {
 	}
-	if r.is(0, "format") && r.isOp(1, "=") {
-		r.i += 3
-	} else if r.op("(") {
-		for !r.isOp(0, ")") {
-			if t := r.at(0); t.kind != 'w' && !r.isOp(0, ",") {
+	if r.cur.is(0, "format") && r.cur.isOp(1, "=") {
+		r.cur.i += 3
+	} else if r.cur.op("(") {
+		for !r.cur.isOp(0, ")") {
+			if t := r.cur.at(0); t.kind != 'w' && !r.cur.isOp(0, ",") {
 				return false
 			}
-			r.i++
+			r.cur.i++
 		}
-		r.i++
+		r.cur.i++
 	}
 	return r.statement()
 }
 
 func (r *sqlReader) describe() bool {
-	if r.is(0, "select", "with", "from") {
-		return r.query()
+	if r.cur.is(0, "select", "with", "from") {
+		return r.q.query()
 	}
-	return r.table() && (r.ended() || r.name())
+	return r.q.table() && (r.ended() || r.cur.name())
 }
 
 // show reads words and names. DuckDB takes a string for a file.
 func (r *sqlReader) show() bool {
 	for first := true; !r.ended(); first = false {
-		if t := r.at(0); t.kind == 'o' && t.text != "." && t.text != "=" || first && t.kind != 'w' || t.kind == 'q' && !sqlPlain(t.text) {
+		if t := r.cur.at(0); t.kind == 'o' && t.text != "." && t.text != "=" || first && t.kind != 'w' || t.kind == 'q' && !sqlPlain(t.text) {
 			return false
 		}
-		r.i++
+		r.cur.i++
 	}
 	return true
 }
 
 func (r *sqlReader) drop() bool {
-	r.effect |= SQLDestroys
+	r.q.effect |= SQLDestroys
 	return r.names()
 }
 
 // ends reads a statement that ends a connection or the database.
 func (r *sqlReader) ends() bool {
-	r.effect |= SQLDestroys
+	r.q.effect |= SQLDestroys
 	return false
 }
 
 func (r *sqlReader) transaction() bool {
-	r.effect |= SQLWrites
-	for t := r.at(0); t.kind == 'w' && !sqlReserved[t.text] || r.is(0, "savepoint"); t = r.at(0) {
-		r.i++
+	r.q.effect |= SQLWrites
+	for t := r.cur.at(0); t.kind == 'w' && !sqlReserved[t.text] || r.cur.is(0, "savepoint"); t = r.cur.at(0) {
+		r.cur.i++
 	}
 	return r.ended()
 }
 
 // maintains reads a statement that brings something of the database up to date.
 func (r *sqlReader) maintains() bool {
-	r.effect |= SQLWrites
+	r.q.effect |= SQLWrites
 	return r.ended() || r.names()
 }
 
 // ended says that the statement ends here.
-func (r *sqlReader) ended() bool { return r.i >= len(r.toks) || r.isOp(0, ";") }
+func (r *sqlReader) ended() bool { return r.cur.i >= len(r.cur.toks) || r.cur.isOp(0, ";") }
 
 // names reads to the end of a statement that holds nothing but words and names.
 func (r *sqlReader) names() bool {
 	for !r.ended() {
-		if t := r.at(0); t.kind == 's' || t.kind == 'o' && t.text != "." && t.text != "," {
+		if t := r.cur.at(0); t.kind == 's' || t.kind == 'o' && t.text != "." && t.text != "," {
 			return false
 		}
-		r.i++
+		r.cur.i++
 	}
 	return true
 }
 
 func (r *sqlReader) pragma() bool {
-	name := r.at(0)
+	name := r.cur.at(0)
 	if name.kind != 'w' {
 		return false
 	}
-	r.i++
-	if r.op(".") {
-		if name = r.at(0); name.kind != 'w' {
+	r.cur.i++
+	if r.cur.op(".") {
+		if name = r.cur.at(0); name.kind != 'w' {
 			return false
 		}
-		r.i++
+		r.cur.i++
 	}
-	if !r.op("(") {
+	if !r.cur.op("(") {
 		return sqlPragmas[name.text]
 	}
-	t := r.at(0)
-	r.i++
-	return sqlPragmasOf[name.text] && (t.kind == 'w' || t.kind == 'q' || t.kind == 's') && r.op(")")
+	t := r.cur.at(0)
+	r.cur.i++
+	return sqlPragmasOf[name.text] && (t.kind == 'w' || t.kind == 'q' || t.kind == 's') && r.cur.op(")")
 }

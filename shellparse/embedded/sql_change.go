@@ -1,28 +1,28 @@
 package embedded
 
 func (r *sqlReader) insert() bool {
-	r.effect |= SQLWrites
-	if r.word("or") && !r.word("replace", "ignore", "abort", "fail", "rollback") {
+	r.q.effect |= SQLWrites
+	if r.cur.word("or") && !r.cur.word("replace", "ignore", "abort", "fail", "rollback") {
 		return false
 	}
-	r.word("ignore", "low_priority", "delayed")
-	r.word("into")
-	if !r.table() || r.word("as") && !r.name() {
+	r.cur.word("ignore", "low_priority", "delayed")
+	r.cur.word("into")
+	if !r.q.table() || r.cur.word("as") && !r.cur.name() {
 		return false
 	}
-	if r.isOp(0, "(") && !r.is(1, "select", "with") && !r.in(func() bool { return r.list(r.name) }) {
+	if r.cur.isOp(0, "(") && !r.cur.is(1, "select", "with") && !r.cur.in(func() bool { return r.cur.list(r.cur.name) }) {
 		return false
 	}
 	switch {
-	case r.words("default", "values"):
-	case r.word("set"):
-		if !r.list(r.assignment) {
+	case r.cur.words("default", "values"):
+	case r.cur.word("set"):
+		if !r.cur.list(r.assignment) {
 			return false
 		}
-	case !r.query():
+	case !r.q.query():
 		return false
 	}
-	if r.words("on", "conflict") && !r.conflict() || r.words("on", "duplicate", "key", "update") && !r.list(r.assignment) {
+	if r.cur.words("on", "conflict") && !r.conflict() || r.cur.words("on", "duplicate", "key", "update") && !r.cur.list(r.assignment) {
 		return false
 	}
 	return r.returning()
@@ -30,126 +30,126 @@ func (r *sqlReader) insert() bool {
 
 // conflict reads what happens to a row that is there already.
 func (r *sqlReader) conflict() bool {
-	if r.isOp(0, "(") && !r.in(func() bool { return r.list(r.expr) }) || r.words("on", "constraint") && !r.name() {
+	if r.cur.isOp(0, "(") && !r.cur.in(func() bool { return r.cur.list(r.q.expr) }) || r.cur.words("on", "constraint") && !r.cur.name() {
 		return false
 	}
-	if !r.clause("where", r.expr) || !r.word("do") {
+	if !r.q.clause("where", r.q.expr) || !r.cur.word("do") {
 		return false
 	}
-	return r.word("nothing") || r.words("update", "set") && r.list(r.assignment) && r.clause("where", r.expr)
+	return r.cur.word("nothing") || r.cur.words("update", "set") && r.cur.list(r.assignment) && r.q.clause("where", r.q.expr)
 }
 
-func (r *sqlReader) returning() bool { return !r.word("returning") || r.list(r.column) }
+func (r *sqlReader) returning() bool { return !r.cur.word("returning") || r.cur.list(r.q.column) }
 
 func (r *sqlReader) assignment() bool {
-	if r.isOp(0, "(") {
-		if !r.in(func() bool { return r.list(r.path) }) {
+	if r.cur.isOp(0, "(") {
+		if !r.cur.in(func() bool { return r.cur.list(r.cur.path) }) {
 			return false
 		}
-	} else if !r.path() {
+	} else if !r.cur.path() {
 		return false
 	}
-	return r.op("=") && r.value()
+	return r.cur.op("=") && r.q.value()
 }
 
 // where reads the condition of a statement that changes rows. One that names no column holds for every row.
 func (r *sqlReader) where() bool {
-	if !r.word("where") {
-		r.effect |= SQLDestroys
+	if !r.cur.word("where") {
+		r.q.effect |= SQLDestroys
 		return true
 	}
-	named := r.named
-	r.named = false
-	ok := r.expr()
-	if !r.named {
-		r.effect |= SQLDestroys
+	named := r.q.named
+	r.q.named = false
+	ok := r.q.expr()
+	if !r.q.named {
+		r.q.effect |= SQLDestroys
 	}
-	r.named = named
+	r.q.named = named
 	return ok
 }
 
 func (r *sqlReader) update() bool {
-	r.effect |= SQLWrites
-	if r.word("or") && !r.word("replace", "ignore", "abort", "fail", "rollback") {
+	r.q.effect |= SQLWrites
+	if r.cur.word("or") && !r.cur.word("replace", "ignore", "abort", "fail", "rollback") {
 		return false
 	}
-	r.word("only")
-	if !r.tables() || !r.word("set") || !r.list(r.assignment) {
+	r.cur.word("only")
+	if !r.q.tables() || !r.cur.word("set") || !r.cur.list(r.assignment) {
 		return false
 	}
-	if r.word("from") && !r.tables() {
+	if r.cur.word("from") && !r.q.tables() {
 		return false
 	}
-	return r.where() && r.tail() && r.returning()
+	return r.where() && r.q.tail() && r.returning()
 }
 
 func (r *sqlReader) delete() bool {
-	r.effect |= SQLWrites | SQLDeletes
-	if !r.word("from") {
+	r.q.effect |= SQLWrites | SQLDeletes
+	if !r.cur.word("from") {
 		return false
 	}
-	r.word("only")
-	if !r.tables() || r.word("using") && !r.tables() {
+	r.cur.word("only")
+	if !r.q.tables() || r.cur.word("using") && !r.q.tables() {
 		return false
 	}
-	return r.where() && r.tail() && r.returning()
+	return r.where() && r.q.tail() && r.returning()
 }
 
 func (r *sqlReader) create() bool {
-	r.effect |= SQLWrites
-	replaced := r.words("or", "replace")
-	r.word("temp", "temporary", "unlogged")
+	r.q.effect |= SQLWrites
+	replaced := r.cur.words("or", "replace")
+	r.cur.word("temp", "temporary", "unlogged")
 	switch {
-	case r.word("table"):
+	case r.cur.word("table"):
 		if replaced {
-			r.effect |= SQLDestroys
+			r.q.effect |= SQLDestroys
 		}
 		return r.createTable()
-	case r.is(0, "index"), r.is(0, "unique") && r.is(1, "index"):
-		r.word("unique")
-		r.i++
+	case r.cur.is(0, "index"), r.cur.is(0, "unique") && r.cur.is(1, "index"):
+		r.cur.word("unique")
+		r.cur.i++
 		return r.createIndex()
-	case r.word("view"):
+	case r.cur.word("view"):
 		r.unless()
-		return r.table() && r.columns() && r.word("as") && r.query()
-	case !replaced && r.word("schema", "database"):
+		return r.q.table() && r.q.columns() && r.cur.word("as") && r.q.query()
+	case !replaced && r.cur.word("schema", "database"):
 		r.unless()
-		return r.name()
+		return r.cur.name()
 	}
 	return false
 }
 
 // unless reads the words that make a statement do nothing where the thing is there.
-func (r *sqlReader) unless() { r.words("if", "not", "exists") }
+func (r *sqlReader) unless() { r.cur.words("if", "not", "exists") }
 
 func (r *sqlReader) createTable() bool {
 	r.unless()
-	if !r.table() {
+	if !r.q.table() {
 		return false
 	}
-	if r.isOp(0, "(") {
-		if !r.in(r.definitions) {
+	if r.cur.isOp(0, "(") {
+		if !r.cur.in(r.definitions) {
 			return false
 		}
-		for t := r.at(0); t.kind == 'w' && sqlTableOptions[t.text] || r.isOp(0, "=") || t.kind == 's' || t.kind == 'n'; t = r.at(0) {
-			r.i++
+		for t := r.cur.at(0); t.kind == 'w' && sqlTableOptions[t.text] || r.cur.isOp(0, "=") || t.kind == 's' || t.kind == 'n'; t = r.cur.at(0) {
+			r.cur.i++
 		}
 	}
-	return r.clause("as", r.query)
+	return r.q.clause("as", r.q.query)
 }
 
 func (r *sqlReader) createIndex() bool {
-	r.word("concurrently")
+	r.cur.word("concurrently")
 	r.unless()
-	if !r.is(0, "on") && !r.path() || !r.word("on") || !r.table() || !r.clause("using", r.name) {
+	if !r.cur.is(0, "on") && !r.cur.path() || !r.cur.word("on") || !r.q.table() || !r.q.clause("using", r.cur.name) {
 		return false
 	}
-	return r.in(func() bool { return r.list(r.orderItem) }) && r.clause("where", r.expr)
+	return r.cur.in(func() bool { return r.cur.list(r.q.orderItem) }) && r.q.clause("where", r.q.expr)
 }
 
 // definitions reads the columns and constraints of a table: names, types and expressions, in whatever order.
 func (r *sqlReader) definitions() bool {
-	for !r.isOp(0, ")") {
+	for !r.cur.isOp(0, ")") {
 		if !r.definition() {
 			return false
 		}
@@ -162,51 +162,51 @@ var sqlWordsOfTables = map[string]bool{"key": true, "unique": true, "enum": true
 
 // definition reads the next piece.
 func (r *sqlReader) definition() bool {
-	t := r.at(0)
+	t := r.cur.at(0)
 	switch {
-	case t.kind == 0 || r.isOp(0, ";"), t.kind == 'q' && r.isOp(1, "("), r.is(0, "select", "with"):
+	case t.kind == 0 || r.cur.isOp(0, ";"), t.kind == 'q' && r.cur.isOp(1, "("), r.cur.is(0, "select", "with"):
 		return false
-	case r.word("check", "default", "as") && r.isOp(0, "("):
-		return r.in(r.expr)
-	case r.word("references", "constraint", "key", "index", "unique") && !r.isOp(0, "("):
-		if t := r.at(0); (t.kind == 'q' || t.kind == 'w' && !sqlReserved[t.text]) && r.isOp(1, "(") {
-			r.i++
+	case r.cur.word("check", "default", "as") && r.cur.isOp(0, "("):
+		return r.cur.in(r.q.expr)
+	case r.cur.word("references", "constraint", "key", "index", "unique") && !r.cur.isOp(0, "("):
+		if t := r.cur.at(0); (t.kind == 'q' || t.kind == 'w' && !sqlReserved[t.text]) && r.cur.isOp(1, "(") {
+			r.cur.i++
 		}
 		return true
-	case r.isOp(0, "("):
-		return r.in(func() bool { return r.list(r.orderItem) })
-	case t.kind == 'w' && r.isOp(1, "(") && !sqlTypes[t.text] && !sqlFunctions[t.text] && !sqlWordsOfTables[t.text]:
+	case r.cur.isOp(0, "("):
+		return r.cur.in(func() bool { return r.cur.list(r.q.orderItem) })
+	case t.kind == 'w' && r.cur.isOp(1, "(") && !sqlTypes[t.text] && !sqlFunctions[t.text] && !sqlWordsOfTables[t.text]:
 		return false
 	}
-	r.i++
+	r.cur.i++
 	return true
 }
 
 func (r *sqlReader) alter() bool {
-	r.effect |= SQLWrites
-	if !r.word("table") {
+	r.q.effect |= SQLWrites
+	if !r.cur.word("table") {
 		return false
 	}
-	r.words("if", "exists")
-	r.word("only")
-	if !r.table() {
+	r.cur.words("if", "exists")
+	r.cur.word("only")
+	if !r.q.table() {
 		return false
 	}
 	switch {
-	case r.word("drop"):
-		r.effect |= SQLDestroys
+	case r.cur.word("drop"):
+		r.q.effect |= SQLDestroys
 		return r.names()
-	case r.word("rename"):
+	case r.cur.word("rename"):
 		return r.names()
-	case r.word("add"):
-		r.word("column")
-		r.words("if", "not", "exists")
+	case r.cur.word("add"):
+		r.cur.word("column")
+		r.cur.words("if", "not", "exists")
 		for !r.ended() {
-			if t := r.at(0); t.kind == 'o' && t.text != "(" && t.text != ")" && t.text != "," || t.kind == 'w' && r.isOp(1, "(") && !sqlTypes[t.text] ||
-				r.is(0, "select", "drop") || t.kind == 'q' && r.isOp(1, "(") {
+			if t := r.cur.at(0); t.kind == 'o' && t.text != "(" && t.text != ")" && t.text != "," || t.kind == 'w' && r.cur.isOp(1, "(") && !sqlTypes[t.text] ||
+				r.cur.is(0, "select", "drop") || t.kind == 'q' && r.cur.isOp(1, "(") {
 				return false
 			}
-			r.i++
+			r.cur.i++
 		}
 		return true
 	}

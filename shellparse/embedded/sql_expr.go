@@ -15,7 +15,7 @@ func (r *sqlQuery) expr() bool {
 	}
 	defer func() { r.depth-- }()
 	for {
-		for r.word("not") || r.op("-") || r.op("+") || r.op("~") || r.op("!") {
+		for r.cur.word("not") || r.cur.op("-") || r.cur.op("+") || r.cur.op("~") || r.cur.op("!") {
 		}
 		if !r.operand() || !r.postfix() {
 			return false
@@ -31,16 +31,16 @@ func (r *sqlQuery) postfix() bool {
 	for {
 		ok := true
 		switch {
-		case r.op("::"):
+		case r.cur.op("::"):
 			ok = r.typeName()
-		case r.word("collate"):
-			ok = r.name()
-		case r.word("isnull", "notnull"), r.words("not", "null"):
-		case r.words("at", "time", "zone"):
+		case r.cur.word("collate"):
+			ok = r.cur.name()
+		case r.cur.word("isnull", "notnull"), r.cur.words("not", "null"):
+		case r.cur.words("at", "time", "zone"):
 			ok = r.operand()
-		case r.word("is"):
-			r.word("not")
-			ok = !r.words("distinct", "from") && r.word("null", "true", "false", "unknown", "json") || r.operand()
+		case r.cur.word("is"):
+			r.cur.word("not")
+			ok = !r.cur.words("distinct", "from") && r.cur.word("null", "true", "false", "unknown", "json") || r.operand()
 		default:
 			return true
 		}
@@ -52,17 +52,17 @@ func (r *sqlQuery) postfix() bool {
 
 // infix reads the operator between two operands. more says that there is one.
 func (r *sqlQuery) infix() (more, ok bool) {
-	switch t := r.at(0); {
+	switch t := r.cur.at(0); {
 	case t.kind == 'o' && slices.Contains(sqlInfix, t.text):
-		r.i++
-		if r.is(0, "any", "some", "all") && r.isOp(1, "(") {
-			r.i++
+		r.cur.i++
+		if r.cur.is(0, "any", "some", "all") && r.cur.isOp(1, "(") {
+			r.cur.i++
 		}
-	case r.word("and", "or", "xor", "div", "mod", "regexp", "rlike", "glob", "match", "escape", "between", "like", "ilike", "in"):
-	case r.words("similar", "to"):
-	case r.is(0, "not") && r.is(1, "in", "like", "ilike", "between", "regexp", "rlike", "glob", "match", "similar"):
-		r.i += 2
-		return true, r.at(-1).text != "similar" || r.word("to")
+	case r.cur.word("and", "or", "xor", "div", "mod", "regexp", "rlike", "glob", "match", "escape", "between", "like", "ilike", "in"):
+	case r.cur.words("similar", "to"):
+	case r.cur.is(0, "not") && r.cur.is(1, "in", "like", "ilike", "between", "regexp", "rlike", "glob", "match", "similar"):
+		r.cur.i += 2
+		return true, r.cur.at(-1).text != "similar" || r.cur.word("to")
 	default:
 		return false, true
 	}
@@ -71,23 +71,23 @@ func (r *sqlQuery) infix() (more, ok bool) {
 
 // operand reads a value.
 func (r *sqlQuery) operand() bool {
-	t := r.at(0)
+	t := r.cur.at(0)
 	switch {
 	case t.kind == 'n' || t.kind == 's':
-		r.i++
+		r.cur.i++
 		return true
-	case r.isOp(0, "("):
-		return r.in(func() bool {
-			if r.is(0, "select", "with", "values") {
+	case r.cur.isOp(0, "("):
+		return r.cur.in(func() bool {
+			if r.cur.is(0, "select", "with", "values") {
 				return r.query()
 			}
-			return r.isOp(0, ")") || r.list(r.expr)
+			return r.cur.isOp(0, ")") || r.cur.list(r.expr)
 		})
-	case t.kind == 'q' && !r.isOp(1, "("), t.kind == 'w' && !r.isOp(1, "(") && !sqlReserved[t.text]:
+	case t.kind == 'q' && !r.cur.isOp(1, "("), t.kind == 'w' && !r.cur.isOp(1, "(") && !sqlReserved[t.text]:
 		return r.reference()
-	case r.word("case"):
+	case r.cur.word("case"):
 		return r.cases()
-	case t.kind == 'w' && r.isOp(1, "("):
+	case t.kind == 'w' && r.cur.isOp(1, "("):
 		return r.function()
 	}
 	return false
@@ -96,104 +96,104 @@ func (r *sqlQuery) operand() bool {
 // reference reads a column, a constant that has a name, or a value with its type: x'00', date '2026-01-01', interval '1
 // day'.
 func (r *sqlQuery) reference() bool {
-	t := r.at(0)
+	t := r.cur.at(0)
 	switch {
-	case t.kind == 'w' && r.at(1).kind == 's':
-		r.i += 2
+	case t.kind == 'w' && r.cur.at(1).kind == 's':
+		r.cur.i += 2
 		if t.text == "interval" {
-			r.word("year", "month", "week", "day", "hour", "minute", "second")
+			r.cur.word("year", "month", "week", "day", "hour", "minute", "second")
 		}
 		return true
-	case t.kind == 'w' && t.text == "interval" && r.at(1).kind == 'n':
-		r.i += 2
-		return r.name()
+	case t.kind == 'w' && t.text == "interval" && r.cur.at(1).kind == 'n':
+		r.cur.i += 2
+		return r.cur.name()
 	}
-	r.named = r.named || t.kind == 'q' || !r.is(0, "true", "false", "null", "current_timestamp", "current_date", "current_time")
-	r.i++
-	for r.op(".") {
-		if r.op("*") {
+	r.named = r.named || t.kind == 'q' || !r.cur.is(0, "true", "false", "null", "current_timestamp", "current_date", "current_time")
+	r.cur.i++
+	for r.cur.op(".") {
+		if r.cur.op("*") {
 			return true
 		}
-		if !r.name() {
+		if !r.cur.name() {
 			return false
 		}
 	}
-	return !r.isOp(0, "(")
+	return !r.cur.isOp(0, "(")
 }
 
 func (r *sqlQuery) cases() bool {
-	if !r.is(0, "when") && !r.expr() {
+	if !r.cur.is(0, "when") && !r.expr() {
 		return false
 	}
-	for r.word("when") {
-		if !r.expr() || !r.word("then") || !r.expr() {
+	for r.cur.word("when") {
+		if !r.expr() || !r.cur.word("then") || !r.expr() {
 			return false
 		}
 	}
-	return r.clause("else", r.expr) && r.word("end")
+	return r.clause("else", r.expr) && r.cur.word("end")
 }
 
 // function reads a call of a function that is known, with what may follow it.
 func (r *sqlQuery) function() bool {
-	name := r.at(0).text
+	name := r.cur.at(0).text
 	if !sqlFunctions[name] {
 		return false
 	}
-	r.i += 2
+	r.cur.i += 2
 	switch {
-	case r.op(")"):
-	case r.op("*"):
-		if !r.op(")") {
+	case r.cur.op(")"):
+	case r.cur.op("*"):
+		if !r.cur.op(")") {
 			return false
 		}
 	default:
-		if !r.arguments(name) || !r.op(")") {
+		if !r.arguments(name) || !r.cur.op(")") {
 			return false
 		}
 	}
-	if r.words("within", "group") && !r.in(r.tail) {
+	if r.cur.words("within", "group") && !r.cur.in(r.tail) {
 		return false
 	}
-	if r.is(0, "filter") && r.isOp(1, "(") {
-		r.i++
-		if !r.in(func() bool { return r.word("where") && r.expr() }) {
+	if r.cur.is(0, "filter") && r.cur.isOp(1, "(") {
+		r.cur.i++
+		if !r.cur.in(func() bool { return r.cur.word("where") && r.expr() }) {
 			return false
 		}
 	}
-	if r.word("ignore", "respect") && !r.word("nulls") {
+	if r.cur.word("ignore", "respect") && !r.cur.word("nulls") {
 		return false
 	}
-	if r.word("over") {
-		if r.isOp(0, "(") {
+	if r.cur.word("over") {
+		if r.cur.isOp(0, "(") {
 			return r.window()
 		}
-		return r.name()
+		return r.cur.name()
 	}
 	return true
 }
 
 // arguments reads those of a function, with the words that SQL puts between some of them.
 func (r *sqlQuery) arguments(name string) bool {
-	if r.is(0, "select", "with") {
+	if r.cur.is(0, "select", "with") {
 		return r.query()
 	}
-	r.word("distinct", "all", "both", "leading", "trailing")
+	r.cur.word("distinct", "all", "both", "leading", "trailing")
 	if name == "extract" {
-		r.i++
-		return r.word("from") && r.expr()
+		r.cur.i++
+		return r.cur.word("from") && r.expr()
 	}
 	for {
-		if !r.word("from") && !r.expr() {
+		if !r.cur.word("from") && !r.expr() {
 			return false
 		}
 		switch {
-		case r.word("as"):
+		case r.cur.word("as"):
 			return r.typeName()
-		case name == "convert" && r.word("using"):
-			return r.name()
-		case r.op(","):
-		case (name == "substring" || name == "trim" || name == "overlay") && r.word("from", "for", "placing"):
-		case r.word("separator"):
+		case name == "convert" && r.cur.word("using"):
+			return r.cur.name()
+		case r.cur.op(","):
+		case (name == "substring" || name == "trim" || name == "overlay") && r.cur.word("from", "for", "placing"):
+		case r.cur.word("separator"):
 		default:
 			return r.tail()
 		}
@@ -202,14 +202,14 @@ func (r *sqlQuery) arguments(name string) bool {
 
 // window reads the definition of a window.
 func (r *sqlQuery) window() bool {
-	return r.in(func() bool {
-		if r.words("partition", "by") && !r.list(r.expr) || !r.tail() {
+	return r.cur.in(func() bool {
+		if r.cur.words("partition", "by") && !r.cur.list(r.expr) || !r.tail() {
 			return false
 		}
-		if r.word("rows", "range", "groups") {
-			for r.at(0).kind == 'n' || r.word("between", "unbounded", "preceding", "and", "current", "row", "following") {
-				if r.at(0).kind == 'n' {
-					r.i++
+		if r.cur.word("rows", "range", "groups") {
+			for r.cur.at(0).kind == 'n' || r.cur.word("between", "unbounded", "preceding", "and", "current", "row", "following") {
+				if r.cur.at(0).kind == 'n' {
+					r.cur.i++
 				}
 			}
 		}
@@ -219,9 +219,9 @@ func (r *sqlQuery) window() bool {
 
 func (r *sqlQuery) typeName() bool {
 	n := 0
-	for ; r.at(0).kind == 'w' && sqlTypes[r.at(0).text]; n++ {
-		r.i++
-		if r.isOp(0, "(") && !r.in(func() bool { return r.list(r.size) }) {
+	for ; r.cur.at(0).kind == 'w' && sqlTypes[r.cur.at(0).text]; n++ {
+		r.cur.i++
+		if r.cur.isOp(0, "(") && !r.cur.in(func() bool { return r.cur.list(r.size) }) {
 			return false
 		}
 	}
@@ -229,8 +229,8 @@ func (r *sqlQuery) typeName() bool {
 }
 
 func (r *sqlQuery) size() bool {
-	if r.at(0).kind == 'n' || r.is(0, "max") {
-		r.i++
+	if r.cur.at(0).kind == 'n' || r.cur.is(0, "max") {
+		r.cur.i++
 		return true
 	}
 	return false

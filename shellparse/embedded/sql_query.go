@@ -6,45 +6,45 @@ func (r *sqlQuery) query() bool {
 		return false
 	}
 	defer func() { r.depth-- }()
-	if r.word("with") {
-		r.word("recursive")
-		if !r.list(r.common) {
+	if r.cur.word("with") {
+		r.cur.word("recursive")
+		if !r.cur.list(r.common) {
 			return false
 		}
-		if !r.is(0, "select", "values", "from") && !r.isOp(0, "(") {
-			return r.is(0, "insert", "update", "delete", "replace") && r.change()
+		if !r.cur.is(0, "select", "values", "from") && !r.cur.isOp(0, "(") {
+			return r.cur.is(0, "insert", "update", "delete", "replace") && r.change()
 		}
 	}
 	for {
 		if !r.part() {
 			return false
 		}
-		if !r.word("union", "except", "intersect", "minus") {
+		if !r.cur.word("union", "except", "intersect", "minus") {
 			break
 		}
-		r.word("all", "distinct")
+		r.cur.word("all", "distinct")
 	}
 	return r.tail()
 }
 
 // common reads one query that others name.
 func (r *sqlQuery) common() bool {
-	if !r.name() || !r.columns() || !r.word("as") {
+	if !r.cur.name() || !r.columns() || !r.cur.word("as") {
 		return false
 	}
-	r.word("not")
-	r.word("materialized")
-	return r.in(r.inner)
+	r.cur.word("not")
+	r.cur.word("materialized")
+	return r.cur.in(r.inner)
 }
 
 // columns reads the names of columns in parentheses, where there are any.
 func (r *sqlQuery) columns() bool {
-	return !r.isOp(0, "(") || r.in(func() bool { return r.list(r.name) })
+	return !r.cur.isOp(0, "(") || r.cur.in(func() bool { return r.cur.list(r.cur.name) })
 }
 
 // inner is a query or, to some, a statement that returns rows.
 func (r *sqlQuery) inner() bool {
-	if r.is(0, "insert", "update", "delete") {
+	if r.cur.is(0, "insert", "update", "delete") {
 		return r.change()
 	}
 	return r.query()
@@ -54,20 +54,20 @@ func (r *sqlQuery) inner() bool {
 func (r *sqlQuery) tail() bool {
 	for {
 		switch {
-		case r.word("order"):
-			if !r.word("by") || !r.list(r.orderItem) {
+		case r.cur.word("order"):
+			if !r.cur.word("by") || !r.cur.list(r.orderItem) {
 				return false
 			}
-		case r.word("limit"):
-			if !r.word("all") && !r.expr() || r.op(",") && !r.expr() {
+		case r.cur.word("limit"):
+			if !r.cur.word("all") && !r.expr() || r.cur.op(",") && !r.expr() {
 				return false
 			}
-		case r.word("offset"):
+		case r.cur.word("offset"):
 			if !r.expr() {
 				return false
 			}
-			r.word("row", "rows")
-		case r.word("fetch"):
+			r.cur.word("row", "rows")
+		case r.cur.word("fetch"):
 			if !r.fetch() {
 				return false
 			}
@@ -78,124 +78,124 @@ func (r *sqlQuery) tail() bool {
 }
 
 func (r *sqlQuery) fetch() bool {
-	if !r.word("first", "next") {
+	if !r.cur.word("first", "next") {
 		return false
 	}
-	if r.at(0).kind == 'n' {
-		r.i++
+	if r.cur.at(0).kind == 'n' {
+		r.cur.i++
 	}
-	return r.word("row", "rows") && r.word("only")
+	return r.cur.word("row", "rows") && r.cur.word("only")
 }
 
 func (r *sqlQuery) orderItem() bool {
 	if !r.expr() {
 		return false
 	}
-	r.word("asc", "desc")
-	return !r.word("nulls") || r.word("first", "last")
+	r.cur.word("asc", "desc")
+	return !r.cur.word("nulls") || r.cur.word("first", "last")
 }
 
 // part reads one operand of a union.
 func (r *sqlQuery) part() bool {
 	switch {
-	case r.isOp(0, "("):
-		return r.in(r.query)
-	case r.word("values"):
-		return r.list(r.tuple)
-	case r.word("table"):
+	case r.cur.isOp(0, "("):
+		return r.cur.in(r.query)
+	case r.cur.word("values"):
+		return r.cur.list(r.tuple)
+	case r.cur.word("table"):
 		return r.table()
-	case r.word("from"): // DuckDB
+	case r.cur.word("from"): // DuckDB
 		if !r.tables() {
 			return false
 		}
-		return !r.is(0, "select") || r.selected()
+		return !r.cur.is(0, "select") || r.selected()
 	}
 	return r.selected()
 }
 
 func (r *sqlQuery) tuple() bool {
-	r.word("row")
-	return r.in(func() bool { return r.list(r.value) })
+	r.cur.word("row")
+	return r.cur.in(func() bool { return r.cur.list(r.value) })
 }
 
 // value is an expression or the default of a column.
-func (r *sqlQuery) value() bool { return r.word("default") || r.expr() }
+func (r *sqlQuery) value() bool { return r.cur.word("default") || r.expr() }
 
 // selected reads a select without union and order.
 func (r *sqlQuery) selected() bool {
-	if !r.word("select") {
+	if !r.cur.word("select") {
 		return false
 	}
-	if !r.word("all") && r.word("distinct") && r.word("on") && !r.in(func() bool { return r.list(r.expr) }) {
+	if !r.cur.word("all") && r.cur.word("distinct") && r.cur.word("on") && !r.cur.in(func() bool { return r.cur.list(r.expr) }) {
 		return false
 	}
-	if !r.list(r.column) {
+	if !r.cur.list(r.column) {
 		return false
 	}
 	return r.into() && r.clause("from", r.tables) && r.clause("where", r.expr) && r.group() && r.clause("having", r.expr) &&
 		r.clause("qualify", r.expr) && r.clause("window", func() bool {
-		return r.list(func() bool { return r.name() && r.word("as") && r.window() })
+		return r.cur.list(func() bool { return r.cur.name() && r.cur.word("as") && r.window() })
 	})
 }
 
 // clause reads what stands behind a word, where the word does.
-func (r *sqlQuery) clause(word string, read func() bool) bool { return !r.word(word) || read() }
+func (r *sqlQuery) clause(word string, read func() bool) bool { return !r.cur.word(word) || read() }
 
 // into reads the table that a select makes.
 func (r *sqlQuery) into() bool {
-	if !r.word("into") {
+	if !r.cur.word("into") {
 		return true
 	}
 	r.effect |= SQLWrites
-	r.word("temporary", "temp", "unlogged")
-	r.word("table")
-	return !r.is(0, "outfile", "dumpfile") && r.table()
+	r.cur.word("temporary", "temp", "unlogged")
+	r.cur.word("table")
+	return !r.cur.is(0, "outfile", "dumpfile") && r.table()
 }
 
 func (r *sqlQuery) group() bool {
-	if !r.word("group") {
+	if !r.cur.word("group") {
 		return true
 	}
-	return r.word("by") && (r.word("all") || r.list(r.expr)) && (!r.word("with") || r.word("rollup"))
+	return r.cur.word("by") && (r.cur.word("all") || r.cur.list(r.expr)) && (!r.cur.word("with") || r.cur.word("rollup"))
 }
 
 // column reads one item of the list of a select.
 func (r *sqlQuery) column() bool {
-	if r.op("*") {
+	if r.cur.op("*") {
 		return true
 	}
 	if !r.expr() {
 		return false
 	}
-	if r.word("as") {
-		if t := r.at(0); t.kind == 's' || t.kind == 'w' {
-			r.i++
+	if r.cur.word("as") {
+		if t := r.cur.at(0); t.kind == 's' || t.kind == 'w' {
+			r.cur.i++
 			return true
 		}
-		return r.name()
+		return r.cur.name()
 	}
-	r.name()
+	r.cur.name()
 	return true
 }
 
 // tables reads what stands behind from.
 func (r *sqlQuery) tables() bool {
-	return r.list(func() bool {
+	return r.cur.list(func() bool {
 		if !r.source() {
 			return false
 		}
 		for {
-			start := r.i
-			r.word("natural", "asof")
-			r.word("left", "right", "full", "inner", "cross")
-			r.word("outer", "semi", "anti")
-			if !r.word("join") {
-				return r.i == start
+			start := r.cur.i
+			r.cur.word("natural", "asof")
+			r.cur.word("left", "right", "full", "inner", "cross")
+			r.cur.word("outer", "semi", "anti")
+			if !r.cur.word("join") {
+				return r.cur.i == start
 			}
 			if !r.source() {
 				return false
 			}
-			if r.word("on") && !r.expr() || r.word("using") && !r.in(func() bool { return r.list(r.name) }) {
+			if r.cur.word("on") && !r.expr() || r.cur.word("using") && !r.cur.in(func() bool { return r.cur.list(r.cur.name) }) {
 				return false
 			}
 		}
@@ -208,38 +208,38 @@ func (r *sqlQuery) source() bool {
 		return false
 	}
 	defer func() { r.depth-- }()
-	r.word("lateral")
+	r.cur.word("lateral")
 	switch {
-	case r.isOp(0, "(") && (r.is(1, "select", "with", "values", "from") || r.isOp(1, "(")):
-		start := r.i
-		if !r.in(r.query) {
-			r.i = start
-			if !r.in(r.tables) {
+	case r.cur.isOp(0, "(") && (r.cur.is(1, "select", "with", "values", "from") || r.cur.isOp(1, "(")):
+		start := r.cur.i
+		if !r.cur.in(r.query) {
+			r.cur.i = start
+			if !r.cur.in(r.tables) {
 				return false
 			}
 		}
-	case r.isOp(0, "("):
-		if !r.in(r.tables) {
+	case r.cur.isOp(0, "("):
+		if !r.cur.in(r.tables) {
 			return false
 		}
-	case r.at(0).kind == 'w' && r.isOp(1, "("):
+	case r.cur.at(0).kind == 'w' && r.cur.isOp(1, "("):
 		if !r.function() {
 			return false
 		}
-		r.words("with", "ordinality")
+		r.cur.words("with", "ordinality")
 	default:
 		if !r.table() {
 			return false
 		}
 	}
-	if r.isOp(0, "(") {
+	if r.cur.isOp(0, "(") {
 		return false // a function by a quoted name, or of a schema
 	}
-	if r.word("as") {
-		if !r.name() {
+	if r.cur.word("as") {
+		if !r.cur.name() {
 			return false
 		}
-	} else if !r.name() {
+	} else if !r.cur.name() {
 		return true
 	}
 	return r.columns()
