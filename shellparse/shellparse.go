@@ -70,26 +70,26 @@ func Parse(text string, o Options) *Script {
 	}
 	w, sc := walk.New(text, walk.Setting{Dialect: o.Dialect, Dir: o.Dir, Home: o.Home, Tables: known, Runs: inspect.RunProgram, Looks: inspect.Inspect})
 	if p := parse.Guard(text); p != nil {
-		w.Problem(p.Code, p.Text)
+		w.Found.Problem(p.Code, p.Text)
 		w.Guess(text, sc)
-		return w.Script
+		return w.Found.Script
 	}
 	w.Parse(text, sc)
 	handedOn(w, sc)
-	w.Spread()
-	return w.Script
+	w.Found.Spread()
+	return w.Found.Script
 }
 
 // handedOn adds, for denials, the commands in what the text prints and hands on, when something of it runs a text that
 // is not known: that may be it.
 func handedOn(w *walk.Walker, sc *walk.Scope) {
 	startup := func(e Effect) bool { return e.Text == "env BASH_ENV" || e.Text == "env ENV" }
-	if !slices.ContainsFunc(w.Script.Problems, func(p Problem) bool { return p.Code == "dynamic" }) &&
-		!slices.ContainsFunc(w.Script.Commands, func(c Command) bool { return slices.ContainsFunc(c.Effects, startup) }) {
+	if !slices.ContainsFunc(w.Found.Script.Problems, func(p Problem) bool { return p.Code == "dynamic" }) &&
+		!slices.ContainsFunc(w.Found.Script.Commands, func(c Command) bool { return slices.ContainsFunc(c.Effects, startup) }) {
 		return
 	}
-	for i, n := 0, len(w.Script.Commands); i < n; i++ {
-		c := &w.Script.Commands[i]
+	for i, n := 0, len(w.Found.Script.Commands); i < n; i++ {
+		c := &w.Found.Script.Commands[i]
 		if len(c.Argv) == 0 || c.DenyOnly && !programs.Find(c.Argv[0].Value).Has(programs.Control) {
 			continue
 		}
@@ -99,7 +99,7 @@ func handedOn(w *walk.Walker, sc *walk.Scope) {
 			texts = append(texts, args.Text())
 		}
 		for _, text := range texts {
-			if text != "" && w.Affords(len(text)) {
+			if text != "" && w.Found.Affords(len(text)) {
 				w.Guess(strings.NewReplacer(`\\n`, "\n", "%s", " ").Replace(text), sc)
 			}
 		}

@@ -23,8 +23,8 @@ type Findings struct {
 }
 
 // New returns the findings of a text that nobody has looked at.
-func New(text string) Findings {
-	return Findings{Script: &script.Script{Text: text}, reparse: maxReparse, values: maxValues}
+func New(text string) *Findings {
+	return &Findings{Script: &script.Script{Text: text}, reparse: maxReparse, values: maxValues}
 }
 
 // Problem notes why the text cannot be known.

@@ -72,7 +72,7 @@ func hides(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 	case 'o':
 		return h.Has && (!v.Known || v.Text == "-" || a.Outside(word.JoinDirs(c.Sc.Dirs, v.Text)))
 	case 'v':
-		return a.EnvEffect(strings.SplitN(v.Text, "=", 2)[0], v) != "" || !v.Known
+		return a.Words.EnvEffect(strings.SplitN(v.Text, "=", 2)[0], v) != "" || !v.Known
 	case 'g':
 		return !v.Known || v.Text != ".git" && v.Text != "."
 	}
@@ -94,7 +94,7 @@ func applyFile(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 		c.EffectOf("files that "+h.Value.Text+" lists", h)
 	case 's':
 		inner := c.Child(c.Argv, c.Name+" "+h.Name)
-		a.Fresh(func() { a.RunWords(inner, []word.Word{h.Value}) })
+		a.Words.Fresh(func() { a.RunWords(inner, []word.Word{h.Value}) })
 	default:
 		return false
 	}

@@ -56,7 +56,7 @@ func bundles(c *walk.Call) (letters string) {
 // tarLetters reads letters that are options without a dash, and returns the operands behind their values.
 func tarLetters(a *walk.Walker, letters string, ops []word.Word, c *walk.Call, s *word.Scanned) []word.Word {
 	for _, l := range letters {
-		o := a.Tables.Row("tar").Options.Find("-" + string(l))
+		o := a.Words.Tables.Row("tar").Options.Find("-" + string(l))
 		if o == nil || o.Arg != programs.Needed {
 			continue
 		}
@@ -94,10 +94,10 @@ func inspectTar(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	switch {
 	case has("--create", "c"), has("--append", "r"), has("--update", "u"), has("--catenate", "A"), has("--delete", "\x00"):
 		if named {
-			c.Writes = a.File(c.Writes, archive, "tar", c.Sc)
+			c.Writes = a.Words.File(c.Writes, archive, "tar", c.Sc)
 		}
 		for _, w := range ops {
-			c.Reads = a.File(c.Reads, w, "tar", c.Sc)
+			c.Reads = a.Words.File(c.Reads, w, "tar", c.Sc)
 		}
 	case (has("--extract", "x") || has("--get", "x")) && !has("--to-stdout", "O"):
 		if !named {
@@ -144,9 +144,9 @@ func inspectDd(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 		case !w.Known && w.Head == "":
 			c.EffectAt("word "+w.Text, w)
 		case ok && name == "of":
-			c.Writes = a.File(c.Writes, word.Word{Text: val, Known: w.Known}, "dd", c.Sc)
+			c.Writes = a.Words.File(c.Writes, word.Word{Text: val, Known: w.Known}, "dd", c.Sc)
 		case ok && name == "if":
-			c.Reads = a.File(c.Reads, word.Word{Text: val, Known: w.Known}, "dd", c.Sc)
+			c.Reads = a.Words.File(c.Reads, word.Word{Text: val, Known: w.Known}, "dd", c.Sc)
 		}
 	}
 }

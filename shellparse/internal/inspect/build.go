@@ -78,7 +78,7 @@ func inspectMake(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		case ok && (strings.ContainsAny(name, "!:?+$") || strings.ContainsAny(val, "$`")):
 			c.EffectAt("variable "+w.Text, w)
 		case ok:
-			if e := a.EnvEffect(name, word.Word{Text: val, Known: w.Known}); e != "" || strings.HasSuffix(name, "FLAGS") {
+			if e := a.Words.EnvEffect(name, word.Word{Text: val, Known: w.Known}); e != "" || strings.HasSuffix(name, "FLAGS") {
 				c.EffectAt("variable "+name, w)
 			}
 		case strings.Contains(text, "$(") || strings.HasPrefix(text, ".") && strings.ToUpper(text) == text && len(text) > 2:

@@ -97,7 +97,7 @@ func runTrap(a *walk.Walker, c *walk.Call) bool {
 	case w.Known && (w.Text == "" || w.Text == "-" || w.Text == "-p" || w.Text == "-l"):
 		return false
 	case !w.Known:
-		a.Problem("dynamic", "The text that trap runs depends on "+findings.Quote(w.Text)+".")
+		a.Found.Problem("dynamic", "The text that trap runs depends on "+findings.Quote(w.Text)+".")
 		a.Emit(c)
 	default:
 		a.RunText(c.Inner(c.Argv, "trap"), w.Text)
@@ -112,24 +112,24 @@ func runSource(a *walk.Walker, c *walk.Call) bool {
 	}
 	w := c.Argv[1]
 	if !w.Known {
-		a.Problem("dynamic", "What "+c.Name+" reads as commands depends on "+findings.Quote(w.Text)+".")
+		a.Found.Problem("dynamic", "What "+c.Name+" reads as commands depends on "+findings.Quote(w.Text)+".")
 		return false
 	}
 	if w.Text == "/dev/stdin" || strings.HasPrefix(w.Text, "/dev/fd/") {
-		a.Problem("dynamic", c.Name+" runs what it reads.")
+		a.Found.Problem("dynamic", c.Name+" runs what it reads.")
 	} else if strings.HasPrefix(w.Text, "/proc/") {
-		a.Problem("dynamic", c.Name+" runs what it reads.")
+		a.Found.Problem("dynamic", c.Name+" runs what it reads.")
 	}
 	a.Reads(c, w)
 	if c.Outer != nil {
 		c.Outer.Lost = true
 	}
 	if strings.HasSuffix(w.Text, "/bin/activate") && !a.Outside(word.JoinDirs(c.Sc.Dirs, w.Text)) {
-		a.Forget(word.Word{})
+		a.Words.Forget(word.Word{})
 		return false // a virtual environment of the project
 	}
 	// What the file assigns and defines is not known.
-	a.Forget(word.Word{})
-	a.Poison("source " + w.Text)
+	a.Words.Forget(word.Word{})
+	a.Found.Poison("source " + w.Text)
 	return false
 }

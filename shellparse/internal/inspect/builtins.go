@@ -18,7 +18,7 @@ func evaluated(w word.Word) bool {
 
 // evaluates reports that a builtin evaluates a word.
 func evaluates(a *walk.Walker, c *walk.Call, w word.Word) {
-	a.Problem("dynamic", c.Name+" evaluates "+findings.Quote(w.Text)+", which can run code.")
+	a.Found.Problem("dynamic", c.Name+" evaluates "+findings.Quote(w.Text)+", which can run code.")
 }
 
 // inspectTest looks at test and [: -v and -R evaluate subscripts, and -eq and its kin evaluate nothing but
@@ -43,11 +43,11 @@ func inspectTest(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 // tame says that a word is a variable which the text does not set, or sets to numbers alone.
 func tame(a *walk.Walker, w word.Word) bool {
 	m := plainVariable.FindStringSubmatch(w.Text)
-	if m == nil || a.Once[word.Anything] > 0 {
+	if m == nil || a.Shell.Once[word.Anything] > 0 {
 		return false
 	}
 	name := m[1] + m[2]
-	return a.Counts(name) || !a.Assigned[name] && a.Once[name] == 0
+	return a.Shell.Counts(name) || !a.Shell.Assigned[name] && a.Shell.Once[name] == 0
 }
 
 var plainVariable = lazyregexp.New(`^(?:\$([A-Za-z_]\w*)|\$\{([A-Za-z_]\w*)(?::?-)?\})$`)
@@ -55,7 +55,7 @@ var plainVariable = lazyregexp.New(`^(?:\$([A-Za-z_]\w*)|\$\{([A-Za-z_]\w*)(?::?
 // namesOption looks at an option with a value of a builtin whose operands are variable names.
 func namesOption(a *walk.Walker, c *walk.Call, option byte, value word.Word) {
 	if option == 'a' || option == 'p' {
-		a.Forget(value)
+		a.Words.Forget(value)
 	}
 	switch {
 	case option == 'C':
@@ -64,7 +64,7 @@ func namesOption(a *walk.Walker, c *walk.Call, option byte, value word.Word) {
 	case evaluated(value):
 		evaluates(a, c, value)
 	default:
-		a.Sets(value.Text, word.Word{})
+		a.Words.Sets(value.Text, word.Word{})
 	}
 }
 
@@ -96,20 +96,20 @@ func inspectNames(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 		}
 		if c.Name == "wait" {
 			if !w.Safe() { // it may be -p
-				a.Forget(word.Word{})
+				a.Words.Forget(word.Word{})
 			}
 			continue
 		}
 		if c.Name == "unset" {
-			delete(a.Funcs, w.Text)
+			delete(a.Shell.Funcs, w.Text)
 		} else if in := c.Sc.Input.Text; !in.Known {
-			a.Copies(w.Text, in.Text)
+			a.Shell.Copies(w.Text, in.Text)
 		}
-		a.Forget(w)
+		a.Words.Forget(w)
 		if evaluated(w) {
 			evaluates(a, c, w)
 		} else {
-			a.Sets(w.Text, word.Word{})
+			a.Words.Sets(w.Text, word.Word{})
 		}
 	}
 }
@@ -119,7 +119,7 @@ func callback(a *walk.Walker, c *walk.Call, v word.Word) {
 	in := c.Inner(c.Argv, c.Name+" -C")
 	in.Reads, in.Writes = nil, nil
 	a.RunWords(in, []word.Word{v})
-	a.Problem("dynamic", c.Name+" calls "+findings.Quote(v.Text)+" with words that are not known.")
+	a.Found.Problem("dynamic", c.Name+" calls "+findings.Quote(v.Text)+" with words that are not known.")
 }
 
 // inspectPrintf looks at printf -v, which assigns.
@@ -144,11 +144,11 @@ func inspectPrintf(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	if v.Text == "" && len(c.Argv) > 2 {
 		v = c.Argv[2]
 	}
-	a.Forget(v)
+	a.Words.Forget(v)
 	if evaluated(v) {
 		evaluates(a, c, v)
 	} else {
-		a.Sets(v.Text, word.Word{})
+		a.Words.Sets(v.Text, word.Word{})
 	}
 }
 
@@ -174,15 +174,15 @@ func inspectSet(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 		}
 		if w.Text == "--" || w.Text == "-" || len(w.Text) < 2 || w.Text[0] != '-' && w.Text[0] != '+' {
 			for _, v := range c.Argv[i:] {
-				a.Gives("@", v)
+				a.Shell.Gives("@", v)
 			}
 			return
 		}
 		for k := 1; k < len(w.Text); k++ {
 			switch w.Text[k] {
 			case 'x', 'v':
-				if a.Assigned["PS4"] {
-					a.Problem("dynamic", "set -x expands PS4, which can run code.")
+				if a.Shell.Assigned["PS4"] {
+					a.Found.Problem("dynamic", "set -x expands PS4, which can run code.")
 				}
 			case 'o':
 				if i++; i < len(c.Argv) {
@@ -209,7 +209,7 @@ func inspectState(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 	poison := func(text string, poisons func(w word.Word) bool) {
 		if slices.ContainsFunc(c.Argv[1:], poisons) {
-			a.Poison(text)
+			a.Found.Poison(text)
 		}
 	}
 	switch c.Name {
@@ -241,11 +241,11 @@ func inspectAlias(a *walk.Walker, c *walk.Call) {
 		if !ok && w.Known {
 			continue
 		}
-		a.Poison("alias " + name)
+		a.Found.Poison("alias " + name)
 		if w.Known {
 			in := c.Inner(c.Argv, "alias "+name)
 			in.Reads, in.Writes = nil, nil
-			a.Fresh(func() { a.RunText(in, val) })
+			a.Words.Fresh(func() { a.RunText(in, val) })
 		}
 	}
 }

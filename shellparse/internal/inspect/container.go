@@ -32,23 +32,23 @@ func runContainer(a *walk.Walker, c *walk.Call) bool {
 	if len(s.Operands) > 1 && s.Unknown == "" {
 		in := c.Child(s.Operands[1:], word.Texts(c.Argv[:2+s.Rest+1]))
 		in.Sc.Effects, in.Sc.Remote, in.Sc.Dirs, in.Sc.Lost = []script.Effect{{Text: "container"}}, true, nil, true
-		mark := len(a.Script.Commands)
+		mark := len(a.Found.Script.Commands)
 		a.Run(in)
 		if mountsHost(&s) {
-			for i := max(mark-1, 0); i < len(a.Script.Commands); i++ {
-				a.Script.Commands[i].Effects = append(slices.Clip(a.Script.Commands[i].Effects), script.Effect{Text: "host files in a container"})
+			for i := max(mark-1, 0); i < len(a.Found.Script.Commands); i++ {
+				a.Found.Script.Commands[i].Effects = append(slices.Clip(a.Found.Script.Commands[i].Effects), script.Effect{Text: "host files in a container"})
 			}
 		}
 		if privileged(&s) {
-			for i := max(mark-1, 0); i < len(a.Script.Commands); i++ {
-				a.Script.Commands[i].Escalates = true
+			for i := max(mark-1, 0); i < len(a.Found.Script.Commands); i++ {
+				a.Found.Script.Commands[i].Escalates = true
 			}
 		}
-	} else if last := &a.Script.Commands[len(a.Script.Commands)-1]; mountsHost(&s) {
+	} else if last := &a.Found.Script.Commands[len(a.Found.Script.Commands)-1]; mountsHost(&s) {
 		last.Effects = append(slices.Clip(last.Effects), script.Effect{Text: "host files in a container"})
 		last.Escalates = last.Escalates || privileged(&s)
 	} else if privileged(&s) {
-		a.Script.Commands[len(a.Script.Commands)-1].Escalates = true
+		a.Found.Script.Commands[len(a.Found.Script.Commands)-1].Escalates = true
 	}
 	if s.Unknown != "" {
 		mayRun(a, c)
@@ -73,7 +73,7 @@ func mayRun(a *walk.Walker, c *walk.Call) {
 			in := c.Inner(c.Argv[i:], word.Texts(c.Argv[:i]))
 			in.Name = w.Text
 			in.Sc.DenyOnly = true
-			a.Script.Commands = append(a.Script.Commands, in.Command(""))
+			a.Found.Script.Commands = append(a.Found.Script.Commands, in.Command(""))
 		}
 	}
 }

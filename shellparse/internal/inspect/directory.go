@@ -25,10 +25,10 @@ func runCd(a *walk.Walker, c *walk.Call) bool {
 	switch {
 	case c.Name == "popd" || len(words) > 1:
 		outer.Lost = true
-	case len(words) == 0 && (a.Home == "" || c.Name != "cd"):
+	case len(words) == 0 && (a.Words.Home == "" || c.Name != "cd"):
 		outer.Lost = true
 	case len(words) == 0:
-		outer.Dirs = []string{word.Clean(a.Home)}
+		outer.Dirs = []string{word.Clean(a.Words.Home)}
 	case !words[0].Known:
 		outer.Lost = true
 		if strings.HasPrefix(words[0].Text, "~") {
@@ -38,7 +38,7 @@ func runCd(a *walk.Walker, c *walk.Call) bool {
 		outer.Lost = true
 	default:
 		outer.Enter(words[0].Text)
-		outer.Lost = outer.Lost || a.Assigned["CDPATH"]
+		outer.Lost = outer.Lost || a.Shell.Assigned["CDPATH"]
 	}
 	outer.Failed = outer.Union(outer.Failed, before)
 	followed(a, c, outer)

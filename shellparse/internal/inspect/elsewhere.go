@@ -104,10 +104,10 @@ func passedOn(a *walk.Walker, c *walk.Call) {
 			c.Effect(e.Text)
 		}
 		for _, f := range inner.Writes {
-			c.Writes = a.Note(c.Writes, f)
+			c.Writes = a.Words.Note(c.Writes, f)
 		}
 		for _, f := range inner.Reads {
-			c.Reads = a.Note(c.Reads, f)
+			c.Reads = a.Words.Note(c.Reads, f)
 		}
 	}
 }

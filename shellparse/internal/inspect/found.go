@@ -84,7 +84,7 @@ func runParallel(a *walk.Walker, c *walk.Call) bool {
 		end++
 	}
 	if at >= end {
-		a.Problem("dynamic", "parallel runs the lines that it reads.")
+		a.Found.Problem("dynamic", "parallel runs the lines that it reads.")
 		a.Emit(c)
 		if at < len(c.Argv) {
 			for _, w := range c.Argv[at:] {
@@ -139,14 +139,14 @@ func runFind(a *walk.Walker, c *walk.Call) bool {
 			tests = append(tests, w)
 		case '!':
 			c.EffectAt("option "+w.Text, w)
-			c.Writes = a.File(c.Writes, word.Word{Text: starts, Known: !word.IsGlob(starts)}, "find", c.Sc)
+			c.Writes = a.Words.File(c.Writes, word.Word{Text: starts, Known: !word.IsGlob(starts)}, "find", c.Sc)
 		case 'w', 'l':
 			if i+1 < len(argv) {
 				i++
 				if findActions[w.Text] == 'w' {
-					c.Writes = a.File(c.Writes, argv[i], "find", c.Sc)
+					c.Writes = a.Words.File(c.Writes, argv[i], "find", c.Sc)
 				} else {
-					c.Reads = a.File(c.Reads, argv[i], "find", c.Sc)
+					c.Reads = a.Words.File(c.Reads, argv[i], "find", c.Sc)
 					c.EffectAt("files that "+argv[i].Text+" lists", argv[i])
 				}
 			}
@@ -154,7 +154,7 @@ func runFind(a *walk.Walker, c *walk.Call) bool {
 			end := execEnd(argv, i+1)
 			if words := slices.Clone(argv[min(i+1, len(argv)):end]); len(words) > 0 {
 				via := word.Texts(argv[:i+1])
-				if !a.Spend(len(via)) {
+				if !a.Found.Spend(len(via)) {
 					return false
 				}
 				inner = append(inner, runsFound(c, words, via, tests, strings.HasSuffix(w.Text, "dir")))

@@ -42,9 +42,9 @@ func gitSetting(a *walk.Walker, w word.Word, c *walk.Call) {
 	// What the setting runs is recorded for deny rules; the effect keeps every rule from allowing it.
 	if w.Known && strings.ContainsRune(script, ' ') {
 		in := c.Child(c.Argv, "git -c "+name)
-		mark := len(a.Script.Problems)
-		a.Fresh(func() { a.RunText(in, script) })
-		a.Script.Problems = a.Script.Problems[:mark]
+		mark := len(a.Found.Script.Problems)
+		a.Words.Fresh(func() { a.RunText(in, script) })
+		a.Found.Script.Problems = a.Found.Script.Problems[:mark]
 	}
 }
 
@@ -79,7 +79,7 @@ func runGit(a *walk.Walker, c *walk.Call) bool {
 	if c.Argv[1].Text == "bisect" || len(rest) > 1 {
 		a.Run(in)
 	} else {
-		a.Fresh(func() { a.RunWords(in, rest) })
+		a.Words.Fresh(func() { a.RunWords(in, rest) })
 	}
 	return true
 }
@@ -126,7 +126,7 @@ func inspectGitClone(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		if n == 1 {
 			dir.Text = strings.TrimSuffix(path.Base(dir.Text), ".git")
 		}
-		c.Writes = a.File(c.Writes, dir, "git", c.Sc)
+		c.Writes = a.Words.File(c.Writes, dir, "git", c.Sc)
 	}
 }
 
@@ -170,7 +170,7 @@ func inspectGitLoss(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	case gitLosses[name]:
 		c.Operates(c.Argv[1].Text + " " + first)
 	case (name == "worktree/add" || name == "bundle/create") && len(s.Operands) > 1:
-		c.Writes = a.File(c.Writes, s.Operands[1], "git", c.Sc)
+		c.Writes = a.Words.File(c.Writes, s.Operands[1], "git", c.Sc)
 	}
 }
 
@@ -187,10 +187,10 @@ func inspectGitAdd(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, w := range s.Operands {
 		if p := strings.TrimPrefix(w.Text, ":/"); w.Known {
 			if path.Clean(p) != "." { // what git ignores stays out
-				c.Reads = a.File(c.Reads, word.Lit(p), "git", c.Sc)
+				c.Reads = a.Words.File(c.Reads, word.Lit(p), "git", c.Sc)
 			}
 		} else if len(w.Globs) > 0 {
-			c.Reads = a.File(c.Reads, w, "git", c.Sc)
+			c.Reads = a.Words.File(c.Reads, w, "git", c.Sc)
 		}
 	}
 }
@@ -199,7 +199,7 @@ func inspectGitApply(a *walk.Walker, c *walk.Call, s *word.Scanned) { gitApply(a
 
 func inspectGitWrite(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	for _, w := range s.Operands {
-		c.Writes = a.File(c.Writes, w, "git", c.Sc)
+		c.Writes = a.Words.File(c.Writes, w, "git", c.Sc)
 	}
 }
 
@@ -207,7 +207,7 @@ func inspectGitShow(a *walk.Walker, c *walk.Call, s *word.Scanned) { gitPaths(a,
 
 func inspectGitInit(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if len(s.Operands) > 0 {
-		c.Writes = a.File(c.Writes, s.Operands[0], "git", c.Sc)
+		c.Writes = a.Words.File(c.Writes, s.Operands[0], "git", c.Sc)
 	}
 }
 
@@ -246,7 +246,7 @@ func gitPaths(a *walk.Walker, c *walk.Call, ops []word.Word) {
 		if p == "" || p == "HEAD" || strings.Contains(p, "..") && !strings.Contains(p, "/") {
 			continue
 		}
-		c.Reads = a.File(c.Reads, word.Lit(p), "git", c.Sc)
+		c.Reads = a.Words.File(c.Reads, word.Lit(p), "git", c.Sc)
 	}
 }
 
@@ -292,7 +292,7 @@ func gitConfig(a *walk.Walker, c *walk.Call, args []word.Word) {
 			reads = true
 		case configValues[t]:
 			if i++; i < len(args) && (t == "-f" || t == "--file") {
-				c.Reads = a.File(c.Reads, args[i], "git", c.Sc)
+				c.Reads = a.Words.File(c.Reads, args[i], "git", c.Sc)
 			}
 		case t == "-e" || t == "--edit":
 			c.Effect("option " + t)

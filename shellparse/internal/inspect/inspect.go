@@ -120,7 +120,7 @@ func inspectRow(a *walk.Walker, row *programs.Row, n int, s *word.Scanned, c *wa
 
 // rowOf returns the most specific row for a command and the number of words that name it.
 func rowOf(a *walk.Walker, c *walk.Call) (*programs.Row, int) {
-	t := a.Tables
+	t := a.Words.Tables
 	if len(c.Argv) > 2 && c.Argv[1].Known && c.Argv[2].Known && t.Row(c.Name) != nil {
 		if p := t.Row(c.Name, c.Argv[1].Text, c.Argv[2].Text); p != nil && len(p.Subcommands) == 0 {
 			return p, 3
@@ -145,7 +145,7 @@ func rowOf(a *walk.Walker, c *walk.Call) (*programs.Row, int) {
 func takeGlobals(a *walk.Walker, c *walk.Call) {
 	name := []string{c.Name}
 	for n := 1; n < 3; n++ {
-		p := a.Tables.Row(name...)
+		p := a.Words.Tables.Row(name...)
 		if p == nil || len(p.Subcommands) == 0 {
 			return
 		}
@@ -254,12 +254,12 @@ func operands(a *walk.Walker, row *programs.Row, s *word.Scanned, c *walk.Call) 
 		return
 	}
 	by := c.Name
-	read := func(w word.Word) { c.Reads = a.File(c.Reads, w, by, c.Sc) }
+	read := func(w word.Word) { c.Reads = a.Words.File(c.Reads, w, by, c.Sc) }
 	write := func(w word.Word) {
 		if w.Known && w.Text == "-" && c.Is(programs.DashIsFile) {
 			w = word.Lit("./-")
 		}
-		c.Writes = a.File(c.Writes, w, by, c.Sc)
+		c.Writes = a.Words.File(c.Writes, w, by, c.Sc)
 	}
 	does := func(what byte) bool {
 		return slices.ContainsFunc(s.Hits, func(h word.Hit) bool { return h.Opt.Does == what })

@@ -43,7 +43,7 @@ func inspectSed(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		c.EffectOf("option "+s.Unknown, word.Hit{Name: s.Unknown})
 	}
 	for _, st := range [2]programs.Style{programs.GNU, programs.POSIX} {
-		r := (*word.Options)(a.Tables.Row(c.Name).Options).Scan(c.Argv[1:], st)
+		r := (*word.Options)(a.Words.Tables.Row(c.Name).Options).Scan(c.Argv[1:], st)
 		if _, file := r.Find("-f", "--file"); file {
 			continue
 		}

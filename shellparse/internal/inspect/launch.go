@@ -19,7 +19,7 @@ func runLauncher(a *walk.Walker, c *walk.Call) bool {
 		}
 		if w.Known && strings.ContainsAny(text, " \t\n;|&") {
 			in := c.Child(c.Argv, c.Name)
-			a.Fresh(func() { a.RunText(in, text) })
+			a.Words.Fresh(func() { a.RunText(in, text) })
 		}
 	}
 	return true

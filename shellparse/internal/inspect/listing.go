@@ -21,7 +21,7 @@ func listing(a *walk.Walker, c *walk.Call, l script.Listing, from word.Word) {
 		if l.Format == "tar" {
 			at.Dirs = c.Began // -C is for the members
 		}
-		files = a.File(nil, from, c.Name, &at)
+		files = a.Words.File(nil, from, c.Name, &at)
 	case c.Sc.Input.Kind == word.InputFile:
 		for _, f := range c.Reads {
 			if f.By == "redirect" {

@@ -53,18 +53,18 @@ func runModule(a *walk.Walker, c *walk.Call) bool {
 // runTool looks at a module that is a program too, pytest say, as at that program: what its options do, the module's
 // do. Rules for the program that deny hold for the module.
 func runTool(a *walk.Walker, c *walk.Call, at int) {
-	if a.Tables.Row(c.Argv[at].Text) == nil {
+	if a.Words.Tables.Row(c.Argv[at].Text) == nil {
 		return
 	}
 	inner := c.Child(c.Argv[at:], word.Texts(c.Argv[:at]))
 	inner.Sc.Effects, inner.Sc.DenyOnly = nil, true
-	mark := len(a.Script.Commands)
+	mark := len(a.Found.Script.Commands)
 	a.Run(inner)
-	for i := mark; i < len(a.Script.Commands); i++ {
-		for _, e := range a.Script.Commands[i].Effects {
-			findings.AddEffect(&c.Effects, findings.Behind(e, at, i == mark && len(a.Script.Commands[i].Argv) == len(c.Argv)-at))
+	for i := mark; i < len(a.Found.Script.Commands); i++ {
+		for _, e := range a.Found.Script.Commands[i].Effects {
+			findings.AddEffect(&c.Effects, findings.Behind(e, at, i == mark && len(a.Found.Script.Commands[i].Argv) == len(c.Argv)-at))
 		}
-		c.Writes = append(c.Writes, a.Script.Commands[i].Writes...)
-		a.Script.Commands[i].Writes = nil
+		c.Writes = append(c.Writes, a.Found.Script.Commands[i].Writes...)
+		a.Found.Script.Commands[i].Writes = nil
 	}
 }

@@ -49,7 +49,7 @@ func runSSH(a *walk.Walker, c *walk.Call) bool {
 		inner := c.Child(c.Argv[rest:], word.Texts(c.Argv[:rest]))
 		inner.Sc.Effects, inner.Sc.Remote = c.Sc.Effects, true
 		inner.Sc.Dirs, inner.Sc.Lost = nil, true
-		a.Fresh(func() { a.RunWords(inner, c.Argv[rest:]) })
+		a.Words.Fresh(func() { a.RunWords(inner, c.Argv[rest:]) })
 	}
 	return true
 }
@@ -73,7 +73,7 @@ func runFlock(a *walk.Walker, c *walk.Call) bool {
 		return false
 	}
 	if f := c.Argv[at]; !f.Known || !word.IsNumber(f.Text) {
-		c.Writes = a.File(c.Writes, f, "flock", c.Sc)
+		c.Writes = a.Words.File(c.Writes, f, "flock", c.Sc)
 	}
 	rest := at + 1
 	if rest < len(c.Argv) && c.Argv[rest].Known && (c.Argv[rest].Text == "-c" || c.Argv[rest].Text == "--command") {
@@ -108,13 +108,13 @@ func runScript(a *walk.Walker, c *walk.Call) bool {
 	if len(s.Operands) > 0 {
 		file = s.Operands[0]
 	}
-	c.Writes = a.File(c.Writes, file, "script", c.Sc)
+	c.Writes = a.Words.File(c.Writes, file, "script", c.Sc)
 	v, ok := s.Find("-c", "--command")
 	switch {
 	case ok:
 		inner := c.Inner(c.Argv, "script")
 		inner.Outer = nil
-		a.Fresh(func() { a.RunWords(inner, []word.Word{v}) })
+		a.Words.Fresh(func() { a.RunWords(inner, []word.Word{v}) })
 		return true
 	case len(s.Operands) > 1: // BSD: script file command
 		inner := c.Inner(s.Operands[1:], "script "+file.Text)
@@ -122,12 +122,12 @@ func runScript(a *walk.Walker, c *walk.Call) bool {
 		a.Run(inner)
 		return true
 	}
-	a.Problem("dynamic", "script starts a shell that runs what it reads.")
+	a.Found.Problem("dynamic", "script starts a shell that runs what it reads.")
 	return false
 }
 
 func runWatch(a *walk.Walker, c *walk.Call) bool {
-	w := a.Tables.Wrapper("watch")
+	w := a.Words.Tables.Wrapper("watch")
 	if s := (*word.Options)(w.Options).Scan(c.Argv[1:], programs.POSIX); s.Unknown == "" {
 		if _, direct := s.Find("-x", "--exec"); direct && 1+s.Rest < len(c.Argv) {
 			inner := c.Inner(c.Argv[1+s.Rest:], word.Texts(c.Argv[:1+s.Rest]))
@@ -153,7 +153,7 @@ func runTmux(a *walk.Walker, c *walk.Call) bool {
 	for i, w := range words {
 		if i > 0 && w.Known && (strings.ContainsAny(w.Text, " ;|&") || i == len(words)-1) && !strings.HasPrefix(w.Text, "-") {
 			in := c.Child(c.Argv, "tmux")
-			a.Fresh(func() { a.RunText(in, w.Text) })
+			a.Words.Fresh(func() { a.RunText(in, w.Text) })
 		}
 	}
 	return true
@@ -185,7 +185,7 @@ func runNix(a *walk.Walker, c *walk.Call) bool {
 		switch {
 		case w.Text == "--run" || w.Text == "--command" && c.Name == "nix-shell":
 			a.Emit(c)
-			a.Fresh(func() { a.RunWords(in, c.Argv[i+1:i+2]) })
+			a.Words.Fresh(func() { a.RunWords(in, c.Argv[i+1:i+2]) })
 			return true
 		case (w.Text == "-c" || w.Text == "--command") && c.Name == "nix":
 			a.Emit(c)
@@ -203,7 +203,7 @@ func runTexts(a *walk.Walker, c *walk.Call) bool {
 	for _, w := range s.Operands {
 		in := c.Child(c.Argv, c.Name)
 		in.Sc.Effects = c.Sc.Effects
-		a.Fresh(func() { a.RunWords(in, []word.Word{w}) })
+		a.Words.Fresh(func() { a.RunWords(in, []word.Word{w}) })
 	}
 	return true
 }

@@ -25,12 +25,12 @@ func shows(a *walk.Walker, row *programs.Row, c *walk.Call) {
 		if w.Known {
 			continue
 		}
-		if name := a.SecretIn(w.Text); name != "" {
+		if name := a.Shell.SecretIn(w.Text); name != "" {
 			c.EffectAt("shows the variable "+name, w)
 		}
 	}
 	if in := c.Sc.Input; reader && in.Kind == word.InputText && !in.Text.Known {
-		if name := a.SecretIn(in.Text.Text); name != "" {
+		if name := a.Shell.SecretIn(in.Text.Text); name != "" {
 			c.Effect("shows the variable " + name)
 		}
 	}

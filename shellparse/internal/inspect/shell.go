@@ -31,9 +31,9 @@ func runShell(a *walk.Walker, c *walk.Call) bool {
 		return true
 	case at < len(argv) && !stdin:
 		if w := argv[at]; !w.Known {
-			a.Problem("dynamic", "Which script "+c.Name+" runs depends on "+findings.Quote(w.Text)+".")
+			a.Found.Problem("dynamic", "Which script "+c.Name+" runs depends on "+findings.Quote(w.Text)+".")
 		} else if w.Text == "/dev/stdin" || word.HasPrefix(w.Text, "/dev/fd/", "/proc/") {
-			a.Problem("dynamic", c.Name+" runs what it reads.")
+			a.Found.Problem("dynamic", c.Name+" runs what it reads.")
 		} else {
 			a.Reads(c, w)
 		}
@@ -44,14 +44,14 @@ func runShell(a *walk.Walker, c *walk.Call) bool {
 	case in.Kind == word.InputText && in.Text.Known, in.Kind == word.InputPipe && in.Text.Known:
 		inner := c.Inner(argv, via)
 		inner.Outer = nil
-		a.Fresh(func() { a.RunText(inner, in.Text.Text) })
+		a.Words.Fresh(func() { a.RunText(inner, in.Text.Text) })
 		return true
 	case in.Kind == word.InputNone && (len(argv) == 1 || stdin) && c.Inside:
 		return false
 	case len(argv) > 1 && onlyAsks(argv[1:]):
 		return false
 	}
-	a.Problem("dynamic", c.Name+" runs what it reads from its standard input.")
+	a.Found.Problem("dynamic", c.Name+" runs what it reads from its standard input.")
 	a.Emit(c)
 	return true
 }
@@ -63,7 +63,7 @@ func shellWords(a *walk.Walker, c *walk.Call) (at int, code, stdin, ok bool) {
 	for at = 1; at < len(argv); at++ {
 		w := argv[at]
 		if !w.Known && !w.Safe() {
-			a.Problem("dynamic", "What "+c.Name+" runs depends on "+findings.Quote(w.Text)+".")
+			a.Found.Problem("dynamic", "What "+c.Name+" runs depends on "+findings.Quote(w.Text)+".")
 			a.Emit(c)
 			return at, code, stdin, false
 		}
@@ -123,7 +123,7 @@ func shellCode(a *walk.Walker, c *walk.Call, script word.Word, via string) {
 	inner.Outer = nil
 	switch {
 	case !script.Known:
-		a.Problem("dynamic", "The script that "+c.Name+" runs depends on "+findings.Quote(script.Text)+".")
+		a.Found.Problem("dynamic", "The script that "+c.Name+" runs depends on "+findings.Quote(script.Text)+".")
 		a.Emit(c)
 		if !script.Files {
 			return
@@ -131,9 +131,9 @@ func shellCode(a *walk.Walker, c *walk.Call, script word.Word, via string) {
 		// find and xargs put names into the text: what it runs without them is seen by deny rules.
 		inner.Reads, inner.Writes = nil, nil
 	case foreignShells[c.Name]:
-		a.Problem("foreign", "The script is in the language of "+c.Name+".")
+		a.Found.Problem("foreign", "The script is in the language of "+c.Name+".")
 	}
-	a.Fresh(func() { a.RunText(inner, script.Text) })
+	a.Words.Fresh(func() { a.RunText(inner, script.Text) })
 }
 
 // foreignShells have a language of their own.

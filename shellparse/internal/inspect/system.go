@@ -104,17 +104,17 @@ func inspectDeclare(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 		}
 		if strings.HasPrefix(text, "-") {
 			if c.Name != "export" && c.Name != "readonly" && strings.ContainsAny(text, "ni") {
-				a.Problem("dynamic", "What "+c.Name+" "+text+" declares can run code.")
+				a.Found.Problem("dynamic", "What "+c.Name+" "+text+" declares can run code.")
 			}
 			continue
 		}
 		name, val, ok := strings.Cut(text, "=")
-		a.Forget(word.Lit(name))
+		a.Words.Forget(word.Lit(name))
 		if strings.ContainsAny(name, "[$`") {
 			evaluates(a, c, w)
 		}
-		if e := a.EnvEffect(name, word.Word{Text: val, Known: w.Known}); ok && e != "" {
-			a.Poison(e)
+		if e := a.Words.EnvEffect(name, word.Word{Text: val, Known: w.Known}); ok && e != "" {
+			a.Found.Poison(e)
 		}
 	}
 	if len(c.Argv) == 1 || c.Argv[1].Text == "-p" || c.Argv[1].Text == "-x" {
@@ -171,7 +171,7 @@ func inspectGh(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		if _, named := s.Find("-O", "--output"); !named {
 			c.Effect("names of files that come from elsewhere")
 			if _, into := s.Find("-D", "--dir"); !into {
-				c.Writes = a.File(c.Writes, word.Lit("."), "gh", c.Sc)
+				c.Writes = a.Words.File(c.Writes, word.Lit("."), "gh", c.Sc)
 			}
 		}
 	case "delete", "merge", "rename", "archive", "transfer", "upload", "enable", "disable":

@@ -26,7 +26,7 @@ func RunProgram(a *walk.Walker, c *walk.Call) bool {
 	if h := c.Facts().Handler; h != "" && Handlers[h](a, c) {
 		return true
 	}
-	if p := a.Tables.Row(c.Name); p != nil && len(p.Subcommands) > 0 {
+	if p := a.Words.Tables.Row(c.Name); p != nil && len(p.Subcommands) > 0 {
 		takeGlobals(a, c)
 	}
 	w, n := wrapperFor(a, c)
@@ -35,7 +35,7 @@ func RunProgram(a *walk.Walker, c *walk.Call) bool {
 
 // wrapperFor returns how a command runs another one, and how many words name it: "uv run", "docker compose exec".
 func wrapperFor(a *walk.Walker, c *walk.Call) (*programs.Wrapper, int) {
-	t := a.Tables
+	t := a.Words.Tables
 	if len(c.Argv) > 2 && c.Argv[1].Known && c.Argv[2].Known {
 		if w := t.Wrapper(c.Name, c.Argv[1].Text, c.Argv[2].Text); w != nil {
 			return w, 3
@@ -163,28 +163,28 @@ func keepsShell(c *walk.Call) *word.Scope {
 // instead records a wrapper whose rule is written with the inner words: "uv run pytest *". The inner command
 // follows it for deny rules and risk.
 func instead(a *walk.Walker, w *programs.Wrapper, c *walk.Call, inner *walk.Call) bool {
-	mark := len(a.Script.Commands)
+	mark := len(a.Found.Script.Commands)
 	inner.Reads, inner.Writes, inner.Outer = nil, nil, nil
 	inner.Sc.Effects = nil
 	name := inner.Argv[0]
 	// A program of the project is part of what the rule names; one of the system needs its own.
-	inner.Sc.DenyOnly = !(name.Known && a.Tables.SystemTool(name.Text))
+	inner.Sc.DenyOnly = !(name.Known && a.Words.Tables.SystemTool(name.Text))
 	if w.Role == "download" && !(name.Known && programs.Find(name.Text).Has(programs.ProjectTool)) {
 		c.Operates("package " + name.Text)
 	}
 	if name.Known && remote(name.Text) {
 		c.Operates("remote code " + name.Text)
 	}
-	a.Script.Commands = append(a.Script.Commands, script.Command{})
+	a.Found.Script.Commands = append(a.Found.Script.Commands, script.Command{})
 	a.Run(inner)
 	at := len(c.Argv) - len(inner.Argv)
-	for i := mark + 1; i < len(a.Script.Commands); i++ {
-		for _, e := range a.Script.Commands[i].Effects {
-			findings.AddEffect(&c.Effects, findings.Behind(e, at, i == mark+1 && len(a.Script.Commands[i].Argv) == len(c.Argv)-at))
+	for i := mark + 1; i < len(a.Found.Script.Commands); i++ {
+		for _, e := range a.Found.Script.Commands[i].Effects {
+			findings.AddEffect(&c.Effects, findings.Behind(e, at, i == mark+1 && len(a.Found.Script.Commands[i].Argv) == len(c.Argv)-at))
 		}
-		c.Writes = append(c.Writes, a.Script.Commands[i].Writes...)
+		c.Writes = append(c.Writes, a.Found.Script.Commands[i].Writes...)
 	}
-	a.Script.Commands[mark] = c.Named(a.Tables)
+	a.Found.Script.Commands[mark] = c.Named(a.Words.Tables)
 	return true
 }
 
@@ -203,7 +203,7 @@ func assignments(a *walk.Walker, c *walk.Call, at int) (int, []script.Assignment
 		}
 		v := word.Word{Text: val, Known: w.Known}
 		env = append(env, script.Assignment{Name: name, Value: script.Word{Value: val, Known: w.Known}})
-		if e := a.EnvEffect(name, v); e != "" {
+		if e := a.Words.EnvEffect(name, v); e != "" {
 			c.Effect(e)
 		}
 	}
@@ -219,9 +219,9 @@ func optionCode(a *walk.Walker, h word.Hit, c *walk.Call, n int) {
 		inner := c.Inner(nil, word.Texts(c.Argv[:n])+" "+h.Name)
 		inner.Reads, inner.Writes = nil, nil
 		inner.Sc.DenyOnly = true
-		mark := len(a.Script.Commands)
+		mark := len(a.Found.Script.Commands)
 		a.RunText(inner, h.Value.Text)
-		for _, cmd := range a.Script.Commands[mark:] {
+		for _, cmd := range a.Found.Script.Commands[mark:] {
 			for _, e := range cmd.Effects {
 				c.Effect(e.Text)
 			}

@@ -80,10 +80,10 @@ func (c *Call) Facts() *programs.Command {
 func (c *Call) Is(t programs.Trait) bool { return c.Facts().Has(t) }
 
 // Reads notes a file that the program of a command reads.
-func (a *Walker) Reads(c *Call, w word.Word) { c.Reads = a.File(c.Reads, w, c.Name, c.Sc) }
+func (a *Walker) Reads(c *Call, w word.Word) { c.Reads = a.Words.File(c.Reads, w, c.Name, c.Sc) }
 
 // Writes notes a file that the program of a command writes.
-func (a *Walker) Writes(c *Call, w word.Word) { c.Writes = a.File(c.Writes, w, c.Name, c.Sc) }
+func (a *Walker) Writes(c *Call, w word.Word) { c.Writes = a.Words.File(c.Writes, w, c.Name, c.Sc) }
 
 // Named makes the record of a call, with how many of its words name it and what it does.
 func (c *Call) Named(t *tables.Tables) script.Command {

@@ -33,18 +33,18 @@ func (d *declaration) walk(a *Walker, cmd *syntax.DeclClause, sc *word.Scope) {
 	if strings.Contains(flags, "A") && sc.Sure && sc.Start {
 		for _, as := range cmd.Args {
 			if as.Name != nil {
-				a.Keyed[as.Name.Value] = true
+				a.Shell.Keyed[as.Name.Value] = true
 			}
 		}
 	}
 	if strings.Contains(flags, "f") && cmd.Variant.Value == "export" {
-		a.Poison("export -f")
+		a.Found.Poison("export -f")
 		argv = append(argv[:1:1], word.Lit("-f"))
 		a.Emit(&Call{Argv: argv, raw: c.raw, Sc: sc})
 		return
 	}
 	if strings.Contains(flags, "n") && !strings.Contains(flags, "+n") && cmd.Variant.Value != "export" {
-		a.Problem("dynamic", "A name reference can run code: "+findings.Quote(c.raw)+".")
+		a.Found.Problem("dynamic", "A name reference can run code: "+findings.Quote(c.raw)+".")
 	}
 	if listing := len(cmd.Args) == 0 || strings.Contains(flags, "p"); listing {
 		a.Emit(&Call{Argv: argv, raw: c.raw, Sc: sc})
@@ -58,10 +58,10 @@ func (d *declaration) word(as *syntax.Assign) word.Word {
 	case as.Naked && as.Name == nil:
 		// An option, or a name that is not certain.
 		a.nested(as.Value, sc)
-		w := a.Value(as.Value, sc)
+		w := a.Words.Value(as.Value, sc)
 		switch {
 		case !w.Known:
-			a.Problem("dynamic", "What "+d.name+" declares depends on "+findings.Quote(w.Text)+".")
+			a.Found.Problem("dynamic", "What "+d.name+" declares depends on "+findings.Quote(w.Text)+".")
 		case word.HasPrefix(w.Text, "-", "+"):
 			d.flags += w.Text
 		default:
@@ -70,8 +70,8 @@ func (d *declaration) word(as *syntax.Assign) word.Word {
 		return w
 	case as.Naked:
 		name := as.Name.Value
-		if e := a.EnvEffect(name, word.Word{}); e != "" && (d.flags != "" || name != "PATH" && name != "HOME" && name != "SHELL") {
-			a.Poison(e)
+		if e := a.Words.EnvEffect(name, word.Word{}); e != "" && (d.flags != "" || name != "PATH" && name != "HOME" && name != "SHELL") {
+			a.Found.Poison(e)
 		}
 		return word.Lit(name)
 	}
@@ -81,13 +81,13 @@ func (d *declaration) word(as *syntax.Assign) word.Word {
 		return w
 	}
 	source := w.Text
-	if w = a.Value(as.Value, sc); w.Known {
+	if w = a.Words.Value(as.Value, sc); w.Known {
 		w.Text = as.Name.Value + "=" + w.Text
 	} else {
 		w.Text = source
 	}
-	if strings.Contains(d.flags, "i") && !a.NumericTest(as.Value, sc) {
-		a.Problem("dynamic", "An integer declaration evaluates its value, which can run code: "+findings.Quote(source)+".")
+	if strings.Contains(d.flags, "i") && !a.Words.NumericTest(as.Value, sc) {
+		a.Found.Problem("dynamic", "An integer declaration evaluates its value, which can run code: "+findings.Quote(source)+".")
 	}
 	return w
 }
@@ -96,9 +96,9 @@ func (d *declaration) word(as *syntax.Assign) word.Word {
 func (d *declaration) operand(s string) {
 	name, val, ok := strings.Cut(s, "=")
 	if strings.ContainsAny(name, "[$`") || ok && strings.Contains(d.flags, "i") && !word.IsNumber(val) {
-		d.a.Problem("dynamic", "An operand of "+d.name+" is evaluated, which can run code: "+findings.Quote(s)+".")
+		d.a.Found.Problem("dynamic", "An operand of "+d.name+" is evaluated, which can run code: "+findings.Quote(s)+".")
 	}
-	if e := d.a.EnvEffect(name, word.Lit(val)); ok && e != "" {
-		d.a.Poison(e)
+	if e := d.a.Words.EnvEffect(name, word.Lit(val)); ok && e != "" {
+		d.a.Found.Poison(e)
 	}
 }

@@ -20,8 +20,8 @@ func (x expansion) arithm(e syntax.ArithmExpr) {
 			return
 		}
 		x.word(e)
-		if !x.a.Numeric(e) {
-			x.a.Problem("dynamic", "Arithmetic evaluates a value that is not known, which can run code: "+findings.Quote(x.sc.Text(e))+".")
+		if !x.a.Words.Numeric(e) {
+			x.a.Found.Problem("dynamic", "Arithmetic evaluates a value that is not known, which can run code: "+findings.Quote(x.sc.Text(e))+".")
 		}
 	case *syntax.BinaryArithm:
 		if word.Assigns(e.Op) {
@@ -38,19 +38,19 @@ func (x expansion) arithm(e syntax.ArithmExpr) {
 	case *syntax.ParenArithm:
 		x.arithm(e.X)
 	default:
-		x.a.Problem("dynamic", "Arithmetic evaluates a value that is not known, which can run code: "+findings.Quote(x.sc.Text(e))+".")
+		x.a.Found.Problem("dynamic", "Arithmetic evaluates a value that is not known, which can run code: "+findings.Quote(x.sc.Text(e))+".")
 	}
 }
 
 func (x expansion) assigned(name string) {
-	x.a.Sets(name, word.Word{Text: name})
+	x.a.Words.Sets(name, word.Word{Text: name})
 }
 
 // subscript walks the subscript of an array: arithmetic, unless the array is keyed by text. An old bash has no
 // such arrays and evaluates the key, so that only a name which the text does not assign is certain.
 func (x expansion) subscript(name string, e syntax.ArithmExpr) {
-	if w, ok := e.(*syntax.Word); ok && x.a.Keyed[name] {
-		if key := w.Lit(); syntax.ValidName(key) && !x.a.Assigned[key] && x.a.Once[word.Anything] == 0 {
+	if w, ok := e.(*syntax.Word); ok && x.a.Shell.Keyed[name] {
+		if key := w.Lit(); syntax.ValidName(key) && !x.a.Shell.Assigned[key] && x.a.Shell.Once[word.Anything] == 0 {
 			return
 		}
 	}
@@ -67,8 +67,8 @@ func (x expansion) test(e syntax.TestExpr) {
 	case *syntax.UnaryTest:
 		x.test(e.X)
 		if w, ok := e.X.(*syntax.Word); ok && (e.Op == syntax.TsVarSet || e.Op == syntax.TsRefVar) {
-			if v := x.a.Value(w, x.sc); !v.Known || strings.ContainsAny(v.Text, "[$`") {
-				x.a.Problem("dynamic", "A test evaluates a subscript, which can run code: "+findings.Quote(x.sc.Text(e))+".")
+			if v := x.a.Words.Value(w, x.sc); !v.Known || strings.ContainsAny(v.Text, "[$`") {
+				x.a.Found.Problem("dynamic", "A test evaluates a subscript, which can run code: "+findings.Quote(x.sc.Text(e))+".")
 			}
 		}
 	case *syntax.BinaryTest:
@@ -78,8 +78,8 @@ func (x expansion) test(e syntax.TestExpr) {
 		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
 			for _, side := range []syntax.TestExpr{e.X, e.Y} {
 				w, ok := side.(*syntax.Word)
-				if !ok || !x.a.NumericTest(w, x.sc) {
-					x.a.Problem("dynamic", "A test evaluates a value that is not known, which can run code: "+findings.Quote(x.sc.Text(e))+".")
+				if !ok || !x.a.Words.NumericTest(w, x.sc) {
+					x.a.Found.Problem("dynamic", "A test evaluates a value that is not known, which can run code: "+findings.Quote(x.sc.Text(e))+".")
 				}
 			}
 		}
@@ -105,8 +105,8 @@ func (x expansion) parts(parts []syntax.WordPart) {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			if x.a.Dialect == script.Zsh && strings.IndexByte(p.Value, '(') >= 0 && !strings.Contains(p.Value, `\(`) {
-				x.a.Problem("disagreement", "A glob qualifier can run code: "+findings.Quote(p.Value)+".")
+			if x.a.Words.Dialect == script.Zsh && strings.IndexByte(p.Value, '(') >= 0 && !strings.Contains(p.Value, `\(`) {
+				x.a.Found.Problem("disagreement", "A glob qualifier can run code: "+findings.Quote(p.Value)+".")
 			}
 		case *syntax.DblQuoted:
 			x.quoted(p.Parts)
@@ -129,7 +129,7 @@ func (x expansion) parts(parts []syntax.WordPart) {
 			// The pattern is one literal for the parser, so that substitutions within it are not nodes. In zsh
 			// it is a qualifier, which can run code, unless it is a choice or an operand of a test.
 			if strings.ContainsAny(p.Pattern.Value, "$`:'\"\\<>;&") || !x.sc.Testing && !strings.Contains(p.Pattern.Value, "|") {
-				x.a.Problem("disagreement", "Shells read this pattern differently: "+findings.Quote(x.sc.Text(p))+".")
+				x.a.Found.Problem("disagreement", "Shells read this pattern differently: "+findings.Quote(x.sc.Text(p))+".")
 			}
 		}
 	}
@@ -148,11 +148,11 @@ func (x expansion) quoted(parts []syntax.WordPart) {
 func (x expansion) deeper(list []*syntax.Stmt) {
 	x.sc.Testing = false
 	if x.sc.Depth++; x.sc.Depth > maxDepth {
-		x.a.Problem("too-deep", "The text nests too deeply.")
+		x.a.Found.Problem("too-deep", "The text nests too deeply.")
 		return
 	}
 	x.sc.Effects, x.sc.Env, x.sc.Via, x.sc.DenyOnly = nil, nil, nil, false
-	x.a.Within(func() { x.a.stmts(list, x.sc) })
+	x.a.Shell.Within(func() { x.a.stmts(list, x.sc) })
 }
 
 // substitution walks a command substitution.
@@ -171,7 +171,7 @@ func (x expansion) substitution(p *syntax.CmdSubst) {
 		return
 	}
 	if p.Right.Offset() < p.Left.Offset() {
-		x.a.Problem("unparsable", "The text has backquotes that do not match.")
+		x.a.Found.Problem("unparsable", "The text has backquotes that do not match.")
 		return
 	}
 	child.Effects, child.Env, child.Via, child.DenyOnly = nil, nil, nil, false
@@ -198,7 +198,7 @@ func unbackquote(s, escapes string) string {
 // param walks a parameter expansion: its subscript, its words, and the forms that evaluate a value.
 func (x expansion) param(p *syntax.ParamExp) {
 	if p.NestedParam != nil || p.Flags != nil || len(p.Modifiers) > 0 {
-		x.a.Problem("dynamic", "An expansion can run code: "+findings.Quote(x.sc.Text(p))+".")
+		x.a.Found.Problem("dynamic", "An expansion can run code: "+findings.Quote(x.sc.Text(p))+".")
 	}
 	if p.Index != nil {
 		name := ""
@@ -209,7 +209,7 @@ func (x expansion) param(p *syntax.ParamExp) {
 	}
 	if p.Excl && p.Names == 0 {
 		// ${!x} expands the variable that x names, and a name can hold a subscript that runs a command.
-		x.a.Problem("dynamic", "An indirect expansion can run code: "+findings.Quote(x.sc.Text(p))+".")
+		x.a.Found.Problem("dynamic", "An indirect expansion can run code: "+findings.Quote(x.sc.Text(p))+".")
 	}
 	if p.Slice != nil {
 		x.arithm(p.Slice.Offset)
@@ -222,12 +222,12 @@ func (x expansion) param(p *syntax.ParamExp) {
 	if p.Exp != nil {
 		x.word(p.Exp.Word)
 		if p.Exp.Op == syntax.OtherParamOps && p.Exp.Word != nil && p.Exp.Word.Lit() != "Q" {
-			x.a.Problem("dynamic", "An expansion can run code: "+findings.Quote(x.sc.Text(p))+".")
+			x.a.Found.Problem("dynamic", "An expansion can run code: "+findings.Quote(x.sc.Text(p))+".")
 		}
 		if p.Exp.Op == syntax.AssignUnset || p.Exp.Op == syntax.AssignUnsetOrNull {
 			if p.Param != nil {
-				v := x.a.Value(p.Exp.Word, x.sc)
-				x.a.Sets(p.Param.Value, v)
+				v := x.a.Words.Value(p.Exp.Word, x.sc)
+				x.a.Words.Sets(p.Param.Value, v)
 			}
 		}
 	}

@@ -15,21 +15,21 @@ import (
 // around walks a compound command with redirections. The files belong to its first command, or to
 // a null command when it has none, so that no file is lost.
 func (r *redirs) around(a *Walker, st *syntax.Stmt, sc, inner *word.Scope) {
-	mark := len(a.Script.Commands)
+	mark := len(a.Found.Script.Commands)
 	r.open(a, st.Redirs, sc)
 	if r.input != nil {
 		inner.Input = r.input
 	}
-	first := len(a.Script.Commands)
+	first := len(a.Found.Script.Commands)
 	a.compound(st, inner)
 	if r.none() {
 		return
 	}
-	if len(a.Script.Commands) == first {
+	if len(a.Found.Script.Commands) == first {
 		r.null(a, st, sc)
 		return
 	}
-	c := &a.Script.Commands[max(first, mark)]
+	c := &a.Found.Script.Commands[max(first, mark)]
 	c.Reads = append(c.Reads, r.reads...)
 	c.Writes = append(c.Writes, r.writes...)
 	c.Connects = append(c.Connects, r.connects...)
@@ -44,7 +44,7 @@ func (r *redirs) null(a *Walker, st syntax.Node, sc *word.Scope) {
 	if raw == "" {
 		raw = sc.Text(st)
 	}
-	a.Script.Commands = append(a.Script.Commands, script.Command{Argv: []script.Word{{Value: ":", Known: true}}, Raw: raw, Via: sc.Via, Env: sc.Env,
+	a.Found.Script.Commands = append(a.Found.Script.Commands, script.Command{Argv: []script.Word{{Value: ":", Known: true}}, Raw: raw, Via: sc.Via, Env: sc.Env,
 		Reads: r.reads, Writes: r.writes, Connects: r.connects, Effects: append(findings.Unnamed(sc.Effects), r.effects...), Escalates: sc.Escalates, Dir: sc.Dir(), Dirs: sc.Dirs})
 }
 
@@ -74,12 +74,12 @@ func (r *redirs) open(a *Walker, list []*syntax.Redirect, sc *word.Scope) {
 		case syntax.Hdoc, syntax.DashHdoc:
 			r.input = &word.Input{Kind: word.InputText, Text: r.heredoc(a, rd, sc)}
 		case syntax.WordHdoc:
-			r.input = &word.Input{Kind: word.InputText, Text: a.Value(rd.Word, sc)}
+			r.input = &word.Input{Kind: word.InputText, Text: a.Words.Value(rd.Word, sc)}
 		case syntax.DplIn, syntax.DplOut:
-			w := a.Target(rd.Word, sc)
+			w := a.Words.Target(rd.Word, sc)
 			if raw := sc.Text(rd.Word); len(raw) > 1 && raw[0] == '-' {
 				// To bash the dash ends the redirection, and what follows it is a word of the command.
-				a.Problem("disagreement", "Shells read the words at "+findings.Quote(sc.Text(rd))+" differently.")
+				a.Found.Problem("disagreement", "Shells read the words at "+findings.Quote(sc.Text(rd))+" differently.")
 				a.Guess(closing.ReplaceAllString(sc.Src, " "), sc)
 				r.words = append(r.words, word.Word{Text: raw[1:], Known: word.Plain(raw[1:]) && !strings.ContainsAny(raw, "'\"$`")})
 				continue
@@ -92,18 +92,18 @@ func (r *redirs) open(a *Walker, list []*syntax.Redirect, sc *word.Scope) {
 			}
 			if rd.Op == syntax.DplOut {
 				if !r.connection(w) {
-					r.writes = a.File(r.writes, w, "redirect", sc)
+					r.writes = a.Words.File(r.writes, w, "redirect", sc)
 				}
 			} else {
-				a.Problem("dynamic", "A redirection has a target that is not known: "+findings.Quote(sc.Text(rd))+".")
+				a.Found.Problem("dynamic", "A redirection has a target that is not known: "+findings.Quote(sc.Text(rd))+".")
 			}
 		case syntax.RdrIn:
-			w := a.Target(rd.Word, sc)
+			w := a.Words.Target(rd.Word, sc)
 			r.input = &word.Input{Kind: word.InputFile}
 			if processSubst(rd.Word) {
 				r.input = &word.Input{Kind: word.InputPipe}
 			} else if !r.connection(w) {
-				r.reads = a.File(r.reads, w, "redirect", sc)
+				r.reads = a.Words.File(r.reads, w, "redirect", sc)
 			}
 		default:
 			if !processSubst(rd.Word) {
@@ -120,14 +120,14 @@ func (r *redirs) variable(a *Walker, rd *syntax.Redirect, sc *word.Scope) {
 	}
 	name := strings.Trim(rd.N.Value, "{}")
 	if strings.IndexByte(name, '[') >= 0 {
-		a.Problem("dynamic", "A redirection evaluates a subscript, which can run code: "+findings.Quote(sc.Text(rd))+".")
+		a.Found.Problem("dynamic", "A redirection evaluates a subscript, which can run code: "+findings.Quote(sc.Text(rd))+".")
 	}
-	a.Sets(name, word.Word{})
+	a.Words.Sets(name, word.Word{})
 }
 
 // out notes a redirection that writes to its target.
 func (r *redirs) out(a *Walker, rd *syntax.Redirect, sc *word.Scope) {
-	w := a.Target(rd.Word, sc)
+	w := a.Words.Target(rd.Word, sc)
 	if rd.Op == syntax.RdrInOut {
 		r.input = &word.Input{Kind: word.InputFile}
 	}
@@ -135,9 +135,9 @@ func (r *redirs) out(a *Walker, rd *syntax.Redirect, sc *word.Scope) {
 		return
 	}
 	if rd.Op == syntax.RdrInOut {
-		r.reads = a.File(r.reads, w, "redirect", sc)
+		r.reads = a.Words.File(r.reads, w, "redirect", sc)
 	}
-	r.writes = a.File(r.writes, w, "redirect", sc)
+	r.writes = a.Words.File(r.writes, w, "redirect", sc)
 }
 
 // connection notes the connection that bash itself opens for a path below /dev/tcp or /dev/udp, and says whether it
@@ -181,7 +181,7 @@ func (r *redirs) heredoc(a *Walker, rd *syntax.Redirect, sc *word.Scope) word.Wo
 	}
 	if !parse.QuotedDelimiter(rd.Word) {
 		expansion{a, sc}.quoted(rd.Hdoc.Parts)
-		return a.Document(rd.Hdoc, sc)
+		return a.Words.Document(rd.Hdoc, sc)
 	}
 	body := sc.Text(rd.Hdoc)
 	if rd.Op == syntax.DashHdoc {

@@ -15,26 +15,26 @@ import (
 
 // DeniesOf adds, for denials, what a text runs that a program may take for commands.
 func (a *Walker) DeniesOf(text string, sc *word.Scope) {
-	mark := len(a.Script.Problems)
+	mark := len(a.Found.Script.Problems)
 	own := *sc
 	a.Guess(text, &own)
-	a.Script.Problems = a.Script.Problems[:mark]
+	a.Found.Script.Problems = a.Found.Script.Problems[:mark]
 }
 
 // Run unwraps a command until the program that does the work stands alone, and records it.
 func (a *Walker) Run(c *Call) {
 	if c.Sc.Depth++; c.Sc.Depth > maxDepth {
-		a.Problem("too-deep", "The text nests too deeply.")
+		a.Found.Problem("too-deep", "The text nests too deeply.")
 		return
 	}
 	if !a.findProgram(c) {
 		return
 	}
-	if skip := c.zshPrefix(a.Dialect); skip > 0 && len(c.Argv) > skip {
+	if skip := c.zshPrefix(a.Words.Dialect); skip > 0 && len(c.Argv) > skip {
 		a.Run(c.Inner(c.Argv[skip:], word.Texts(c.Argv[:skip])))
 		return
 	}
-	if a.Funcs[c.Name] && !c.Inside {
+	if a.Shell.Funcs[c.Name] && !c.Inside {
 		a.callFunction(c)
 		return
 	}
@@ -53,7 +53,7 @@ func (a *Walker) findProgram(c *Call) bool {
 		c.Argv[0] = w
 	}
 	if !w.Known {
-		a.Problem("dynamic", "Which program runs depends on "+findings.Quote(w.Text)+".")
+		a.Found.Problem("dynamic", "Which program runs depends on "+findings.Quote(w.Text)+".")
 		a.Emit(c)
 		a.maybe(c)
 		return false
@@ -86,7 +86,7 @@ func (a *Walker) maybe(c *Call) {
 	}
 	names := []string{expansions.ReplaceAllString(source, "")} // what they leave of it when they are empty
 	for name := range strings.FieldsFuncSeq(source, func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("./-+", r) }) {
-		for _, value := range a.Given[name] {
+		for _, value := range a.Shell.Given[name] {
 			names = append(names, value)
 			names = append(names, strings.FieldsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) })...)
 		}
@@ -95,7 +95,7 @@ func (a *Walker) maybe(c *Call) {
 		}
 	}
 	if strings.Contains(source, "@") || strings.Contains(source, "*") {
-		names = append(names, a.Given["@"]...)
+		names = append(names, a.Shell.Given["@"]...)
 	}
 	for _, name := range names[:min(len(names), word.MaxCandidates)] {
 		in := c.Inner(slices.Clone(c.Argv), "")
@@ -108,7 +108,7 @@ func (a *Walker) maybe(c *Call) {
 		in.Argv[0], in.Name, in.Sc.DenyOnly = word.Lit(name), name, true
 		in.Sc.Via = c.Sc.Via
 		in.Reads, in.Writes = nil, nil
-		a.Script.Commands = append(a.Script.Commands, in.Command(""))
+		a.Found.Script.Commands = append(a.Found.Script.Commands, in.Command(""))
 	}
 }
 
@@ -118,15 +118,15 @@ func letterOrDigit(r rune) bool { return r == '_' || unicode.IsLetter(r) || unic
 // callFunction notes what a call gives a function of the text, whose body was looked at where it is defined.
 func (a *Walker) callFunction(c *Call) {
 	for i := range c.Argv {
-		if name := a.SecretIn(c.Argv[i].Text); name != "" && !c.Argv[i].Known {
-			a.Poison("gives the function " + c.Name + " the variable " + name)
+		if name := a.Shell.SecretIn(c.Argv[i].Text); name != "" && !c.Argv[i].Known {
+			a.Found.Poison("gives the function " + c.Name + " the variable " + name)
 		}
 	}
 	for _, e := range c.Sc.Effects {
-		a.Poison(e.Text) // the body runs under the assignments before its name
+		a.Found.Poison(e.Text) // the body runs under the assignments before its name
 	}
 	if len(c.Reads)+len(c.Writes)+len(c.connects) > 0 {
-		a.Script.Commands = append(a.Script.Commands, c.Command(":"))
+		a.Found.Script.Commands = append(a.Found.Script.Commands, c.Command(":"))
 	}
 }
 
@@ -134,15 +134,15 @@ func (a *Walker) callFunction(c *Call) {
 func (a *Walker) Emit(c *Call) {
 	if c.Argv[0].Known {
 		if p := parse.ForeignProgram(c.Argv[0].Text); p != "" {
-			a.Problem("foreign", p)
+			a.Found.Problem("foreign", p)
 		}
 		a.looks(a, c)
-		c.Sc.DenyOnly = c.Sc.DenyOnly || c.steers() && (a.Dialect != script.Zsh || !evaluates(c.Argv[1:]))
+		c.Sc.DenyOnly = c.Sc.DenyOnly || c.steers() && (a.Words.Dialect != script.Zsh || !evaluates(c.Argv[1:]))
 	}
-	if a.Script.Commands == nil {
-		a.Script.Commands = make([]script.Command, 0, 4)
+	if a.Found.Script.Commands == nil {
+		a.Found.Script.Commands = make([]script.Command, 0, 4)
 	}
-	a.Script.Commands = append(a.Script.Commands, c.Named(a.Tables))
+	a.Found.Script.Commands = append(a.Found.Script.Commands, c.Named(a.Words.Tables))
 }
 
 // evaluates says that a word may hold a subscript. zsh evaluates the numbers of exit, shift and [ as arithmetic.

@@ -14,7 +14,7 @@ import (
 // simple analyses a simple command: assignments, words, redirections.
 func (a *Walker) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *syntax.Stmt, sc *word.Scope) {
 	for _, w := range ce.Args {
-		if len(w.Parts) != 1 || !word.IsLit(w.Parts[0]) || a.Dialect == script.Zsh {
+		if len(w.Parts) != 1 || !word.IsLit(w.Parts[0]) || a.Words.Dialect == script.Zsh {
 			a.nested(w, sc)
 		}
 	}
@@ -52,7 +52,7 @@ func (a *Walker) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *syntax.
 	}
 	c.Argv = make([]word.Word, 0, len(ce.Args))
 	for _, w := range ce.Args {
-		c.Argv = a.Fields(c.Argv, w, sc)
+		c.Argv = a.Words.Fields(c.Argv, w, sc)
 	}
 	c.Argv = append(c.Argv, r.words...)
 	if len(c.Argv) == 0 { // every word expanded to nothing
@@ -95,7 +95,7 @@ func (a *Walker) elements(name string, array *syntax.ArrayExpr, sc *word.Scope) 
 			expansion{a, sc}.subscript(name, e.Index)
 		}
 		a.nested(e.Value, sc)
-		a.Gives(name, a.Value(e.Value, sc))
+		a.Shell.Gives(name, a.Words.Value(e.Value, sc))
 	}
 }
 
@@ -113,17 +113,17 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 		a.elements(name, as.Array, sc)
 	} else {
 		a.nested(as.Value, sc)
-		if v = a.Value(as.Value, sc); !v.Known {
-			a.Copies(name, v.Text)
+		if v = a.Words.Value(as.Value, sc); !v.Known {
+			a.Shell.Copies(name, v.Text)
 		}
 	}
-	effect := a.EnvEffect(name, v)
+	effect := a.Words.EnvEffect(name, v)
 	if v.Known && v.Text != "" {
-		if effect != "" && (strings.ContainsAny(v.Text, " \t\n;|&`$") || a.Tables.SystemTool(v.Text)) {
+		if effect != "" && (strings.ContainsAny(v.Text, " \t\n;|&`$") || a.Words.Tables.SystemTool(v.Text)) {
 			a.DeniesOf(v.Text, sc)
 		}
 		if !prefix {
-			a.Gives(name, v)
+			a.Shell.Gives(name, v)
 		}
 	}
 	if prefix {
@@ -134,15 +134,15 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 		return
 	}
 	if expandsAsItRuns(name, v) {
-		a.Problem("dynamic", "The shell expands "+name+" as it runs, which can run code: "+findings.Quote(v.Text)+".")
+		a.Found.Problem("dynamic", "The shell expands "+name+" as it runs, which can run code: "+findings.Quote(v.Text)+".")
 	}
 	if as.Append || as.Index != nil || as.Array != nil {
 		v.Known = false
 	}
 	if effect != "" {
-		a.Poison(effect)
+		a.Found.Poison(effect)
 	}
 	if v.Known {
-		a.Settle(name, v)
+		a.Shell.Settle(name, v)
 	}
 }

@@ -22,7 +22,7 @@ func (a *Walker) stmts(list []*syntax.Stmt, sc *word.Scope) {
 func (a *Walker) sub(list []*syntax.Stmt, sc *word.Scope) {
 	child := *sc
 	child.Sure = false
-	a.Within(func() { a.stmts(list, &child) })
+	a.Shell.Within(func() { a.stmts(list, &child) })
 }
 
 // branch walks a list that runs perhaps, or several times.
@@ -32,7 +32,7 @@ func (a *Walker) branch(list []*syntax.Stmt, sc *word.Scope) {
 	}
 	before, sure := sc.Dirs, sc.Sure
 	sc.Sure = false
-	a.Within(func() { a.stmts(list, sc) })
+	a.Shell.Within(func() { a.stmts(list, sc) })
 	sc.Sure = sure
 	sc.Failed = sc.Union(sc.Failed, before)
 	sc.SettleDirs()
@@ -68,7 +68,7 @@ func changesDir(list []*syntax.Stmt) bool {
 // stmt walks one statement.
 func (a *Walker) stmt(st *syntax.Stmt, sc *word.Scope) {
 	if sc.Depth++; sc.Depth > maxDepth {
-		a.Problem("too-deep", "The text nests too deeply.")
+		a.Found.Problem("too-deep", "The text nests too deeply.")
 		sc.Depth--
 		return
 	}
@@ -153,9 +153,9 @@ func (a *Walker) compound(st *syntax.Stmt, sc *word.Scope) {
 		child := *sc
 		child.Sure = false
 		child.Via = append(slices.Clip(sc.Via), "coproc")
-		a.Within(func() { a.stmt(cmd.Stmt, &child) })
+		a.Shell.Within(func() { a.stmt(cmd.Stmt, &child) })
 	default:
-		a.Problem("unparsable", "The text has a construct that is not known: "+findings.Quote(sc.Text(st))+".")
+		a.Found.Problem("unparsable", "The text has a construct that is not known: "+findings.Quote(sc.Text(st))+".")
 	}
 }
 
@@ -165,23 +165,23 @@ func (a *Walker) binary(cmd *syntax.BinaryCmd, sc *word.Scope) {
 	case syntax.Pipe, syntax.PipeAll:
 		side := *sc
 		side.Sure = false
-		a.Within(func() { a.stmt(cmd.X, &side) })
+		a.Shell.Within(func() { a.stmt(cmd.X, &side) })
 		side = *sc // nothing keeps the scope of the left side
 		side.Sure = false
-		side.Input = &word.Input{Kind: word.InputPipe, Certain: true, Text: a.Printed(cmd.X, sc), List: a.Listed(cmd.X, sc)}
-		a.Within(func() { a.stmt(cmd.Y, &side) })
+		side.Input = &word.Input{Kind: word.InputPipe, Certain: true, Text: a.Words.Printed(cmd.X, sc), List: a.Words.Listed(cmd.X, sc)}
+		a.Shell.Within(func() { a.stmt(cmd.Y, &side) })
 	case syntax.AndStmt:
 		a.stmt(cmd.X, sc)
 		sure := sc.Sure
 		sc.Sure = false
-		a.Within(func() { a.stmt(cmd.Y, sc) })
+		a.Shell.Within(func() { a.stmt(cmd.Y, sc) })
 		sc.Sure = sure
 	default:
 		a.stmt(cmd.X, sc)
 		sc.SettleDirs()
 		before, sure := sc.Dirs, sc.Sure
 		sc.Sure = false
-		a.Within(func() { a.stmt(cmd.Y, sc) })
+		a.Shell.Within(func() { a.stmt(cmd.Y, sc) })
 		sc.Sure = sure
 		sc.Failed = sc.Union(sc.Failed, before)
 	}
@@ -200,15 +200,15 @@ func (a *Walker) forClause(cmd *syntax.ForClause, sc *word.Scope) {
 		var items []word.Word
 		for _, w := range l.Items {
 			a.nested(w, sc)
-			items = a.Fields(items, w, sc)
-			a.Copies(l.Name.Value, sc.Text(w))
+			items = a.Words.Fields(items, w, sc)
+			a.Shell.Copies(l.Name.Value, sc.Text(w))
 		}
 		if l.InPos.IsValid() {
-			a.LoopVar(l.Name.Value, items, cmd.Select)
+			a.Shell.LoopVar(l.Name.Value, items, cmd.Select)
 		}
-		a.Sets(l.Name.Value, word.Word{})
+		a.Words.Sets(l.Name.Value, word.Word{})
 		a.loop(cmd.Do, sc)
-		delete(a.Vars, l.Name.Value)
+		delete(a.Shell.Vars, l.Name.Value)
 		return
 	case *syntax.CStyleLoop:
 		for _, x := range []syntax.ArithmExpr{l.Init, l.Cond, l.Post} {
@@ -221,7 +221,7 @@ func (a *Walker) forClause(cmd *syntax.ForClause, sc *word.Scope) {
 // function walks a body where it is defined. Where and how often it runs is not known.
 func (a *Walker) function(cmd *syntax.FuncDecl, sc *word.Scope) {
 	if cmd.Name == nil {
-		a.Problem("disagreement", "Shells read this function definition differently: "+findings.Quote(sc.Text(cmd))+".")
+		a.Found.Problem("disagreement", "Shells read this function definition differently: "+findings.Quote(sc.Text(cmd))+".")
 		return
 	}
 	child := *sc
@@ -230,8 +230,8 @@ func (a *Walker) function(cmd *syntax.FuncDecl, sc *word.Scope) {
 	if len(sc.Dirs) != 1 || changesDir([]*syntax.Stmt{cmd.Body}) || strings.Contains(sc.Src, "cd ") {
 		child.Lost = true
 	}
-	a.Within(func() { a.stmt(cmd.Body, &child) })
+	a.Shell.Within(func() { a.stmt(cmd.Body, &child) })
 	if sc.Sure && sc.Start {
-		a.Funcs[cmd.Name.Value] = true
+		a.Shell.Funcs[cmd.Name.Value] = true
 	}
 }

@@ -36,8 +36,10 @@ func beneath(p, folder string) bool {
 
 // Walker is the state of one Parse: it walks the statements of a text.
 type Walker struct {
-	word.Reader
-	start  string // absolute working directory, "" when unknown
+	Words  *word.Reader
+	Found  *findings.Findings // what is known of the text
+	Shell  *word.Shell        // what is known of the shell that runs it
+	start  string             // absolute working directory, "" when unknown
 	frames frames
 	runs   func(*Walker, *Call) bool // runs what a program runs in its place, and says whether the command is recorded
 	looks  func(*Walker, *Call)      // notes what the words of a command do
@@ -58,7 +60,8 @@ type Scope = word.Scope
 
 // New returns a walker for a text, and the scope of the text itself.
 func New(text string, s Setting) (*Walker, *Scope) {
-	a := &Walker{Reader: word.NewReader(text, s.Dialect, s.Home, s.Tables), start: s.Dir, runs: s.Runs, looks: s.Looks}
+	r := word.NewReader(text, s.Dialect, s.Home, s.Tables)
+	a := &Walker{Words: r, Found: r.Found, Shell: &r.Shell, start: s.Dir, runs: s.Runs, looks: s.Looks}
 	sc := &Scope{Src: text, Sure: true, Start: true, Input: word.NoInput, Dirs: word.Here}
 	if s.Dir != "" {
 		sc.Dirs = []string{word.Clean(s.Dir)}
@@ -68,9 +71,9 @@ func New(text string, s Setting) (*Walker, *Scope) {
 
 // Parse analyses a whole text in a scope: the command line itself, or a string that a shell is given.
 func (a *Walker) Parse(text string, sc *word.Scope) {
-	f, problems := parse.Text(text, a.Dialect)
+	f, problems := parse.Text(text, a.Words.Dialect)
 	for _, p := range problems {
-		a.Problem(p.Code, p.Text)
+		a.Found.Problem(p.Code, p.Text)
 	}
 	if f == nil {
 		a.Guess(text, sc)
@@ -78,28 +81,28 @@ func (a *Walker) Parse(text string, sc *word.Scope) {
 	}
 	sc.Src = text
 	if sc.Start {
-		a.Script.Plain = parse.Plain(f)
+		a.Found.Script.Plain = parse.Plain(f)
 	}
-	a.Collect(f, text)
+	a.Words.Collect(f, text)
 	a.stmts(f.Stmts, sc)
 }
 
 // parseString analyses a literal string that is run as a script in the scope of a command.
 func (a *Walker) parseString(text string, sc *word.Scope) {
 	if sc.Depth++; sc.Depth > maxDepth {
-		a.Problem("too-deep", "The text nests too deeply.")
+		a.Found.Problem("too-deep", "The text nests too deeply.")
 		return
 	}
-	if !a.Reparse(len(text)) {
+	if !a.Found.Reparse(len(text)) {
 		return
 	}
 	if p := parse.Guard(text); p != nil {
-		a.Problem(p.Code, p.Text)
+		a.Found.Problem(p.Code, p.Text)
 		a.Guess(text, sc)
 		return
 	}
 	sc.Start, sc.Sure, sc.Input = false, false, word.NoInput
-	a.Within(func() { a.Parse(text, sc) })
+	a.Shell.Within(func() { a.Parse(text, sc) })
 }
 
 // maxDepth is how deep syntax, wrappers and re-parsed strings may lie within each other.
@@ -108,18 +111,18 @@ const maxDepth = 48
 // Uncertain records a command of which it is not known where the inner command begins. Every word that could
 // be its beginning is recorded too, so that deny rules see it.
 func (a *Walker) Uncertain(c *Call, n int) {
-	a.Problem("dynamic", "Which command "+findings.Quote(c.Name)+" runs is not certain: "+findings.Quote(c.raw)+".")
+	a.Found.Problem("dynamic", "Which command "+findings.Quote(c.Name)+" runs is not certain: "+findings.Quote(c.raw)+".")
 	if c.Is(programs.Escalates) {
 		c.Sc.Escalates = true
 	}
-	a.Script.Commands = append(a.Script.Commands, c.Command(""))
+	a.Found.Script.Commands = append(a.Found.Script.Commands, c.Command(""))
 	for i := n; i < len(c.Argv) && i < n+word.MaxCandidates; i++ {
 		if w := c.Argv[i]; w.Known && !strings.HasPrefix(w.Text, "-") && w.Text != "" {
 			in := c.Inner(c.Argv[i:], word.Texts(c.Argv[:i]))
 			in.Argv = slices.Clone(in.Argv)
 			in.Argv[0] = word.Lit(programs.NameOf(w.Text))
 			in.Name = in.Argv[0].Text
-			a.Script.Commands = append(a.Script.Commands, in.Command(""))
+			a.Found.Script.Commands = append(a.Found.Script.Commands, in.Command(""))
 		}
 	}
 }
@@ -127,12 +130,12 @@ func (a *Walker) Uncertain(c *Call, n int) {
 // RunWords runs words that a program joins to a shell text.
 func (a *Walker) RunWords(inner *Call, words []word.Word) {
 	if !word.AllKnown(words) {
-		a.Problem("dynamic", "The text that "+findings.Quote(word.Texts(inner.Argv))+" gives to a shell depends on the run.")
+		a.Found.Problem("dynamic", "The text that "+findings.Quote(word.Texts(inner.Argv))+" gives to a shell depends on the run.")
 		inner.Argv = words
 		if words[0].Known {
 			inner.Name = words[0].Text
 		}
-		a.Script.Commands = append(a.Script.Commands, inner.Command(""))
+		a.Found.Script.Commands = append(a.Found.Script.Commands, inner.Command(""))
 		return
 	}
 	a.RunText(inner, word.Texts(words))
@@ -141,16 +144,16 @@ func (a *Walker) RunWords(inner *Call, words []word.Word) {
 // RunText parses a literal shell text in the scope of an inner call.
 func (a *Walker) RunText(inner *Call, text string) {
 	sc := *inner.Sc
-	mark := len(a.Script.Commands)
+	mark := len(a.Found.Script.Commands)
 	a.parseString(text, &sc)
 	if len(inner.Reads)+len(inner.Writes)+len(inner.Effects) == 0 {
 		return
 	}
-	if mark == len(a.Script.Commands) {
-		a.Script.Commands = append(a.Script.Commands, inner.Command(":"))
+	if mark == len(a.Found.Script.Commands) {
+		a.Found.Script.Commands = append(a.Found.Script.Commands, inner.Command(":"))
 		return
 	}
-	cmd := &a.Script.Commands[mark]
+	cmd := &a.Found.Script.Commands[mark]
 	cmd.Reads = append(cmd.Reads, inner.Reads...)
 	cmd.Writes = append(cmd.Writes, inner.Writes...)
 	for _, e := range inner.Effects {

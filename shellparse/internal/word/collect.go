@@ -21,37 +21,37 @@ const Anything = "*"
 
 // Collect adds what a text assigns and defines to what is known already.
 func (a *Reader) Collect(f *syntax.File, text string) {
-	if a.Assigned == nil {
-		a.Assigned, a.Once, a.numbers = map[string]bool{}, map[string]int{}, map[string]bool{}
-		a.bodies, a.Funcs, a.Vars, a.Keyed = map[string]struct{}{}, map[string]bool{}, map[string]Word{}, map[string]bool{}
+	if a.Shell.Assigned == nil {
+		a.Shell.Assigned, a.Shell.Once, a.Shell.numbers = map[string]bool{}, map[string]int{}, map[string]bool{}
+		a.Shell.bodies, a.Shell.Funcs, a.Shell.Vars, a.Shell.Keyed = map[string]struct{}{}, map[string]bool{}, map[string]Word{}, map[string]bool{}
 	}
-	if len(a.Once) == 0 && strings.IndexByte(text, '=') < 0 && !strings.Contains(text, "for ") && !strings.Contains(text, "select ") &&
+	if len(a.Shell.Once) == 0 && strings.IndexByte(text, '=') < 0 && !strings.Contains(text, "for ") && !strings.Contains(text, "select ") &&
 		!strings.ContainsAny(text, "({") && !strings.Contains(text, "read") {
 		return
 	}
-	before := maps.Clone(a.Once)
+	before := maps.Clone(a.Shell.Once)
 	c := collector{a: a, notNumbers: map[string]bool{}}
 	syntax.Walk(f, func(n syntax.Node) bool {
 		c.node(n)
 		return true
 	})
-	for name := range a.Assigned {
-		a.numbers[name] = !c.notNumbers[name] && a.Once[Anything] == 0
-		if a.repeats && before[name] == 1 && (a.Once[name] > 1 || a.Once[Anything] > before[Anything]) {
-			a.Problem("dynamic", "A variable changes where the text may run again: "+findings.Quote(name)+".")
+	for name := range a.Shell.Assigned {
+		a.Shell.numbers[name] = !c.notNumbers[name] && a.Shell.Once[Anything] == 0
+		if a.Shell.repeats && before[name] == 1 && (a.Shell.Once[name] > 1 || a.Shell.Once[Anything] > before[Anything]) {
+			a.Found.Problem("dynamic", "A variable changes where the text may run again: "+findings.Quote(name)+".")
 		}
 	}
 }
 
 // set notes n assignments of a variable. More than one make its value uncertain.
 func (c *collector) set(name string, n int, number bool) {
-	c.a.Assigned[name] = true
-	c.a.Once[name] += n
-	if c.a.Once[name] > 1 {
-		delete(c.a.Vars, name)
+	c.a.Shell.Assigned[name] = true
+	c.a.Shell.Once[name] += n
+	if c.a.Shell.Once[name] > 1 {
+		delete(c.a.Shell.Vars, name)
 	}
 	if name == Anything {
-		clear(c.a.Vars)
+		clear(c.a.Shell.Vars)
 	}
 	if !number {
 		c.notNumbers[name] = true
@@ -65,9 +65,9 @@ func (c *collector) node(n syntax.Node) {
 	case *syntax.DeclClause:
 		c.declaration(n)
 	case *syntax.WhileClause, *syntax.CStyleLoop:
-		c.a.repeats = true
+		c.a.Shell.repeats = true
 	case *syntax.WordIter:
-		c.a.repeats = true
+		c.a.Shell.repeats = true
 		number := len(n.Items) > 0
 		for _, w := range n.Items {
 			number = number && c.number(w)
@@ -84,9 +84,9 @@ func (c *collector) node(n syntax.Node) {
 			c.set(strings.Trim(n.N.Value, "{}"), 2, true)
 		}
 	case *syntax.FuncDecl:
-		c.a.repeats = true
+		c.a.Shell.repeats = true
 		if n.Name != nil {
-			c.a.bodies[n.Name.Value] = struct{}{}
+			c.a.Shell.bodies[n.Name.Value] = struct{}{}
 		}
 	}
 }

@@ -249,7 +249,7 @@ func (d *decoder) leadingTilde(s string, first bool) string {
 		return s
 	}
 	switch {
-	case user == "" && d.a.Home != "" && !d.a.Assigned["HOME"]:
+	case user == "" && d.a.Home != "" && !d.a.Shell.Assigned["HOME"]:
 		d.lit(d.a.Home)
 	case user == "+" && d.a.Dialect != script.POSIX && d.workingDir() != "":
 		d.lit(d.workingDir())
@@ -266,7 +266,7 @@ func (d *decoder) leadingTilde(s string, first bool) string {
 
 // workingDir is the value of PWD, "" when it is not certain.
 func (d *decoder) workingDir() string {
-	if dir := d.sc.Dir(); len(d.sc.Failed) == 0 && strings.HasPrefix(dir, "/") && !d.a.Assigned["PWD"] && d.a.Once[Anything] == 0 {
+	if dir := d.sc.Dir(); len(d.sc.Failed) == 0 && strings.HasPrefix(dir, "/") && !d.a.Shell.Assigned["PWD"] && d.a.Shell.Once[Anything] == 0 {
 		return dir
 	}
 	return ""
@@ -288,11 +288,11 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 		return
 	}
 	simple := isSimple(p)
-	if v, ok := d.a.Vars[name]; ok && simple {
+	if v, ok := d.a.Shell.Vars[name]; ok && simple {
 		d.variable(v, quoted)
 		return
 	}
-	if v := d.place(name); simple && v != "" && (quoted || Plain(v) && !strings.ContainsAny(v, " \t\n")) && d.a.Spend(len(v)) {
+	if v := d.place(name); simple && v != "" && (quoted || Plain(v) && !strings.ContainsAny(v, " \t\n")) && d.a.Found.Spend(len(v)) {
 		d.lit(v)
 		return
 	}
@@ -313,7 +313,7 @@ func isSimple(p *syntax.ParamExp) bool {
 // place is the value of a variable that the text does not assign and that names a directory which is known.
 func (d *decoder) place(name string) string {
 	switch {
-	case d.a.Assigned[name] || d.a.Once[Anything] > 0:
+	case d.a.Shell.Assigned[name] || d.a.Shell.Once[Anything] > 0:
 	case name == "HOME":
 		return d.a.Home
 	case name == "PWD":
@@ -325,7 +325,7 @@ func (d *decoder) place(name string) string {
 // variable adds the value of a variable that the text itself fixed.
 func (d *decoder) variable(v Word, quoted bool) {
 	switch {
-	case !d.a.Spend(len(v.Text)):
+	case !d.a.Found.Spend(len(v.Text)):
 		d.vague(partMany)
 	case !v.Known:
 		first := !d.unknown && len(d.buf) == 0
@@ -335,7 +335,7 @@ func (d *decoder) variable(v Word, quoted bool) {
 		d.resplit = d.resplit || v.split || !quoted && d.globbing
 	case quoted || !d.globbing:
 		d.lit(v.Text)
-	case d.a.Dialect == script.Zsh || d.a.Assigned["IFS"] || !Plain(v.Text) && strings.ContainsAny(v.Text, " \t\n\\{~"):
+	case d.a.Dialect == script.Zsh || d.a.Shell.Assigned["IFS"] || !Plain(v.Text) && strings.ContainsAny(v.Text, " \t\n\\{~"):
 		d.vague(partMany)
 	case !Plain(v.Text):
 		d.globValue(v.Text)

@@ -82,7 +82,7 @@ const fileCost = 32
 
 // Note appends a file that is not in the list.
 func (a *Reader) Note(list []script.File, f script.File) []script.File {
-	if slices.Contains(list, f) || !a.Spend(fileCost+len(f.Path.Value)+len(f.Pattern)) {
+	if slices.Contains(list, f) || !a.Found.Spend(fileCost+len(f.Path.Value)+len(f.Pattern)) {
 		return list
 	}
 	return append(list, f)

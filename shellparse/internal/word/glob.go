@@ -31,7 +31,7 @@ func (d *decoder) glob(class partClass, patterns ...string) {
 		kept = [][]byte{[]byte(literal(string(d.buf)))}
 	}
 	d.vague(class)
-	if len(patterns) == 0 || len(kept) == 0 || len(kept)*len(patterns) > maxGlobs || !d.a.Spend(patternCost(kept, patterns)) {
+	if len(patterns) == 0 || len(kept) == 0 || len(kept)*len(patterns) > maxGlobs || !d.a.Found.Spend(patternCost(kept, patterns)) {
 		return
 	}
 	if d.globs = kept; len(patterns) == 1 {

@@ -300,7 +300,7 @@ func (a *Reader) plainCall(st *syntax.Stmt, sc *Scope) []Word {
 		return nil
 	}
 	name, known := Unquoted(call.Args[0])
-	if _, defined := a.bodies[name]; defined || !known {
+	if _, defined := a.Shell.bodies[name]; defined || !known {
 		return nil
 	}
 	var argv []Word

@@ -13,7 +13,7 @@ func Assigns(op syntax.BinAritOperator) bool { return op == syntax.Assgn }
 // Numeric says that an arithmetic operand is certainly a number.
 func (a *Reader) Numeric(w *syntax.Word) bool {
 	if s := w.Lit(); s != "" {
-		return s[0] >= '0' && s[0] <= '9' || s == "@" || s == "*" || s == "-1" || a.Counts(s) || a.holdsNumber(s)
+		return s[0] >= '0' && s[0] <= '9' || s == "@" || s == "*" || s == "-1" || a.Shell.Counts(s) || a.Shell.holdsNumber(s)
 	}
 	for _, p := range w.Parts {
 		switch p := p.(type) {
@@ -31,7 +31,7 @@ func (a *Reader) Numeric(w *syntax.Word) bool {
 				return false
 			}
 			name := p.Param.Value
-			if !p.Length && !isNumberParam(p) && !a.Counts(name) && !a.holdsNumber(name) {
+			if !p.Length && !isNumberParam(p) && !a.Shell.Counts(name) && !a.Shell.holdsNumber(name) {
 				return false
 			}
 		default:
@@ -107,7 +107,7 @@ func (a *Reader) prints(p *syntax.CmdSubst, what programs.Trait) bool {
 		return false
 	}
 	name, _ := Unquoted(call.Args[0])
-	if _, defined := a.bodies[name]; defined {
+	if _, defined := a.Shell.bodies[name]; defined {
 		return false
 	}
 	rest := call.Args[1:]
@@ -223,7 +223,7 @@ func (a *Reader) Printed(st *syntax.Stmt, sc *Scope) Word {
 		return Word{}
 	}
 	name := argv[0].Text
-	if _, shadowed := a.bodies[name]; shadowed || name != "echo" && name != "printf" {
+	if _, shadowed := a.Shell.bodies[name]; shadowed || name != "echo" && name != "printf" {
 		return Word{}
 	}
 	if name == "printf" && len(argv) > 2 {

@@ -13,16 +13,16 @@ import (
 
 // Reader says what words are, as far as the text itself fixes it.
 type Reader struct {
-	findings.Findings
-	Shell
+	Found   *findings.Findings
+	Shell   Shell
 	Dialect script.Dialect
 	Home    string // what ~ means, "" when unknown
 	Tables  *tables.Tables
 }
 
 // NewReader returns a reader for a text of which nothing is known yet.
-func NewReader(text string, d script.Dialect, home string, t *tables.Tables) Reader {
-	return Reader{Findings: findings.New(text), Dialect: d, Home: home, Tables: t}
+func NewReader(text string, d script.Dialect, home string, t *tables.Tables) *Reader {
+	return &Reader{Found: findings.New(text), Dialect: d, Home: home, Tables: t}
 }
 
 // Fields appends the words that w expands to.
@@ -119,6 +119,6 @@ func (a *Reader) EnvEffect(name string, v Word) string {
 // Sets notes that a variable is set for all that follows.
 func (a *Reader) Sets(name string, v Word) {
 	if e := a.EnvEffect(name, v); e != "" {
-		a.Poison(e)
+		a.Found.Poison(e)
 	}
 }

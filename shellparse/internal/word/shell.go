@@ -18,19 +18,19 @@ func (a *Shell) Counts(name string) bool { return a.numbers[name] }
 // Forget notes that a builtin assigns to the variable of this name, however the text wrote the builtin. What a
 // loop or a function has run before it may run again with the new value.
 func (a *Reader) Forget(name Word) {
-	if a.Once == nil {
+	if a.Shell.Once == nil {
 		return // a shell that has run no text knows nothing
 	}
-	if a.repeats && (!name.Known && len(a.Vars) > 0 || a.Once[name.Text] == 1) {
-		a.Problem("dynamic", "A variable changes where the text may run again: "+findings.Quote(name.Text)+".")
+	if a.Shell.repeats && (!name.Known && len(a.Shell.Vars) > 0 || a.Shell.Once[name.Text] == 1) {
+		a.Found.Problem("dynamic", "A variable changes where the text may run again: "+findings.Quote(name.Text)+".")
 	}
 	if name.Known {
-		a.Once[name.Text] = 2
-		delete(a.Vars, name.Text)
+		a.Shell.Once[name.Text] = 2
+		delete(a.Shell.Vars, name.Text)
 		return
 	}
-	a.Once[Anything]++
-	clear(a.Vars)
+	a.Shell.Once[Anything]++
+	clear(a.Shell.Vars)
 }
 
 // Gives notes a value that a variable is given, "@" for the positional parameters.
