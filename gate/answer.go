@@ -79,12 +79,12 @@ func (g answering) present(a *approval, answer Answer, runs string) ([]byte, err
 	if !a.shown.Presence {
 		return nil, nil
 	}
-	return g.gate.o.Presence.Check(a.shown, answer, runs)
+	return g.gate.journal.o.Presence.Check(a.shown, answer, runs)
 }
 
 // needsPresence reports whether a yes to what was judged needs a proof that a person is there.
 func (g *Gate) needsPresence(v *Verdict) bool {
-	return g.o.Presence != nil && g.o.Presence.Needs(v.Risk(), len(v.Marks) > 0)
+	return g.journal.o.Presence != nil && g.journal.o.Presence.Needs(v.Risk(), len(v.Marks) > 0)
 }
 
 // single reports whether the call must not be released along with others.
@@ -126,7 +126,7 @@ func (g answering) consent(a *approval, answer Answer, r *resolution) error {
 		r.persons, r.reason = len(all), fmt.Sprintf("Approved by %s.", strings.Join(all, " and "))
 		return nil
 	}
-	err := g.gate.control(audit.Author{By: answer.By, From: answer.From, Presence: string(r.presence)}, audit.Record{
+	err := g.gate.journal.control(audit.Author{By: answer.By, From: answer.From, Presence: string(r.presence)}, audit.Record{
 		SessionID: a.session.id, CallID: a.call.ID, Agent: a.session.agent, Tool: a.call.Tool.Qualified, Digest: a.call.Digest,
 		Summary: fmt.Sprintf("%s approves: %d of %d.", who, len(all), a.shown.Approvers),
 	})
@@ -142,7 +142,7 @@ func (g answering) consent(a *approval, answer Answer, r *resolution) error {
 		a.shown = before
 		return fmt.Errorf("%w: it could not be noted in the cluster: %w", ErrRefused, err)
 	}
-	g.gate.events.publish(Asked{a.shown})
+	g.gate.journal.events.publish(Asked{a.shown})
 	return fmt.Errorf("%w: your yes is on record", ErrAnother)
 }
 
@@ -189,11 +189,12 @@ func (g answering) approveEdited(id string, answer Answer) error {
 	if err != nil {
 		return fmt.Errorf("%w: the edited arguments: %w", ErrAnswer, err)
 	}
-	v := g.gate.judging().judge(session, edited)
+	now := g.gate.judging()
+	v := now.judge(session, edited)
 	if v.Action == permissions.Deny {
 		return fmt.Errorf("%w: the edited arguments are denied: %s", ErrAnswer, v.Reason)
 	}
-	ending, err := g.answerEdited(id, answer, edited, v)
+	ending, err := g.answerEdited(id, answer, edited, v, g.gate.questions(&now))
 	if err != nil {
 		return err
 	}
@@ -201,8 +202,8 @@ func (g answering) approveEdited(id string, answer Answer) error {
 }
 
 // answerEdited releases the call with the edited arguments, which were judged as v, if they are no riskier than what
-// was asked.
-func (g answering) answerEdited(id string, answer Answer, edited Call, v Verdict) (*ending, error) {
+// was asked; else asks about them.
+func (g answering) answerEdited(id string, answer Answer, edited Call, v Verdict, asks questions) (*ending, error) {
 	fingerprint := fingerprint.Of(v.Analysis)
 	g.gate.queue.mu.Lock()
 	defer g.gate.queue.mu.Unlock()
@@ -214,9 +215,9 @@ func (g answering) answerEdited(id string, answer Answer, edited Call, v Verdict
 	if worse := v.Risk().Exceeds(a.verdict.Risk()) || unseen; worse {
 		a.verdict, a.reach = v, fingerprint
 		a.call, a.edited = edited, edited.Arguments
-		a.shown = g.gate.questions().show(a.session, edited, v, a.shown.CreatedAt)
+		a.shown = asks.show(a.session, edited, v, a.shown.CreatedAt)
 		_ = g.gate.queue.renew(a) // it is logged, and what is kept of it asks less
-		g.gate.events.publish(Asked{a.shown})
+		g.gate.journal.events.publish(Asked{a.shown})
 		return nil, fmt.Errorf("%w: the edited arguments are riskier than what was asked; the approval now shows them: approve again to run them", ErrAnswer)
 	}
 	proof, err := g.present(a, answer, edited.Digest)
@@ -256,7 +257,7 @@ func (g answering) always(id string, answer Answer) error {
 		return err // nothing of the answer holds
 	}
 	for _, grant := range grants {
-		if err := g.gate.record(audit.Record{
+		if err := g.gate.journal.record(audit.Record{
 			Event: audit.Control, SessionID: a.session.id, Agent: a.session.agent, Tool: a.call.Tool.Qualified, By: answer.By, From: answer.From,
 			Summary: fmt.Sprintf("Grant: %s %q up to %s, scope %s.", grant.Tool, grant.Covers(), grant.Risk, scopeName(answer.Scope)),
 		}); err != nil {
@@ -274,16 +275,16 @@ func (g answering) keep(s *Session, grants []permissions.Grant, scope string) {
 	switch {
 	case scope == "session":
 		s.granted.add(grants)
-	case g.gate.o.InMemory:
+	case g.gate.journal.o.InMemory:
 		g.gate.granted.add(grants)
 	default:
-		switch err := g.gate.o.Store.AddGrants(grants); {
+		switch err := g.gate.journal.o.Store.AddGrants(grants); {
 		case err == nil:
 		case s.ungranted.Load():
-			g.gate.o.Logger.Error("an \"always\" could not be written to the rules file; the call was approved, and the next is asked about again", "error", err)
+			g.gate.journal.o.Logger.Error("an \"always\" could not be written to the rules file; the call was approved, and the next is asked about again", "error", err)
 		default:
 			s.granted.add(grants)
-			g.gate.o.Logger.Error("an \"always\" could not be written to the rules file; it holds until the session ends", "error", err)
+			g.gate.journal.o.Logger.Error("an \"always\" could not be written to the rules file; it holds until the session ends", "error", err)
 		}
 	}
 }
@@ -384,7 +385,7 @@ func (g answering) cascade(granted *approval, answer Answer) {
 		if g.gate.queue.pending[c.call.ID] == c.approval && c.approval.call.Digest == c.call.Digest {
 			r := resolution{decision: "approve", by: cascaded + answer.By, from: answer.From, reason: fmt.Sprintf("Covered by the always given for %s.", granted.shown.ID)}
 			if _, err := g.answer(c.approval, r); err != nil {
-				g.gate.o.Logger.Error("a call that an always covers still waits for an answer", "approval", c.call.ID, "error", err)
+				g.gate.journal.o.Logger.Error("a call that an always covers still waits for an answer", "approval", c.call.ID, "error", err)
 			}
 		}
 		g.gate.queue.mu.Unlock()

@@ -71,10 +71,10 @@ func (g questions) note(s *Session, call Call, v *Verdict) {
 
 func (b *answeredBook) load(g *Gate) {
 	b.once.Do(func() {
-		if g.o.Answered == nil {
+		if g.journal.o.Answered == nil {
 			return
 		}
-		list := g.o.Answered(time.Now().Add(-answeredBack))
+		list := g.journal.o.Answered(time.Now().Add(-answeredBack))
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.list = slices.Concat(list[max(0, len(list)-maxAnswered):], b.list)

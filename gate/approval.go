@@ -55,10 +55,10 @@ type resolution struct {
 // before attaches to its approval, or claims what was decided: one lock keeps the decision from falling between. That
 // the call waits is on record before anybody sees it.
 func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *resolution, refused *Verdict) {
-	a = &approval{key: g.gate.handOverKey(call), call: call, verdict: v, session: s, done: make(chan resolution, 1)}
+	a = &approval{key: g.gate.journal.handOverKey(call), call: call, verdict: v, session: s, done: make(chan resolution, 1)}
 	a.shown, a.reach = g.show(s, call, v, time.Now().UTC()), fingerprint.Of(v.Analysis)
 	a.expires = a.shown.ExpiresAt
-	if g.gate.o.Ledger != nil {
+	if g.gate.journal.o.Ledger != nil {
 		if claimed, refused = g.claimShared(call, v); claimed != nil || refused != nil {
 			return nil, claimed, refused
 		}
@@ -71,15 +71,15 @@ func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claim
 	if r, ok := g.claim(call, v); ok {
 		return nil, &r, nil
 	}
-	if most := g.gate.set.Load().MaxPending; s.pending() >= most {
-		no := v.deny(DecidedLimited, "callgate", "maxPending", fmt.Sprintf("%d calls of this session already wait for a person (maxPending). Wait until they are answered.", most))
+	if s.pending() >= g.at.set.MaxPending {
+		no := v.deny(DecidedLimited, "callgate", "maxPending", fmt.Sprintf("%d calls of this session already wait for a person (maxPending). Wait until they are answered.", g.at.set.MaxPending))
 		return nil, nil, &no
 	}
 	first := g.gate.queue.twinOf(a)
 	if first == nil && g.gate.queue.pending[call.ID] != nil { // a call keeps its id when it is repeated, in another session too
 		return nil, &resolution{decision: "pending", reason: waitsAlready}, nil
 	}
-	if err := g.gate.recordAsked(s, call, v); err != nil {
+	if err := g.gate.journal.recordAsked(s, call, v); err != nil {
 		no := v.deny(DecidedDenied, "callgate", "audit", fmt.Sprintf("A person would have to approve the call, but that could not be recorded, so it does not run: %v", err))
 		return nil, nil, &no
 	}
@@ -101,10 +101,10 @@ func (q *queue) put(a *approval) {
 	q.pending[a.call.ID] = a
 	q.order = append(q.order, a.call.ID)
 	q.recount(a.session)
-	if q.o.Ledger == nil { // else it was entered
+	if q.journal.o.Ledger == nil { // else it was entered
 		q.asked.keep(a)
 	}
-	q.events.publish(Asked{a.shown})
+	q.journal.events.publish(Asked{a.shown})
 }
 
 // twinOf returns the pending approval of the very same call, nil when there is none. A flood of one call is
@@ -130,12 +130,12 @@ func (g questions) show(s *Session, call Call, v Verdict, created time.Time) *Ap
 		reasons = append([]Reason{rewrite.reason()}, reasons...)
 	}
 	var undo *Undo
-	if g.gate.o.Undo != nil && v.Analysis != nil {
-		undo = g.gate.o.Undo(call, v.Analysis)
+	if g.gate.journal.o.Undo != nil && v.Analysis != nil {
+		undo = g.gate.journal.o.Undo(call, v.Analysis)
 	}
 	return &Approval{
 		Undo: undo,
-		ID:   call.ID, SessionID: s.id, Worker: g.gate.o.Worker, Agent: call.Agent,
+		ID:   call.ID, SessionID: s.id, Worker: g.gate.journal.o.Worker, Agent: call.Agent,
 		Server: call.Tool.Server, Tool: call.Tool.Qualified, Kind: call.Tool.Kind, Says: call.Tool.Description(),
 		Arguments: call.Arguments, Digest: call.Digest, Analysis: v.Analysis,
 		Reason: v.Reason, Marks: v.Marks, Reasons: reasons, Offers: offers, Redefined: call.Redefined, Rewrite: call.Before.Rewrite,
@@ -143,7 +143,7 @@ func (g questions) show(s *Session, call Call, v Verdict, created time.Time) *Ap
 		Presence:  g.gate.needsPresence(&v),
 		Approvers: v.Approvers,
 		Prompt:    s.flow.LastPrompt(),
-		CreatedAt: created, ExpiresAt: created.Add(g.gate.set.Load().Timeout),
+		CreatedAt: created, ExpiresAt: created.Add(g.at.set.Timeout),
 	}
 }
 
@@ -190,7 +190,7 @@ func (q *queue) resolve(a *approval, r resolution) bool {
 		a.done <- r
 	}
 	if r.ending == nil { // else the caller that gets the resolution says how it ended
-		q.events.publish(Resolved{SessionID: a.session.id, ID: a.call.ID, Decision: r.decision, By: r.by, Reason: r.reason})
+		q.journal.events.publish(Resolved{SessionID: a.session.id, ID: a.call.ID, Decision: r.decision, By: r.by, Reason: r.reason})
 	}
 	q.resolveTwins(a, r)
 	return true

@@ -198,7 +198,7 @@ func TestWaitsEndByThemselves(t *testing.T) {
 		"host cancels": {func(_ *bench, cancel context.CancelFunc) { cancel() }, DecidedCancelled},
 		"session ends": {func(b *bench, _ context.CancelFunc) { b.session.Close() }, DecidedCancelled},
 		"approver cancels the session": {func(b *bench, _ context.CancelFunc) {
-			if err := b.gate.Cancel(b.session.ID(), audit.Author{By: "test"}); err != nil {
+			if err := b.gate.Controls.Cancel(b.session.ID(), audit.Author{By: "test"}); err != nil {
 				b.t.Error(err)
 			}
 		}, DecidedCancelled},
@@ -457,14 +457,14 @@ func TestConfigure(t *testing.T) {
 	b := newBench(t, asking, func(o *Options) { o.MaxPending = 1 })
 	waits := b.decide(t.Context(), b.shell("1", "make"))
 	asked := b.waiting(1)[0]
-	b.gate.Configure(Settings{MaxPending: 2, Timeout: time.Hour})
+	b.gate.Controls.Configure(Settings{MaxPending: 2, Timeout: time.Hour})
 	second := b.decide(t.Context(), b.shell("2", "make all"))
 	for _, a := range b.waiting(2) {
 		if of := a.ExpiresAt.Sub(a.CreatedAt); a.ID == asked.ID && of != 120*time.Second || a.ID != asked.ID && of != time.Hour {
 			t.Errorf("%s waits for %s", a.ID, of)
 		}
 	}
-	b.gate.Configure(Settings{Mode: ModeNoPrompt})
+	b.gate.Controls.Configure(Settings{Mode: ModeNoPrompt})
 	if d := <-b.decide(t.Context(), b.shell("3", "make")); d.verdict.Action != permissions.Deny {
 		t.Errorf("without prompts a call is asked about: %s", d.verdict.Decision)
 	}
@@ -625,7 +625,7 @@ func TestOffersTellWhatTheyWouldNewlyAllow(t *testing.T) {
 
 func TestAgentsThatClientsRegister(t *testing.T) {
 	b := newBench(t, `{"*": "allow"}`, nil)
-	id, err := b.gate.AddAgent(b.session.ID(), permissions.Agent{Name: "rev", Rules: []permissions.Rule{
+	id, err := b.gate.Controls.AddAgent(b.session.ID(), permissions.Agent{Name: "rev", Rules: []permissions.Rule{
 		{Tool: "shell_exec", Pattern: "*", Action: permissions.Deny, Source: "agent_add:1"},
 	}}, AgentInfo{Role: "reviewer", Domain: "go", Provider: "p", Model: "m", Roles: []AgentRole{{Name: "r"}}}, audit.Author{By: "web:alice", From: "127.0.0.1:5"})
 	if err != nil || !strings.HasPrefix(id, "rev-") || len(id) != len("rev-")+8 {
@@ -646,16 +646,16 @@ func TestAgentsThatClientsRegister(t *testing.T) {
 	if team := b.gate.Sessions()[0].Agents; len(team) != 2 || team[1].ID != id || team[1].Role != "reviewer" || team[1].Domain != "go" || team[1].Provider != "p" || team[1].Model != "m" || len(team[1].Roles) != 1 {
 		t.Errorf("the team is %+v", team)
 	}
-	if err := b.gate.RemoveAgent(b.session.ID(), id, audit.Author{By: "test"}); err != nil {
+	if err := b.gate.Controls.RemoveAgent(b.session.ID(), id, audit.Author{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := decide(id); got != permissions.Deny {
 		t.Errorf("a call that names a removed agent: %s", got)
 	}
-	if err := b.gate.RemoveAgent(b.session.ID(), id, audit.Author{By: "test"}); !errors.Is(err, ErrAnswer) {
+	if err := b.gate.Controls.RemoveAgent(b.session.ID(), id, audit.Author{By: "test"}); !errors.Is(err, ErrAnswer) {
 		t.Errorf("removed twice: %v", err)
 	}
-	if _, err := b.gate.AddAgent("s-none", permissions.Agent{}, AgentInfo{}, audit.Author{By: "test"}); !errors.Is(err, ErrSession) {
+	if _, err := b.gate.Controls.AddAgent("s-none", permissions.Agent{}, AgentInfo{}, audit.Author{By: "test"}); !errors.Is(err, ErrSession) {
 		t.Errorf("another session: %v", err)
 	}
 }
@@ -667,7 +667,7 @@ func TestAgentNames(t *testing.T) {
 		"rev": true, "Code Reviewer": true, "prüfer": true, "v1.2": true, "": true,
 		"../rev": false, "a/b": false, `a\b`: false, "..": false, "a\x1b[2Jb": false, "a\nb": false, "a\u202eb": false, "a\x00": false, "\xff": false, strings.Repeat("a", 65): false,
 	} {
-		id, err := b.gate.AddAgent(b.session.ID(), permissions.Agent{Name: name}, AgentInfo{Name: name, Role: "r"}, audit.Author{By: "test"})
+		id, err := b.gate.Controls.AddAgent(b.session.ID(), permissions.Agent{Name: name}, AgentInfo{Name: name, Role: "r"}, audit.Author{By: "test"})
 		if ok != (err == nil) || !ok && !errors.Is(err, ErrAnswer) {
 			t.Errorf("%q: %q, %v", name, id, err)
 		}
@@ -675,7 +675,7 @@ func TestAgentNames(t *testing.T) {
 			t.Errorf("%q: the error shows it raw", name)
 		}
 	}
-	if _, err := b.gate.AddAgent(b.session.ID(), permissions.Agent{}, AgentInfo{Role: "../r"}, audit.Author{By: "test"}); !errors.Is(err, ErrAnswer) {
+	if _, err := b.gate.Controls.AddAgent(b.session.ID(), permissions.Agent{}, AgentInfo{Role: "../r"}, audit.Author{By: "test"}); !errors.Is(err, ErrAnswer) {
 		t.Errorf("a role that becomes an id: %v", err)
 	}
 }

@@ -11,9 +11,12 @@ import (
 )
 
 // questions puts calls before people.
-type questions struct{ gate *Gate }
+type questions struct {
+	gate *Gate
+	at   *judging // the settings that the call goes by: after a wait those of then
+}
 
-func (g *Gate) questions() questions { return questions{g} }
+func (g *Gate) questions(at *judging) questions { return questions{g, at} }
 
 // ask puts the call before people and waits. The verdict it returns allows or denies. The resolution is how the
 // approval ended, nil when there was none: the caller MUST tell its ending once the verdict is on record.
@@ -38,7 +41,8 @@ func (g questions) ask(ctx context.Context, s *Session, call Call, v Verdict) (V
 		if err := call.revive(ctx); err != nil {
 			return v.deny(DecidedCancelled, "callgate", "server", fmt.Sprintf("%s It does not start again: %v.", r.stale, err)), call, &r
 		}
-		now := g.gate.judging().judge(s, call)
+		*g.at = g.gate.judging()
+		now := g.at.judge(s, call)
 		if now.Action != permissions.Ask {
 			return now, call, &r
 		}
@@ -124,7 +128,8 @@ func (g questions) stillAllowed(s *Session, call Call, asked Verdict, r resoluti
 		call = edited
 		note = fmt.Sprintf("A person changed the arguments before approving. The call ran with %s", call.Arguments)
 	}
-	now := g.gate.judging().judge(s, call)
+	*g.at = g.gate.judging()
+	now := g.at.judge(s, call)
 	now.From = r.from
 	if now.Action == permissions.Deny {
 		now.Reason = "It was approved, but what decides changed while it waited. " + now.Reason
@@ -195,7 +200,7 @@ func (q *queue) ended(r *resolution, v *Verdict, recorded error) {
 		q.notHeld(r, err)
 		return
 	}
-	q.events.publish(Resolved{SessionID: r.session, ID: r.approval, Decision: r.decision, By: r.by, Reason: r.reason})
+	q.journal.events.publish(Resolved{SessionID: r.session, ID: r.approval, Decision: r.decision, By: r.by, Reason: r.reason})
 	r.ending.tell(nil)
 }
 
@@ -204,6 +209,6 @@ func (q *queue) notHeld(r *resolution, why error) {
 	if r.ending == nil {
 		return
 	}
-	q.events.publish(Resolved{SessionID: r.session, ID: r.approval, Decision: "withdrawn", By: "callgate", Reason: why.Error()})
+	q.journal.events.publish(Resolved{SessionID: r.session, ID: r.approval, Decision: "withdrawn", By: "callgate", Reason: why.Error()})
 	r.ending.tell(fmt.Errorf("%w: %w", ErrRefused, why))
 }

@@ -201,7 +201,7 @@ func (g *Gate) restore() {
 		}
 		if err := g.queue.enter(a); err != nil {
 			a.expiry.Stop()
-			g.o.Logger.Warn("a call that waited when callgate ended is not shown: the cluster cannot be told", "approval", a.call.ID, "error", err)
+			g.journal.o.Logger.Warn("a call that waited when callgate ended is not shown: the cluster cannot be told", "approval", a.call.ID, "error", err)
 			continue
 		}
 		g.queue.put(a)
@@ -247,8 +247,8 @@ func (q *queue) lapse(a *approval) {
 	defer q.mu.Unlock()
 	restored := a.restored
 	if r := a.expired(); q.resolve(a, r) && restored {
-		record := q.recordOf(a.session, a.call, a.verdict.deny(DecidedTimeout, r.by, "", r.reason+" callgate was restarted while the call waited."))
-		q.recordOrLog(record)
+		record := q.journal.recordOf(a.session, a.call, a.verdict.deny(DecidedTimeout, r.by, "", r.reason+" callgate was restarted while the call waited."))
+		q.journal.recordOrLog(record)
 	}
 }
 
@@ -293,7 +293,7 @@ func (g *Gate) Leave() {
 func (q *queue) detach(a *approval) {
 	a.detached = true
 	a.expiry = time.AfterFunc(time.Until(a.expires), func() { q.lapse(a) })
-	if q.o.Ledger != nil {
+	if q.journal.o.Ledger != nil {
 		_ = q.renew(a) // it is logged; elsewhere the repeated call is asked about anew
 	}
 }

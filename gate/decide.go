@@ -21,6 +21,9 @@ import (
 // The phases are in Judge; here is what surrounds them:
 //
 //	judge → budget → (ask → wait → judge the denials again) → a free place → record → answer
+//
+// All of it goes by one set of settings, however often they are replaced meanwhile. Only a wait for a person takes them anew:
+// what is switched off while a call waits has to hold for it.
 func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call) {
 	call.facts() // all that get the call share one reading
 	s.touch()
@@ -30,36 +33,37 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 		}
 	})
 	s.around.Look(call.Place, &s.secrets, &s.flow)
-	v := g.judging().judge(s, call)
-	limits := g.set.Load().Limits
+	now := g.judging()
+	v := now.judge(s, call)
+	limits := now.set.Limits
 	if spent := s.turn.Take(limits.CallsPerTurn, limits.TurnIdle, time.Now()); spent != "" && v.Action != permissions.Deny {
 		v = v.deny(DecidedLimited, "limits", "callsPerTurn", spent)
 	}
 	if v.Action == permissions.Allow {
-		v = g.judging().lose(s, call, v)
+		v = now.lose(s, call, v)
 	}
 	var asked *resolution
 	if v.Action == permissions.Ask {
-		if v, call, asked = g.questions().ask(ctx, s, call, v); asked != nil {
+		if v, call, asked = g.questions(&now).ask(ctx, s, call, v); asked != nil {
 			defer asked.ending.tell(errUnfinished)
 		}
 		if v.Action == permissions.Allow {
-			_, _ = g.judging().loses(s, call, v, true) // what a person said counts, and is not refused
+			_, _ = now.loses(s, call, v, true) // what a person said counts, and is not refused
 		}
 	}
 	v.Note = cmp.Or(v.Note, call.Before.note(call))
-	v = g.judging().admit(s, call, v)
+	v = now.admit(s, call, v)
 	admitted := v.Action == permissions.Allow
-	v, recorded := g.recordDecision(s, call, v)
+	v, recorded := g.journal.recordDecision(s, call, v)
 	g.queue.ended(asked, &v, recorded)
 	if asked != nil && recorded == nil {
-		g.questions().note(s, call, &v)
+		g.questions(&now).note(s, call, &v)
 	}
 	if admitted && v.Action != permissions.Allow {
 		s.leave(call)
 	}
-	if v.Action != permissions.Allow && g.o.Ledger != nil {
-		g.o.Ledger.Done(call.ID)
+	if v.Action != permissions.Allow && g.journal.o.Ledger != nil {
+		g.journal.o.Ledger.Done(call.ID)
 	}
 	if v.Action == permissions.Allow {
 		if v.Decision != DecidedApproved { // what a person approved was looked at
@@ -67,17 +71,20 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 		}
 		s.past.Begin(call.ID, v.Analysis, time.Now())
 		s.will(call, &v)
-		if g.events.listening() {
-			g.events.publish(Started{SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent), ID: call.ID, Tool: call.Tool.Qualified, Arguments: call.Arguments, Risk: v.Risk(), Thinks: call.Thinks()})
+		if g.journal.events.listening() {
+			g.journal.events.publish(Started{SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent), ID: call.ID, Tool: call.Tool.Qualified, Arguments: call.Arguments, Risk: v.Risk(), Thinks: call.Thinks()})
 		}
 	}
 	return v, call
 }
 
-// judging judges the calls of sessions as things are now.
-type judging struct{ gate *Gate }
+// judging judges the calls of sessions by the settings of one moment.
+type judging struct {
+	gate *Gate
+	set  *Settings
+}
 
-func (g *Gate) judging() judging { return judging{g} }
+func (g *Gate) judging() judging { return judging{g, g.journal.set.Load()} }
 
 // lose counts what an allowed call loses for good, and judges it anew where that is more than may be lost unasked.
 func (g judging) lose(s *Session, call Call, v Verdict) Verdict {
@@ -96,8 +103,8 @@ func (g judging) lose(s *Session, call Call, v Verdict) Verdict {
 
 // loses counts what an allowed call loses for good. It is false when that is more than may be lost unasked.
 func (g judging) loses(s *Session, call Call, v Verdict, approved bool) (bool, error) {
-	n, limits := past.LostBy(call.facts().Call, v.Analysis), g.gate.set.Load().Limits
-	if n == 0 || limits.Irreversible <= 0 || g.gate.o.Off {
+	n, limits := past.LostBy(call.facts().Call, v.Analysis), g.set.Limits
+	if n == 0 || limits.Irreversible <= 0 || g.gate.journal.o.Off {
 		return true, nil
 	}
 	return s.burst.Take(limits.Irreversible, limits.IrreversibleWithin, n, approved, time.Now())
@@ -109,10 +116,10 @@ func (g judging) admit(s *Session, call Call, v Verdict) Verdict {
 	if v.Action != permissions.Allow {
 		return v
 	}
-	if full := s.enter(call, g.gate.set.Load().Limits.Concurrent); full != "" {
+	if full := s.enter(call, g.set.Limits.Concurrent); full != "" {
 		return v.deny(DecidedLimited, "limits", "concurrent", full)
 	}
-	v.Timeout = g.gate.set.Load().Limits.timeout(call, v.Risk())
+	v.Timeout = g.set.Limits.timeout(call, v.Risk())
 	return v
 }
 
@@ -146,17 +153,17 @@ func (s *Session) leave(call Call) {
 // nil if none came; then failure says why.
 func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failure string, took time.Duration) (record func()) {
 	s.leave(call)
-	if g.o.Ledger != nil {
-		g.o.Ledger.Done(call.ID)
+	if g.journal.o.Ledger != nil {
+		g.journal.o.Ledger.Done(call.ID)
 	}
 	s.past.End(call.ID, !isError && failure == "", time.Now())
 	s.touch()
 	learn := s.learn(&call, result)
 	return func() {
 		learn()
-		g.recordOutcome(s, call, isError, failure, len(result), took)
-		if g.events.listening() {
-			g.events.publish(Finished{SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent), ID: call.ID, Tool: call.Tool.Qualified, Duration: took, Result: result, IsError: isError || failure != ""})
+		g.journal.recordOutcome(s, call, isError, failure, len(result), took)
+		if g.journal.events.listening() {
+			g.journal.events.publish(Finished{SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent), ID: call.ID, Tool: call.Tool.Qualified, Duration: took, Result: result, IsError: isError || failure != ""})
 		}
 	}
 }
@@ -167,16 +174,18 @@ func (g *Gate) Refuse(s *Session, call Call, reason string) Verdict {
 	if call.Digest != "" { // it could be read, but leads nowhere
 		rule = "unknown tool"
 	}
-	v, _ := g.recordDecision(s, call, Verdict{}.deny(DecidedDenied, "callgate", rule, reason)) // logged; the call is refused anyway
+	v, _ := g.journal.recordDecision(s, call, Verdict{}.deny(DecidedDenied, "callgate", rule, reason)) // logged; the call is refused anyway
 	return v
 }
 
 // judge says what is to happen to the call now. One that names another agent than its session's has to
 // pass under both: the name comes from the host, so it can only tighten.
 func (g judging) judge(s *Session, call Call) Verdict {
-	v := g.judgeAs(s, s.agent, call)
+	_ = s.stand() // what cannot be read is denied below
+	level := Autonomy(s.autonomy.Load())
+	v := g.judgeAs(s, s.agent, level, call)
 	if call.Agent != "" && call.Agent != s.agent {
-		if other := g.judgeAs(s, call.Agent, call); other.Action < v.Action {
+		if other := g.judgeAs(s, call.Agent, level, call); other.Action < v.Action {
 			return other
 		}
 	}
@@ -185,22 +194,23 @@ func (g judging) judge(s *Session, call Call) Verdict {
 
 // judgeAs denies what cannot be judged: arguments are hostile input, and a mistake of ours in reading them MUST NOT
 // end the process, which serves others too.
-func (g judging) judgeAs(s *Session, agent string, call Call) (v Verdict) {
+func (g judging) judgeAs(s *Session, agent string, level Autonomy, call Call) (v Verdict) {
 	defer func() {
 		if p := recover(); p != nil {
-			g.gate.o.Logger.Error("a call could not be judged: please report this", "tool", call.Tool.Qualified, "panic", p, "stack", string(debug.Stack()))
+			g.gate.journal.o.Logger.Error("a call could not be judged: please report this", "tool", call.Tool.Qualified, "panic", p, "stack", string(debug.Stack()))
 			v = Verdict{Analysis: &tools.Analysis{Risk: permissions.Unknown}}.deny(DecidedDenied, "callgate", "failure", "callgate failed while it judged the call, so it does not run.")
 		}
 	}()
 	j := g.judgeOf(s, agent)
+	j.Autonomy = level
 	return j.Judge(call)
 }
 
 // judgeOf assembles what decides about the session's calls under an agent now. Rules that cannot be read deny.
 func (g judging) judgeOf(s *Session, agent string) Judge {
 	policy, err := s.standingPolicy(agent)
-	set, remembered := g.gate.set.Load(), &s.flow
-	if g.gate.o.NoFlow {
+	set, remembered := g.set, &s.flow
+	if g.gate.journal.o.NoFlow {
 		remembered = nil
 	}
 	var around *permissions.Circumstances
@@ -210,8 +220,8 @@ func (g judging) judgeOf(s *Session, agent string) Judge {
 	return Judge{
 		Session: around, Advisors: set.Advisors, flow: remembered, Policy: policy, PolicyError: err,
 		Autonomy: Autonomy(s.autonomy.Load()), Mode: set.Mode, AskEscalations: set.AskEscalations,
-		Protected: g.gate.protected.Load(), Terminal: set.Terminal, Off: g.gate.o.Off, Changed: s.manifests.Changed(), Unkept: g.gate.o.Unkept, Now: time.Now(),
-		Freezer: g.gate.o.Freezer, Current: g.gate.o.Current, secrets: &s.secrets, unlearned: &s.unlearned, Burst: set.Limits, Lost: s.burst.Count(set.Limits.IrreversibleWithin, time.Now()),
+		Protected: g.gate.protected.Load(), Terminal: set.Terminal, Off: g.gate.journal.o.Off, Changed: s.manifests.Changed(), Unkept: g.gate.journal.o.Unkept, Now: time.Now(),
+		Freezer: g.gate.journal.o.Freezer, Current: g.gate.journal.o.Current, secrets: &s.secrets, unlearned: &s.unlearned, Burst: set.Limits, Lost: s.burst.Count(set.Limits.IrreversibleWithin, time.Now()),
 	}
 }
 

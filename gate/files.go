@@ -50,7 +50,7 @@ func (f Files) ForbidsWriting(s *Session, place tools.Place, path string) (why s
 func (f Files) Unseen(s *Session) (why string) {
 	g := f.gate
 	changed := s.manifests.Changed()
-	if len(changed) == 0 || g.o.Off {
+	if len(changed) == 0 || g.journal.o.Off {
 		return ""
 	}
 	return fmt.Sprintf("it would run what %s says, which this session changed and nobody has looked at since; run the check with a tool, so that a person is asked", tools.Visible(changed[len(changed)-1]))
@@ -85,6 +85,6 @@ func (f Files) Changes(id string) ([]tools.FileChange, error) {
 	}
 	call, analysis, session := a.call, a.verdict.Analysis, a.session
 	g.queue.mu.Unlock()
-	hidden := func(path string) bool { return g.HidesFile(session, call.Place, path) }
+	hidden := func(path string) bool { return g.Files.HidesFile(session, call.Place, path) }
 	return tools.Changes(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, analysis, hidden), nil
 }

@@ -294,30 +294,30 @@ func onlyReads(a *tools.Analysis) bool {
 func (c Controls) Freeze(one Freeze, who audit.Author) error {
 	g := c.gate
 	one.By, one.At = who.By, time.Now().UTC()
-	return g.o.Freezer.Freeze(one, func(summary string) error { return g.noteFreeze(one.SessionID, who, summary) })
+	return g.journal.o.Freezer.Freeze(one, func(summary string) error { return g.Controls.noteFreeze(one.SessionID, who, summary) })
 }
 
 // Unfreeze ends what Freeze began.
 func (c Controls) Unfreeze(sessionID string, who audit.Author) error {
 	g := c.gate
-	return g.o.Freezer.Unfreeze(sessionID, func(summary string) error { return g.noteFreeze(sessionID, who, summary) })
+	return g.journal.o.Freezer.Unfreeze(sessionID, func(summary string) error { return g.Controls.noteFreeze(sessionID, who, summary) })
 }
 
 func (c Controls) noteFreeze(sessionID string, who audit.Author, summary string) error {
 	g := c.gate
-	err := g.Note(sessionID, who, summary)
+	err := g.Controls.Note(sessionID, who, summary)
 	for _, info := range g.Sessions() { // whoever watches sees it at once
-		g.events.publish(SessionOpened{info})
+		g.journal.events.publish(SessionOpened{info})
 	}
 	return err
 }
 
 // Frozen returns what is frozen now.
-func (c Controls) Frozen() ([]Freeze, error) { return c.gate.o.Freezer.List(time.Now()) }
+func (c Controls) Frozen() ([]Freeze, error) { return c.gate.journal.o.Freezer.List(time.Now()) }
 
 // frozenNow says what holds back a session now, for who watches; "" when nothing does.
 func (g *Gate) frozenNow(sessionID string) string {
-	f, err := g.o.Freezer.Of(sessionID, time.Now())
+	f, err := g.journal.o.Freezer.Of(sessionID, time.Now())
 	switch {
 	case err != nil:
 		return "whether calls are frozen cannot be read"

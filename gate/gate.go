@@ -87,11 +87,11 @@ const DefaultAgent = "default"
 
 // Gate decides about calls. Its methods may be called concurrently.
 type Gate struct {
-	*journal
+	journal  *journal
 	queue    queue
 	registry registry
-	Controls
-	Files
+	Controls Controls
+	Files    Files
 
 	credentials func() []Credential // of Options, asked once
 	protected   atomic.Pointer[Protected]
@@ -113,7 +113,7 @@ type journal struct {
 
 // queue is the approvals that wait. Only resolve ends one.
 type queue struct {
-	*journal
+	journal *journal
 
 	// mu guards everything about approvals. Who holds it may wait for the Ledger, so what an allowed call needs never
 	// takes it: judging, and the sessions.
@@ -138,7 +138,7 @@ func New(o Options) *Gate {
 	g.Controls, g.Files = Controls{g}, Files{g}
 	g.queue.journal, g.queue.pending, g.registry.sessions = g.journal, map[string]*approval{}, map[string]*Session{}
 	settings := o.settings()
-	g.set.Store(&settings)
+	g.journal.set.Store(&settings)
 	for _, a := range o.Agents {
 		g.agents[a.Name] = a
 	}
@@ -160,7 +160,7 @@ func (g *Gate) Protect(p *Protected) { g.protected.Store(p) }
 // Configure replaces the settings: calls are judged by them from now on. What waits already keeps its time.
 func (c Controls) Configure(s Settings) {
 	s = s.withDefaults()
-	c.gate.set.Store(&s)
+	c.gate.journal.set.Store(&s)
 }
 
 // HasAgent reports whether sessions may run under the agent.
@@ -170,7 +170,7 @@ func (g *Gate) HasAgent(name string) bool {
 }
 
 // Worker is the name of the worker whose rules this gate applies.
-func (g *Gate) Worker() string { return g.o.Worker }
+func (g *Gate) Worker() string { return g.journal.o.Worker }
 
 // Sessions lists the sessions, oldest first.
 func (g *Gate) Sessions() []SessionInfo {
@@ -190,7 +190,7 @@ func (c Controls) SetAutonomy(sessionID, level string, who audit.Author) error {
 	if err != nil {
 		return err
 	}
-	if err := g.control(who, audit.Record{
+	if err := g.journal.control(who, audit.Record{
 		SessionID: s.id, Agent: s.agent,
 		Summary: fmt.Sprintf("Autonomy is now %s.", autonomy), Reason: autonomy.String(),
 	}); err != nil {
@@ -205,7 +205,7 @@ func (c Controls) SetAutonomy(sessionID, level string, who audit.Author) error {
 		return err
 	}
 	g.someoneIsThere(who.By)
-	g.events.publish(AutonomyChanged{SessionID: s.id, Level: autonomy.String(), By: who.By})
+	g.journal.events.publish(AutonomyChanged{SessionID: s.id, Level: autonomy.String(), By: who.By})
 	return nil
 }
 
@@ -218,7 +218,7 @@ func (c Controls) Cancel(sessionID string, who audit.Author) error {
 		return err
 	}
 	const what = "The session's calls were cancelled."
-	err = g.control(who, audit.Record{SessionID: s.id, Agent: s.agent, Summary: what})
+	err = g.journal.control(who, audit.Record{SessionID: s.id, Agent: s.agent, Summary: what})
 	g.queue.withdraw(who, what, waitsIn(s, ""))
 	s.cancelCalls()
 	return err
@@ -244,5 +244,5 @@ func (g *Gate) Close() {
 	g.queue.mu.Lock()
 	g.queue.asked.close()
 	g.queue.mu.Unlock()
-	g.events.close()
+	g.journal.events.close()
 }

@@ -77,7 +77,7 @@ func (q *queue) attach(repeated *approval) *approval {
 				q.recount(before)
 				q.recount(a.session)
 			}
-			if moved || q.o.Ledger != nil {
+			if moved || q.journal.o.Ledger != nil {
 				if err := q.renew(a); errors.Is(err, ErrNotPending) { // another process has it
 					a.detached = true
 					q.resolve(a, resolution{decision: "withdrawn", by: "callgate", reason: "Another replica took it over."})
@@ -86,7 +86,7 @@ func (q *queue) attach(repeated *approval) *approval {
 			}
 			a.expiry.Stop()
 			if moved {
-				q.events.publish(Asked{a.shown})
+				q.journal.events.publish(Asked{a.shown})
 			}
 			return a
 		}
@@ -102,10 +102,10 @@ func (g *Gate) Awaits(id string) bool {
 	if a := g.queue.pending[id]; a != nil {
 		return a.detached
 	}
-	if g.o.Ledger != nil {
-		return g.o.Ledger.Awaits(id)
+	if g.journal.o.Ledger != nil {
+		return g.journal.o.Ledger.Awaits(id)
 	}
-	entries, err := os.ReadDir(g.o.Dir)
+	entries, err := os.ReadDir(g.journal.o.Dir)
 	if err != nil {
 		return false // there is no folder yet
 	}
@@ -119,7 +119,7 @@ func (g *Gate) Awaits(id string) bool {
 
 // readHandedOver reads a file of the folder; ok is false for one that holds no decision that can be claimed now.
 func (q *queue) readHandedOver(name string) (kept handedOver, ok bool) {
-	text, err := durable.ReadFile(filepath.Join(q.o.Dir, name), maxKept)
+	text, err := durable.ReadFile(filepath.Join(q.journal.o.Dir, name), maxKept)
 	if err != nil {
 		return handedOver{}, false // claimed meanwhile
 	}
@@ -130,7 +130,7 @@ func (q *queue) readHandedOver(name string) (kept handedOver, ok bool) {
 func (q *queue) handedOver(a *approval, r resolution) handedOver {
 	kept := handedOver{
 		ID: a.call.ID, Tool: a.call.Tool.Qualified, Decision: r.decision, By: r.by, From: r.from, Reason: r.reason, Presence: r.presence, Persons: r.persons,
-		Arguments: r.arguments, Reach: a.reach, ClaimBy: time.Now().UTC().Add(q.set.Load().ClaimWithin),
+		Arguments: r.arguments, Reach: a.reach, ClaimBy: time.Now().UTC().Add(q.journal.set.Load().ClaimWithin),
 	}
 	if kept.Arguments == nil {
 		kept.Arguments = a.edited
@@ -146,13 +146,13 @@ func (q *queue) settle(a *approval, r resolution) error {
 		v = a.verdict.deny(DecidedRejected, r.by, a.verdict.Rule, r.reason)
 	}
 	v.From, v.Presence = r.from, r.presence
-	if err := q.record(q.recordOf(a.session, a.call, v)); err != nil {
+	if err := q.journal.record(q.journal.recordOf(a.session, a.call, v)); err != nil {
 		return fmt.Errorf("the decision could not be recorded: %w", err)
 	}
-	if q.o.Ledger != nil {
+	if q.journal.o.Ledger != nil {
 		text, err := json.Marshal(kept)
 		if err == nil {
-			err = q.o.Ledger.Decide(a.call.ID, text, false, kept.ClaimBy)
+			err = q.journal.o.Ledger.Decide(a.call.ID, text, false, kept.ClaimBy)
 		}
 		return err
 	}
@@ -164,36 +164,36 @@ func (q *queue) settle(a *approval, r resolution) error {
 
 // writeHandedOver stores a decision. A crash leaves the whole file or none.
 func (q *queue) writeHandedOver(key string, kept handedOver) error {
-	if q.o.Dir == "" {
+	if q.journal.o.Dir == "" {
 		return errors.New("no folder for approvals is configured")
 	}
 	text, err := json.Marshal(kept)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(q.o.Dir, 0o700); err != nil {
+	if err := os.MkdirAll(q.journal.o.Dir, 0o700); err != nil {
 		return err
 	}
-	return durable.Replace(filepath.Join(q.o.Dir, key+".json"), text, 0o600)
+	return durable.Replace(filepath.Join(q.journal.o.Dir, key+".json"), text, 0o600)
 }
 
 // claim consumes the decision that was kept for exactly this call. Of several processes that claim it, the
 // rename lets one win.
 func (g questions) claim(call Call, v Verdict) (resolution, bool) {
-	if g.gate.o.Dir == "" {
+	if g.gate.journal.o.Dir == "" {
 		return resolution{}, false
 	}
-	path := filepath.Join(g.gate.o.Dir, g.gate.handOverKey(call)+".json")
+	path := filepath.Join(g.gate.journal.o.Dir, g.gate.journal.handOverKey(call)+".json")
 	mine := fmt.Sprintf("%s.%s", path, call.ID)
 	if err := os.Rename(path, mine); err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			g.gate.o.Logger.Error("a kept decision cannot be claimed", "error", err)
+			g.gate.journal.o.Logger.Error("a kept decision cannot be claimed", "error", err)
 		}
 		return resolution{}, false
 	}
 	text, err := durable.ReadFile(mine, maxKept)
 	if err := errors.Join(err, os.Remove(mine)); err != nil {
-		g.gate.o.Logger.Error("a kept decision cannot be read", "error", err)
+		g.gate.journal.o.Logger.Error("a kept decision cannot be read", "error", err)
 		return resolution{}, false
 	}
 	var kept handedOver
@@ -216,7 +216,7 @@ func (g questions) usable(kept handedOver, v Verdict) (resolution, bool) {
 
 // sweep removes decisions that nobody claimed in time.
 func (q *queue) sweep() {
-	entries, err := os.ReadDir(q.o.Dir)
+	entries, err := os.ReadDir(q.journal.o.Dir)
 	if err != nil {
 		return // there is no folder yet
 	}
@@ -227,8 +227,8 @@ func (q *queue) sweep() {
 		if _, good := q.readHandedOver(e.Name()); good || strings.HasSuffix(e.Name(), durable.Temporary) {
 			continue // another process may wait longer, or be writing
 		}
-		if err := os.Remove(filepath.Join(q.o.Dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			q.o.Logger.Warn("an old decision was not removed", "error", err)
+		if err := os.Remove(filepath.Join(q.journal.o.Dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			q.journal.o.Logger.Warn("an old decision was not removed", "error", err)
 		}
 	}
 }

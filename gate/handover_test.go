@@ -125,7 +125,7 @@ func TestDecidedBetweenTheCalls(t *testing.T) {
 				b.session.Close()
 
 				// Another process of the same worker: nothing but the folder is left.
-				o := b.gate.o
+				o := b.gate.journal.o
 				restarted := New(o)
 				defer restarted.Close()
 				session, err := restarted.OpenSession("", nil)
@@ -241,11 +241,11 @@ func TestAKeptDecisionIsVoidWhenTheRulesDeny(t *testing.T) {
 
 func TestDamagedDecisionsCountNothing(t *testing.T) {
 	inSynctest(t, func(t *testing.T, b *bench, call Call) {
-		if err := os.MkdirAll(b.gate.o.Dir, 0o700); err != nil {
+		if err := os.MkdirAll(b.gate.journal.o.Dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		for _, text := range []string{"", "{", `{"decision":"approve"}`, `{"decision":"approve","claimBy":"2999-01-01T00:00:00Z"}`} {
-			if err := os.WriteFile(filepath.Join(b.gate.o.Dir, b.gate.handOverKey(call)+".json"), []byte(text), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(b.gate.journal.o.Dir, b.gate.journal.handOverKey(call)+".json"), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			if v, _ := b.gate.Decide(t.Context(), b.session, call); v.Decision != DecidedPending {

@@ -19,7 +19,7 @@ type Controls struct{ gate *Gate }
 // the caller MUST NOT change anything. sessionID is "" if the change concerns no session.
 func (c Controls) Note(sessionID string, who audit.Author, summary string) error {
 	g := c.gate
-	return g.control(who, audit.Record{SessionID: sessionID, Summary: summary})
+	return g.journal.control(who, audit.Record{SessionID: sessionID, Summary: summary})
 }
 
 // NoteChat records what a person said to the host's model in a session, or what the model said. If it fails, the chat
@@ -30,12 +30,12 @@ func (c Controls) NoteChat(sessionID string, who audit.Author, summary, text str
 	if err != nil {
 		return err
 	}
-	return g.control(who, audit.Record{SessionID: sessionID, Kind: tools.KindSampling, Summary: summary, Arguments: said})
+	return g.journal.control(who, audit.Record{SessionID: sessionID, Kind: tools.KindSampling, Summary: summary, Arguments: said})
 }
 
 // Note records something that callgate itself noticed in the session.
 func (s *Session) Note(summary string) error {
-	return s.gate.Note(s.id, audit.Author{By: "callgate"}, summary)
+	return s.gate.Controls.Note(s.id, audit.Author{By: "callgate"}, summary)
 }
 
 // Policy returns what the rules say now for calls of the session's own agent, grants in memory included.

@@ -45,7 +45,7 @@ func (g *Gate) Subscribe() Subscription {
 	for _, a := range pending {
 		events <- Asked{a}
 	}
-	return g.events.add(events)
+	return g.journal.events.add(events)
 }
 
 func (h *hub) add(events chan Event) Subscription {
@@ -105,7 +105,7 @@ func (h *hub) close() {
 
 // Tell publishes an event that happened elsewhere in callgate, in order with all others. It never blocks.
 func (g *Gate) Tell(e Event) {
-	if g.events.listening() {
-		g.events.publish(e)
+	if g.journal.events.listening() {
+		g.journal.events.publish(e)
 	}
 }

@@ -355,11 +355,11 @@ func mustPolicy(text string, grants []permissions.Grant) *permissions.Policy {
 func TestAFailureOfOursDenies(t *testing.T) {
 	b := newBench(t, `{"*": "allow"}`, nil)
 	call := b.shell("1", "touch f")
-	b.gate.o.Unkept = func(Call, *tools.Analysis) string { panic("a mistake") }
+	b.gate.journal.o.Unkept = func(Call, *tools.Analysis) string { panic("a mistake") }
 	if v, _ := b.gate.Decide(t.Context(), b.session, call); v.Action != permissions.Deny {
 		t.Errorf("it is %v: %s", v.Action, v.Reason)
 	}
-	b.gate.o.Unkept = nil
+	b.gate.journal.o.Unkept = nil
 	if v, _ := b.gate.Decide(t.Context(), b.session, b.shell("2", "ls")); v.Action != permissions.Allow {
 		t.Errorf("the next call is %v: %s", v.Action, v.Reason)
 	}

@@ -46,51 +46,51 @@ func (a *approval) kept() (Kept, error) {
 
 // enter notes an approval that is about to be shown. The caller holds mu.
 func (q *queue) enter(a *approval) error {
-	if q.o.Ledger == nil {
+	if q.journal.o.Ledger == nil {
 		return nil
 	}
 	kept, err := a.kept()
 	if err != nil {
 		return err
 	}
-	return q.o.Ledger.Ask(kept)
+	return q.journal.o.Ledger.Ask(kept)
 }
 
 // renew notes what an approval is now, so that it outlives the process. The caller holds mu. The error is for those to
 // whom it matters; it is logged already.
 func (q *queue) renew(a *approval) error {
-	if q.o.Ledger == nil {
+	if q.journal.o.Ledger == nil {
 		q.asked.keep(a)
 		return nil
 	}
 	kept, err := a.kept()
 	if err == nil {
-		err = q.o.Ledger.Change(kept)
+		err = q.journal.o.Ledger.Change(kept)
 	}
 	if err != nil {
-		q.o.Logger.Warn("what became of an approval could not be noted for other replicas", "approval", a.call.ID, "error", err)
+		q.journal.o.Logger.Warn("what became of an approval could not be noted for other replicas", "approval", a.call.ID, "error", err)
 	}
 	return err
 }
 
 // forget notes that an approval has ended. The caller holds mu.
 func (q *queue) forget(a *approval) {
-	if q.o.Ledger == nil {
+	if q.journal.o.Ledger == nil {
 		q.asked.forget(a)
 		return
 	}
-	q.o.Ledger.End(a.call.ID)
+	q.journal.o.Ledger.End(a.call.ID)
 }
 
 // decideOnce has the decision of a person count before the call that waits goes on. What another process has is
 // withdrawn here, and so is what nobody knows of: its host asks anew. The caller holds mu.
 func (q *queue) decideOnce(a *approval, r resolution) error {
-	if q.o.Ledger == nil {
+	if q.journal.o.Ledger == nil {
 		return nil
 	}
 	text, err := json.Marshal(q.handedOver(a, r))
 	if err == nil {
-		err = q.o.Ledger.Decide(a.call.ID, text, true, time.Now().UTC())
+		err = q.journal.o.Ledger.Decide(a.call.ID, text, true, time.Now().UTC())
 	}
 	if err == nil {
 		return nil
@@ -108,7 +108,7 @@ func (q *queue) decideOnce(a *approval, r resolution) error {
 // claimShared consumes the decision that any process kept for exactly this call. Refused says why the call must not go
 // on.
 func (g questions) claimShared(call Call, v Verdict) (claimed *resolution, refused *Verdict) {
-	text, err := g.gate.o.Ledger.Claim(g.gate.handOverKey(call), call.ID)
+	text, err := g.gate.journal.o.Ledger.Claim(g.gate.journal.handOverKey(call), call.ID)
 	if err != nil {
 		no := v.deny(DecidedDenied, "callgate", "cluster", fmt.Sprintf("A person has to look at the call, and the cluster cannot be asked whether somebody has: %v. %s", err, repeat))
 		return nil, &no
@@ -120,7 +120,7 @@ func (g questions) claimShared(call Call, v Verdict) (claimed *resolution, refus
 	if r, ok := g.usable(kept, v); ok {
 		return &r, nil
 	}
-	g.gate.o.Ledger.Done(call.ID)
+	g.gate.journal.o.Ledger.Done(call.ID)
 	return nil, nil
 }
 
@@ -156,7 +156,7 @@ func (g *Gate) Unknown(text []byte, call string) error {
 	if err := json.Unmarshal(text, &q); err != nil || !q.whole() {
 		return errors.New("the approval is damaged")
 	}
-	return g.record(audit.Record{
+	return g.journal.record(audit.Record{
 		Event: audit.Outcome, CallID: call, SessionID: q.Approval.SessionID, Agent: q.CallAgent, Server: q.Server, Tool: q.Approval.Tool, Digest: q.Approval.Digest,
 		IsError: true, Error: "outcome unknown: the replica that the call was approved at ended; it is not run again",
 	})

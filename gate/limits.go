@@ -75,10 +75,10 @@ type Counted struct {
 // Share has the session be one with those of the same host at other replicas, which have the same account: what is used of
 // limits is counted together, and what people set of one holds for all. The caller calls it before the first call.
 func (s *Session) Share(account string) {
-	if s.gate.o.Standing != nil {
+	if s.gate.journal.o.Standing != nil {
 		s.account = account
 	}
-	tallies, limits := s.gate.o.Tallies, s.gate.set.Load().Limits
+	tallies, limits := s.gate.journal.o.Tallies, s.gate.journal.set.Load().Limits
 	if tallies == nil {
 		return
 	}

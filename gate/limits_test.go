@@ -2,7 +2,9 @@ package gate
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -267,6 +269,15 @@ func (s *sharedText) Replace(revision uint64, text []byte) error {
 	return nil
 }
 
+// standing is what was set of the session of b.
+func (b *bench) standing(t *testing.T) standing {
+	by, _, err := b.gate.standings.read(b.gate.journal.o.Standing)
+	if err != nil {
+		t.Error(err)
+	}
+	return by[b.session.account]
+}
+
 // TestStandingOfSeveralReplicas sets the level and agents of a host's session at one gate, which hold at another.
 func TestStandingOfSeveralReplicas(t *testing.T) {
 	text := &sharedText{}
@@ -290,7 +301,7 @@ func TestStandingOfSeveralReplicas(t *testing.T) {
 	if v := decide(two, ""); v.Action != permissions.Allow {
 		t.Fatalf("before: %s", v.Reason)
 	}
-	if err := one.gate.SetAutonomy(one.session.ID(), "MANUAL", who); err != nil {
+	if err := one.gate.Controls.SetAutonomy(one.session.ID(), "MANUAL", who); err != nil {
 		t.Fatal(err)
 	}
 	if v := decide(two, ""); v.Action != permissions.Deny {
@@ -303,18 +314,18 @@ func TestStandingOfSeveralReplicas(t *testing.T) {
 		t.Errorf("another host: %s", v.Reason)
 	}
 	text.replaced = func() { // before the first gate goes on
-		if err := two.gate.SetAutonomy(two.session.ID(), "MANUAL", who); err != nil {
+		if err := two.gate.Controls.SetAutonomy(two.session.ID(), "MANUAL", who); err != nil {
 			t.Fatal(err)
 		}
 		decide(one, "")
 	}
-	if err := one.gate.SetAutonomy(one.session.ID(), "FULL_AUTO", who); err != nil {
+	if err := one.gate.Controls.SetAutonomy(one.session.ID(), "FULL_AUTO", who); err != nil {
 		t.Fatal(err)
 	}
 	if v := decide(one, ""); v.Action != permissions.Deny {
 		t.Error("a level that was set before holds, and not the last one")
 	}
-	if err := two.gate.SetAutonomy(two.session.ID(), "FULL_AUTO", who); err != nil {
+	if err := two.gate.Controls.SetAutonomy(two.session.ID(), "FULL_AUTO", who); err != nil {
 		t.Fatal(err)
 	}
 
@@ -322,11 +333,11 @@ func TestStandingOfSeveralReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	denies, err := one.gate.AddAgent(one.session.ID(), profile, AgentInfo{Role: "reader"}, who)
+	denies, err := one.gate.Controls.AddAgent(one.session.ID(), profile, AgentInfo{Role: "reader"}, who)
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, err := one.gate.AddAgent(one.session.ID(), permissions.Agent{Name: "free"}, AgentInfo{Role: "free"}, who)
+	free, err := one.gate.Controls.AddAgent(one.session.ID(), permissions.Agent{Name: "free"}, AgentInfo{Role: "free"}, who)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,17 +347,87 @@ func TestStandingOfSeveralReplicas(t *testing.T) {
 	if v := decide(two, free); v.Action != permissions.Allow {
 		t.Errorf("an agent that was added elsewhere: %s", v.Reason)
 	}
-	if err := two.gate.RemoveAgent(two.session.ID(), free, who); err != nil {
+	if err := two.gate.Controls.RemoveAgent(two.session.ID(), free, who); err != nil {
 		t.Fatal(err)
 	}
 	if v := decide(one, free); v.Action != permissions.Deny {
 		t.Error("an agent that was removed elsewhere")
 	}
+	text.replaced = func() { // it is removed elsewhere before the first gate goes on
+		added := slices.Collect(maps.Keys(two.standing(t).Team))
+		for _, id := range added {
+			if err := two.gate.Controls.RemoveAgent(two.session.ID(), id, who); err != nil {
+				t.Error(err)
+			}
+		}
+		decide(one, "") // which hears of it
+	}
+	if gone, err := one.gate.Controls.AddAgent(one.session.ID(), permissions.Agent{Name: "brief"}, AgentInfo{Role: "brief"}, who); err != nil {
+		t.Error(err)
+	} else if v := decide(one, gone); v.Action != permissions.Deny {
+		t.Error("an agent is back that was removed elsewhere while it was added")
+	}
 	text.away = true
 	if v := decide(one, ""); v.Action != permissions.Deny || !strings.Contains(v.Reason, "the cluster is away") {
 		t.Errorf("nobody knows the level: %s, %s", v.Action, v.Reason)
 	}
-	if err := one.gate.SetAutonomy(one.session.ID(), "FULL_AUTO", who); err == nil {
+	if err := one.gate.Controls.SetAutonomy(one.session.ID(), "FULL_AUTO", who); err == nil {
 		t.Error("a level was set that the others do not know")
+	}
+}
+
+// configuring is an advisor that replaces the settings while it is asked, as a reload of the configuration may.
+type configuring func()
+
+func (configuring) Name() string { return "test" }
+
+func (c configuring) Advise(Question) (permissions.Action, string, error) {
+	c()
+	return permissions.Allow, "", nil
+}
+
+// TestSettingsReplacedMeanwhile has a call go by the settings that it began with, and one that waited by those of then.
+func TestSettingsReplacedMeanwhile(t *testing.T) {
+	timed := func(after time.Duration, most int) Limits {
+		return Limits{Timeouts: []Timeout{{After: after}}, Concurrent: most, CallsPerTurn: most}
+	}
+	b := newBench(t, `{"*": "allow", "shell_exec": {"rm *": "ask"}}`, nil)
+	after := Settings{Mode: ModeAutoDeny, Limits: timed(time.Hour, 1), MaxPending: 1}
+	before := Settings{Limits: timed(time.Minute, 2), Advisors: []Advisor{configuring(func() { b.gate.Controls.Configure(after) })}}
+	b.gate.Controls.Configure(before)
+	call := b.shell("call_1", "ls")
+	call.Agent = "other"
+	b.gate.agents["other"] = permissions.Agent{Name: "other"} // the call is judged twice
+	v, call := b.gate.Decide(t.Context(), b.session, call)
+	if v.Action != permissions.Allow || v.Timeout != time.Minute {
+		t.Errorf("%s after %s: %s", v.Action, v.Timeout, v.Reason)
+	}
+	b.gate.Finish(b.session, call, nil, false, "", 0)()
+	if v, _ := b.gate.Decide(t.Context(), b.session, b.shell("call_2", "ls")); v.Action != permissions.Deny || v.By != "mode:auto-deny" {
+		t.Errorf("the next call: %s by %s", v.Action, v.By)
+	}
+
+	b.gate.Controls.Configure(Settings{Limits: timed(time.Minute, 9)})
+	waits := make(chan decided, 1)
+	b.session.NewTurn()
+	events := b.gate.Subscribe()
+	defer events.Close()
+	go func() {
+		v, call := b.gate.Decide(t.Context(), b.session, b.shell("call_3", "rm x"))
+		waits <- decided{v, call}
+	}()
+	var asked Asked
+	for e := range events.Events {
+		var ok bool
+		if asked, ok = e.(Asked); ok {
+			break
+		}
+	}
+	b.gate.Controls.Configure(Settings{Limits: timed(time.Hour, 9)})
+	if err := b.gate.Answer(asked.Approval.ID, Answer{SessionID: asked.Approval.SessionID, Digest: asked.Approval.Digest, Decision: "approve", By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-waits; got.verdict.Action != permissions.Allow || got.verdict.Timeout != time.Hour {
+		t.Errorf("what waited: %s after %s: %s", got.verdict.Action, got.verdict.Timeout, got.verdict.Reason)
 	}
 }

@@ -80,8 +80,8 @@ func (g questions) widen(s *Session, call Call, a *tools.Analysis, offers []tool
 		return offers
 	}
 	g.gate.history.once.Do(func() {
-		if g.gate.o.History != nil {
-			g.gate.history.subjects = tools.CommandSubjects(g.gate.o.History())
+		if g.gate.journal.o.History != nil {
+			g.gate.history.subjects = tools.CommandSubjects(g.gate.journal.o.History())
 		}
 	})
 	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: time.Now()}

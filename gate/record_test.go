@@ -81,7 +81,7 @@ func TestAnswersThatCannotBeRecorded(t *testing.T) {
 			if d := <-end; d.verdict.Action != permissions.Deny {
 				t.Errorf("the call: %s", d.verdict.Decision)
 			}
-			if file, err := b.gate.o.Store.Policy(); err != nil || strings.Contains(readText(t, b.rules), "$always") {
+			if file, err := b.gate.journal.o.Store.Policy(); err != nil || strings.Contains(readText(t, b.rules), "$always") {
 				t.Errorf("a grant was kept: %v, %v", file, err)
 			}
 		})
@@ -149,16 +149,16 @@ func TestUndecidedApprovalsSurviveARestart(t *testing.T) {
 					b.gate.queue.asked.own, b.gate.queue.asked.base = "", ""
 				}
 
-				stranger := b.gate.o
+				stranger := b.gate.journal.o
 				stranger.Worker = "other"
 				other := New(stranger)
 				defer other.Close()
 				if n := len(other.Pending()); n != 0 {
 					t.Errorf("another worker shows %d", n)
 				}
-				restarted := New(b.gate.o)
+				restarted := New(b.gate.journal.o)
 				defer restarted.Close()
-				another := New(b.gate.o)
+				another := New(b.gate.journal.o)
 				defer another.Close()
 				if n := len(another.Pending()); n != 0 {
 					t.Errorf("a second process shows %d too", n)
@@ -211,7 +211,7 @@ func TestRepeatedAfterARestart(t *testing.T) {
 		b.gate.Leave()
 		<-first
 		b.gate.Close()
-		b.gate = New(b.gate.o)
+		b.gate = New(b.gate.journal.o)
 		var err error
 		if b.session, err = b.gate.OpenSession("", nil); err != nil {
 			t.Fatal(err)
@@ -263,7 +263,7 @@ func TestARestoredQuestionExpires(t *testing.T) {
 		b.gate.Leave()
 		<-first
 		b.gate.Close()
-		b.gate = New(b.gate.o)
+		b.gate = New(b.gate.journal.o)
 		time.Sleep(3 * time.Minute)
 		synctest.Wait()
 		if n := len(b.gate.Pending()); n != 0 {
@@ -278,7 +278,7 @@ func TestARestoredQuestionExpires(t *testing.T) {
 // An agent that is removed leaves nothing behind that waits.
 func TestARemovedAgentsCallsAreWithdrawn(t *testing.T) {
 	b := newBench(t, asking, nil)
-	id, err := b.gate.AddAgent(b.session.ID(), permissions.Agent{Name: "helper"}, AgentInfo{Role: "helper"}, audit.Author{By: "test"})
+	id, err := b.gate.Controls.AddAgent(b.session.ID(), permissions.Agent{Name: "helper"}, AgentInfo{Role: "helper"}, audit.Author{By: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestARemovedAgentsCallsAreWithdrawn(t *testing.T) {
 	for b.gate.Sessions()[0].Pending != 3 {
 		time.Sleep(time.Millisecond)
 	}
-	if err := b.gate.RemoveAgent(b.session.ID(), id, audit.Author{By: "test"}); err != nil {
+	if err := b.gate.Controls.RemoveAgent(b.session.ID(), id, audit.Author{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, end := range ends {

@@ -52,14 +52,15 @@ type Session struct {
 	granted   grantBook // what ends with the session
 	ungranted atomic.Bool
 
-	// mu guards who uses the session, the policies that were made for it, its team, and how many of its calls wait.
+	team team
+
+	// mu guards who uses the session, the policies that were made for it, and how many of its calls wait.
 	mu        sync.Mutex
 	users     map[*connection]struct{} // none when it has ended
 	made      madeFrom
 	policies  map[string]*permissions.Policy // by agent
-	team      map[string]*teamMember         // profiles that clients registered, by id
 	waiting   int
-	waitingOf map[string]int // approvals by agent
+	waitingOf map[string]int // approvals by agent; not changed any more
 }
 
 // connection is one that the host has to the session.
@@ -112,11 +113,11 @@ func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
 	s.origin.Store(&Origin{})
 	s.tools.Store(&[]string{})
 	s.touch()
-	s.flow.Off = g.o.NoFlow
-	s.autonomy.Store(uint32(g.set.Load().Autonomy))
-	if err := g.record(audit.Record{
+	s.flow.Off = g.journal.o.NoFlow
+	s.autonomy.Store(uint32(g.journal.set.Load().Autonomy))
+	if err := g.journal.record(audit.Record{
 		Event: audit.Control, SessionID: s.id, Agent: s.agent,
-		Summary: fmt.Sprintf("Session started. Mode %s, autonomy %s.", g.modeName(), g.set.Load().Autonomy),
+		Summary: fmt.Sprintf("Session started. Mode %s, autonomy %s.", g.journal.modeName(), g.journal.set.Load().Autonomy),
 	}); err != nil {
 		return nil, err
 	}
@@ -124,7 +125,7 @@ func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
 	g.registry.sessions[s.id] = s
 	info := s.info()
 	g.registry.opening.Unlock()
-	g.events.publish(SessionOpened{info})
+	g.journal.events.publish(SessionOpened{info})
 	return s, nil
 }
 
@@ -200,7 +201,7 @@ func (s *Session) SetTools(names []string) {
 
 // retold tells listeners what the session is now.
 func (s *Session) retold() {
-	s.gate.events.publish(SessionOpened{s.info()})
+	s.gate.journal.events.publish(SessionOpened{s.info()})
 }
 
 // touch notes that something happens in the session.
@@ -227,7 +228,7 @@ func (s *Session) ServerEnded(server, reason string) {
 		shown.Reason = strings.TrimSpace(shown.Reason + " " + a.stale + " If you approve, it is started again and you are asked once more.")
 		a.shown = &shown
 		_ = g.queue.renew(a) // it is logged
-		g.events.publish(Asked{a.shown})
+		g.journal.events.publish(Asked{a.shown})
 	}
 }
 
@@ -255,20 +256,23 @@ func (s *Session) end() {
 	delete(g.registry.sessions, s.id)
 	info := s.info()
 	g.registry.opening.Unlock()
-	if err := g.record(audit.Record{Event: audit.Control, SessionID: s.id, Agent: s.agent, Summary: "Session ended."}); err != nil {
-		g.o.Logger.Error("the end of a session could not be recorded", "session", s.id, "error", err)
+	if err := g.journal.record(audit.Record{Event: audit.Control, SessionID: s.id, Agent: s.agent, Summary: "Session ended."}); err != nil {
+		g.journal.o.Logger.Error("the end of a session could not be recorded", "session", s.id, "error", err)
 	}
-	g.events.publish(SessionClosed{info})
+	g.journal.events.publish(SessionClosed{info})
 }
 
 // policy returns what the rules say now for a call under the agent: the worker's file, the profile's layer
 // and the session's grants. An agent that nobody knows is an error, so that everything is denied to it.
 func (s *Session) policy(agent string) (*permissions.Policy, error) {
-	base, err := s.gate.o.Store.Policy()
+	base, err := s.gate.journal.o.Store.Policy()
 	if err != nil {
 		return nil, err
 	}
-	profile, ok := s.profile(agent)
+	profile, ok := s.gate.agents[agent]
+	if !ok { // one that a client registered
+		profile, ok = s.team.profile(agent)
+	}
 	if !ok {
 		return nil, fmt.Errorf("unknown agent %q", agent)
 	}
@@ -295,14 +299,16 @@ func (s *Session) policy(agent string) (*permissions.Policy, error) {
 // info describes the session.
 func (s *Session) info() SessionInfo {
 	_ = s.stand() // what cannot be read is denied
-	pending := s.pending()
+	s.mu.Lock()
+	pending, of := s.waiting, s.waitingOf
+	s.mu.Unlock()
 	status := statusOf(pending, int(s.running.Load()), int(s.thinking.Load()))
-	mode, frozen := s.gate.modeName(), s.gate.frozenNow(s.id)
+	mode, frozen := s.gate.journal.modeName(), s.gate.frozenNow(s.id)
 	if frozen != "" {
 		mode = "FROZEN"
 	}
 	return SessionInfo{
-		ID: s.id, Worker: s.gate.o.Worker, Agent: s.agent, Agents: s.agents(status), Client: *s.client.Load(),
+		ID: s.id, Worker: s.gate.journal.o.Worker, Agent: s.agent, Agents: append([]AgentInfo{{ID: s.agent, Role: s.agent, Status: status}}, s.team.list(of)...), Client: *s.client.Load(),
 		Autonomy: Autonomy(s.autonomy.Load()).String(), Mode: mode, Frozen: frozen,
 		Status: status, Pending: pending, Tools: *s.tools.Load(), Origin: *s.origin.Load(), CreatedAt: s.startedAt, LastActivity: time.UnixMilli(s.active.Load()).UTC(),
 	}

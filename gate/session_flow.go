@@ -43,7 +43,7 @@ func (s *Session) learn(call *Call, result []byte) (learn func()) {
 func (s *Session) learned(call *Call) {
 	if p := recover(); p != nil {
 		s.unlearned.Store(true)
-		s.gate.o.Logger.Error("a result could not be learned, so all calls of its session ask: please report this", "tool", call.Tool.Qualified, "session", s.id, "panic", p, "stack", string(debug.Stack()))
+		s.gate.journal.o.Logger.Error("a result could not be learned, so all calls of its session ask: please report this", "tool", call.Tool.Qualified, "session", s.id, "panic", p, "stack", string(debug.Stack()))
 	}
 }
 

@@ -73,17 +73,14 @@ func (c Controls) AddAgent(sessionID string, profile permissions.Agent, info Age
 	}); err != nil {
 		return "", err
 	}
-	s.mu.Lock()
-	if len(s.team) >= maxAgents && s.account == "" {
-		s.mu.Unlock()
+	if s.account != "" { // somebody may have removed it elsewhere since
+		if err := s.stand(); err != nil {
+			return "", err
+		}
+	} else if !s.team.add(info, profile) {
 		return "", full
 	}
-	if s.team == nil {
-		s.team = map[string]*teamMember{}
-	}
-	s.team[info.ID] = &teamMember{info: info, profile: profile}
-	s.mu.Unlock()
-	return info.ID, g.teamChanged(s, who, fmt.Sprintf("Agent %q added.", info.ID))
+	return info.ID, c.teamChanged(s, who, fmt.Sprintf("Agent %q added.", info.ID))
 }
 
 // maxAgentName bounds, in characters, what the id of an agent begins with.
@@ -113,23 +110,21 @@ func (c Controls) RemoveAgent(sessionID, id string, who audit.Author) error {
 	if err := g.setStanding(s, func(one *standing) error { _, elsewhere = one.Team[id]; delete(one.Team, id); return nil }); err != nil {
 		return err
 	}
+	ok := s.team.remove(id) || elsewhere
 	s.mu.Lock()
-	_, ok := s.team[id]
-	ok = ok || elsewhere
-	delete(s.team, id)
 	delete(s.policies, id)
 	s.mu.Unlock()
 	if !ok {
 		return fmt.Errorf("%w: the session has no agent %q", ErrAnswer, id)
 	}
 	g.queue.withdraw(who, fmt.Sprintf("The agent %q was removed.", id), func(a *approval) bool { return a.session == s && !a.detached && a.call.Agent == id })
-	return g.teamChanged(s, who, fmt.Sprintf("Agent %q removed.", id))
+	return c.teamChanged(s, who, fmt.Sprintf("Agent %q removed.", id))
 }
 
 func (c Controls) teamChanged(s *Session, who audit.Author, what string) error {
 	g := c.gate
-	err := g.control(who, audit.Record{SessionID: s.id, Agent: s.agent, Summary: what})
-	g.events.publish(SessionOpened{s.info()})
+	err := g.journal.control(who, audit.Record{SessionID: s.id, Agent: s.agent, Summary: what})
+	g.journal.events.publish(SessionOpened{s.info()})
 	return err
 }
 
@@ -141,36 +136,92 @@ type teamMember struct {
 	thinking int // of them, those to the host's model
 }
 
+// team is the profiles that clients registered for a session.
+type team struct {
+	mu sync.Mutex
+	by map[string]*teamMember // by id
+}
+
+// add takes an agent in; it is false when there are too many.
+func (t *team) add(info AgentInfo, profile permissions.Agent) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.by) >= maxAgents {
+		return false
+	}
+	if t.by == nil {
+		t.by = map[string]*teamMember{}
+	}
+	t.by[info.ID] = &teamMember{info: info, profile: profile}
+	return true
+}
+
+// remove says whether the agent was there.
+func (t *team) remove(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, ok := t.by[id]
+	delete(t.by, id)
+	return ok
+}
+
+// replace has these be the team. Those that were in it before keep what they count.
+func (t *team) replace(by map[string]*teamMember) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id := range by {
+		if known := t.by[id]; known != nil {
+			by[id] = known
+		}
+	}
+	t.by = by
+}
+
+// runs counts calls of an agent that begin, or end where n is negative.
+func (t *team) runs(id string, n int, thinks bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m := t.by[id]; m != nil {
+		m.running += n
+		if thinks {
+			m.thinking += n
+		}
+	}
+}
+
+func (t *team) profile(id string) (permissions.Agent, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m, ok := t.by[id]; ok {
+		return m.profile, true
+	}
+	return permissions.Agent{}, false
+}
+
+// list describes the agents, by id; waiting is how many approvals each has.
+func (t *team) list(waiting map[string]int) []AgentInfo {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := make([]AgentInfo, 0, len(t.by))
+	for _, m := range t.by {
+		info := m.info
+		info.Status = statusOf(waiting[info.ID], m.running, m.thinking)
+		list = append(list, info)
+	}
+	slices.SortFunc(list, func(a, b AgentInfo) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
 // runs counts a call of the session, +1 when it is forwarded and -1 when it ended, and returns how many run now.
 func (s *Session) runs(call Call, n int32) int {
 	thinks := call.Thinks()
 	if call.Agent != "" && call.Agent != s.agent {
-		s.mu.Lock()
-		if m := s.team[call.Agent]; m != nil {
-			m.running += int(n)
-			if thinks {
-				m.thinking += int(n)
-			}
-		}
-		s.mu.Unlock()
+		s.team.runs(call.Agent, int(n), thinks)
 	}
 	if thinks {
 		s.thinking.Add(n)
 	}
 	return int(s.running.Add(n))
-}
-
-// profile finds an agent by its name: one of the configuration, or one that a client registered.
-func (s *Session) profile(name string) (permissions.Agent, bool) {
-	if a, ok := s.gate.agents[name]; ok {
-		return a, true
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if m, ok := s.team[name]; ok {
-		return m.profile, true
-	}
-	return permissions.Agent{}, false
 }
 
 // statusOf words what an agent, or a session, does. thinking are those of the running calls that go to the host's
@@ -185,21 +236,6 @@ func statusOf(waiting, running, thinking int) string {
 		return "running"
 	}
 	return "idle"
-}
-
-// agents lists the session's own agent, whose status is the whole session's, and those that clients registered, by
-// id.
-func (s *Session) agents(status string) []AgentInfo {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := make([]AgentInfo, 0, len(s.team)+1)
-	for _, m := range s.team {
-		info := m.info
-		info.Status = statusOf(s.waitingOf[info.ID], m.running, m.thinking)
-		list = append(list, info)
-	}
-	slices.SortFunc(list, func(a, b AgentInfo) int { return cmp.Compare(a.ID, b.ID) })
-	return append([]AgentInfo{{ID: s.agent, Role: s.agent, Status: status}}, list...)
 }
 
 // standing is what people and clients have set of the sessions with one account.
@@ -258,7 +294,7 @@ func (g *Gate) setStanding(s *Session, change func(*standing) error) error {
 		return nil
 	}
 	for range 10 {
-		before, revision, err := g.standings.read(g.o.Standing)
+		before, revision, err := g.standings.read(g.journal.o.Standing)
 		if err != nil {
 			return err
 		}
@@ -277,7 +313,7 @@ func (g *Gate) setStanding(s *Session, change func(*standing) error) error {
 		by[s.account] = one
 		text, err := json.Marshal(by)
 		if err == nil {
-			err = g.o.Standing.Replace(revision, text)
+			err = g.journal.o.Standing.Replace(revision, text)
 		}
 		if !errors.Is(err, permissions.ErrStale) {
 			return err
@@ -291,12 +327,12 @@ func (s *Session) stand() error {
 	if s.account == "" {
 		return nil
 	}
-	if _, revision, err := s.gate.standings.read(s.gate.o.Standing); err != nil || revision == s.stands.Load() {
+	if _, revision, err := s.gate.standings.read(s.gate.journal.o.Standing); err != nil || revision == s.stands.Load() {
 		return err
 	}
 	s.standing.Lock()
 	defer s.standing.Unlock()
-	by, revision, err := s.gate.standings.read(s.gate.o.Standing)
+	by, revision, err := s.gate.standings.read(s.gate.journal.o.Standing)
 	if err != nil {
 		return err
 	}
@@ -320,14 +356,7 @@ func (s *Session) stand() error {
 		}
 		s.autonomy.Store(uint32(autonomy))
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id := range team {
-		if known := s.team[id]; known != nil {
-			team[id] = known // with what it counts
-		}
-	}
-	s.team = team
+	s.team.replace(team)
 	s.stands.Store(revision)
 	return nil
 }

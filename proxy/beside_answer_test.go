@@ -49,7 +49,7 @@ func TestALongResultCountsForTheNextCall(t *testing.T) {
 			"resources/read": `{"contents":[{"uri":"test://a","text":` + string(text) + `}]}`,
 		},
 	})
-	w.gate.Configure(gate.Settings{Mode: gate.ModeNoPrompt})
+	w.gate.Controls.Configure(gate.Settings{Mode: gate.ModeNoPrompt})
 	for range 5 {
 		line := &answers{all: map[string]string{}}
 		peer, err := w.proxy.Connect(t.Context(), View{}, "", line)

@@ -114,7 +114,7 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 	h.folders.Local = principal == StdioPrincipal
 	h.events = events.Events{Hooks: p.o.Hooks, Session: session}
 	h.checks.Checks, h.checks.Ended, h.checks.Work = p.o.Verification, h.ctx, &h.work
-	h.checks.Unseen = func() string { return p.o.Gate.Unseen(session) }
+	h.checks.Unseen = func() string { return p.o.Gate.Files.Unseen(session) }
 	session.SetOrigin(h.folders.Origin())
 	set := p.set.Load()
 	for _, s := range set.Servers {

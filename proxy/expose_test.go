@@ -355,7 +355,7 @@ func TestInnerAgentVeto(t *testing.T) {
 	w, h := exposing(t, allowAll)
 	profile := permissions.Agent{Name: "careful", Rules: []permissions.Rule{{Tool: "s_do", Pattern: "*", Action: permissions.Deny, Layer: permissions.LayerAgent}}}
 	session := w.gate.Sessions()[0].ID
-	id, err := w.gate.AddAgent(session, profile, gate.AgentInfo{Role: "r"}, audit.Author{By: "test"})
+	id, err := w.gate.Controls.AddAgent(session, profile, gate.AgentInfo{Role: "r"}, audit.Author{By: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

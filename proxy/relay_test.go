@@ -278,7 +278,7 @@ func TestCancelByAnApprover(t *testing.T) {
 	w, h := ready(t, allowAll, false, []string{"s"}, withOneTool)
 	h.calls("1", "s_do", `{"do":"hang"}`)
 	h.waitHung("s_do", "1")
-	if err := w.gate.Cancel(w.gate.Sessions()[0].ID, audit.Author{By: "web:alice"}); err != nil {
+	if err := w.gate.Controls.Cancel(w.gate.Sessions()[0].ID, audit.Author{By: "web:alice"}); err != nil {
 		t.Fatal(err)
 	}
 	if text, isError := h.text("1"); !isError || !strings.Contains(text, "did not end") { // the host gets an answer

@@ -36,7 +36,7 @@ func (s *Sidecar) openVerification() (*proxy.Verification, error) {
 	o := verify.Options{Commands: v.Commands, Timeout: v.Timeout, Debounce: v.Debounce, Output: v.MaxOutput << 10, Wall: s.config.CommonWall(), Logger: s.log}
 	if s.keeps != nil {
 		o.Around = s.keeps.AroundVerification(v.OnFailure == config.VerifyRollback, s.config.Checkpoints.ClearVerified, func(summary string) error {
-			return s.Gate.Note("", audit.Author{By: "callgate"}, summary)
+			return s.Gate.Controls.Note("", audit.Author{By: "callgate"}, summary)
 		})
 	}
 	runner, err := verify.New(o)

@@ -280,7 +280,7 @@ func (r *replica) shareRules(ctx context.Context) error {
 // cluster's, whatever becomes of the file.
 func (r *replica) rulesChanged(v cluster.Version) {
 	sum := sha256.Sum256(v.Text)
-	if err := r.gate.Note("", audit.Author{By: "cluster"}, fmt.Sprintf("Rules: revision %d of %s by %s holds now, SHA-256 %s.", v.Revision, v.At.Format(time.RFC3339), v.By, hex.EncodeToString(sum[:]))); err != nil {
+	if err := r.gate.Controls.Note("", audit.Author{By: "cluster"}, fmt.Sprintf("Rules: revision %d of %s by %s holds now, SHA-256 %s.", v.Revision, v.At.Format(time.RFC3339), v.By, hex.EncodeToString(sum[:]))); err != nil {
 		r.log.Error("a new version of the rules could not be recorded", "revision", v.Revision, "error", err)
 	}
 	path := r.config.Files().Permissions()

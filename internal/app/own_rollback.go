@@ -67,8 +67,8 @@ func (r rollbacks) restore(ctx context.Context, id string, paths []string) (stri
 	}
 	done, err := r.store.Restore(ctx, one.ID, checkpoint.RestoreOptions{
 		Paths: only, By: rollbackName, SessionID: r.session.ID(),
-		Denies: func(path string) string { return r.gate.ForbidsWriting(r.session, place, path) },
-		Secret: func(path string) bool { return r.gate.HidesFile(r.session, place, path) },
+		Denies: func(path string) string { return r.gate.Files.ForbidsWriting(r.session, place, path) },
+		Secret: func(path string) bool { return r.gate.Files.HidesFile(r.session, place, path) },
 	})
 	var conflict *checkpoint.ConflictError
 	switch {

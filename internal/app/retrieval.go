@@ -55,7 +55,7 @@ func (s *Sidecar) openRetrieval() (proxy.Workspaces, error) {
 
 // vetoes reports whether a session may not read a file of the workspace root. One that nobody knows may not.
 func (s *Sidecar) vetoes(sessionID, root, path string) bool {
-	return s.Gate.DeniesReading(sessionID, path, tools.Place{Dir: root, Roots: []string{root}, Home: xdg.Home})
+	return s.Gate.Files.DeniesReading(sessionID, path, tools.Place{Dir: root, Roots: []string{root}, Home: xdg.Home})
 }
 
 // Indexed is what hooks hear of an index that was brought up to date.

@@ -76,7 +76,7 @@ func (s *Sidecar) watch(ctx context.Context, load func() (*config.Config, error)
 	taking := taking{s, e}
 	r, err := reload.New(reload.Options{
 		Start: s.config, Prepare: taking.prepare, Logger: s.log, Counts: &s.reloads,
-		Record:  func(summary string) error { return s.Gate.Note("", audit.Author{By: "configuration"}, summary) },
+		Record:  func(summary string) error { return s.Gate.Controls.Note("", audit.Author{By: "configuration"}, summary) },
 		Problem: func(text ...string) { s.problems.set("the configuration", text...) },
 	})
 	if err != nil {
@@ -111,7 +111,7 @@ func (t taking) prepare(ctx context.Context, next *config.Config, changed []relo
 	return func() {
 		s.Gate.Protect(protected)
 		serves()
-		s.Gate.Configure(gate.Settings{
+		s.Gate.Controls.Configure(gate.Settings{
 			Mode: next.GateMode, Autonomy: next.AutonomyLevel, AskEscalations: next.AsksEscalations, Timeout: next.Timeout, ClaimWithin: next.ClaimWithin,
 			MaxPending: next.MaxPending, Limits: next.GateLimits, Terminal: next.TerminalList, Advisors: next.PolicyEngines,
 		})

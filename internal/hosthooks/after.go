@@ -57,7 +57,7 @@ func (d *Desk) done(v *visit, e *Event) Reply {
 	a := tools.Analyze(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place})
 	d.note(v, fmt.Sprintf("%s did, without asking: %s", v.dialect.Name, a.Summary))
 	for _, w := range a.Writes {
-		if why := d.o.Gate.ForbidsWriting(v.session, call.Place, w.Path); why != "" {
+		if why := d.o.Gate.Files.ForbidsWriting(v.session, call.Place, w.Path); why != "" {
 			d.alarm(v, d.o.Proof.Uncovered, fmt.Sprintf("%s changed a file that the rules deny: %s", v.dialect.Name, why))
 		}
 	}
@@ -120,7 +120,7 @@ func (d *Dialect) reports() bool {
 }
 
 func (d *Desk) note(v *visit, summary string) {
-	if err := d.o.Gate.Note(v.session.ID(), audit.Author{By: "hook:" + v.dialect.ID}, summary); err != nil {
+	if err := d.o.Gate.Controls.Note(v.session.ID(), audit.Author{By: "hook:" + v.dialect.ID}, summary); err != nil {
 		d.o.Log.Error("what a host said could not be recorded", "host", v.dialect.ID, "error", err)
 	}
 }

@@ -38,7 +38,7 @@ type Backend struct {
 func (b *Backend) Parts(kept *checkpoint.Store, hosts func() []wire.HostState) companion.Backend {
 	parts := companion.Backend{
 		Gate: b, Prompts: b, Rules: rulesPart{b}, Suggestions: trailPart{b}, Reports: trailPart{b}, Pusher: b.pusher(), Hooks: hooksPart{b},
-		Freezer: b.Gate, Hosts: hosts,
+		Freezer: b.Gate.Controls, Hosts: hosts,
 	}
 	if kept != nil {
 		parts.Checkpoints = checkpoints{b, kept}
@@ -57,11 +57,11 @@ func (b *Backend) Answer(_ context.Context, id string, a gate.Answer) (bool, err
 }
 
 func (b *Backend) SetAutonomy(sessionID, level string, who audit.Author) error {
-	return b.Gate.SetAutonomy(sessionID, level, who)
+	return b.Gate.Controls.SetAutonomy(sessionID, level, who)
 }
 
 func (b *Backend) Cancel(sessionID string, who audit.Author) error {
-	return b.Gate.Cancel(sessionID, who)
+	return b.Gate.Controls.Cancel(sessionID, who)
 }
 
 var _ companion.Prompter = (*Backend)(nil)
@@ -69,20 +69,20 @@ var _ companion.Prompter = (*Backend)(nil)
 func (b *Backend) Prompt(sessionID, text string) error { return b.Gate.Prompt(sessionID, text) }
 
 func (b *Backend) AddAgent(sessionID string, profile permissions.Agent, info gate.AgentInfo, who audit.Author) (string, error) {
-	return b.Gate.AddAgent(sessionID, profile, info, who)
+	return b.Gate.Controls.AddAgent(sessionID, profile, info, who)
 }
 
 func (b *Backend) RemoveAgent(sessionID, id string, who audit.Author) error {
-	return b.Gate.RemoveAgent(sessionID, id, who)
+	return b.Gate.Controls.RemoveAgent(sessionID, id, who)
 }
 
 func (b *Backend) Sessions() []gate.SessionInfo { return b.Gate.Sessions() }
 
 func (b *Backend) Pending() []*gate.Approval { return b.Gate.Pending() }
 
-func (b *Backend) Changes(id string) ([]tools.FileChange, error) { return b.Gate.Changes(id) }
+func (b *Backend) Changes(id string) ([]tools.FileChange, error) { return b.Gate.Files.Changes(id) }
 
-func (b *Backend) Note(summary string, who audit.Author) error { return b.Gate.Note("", who, summary) }
+func (b *Backend) Note(summary string, who audit.Author) error { return b.Gate.Controls.Note("", who, summary) }
 
 func (b *Backend) Upstreams() []wire.UpstreamState {
 	var states []wire.UpstreamState

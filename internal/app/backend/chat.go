@@ -49,14 +49,14 @@ func (p clientPart) Chat(ctx context.Context, sessionID string, turns []wire.Cha
 		}
 	}
 	summary := fmt.Sprintf("Ask the host's model, in %d bytes.", size)
-	if err := p.b.Gate.NoteChat(sessionID, who, summary, asked); err != nil {
+	if err := p.b.Gate.Controls.NoteChat(sessionID, who, summary, asked); err != nil {
 		return companion.ChatAnswer{}, fmt.Errorf("the question could not be recorded, so the model was not asked: %w", err)
 	}
 	answer, err := p.b.Proxy.Chat(ctx, sessionID, conversation)
 	if err != nil {
-		err = errors.Join(err, p.b.Gate.Note(sessionID, who, "Not done: "+summary))
+		err = errors.Join(err, p.b.Gate.Controls.Note(sessionID, who, "Not done: "+summary))
 	} else {
-		err = p.b.Gate.NoteChat(sessionID, audit.Author{By: "model"}, "The host's model answered.", answer.Text)
+		err = p.b.Gate.Controls.NoteChat(sessionID, audit.Author{By: "model"}, "The host's model answered.", answer.Text)
 	}
 	out := companion.ChatAnswer{Text: answer.Text, Model: answer.Model}
 	if answer.Usage != nil {

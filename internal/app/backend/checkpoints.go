@@ -45,13 +45,13 @@ func (b checkpoints) RestoreCheckpoint(ctx context.Context, id string, what comp
 	if err != nil {
 		return nil, err
 	}
-	if err := b.Gate.Note(one.SessionID, who, RestoreSummary(&one, what.Force)); err != nil {
+	if err := b.Gate.Controls.Note(one.SessionID, who, RestoreSummary(&one, what.Force)); err != nil {
 		return nil, err
 	}
 	done, err := b.store.Restore(ctx, one.ID, checkpoint.RestoreOptions{Paths: what.Paths, Force: what.Force, RemoveStray: what.RemoveStray, By: who.By, SessionID: one.SessionID, Secret: config.Hidden(b.Config, &one)})
 	var conflict *checkpoint.ConflictError
 	if errors.As(err, &conflict) {
-		if noteErr := b.Gate.Note(one.SessionID, who, "Nothing was restored: "+conflict.Error()); noteErr != nil {
+		if noteErr := b.Gate.Controls.Note(one.SessionID, who, "Nothing was restored: "+conflict.Error()); noteErr != nil {
 			b.Log.Error("a refused restore could not be recorded", "error", noteErr)
 		}
 	}

@@ -54,7 +54,7 @@ func (p rulesPart) Grants() ([]companion.GrantView, error) {
 			grants = append(grants, p.grantView(gate.HeldGrant{Grant: g}, permissions.LayerAlways, now))
 		}
 	}
-	for _, held := range p.b.Gate.HeldGrants() {
+	for _, held := range p.b.Gate.Controls.HeldGrants() {
 		grants = append(grants, p.grantView(held, permissions.LayerSession, now))
 	}
 	return grants, nil
@@ -179,7 +179,7 @@ func (p rulesPart) RevokeGrant(id string, who audit.Author) error {
 				return grantID(gate.HeldGrant{Grant: grant}, permissions.LayerAlways) == id
 			})
 		} else {
-			n = p.b.Gate.RevokeHeld(func(held gate.HeldGrant) bool { return grantID(held, permissions.LayerSession) == id })
+			n = p.b.Gate.Controls.RevokeHeld(func(held gate.HeldGrant) bool { return grantID(held, permissions.LayerSession) == id })
 		}
 		if err == nil && n == 0 {
 			return companion.ErrNoGrant

@@ -44,7 +44,7 @@ func (p toolsPart) Tools(sessionID string) (wire.ToolsView, error) {
 
 // sight returns what shows a tool to people as the session's rules see it. Rules that cannot be read deny.
 func (p toolsPart) sight(session string) (func(proxy.Standing) wire.ToolView, error) {
-	policy, fault := p.b.Gate.Policy(session)
+	policy, fault := p.b.Gate.Controls.Policy(session)
 	if errors.Is(fault, gate.ErrSession) {
 		return nil, fault
 	}
@@ -109,12 +109,12 @@ func acceptable(standings []proxy.Standing, tool, hash string) error {
 
 // change puts on record what a person changes, then changes it. Where nothing can be recorded, nothing changes.
 func (b *Backend) change(sessionID string, who audit.Author, summary string, apply func() error) error {
-	if err := b.Gate.Note(sessionID, who, summary); err != nil {
+	if err := b.Gate.Controls.Note(sessionID, who, summary); err != nil {
 		return fmt.Errorf("the change could not be recorded, so nothing was changed: %w", err)
 	}
 	err := apply()
 	if err == nil {
 		return nil
 	}
-	return errors.Join(err, b.Gate.Note(sessionID, who, "Not done: "+summary))
+	return errors.Join(err, b.Gate.Controls.Note(sessionID, who, "Not done: "+summary))
 }

@@ -98,7 +98,7 @@ func (k *Checkpoints) Keep(ctx context.Context, g *gate.Gate, s *gate.Session, l
 	place := call.Place
 	taken, err := k.Store.Take(ctx, checkpoint.Request{
 		CallID: call.ID, Tool: call.Tool.Qualified, SessionID: s.ID(), Worker: g.Worker(), Workspace: call.Place.Dir, Paths: paths,
-		Secret: func(path string) bool { return g.HidesFile(s, place, path) },
+		Secret: func(path string) bool { return g.Files.HidesFile(s, place, path) },
 	})
 	out := &Kept{taken: taken, log: log, tool: call.Tool.Qualified}
 	var why string
