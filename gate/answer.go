@@ -83,8 +83,8 @@ func (g answering) present(a *approval, answer Answer, runs string) ([]byte, err
 }
 
 // needsPresence reports whether a yes to what was judged needs a proof that a person is there.
-func (g *Gate) needsPresence(v *Verdict) bool {
-	return g.journal.o.Presence != nil && g.journal.o.Presence.Needs(v.Risk(), len(v.Marks) > 0)
+func (j *journal) needsPresence(v *Verdict) bool {
+	return j.o.Presence != nil && j.o.Presence.Needs(v.Risk(), len(v.Marks) > 0)
 }
 
 // single reports whether the call must not be released along with others.

@@ -140,7 +140,7 @@ func (g questions) show(s *Session, call Call, v Verdict, created time.Time) *Ap
 		Arguments: call.Arguments, Digest: call.Digest, Analysis: v.Analysis,
 		Reason: v.Reason, Marks: v.Marks, Reasons: reasons, Offers: offers, Redefined: call.Redefined, Rewrite: call.Before.Rewrite,
 		Host: s.Client(), Origin: s.Origin(),
-		Presence:  g.gate.needsPresence(&v),
+		Presence:  g.gate.journal.needsPresence(&v),
 		Approvers: v.Approvers,
 		Prompt:    s.flow.LastPrompt(),
 		CreatedAt: created, ExpiresAt: created.Add(g.at.set.Timeout),

@@ -230,7 +230,7 @@ func (g *Gate) revive(q question) *approval {
 		},
 		detached: true, restored: true,
 	}
-	shown.Presence = g.needsPresence(&a.verdict)
+	shown.Presence = g.journal.needsPresence(&a.verdict)
 	if string(a.edited) == "null" {
 		a.edited = nil
 	}

@@ -316,8 +316,8 @@ func (c Controls) noteFreeze(sessionID string, who audit.Author, summary string)
 func (c Controls) Frozen() ([]Freeze, error) { return c.gate.journal.o.Freezer.List(time.Now()) }
 
 // frozenNow says what holds back a session now, for who watches; "" when nothing does.
-func (g *Gate) frozenNow(sessionID string) string {
-	f, err := g.journal.o.Freezer.Of(sessionID, time.Now())
+func (j *journal) frozenNow(sessionID string) string {
+	f, err := j.o.Freezer.Of(sessionID, time.Now())
 	switch {
 	case err != nil:
 		return "whether calls are frozen cannot be read"

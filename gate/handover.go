@@ -208,7 +208,7 @@ func (g questions) usable(kept handedOver, v Verdict) (resolution, bool) {
 	if time.Now().After(kept.ClaimBy) || kept.Reach != fingerprint.Of(v.Analysis) && kept.Arguments == nil || kept.Decision != "reject" && kept.Persons < v.Approvers {
 		return resolution{}, false // too old, or for what the call no longer does: it is asked about again
 	}
-	if kept.Decision != "reject" && len(kept.Presence) == 0 && g.gate.needsPresence(&v) {
+	if kept.Decision != "reject" && len(kept.Presence) == 0 && g.gate.journal.needsPresence(&v) {
 		return resolution{}, false // it was decided when no proof was needed
 	}
 	return resolution{decision: kept.Decision, by: kept.By, from: kept.From, reason: kept.Reason, presence: kept.Presence, persons: kept.Persons, arguments: kept.Arguments, reach: kept.Reach}, true

@@ -303,7 +303,7 @@ func (s *Session) info() SessionInfo {
 	pending, of := s.waiting, s.waitingOf
 	s.mu.Unlock()
 	status := statusOf(pending, int(s.running.Load()), int(s.thinking.Load()))
-	mode, frozen := s.gate.journal.modeName(), s.gate.frozenNow(s.id)
+	mode, frozen := s.gate.journal.modeName(), s.gate.journal.frozenNow(s.id)
 	if frozen != "" {
 		mode = "FROZEN"
 	}

@@ -76,7 +76,9 @@ func (s *Sidecar) watch(ctx context.Context, load func() (*config.Config, error)
 	taking := taking{s, e}
 	r, err := reload.New(reload.Options{
 		Start: s.config, Prepare: taking.prepare, Logger: s.log, Counts: &s.reloads,
-		Record:  func(summary string) error { return s.Gate.Controls.Note("", audit.Author{By: "configuration"}, summary) },
+		Record: func(summary string) error {
+			return s.Gate.Controls.Note("", audit.Author{By: "configuration"}, summary)
+		},
 		Problem: func(text ...string) { s.problems.set("the configuration", text...) },
 	})
 	if err != nil {

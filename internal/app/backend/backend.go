@@ -82,7 +82,9 @@ func (b *Backend) Pending() []*gate.Approval { return b.Gate.Pending() }
 
 func (b *Backend) Changes(id string) ([]tools.FileChange, error) { return b.Gate.Files.Changes(id) }
 
-func (b *Backend) Note(summary string, who audit.Author) error { return b.Gate.Controls.Note("", who, summary) }
+func (b *Backend) Note(summary string, who audit.Author) error {
+	return b.Gate.Controls.Note("", who, summary)
+}
 
 func (b *Backend) Upstreams() []wire.UpstreamState {
 	var states []wire.UpstreamState
