@@ -6,16 +6,10 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
-	"callgate/internal/companion"
 )
 
 // DirFreezer freezes the calls of a data directory where no gate runs: by a command, or by a hub without servers.
 type DirFreezer struct{ DataDir string }
-
-var _ companion.Freezer = DirFreezer{}
-
-// Frozen lists what is frozen.
-func (f DirFreezer) Frozen() ([]gate.Freeze, error) { return OpenFreezer(f.DataDir).List(time.Now()) }
 
 // Freeze puts a freeze in force, and on record.
 func (f DirFreezer) Freeze(one gate.Freeze, who audit.Author) error {

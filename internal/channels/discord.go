@@ -142,59 +142,89 @@ func (d *Discord) Listen(ctx context.Context, take func(Press) string) error {
 			}
 		}
 	}()
-	write := func(op int, data any) error {
-		if err := socket.SetWriteDeadline(time.Now().Add(callTime)); err != nil {
-			return err
-		}
-		return socket.WriteJSON(map[string]any{"op": op, "d": data})
-	}
-	var seq *int64
-	var self string
-	var beat <-chan time.Time
+	g := &discordGateway{discord: d, socket: socket, take: take}
+	defer g.stop()
 	for {
+		var err error
 		select {
-		case err := <-failed:
-			return err
-		case <-beat:
-			if err := write(discordHeartbeat, seq); err != nil {
-				return err
-			}
+		case err = <-failed:
+		case <-g.beats():
+			err = g.write(discordHeartbeat, g.seq)
 		case f := <-frames:
-			if f.Seq != nil {
-				seq = f.Seq
-			}
-			switch f.Op {
-			case discordHello:
-				var hello struct {
-					Interval int `json:"heartbeat_interval"`
-				}
-				if err := json.Unmarshal(f.Data, &hello); err != nil || hello.Interval <= 0 {
-					return errors.New("the gateway's first frame is not understood")
-				}
-				ticker := time.NewTicker(time.Duration(hello.Interval) * time.Millisecond)
-				defer ticker.Stop()
-				beat = ticker.C
-				if err := write(discordIdentify, map[string]any{"token": d.token, "intents": discordMentions, "properties": map[string]string{"os": "linux", "browser": "callgate", "device": "callgate"}}); err != nil {
-					return err
-				}
-			case discordHeartbeat:
-				if err := write(discordHeartbeat, seq); err != nil {
-					return err
-				}
-			case discordReconnect, discordInvalid:
-				return errors.New("Discord wants a new connection")
-			case discordDispatch:
-				switch f.Type {
-				case "READY":
-					self = discordSelf(f.Data)
-				case "INTERACTION_CREATE":
-					d.pressed(ctx, f.Data, take)
-				case "MESSAGE_CREATE":
-					d.wrote(ctx, self, f.Data, take)
-				}
-			}
+			err = g.frame(ctx, f)
+		}
+		if err != nil {
+			return err
 		}
 	}
+}
+
+// discordGateway is one connection to the gateway.
+type discordGateway struct {
+	discord *Discord
+	socket  *websocket.Conn
+	take    func(Press) string
+	beat    *time.Ticker // nil until the gateway says how often
+	seq     *int64       // of the last frame that has one
+	self    string       // the bot's own id
+}
+
+func (g *discordGateway) beats() <-chan time.Time {
+	if g.beat == nil {
+		return nil
+	}
+	return g.beat.C
+}
+
+func (g *discordGateway) stop() {
+	if g.beat != nil {
+		g.beat.Stop()
+	}
+}
+
+func (g *discordGateway) write(op int, data any) error {
+	if err := g.socket.SetWriteDeadline(time.Now().Add(callTime)); err != nil {
+		return err
+	}
+	return g.socket.WriteJSON(map[string]any{"op": op, "d": data})
+}
+
+// frame does what a frame asks for. An error ends the connection.
+func (g *discordGateway) frame(ctx context.Context, f discordFrame) error {
+	if f.Seq != nil {
+		g.seq = f.Seq
+	}
+	switch f.Op {
+	case discordHello:
+		return g.hello(f.Data)
+	case discordHeartbeat:
+		return g.write(discordHeartbeat, g.seq)
+	case discordReconnect, discordInvalid:
+		return errors.New("Discord wants a new connection")
+	case discordDispatch:
+		switch f.Type {
+		case "READY":
+			g.self = discordSelf(f.Data)
+		case "INTERACTION_CREATE":
+			g.discord.pressed(ctx, f.Data, g.take)
+		case "MESSAGE_CREATE":
+			g.discord.wrote(ctx, g.self, f.Data, g.take)
+		}
+	}
+	return nil
+}
+
+// hello says who the bot is, and begins to beat.
+func (g *discordGateway) hello(data []byte) error {
+	var hello struct {
+		Interval int `json:"heartbeat_interval"`
+	}
+	if err := json.Unmarshal(data, &hello); err != nil || hello.Interval <= 0 {
+		return errors.New("the gateway's first frame is not understood")
+	}
+	g.stop()
+	g.beat = time.NewTicker(time.Duration(hello.Interval) * time.Millisecond)
+	return g.write(discordIdentify, map[string]any{"token": g.discord.token, "intents": discordMentions, "properties": map[string]string{"os": "linux", "browser": "callgate", "device": "callgate"}})
 }
 
 func (d *Discord) pressed(ctx context.Context, data []byte, take func(Press) string) {

@@ -60,6 +60,46 @@ func (c channelsConfig) validate() error {
 }
 
 func (ch *channelConfig) validate() (err error) {
+	if err := ch.validateMembers(); err != nil {
+		return err
+	}
+	if ch.Quiet != "" {
+		if ch.hours, err = permissions.ParseHours(ch.Quiet); err != nil {
+			return fmt.Errorf("quiet: %w", err)
+		}
+	}
+	if ch.people, err = peopleOf(ch.People); err != nil {
+		return err
+	}
+	if !ch.told() && len(ch.people) == 0 {
+		return fmt.Errorf(`people: nobody could answer: write people: ["%s=alice"], with the name of each person in the service and here`, cmp.Or(exampleUser[ch.Kind], "alice@example.com"))
+	}
+	return nil
+}
+
+// validateMembers checks that the members are those of its kind.
+func (ch *channelConfig) validateMembers() error {
+	if err := ch.validateTo(); err != nil {
+		return err
+	}
+	email, webhook := ch.Kind == "email", ch.Kind == "webhook"
+	switch {
+	case ch.Kind == "push" && ch.Page == "":
+		return errors.New("page is missing: messages link to it")
+	case (ch.Listen != "" || ch.Answer != "") && (!webhook || ch.Listen == "" || ch.Answer == ""):
+		return errors.New("listen and answer go together, and with a webhook")
+	case (ch.From == "") == email:
+		return errors.New("from: name the sender of an email, and of nothing else")
+	case ch.Every != 0 && !email || ch.Every < 0:
+		return errors.New("every: a digest of emails collects for a time such as 15m")
+	case ch.After < 0:
+		return errors.New("after is negative")
+	}
+	return nil
+}
+
+// validateTo checks where messages go.
+func (ch *channelConfig) validateTo() error {
 	switch {
 	case !slices.Contains(channelKinds, ch.Kind):
 		return fmt.Errorf("kind %q: use %s", ch.Kind, strings.Join(channelKinds, ", "))
@@ -67,36 +107,23 @@ func (ch *channelConfig) validate() (err error) {
 		return errors.New("to: name the channel, room, chat or topic; a webhook has none, and push neither")
 	case ch.Kind == "telegram" && !isNumber(ch.To):
 		return fmt.Errorf("to: %q is not the id of a chat, a number such as 123456789, or -1001234567890 for a group", ch.To)
-	case ch.URL == "" && ch.Kind != "slack" && ch.Kind != "discord" && ch.Kind != "telegram" && ch.Kind != "push":
+	case ch.URL == "" && !slices.Contains([]string{"slack", "discord", "telegram", "push"}, ch.Kind):
 		return errors.New("url is missing")
-	case ch.Kind == "push" && ch.Page == "":
-		return errors.New("page is missing: messages link to it")
-	case (ch.Listen != "" || ch.Answer != "") && (ch.Kind != "webhook" || ch.Listen == "" || ch.Answer == ""):
-		return errors.New("listen and answer go together, and with a webhook")
-	case (ch.From == "") != (ch.Kind != "email"):
-		return errors.New("from: name the sender of an email, and of nothing else")
-	case ch.Every != 0 && ch.Kind != "email" || ch.Every < 0:
-		return errors.New("every: a digest of emails collects for a time such as 15m")
-	case ch.After < 0:
-		return errors.New("after is negative")
-	}
-	if ch.Quiet != "" {
-		if ch.hours, err = permissions.ParseHours(ch.Quiet); err != nil {
-			return fmt.Errorf("quiet: %w", err)
-		}
-	}
-	ch.people = map[string]string{}
-	for _, entry := range ch.People {
-		at := strings.LastIndexByte(entry, '=')
-		if at <= 0 || at == len(entry)-1 {
-			return fmt.Errorf(`people: %q: write "name in the service=person"`, entry)
-		}
-		ch.people[entry[:at]] = entry[at+1:]
-	}
-	if !ch.told() && len(ch.people) == 0 {
-		return fmt.Errorf(`people: nobody could answer: write people: ["%s=alice"], with the name of each person in the service and here`, cmp.Or(exampleUser[ch.Kind], "alice@example.com"))
 	}
 	return nil
+}
+
+// peopleOf reads who is who: persons by their names in the service.
+func peopleOf(entries []string) (map[string]string, error) {
+	people := map[string]string{}
+	for _, entry := range entries {
+		at := strings.LastIndexByte(entry, '=')
+		if at <= 0 || at == len(entry)-1 {
+			return nil, fmt.Errorf(`people: %q: write "name in the service=person"`, entry)
+		}
+		people[entry[:at]] = entry[at+1:]
+	}
+	return people, nil
 }
 
 func isNumber(text string) bool {

@@ -70,14 +70,13 @@ func (c *clusterConfig) validate() error {
 	switch {
 	case !workerName.MatchString(c.Name):
 		return fmt.Errorf("cluster.name: %q is not a name: use letters, digits, dots, - and _, at most 64", c.Name)
-	case len(c.KeyCommand) > 0 && (c.Key != "" || c.KeyVariable != "") || c.Key != "" && c.KeyVariable != "":
-		return errors.New("cluster.key: give one of key, keyVariable and keyCommand")
-	case c.Key == "" && c.KeyVariable == "" && len(c.KeyCommand) == 0:
-		return errors.New("cluster.key: every replica needs the same secret in a file (or in keyVariable, or from keyCommand); make one with: openssl rand -base64 48 > cluster.key")
 	case c.Lease < time.Second || c.Lease > 10*time.Minute:
 		return fmt.Errorf("cluster.lease: %s: use 1s to 10m", c.Lease)
 	case (c.Cert == "") != (c.CertKey == ""):
 		return errors.New("cluster.cert: a certificate needs its key: give cluster.cert and cluster.certKey")
+	}
+	if err := c.validateKey(); err != nil {
+		return err
 	}
 	if c.URL == cluster.Embedded {
 		return c.validateEmbedded()
@@ -95,6 +94,22 @@ func (c *clusterConfig) validate() error {
 		}
 	}
 	return nil
+}
+
+func (c *clusterConfig) validateKey() error {
+	given := 0
+	for _, one := range []bool{c.Key != "", c.KeyVariable != "", len(c.KeyCommand) > 0} {
+		if one {
+			given++
+		}
+	}
+	switch given {
+	case 0:
+		return errors.New("cluster.key: every replica needs the same secret in a file (or in keyVariable, or from keyCommand); make one with: openssl rand -base64 48 > cluster.key")
+	case 1:
+		return nil
+	}
+	return errors.New("cluster.key: give one of key, keyVariable and keyCommand")
 }
 
 func (c *clusterConfig) validateEmbedded() error {

@@ -114,6 +114,10 @@ func (c *ServeConfig) validate() error {
 			return fmt.Errorf("mcpHosts: %w", err)
 		}
 	}
+	return c.validateTokens()
+}
+
+func (c *ServeConfig) validateTokens() error {
 	names := []string{string(credentials.MCP), proxy.StdioPrincipal}
 	for i, t := range c.MCPTokens {
 		switch {

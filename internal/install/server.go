@@ -75,25 +75,11 @@ const itself = "it is callgate"
 
 // read turns a host's entry into a Server. why says what keeps it where it is; "" when it can move.
 func (p *Plan) read(h *Host, e *entry, l *located) (s Server, why string) {
-	if e.value == nil {
-		return s, "it is not an object"
-	}
 	v := e.value
-	if off, _ := v["disabled"].(bool); off {
-		return s, "it is disabled"
-	}
-	if on, set := v["enabled"].(bool); set && !on {
-		return s, "it is disabled"
+	if why := h.keeps(v); why != "" {
+		return s, why
 	}
 	r := reader(v)
-	for _, name := range onlyHostMembers {
-		if v[name] != nil {
-			return s, "only the host knows what its " + name + " gives"
-		}
-	}
-	if v["type"] == "builtin" || v["type"] == "platform" {
-		return s, "it is a part of " + h.Name
-	}
 	kind, known := types[text(cmp.Or[any](v["type"], v["source"], ""))]
 	if !known {
 		return s, fmt.Sprintf("callgate does not know its type %q", text(cmp.Or[any](v["type"], v["source"])))
@@ -128,6 +114,26 @@ func (p *Plan) read(h *Host, e *entry, l *located) (s Server, why string) {
 	}
 	p.pass(&s)
 	return s, ""
+}
+
+// keeps says why an entry is of use to the host alone; "" when it is not.
+func (h *Host) keeps(v map[string]any) string {
+	off, _ := v["disabled"].(bool)
+	on, set := v["enabled"].(bool)
+	switch {
+	case v == nil:
+		return "it is not an object"
+	case off, set && !on:
+		return "it is disabled"
+	case v["type"] == "builtin" || v["type"] == "platform":
+		return "it is a part of " + h.Name
+	}
+	for _, name := range onlyHostMembers {
+		if v[name] != nil {
+			return "only the host knows what its " + name + " gives"
+		}
+	}
+	return ""
 }
 
 // meansSSE reports whether the member with the address says that it is one of the older transport.
