@@ -55,7 +55,7 @@ func TestConfigure(t *testing.T) {
 // what people set of its session and a freeze of it hold as before, and approvers cancel the calls of both.
 func TestConfigureGoesOnWithTheSession(t *testing.T) {
 	w, h := ready(t, `{ "*": "allow" }`, false, []string{"s"}, withOneTool)
-	w.gate.Configure(gate.Settings{Limits: gate.Limits{CallsPerTurn: 3, TurnIdle: time.Hour}})
+	w.gate.Controls.Configure(gate.Settings{Limits: gate.Limits{CallsPerTurn: 3, TurnIdle: time.Hour}})
 	call := func(id, server string) string {
 		h.modern(id, "tools/call", `"name":"`+server+`_do","arguments":{"n":1}`, `{}`)
 		return string(h.next().Result)
@@ -68,7 +68,7 @@ func TestConfigureGoesOnWithTheSession(t *testing.T) {
 		return last
 	}
 	before := session()
-	if err := w.gate.SetAutonomy(before.ID, "CAUTIOUS", audit.Author{By: "test"}); err != nil {
+	if err := w.gate.Controls.SetAutonomy(before.ID, "CAUTIOUS", audit.Author{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	next := w.proxy.set.Load().Settings
@@ -88,7 +88,7 @@ func TestConfigureGoesOnWithTheSession(t *testing.T) {
 			}
 		}
 	}
-	if err := w.gate.SetAutonomy(before.ID, "FULL_AUTO", audit.Author{By: "test"}); err != nil {
+	if err := w.gate.Controls.SetAutonomy(before.ID, "FULL_AUTO", audit.Author{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	call("3", "third")
