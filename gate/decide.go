@@ -26,7 +26,7 @@ import (
 // what is switched off while a call waits has to hold for it.
 func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call) {
 	call.facts() // all that get the call share one reading
-	s.touch()
+	s.active.touch()
 	s.named.Do(func() {
 		for _, c := range g.credentials() {
 			s.secrets.LearnValue(c.Value, c.Place)
@@ -157,7 +157,7 @@ func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failur
 		g.journal.o.Ledger.Done(call.ID)
 	}
 	s.past.End(call.ID, !isError && failure == "", time.Now())
-	s.touch()
+	s.active.touch()
 	learn := s.learn(&call, result)
 	return func() {
 		learn()
@@ -208,7 +208,11 @@ func (g judging) judgeAs(s *Session, agent string, level Autonomy, call Call) (v
 
 // judgeOf assembles what decides about the session's calls under an agent now. Rules that cannot be read deny.
 func (g judging) judgeOf(s *Session, agent string) Judge {
-	policy, err := s.standingPolicy(agent)
+	var policy *permissions.Policy
+	err := s.stand()
+	if err == nil {
+		policy, err = s.policy(agent)
+	}
 	set, remembered := g.set, &s.flow
 	if g.gate.journal.o.NoFlow {
 		remembered = nil

@@ -181,7 +181,7 @@ func (s *Session) SetOrigin(o Origin) {
 	if before := s.origin.Swap(&o); *before == o {
 		return
 	}
-	s.retold()
+	s.gate.journal.retold(s)
 }
 
 // Origin is where the host works; nothing for a session that was not opened here.

@@ -220,7 +220,7 @@ func (c Controls) Cancel(sessionID string, who audit.Author) error {
 	const what = "The session's calls were cancelled."
 	err = g.journal.control(who, audit.Record{SessionID: s.id, Agent: s.agent, Summary: what})
 	g.queue.withdraw(who, what, waitsIn(s, ""))
-	s.cancelCalls()
+	s.users.cancel()
 	return err
 }
 

@@ -27,7 +27,7 @@ type Session struct {
 	client    atomic.Pointer[Client]
 	origin    atomic.Pointer[Origin]
 	tools     atomic.Pointer[[]string]
-	active    atomic.Int64  // when something happened in it last, in ms of Unix time
+	active    lastTime      // of what happened in it
 	account   string        // of all sessions of the host at all replicas; "" where it has no others
 	standing  sync.Mutex    // held while the session takes over what people set of them, so that the last is what holds
 	stands    atomic.Uint64 // its revision, as the session goes by it
@@ -52,19 +52,66 @@ type Session struct {
 	granted   grantBook // what ends with the session
 	ungranted atomic.Bool
 
-	team team
+	users connections
+	team  team
 
-	// mu guards who uses the session, the policies that were made for it, and how many of its calls wait.
+	// mu guards the policies that were made for the session, and how many of its calls wait.
 	mu        sync.Mutex
-	users     map[*connection]struct{} // none when it has ended
 	made      madeFrom
 	policies  map[string]*permissions.Policy // by agent
 	waiting   int
 	waitingOf map[string]int // approvals by agent; not changed any more
 }
 
-// connection is one that the host has to the session.
+// connections are those that the host has to a session, which ends with the last.
+type connections struct {
+	mu    sync.Mutex
+	begun bool
+	open  map[*connection]struct{}
+}
+
 type connection struct{ cancelCalls func() }
+
+// join adds a connection, and is false when the last has left. end is called when this one is the last that leaves.
+func (c *connections) join(cancelCalls, end func()) (leave func(), ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.begun && len(c.open) == 0 {
+		return nil, false
+	}
+	if !c.begun {
+		c.begun, c.open = true, map[*connection]struct{}{}
+	}
+	one := &connection{cancelCalls}
+	c.open[one] = struct{}{}
+	return sync.OnceFunc(func() {
+		c.mu.Lock()
+		delete(c.open, one)
+		last := len(c.open) == 0
+		c.mu.Unlock()
+		if last {
+			end()
+		}
+	}), true
+}
+
+// cancel cancels what all of them run.
+func (c *connections) cancel() {
+	c.mu.Lock()
+	open := slices.Collect(maps.Keys(c.open))
+	c.mu.Unlock()
+	for _, one := range open {
+		if one.cancelCalls != nil {
+			one.cancelCalls()
+		}
+	}
+}
+
+func (c *connections) gone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.open) == 0
+}
 
 // madeFrom is what a policy was made from: when it is another now, the policy is made anew.
 type madeFrom struct {
@@ -106,13 +153,13 @@ func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
 	}
 	s := &Session{
 		gate: g, id: "s-" + rand.Text()[:12], agent: agent, startedAt: time.Now().UTC(),
-		closed: make(chan struct{}), users: map[*connection]struct{}{},
+		closed: make(chan struct{}),
 	}
-	s.part = s.join(cancelCalls)
+	s.part, _ = s.users.join(cancelCalls, s.end)
 	s.client.Store(&Client{})
 	s.origin.Store(&Origin{})
 	s.tools.Store(&[]string{})
-	s.touch()
+	s.active.touch()
 	s.flow.Off = g.journal.o.NoFlow
 	s.autonomy.Store(uint32(g.journal.set.Load().Autonomy))
 	if err := g.journal.record(audit.Record{
@@ -132,38 +179,7 @@ func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
 // Join has another connection of the host use the session, with what it remembers and what people set of it: Close ends it
 // when leave has been called too. CancelCalls is as for OpenSession. It is false when the session has ended.
 func (s *Session) Join(cancelCalls func()) (leave func(), ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.users) == 0 {
-		return nil, false
-	}
-	return s.join(cancelCalls), true
-}
-
-func (s *Session) join(cancelCalls func()) (leave func()) {
-	c := &connection{cancelCalls}
-	s.users[c] = struct{}{}
-	return sync.OnceFunc(func() {
-		s.mu.Lock()
-		delete(s.users, c)
-		last := len(s.users) == 0
-		s.mu.Unlock()
-		if last {
-			s.end()
-		}
-	})
-}
-
-// cancelCalls cancels what all connections run.
-func (s *Session) cancelCalls() {
-	s.mu.Lock()
-	users := slices.Collect(maps.Keys(s.users))
-	s.mu.Unlock()
-	for _, c := range users {
-		if c.cancelCalls != nil {
-			c.cancelCalls()
-		}
-	}
+	return s.users.join(cancelCalls, s.end)
 }
 
 // modeName is the mode as people see it.
@@ -189,23 +205,25 @@ func (s *Session) Client() Client { return *s.client.Load() }
 // SetClient notes how the host names itself.
 func (s *Session) SetClient(c Client) {
 	s.client.Store(&c)
-	s.retold()
+	s.gate.journal.retold(s)
 }
 
 // SetTools notes which tools the host is offered, by qualified name. The caller MUST NOT change names any more.
 func (s *Session) SetTools(names []string) {
 	if before := s.tools.Swap(&names); !slices.Equal(*before, names) {
-		s.retold()
+		s.gate.journal.retold(s)
 	}
 }
 
 // retold tells listeners what the session is now.
-func (s *Session) retold() {
-	s.gate.journal.events.publish(SessionOpened{s.info()})
-}
+func (j *journal) retold(s *Session) { j.events.publish(SessionOpened{s.info()}) }
 
-// touch notes that something happens in the session.
-func (s *Session) touch() { s.active.Store(time.Now().UnixMilli()) }
+// lastTime is when something happened last.
+type lastTime struct{ ms atomic.Int64 } // of Unix time
+
+func (t *lastTime) touch() { t.ms.Store(time.Now().UnixMilli()) }
+
+func (t *lastTime) at() time.Time { return time.UnixMilli(t.ms.Load()).UTC() }
 
 // WithdrawServer withdraws what waits for calls of one server that is gone for good.
 func (s *Session) WithdrawServer(server, reason string) {
@@ -239,11 +257,7 @@ func (s *Session) NewTurn() { s.turn.Begin() }
 func (s *Session) Close() { s.part() }
 
 // Ended reports whether nothing uses the session any more.
-func (s *Session) Ended() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.users) == 0
-}
+func (s *Session) Ended() bool { return s.users.gone() }
 
 func (s *Session) end() {
 	g := s.gate
@@ -310,7 +324,7 @@ func (s *Session) info() SessionInfo {
 	return SessionInfo{
 		ID: s.id, Worker: s.gate.journal.o.Worker, Agent: s.agent, Agents: append([]AgentInfo{{ID: s.agent, Role: s.agent, Status: status}}, s.team.list(of)...), Client: *s.client.Load(),
 		Autonomy: Autonomy(s.autonomy.Load()).String(), Mode: mode, Frozen: frozen,
-		Status: status, Pending: pending, Tools: *s.tools.Load(), Origin: *s.origin.Load(), CreatedAt: s.startedAt, LastActivity: time.UnixMilli(s.active.Load()).UTC(),
+		Status: status, Pending: pending, Tools: *s.tools.Load(), Origin: *s.origin.Load(), CreatedAt: s.startedAt, LastActivity: s.active.at(),
 	}
 }
 

@@ -360,11 +360,3 @@ func (s *Session) stand() error {
 	s.stands.Store(revision)
 	return nil
 }
-
-// standingPolicy is policy by what was set of the session anywhere.
-func (s *Session) standingPolicy(agent string) (*permissions.Policy, error) {
-	if err := s.stand(); err != nil {
-		return nil, err
-	}
-	return s.policy(agent)
-}

@@ -53,7 +53,7 @@ type steps interface {
 // Over stdio, what is before the answer runs where the request was read, and what is after it where the answer is read.
 // Only what waits has a goroutine of its own.
 func (h *host) pass(ctx context.Context, r *inflight, g gated, respond func(response []byte)) {
-	span := h.trace(g)
+	span := g.trace(h.p.o.Tracer, h.session.ID())
 	call := waiter{h}.askHooks(ctx, r, g.call)
 	waiting := func() {}
 	if r != nil {
@@ -223,18 +223,18 @@ var errRedefined = errors.New("the server changed the tool's definition while th
 
 // trace begins the trace of a request, below the one that its params say it belongs to. It is nil, and nothing is read,
 // when no traces are made.
-func (h *host) trace(g gated) *traces.Call {
-	if h.p.o.Tracer == nil {
+func (g *gated) trace(tracer *traces.Tracer, session string) *traces.Call {
+	if tracer == nil {
 		return nil
 	}
-	params, about := g.params, traces.About{Method: g.method, Server: g.server.alias, Session: h.session.ID()}
+	params, about := g.params, traces.About{Method: g.method, Server: g.server.alias, Session: session}
 	switch g.method {
 	case "tools/call":
 		about.Tool = g.call.Tool.Qualified
 	case "prompts/get":
 		about.Prompt = g.shown
 	}
-	return h.p.o.Tracer.Begin(raw.Trace(params), about)
+	return tracer.Begin(raw.Trace(params), about)
 }
 
 // failureKind is what a trace says of how a call failed, "" when it did not.

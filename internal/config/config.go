@@ -381,7 +381,7 @@ func (c *Config) validate() (err error) {
 	if err := c.Cluster.validate(); err != nil {
 		return err
 	}
-	if err := c.checkExports(); err != nil {
+	if err := checkExports(c.Export); err != nil {
 		return invalid("export", err)
 	}
 	for i := range c.Servers {

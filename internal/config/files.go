@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"callgate/internal/companion/credentials"
+	"callgate/internal/siem"
 	"callgate/internal/signin"
 
 	"github.com/adrg/xdg"
@@ -114,10 +115,10 @@ func (f Files) SealingSecret() []byte {
 func (f Files) Exports() string { return filepath.Join(f.DataDir, "export") }
 
 // checkExports checks where the audit trail is sent, and makes its paths whole.
-func (c *Config) checkExports() error {
+func checkExports(list []siem.Config) error {
 	names := map[string]bool{}
-	for i := range c.Export {
-		one := &c.Export[i]
+	for i := range list {
+		one := &list[i]
 		if err := one.Check(); err != nil {
 			return fmt.Errorf("[%d]: %w", i, err)
 		}
