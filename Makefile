@@ -89,7 +89,7 @@ stress: $(NPM) $(PAGE) ## run the tests of PKG ROUNDS times on a busy machine, u
 	@set -euo pipefail; for ((i = 0; i < $(LOOPS); i++)); do \
 		while kill -0 $$$$ 2>/dev/null; do :; done & \
 	done; \
-	loops="$$(jobs -p)"; trap 'kill $$loops' EXIT; \
+	loops="$$(jobs -p)"; trap '[ -z "$$loops" ] || kill $$loops' EXIT; \
 	for ((round = 1; round <= $(ROUNDS); round++)); do \
 		procs=$$((2 - round % 2)); \
 		echo "round $$round of $(ROUNDS), GOMAXPROCS=$$procs"; \
