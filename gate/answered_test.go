@@ -51,6 +51,25 @@ func TestOffersCountEarlierApprovals(t *testing.T) {
 	counts("call_npm", "npm publish --tag x", map[string]int{"npm publish *": 0}, "approve")
 }
 
+// What was asked and answered before is read once, and no question waits for it after Recall.
+func TestRecall(t *testing.T) {
+	var reads []string
+	b := newBench(t, `{}`, func(o *Options) {
+		o.Answered = func(time.Time) []Answered { reads = append(reads, "answers"); return nil }
+		o.History = func() []string { reads = append(reads, "commands"); return []string{"git push origin a"} }
+	})
+	b.gate.Recall()
+	reads = append(reads, "a question")
+	end := b.decide(t.Context(), b.shell("call_1", "git push origin main"))
+	if err := b.answer(b.waiting(1)[0], "approve", nil); err != nil {
+		t.Fatal(err)
+	}
+	<-end
+	if got := fmt.Sprint(reads); got != "[commands answers a question]" {
+		t.Error(got)
+	}
+}
+
 // What was released with another call, or refused for its risk, was looked at by nobody.
 func TestByPerson(t *testing.T) {
 	for _, c := range []struct {

@@ -9,11 +9,26 @@ import (
 	"callgate/permissions"
 )
 
-// history is the shell commands that the worker's audit trail remembers, read once when somebody is first
+// history is the shell commands that the worker's audit trail remembers, read once: by Recall, or when somebody is first
 // asked about a command.
 type history struct {
 	once     sync.Once
 	subjects []permissions.Subject
+}
+
+func (h *history) load(g *Gate) {
+	h.once.Do(func() {
+		if g.journal.o.History != nil {
+			h.subjects = tools.CommandSubjects(g.journal.o.History())
+		}
+	})
+}
+
+// Recall reads what was asked and answered before. Else the first question waits for it.
+func (g *Gate) Recall() {
+	g.history.load(g)
+	g.answers.load(g)
+	tools.CommonCommands()
 }
 
 // maxExamples is how many commands an offer names as examples of what it would newly allow.
@@ -79,11 +94,7 @@ func (g questions) widen(s *Session, call Call, a *tools.Analysis, offers []tool
 	if err != nil {
 		return offers
 	}
-	g.gate.history.once.Do(func() {
-		if g.gate.journal.o.History != nil {
-			g.gate.history.subjects = tools.CommandSubjects(g.gate.journal.o.History())
-		}
-	})
+	g.gate.history.load(g.gate)
 	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: time.Now()}
 	g.preselect(a, offers)
 	for i := range offers {

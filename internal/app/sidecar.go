@@ -339,7 +339,7 @@ func (s *Sidecar) troubles() []string {
 }
 
 // How far back the audit trail is read, in records: for commands of this worker, and for what people answered. The first
-// question of a process waits for it.
+// question waits for it, unless Gate.Recall came before.
 const (
 	rememberedDecisions = 500
 	rememberedAnswers   = 5000
