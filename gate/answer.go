@@ -14,9 +14,8 @@ import (
 	"callgate/permissions"
 )
 
-// Answer applies what an approver says of the pending approval with that id. The first answer wins: a
-// later one gets ErrNotPending. An answer that names another session or other arguments than the approval
-// shows changes nothing.
+// Answer applies an approver's answer to the pending approval with that id. The first answer wins, and a later one gets
+// ErrNotPending. An answer with a different session or different arguments than the approval shows changes nothing.
 func (g *Gate) Answer(id string, answer Answer) error {
 	err := g.answering().apply(id, answer)
 	if err == nil {
@@ -25,7 +24,7 @@ func (g *Gate) Answer(id string, answer Answer) error {
 	return err
 }
 
-// someoneIsThere notes that a person did something at the gate.
+// someoneIsThere notes that a person has just used the gate.
 func (g *Gate) someoneIsThere(by string) {
 	if by != "" && !strings.HasPrefix(by, "host") {
 		g.answeredAt.Store(time.Now().UnixNano())
@@ -57,8 +56,8 @@ func (g answering) apply(id string, answer Answer) error {
 	}
 }
 
-// find returns the approval that the answer is about, if it is what the approver saw. What is done with it
-// MUST happen under the same hold of mu: the caller holds it.
+// find returns the approval that the answer is about, if it is what the approver saw. The caller holds mu, and MUST
+// keep it while it uses the approval.
 func (q *queue) find(id string, answer Answer) (*approval, error) {
 	a, ok := q.pending[id]
 	switch {
@@ -82,12 +81,12 @@ func (g answering) present(a *approval, answer Answer, runs string) ([]byte, err
 	return g.gate.journal.o.Presence.Check(a.shown, answer, runs)
 }
 
-// needsPresence reports whether a yes to what was judged needs a proof that a person is there.
+// needsPresence reports whether a yes to the judged call needs a proof that a person is there.
 func (j *journal) needsPresence(v *Verdict) bool {
 	return j.o.Presence != nil && j.o.Presence.Needs(v.Risk(), len(v.Marks) > 0)
 }
 
-// single reports whether the call must not be released along with others.
+// single reports whether the call must be answered by itself.
 func (a *approval) single() bool {
 	return len(a.verdict.Marks) > 0 || !permissions.Destructive.Exceeds(a.verdict.Risk())
 }
@@ -111,8 +110,8 @@ func (g answering) finish(id string, answer Answer, r resolution) error {
 	return r.ending.wait()
 }
 
-// consent puts on record that a person approves a call that several have to. It is nil when this was the last that it
-// needs; else the call waits on, and people see who approved. The caller holds mu.
+// consent records that one of several required persons approves a call. It returns nil if the call needs no more.
+// Otherwise the call keeps waiting, and people see who approved. The caller holds mu.
 func (g answering) consent(a *approval, answer Answer, r *resolution) error {
 	who := answer.Presence.Person
 	if who == "" {
@@ -146,9 +145,9 @@ func (g answering) consent(a *approval, answer Answer, r *resolution) error {
 	return fmt.Errorf("%w: your yes is on record", ErrAnother)
 }
 
-// answer resolves the approval as a person said. The ending says what becomes of it; the caller waits for it without
-// mu. What was handed over has no call that waits, so the decision is recorded and kept here; when that fails the
-// approval stays as it is. The caller holds mu.
+// answer resolves the approval as a person said. The caller holds mu, and waits for the ending after releasing it. An
+// approval that was handed over has no waiting call, so the decision is recorded and kept here. If that fails, the
+// approval stays as it is.
 func (g answering) answer(a *approval, r resolution) (*ending, error) {
 	r.ending = newEnding()
 	if !a.detached {
@@ -244,7 +243,7 @@ func (c Call) withArguments(arguments []byte) (Call, error) {
 	return c, nil
 }
 
-// always releases the call, keeps the chosen grants and releases what else they cover: the cascade.
+// always releases the call, keeps the chosen grants, and releases the other calls that they cover (the cascade).
 func (g answering) always(id string, answer Answer) error {
 	if answer.Scope != "session" && answer.Scope != "worker" && answer.Scope != "" {
 		return fmt.Errorf("%w: scope %q is neither session nor worker", ErrAnswer, answer.Scope)
@@ -269,8 +268,8 @@ func (g answering) always(id string, answer Answer) error {
 	return nil
 }
 
-// keep stores grants where their scope says. One that cannot be written holds at least in the session, where that is
-// one host's: the person's decision is not lost, and not wider than what was meant.
+// keep stores grants as their scope says. A grant that cannot be written still holds in the session, if the session has
+// one host only. So the decision is not lost, and not wider than the person meant.
 func (g answering) keep(s *Session, grants []permissions.Grant, scope string) {
 	switch {
 	case scope == "session":
@@ -289,8 +288,8 @@ func (g answering) keep(s *Session, grants []permissions.Grant, scope string) {
 	}
 }
 
-// grant resolves the approval as "always" and returns what to grant. It comes before the grants are kept,
-// so that an answer that came too late leaves nothing behind.
+// grant resolves the approval as "always" and returns what to grant. The caller keeps the grants afterwards, so that a
+// late answer leaves nothing behind.
 func (g answering) grant(id string, answer Answer) (*approval, []permissions.Grant, *ending, error) {
 	g.gate.queue.mu.Lock()
 	defer g.gate.queue.mu.Unlock()
@@ -356,7 +355,7 @@ func (a *approval) choose(answer Answer) ([]permissions.Grant, error) {
 	return grants, nil
 }
 
-// contentOf is what the scripts hold that the grant is about; a grant of flow is about none.
+// contentOf is the content of the scripts that the grant is about. A grant of flow is about no script.
 func contentOf(v *Verdict, offer tools.Offer) string {
 	if slices.Contains([]string{provenance.GrantDestination, provenance.GrantSource, provenance.GrantResult}, offer.Tool) {
 		return ""
@@ -364,14 +363,13 @@ func contentOf(v *Verdict, offer tools.Offer) string {
 	return v.Analysis.Subjects[offer.Subject].Content
 }
 
-// cascaded begins who decided a call that the cascade released.
+// cascaded is the prefix of "by" for a call that the cascade released.
 const cascaded = "cascade:"
 
 // cascade judges the other pending approvals in the grant's scope again and releases those that the rules
 // and grants now allow. It never releases what is DESTRUCTIVE or marked, nor what needs a passkey.
 //
-// Judging looks at files, so it happens without the lock; what was judged is resolved only if it is what
-// still waits.
+// Judging looks at files, so it happens without the lock. A call is then resolved only if it still waits unchanged.
 func (g answering) cascade(granted *approval, answer Answer) {
 	for _, c := range g.gate.queue.waitingCalls() {
 		if answer.Scope == "session" && c.session != granted.session || c.approval.restored || c.presence {

@@ -24,7 +24,7 @@ type Answered struct {
 	Several  bool // the call had others that asked
 }
 
-// answeredBook is what people answered about before: the gate counts in it what an offer would have saved.
+// answeredBook holds earlier answers. From it the gate counts how many questions an offer would have saved.
 type answeredBook struct {
 	once sync.Once
 	mu   sync.Mutex
@@ -36,13 +36,13 @@ const (
 	answeredBack = 30 * 24 * time.Hour
 )
 
-// ByPerson reports whether a person looked at the call before this decision. Nobody looked at a call that an "always"
-// for another call released.
+// ByPerson reports whether a person looked at the call before this decision. An "always" for another call does not
+// count, because nobody looked at this one.
 func ByPerson(decision, by string) bool {
 	return (decision == DecidedApproved || decision == DecidedRejected) && by != "risk" && !strings.HasPrefix(by, cascaded)
 }
 
-// note keeps what a person answered about a call that no mark kept from the rules.
+// note keeps a person's answer about an unmarked call.
 func (g questions) note(s *Session, call Call, v *Verdict) {
 	if len(v.Marks) > 0 || !ByPerson(v.Decision, v.By) {
 		return
@@ -81,8 +81,8 @@ func (b *answeredBook) load(g *Gate) {
 	})
 }
 
-// approvedBefore tells, for every offer, how many calls of the project people approved that it would have answered. One
-// that would have answered a rejected call counts none, and so does one that allows what loses data.
+// approvedBefore counts, for every offer, the approved calls of the project that it would have answered. The count is 0
+// for an offer that would have answered a rejected call, or that allows losing data.
 func (g questions) approvedBefore(s *Session, call Call, a *tools.Analysis, offers []tools.Offer) {
 	if len(offers) == 0 {
 		return

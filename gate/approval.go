@@ -51,9 +51,9 @@ type resolution struct {
 	session   string
 }
 
-// enqueue makes the approval and shows it; refused says why it may not even wait. A call that was handed over
-// before attaches to its approval, or claims what was decided: one lock keeps the decision from falling between. That
-// the call waits is on record before anybody sees it.
+// enqueue makes the approval and shows it; refused says why the call may not even wait. A call that was handed over
+// before attaches to its approval or claims the decision, both under one lock, so that no decision is lost. The waiting
+// call is on record before anybody sees it.
 func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *resolution, refused *Verdict) {
 	a = &approval{key: g.gate.journal.handOverKey(call), call: call, verdict: v, session: s, done: make(chan resolution, 1)}
 	a.shown, a.reach = g.show(s, call, v, time.Now().UTC()), fingerprint.Of(v.Analysis)
@@ -147,7 +147,7 @@ func (g questions) show(s *Session, call Call, v Verdict, created time.Time) *Ap
 	}
 }
 
-// giveUp resolves an approval nobody answered. When somebody did at the same moment, their answer wins.
+// giveUp resolves an approval that nobody answered. If somebody answers at the same moment, their answer wins.
 func (q *queue) giveUp(a *approval, r resolution) resolution {
 	q.mu.Lock()
 	if !q.resolve(a, r) && q.leave(a) {
@@ -169,9 +169,9 @@ func (q *queue) leave(twin *approval) bool {
 	return false
 }
 
-// resolve is the one way an approval ends. The first caller wins; later ones change nothing and get false.
-// The caller holds mu. The send cannot block: the channel has room for the one resolution that an
-// approval ever gets, because it is removed from pending under the same lock.
+// Only resolve ends an approval. The first caller wins; later ones change nothing and get false. The caller holds mu.
+// The send cannot block: the channel has room for one resolution, and an approval gets only one because it is removed
+// from pending under the same lock.
 func (q *queue) resolve(a *approval, r resolution) bool {
 	if q.pending[a.call.ID] != a {
 		return false
@@ -196,8 +196,8 @@ func (q *queue) resolve(a *approval, r resolution) bool {
 	return true
 }
 
-// resolveTwins hands a refusal on to the calls that are the same, and asks about the next of them
-// otherwise. The caller holds mu.
+// resolveTwins passes a refusal on to the same calls that wait behind this one. After any other ending it asks about
+// the next of them. The caller holds mu.
 func (q *queue) resolveTwins(a *approval, r resolution) {
 	if len(a.twins) == 0 {
 		return
@@ -233,7 +233,8 @@ func (q *queue) withdraw(who audit.Author, reason string, which func(*approval) 
 	}
 }
 
-// waitsIn names what waits in the session, for one server unless that is "". What was handed over outlives the session.
+// waitsIn lists what waits in the session, for one server unless that is "". It leaves out handed-over approvals, which
+// outlive the session.
 func waitsIn(s *Session, server string) func(*approval) bool {
 	return func(a *approval) bool {
 		return a.session == s && !a.detached && (server == "" || a.call.Tool.Server == server)

@@ -67,7 +67,8 @@ func (q *queue) shownOf(a *approval) *Approval {
 	return a.shown
 }
 
-// wait returns how the approval ended for the call that waits on it. The caller ends it at the latest.
+// wait returns how the approval ended for its waiting call: answered, handed over, expired, cancelled by the host, or
+// withdrawn because the session ended.
 func (g questions) wait(ctx context.Context, s *Session, a *approval, handOver time.Duration) resolution {
 	expiry := time.NewTimer(time.Until(a.expires))
 	defer expiry.Stop()
@@ -116,8 +117,8 @@ func (g questions) answered(s *Session, call Call, v Verdict, r resolution) (Ver
 	}
 }
 
-// stillAllowed runs phase 1 again on what was approved: a rule, a link or a file may have changed while
-// the call waited. A person's yes holds for what was shown and nothing else.
+// stillAllowed runs phase 1 again on the approved call, because a rule, a link or a file may have changed while the
+// call waited. A person's yes holds only for what was shown.
 func (g questions) stillAllowed(s *Session, call Call, asked Verdict, r resolution) (Verdict, Call) {
 	note := ""
 	if r.arguments != nil {
@@ -148,7 +149,7 @@ func (g questions) stillAllowed(s *Session, call Call, asked Verdict, r resoluti
 	return out, call
 }
 
-// ending is what became of an approval that a person answered. The answer waits for it: it counts as applied when the
+// ending is the outcome of an approval that a person answered. The answer waits for it. It counts as applied once the
 // decision is on record and the call does as the person said.
 type ending struct {
 	told chan struct{}
@@ -176,7 +177,7 @@ func (e *ending) wait() error {
 	return e.err
 }
 
-// applied says what the answer with that decision came to. Recorded is why it is not on record, nil when it is.
+// applied returns the outcome of an answer with that decision. recorded says why it is not on record; nil if it is.
 func applied(decision string, v *Verdict, recorded error) error {
 	switch {
 	case recorded != nil:
@@ -187,11 +188,10 @@ func applied(decision string, v *Verdict, recorded error) error {
 	return nil
 }
 
-// errUnfinished is what an answer gets whose call ended without a decision, which only a failure of callgate's own
-// does.
+// errUnfinished is for an answer whose call ended without a decision. Only a failure of callgate causes that.
 var errUnfinished = fmt.Errorf("%w: callgate failed while it applied the answer", ErrRefused)
 
-// ended tells the answer, and whoever listens, what became of the approval. It is on record.
+// ended tells the answer and the listeners how the approval ended. That is on record by then.
 func (q *queue) ended(r *resolution, v *Verdict, recorded error) {
 	if r == nil || r.ending == nil {
 		return
@@ -204,7 +204,7 @@ func (q *queue) ended(r *resolution, v *Verdict, recorded error) {
 	r.ending.tell(nil)
 }
 
-// notHeld tells the answer, and whoever listens, that it was not applied.
+// notHeld tells the answer and the listeners that it was not applied.
 func (q *queue) notHeld(r *resolution, why error) {
 	if r.ending == nil {
 		return

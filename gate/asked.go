@@ -25,8 +25,8 @@ import (
 //	{Dir}/asked/{worker}-{chance}.lock   held while the process runs
 //	{Dir}/asked/{worker}-{chance}/       one file for each approval that waits
 //
-// Files are written before people see the approval and removed when it ends. They are not synced: they have to survive
-// the process, not the machine.
+// Files are written before people see the approval and removed when it ends. They are not synced, because they must
+// survive the process but not the machine.
 
 // askedBook is the folder of one process. The gate's mu guards it.
 type askedBook struct {
@@ -69,7 +69,8 @@ func newAskedBook(dir, worker string, log *slog.Logger) askedBook {
 	return b
 }
 
-// folder makes the folder of this process, if need be. Its lock comes first: a folder without one is a dead process's.
+// folder makes the folder of this process if there is none. It takes the lock first, because a folder without a lock
+// belongs to a dead process.
 func (b *askedBook) folder() (string, error) {
 	if b.own != "" {
 		return b.own, nil
@@ -94,7 +95,7 @@ func fileOf(folder, id string) string {
 	return filepath.Join(folder, hex.EncodeToString(sum[:16])+".json")
 }
 
-// keep writes the approval. One that cannot be written waits all the same, and ends with the process.
+// keep writes the approval. If that fails, the approval still waits, but it ends with the process.
 func (b *askedBook) keep(a *approval) {
 	if b.base == "" {
 		return
@@ -125,7 +126,7 @@ func (b *askedBook) forget(a *approval) {
 	}
 }
 
-// close gives the folder up. What is in it waits for the next process.
+// close releases the folder. Its approvals wait for the next process.
 func (b *askedBook) close() {
 	if b.own == "" {
 		return
@@ -141,7 +142,7 @@ func (b *askedBook) close() {
 	b.own = ""
 }
 
-// left takes over what processes of the worker left that are gone, oldest first as far as that is known.
+// left takes over the approvals of the worker's dead processes, oldest first as far as that is known.
 func (b *askedBook) left() (questions []question) {
 	if b.base == "" {
 		return nil
@@ -184,13 +185,13 @@ func (b *askedBook) take(path string) (questions []question) {
 	return questions
 }
 
-// maxKept bounds a file that is read back: arguments can be a whole file.
+// maxKept bounds a file that is read back. It is large, because arguments can be a whole file.
 const maxKept = 64 << 20
 
 const awaitsHost = "It waits for the host to repeat it: callgate was restarted since. A decision is kept for the repeated call."
 
-// restore shows what waited in processes of the worker that are gone. No call waits on it: a decision is kept for the
-// repeated call, like one on a call that was handed over.
+// restore shows the approvals of the worker's dead processes. No call waits on them. A decision is kept for the
+// repeated call, as for a call that was handed over.
 func (g *Gate) restore() {
 	g.queue.mu.Lock()
 	defer g.queue.mu.Unlock()
@@ -208,8 +209,8 @@ func (g *Gate) restore() {
 	}
 }
 
-// revive makes an approval of what is kept of it; nil when it waits already. No call waits on it. The caller holds mu,
-// and shows it.
+// revive makes an approval from its file; nil if it waits already. No call waits on it. The caller holds mu, and shows
+// it.
 func (g *Gate) revive(q question) *approval {
 	shown := *q.Approval
 	if string(shown.Arguments) == "null" {
@@ -268,8 +269,8 @@ func (a *approval) reattach(repeated *approval) {
 	a.shown = &shown
 }
 
-// Leave takes every waiting call from its host, because callgate ends. The questions stay: what people decide until
-// then, or in the next process, is kept for the repeated calls.
+// Leave ends every waiting call, because callgate ends. The questions stay. Decisions that people make until then, or
+// in the next process, are kept for the repeated calls.
 func (g *Gate) Leave() {
 	g.queue.mu.Lock()
 	defer g.queue.mu.Unlock()

@@ -69,7 +69,7 @@ func (a Autonomy) runs(risk permissions.Risk, category string, sends bool) bool 
 	}
 }
 
-// guardsStores reports whether the level takes the opening of a credential store for more than reading.
+// guardsStores reports whether the level asks before a call opens a credential store.
 func (a Autonomy) guardsStores() bool {
 	switch a {
 	case Cautious, AskOnWrite, AskOnExternal, AllowSafeReadonly:

@@ -14,7 +14,7 @@ import (
 // markBeneath is the code of the mark for denied files below a folder that is read whole.
 const markBeneath = "denied-beneath"
 
-// beneath is what the folders that a call reads whole hold of denied files.
+// beneath holds the denied files in the folders that a call reads whole.
 type beneath struct {
 	marks  []tools.Mark
 	folder string   // all these folders, by their real paths
@@ -60,13 +60,13 @@ func filesOf(paths []string) string {
 	return fmt.Sprintf("%s and %d more files", strings.Join(paths[:2], ", "), len(paths)-2)
 }
 
-// digest is what a grant is bound to: other folders, or one denied file more or less, have another.
+// digest is what a grant is bound to. It changes with the folders, and with each denied file that is added or removed.
 func (b *beneath) digest() string {
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(fmt.Appendf(nil, "%q %q", b.folder, b.files)))
 }
 
-// reader returns the only subject of a call that does nothing but read, of which a grant for a folder with denied files
-// can be: one plain command, or one tool. -1 if there is none.
+// reader returns the index of the one subject for which a grant for a folder with denied files is possible: the call
+// only reads, and is one plain command or one tool. It returns -1 for other calls.
 func reader(a *tools.Analysis) int {
 	if a.Risk != permissions.ReadOnly || a.Operators || len(a.Commands) > 1 || len(a.Commands) == 1 && len(a.Commands[0].Via) > 0 {
 		return -1

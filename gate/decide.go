@@ -86,7 +86,8 @@ type judging struct {
 
 func (g *Gate) judging() judging { return judging{g, g.journal.set.Load()} }
 
-// lose counts what an allowed call loses for good, and judges it anew where that is more than may be lost unasked.
+// lose counts the irreversible changes of an allowed call, and judges the call again if there are more than may happen
+// without a question.
 func (g judging) lose(s *Session, call Call, v Verdict) Verdict {
 	may, err := g.loses(s, call, v, false)
 	switch {
@@ -101,7 +102,8 @@ func (g judging) lose(s *Session, call Call, v Verdict) Verdict {
 	return v
 }
 
-// loses counts what an allowed call loses for good. It is false when that is more than may be lost unasked.
+// loses counts the irreversible changes of an allowed call. It is false if there are more than may happen without a
+// question.
 func (g judging) loses(s *Session, call Call, v Verdict, approved bool) (bool, error) {
 	n, limits := past.LostBy(call.facts().Call, v.Analysis), g.set.Limits
 	if n == 0 || limits.Irreversible <= 0 || g.gate.journal.o.Off {
@@ -110,8 +112,8 @@ func (g judging) loses(s *Session, call Call, v Verdict, approved bool) (bool, e
 	return s.burst.Take(limits.Irreversible, limits.IrreversibleWithin, n, approved, time.Now())
 }
 
-// admit gives an allowed call its place among those of the session that run, and says how long it may run.
-// When there is no place left the call is refused.
+// admit gives an allowed call its place among the session's running calls, and says how long it may run. If no place is
+// left, the call is refused.
 func (g judging) admit(s *Session, call Call, v Verdict) Verdict {
 	if v.Action != permissions.Allow {
 		return v
@@ -123,7 +125,7 @@ func (g judging) admit(s *Session, call Call, v Verdict) Verdict {
 	return v
 }
 
-// enter counts a call that is about to be forwarded, and says why there is no place for it; "" when there is.
+// enter counts a call that is about to be forwarded. It returns why there is no place for the call; "" if there is one.
 func (s *Session) enter(call Call, most int) (full string) {
 	running := s.runs(call, +1)
 	may, err := most <= 0 || running <= most, error(nil)
@@ -178,8 +180,8 @@ func (g *Gate) Refuse(s *Session, call Call, reason string) Verdict {
 	return v
 }
 
-// judge says what is to happen to the call now. One that names another agent than its session's has to
-// pass under both: the name comes from the host, so it can only tighten.
+// judge says what is to happen to the call now. A call that names an agent other than its session's must pass under
+// both. The name comes from the host, so it can only tighten.
 func (g judging) judge(s *Session, call Call) Verdict {
 	_ = s.stand() // what cannot be read is denied below
 	level := Autonomy(s.autonomy.Load())
@@ -192,8 +194,8 @@ func (g judging) judge(s *Session, call Call) Verdict {
 	return v
 }
 
-// judgeAs denies what cannot be judged: arguments are hostile input, and a mistake of ours in reading them MUST NOT
-// end the process, which serves others too.
+// judgeAs denies a call that cannot be judged. Arguments are hostile input, and a bug in reading them MUST NOT end the
+// process, which serves others too.
 func (g judging) judgeAs(s *Session, agent string, level Autonomy, call Call) (v Verdict) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -206,7 +208,7 @@ func (g judging) judgeAs(s *Session, agent string, level Autonomy, call Call) (v
 	return j.Judge(call)
 }
 
-// judgeOf assembles what decides about the session's calls under an agent now. Rules that cannot be read deny.
+// judgeOf makes the judge for the session's calls under an agent. Rules that cannot be read deny everything.
 func (g judging) judgeOf(s *Session, agent string) Judge {
 	var policy *permissions.Policy
 	err := s.stand()

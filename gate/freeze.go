@@ -195,7 +195,7 @@ func frozenWhat(sessionID string) string {
 	return "session " + sessionID + " is"
 }
 
-// change writes the file anew, under a lock that all processes take. One that cannot be read is replaced.
+// change rewrites the file, under a lock that all processes take. It replaces a file that cannot be read.
 func (f *Freezer) change(edit func(map[string]Freeze)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -264,8 +264,8 @@ func (f Freeze) String() string {
 	return s + "."
 }
 
-// frozen says why a call cannot run now; "" when it can. Reading can always: what only reads on this machine and in the
-// server's own data.
+// frozen says why a freeze stops the call; "" if it does not. Calls that only read, on this machine or in the server's
+// own data, always run.
 func (j *Judge) frozen(call Call, a *tools.Analysis) string {
 	if j.Freezer == nil {
 		return ""
@@ -315,7 +315,7 @@ func (c Controls) noteFreeze(sessionID string, who audit.Author, summary string)
 // Frozen returns what is frozen now.
 func (c Controls) Frozen() ([]Freeze, error) { return c.gate.journal.o.Freezer.List(time.Now()) }
 
-// frozenNow says what holds back a session now, for who watches; "" when nothing does.
+// frozenNow says, for people who watch, what freezes a session now; "" if nothing does.
 func (j *journal) frozenNow(sessionID string) string {
 	f, err := j.o.Freezer.Of(sessionID, time.Now())
 	switch {

@@ -104,7 +104,7 @@ type Gate struct {
 	standings  standings
 }
 
-// journal is what is put on record, and told to those who listen.
+// journal writes records, and tells them to listeners.
 type journal struct {
 	o      Options                  // but for what is in set
 	set    atomic.Pointer[Settings] // as they are now
@@ -115,8 +115,8 @@ type journal struct {
 type queue struct {
 	journal *journal
 
-	// mu guards everything about approvals. Who holds it may wait for the Ledger, so what an allowed call needs never
-	// takes it: judging, and the sessions.
+	// mu guards everything about approvals. Its holder may wait for the Ledger. So judging and the sessions, which
+	// allowed calls need, never take it.
 	mu      sync.Mutex
 	pending map[string]*approval
 	order   []string // ids of pending, oldest first
@@ -153,11 +153,11 @@ func New(o Options) *Gate {
 	return g
 }
 
-// Protect replaces the files and addresses that no call may touch. callgate calls it once it knows the port that it
-// listens on, before any host connects.
+// Protect replaces the files and addresses that no call may touch. callgate calls it once it knows its port, before any
+// host connects.
 func (g *Gate) Protect(p *Protected) { g.protected.Store(p) }
 
-// Configure replaces the settings: calls are judged by them from now on. What waits already keeps its time.
+// Configure replaces the settings for calls from now on. Waiting approvals keep their timeout.
 func (c Controls) Configure(s Settings) {
 	s = s.withDefaults()
 	c.gate.journal.set.Store(&s)

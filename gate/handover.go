@@ -41,8 +41,7 @@ func (j *journal) handOverKey(call Call) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// handOver takes the approval from the call that waits on it: the host gets an answer, people still get the
-// question.
+// handOver detaches the approval from its waiting call. The host gets an answer, and people still get the question.
 func (q *queue) handOver(a *approval) resolution {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,8 +63,8 @@ const (
 	waitsAlready = "The same call waits for a person's approval already. " + repeat
 )
 
-// attach lets a repeated call wait on the approval that was handed over for it; nil when there is none. The
-// caller holds mu.
+// attach lets a repeated call wait on the approval that was handed over for it; nil if there is none. The caller holds
+// mu.
 func (q *queue) attach(repeated *approval) *approval {
 	for _, a := range q.pending {
 		if a.detached && a.key == repeated.key && (a.edited != nil || a.reach == repeated.reach) {
@@ -117,7 +116,7 @@ func (g *Gate) Awaits(id string) bool {
 	return false
 }
 
-// readHandedOver reads a file of the folder; ok is false for one that holds no decision that can be claimed now.
+// readHandedOver reads a file of the folder; ok is false if it holds no decision that can be claimed now.
 func (q *queue) readHandedOver(name string) (kept handedOver, ok bool) {
 	text, err := durable.ReadFile(filepath.Join(q.journal.o.Dir, name), maxKept)
 	if err != nil {
@@ -162,7 +161,7 @@ func (q *queue) settle(a *approval, r resolution) error {
 	return nil
 }
 
-// writeHandedOver stores a decision. A crash leaves the whole file or none.
+// writeHandedOver stores a decision. A crash leaves either the whole file or no file.
 func (q *queue) writeHandedOver(key string, kept handedOver) error {
 	if q.journal.o.Dir == "" {
 		return errors.New("no folder for approvals is configured")
@@ -177,8 +176,8 @@ func (q *queue) writeHandedOver(key string, kept handedOver) error {
 	return durable.Replace(filepath.Join(q.journal.o.Dir, key+".json"), text, 0o600)
 }
 
-// claim consumes the decision that was kept for exactly this call. Of several processes that claim it, the
-// rename lets one win.
+// claim consumes the decision that was kept for exactly this call. If several processes claim it, the rename lets one
+// win.
 func (g questions) claim(call Call, v Verdict) (resolution, bool) {
 	if g.gate.journal.o.Dir == "" {
 		return resolution{}, false

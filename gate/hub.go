@@ -76,7 +76,7 @@ func (h *hub) drop(events chan Event) {
 	}
 }
 
-// listening reports whether anybody would get an event, so that nobody has to be composed for nothing.
+// listening reports whether anybody would get an event. If nobody would, no event is made.
 func (h *hub) listening() bool { return h.count.Load() > 0 }
 
 func (h *hub) publish(e Event) {

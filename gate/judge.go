@@ -141,7 +141,8 @@ func (j *Judge) findings(a *tools.Analysis, call Call) []permissions.Finding {
 	return findings
 }
 
-// around is what conditions of rules look at. The branch is read when a rule asks for it: it changes in a session.
+// around returns what conditions of rules look at. It reads the branch when a rule asks for it, because the branch can
+// change during a session.
 func (j *Judge) around(call Call) *permissions.Circumstances {
 	if j.Session == nil || j.Session.Branch != "" || !j.Policy.AsksBranch() {
 		return j.Session
@@ -165,7 +166,7 @@ func (j *Judge) ruleDenials(v Verdict) (Verdict, bool) {
 }
 
 // marks is phase 2: why only a person can release the call, whatever rules, grants and levels say. A grant for reading
-// a folder as it is takes the mark of that folder away, and releases what reads it.
+// a folder with its denied files removes that folder's mark, and releases the subject that reads it.
 func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
 	facts := call.facts()
 	marks := slices.Concat(v.Analysis.Marks, floor.Marks(facts, v.Analysis), call.Before.Marks, v.advice)
@@ -274,7 +275,8 @@ func (j *Judge) release(v Verdict, call Call) Verdict {
 	return out
 }
 
-// held asks a person about what no rule for all tools and no level alone releases; ok is false for a call without that.
+// held asks a person about subjects that neither a level nor a rule for all tools can release; ok is false if the call
+// has none.
 func (j *Judge) held(v Verdict, call Call) (asked Verdict, ok bool) {
 	if store := j.opensStore(v.Findings); store != "" {
 		return j.asks(v, "autonomy:"+j.Autonomy.String(), "", fmt.Sprintf("%s holds credentials: to open it is more than reading under autonomy %s.", tools.Visible(store), j.Autonomy)), true
@@ -290,8 +292,8 @@ func (j *Judge) held(v Verdict, call Call) (asked Verdict, ok bool) {
 	return v, false
 }
 
-// opensSandbox returns what would make a sandbox wider without a rule or a grant that is for sandboxes: no level and no
-// mode does that, and no rule for all tools; nil for none.
+// opensSandbox returns the subject that would widen a sandbox without a rule or grant for sandboxes; nil if there is
+// none. No level, mode or rule for all tools may release it.
 func opensSandbox(findings []permissions.Finding) *permissions.Finding {
 	for i := range findings {
 		f := &findings[i]
@@ -305,8 +307,7 @@ func opensSandbox(findings []permissions.Finding) *permissions.Finding {
 	return nil
 }
 
-// opensStore names a credential store that the call opens without a grant for it, where the level looks at that; "" for
-// none.
+// opensStore names a credential store that the call opens without a grant, if the level asks about stores; "" for none.
 func (j *Judge) opensStore(findings []permissions.Finding) string {
 	if !j.Autonomy.guardsStores() {
 		return ""
@@ -327,7 +328,7 @@ func (j *Judge) opensStore(findings []permissions.Finding) string {
 	return ""
 }
 
-// asks is the end of phase 3 for a call that needs a person: mode auto-approve stands in for one.
+// asks is the end of phase 3 for a call that needs a person. In the mode auto-approve it allows the call instead.
 func (j *Judge) asks(v Verdict, by, rule, reason string) Verdict {
 	if j.Mode == ModeAutoApprove && j.Autonomy != Manual {
 		return v.allow(DecidedAutoApproved, "mode:auto-approve", rule, "")

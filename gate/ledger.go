@@ -56,8 +56,8 @@ func (q *queue) enter(a *approval) error {
 	return q.journal.o.Ledger.Ask(kept)
 }
 
-// renew notes what an approval is now, so that it outlives the process. The caller holds mu. The error is for those to
-// whom it matters; it is logged already.
+// renew stores the current state of an approval, so that it outlives the process. The caller holds mu. The error is
+// logged already; most callers can ignore it.
 func (q *queue) renew(a *approval) error {
 	if q.journal.o.Ledger == nil {
 		q.asked.keep(a)
@@ -82,8 +82,8 @@ func (q *queue) forget(a *approval) {
 	q.journal.o.Ledger.End(a.call.ID)
 }
 
-// decideOnce has the decision of a person count before the call that waits goes on. What another process has is
-// withdrawn here, and so is what nobody knows of: its host asks anew. The caller holds mu.
+// decideOnce stores a person's decision in the Ledger before the waiting call goes on. An approval that another process
+// has, or that nobody knows, is withdrawn here; its host asks again. The caller holds mu.
 func (q *queue) decideOnce(a *approval, r resolution) error {
 	if q.journal.o.Ledger == nil {
 		return nil
@@ -162,7 +162,7 @@ func (g *Gate) Unknown(text []byte, call string) error {
 	})
 }
 
-// current says why what the gate goes by may be old, "" when it is not.
+// current says why rules and freezes may be old; "" if they are not.
 func (j *Judge) current() string {
 	if j.Current == nil {
 		return ""

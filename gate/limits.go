@@ -49,8 +49,8 @@ type Tallies interface {
 // Tally counts what the sessions of one host use of a limit at several replicas. Its methods may be called at once by
 // many goroutines.
 type Tally interface {
-	// Take uses n. It is false when all replicas together would use more than limit, and an error when nobody knows. It
-	// waits for the others only when this replica holds too little of the limit.
+	// Take uses n. It is false if all replicas together would use more than limit, and an error if that is not known.
+	// It waits for the others only if this replica holds too little of the limit.
 	Take(n, limit int) (bool, error)
 	// Add uses n, whatever the limit. The others hear of it soon.
 	Add(n int)
@@ -60,7 +60,7 @@ type Tally interface {
 	Count() int
 	// Begin ends all use, at all replicas.
 	Begin()
-	// Close is for who does not use it any more. What was used counts as long as it lasts.
+	// Close ends the use of the tally. What was used still counts for its time.
 	Close()
 }
 
@@ -72,8 +72,8 @@ type Counted struct {
 	Leases bool          // a replica may hold more than it uses, so that it need not wait
 }
 
-// Share has the session be one with those of the same host at other replicas, which have the same account: what is used of
-// limits is counted together, and what people set of one holds for all. The caller calls it before the first call.
+// Share joins the session with those of the same host at other replicas, which have the same account. They count limits
+// together, and what people set for one holds for all. Call it before the first call.
 func (s *Session) Share(account string) {
 	if s.gate.journal.o.Standing != nil {
 		s.account = account

@@ -29,19 +29,19 @@ func (j *Judge) RememberCalls() {
 	j.Session, j.ran = &c, p
 }
 
-// Ran makes the judge judge as for a session that was let run the call so long ago. RememberCalls comes first.
+// Ran makes the judge assume that the session ran the call that long ago. Call RememberCalls first.
 func (j *Judge) Ran(call Call, ago time.Duration, failed bool) {
 	v, at := j.Judge(call), j.Now.Add(-ago)
 	j.ran.Begin(call.ID, v.Analysis, at)
 	j.ran.End(call.ID, !failed, at)
 }
 
-// Prompted makes the judge judge as for a session whose user said the text to the model.
+// Prompted makes the judge assume that the session's user sent the text to the model.
 func (j *Judge) Prompted(text string) {
 	j.flow.Prompted(text)
 }
 
-// Returned makes the judge judge as for a session that got the result, a JSON value, for the call before.
+// Returned makes the judge assume that the session got the result, a JSON value, for an earlier call.
 func (j *Judge) Returned(call Call, result []byte) {
 	v := j.Judge(call)
 	j.flow.Before(call.ID, call.facts(), v.Analysis)

@@ -38,15 +38,15 @@ func NewProtected(paths []string, home string, ports []string) (*Protected, erro
 	return p, nil
 }
 
-// WithPorts is p with further ports. others is called at every call, because companions come and go.
+// WithPorts is p with further ports. others is called for every tool call, because companions come and go.
 func (p *Protected) WithPorts(others func() []string) *Protected {
 	q := *p
 	q.others = others
 	return &q
 }
 
-// WithNames is p with names of files that are callgate's whatever path leads to them: a socket's name can stand inside
-// a word that only the program it is for understands.
+// WithNames is p with names of files that belong to callgate by any path. A socket's name can be part of a word that
+// only its program understands.
 func (p *Protected) WithNames(names ...string) *Protected {
 	q := *p
 	q.names = slices.Clone(p.names)

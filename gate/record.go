@@ -66,7 +66,7 @@ func (j *journal) recordOutcome(s *Session, call Call, isError bool, failure str
 	})
 }
 
-// control puts on record what who changed beside answering approvals.
+// control records a change that somebody made besides answering approvals.
 func (j *journal) control(who audit.Author, r audit.Record) error {
 	r.Event, r.By, r.From, r.Presence = audit.Control, who.By, who.From, json.RawMessage(who.Presence)
 	return j.record(r)
@@ -82,7 +82,7 @@ func (j *journal) record(r audit.Record) error {
 	return err
 }
 
-// recordOrLog is record for what has happened already: nothing can be refused any more.
+// recordOrLog records something that has already happened, so it can no longer be refused. If that fails, it logs.
 func (j *journal) recordOrLog(r audit.Record) {
 	if err := j.record(r); err != nil {
 		j.o.Logger.Error("a record could not be written", "event", r.Event, "tool", r.Tool, "error", err)

@@ -140,8 +140,8 @@ func (b *grantBook) read() ([]permissions.Grant, int) {
 	return b.grants[:len(b.grants):len(b.grants)], b.version
 }
 
-// KeepNoGrants is for a session that stands for all hosts with one credential: an "always" that is given for one of
-// them would hold for the others. Answers that ask for such a grant are refused.
+// KeepNoGrants refuses session grants. It is for a session that stands for all hosts with one credential, where an
+// "always" for one host would hold for the others.
 func (s *Session) KeepNoGrants() { s.ungranted.Store(true) }
 
 // OpenSession begins a session under an agent profile; "" is DefaultAgent. CancelCalls is called when an
@@ -230,8 +230,8 @@ func (s *Session) WithdrawServer(server, reason string) {
 	s.gate.queue.withdraw(audit.Author{By: "callgate"}, reason, waitsIn(s, server))
 }
 
-// ServerEnded tells people who are asked about calls of a server that it has ended. It may be another one when it runs
-// again, so after a yes they are asked once more.
+// ServerEnded tells people that the server of a waiting call has ended. It may be a different one when it runs again,
+// so they are asked again after a yes.
 func (s *Session) ServerEnded(server, reason string) {
 	g := s.gate
 	g.queue.mu.Lock()

@@ -17,7 +17,7 @@ func (s *Session) will(call Call, v *Verdict) {
 	}
 }
 
-// learn remembers the credentials of a result. It is done when the host has its answer; the next call waits for it.
+// learn remembers the credentials of a result. It runs once the host has its answer, and the next call waits for it.
 func (s *Session) learn(call *Call, result []byte) (learn func()) {
 	o := s.flow.Taken(call.ID)
 	if len(result) == 0 {
@@ -38,8 +38,8 @@ func (s *Session) learn(call *Call, result []byte) (learn func()) {
 	}
 }
 
-// learned ends learning, which no host waits for: a mistake of ours in reading a hostile result MUST NOT end the process.
-// What the result held is then unknown, so every later call of the session is marked. It is deferred itself.
+// learned ends learning, and is itself deferred. A panic while reading a hostile result MUST NOT end the process. What
+// the result held is then unknown, so every later call of the session is marked.
 func (s *Session) learned(call *Call) {
 	if p := recover(); p != nil {
 		s.unlearned.Store(true)

@@ -259,7 +259,7 @@ func (one *standing) add(info AgentInfo, profile permissions.Agent) {
 	one.Team[info.ID] = standingMember{info, profile.Name, profile.Text}
 }
 
-// keepStanding is how long it is remembered what was set of sessions.
+// keepStanding is how long callgate remembers what was set for sessions.
 const keepStanding = 30 * 24 * time.Hour
 
 // standings are what was set of all sessions, read once for each revision.
@@ -287,8 +287,8 @@ func (b *standings) read(from permissions.Shared) (by map[string]standing, revis
 	return b.by, revision, nil
 }
 
-// setStanding changes what is set of the sessions that are one with s, at all replicas. For a session that has no others
-// it does nothing.
+// setStanding changes what is set for the sessions that share s's account, at all replicas. If s shares no account, it
+// does nothing.
 func (g *Gate) setStanding(s *Session, change func(*standing) error) error {
 	if s.account == "" {
 		return nil
@@ -322,7 +322,7 @@ func (g *Gate) setStanding(s *Session, change func(*standing) error) error {
 	return fmt.Errorf("%w: it keeps being changed", permissions.ErrStale)
 }
 
-// stand takes over what was set of the session at other replicas.
+// stand takes over what was set for the session at other replicas.
 func (s *Session) stand() error {
 	if s.account == "" {
 		return nil

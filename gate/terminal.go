@@ -45,7 +45,7 @@ func (t *Terminal) denies(a *tools.Analysis) string {
 	}
 	plain := !a.Operators
 	for n, c := range a.Commands {
-		// What a program of the list starts, as npx does, stands behind it and within its words.
+		// A command that a program of the list starts, as npx does, stands in its words.
 		plain = plain && (n == 0 && len(c.Via) == 0 || n > 0 && !reads) && (t.Write || len(c.Writes) == 0)
 	}
 	if !plain {

@@ -9,7 +9,7 @@ import (
 	"callgate/permissions"
 )
 
-// Verdict is what the gate says of one call, and why. The zero value denies.
+// Verdict is the gate's decision on one call, and the reason. The zero value denies.
 type Verdict struct {
 	Action   permissions.Action // after Decide it is Allow or Deny; Judge may also say Ask or Confirm
 	Decision string             // the audit trail's word, one of the Decided constants
@@ -21,7 +21,7 @@ type Verdict struct {
 	Analysis *tools.Analysis
 	Findings []permissions.Finding // what the rules say, one per subject of the analysis
 	Marks    []tools.Mark          // why only a person can release the call
-	// Approvers is how many persons have to release it, each with a credential of their own; 0 is one, whoever it is.
+	// Approvers is how many persons must approve, each with a credential of their own; 0 means any one person.
 	Approvers int
 	// Note is what the model has to be told beside the result of an allowed call: that a person changed
 	// the arguments. "" when there is nothing.
@@ -53,7 +53,7 @@ func (v *Verdict) Risk() permissions.Risk {
 	return v.Analysis.Risk
 }
 
-// Category is what the presets of autonomy go by; "" for a call that was not judged.
+// Category is what the autonomy presets look at; "" for a call that was not judged.
 func (v *Verdict) Category() string {
 	if v.Analysis == nil {
 		return ""

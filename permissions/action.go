@@ -2,7 +2,7 @@ package permissions
 
 import "fmt"
 
-// Action is the answer of a rule, from strictest to loosest. The zero value is Deny: a decision that nobody took is a
+// Action is the answer of a rule, from strictest to loosest. The zero value is Deny, so a missing decision is a
 // refusal.
 type Action uint8
 

@@ -76,8 +76,8 @@ func builtinRules(name string, pairs ...any) (rules []Rule) {
 //	---
 //	Text for the model, which callgate does not read.
 //
-// Other members of the front matter belong to hosts and are ignored. home is what ~/ stands for. A profile
-// without permissions is an error: it would look like a limit and be none.
+// Other members of the front matter belong to hosts and are ignored. home is what ~/ stands for. A profile without
+// permissions is an error, because it would look like a limit and limit nothing.
 func ParseAgent(path string, data []byte, home string) (Agent, error) {
 	front, offset, err := frontMatter(data)
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// covers reports whether r matches every subject that q matches, in each of its readings: a q that stands
-// before r decides nothing then. It may miss such a pair, and never makes one up where both patterns are
-// text and `*`; with brackets and groups it goes by samples.
+// covers reports whether r matches every subject that q matches, in each of its readings. A q before r then decides
+// nothing. It may miss such a pair. If both patterns are text and `*` it never reports a wrong one; with brackets and
+// groups it goes by samples.
 func (r *Rule) covers(q *Rule) bool {
 	if r.When != (When{}) && r.When != q.When {
 		return false
@@ -106,8 +106,8 @@ func (g *Glob) widened() []starPattern {
 	return simple
 }
 
-// nul stands for any text where a pattern has `*`: no pattern holds it, so that only a `*` matches it. A text
-// with `*` that matches this sample of another one matches all that the other one does.
+// nul stands for the text that `*` matches. No pattern contains it, so only a `*` matches it. If one text with `*`
+// matches this sample of another, it matches all that the other matches.
 const nul = "\x00"
 
 // maxSamples bounds how many characters of a pattern are tried where brackets and groups need it.
@@ -198,7 +198,7 @@ func (m *meeting) walk(i, j int) bool {
 	}
 	aStar, bStar := i < len(a) && a[i] == star, j < len(b) && b[j] == star
 	aText, bText := i < len(a) && !aStar, j < len(b) && !bStar
-	// A star that takes nothing is tried first: it keeps the value short.
+	// Try an empty star first, which keeps the value short.
 	switch {
 	case aText && bText && a[i] == b[j] && m.step(a[i], i+1, j+1),
 		aStar && m.walk(i+1, j),
@@ -245,8 +245,8 @@ func (p starPattern) flat() []int {
 	return list
 }
 
-// CoveredGrants returns the grants for which a rule of the file allows all that they cover, so that where rules alone
-// decide they change nothing. It may miss one.
+// CoveredGrants returns the grants that change nothing when rules alone decide, because a rule of the file allows all
+// that they cover. It may miss some.
 func (p *Policy) CoveredGrants() (covered []Grant) {
 	for i := range p.Grants {
 		g := &p.Grants[i]

@@ -63,8 +63,8 @@ func (d *document) remove(drop func(Grant) bool) (int, error) {
 	return removed, nil
 }
 
-// text returns the document. It is read back first: unless it says exactly the wanted rules and grants, it is
-// an error.
+// text returns the document. It reads the text back first, and returns an error unless that gives exactly the wanted
+// rules and grants.
 func (d *document) text() ([]byte, error) {
 	data := d.root.Pack()
 	got, err := ParseFile(d.path, data, d.home)
@@ -117,7 +117,7 @@ func deleteElement(array *hujson.Array, i int) {
 	kept := slices.Concat(gone.BeforeExtra, gone.AfterExtra)
 	if isLast {
 		if i > 0 {
-			// Whether a comma trails the array is now the element before's to say.
+			// The element before now decides whether a comma trails the array.
 			before := &array.Elements[i-1]
 			kept = slices.Concat(before.AfterExtra, kept)
 			before.AfterExtra = trailing(gone.AfterExtra)

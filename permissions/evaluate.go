@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// Evaluate says what the rules say of one subject. It is pure: no I/O, no clock, no state that changes an
-// answer. p MUST come from NewPolicy, With or a Store; any other policy, nil included, denies.
+// Evaluate returns what the rules say about one subject. It is pure: no I/O, no clock, no state that changes an answer.
+// p MUST come from NewPolicy, With or a Store; any other policy, nil included, denies.
 //
-// The order of the steps is the security property: what one step denies, or leaves for a person to confirm, no
-// later step lifts.
+// The order of the steps is the security property: no later step lifts a deny or a confirm of an earlier one.
 func Evaluate(p *Policy, c Context, s *Subject) Finding {
 	if p == nil || p.views == nil {
 		return Finding{Subject: *s, Action: Deny, Layer: LayerDefault}
@@ -17,8 +16,8 @@ func Evaluate(p *Policy, c Context, s *Subject) Finding {
 	view := p.viewOf(s)
 	args := arguments{raw: s.Arguments}
 
-	// The agent profile is heard alone first. Its deny is a veto: no later rule of the file lifts it. Its
-	// other actions are only where the file starts from.
+	// The agent profile decides alone first. Its deny is a veto that no later rule of the file lifts. Its other actions
+	// are only where the file starts.
 	if v := view.strictest(view.agent, &c, s, &args); v.action == Deny {
 		return v.finding(s, true)
 	}
@@ -26,7 +25,7 @@ func Evaluate(p *Policy, c Context, s *Subject) Finding {
 	// Agent and file are one list: the last rule that matches wins, and no match means ask.
 	v := view.strictest(len(view.rules), &c, s, &args)
 
-	// Such a subject is here for its denials only: something else was asked whether the call may run.
+	// This subject is here only for its denials. Another subject decides whether the call may run.
 	if s.DeniesOnly && len(s.Effects) == 0 && v.action > Confirm && !v.asksToRead(p, c, s) && !v.asksByName(s) {
 		return ruling{action: Allow}.finding(s, false)
 	}
@@ -43,8 +42,8 @@ func Evaluate(p *Policy, c Context, s *Subject) Finding {
 }
 
 // asksToRead reports whether a rule for reading asks about a file that a command reads outside of the workspace, and
-// what lets the command run does not name the file: "cat /etc/hosts" does, "cat *" does not. "*": "ask" is no rule for
-// reading: it says what happens where nothing matches.
+// what lets the command run does not name the file: "cat /etc/hosts" does, "cat *" does not. "*": "ask" is not a rule
+// for reading; it is the default.
 func (v ruling) asksToRead(p *Policy, c Context, s *Subject) bool {
 	if s.By == nil || v.action != Ask || v.rule == nil || v.rule.Tool == "*" && v.rule.pattern.all {
 		return false
@@ -64,7 +63,7 @@ func (v ruling) asksByName(s *Subject) bool {
 	return s.Kind == shellKind && v.action == Ask && v.rule != nil && !v.rule.pattern.all
 }
 
-// pattern is that of what lets the subject run, nil when nothing does.
+// pattern is the pattern of the rule or grant that lets the subject run; nil if none does.
 func (f *Finding) pattern() *valuePattern {
 	switch {
 	case f.Grant != nil:
@@ -88,11 +87,10 @@ func (v *view) strictest(n int, c *Context, s *Subject, args *arguments) ruling 
 	return worst
 }
 
-// lastMatch returns what the last of the first n rules that matches the form says; ask when none does. An allow that
-// does not reach the subject, see names.go, is none that matches: what stands before it counts.
+// lastMatch returns the action of the last of the first n rules that matches the form; ask if none does. An allow that
+// does not reach the subject (see names.go) does not match, and the rules before it count.
 //
-// A weak rule, see viewRule, lifts nothing: it is kept as a limit on what the rules before it say, and its
-// allow counts as ask.
+// A weak rule (see viewRule) lifts nothing. It only limits what the rules before it say, and its allow counts as ask.
 func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool, args *arguments) ruling {
 	if n == 0 {
 		return ruling{action: Ask}
@@ -138,8 +136,8 @@ func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool,
 	return ruling{action: limit.action.Stricter(Ask), rule: limit.rule, unbound: limit.unbound}.after(none)
 }
 
-// matches reports whether the rule covers any spelling of the form. Deny and confirm tighten, where doubt
-// means a match; ask and allow can lift an earlier deny, where doubt means none.
+// matches reports whether the rule covers any spelling of the form. If in doubt, a deny or confirm matches, because it
+// tightens. An ask or allow does not, because it could lift an earlier deny.
 func (r *viewRule) matches(form Form, s *Subject, args *arguments) bool {
 	return r.pattern.matches(form, args, r.Action <= Confirm) || r.bare && r.pattern.begins(form, s.Head)
 }
@@ -213,7 +211,7 @@ type ruling struct {
 	unmet   *Rule  // an allow that matched and whose condition does not hold
 }
 
-// stricter reports whether v stops more than w: of two that want persons to confirm, the one that wants more of them.
+// stricter reports whether v is stricter than w. Of two confirms, the one that needs more persons is stricter.
 func (v *ruling) stricter(w *ruling) bool {
 	return v.action < w.action || v.action == w.action && v.approvers() > w.approvers()
 }
@@ -225,7 +223,7 @@ func (v *ruling) approvers() int {
 	return v.rule.Approvers
 }
 
-// after returns v with what a scan met on its way that did not count.
+// after returns v, with the allows that a scan met and that did not count.
 func (v ruling) after(met ruling) ruling {
 	v.short, v.beyond, v.unmet = met.short, met.beyond, met.unmet
 	return v

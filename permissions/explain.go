@@ -104,7 +104,7 @@ func (g *Grant) String() string {
 	return fmt.Sprintf("%s %s up to %s (%s)", g.Tool, strconv.Quote(g.Covers()), g.Risk, origin(g.Source, g.Layer))
 }
 
-// Covers is the grant's pattern, with the folder that the grant is bound to.
+// Covers returns the grant's pattern, and the folder that the grant is bound to.
 func (g *Grant) Covers() string {
 	if g.Folder == "" {
 		return g.Pattern

@@ -31,8 +31,8 @@ const (
 //go:embed defaults.jsonc
 var defaults []byte
 
-// seedText is the shipped file for a user whose home is that. Where nobody knows the home, the lines about it are left
-// out: a file with them could not be read.
+// seedText is the shipped file for a user with that home. If the home is not known, it leaves out the lines about it,
+// because the file could not be read with them.
 func seedText(home string) []byte {
 	if home != "" {
 		return defaults
@@ -46,8 +46,8 @@ func seedText(home string) []byte {
 	return kept
 }
 
-// FileError says what is wrong with a permissions file, where, and how to put it right. Line and Column count
-// from 1; Column counts bytes.
+// FileError says what is wrong with a permissions file, where, and how to fix it. Line and Column count from 1; Column
+// counts bytes.
 type FileError struct {
 	Path         string
 	Line, Column int
@@ -58,9 +58,9 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.Path, e.Line, e.Column, e.Message)
 }
 
-// ParseFile reads the text of a permissions.jsonc. path names it in errors and sources; home is what `~/` and
-// `$HOME/` stand for, or "" when it is not known, which makes their use an error. The error is a *FileError.
-// There is no half-read file: with an error there is no File.
+// ParseFile reads the text of a permissions.jsonc. path names it in errors and sources; home is what `~/` and `$HOME/`
+// stand for, or "" when it is not known, which makes their use an error. The error is a *FileError. It never returns a
+// half-read file: with an error, File is nil.
 func ParseFile(path string, data []byte, home string) (*File, error) {
 	p := &fileParser{path: path, data: data, home: home}
 	root, err := p.parse()
@@ -110,8 +110,9 @@ func cutHome(s string) (rest string, ok bool) {
 	return strings.CutPrefix(s, "$HOME/")
 }
 
-// WorkspaceVariable at the start of a pattern, before a "/", is the workspace of the call that is judged. Who makes the
-// subject of a path in it MUST give Decides the spelling that begins so, and MUST NOT give that to any other path.
+// WorkspaceVariable at the start of a pattern, before a "/", is the workspace of the call that is judged. Code that
+// makes the subject of a path in the workspace MUST give Decides the spelling that begins with it, and MUST NOT do so
+// for any other path.
 const WorkspaceVariable = "$WORKSPACE"
 
 // checkWorkspace refuses patterns in which $WORKSPACE would not stand for the workspace.
@@ -193,7 +194,7 @@ func (p *fileParser) syntaxError(err error) error {
 	fault := &FileError{Path: p.path, Message: message + ": " + cure}
 	_, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &fault.Line, &fault.Column)
 	if lines := 1 + bytes.Count(p.data, []byte("\n")); scanErr != nil || fault.Line > lines {
-		// It is the end, or past the line break that parseTree added there.
+		// The place is the end, or past the line break that parseTree added.
 		return p.errorAt(len(p.data), "%s", fault.Message)
 	}
 	return fault

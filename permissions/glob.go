@@ -174,8 +174,8 @@ func (e *expression) match(s string) bool {
 // the text an argument pattern.
 const globMeta = `\*?[]{}()!+@|"=`
 
-// QuoteGlob returns a pattern that matches exactly s, wherever patterns are read: as a value, in
-// permissions.jsonc, in a grant. It is how an exact text is granted.
+// QuoteGlob returns a pattern that matches exactly s, wherever patterns are read: as a value, in permissions.jsonc, in
+// a grant. Grants of an exact text use it.
 func QuoteGlob(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + 8)

@@ -135,7 +135,7 @@ func (l *linter) canMatchTool(tool *Glob) bool {
 	})
 }
 
-// order looks at the rules after this one. It is false when they leave it nothing to decide.
+// order looks at the rules after this one. It is false if they leave nothing for this rule to decide.
 func (l *linter) order(i int) bool {
 	if winner := coveredBy(l.rules, i); winner != nil {
 		switch {
@@ -154,7 +154,7 @@ func (l *linter) order(i int) bool {
 	return true
 }
 
-// lifted looks for an allow that takes a part of the deny at index i away without being an exception to a deny.
+// lifted looks for an allow that lifts a part of the deny at index i, and is not meant as an exception to a deny.
 func (l *linter) lifted(i int) {
 	for k := i + 1; k < len(l.rules); k++ {
 		r := &l.rules[k]
@@ -191,7 +191,7 @@ func (l *linter) deniedAgain(k int, value string) bool {
 	})
 }
 
-// sharedTool names a tool that both rules are about, and says how sure that is; "" when they share none.
+// sharedTool names a tool that both rules are about, and how sure that is; "" if they share none.
 func (l *linter) sharedTool(r, q *Rule) (string, Severity) {
 	for _, kind := range l.options.Kinds {
 		if r.tool.Match(kind) && q.tool.Match(kind) {

@@ -11,7 +11,7 @@ import (
 // shellKind is the kind whose values are commands.
 const shellKind = "shell_exec"
 
-// probe is a command that a rule may cover without meaning to. Loud is what a pattern that means it says.
+// probe is a command that a rule may cover by mistake. A pattern that covers it on purpose contains Loud.
 type probe struct{ command, loud string }
 
 // lossyProbes are commands that lose data or history.

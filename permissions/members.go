@@ -64,7 +64,7 @@ func removeMember(object *hujson.Object, i int) {
 		above = bytes.TrimRight(above, " \t\r\n")
 	}
 	if last && i > 0 {
-		// Whether a comma trails the members is now the one before's to say.
+		// The member before now decides whether a comma trails the members.
 		before := &object.Members[i-1].Value
 		if !before.AfterExtra.IsStandard() {
 			beside = slices.Concat(before.AfterExtra, beside)

@@ -10,8 +10,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// formerDefaults is what callgate shipped before defaults.jsonc said what it says now. A rule that a file has from
-// there is not its owner's.
+// formerDefaults are rules that callgate shipped earlier than those in defaults.jsonc. A rule that a file has from
+// there does not count as its owner's.
 //
 //go:embed defaults.old.jsonc
 var formerDefaults []byte

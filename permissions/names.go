@@ -49,7 +49,7 @@ func (s *Subject) operation() string {
 	return s.Decides[0][:min(s.Operation, len(s.Decides[0]))]
 }
 
-// spells returns how many leading bytes of a text that it matches the pattern spells out, literally or as one of its
+// spells returns how many leading bytes of a matching text the pattern spells out, literally or as one of its
 // alternatives. word counts the last word whole where the pattern ends it with "/", ":" or "=": ./scripts/* names the
 // program by its folder. whole says that it matches this text alone, without wildcards.
 func (p *valuePattern) spells(text string) (exact, word int, whole bool) {

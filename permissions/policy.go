@@ -14,8 +14,8 @@ import (
 )
 
 // Policy holds the rules and grants of one session at one moment. It is immutable: a changed file or a new grant makes
-// a new Policy. Only NewPolicy and With make one that decides anything: the zero value denies. It is safe for
-// concurrent use. Keep it: it remembers which rules concern which tool.
+// a new Policy. Only NewPolicy and With make one that decides; the zero value denies. It is safe for concurrent use.
+// Keep it: it remembers which rules concern which tool.
 type Policy struct {
 	Agent  []Rule  // in file order; nil when the session has no agent profile
 	File   []Rule  // in file order
@@ -216,8 +216,8 @@ func (g *Grant) compile(layer Layer) (err error) {
 	return nil
 }
 
-// view is what of a policy concerns a tool, in the policy's order: the agent's rules, then the file's. Tools that the
-// same rules and grants concern share one.
+// view is the part of a policy that concerns a tool, in the policy's order: the agent's rules, then the file's. Tools
+// with the same rules and grants share one.
 type view struct {
 	rules    []viewRule
 	patterns matchable // of rules
@@ -350,8 +350,8 @@ func newView(rules []viewRule, agent int, grants []*Grant, s *Subject) *view {
 	return v
 }
 
-// add takes up a rule. A deny on the bare name of a command holds with any arguments. Where the tool is only guessed to
-// be a shell, it tightens so, and lifts no deny before it.
+// add adds a rule. A deny on the bare name of a command holds with any arguments. For a tool that is only guessed to be
+// a shell, the rule tightens in the same way, but lifts no deny before it.
 func (v *view) add(r viewRule, s *Subject) {
 	take := func(r viewRule, needs signature) {
 		v.rules = append(v.rules, r)

@@ -36,8 +36,8 @@ type Rule struct {
 // MaxApprovers is the largest number of people that a rule can require.
 const MaxApprovers = 9
 
-// Grant is what a person's earlier "always" allows: it loosens asks, never a deny or a mark, and never
-// above its risk ceiling. Empty fields do not restrict.
+// Grant is what a person's earlier "always" allows. It loosens asks, but never a deny or a mark, and nothing above its
+// risk ceiling. Empty fields do not restrict it.
 type Grant struct {
 	Tool      string `json:"tool"`
 	Pattern   string `json:"pattern"`
@@ -45,8 +45,8 @@ type Grant struct {
 	Server    string `json:"server,omitempty"`    // the server's name in the configuration
 	Workspace string `json:"workspace,omitempty"` // directory the call must run in or below
 	Content   string `json:"content,omitempty"`   // Subject.Content that it holds for: the script as it was then
-	// Folder and Denied come together: the grant is for reading the folder with the files below it that the rules deny to
-	// read, as long as these are the ones that Denied is the digest of. It covers nothing else.
+	// Folder and Denied come together. Such a grant covers only reading the folder, along with the files below it that
+	// rules deny to read, as long as Denied is the digest of these files.
 	Folder  string    `json:"folder,omitempty"`
 	Denied  string    `json:"denied,omitempty"`
 	By      string    `json:"by,omitempty"`
@@ -65,11 +65,11 @@ type Context struct {
 	Server    string // the server's name in the configuration
 	Workspace string // absolute directory the call runs in, or ""
 	Now       time.Time
-	// Graded says that an autonomy level decides: it may ask about what the rules allow, so that a grant is looked for
+	// Graded says that an autonomy level decides. It may ask about calls that the rules allow, so grants are looked for
 	// there too.
 	Graded bool
-	// Session is what conditions of rules look at; nil where nothing is known. Who evaluates MUST set it when
-	// Policy.AsksSession says so.
+	// Session is what conditions of rules look at; nil if nothing is known. Callers of Evaluate MUST set it if
+	// Policy.AsksSession is true.
 	Session *Circumstances
 }
 
@@ -83,7 +83,8 @@ type Finding struct {
 	Veto    bool   // an agent profile's deny
 	// Unbound says that Rule names the subject's kind, which is only a guess: an allow counted as ask.
 	Unbound bool
-	// Short is the last allow that matches a subject which asks, and does not reach it; Beyond is what of it.
+	// Short is the last allow that matches a subject which asks, but does not reach all of it. Beyond is the part that
+	// it does not reach.
 	Short  *Rule
 	Beyond string
 	// Unmet is the last allow that matches a subject which asks, and whose condition does not hold; Why says why not.

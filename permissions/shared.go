@@ -8,7 +8,7 @@ import (
 // Shared keeps the text of a permissions file for several machines, in place of the file. Methods may be called at once
 // by many goroutines.
 type Shared interface {
-	// Text returns the text and its revision, which is another when the text is. The error means that nobody knows:
+	// Text returns the text and its revision, which changes with the text. With an error the rules are not known, and
 	// callers MUST deny.
 	Text() (text []byte, revision uint64, err error)
 	// Replace puts another text in place of the one at revision. It is an ErrStale when that is not the newest.

@@ -20,8 +20,9 @@ func (s *server) assigns() bool {
 	return can != nil && can.tasks.Any() && s.shared == nil && known && info.ProtocolVersion >= "2025-11-25" && info.ProtocolVersion != StatelessVersion
 }
 
-// taskWanted returns a server's request with what is passed on of its wish to be a task: nothing, where the host does
-// not do such requests as tasks, so that it is answered as if the server had not wished.
+// taskWanted returns a server's request with the part of its wish to be a task that callgate passes on. If the host
+// cannot do such requests as tasks, nothing is passed on, and the host answers as if the server had not asked for a
+// task.
 func (s *server) taskWanted(m rpc.Message) (passed rpc.Message, asTask bool, err error) {
 	var task [1]jsonx.Member
 	if m.Params == nil || jsonx.Members(m.Params, []string{"task"}, task[:]) != nil || task[0].Value == nil {
@@ -58,7 +59,7 @@ func (s *server) assign(ctx context.Context, m, answer rpc.Message) []byte {
 	return raw.WithResult(answer, tasks.Related(result, a.Named)).WithID(m.ID)
 }
 
-// recall tells the host that nobody wants its task any more, where it can be told.
+// recall tells the host, if it listens, that nobody wants its task any more.
 func (h taskCalls) recall(ctx context.Context, a *tasks.Assignment) {
 	if !h.host.capable.Load().tasks.Cancel {
 		return
@@ -75,7 +76,7 @@ func (h taskCalls) recall(ctx context.Context, a *tasks.Assignment) {
 	}
 }
 
-// cancelAssignments stops what the host does for a server that has ended: nobody will ask for it.
+// cancelAssignments stops what the host does for a server that has ended, because nobody will ask for the result.
 func (s *server) cancelAssignments(state upstream.State) {
 	if state != upstream.Down {
 		return
@@ -126,7 +127,7 @@ func (s *server) askAboutTask(ctx context.Context, m rpc.Message, r *inflight) [
 	return raw.WithResult(answer, result).WithID(m.ID)
 }
 
-// assignmentStatus passes on what the host says of a task of its own to the server that it is for.
+// assignmentStatus passes a host's report on one of its tasks to the server that asked for the task.
 func (h taskCalls) assignmentStatus(m rpc.Message) {
 	t, ok := tasks.Read(m.Params)
 	if !ok {

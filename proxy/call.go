@@ -31,12 +31,12 @@ type gated struct {
 
 // steps are what differs from one kind of request to another.
 type steps interface {
-	// forward sends exactly the judged call on, and gives what comes of it to then, once. It may return before that when
-	// onward is set: then is called where the server's answer is read.
+	// forward sends on exactly the judged call, and calls then once, with the outcome. If onward is set, forward may
+	// return earlier: then runs where the server's answer is read.
 	forward(ctx context.Context, call gate.Call, limit time.Duration, span *traces.Call, onward bool, then func(rpc.Message, error))
 	// refuse composes the response to a request that may not run.
 	refuse(call gate.Call, v gate.Verdict) []byte
-	// fail composes the response to a request that came to no answer.
+	// fail composes the response to a request that got no answer.
 	fail(failure string) []byte
 	// verify composes the response from the answer. It may check what the call did.
 	verify(ctx context.Context, call gate.Call, v *gate.Verdict, kept *checkpoints.Kept, answer rpc.Message) []byte
@@ -46,12 +46,12 @@ type steps interface {
 //
 //	hooks before → the gate, on record → checkpoint → forward exactly that Call → outcome → verify → answer
 //
-// What the outcome leaves to do, its record and the hooks after the call, is done when the host has its answer.
-// Nothing may be moved across the gate, and nothing else in this program forwards such a request. r is the host's
-// request that waits for the answer; nil for a request of a server.
+// The outcome is recorded, and the hooks after the call run, once the host has its answer. Do not move any step across
+// the gate. Nothing else in this program forwards such a request. r is the host's request that waits for the answer;
+// nil for a request of a server.
 //
-// Over stdio, what is before the answer runs where the request was read, and what is after it where the answer is read.
-// Only what waits has a goroutine of its own.
+// Over stdio, the goroutine that reads the request runs the steps before the answer, and the one that reads the answer
+// runs the rest. Only a request that waits gets a goroutine of its own.
 func (h *host) pass(ctx context.Context, r *inflight, g gated, respond func(response []byte)) {
 	span := g.trace(h.p.o.Tracer, h.session.ID())
 	call := waiter{h}.askHooks(ctx, r, g.call)
@@ -147,9 +147,9 @@ func (t *toolCall) verify(ctx context.Context, call gate.Call, v *gate.Verdict, 
 	return t.h.checks.After(ctx, t, call, v, kept, answer).Readdressed(t.m.ID)
 }
 
-// readCall makes the Call: the one reading of the message that is judged, shown, recorded and forwarded.
-// What decoders could read differently is refused here. The Call is as complete as the message lets it be
-// even when it is refused, because refusals are recorded too.
+// readCall makes the Call, the one reading of the message that callgate judges, shows, records and forwards. It refuses
+// text that decoders could read differently. Refusals are recorded too, so even a refused Call is as complete as the
+// message allows.
 func (h *host) readCall(ctx context.Context, m rpc.Message, r *inflight) (call gate.Call, to *entry, p callParams, err error) {
 	call = gate.Call{ID: newCallID(), SessionID: h.session.ID(), Principal: h.principal, Agent: h.session.Agent()}
 	if err = m.Check(); err != nil {
@@ -237,7 +237,7 @@ func (g *gated) trace(tracer *traces.Tracer, session string) *traces.Call {
 	return tracer.Begin(raw.Trace(params), about)
 }
 
-// failureKind is what a trace says of how a call failed, "" when it did not.
+// failureKind says in a trace how a call failed; "" if it did not fail.
 func failureKind(isError bool, failure string) string {
 	switch {
 	case failure != "":

@@ -16,9 +16,9 @@ import (
 	"callgate/proxy/internal/tasks"
 )
 
-// deferred is a tools/call whose host wants a task instead of the result, as hosts of 2025-11-25 can. To callgate it
-// is a call that takes long: it is judged before anything of it goes out, and ends when the server's task does, with
-// a result that is limited, recorded and verified like any other. Only its host waits in another way.
+// deferred is a tools/call whose host wants a task instead of the result, as hosts of 2025-11-25 can. To callgate it is
+// a long call. It is judged before anything goes out, and ends with the server's task. Its result is limited, recorded
+// and verified like any other. Only the host waits differently.
 type deferred struct {
 	*tasks.Call
 	r      *inflight
@@ -30,8 +30,8 @@ type deferred struct {
 // taskCalls are the calls of one host that it gets as tasks.
 type taskCalls struct{ host *host }
 
-// defers prepares a call to be a task when its host asks for one. A host that is offered no tasks is answered as if
-// it had not asked: so the revision wants it.
+// defers prepares a call to be a task if its host asks for one. A host that was offered no tasks is answered as if it
+// had not asked, as the revision requires.
 func (c taskCalls) defers(r *inflight, p *callParams, to *entry) error {
 	if p.task.Value == nil || !c.host.tasks.Offered.Load() {
 		return nil
@@ -55,8 +55,8 @@ func (c taskCalls) defers(r *inflight, p *callParams, to *entry) error {
 	return nil
 }
 
-// announce answers the call with its task, once. What is told of the call from here on belongs to no request, or to
-// the one that waits for the result.
+// announce answers the call with its task, once. From then on, messages about the call belong to no request, or to the
+// request that waits for the result.
 func (c taskCalls) announce(d *deferred, message string) {
 	r := d.r
 	r.mu.Lock()
@@ -70,7 +70,7 @@ func (c taskCalls) announce(d *deferred, message string) {
 	c.host.respond(r.id, rpc.Result(r.id, result))
 }
 
-// update notes what a server says of a task that it has made unasked, and tells the host.
+// update notes the state of a task that a server made unasked, and tells the host.
 func (c taskCalls) update(d *deferred, message string) {
 	c.announce(d, message)
 	if shown, news := d.Says(message); news {
@@ -94,9 +94,9 @@ func (c taskCalls) deliver(r *inflight, response []byte) {
 	c.host.notify(nil, rpc.Request(nil, "notifications/tasks/status", c.host.tasks.End(d.Call, response, statusOf(response))))
 }
 
-// follow waits for the end of the task that the server has made of a call, and returns the call's result. An answer
-// that is no task is the result already. asked says that the call asked for a task of 2025-11-25; one of the extension
-// comes unasked.
+// follow waits for the end of the task that the server has made of a call, and returns the call's result. If the answer
+// is not a task, it is the result already. asked says that the call asked for a task of 2025-11-25; tasks of the
+// extension come unasked.
 func (c taskCalls) follow(ctx context.Context, r *inflight, s *server, answer rpc.Message, asked bool) (rpc.Message, error) {
 	switch {
 	case s.extends() && upstream.IsTask(answer.Result):
@@ -175,7 +175,7 @@ func statusOf(response []byte) string {
 }
 
 // followExtension waits for the end of the task of the extension that a server has made of a call. A host that can wait
-// gets a task of callgate's own, of its revision; in the place of another callgate waits, and says so.
+// gets a task of callgate's own, in its revision. For any other host callgate waits, and reports that it does.
 func (c taskCalls) followExtension(ctx context.Context, r *inflight, s *server, answer rpc.Message) (rpc.Message, error) {
 	seen := func(upstream.Task) {}
 	switch {
@@ -206,8 +206,8 @@ func (s *server) makesTasksUnasked() bool {
 	return known && s.shared == nil && s.extends() && jsonx.Has(info.Capabilities, "extensions", stateless.ExtensionTasks)
 }
 
-// capability is what is offered of tasks to a host that speaks that revision, nil when nothing is. A server that nobody
-// knows yet is assumed to have them, so that its tools can still be called as tasks.
+// capability says which task features callgate offers to a host of that revision; nil if it offers none. It assumes
+// that an unknown server has tasks, so that its tools can be called as tasks later.
 func (c taskCalls) capability(servers []*server, version string, era upstream.Era) []byte {
 	var makes, cancels bool
 	for _, s := range servers {
@@ -271,8 +271,8 @@ func unrelated(answer rpc.Message) rpc.Message {
 	return raw.WithResult(answer, tasks.Related(answer.Result, func(string) string { return "" }))
 }
 
-// asTask returns the params of a call, and whether they ask for a task. Hosts of the stateless revisions cannot ask:
-// callgate wants one in their place where the tool's calls have to be tasks, or can be and the host can wait for one.
+// asTask returns the params of a call, and whether they ask for a task. Hosts of the stateless revisions cannot ask.
+// callgate asks for them if the tool requires tasks, or if it allows them and the host can wait for one.
 func (h taskCalls) asTask(p callParams, to *entry, params changed) (forwarded changed, asks bool) {
 	if h.host.era == upstream.Modern && (to.TaskSupport == "required" || to.TaskSupport == "optional" && h.host.waits) && to.server.makesTasks() {
 		return changed{of: jsonx.Put(params.bytes(), "task", []byte("{}"))}, true

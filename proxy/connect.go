@@ -49,9 +49,9 @@ func (p *Proxy) settings(s Settings) (*settings, error) {
 	return &settings{s, m, map[string]*shared.Server{}}, catalogue.CheckAliases(aliases)
 }
 
-// Configure checks the settings and returns what replaces them. Sessions that are open keep their servers; those that begin
-// after that have the new ones. With renew stateless hosts, whose sessions have no beginning that they could choose, get
-// the new ones too; what their sessions remember, and what is set of them, goes on.
+// Configure checks the settings and returns a function that replaces them. Open sessions keep their servers, and new
+// sessions get the new ones. Stateless hosts cannot choose when their sessions begin, so with renew their sessions get the
+// new servers too, and keep what they remember and what is set for them.
 func (p *Proxy) Configure(s Settings, renew bool) (apply func(), err error) {
 	next, err := p.settings(s)
 	if err != nil {
@@ -183,8 +183,8 @@ func (h *host) newServer(o Server, among map[string]*shared.Server) *server {
 	return s
 }
 
-// Close ends the sessions of stateless hosts and the servers that hosts share, and waits until nothing of them
-// runs. Hosts that have connections of their own are not the proxy's to end; they MUST have ended.
+// Close ends the sessions of stateless hosts and the servers that hosts share, and waits until nothing of them runs.
+// The proxy does not end hosts with connections of their own; they MUST have ended already.
 func (p *Proxy) Close() {
 	p.stateless.Close()
 	p.closeShared()
@@ -213,8 +213,8 @@ func (p *Proxy) newStateless() (*stateless.Clients, error) {
 	})
 }
 
-// share returns the one server for o among those of its settings: a host that begins while they are replaced does not bring
-// an old server to those that come after it. It begins with the first host that needs it and ends with the proxy.
+// share returns the shared server for o under its settings. A host that begins while settings are replaced does not
+// pass an old server on to later hosts. The server starts with the first host that needs it and ends with the proxy.
 func (p *Proxy) share(o Server, among map[string]*shared.Server) *shared.Server {
 	p.mu.Lock()
 	defer p.mu.Unlock()

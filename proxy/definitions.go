@@ -79,8 +79,8 @@ type Offered struct {
 // Identity is the name under which the tool's definition is pinned.
 func (o Offered) Identity() string { return o.server.Tools.Identity }
 
-// Survey starts the server as a host without capabilities would, and lists its tools. What it learns is
-// cached for hosts. wall is what kept the server's process from callgate, "" when it is none.
+// Survey starts the server as a host without capabilities would, and lists its tools. It caches the result for hosts.
+// wall names the guard that kept the server's process away from callgate; "" if there was none.
 func Survey(ctx context.Context, s Server, cacheDir, version string) (offered []Offered, wall string, err error) {
 	u := upstream.New(s.Upstream, upstream.Options{CacheDir: cacheDir})
 	defer u.Close()

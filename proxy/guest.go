@@ -15,8 +15,8 @@ import (
 )
 
 // Guest is a server that an approver's client brings into one session. The client runs its tools itself. Its calls are
-// judged, pinned and recorded like all others. Nothing that it says about itself is trusted: its annotations can raise
-// a risk and never lower one.
+// judged, pinned and recorded like all others. callgate trusts nothing that it says about itself: its annotations can
+// raise a risk, but never lower one.
 type Guest struct {
 	Name  string   // alias; no configured server's, nor one that could be mistaken for it
 	By    string   // the client, for people; definitions are pinned under it

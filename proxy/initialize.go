@@ -16,8 +16,8 @@ import (
 // handshake is the beginning of a host's session.
 type handshake struct{ host *host }
 
-// initialize answers the handshake. The servers start now; what they can do is known from the last time,
-// or they are waited for a moment.
+// initialize answers the handshake. The servers start now. callgate knows their capabilities from the last start, or
+// waits a moment for them.
 func (h handshake) initialize(ctx context.Context, m rpc.Message, _ *inflight) []byte {
 	if err := m.Check(); err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidRequest, err.Error())
@@ -41,8 +41,8 @@ func (h handshake) initialize(ctx context.Context, m rpc.Message, _ *inflight) [
 	return rpc.Result(m.ID, h.welcome(version))
 }
 
-// offered are the capabilities that callgate relays from servers to hosts; with what a server that nobody
-// knows yet is assumed to have, so that its lists can still appear.
+// offered are the capabilities that callgate relays from servers to hosts. They include what an unknown server is
+// assumed to have, so that its lists can appear later.
 var offered = []struct {
 	name    string
 	members []string
@@ -196,12 +196,12 @@ func (h handshake) setLevel(_ context.Context, m rpc.Message, _ *inflight) []byt
 	return rpc.Result(m.ID, []byte("{}"))
 }
 
-// rootsPatience bounds how long a host may take to name its roots. Nothing waits for it: some hosts declare
-// roots and never answer.
+// rootsPatience bounds how long a host may take to name its roots. No call is held up meanwhile, because some hosts
+// declare roots and never answer.
 const rootsPatience = 30 * time.Second
 
-// learnFolders asks the host for its workspace folders: relative paths of calls may mean them too. It is told again
-// when they change.
+// learnFolders asks the host for its workspace folders, because relative paths of calls may refer to them too. The host
+// tells when they change.
 func (h handshake) learnFolders() {
 	if can := h.host.capable.Load(); can == nil || !can.roots {
 		h.opened()
@@ -232,7 +232,7 @@ func (h handshake) opened() {
 	}
 }
 
-// latestVersion is what a host gets that asks for a version nobody knows.
+// latestVersion is the answer to a host that asks for an unknown version.
 var latestVersion = upstream.Versions[len(upstream.Versions)-1]
 
 // negotiate returns the version to speak with a host that asks for one.

@@ -58,8 +58,8 @@ func (h resources) getPrompt(ctx context.Context, m rpc.Message, r *inflight) []
 // codeNoResource is what MCP gives for a resource that nobody has.
 const codeNoResource = -32002
 
-// passKind lets a request through the gate as a call of a kind whose rules see one argument, and forwards it. params is
-// what the server gets. A refusal is an error: these methods have no place for one in a result.
+// passKind takes a request through the gate, as a call of a kind whose rules see one argument, and forwards it. The
+// server gets params. A refusal is an error, because results of these methods have no place for one.
 func (h resources) passKind(ctx context.Context, m rpc.Message, r *inflight, s *server, tool *tools.Tool, shown, argument, value string, params []byte) []byte {
 	var more []byte
 	var known [2]jsonx.Member
@@ -132,8 +132,8 @@ func (k *kindRequest) forward(ctx context.Context, _ gate.Call, limit time.Durat
 	then(answer, err)
 }
 
-// kindCall makes the Call of a kind whose rules see one argument. What else the request says, an object or nil,
-// is shown, digested and recorded with it. An approver cannot change it: it is not what is sent.
+// kindCall makes the Call of a kind whose rules see one argument. The rest of the request, an object or nil, is shown,
+// digested and recorded with it. An approver cannot change it, because it is not what is sent.
 func (h *host) kindCall(tool *tools.Tool, s *server, argument, value string, more []byte) (gate.Call, error) {
 	arguments := raw.Named(argument, value)
 	if more != nil {
@@ -229,7 +229,7 @@ func (s stepFuncs) verify(_ context.Context, _ gate.Call, _ *gate.Verdict, _ *ch
 
 func kindTool(kind string, s *server) *tools.Tool { return catalogue.KindTool(kind, s.alias) }
 
-// hostError is why a request to the host's model came to nothing.
+// hostError is why a request to the host's model failed.
 type hostError struct{ text string }
 
 func (e *hostError) Error() string { return e.text }
@@ -279,10 +279,10 @@ func (s serverSide) sample(ctx context.Context, m, message rpc.Message, asTask b
 		}})
 }
 
-// wall is the sandbox around a server: what reaches through is judged.
+// wall is the sandbox around a server. Whatever the server wants from outside is judged.
 type wall struct{ server *server }
 
-// connects lets a connection that a server in a sandbox wants to make pass the gate, as the kind connect.
+// connects takes a connection that a sandboxed server wants to make through the gate, as the kind connect.
 func (s wall) connects(ctx context.Context, to sandbox.Peer) error {
 	arguments := append([]byte(`{"to":`), jsonx.Quote(to.String())...)
 	if to.Private.IsValid() {
@@ -291,7 +291,7 @@ func (s wall) connects(ctx context.Context, to sandbox.Peer) error {
 	return s.judges(ctx, tools.KindConnect, append(arguments, '}'))
 }
 
-// widens lets what the sandbox has refused to the server pass the gate: its next process may have it.
+// widens takes what the sandbox refused through the gate. If it is allowed, the server's next process may have it.
 func (s wall) widens(ctx context.Context, a guard.Access) error {
 	kind := tools.KindSandboxRead
 	if a.Write {
@@ -303,7 +303,7 @@ func (s wall) widens(ctx context.Context, a guard.Access) error {
 // refused notes what the sandbox has refused to the server, for the model.
 func (s wall) refused(a guard.Access) { s.server.refusals.add(a) }
 
-// judges lets something that a server wants beside its calls pass the gate, as a kind.
+// judges takes something that a server wants beside its calls through the gate, as a kind.
 func (s wall) judges(ctx context.Context, kind string, arguments []byte) error {
 	h := s.server.host
 	call, err := h.kindCallOf(kindTool(kind, s.server), s.server, arguments)

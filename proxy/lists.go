@@ -142,9 +142,9 @@ func has(k upstream.Kind) func(*server) bool {
 	}
 }
 
-// tool looks a tool up by the name the host sees. A name that nobody knows yet may belong to a server
-// that is still starting: that is waited for as long as the server may take, and no longer than until one has listed
-// it, whatever the others do. r is the request that names it, nil for none.
+// tool looks a tool up by the name the host sees. An unknown name may belong to a server that is still starting.
+// callgate waits for it as long as the server may take to start, but only until one server has listed the name. r is
+// the request that names the tool; nil for none.
 func (o *offers) tool(ctx context.Context, r *inflight, name string) *entry {
 	if e := o.now.Load().tool(name); e != nil {
 		return e
@@ -171,7 +171,8 @@ func (o *offers) still(to *entry) bool {
 	return e != nil && e.Tool == to.Tool
 }
 
-// downNote says which servers are down, or do not tell their tools, for somebody who misses one; "" when none is.
+// downNote says which servers are down, or do not list their tools, to a reader who misses a tool; "" if there are
+// none.
 func (o *offers) downNote() (note string) {
 	for _, s := range o.h.everyone() {
 		if st := s.up.Status(); st.State == upstream.Down {
@@ -183,8 +184,8 @@ func (o *offers) downNote() (note string) {
 	return note
 }
 
-// patience is how long a host waits for servers that no cache knows: well under the second after which
-// the least patient host goes on without any tools.
+// patience is how long a host waits for servers that are not in the cache. It is well under a second, after which the
+// least patient host goes on without any tools.
 const patience = 700 * time.Millisecond
 
 // resource returns the server that a URI belongs to: the one that lists it, or whose template it fits,
@@ -219,7 +220,7 @@ func (o *offers) touch() {
 	o.moved = make(chan struct{})
 }
 
-// list answers with what is known. Lists are never cut into pages, so no cursor of a host is one of ours.
+// list answers with what is known. callgate never cuts lists into pages, so a host has no cursor of ours.
 func (o *offers) list(ctx context.Context, m rpc.Message, k upstream.Kind) []byte {
 	if raw.HasCursor(m) {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown cursor: the list has one page")
@@ -231,7 +232,7 @@ func (o *offers) list(ctx context.Context, m rpc.Message, k upstream.Kind) []byt
 	return rpc.Result(m.ID, result)
 }
 
-// changed takes over a new list and tells the host, if it has been given another one.
+// changed takes over a new list, and tells the host if it was given a different one.
 func (o *offers) changed(k upstream.Kind) {
 	o.rebuild()
 	o.touch()
@@ -258,7 +259,7 @@ type Found struct {
 const (
 	defaultFound = 5
 	maxFound     = 20
-	// maxFoundBytes bounds the definitions of one answer: models pay for each word of it.
+	// maxFoundBytes bounds the definitions in one answer, because models pay for each word.
 	maxFoundBytes = 64 << 10
 )
 

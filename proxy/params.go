@@ -19,7 +19,7 @@ import (
 	"callgate/proxy/internal/raw"
 )
 
-// callParams are the members of a tools/call that mean something to a server.
+// callParams are the members of a tools/call that a server understands.
 type callParams struct {
 	of         []byte // the params as they were read; the members' places are in it
 	name       string
@@ -42,8 +42,8 @@ func (p *callParams) judged() []byte {
 // besideName is the argument that stands for the members beside the arguments where a call is judged.
 const besideName = "callgate/beside"
 
-// judgedWithBeside returns the arguments with what is beside them, as one more that nobody mapped: servers may
-// read it, so it is judged, shown, digested and recorded like them.
+// judgedWithBeside returns the arguments, and what is beside them as one more unmapped argument. Servers may read it,
+// so it is judged, shown, digested and recorded like the arguments.
 func (p *callParams) judgedWithBeside() []byte {
 	judged := append(append(append([]byte{'{'}, jsonx.Quote(besideName)...), ':'), p.beside...)
 	if arguments := bytes.TrimSpace(p.judged()); len(arguments) > 2 {
@@ -97,7 +97,8 @@ func agentOf(meta []byte) (string, error) {
 	return name, nil
 }
 
-// changed are params with edits that are made where the message is composed, so that long arguments are copied once.
+// changed holds params and edits to them. The edits are made when the message is composed, so that long arguments are
+// copied once.
 type changed struct {
 	of    []byte
 	edits []jsonx.Edit
@@ -110,8 +111,8 @@ func (c changed) bytes() []byte {
 	return jsonx.Splice(c.of, c.edits...)
 }
 
-// forwardParams returns the call's params with the upstream's name for the tool and these arguments; every
-// other byte stays, but the request for a task, of which nothing is passed on that nobody has looked at.
+// forwardParams returns the call's params with the upstream's name for the tool and these arguments; every other byte
+// stays. Of a request for a task, only the parts that callgate has checked are passed on.
 func forwardParams(p callParams, name string, arguments []byte) changed {
 	var edits []jsonx.Edit
 	if p.name != name {
@@ -197,8 +198,8 @@ func codeOf(err error) int {
 var errNoDeferral = errors.New(`the tool does not run as a task (its definition's "execution.taskSupport"): call it without "task"`)
 
 // innerCall returns what a call of CallTool asks for, as the params of a direct call: the host's own, with the inner
-// name and arguments in place of the outer ones. Params of any other call are returned as they are. What is returned
-// names no tool that would have to be resolved again.
+// name and arguments in place of the outer ones. Params of any other call are returned as they are. The result never
+// names CallTool again.
 func innerCall(params []byte, p callParams) (callParams, error) {
 	if p.name != CallTool {
 		return p, nil

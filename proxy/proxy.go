@@ -1,7 +1,7 @@
 // Package proxy serves MCP hosts: it takes each call through the gate to its server, and relays everything else.
 //
-// It forwards only what the gate allowed, at most once, in the exact bytes that the gate judged. What it does not have to
-// change passes unchanged in both directions.
+// It forwards only what the gate allowed, at most once, in the exact bytes that the gate judged. All else passes
+// unchanged in both directions.
 package proxy
 
 import (
@@ -61,7 +61,7 @@ type Options struct {
 	// limit, a negative one lets calls wait as long as approvals do.
 	HandOver time.Duration
 	Hosts    []HostLimit // what users know of their hosts' limits
-	// HostApproves makes the host an approver: what its person answers in a form counts.
+	// HostApproves makes the host an approver: the answers of its person in a form count.
 	HostApproves bool
 	Page         func() string  // address of the page for approvers, "" when there is none; may be nil
 	Hooks        *hooks.Runner  // nil has none
@@ -151,12 +151,13 @@ type Workspaces interface {
 
 // Peer is one host's session, for a transport that reads the host's messages by itself.
 type Peer interface {
-	// Handle takes a message of the host: any but an answer to a request that went out by Line.Ask. It does not
-	// wait for what comes of it.
+	// Handle takes any message of the host, except an answer to a request that went out by Line.Ask. It does not wait
+	// for the outcome.
 	Handle(m rpc.Message)
 
 	// Serve is Handle for a request, on the caller's goroutine. It calls answered when the request has its response, or
-	// gets none, and then does what that leaves to do; what a long response leaves is done beside it, and Close waits for it.
+	// gets none. Then it does the rest of the work; after a long response it does so in the background, and Close waits
+	// for it.
 	Serve(m rpc.Message, answered func())
 
 	// Malformed puts on record that the host sent what is not a message.
@@ -174,8 +175,8 @@ func (p *Proxy) page() string {
 	return p.o.Page()
 }
 
-// quota bounds the sessions that one principal has at once, of either era: what a session holds is paid for by
-// everybody, and hosts that never end theirs must not keep others out.
+// quota bounds the sessions of one principal, in both eras. Sessions cost memory that all share, and hosts that never
+// end theirs must not keep others out.
 type quota struct {
 	limit int // 0 is none
 
@@ -234,7 +235,7 @@ type Line interface {
 	// the request is being looked at.
 	Waits(about []byte)
 
-	// Hurry is called when the session ends: what is written from now on may take a moment and no longer.
+	// Hurry is called when the session ends. From then on, a write may take only a moment.
 	Hurry()
 }
 

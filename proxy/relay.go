@@ -13,9 +13,8 @@ import (
 	"callgate/proxy/internal/tasks"
 )
 
-// notified takes a notification of the server, on the goroutine that reads from it: what comes before a
-// response is with the host before the response is. r is the request of the host that it belongs to, nil when
-// that is not known.
+// notified takes a notification of the server, on the goroutine that reads from the server, so that the host gets it
+// before a later response. r is the host's request that it belongs to; nil if that is not known.
 func (s serverSide) notified(m rpc.Message, r *inflight) {
 	h := s.server.host
 	m, err := provenance.Marked(m)
@@ -64,8 +63,8 @@ func (s serverSide) pretends(m rpc.Message) (why string) {
 	return ""
 }
 
-// progress passes progress on if it belongs to a running request that this server works on, and to
-// nothing else: a server has no say about the requests of another, or about one that has ended.
+// progress passes progress on only if it belongs to a running request of this server. A server has no say about other
+// servers' requests, or about one that has ended.
 func (s serverSide) progress(m rpc.Message) {
 	token := raw.Param(m, "progressToken")
 	if token == nil {
@@ -92,8 +91,8 @@ func (s serverSide) relay(m rpc.Message, r *inflight) {
 	s.server.host.notify(nil, m.Raw)
 }
 
-// asked takes a request of the server. It is answered on a goroutine of its own: a host that never answers
-// delays nobody but this request.
+// asked takes a request of the server. It is answered on a goroutine of its own, so that a host that never answers
+// delays only this request.
 func (s serverSide) asked(m rpc.Message, r *inflight) {
 	h := s.server.host
 	can := h.capable.Load()
@@ -206,7 +205,7 @@ func (h *host) progressForServers(m rpc.Message) {
 	}
 }
 
-// labelOf is what a server's question is called: as the server calls it, unless that is what callgate calls its own.
+// labelOf is the label of a server's question: the server's own, unless callgate uses that label for its questions.
 func labelOf(m rpc.Message) string {
 	if m.Label == stateless.ApprovalLabel || provenance.NamesCallgate(m.Label) {
 		return ""

@@ -115,7 +115,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"argument in two cases", call(`{"name":"s_do","arguments":{"path":"a","Path":"b"}}`), "named like", true},
 		{"name in two cases", call(`{"name":"s_do","Name":"t_do"}`), "named like", true},
 		{"arguments in another case", call(`{"name":"s_do","Arguments":{}}`), "spelled unlike", true},
-		{"arguments are no object", call(`{"name":"s_do","arguments":[1]}`), "not an object", true},
+		{"arguments are not an object", call(`{"name":"s_do","arguments":[1]}`), "not an object", true},
 		{"arguments are text", call(`{"name":"s_do","arguments":"{}"}`), "not an object", true},
 		{"lone surrogate", call(`{"name":"s_do","arguments":{"a":"\ud800"}}`), "surrogate", true},
 		{"too deep", call(`{"name":"s_do","arguments":{"a":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}}`), "deeper", true},

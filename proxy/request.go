@@ -28,8 +28,8 @@ func as[view ~struct{ host *host }](serve func(view, context.Context, rpc.Messag
 	})
 }
 
-// requests are the methods a host may call. What is not here is refused: a method that nobody looked at
-// is a way around the gate.
+// requests are the methods that a host may call. All others are refused, because a method that nobody has looked at is
+// a way around the gate.
 var requests = map[string]requestHandler{
 	"initialize":               as(handshake.initialize),
 	"ping":                     handles(ping),
@@ -50,8 +50,8 @@ var requests = map[string]requestHandler{
 	"tasks/cancel":             as(taskCalls.cancelTask),
 }
 
-// begin starts a request, which may be one of a host without sessions. A short call of a tool is worked off where it
-// was read: to wake another goroutine costs as much as to judge it.
+// begin starts a request, which may come from a host without sessions. A short tool call is handled where it was read,
+// because waking another goroutine costs as much as judging the call.
 func (h *host) begin(m rpc.Message, e *stateless.Request) {
 	line, ok := h.line.(stdio)
 	if !ok || e != nil || m.Method != "tools/call" || len(m.Raw) > long {
@@ -63,7 +63,7 @@ func (h *host) begin(m rpc.Message, e *stateless.Request) {
 	h.jobs.Here(func() { line.conn.Here(func() { answer(func() {}) }) }) // in this order: who closes waits for a job that was left behind
 }
 
-// long is what takes a while to read, in bytes: others do not wait for it.
+// long is the size in bytes from which a message takes a while to read. Other requests do not wait for it.
 const long = 16 << 10
 
 // Serve implements Peer.
@@ -72,8 +72,8 @@ func (h *host) Serve(m rpc.Message, answered func()) {
 	h.jobs.Here(func() { answer(answered) })
 }
 
-// admit registers a request, so that a cancellation in the next message finds it. What it returns answers the request,
-// calls answered, and does the rest.
+// admit registers a request, so that a cancellation in the next message finds it. The function that it returns answers
+// the request, calls answered, and does the rest.
 func (h *host) admit(m rpc.Message, e *stateless.Request, lend func()) func(answered func()) {
 	handler, ok := requests[m.Method]
 	if !ok {
@@ -157,7 +157,7 @@ func (h *host) notified(m rpc.Message) {
 	}
 }
 
-// cancelCalls ends every running request, for an approver who says so.
+// cancelCalls ends every running request, because an approver wants it.
 func (h *host) cancelCalls() {
 	h.running.cancel()
 	for _, cancel := range h.chats.all() {

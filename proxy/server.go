@@ -45,7 +45,7 @@ type server struct {
 	wall atomic.Pointer[string] // what keeps its process from callgate, as it is on record
 }
 
-// noteWall puts on record what keeps the server's process from callgate, when that is something new.
+// noteWall records which guard keeps the server's process away from callgate, if that has changed.
 func (s *server) noteWall(wall string) {
 	if wall == "" {
 		return
@@ -77,8 +77,7 @@ func (r *refusals) add(a guard.Access) {
 	}
 }
 
-// note tells the model in an answer of the server what the sandbox has refused to it meanwhile. It may be the reason
-// for what the answer says, or for what it does not.
+// note adds to a server's answer what the sandbox has refused meanwhile, because that may explain the answer.
 func (r *refusals) note(answer rpc.Message, alias string) rpc.Message {
 	r.Lock()
 	defer r.Unlock()
@@ -93,8 +92,8 @@ func (r *refusals) note(answer rpc.Message, alias string) rpc.Message {
 	return raw.WithNote(answer, note+". A person is asked, unless a rule answers; after a yes, call again.")
 }
 
-// withdrawApprovals tells people who are asked about calls of a server that it has ended. It withdraws what waits when
-// the server is not to be expected back soon: the call would fail however they answer.
+// withdrawApprovals tells people that the server of a waiting call has ended. If the server is not expected back soon,
+// it withdraws the call, which would fail whatever they answer.
 func (s *server) withdrawApprovals(up *upstream.Upstream, state upstream.State) {
 	status := up.Status()
 	switch {
@@ -128,7 +127,7 @@ const revivePatience = 5 * time.Second
 // untouched reports whether the host sees the server's own names.
 func (s *server) untouched() bool { return s.host.view.untouched() && !s.own && !s.guest }
 
-// unavailable reports that nothing is to be expected from the server soon.
+// unavailable reports that the server is not expected to answer soon.
 func (s *server) unavailable() bool {
 	state := s.up.Status().State
 	if state == upstream.Down || state == upstream.Closed {
@@ -158,8 +157,8 @@ func (s *server) bounded(ctx context.Context, compose func(id []byte) []byte) (r
 
 var errTooSlow = errors.New("the server's timeout has passed")
 
-// forward sends a request to the server. What the answer says in callgate's name is the server's: nothing but
-// callgate itself speaks to the host under names that begin with "callgate/", and what an error asks is signed.
+// forward sends a request to the server. Only callgate may use names that begin with "callgate/", so forward renames
+// those in the answer, and it signs the questions in an error.
 func (s *server) forward(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
 	answer, err := s.bounded(ctx, compose)
 	if err != nil || s.own {
@@ -168,8 +167,8 @@ func (s *server) forward(ctx context.Context, compose func(id []byte) []byte) (r
 	return s.words.Heard(answer)
 }
 
-// post is forward for a caller that does not wait, see upstream.Post. Whoever reads from the server does not wait for
-// what a long answer leaves to do.
+// post is forward for a caller that does not wait (see upstream.Post). Work that follows a long answer does not hold up
+// the goroutine that reads from the server.
 func (s *server) post(ctx context.Context, compose func(id []byte) []byte, then func(rpc.Message, error)) bool {
 	if s.shared != nil || s.own || s.bounds.Timeout > 0 || s.extends() {
 		return false
@@ -296,8 +295,8 @@ func (s serverSide) putToHost(ctx context.Context, m, message rpc.Message, r *in
 	return answer, nil
 }
 
-// running returns the requests of the host that the server works on, the newest first. What callgate itself requests in
-// the place of a host without a session is none of them: nobody waits for it who could be told anything.
+// running returns the requests of the host that the server works on, the newest first. Requests that callgate makes for
+// a host without a session are left out, because nobody waits for them.
 func (s serverSide) running() []*inflight {
 	found := s.server.host.running.at(s.server)
 	if s.server.host.era == upstream.Modern {
@@ -306,10 +305,10 @@ func (s serverSide) running() []*inflight {
 	return found
 }
 
-// carriers returns the requests of the host of which one, the first that still runs, carries a notification of the
-// server. r is the one that it belongs to, where the way that it came tells; where it does not, and the server works at
-// several, nobody can say. A host with a session hears it beside its requests then. One without has nothing beside
-// them, and hears it with the newest that wants to: they are all its own.
+// carriers returns requests of the host; the first of them that still runs carries a notification of the server. r is
+// the request that the notification belongs to, if its connection tells. If it does not, and the server works on
+// several requests, nobody knows which one it is. A host with a session then gets the notification outside its
+// requests. A host without one gets it with its newest request that wants it.
 func (s serverSide) carriers(m rpc.Message, r *inflight) []*inflight {
 	if r != nil {
 		return []*inflight{r}

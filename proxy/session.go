@@ -84,27 +84,26 @@ func (h *host) sent(err error) {
 	}
 }
 
-// Malformed records what is not a message, or more than one: it may be a call that is meant to be read in two
-// ways.
+// Malformed records text that is not exactly one message. It may be a call that is meant to be read in two ways.
 func (h *host) Malformed(err error) {
 	h.log.Warn("the host sent what is not a message", "error", err)
 	h.refuse(err)
 }
 
-// noise records and answers what is not a message: the host has to know that it was not understood. The id is nil when
-// there is none that can be read.
+// noise records and answers text that is not a message, so that the host knows that it was not understood. The id is
+// nil if none can be read.
 func (h *host) noise(id []byte, err error) {
 	h.Malformed(err)
 	h.jobs.Run(h.ctx, func() { h.turnAway(id, rpc.CodeInvalidRequest, err.Error()) })
 }
 
-// turnAway answers what is not begun. The goroutine that reads from the host MUST NOT call it: a host that reads
-// nothing would keep it from seeing that the host has ended.
+// turnAway answers a request that is not begun. The goroutine that reads from the host MUST NOT call it: a host that
+// reads nothing would keep it from seeing that the host has ended.
 func (h *host) turnAway(id []byte, code int, message string) {
 	h.respond(id, rpc.Error(id, code, message))
 }
 
-// refuse records what never came as far as a decision, because it was malformed.
+// refuse records a request that got no decision because it was malformed.
 func (h *host) refuse(err error) {
 	h.p.o.Gate.Refuse(h.session, gate.Call{ID: newCallID(), SessionID: h.session.ID()}, err.Error())
 }
@@ -199,8 +198,8 @@ type inflight struct {
 	afterwards func() // what is left to do once the host has its answer; nil for nothing
 	lend       func() // lets others read from the host; nil where the request has a goroutine of its own
 
-	// mu makes "notifications before the response, none after it" true: it is held while a notification
-	// of the call is written, and while the call ends.
+	// mu is held while a notification of the call is written and while the call ends, so that no notification follows
+	// the response.
 	mu      sync.Mutex
 	ended   bool
 	reached float64 // the highest progress that the host was told of
@@ -303,7 +302,7 @@ func (h *host) takeBack(id []byte) {
 // errTakenBack is why a request ended that the host cancelled: such a request gets no response.
 var errTakenBack = errors.New("the host cancelled the request")
 
-// about is the id of the request that what is told of r belongs to; nil for none.
+// about is the id of the request that messages about r belong to; nil for none.
 func (r *inflight) about() []byte {
 	switch {
 	case r == nil:
@@ -322,7 +321,7 @@ func (r *inflight) key() string {
 	return string(r.id)
 }
 
-// server is who works on the request; nil for none, and for no request.
+// server is the server that works on the request; nil for none, and for no request.
 func (r *inflight) server() *server {
 	if r == nil {
 		return nil
@@ -330,9 +329,8 @@ func (r *inflight) server() *server {
 	return r.from.Load()
 }
 
-// told notes how far the progress is that the host is told of by the server, and returns the params for the host.
-// They are the server's own unless values of ours came before and the server's would not rise above them: a server
-// that begins at 0 after a wait. The caller holds r.mu.
+// told notes the server's progress and returns the params for the host. They are the server's own, unless callgate sent
+// progress before and the server's value is not higher, as when it begins at 0 after a wait. The caller holds r.mu.
 func (r *inflight) told(params []byte) []byte {
 	var m [1]jsonx.Member
 	var progress float64
@@ -347,7 +345,7 @@ func (r *inflight) told(params []byte) []byte {
 	return params
 }
 
-// callID is the id of the request's call: a fresh one, or that of the approval which it comes back for.
+// callID is the id of the request's call: a new one, or that of the approval that the request comes back for.
 func (r *inflight) callID(fresh string) string {
 	if r.stateless != nil && r.stateless.Resumes() != "" {
 		return r.stateless.Resumes()
@@ -363,7 +361,8 @@ func (r *inflight) redirect(call gate.Call, v gate.Verdict) []byte {
 	return r.stateless.Redirect(call.ID)
 }
 
-// progressStep is how far apart values of our own are. They are small: servers mostly count from 0 or 1 in whole steps.
+// progressStep is the distance between callgate's own values. It is small, because servers mostly count from 0 or 1 in
+// whole steps.
 const progressStep = 0.0001
 
 // notifyRunning writes a notification that belongs to the request, unless that has ended.

@@ -26,14 +26,14 @@ func (p *Proxy) Exchange(ctx context.Context, from Sender, x Exchange, m rpc.Mes
 	p.stateless.Serve(ctx, stateless.Sender{View: stateless.View(from.View), Principal: from.Principal, Session: from.Session}, x, m)
 }
 
-// Places are the names, as Options.Place made them, of what a request of a stateless host goes on with: a call that asked
-// its host something, or tasks.
+// Places are the names (see Options.Place) of what a request of a stateless host continues: a call that asked its host
+// something, or tasks.
 func Places(m rpc.Message) []string { return stateless.PlacesOf(m) }
 
-// Farewell ends, in an orderly way, what stateless hosts keep open to hear of changes. Everything else goes on.
+// Farewell ends the subscriptions of stateless hosts in an orderly way. Everything else goes on.
 func (p *Proxy) Farewell() { p.stateless.Farewell() }
 
-// statelessHost is the session behind the requests of a host that has none.
+// statelessHost is the session behind the requests of a host without sessions.
 type statelessHost struct{ h *host }
 
 var _ stateless.Host = statelessHost{}

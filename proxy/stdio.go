@@ -186,14 +186,14 @@ func (s stdio) Ask(_ []byte, _ string, compose func(id []byte) []byte) (*rpc.Pen
 	return s.conn.Send(compose)
 }
 
-// lastWords is how long a host that has ended may take to read what is written to it.
+// lastWords is how long a host that has ended may take to read the last messages.
 const lastWords = time.Second
 
 // Waits has nothing to say: a pipe is not lost.
 func (s stdio) Waits([]byte) {}
 
-// Hurry bounds the writes that are left: a host that closed its side and reads nothing would hold them,
-// and with them everything that the end of a session ends, for ever.
+// Hurry bounds the remaining writes. Otherwise a host that closed its side and reads nothing would hold up the end of
+// the session for ever.
 func (s stdio) Hurry() {
 	out, ok := s.out.(interface{ SetWriteDeadline(time.Time) error })
 	if !ok {

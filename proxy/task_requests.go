@@ -12,7 +12,7 @@ import (
 	"callgate/proxy/internal/tasks"
 )
 
-// getTask tells how a task is. What the server has said last is asked for anew while its task runs.
+// getTask returns the state of a task. While the task runs, it asks the server again.
 func (c taskCalls) getTask(ctx context.Context, m rpc.Message, _ *inflight) []byte {
 	d, params, refused := c.of(m)
 	if d == nil {
@@ -39,7 +39,7 @@ func (c taskCalls) getTask(ctx context.Context, m rpc.Message, _ *inflight) []by
 	return rpc.Result(m.ID, d.Now())
 }
 
-// taskResult answers what the call would have been answered, when it has ended.
+// taskResult answers with the call's response, once the call has ended.
 func (c taskCalls) taskResult(ctx context.Context, m rpc.Message, _ *inflight) []byte {
 	d, _, refused := c.of(m)
 	if d == nil {
@@ -141,8 +141,8 @@ func failedAt(m, answer rpc.Message, err error) []byte {
 	return answer.WithID(m.ID)
 }
 
-// of returns the task that a request is about, and the params that name it to its server: nil while the server
-// has none, or when there is nothing left to ask. Without a task it returns the response.
+// of returns the task that a request is about, and the params that name it to its server. They are nil while the server
+// has no task, or if there is nothing left to ask. Without a task it returns the response.
 func (c taskCalls) of(m rpc.Message) (d *deferred, params, refused []byte) {
 	if !c.host.tasks.Offered.Load() {
 		return nil, nil, rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)
@@ -167,7 +167,7 @@ func (c taskCalls) of(m rpc.Message) (d *deferred, params, refused []byte) {
 	return d, params, nil
 }
 
-// status passes on how a task is. That it has ended callgate says itself, when the result is there.
+// status passes on the state of a task. callgate itself announces the end, once the result is there.
 func (c taskCalls) status(s *server, m rpc.Message) {
 	t, ok := tasks.Read(m.Params)
 	d := c.host.tasks.Theirs(s, t.ID)

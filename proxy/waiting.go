@@ -17,8 +17,8 @@ import (
 // waiter keeps a host waiting while a person is asked.
 type waiter struct{ host *host }
 
-// handOver returns how long a call may wait for a person before the host has to get an answer; 0 is as long
-// as it takes.
+// handOver returns how long a call may wait for a person before the host must get an answer; 0 means as long as it
+// takes.
 func (h waiter) handOver(r *inflight) time.Duration {
 	if r.stateless != nil {
 		if wait, ok := r.stateless.Patience(); ok {
@@ -35,8 +35,8 @@ func (h waiter) handOver(r *inflight) time.Duration {
 	return limits.Patience(set.Hosts, h.host.session.Client(), r.token != nil)
 }
 
-// beat is how often a host hears that its call still waits: below the limit of every host, with room for a
-// lost one.
+// beat is how often a host hears that its call still waits. It is below the limit of every host, even if one message is
+// lost.
 const beat = 12 * time.Second
 
 // heartbeat tells the host, as long as its call waits for something, that it does. stop MUST be called; nothing is
@@ -76,8 +76,8 @@ func (h waiter) progress(r *inflight, text string) {
 		r.token, r.reached, jsonx.Quote(text))))
 }
 
-// elicit asks in the host too while an approval waits, if the host can do that. It never holds anything up:
-// hosts that declare elicitation and never show it are known. done takes the question back.
+// elicit asks in the host too while an approval waits, if the host can do that. It never holds anything up, because
+// some hosts declare elicitation and never show it. done withdraws the question.
 //
 // The authority is the gate's own record. An answer from the host counts only where the configuration makes
 // the host an approver, because some hosts answer by themselves; elsewhere the question is a signpost to the
@@ -130,7 +130,7 @@ func (h waiter) elicit(r *inflight, a *gate.Approval) (done func()) {
 	}
 }
 
-// take applies what the host's person answered. A form that was dismissed decides nothing.
+// take applies the answer of the host's person. A dismissed form decides nothing.
 func (h waiter) take(a *gate.Approval, answer rpc.Message) {
 	decision := elicitation.Decision(answer.Result)
 	if decision == "" {
@@ -142,8 +142,8 @@ func (h waiter) take(a *gate.Approval, answer rpc.Message) {
 	}
 }
 
-// askHooks lets hooks say what they think of a call, while its host is kept waiting. r is nil for what no request of
-// the host is about.
+// askHooks asks hooks about a call, while its host is kept waiting. r is nil if no request of the host is behind the
+// call.
 func (h waiter) askHooks(ctx context.Context, r *inflight, call gate.Call) gate.Call {
 	h.host.events.Requested(call)
 	if !h.host.p.o.Hooks.Decides() {

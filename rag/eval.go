@@ -45,7 +45,7 @@ func ReadJudged(r io.Reader) ([]Judged, error) {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		if j.Query == "" || len(j.Relevant) == 0 {
-			return nil, fmt.Errorf("line %d: wants a query and what is relevant", n)
+			return nil, fmt.Errorf("line %d: it needs query and relevant", n)
 		}
 		all = append(all, j)
 	}

@@ -40,7 +40,7 @@ func (x *Index) obey(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, patienceOfSearch)
 	defer stop()
 	if _, err := x.Purge(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-		x.options.Logger.Warn("what the rules deny now could not be taken out of the index; it is left out of answers", "error", err)
+		x.options.Logger.Warn("cannot remove files that the rules now deny from the index; answers leave them out", "error", err)
 	}
 }
 

@@ -76,7 +76,7 @@ func NewRemote(o RemoteOptions) (Embedder, error) {
 			return nil, fmt.Errorf("embedder: environment variable %s is not set", o.KeyEnv)
 		}
 		if !loopback.Confidential(u) {
-			return nil, fmt.Errorf("embedder: the key would travel readable to %s: use https", u.Host)
+			return nil, fmt.Errorf("embedder: the key would be sent unencrypted to %s: use https", u.Host)
 		}
 	}
 	r.options.Batch = cmp.Or(max(0, o.Batch), 64)

@@ -97,7 +97,7 @@ var errDamaged = errors.New("damaged")
 func openSegment(d *disk, e *entry) (*segment, error) {
 	words := e.wordsFolder()
 	if words == "" {
-		return nil, fmt.Errorf("segment %s: %w: has not the files of a segment", e.Name, errDamaged)
+		return nil, fmt.Errorf("segment %s: %w: files of the segment are missing", e.Name, errDamaged)
 	}
 	for _, want := range e.Files {
 		if err := d.verify(want); err != nil {

@@ -69,7 +69,7 @@ func (x *Index) Sync(ctx context.Context, root string, progress func(Event)) (Su
 func (x *Index) sync(ctx context.Context, ws *workspace, progress func(Event)) (sum Summary, dirs []string, err error) {
 	if limit := x.options.MaxTime; limit > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, limit, fmt.Errorf("indexing took longer than the %s it may; what was done stays, and the next run goes on from there", limit))
+		ctx, stop = context.WithTimeoutCause(ctx, limit, fmt.Errorf("indexing took longer than its limit of %s; the next run continues from there", limit))
 		defer stop()
 	}
 	rules := x.rules()

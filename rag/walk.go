@@ -49,7 +49,7 @@ func (x *Index) openWorkspace(dir string) (*workspace, error) {
 		if reason := unsupported(dir); reason != "" {
 			return nil, fmt.Errorf("%s: %s", dir, reason)
 		}
-		return nil, fmt.Errorf("%s is a file: an index is of a directory", dir)
+		return nil, fmt.Errorf("%s is a file: name a directory to index", dir)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

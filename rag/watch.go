@@ -37,7 +37,7 @@ func (x *Index) Watch(ctx context.Context, root string, progress func(Event)) er
 	defer ws.close()
 	w := &watch{x: x, ws: ws, progress: progress, watched: map[string]bool{}}
 	if w.notify, err = fsnotify.NewWatcher(); err != nil {
-		x.options.Logger.Warn("workspace is not watched but looked through every so often", "interval", poll, "error", err)
+		x.options.Logger.Warn("cannot watch the workspace; looking through it from time to time", "interval", poll, "error", err)
 	} else {
 		defer w.notify.Close()
 	}
@@ -75,7 +75,7 @@ func (w *watch) add(dirs []string) {
 			if _, gone := w.ws.root.Lstat(dir); gone != nil {
 				continue
 			}
-			w.x.options.Logger.Warn("workspace is not watched but looked through every so often", "interval", poll, "error", err)
+			w.x.options.Logger.Warn("cannot watch the workspace; looking through it from time to time", "interval", poll, "error", err)
 			w.notify.Close()
 			w.notify = nil
 			return

@@ -15,9 +15,9 @@ import (
 	"callgate/shellparse"
 )
 
-// Analyze says everything about one call that does not depend on rules. It looks at the file system to
-// resolve paths and at nothing else, so a caller that decides now and forwards later MUST analyze again
-// right before it forwards. It never panics. The zero Tool is a tool that nobody knows.
+// Analyze says everything about one call that does not depend on rules. It reads the file system to resolve paths, and
+// nothing else. So a caller that decides now and forwards later MUST analyze again right before it forwards. It never
+// panics. The zero Tool is an unknown tool.
 func Analyze(c Call) *Analysis {
 	b := newBuilder(c)
 	if b.record.tool == nil {
@@ -46,7 +46,7 @@ func firstByte(raw []byte) int {
 	return slices.IndexFunc(raw, func(c byte) bool { return c != ' ' && c != '\t' && c != '\n' && c != '\r' })
 }
 
-// record is what is said of one call: its subjects, marks and values.
+// record collects what is known of one call: its subjects, marks and values.
 type record struct {
 	call  Call
 	tool  *Tool
@@ -174,9 +174,9 @@ func (b *builder) mapped(list []arguments.Argument) {
 	}
 }
 
-// bare looks at an argument that nobody gave a role and whose name says that it may hold paths. It reports whether it
-// holds nothing but plain names, as the name of a file in a mailbox or of a place: those lead nowhere beyond the folder
-// that the server runs in, and what rules deny there stays denied.
+// bare looks at an argument without a role whose name suggests paths. It reports whether the argument holds only plain
+// names, such as a file in a mailbox or a place. Those lead nowhere outside the server's folder, and what rules deny
+// there stays denied.
 func (b *builder) bare(a arguments.Argument) bool {
 	if guessRole(a.Name) != kinds.ReadPath {
 		return false
@@ -297,7 +297,7 @@ func (b *record) strings(a arguments.Argument) []string {
 	return list
 }
 
-// count notes that one more value is looked at, and reports whether that is within the cap.
+// count counts one more value, and reports whether the total is within the cap.
 func (b *record) count() bool {
 	if b.values++; b.values > arguments.MaxArguments {
 		b.refuse("too-many", fmt.Sprintf("The call has more than %d values to look at.", arguments.MaxArguments))
@@ -333,10 +333,9 @@ func (b *record) own(s permissions.Subject, from source) {
 
 // subject adds s and keeps the worst risk and the furthest category.
 //
-// A file or an address that a tool of another kind opens is judged as if a tool of its own kind did: rules
-// for a shell speak of commands, and one that asks about every command must not lift a deny on a file. When
-// the tool is only guessed, or another machine's, rules for the kind can do no more than deny, and the
-// tool's own rules have to allow it.
+// A file or an address that a tool of another kind opens is judged as if a tool of its own kind did: rules for a shell
+// speak of commands, and one that asks about every command must not lift a deny on a file. If the tool is only guessed,
+// or belongs to another machine, rules for the kind can only deny, and the tool's own rules must allow it.
 func (b *record) subject(s permissions.Subject, category string, from source) {
 	s.Tool = b.tool.Qualified
 	if b.tool.Plain != s.Tool {
@@ -366,8 +365,8 @@ func (b *record) denies(s permissions.Subject) {
 	b.subject(s, "", source{})
 }
 
-// noSubject marks a call of which it cannot be told what it touches, and leaves rules for the whole tool
-// something to match.
+// noSubject marks a call if callgate cannot tell what it touches. Rules for the whole tool still have something to
+// match.
 func (b *record) noSubject() {
 	b.mark("no-subject", "It cannot be told what the call touches.")
 	b.own(permissions.Subject{Risk: permissions.Unknown}, source{})

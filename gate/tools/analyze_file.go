@@ -71,7 +71,7 @@ func (b *files) fileAs(kind string, role Role, given string) {
 	}
 }
 
-// stage makes the subjects of a file that is put into a repository, and goes wherever that goes.
+// stage makes the subjects of a file that is put into a repository, and can be pushed with it.
 func (b *files) stage(given string) {
 	b.record.note(kinds.ReadPath, given)
 	for _, l := range b.locate(given) {
@@ -82,7 +82,7 @@ func (b *files) stage(given string) {
 	}
 }
 
-// writes notes the paths that a location which is written leads to. With whole, what is in a folder goes with it.
+// writes notes the paths that a written location leads to. With whole, that includes all that is in a folder.
 func (b *files) writes(l *workspace.Location, whole bool) {
 	for _, path := range l.Paths {
 		if !filepath.IsAbs(path) {

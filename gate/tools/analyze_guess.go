@@ -11,8 +11,8 @@ import (
 	"callgate/permissions"
 )
 
-// guessed analyzes a call of a tool that nobody mapped. Its arguments are looked at for what they seem to
-// be: that adds denies, marks and risk, and allows nothing.
+// guessed analyzes a call of an unmapped tool. It takes the arguments for what they seem to be. That adds denies, marks
+// and risk, and allows nothing.
 func (b *builder) guessed(list []arguments.Argument) {
 	b.record.floor = b.record.tool.baseRisk
 	if b.record.tool.Kind == "" {
@@ -197,7 +197,7 @@ func (b *builder) guessedPath(name, s string) {
 	}
 }
 
-// ownRole is what a path means to a tool that seems to be of the kind.
+// ownRole is the role of a path for a tool that seems to be of the kind.
 var ownRole = map[string]Role{
 	KindReadFile: kinds.ReadPath, KindWriteFile: kinds.WritePath, KindEditFile: kinds.WritePath, KindDeleteFile: kinds.DeletePath,
 	KindMoveFile: kinds.DeletePath, KindGrep: kinds.ReadFolder, KindGlob: kinds.ReadFolder,

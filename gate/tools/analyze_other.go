@@ -35,8 +35,8 @@ func (b *files) url(given string) {
 	}
 }
 
-// addressesIn returns the addresses that a text names. A text with anything else in it that could be one is returned
-// whole, as an address that nobody can read.
+// addressesIn returns the addresses that a text names. If anything else in the text could be an address, it returns the
+// whole text as one unreadable address.
 func addressesIn(text string) (list []string) {
 	for _, word := range strings.Fields(text) {
 		switch {
@@ -122,8 +122,8 @@ func (b *files) peer(given string) {
 	}
 }
 
-// openSandbox makes the subjects of a file that a server may have from its next start. What rules deny to tools that
-// read or write files they deny here too.
+// openSandbox makes the subjects of a file that a server may have from its next start. Rules that deny the file to
+// tools deny it here too.
 func (b *builder) openSandbox(given string) {
 	b.record.own(permissions.Subject{Value: given, Decides: permissions.Form{given}, Risk: b.record.floor}, source{})
 	for _, l := range b.files.locate(given) {

@@ -9,14 +9,14 @@ import (
 	"callgate/permissions"
 )
 
-// Bounds of what is looked for in the arguments of a tool that nobody knows, for each object of them.
+// Bounds of the search in the arguments of an unknown tool, for each object.
 const (
 	maxPieces  = 64 // parts of one text
 	maxHolders = 4  // folders, and names, that are joined
 	maxNames   = 8
 )
 
-// pieces looks for names of files that stand in the middle of a text. What is known was looked at already.
+// pieces looks for file names in the middle of a text. Known texts were checked already.
 func (b *builder) pieces(s, known string) {
 	if len(s) > arguments.MaxPath || strings.ContainsAny(s, " \t") || b.record.place.Dir == "" || b.record.tool.remote { // sentences name what nobody opens
 		return

@@ -15,8 +15,8 @@ import (
 // bytes.
 const maxGuessedCommand = 16 << 10
 
-// mayRun adds the denials that hold if a text of a tool that nobody mapped is run by a shell. That it may be is
-// a guess, so nothing is marked by it, and nothing is allowed.
+// mayRun adds the denials that would hold if a shell ran a text of an unmapped tool. That is a guess, so it marks and
+// allows nothing.
 func (b *builder) mayRun(text string) {
 	if strings.TrimSpace(text) == "" || len(text) > maxGuessedCommand {
 		return
@@ -39,7 +39,7 @@ func (b *builder) mayRun(text string) {
 	}
 }
 
-// joined looks at the members of an object that say together what is run: a program, and its words in another.
+// joined looks at members of an object that name a command together: one has the program, another its arguments.
 func (b *builder) joined(list []arguments.Argument) {
 	var program string
 	var words []string

@@ -120,8 +120,8 @@ func joinEffects(list ...string) string {
 	return strings.Join(kept, "; ")
 }
 
-// argv makes the subjects of words that are executed without a shell. Words that start a shell with text
-// are judged by that text.
+// argv makes the subjects of words that run without a shell. Words that start a shell with text are judged by that
+// text.
 func (b *shells) argv(a arguments.Argument) {
 	words := b.record.strings(a)
 	if len(words) == 0 {
@@ -254,7 +254,7 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 	b.toucher.gitReads(c)
 }
 
-// remarks notes what is said of a command beside its subject: why it cannot be undone, what it builds and what it may
+// remarks notes what is known of a command beside its subject: why it cannot be undone, what it builds and what it may
 // start.
 func (b *shells) remarks(c *shellparse.Command, risk permissions.Risk, why string) {
 	if commands.MountsHost(c) {
@@ -273,8 +273,8 @@ func (b *shells) remarks(c *shellparse.Command, risk permissions.Risk, why strin
 	}
 }
 
-// classified is classify for one of the commands of a text, with what stands within its words: that is allowed with it,
-// so that it is as bad as that.
+// classified is classify for one command of a text, with the commands within its words. They are allowed with it, so it
+// is at least as risky as they are.
 func (b *shells) classified(all []shellparse.Command, at int) (risk permissions.Risk, category, why string) {
 	c := &all[at]
 	risk, category, why = commands.Classify(c)
@@ -354,8 +354,8 @@ func (b *toucher) touches(all []shellparse.Command, at int, whole string) {
 	}
 }
 
-// effects are those of a command, nil for none, with how far a rule has to spell out its text to name each, and what
-// comes from elsewhere, which no rule names.
+// effects returns the effects of a command, nil for none. It also returns how much of the text a rule must spell out to
+// name each effect, and the effects from elsewhere, which no rule names.
 func (b *shells) effects(c *shellparse.Command, elsewhere string) (list []permissions.Effect) {
 	if c == nil {
 		elsewhere = b.effect
@@ -381,7 +381,7 @@ func (b *shells) effects(c *shellparse.Command, elsewhere string) (list []permis
 	return list
 }
 
-// started makes the subject, for denials, of the commands that a program may start: one, however many there are.
+// started makes one subject, for denials, of all the commands that a program may start.
 func (b *shells) started(commands []string) {
 	if len(commands) == 0 || !b.record.count() {
 		return
@@ -421,8 +421,8 @@ func (b *toucher) shellMake(f shellparse.File) {
 	}
 }
 
-// shellWriteAny makes the subjects, for denies, of the files that a command may write: that it cannot be told
-// which one is said elsewhere.
+// shellWriteAny makes the subjects, for denies, of the files that a command may write. Another check marks that the
+// file is unknown.
 func (b *toucher) shellWriteAny(f shellparse.File) {
 	if b.record.tool.remote || !filepath.IsAbs(f.Pattern) || len(f.Pattern) > arguments.MaxPath {
 		return
@@ -452,8 +452,8 @@ func writesWhole(c *shellparse.Command, f shellparse.File) bool {
 	})
 }
 
-// shellRead makes the subjects of a file that a command reads, for denies. What nobody can tell the name of
-// may be any file, also one that is denied: only a person can release the call.
+// shellRead makes the subjects of a file that a command reads, for denies. A file with an unknown name could be a
+// denied one, so only a person can release the call.
 func (b *toucher) shellRead(f shellparse.File, whole string, recursive bool, leaves *searches.Search) {
 	if f.Path.Known {
 		b.files.reads(f.Path.Value)
@@ -528,8 +528,8 @@ func (b *files) readsWhole(path string, leaves *searches.Search) {
 	}
 }
 
-// mentioned notes the paths that the words of a command name, whatever the command does with them. One of
-// which nobody knows what it does may read each file among them.
+// mentioned notes the paths that the words of a command name, whatever the command does with them. An unknown command
+// may read each of these files.
 func (b *toucher) mentioned(c *shellparse.Command, risk permissions.Risk) {
 	if b.record.tool.remote || b.record.place.Dir == "" {
 		return
@@ -605,14 +605,13 @@ func isWordByte(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.'
 }
 
-// Bounds of what is looked for among the words of a command that nobody knows.
+// Bounds of the search among the words of an unknown command.
 const (
 	maxWord  = 64 << 10 // bytes of one
 	maxParts = 1000     // of all together
 )
 
-// mayRead makes the subjects, for denies, of the files that the words of a command name in whole or in part: nobody
-// knows what it does with them.
+// mayRead makes the subjects, for denies, of the files that the words of an unknown command name in whole or in part.
 func (b *toucher) mayRead(c *shellparse.Command, dirs []string) {
 	places := make([]Place, len(dirs))
 	for i, dir := range dirs {

@@ -20,8 +20,9 @@ import (
 // Labels say what a known server's tool returns and where it reaches.
 type Labels struct {
 	Returns []string `json:"returns,omitempty"` // of what it returns: "private", "untrusted", "secret", "public"
-	// Fields are the labels of some fields of what it returns in JSON, in place of Returns: a.b is a member within, also
-	// of each element of a list. Whatever stands in no such field, and all that is no JSON, is as Returns says.
+	// Fields are the labels of some fields of what it returns in JSON, in place of Returns: a.b is a member within,
+	// also of each element of a list. Everything outside these fields, and text that is not JSON, has the labels of
+	// Returns.
 	Fields      map[string][]string `json:"fields,omitempty"`
 	Effect      string              `json:"effect,omitempty"`      // one of the Effect constants; "" where the call decides, as with a shell
 	Destination []string            `json:"destination,omitempty"` // arguments that name where things go; a.b is a member within, also of each element of a list
@@ -75,7 +76,7 @@ func (l *Labels) Check() error {
 	return nil
 }
 
-// mayReturn reports whether the labels of the whole say so. What is secret is private too.
+// mayReturn reports whether the labels of the whole result have the label. A secret result is private too.
 func (l *Labels) mayReturn(label string) bool {
 	return slices.Contains(l.Returns, label) || label == ReturnsPrivate && slices.Contains(l.Returns, ReturnsSecret)
 }
@@ -115,8 +116,8 @@ type serverTool struct {
 	Risk      string              `json:"risk,omitempty"`      // the class, where effect or kind do not say it
 	Category  string              `json:"category,omitempty"`
 	Remote    bool                `json:"remote,omitempty"`
-	// Shapes are those of the definitions that were labelled, see Shape. A tool whose definition has another is not
-	// labelled. None leaves it to the arguments: a call with one that is not listed asks.
+	// Shapes are the shapes of the labelled definitions, see Shape. A definition with another shape has no labels.
+	// Without Shapes the arguments decide: a call with one that is not listed asks.
 	Shapes []string `json:"shapes,omitempty"`
 }
 
@@ -144,8 +145,8 @@ type roles map[string]Role
 //go:embed servers/*.json
 var serverFiles embed.FS
 
-// catalogue holds well-known servers by every name in their files. Every argument of a tool is listed: one that is
-// missing makes the call ask. A tool that is missing is judged as if nobody knew it.
+// catalogue holds well-known servers by every name in their files. Every argument of a tool is listed; a call with
+// another argument asks. A tool that is not listed is judged as an unknown tool.
 var catalogue = sync.OnceValue(func() map[string]map[string]entry {
 	c, err := readCatalogue(serverFiles)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"callgate/gate/tools/internal/arguments"
 )
 
-// FileChange is what a call would make of one file, as far as its arguments tell: servers have the last word.
+// FileChange is one file as a call would leave it, as far as its arguments tell. The server may do something else.
 type FileChange struct {
 	Path   string `json:"path"`  // absolute, links resolved
 	State  string `json:"state"` // new, changed, same or unknown
@@ -61,7 +61,7 @@ func Changes(call Call, a *Analysis, hidden func(path string) bool) []FileChange
 	return []FileChange{compare(path, edits)}
 }
 
-// edit is one step from a file's text to the next. The error says why it cannot be told.
+// edit is one step from a file's text to the next. The error says why the next text is not known.
 type edit func(before string) (after, remark string, err error)
 
 // Names under which servers take the parts of a change.
@@ -72,7 +72,7 @@ var (
 	allNames     = []string{"replace_all", "replaceAll"}
 )
 
-// editsOf reads the steps out of a call's arguments; nil when there are none that are known.
+// editsOf reads the steps from a call's arguments; nil if they are not known.
 func editsOf(call Call) []edit {
 	list, ok := arguments.Members(call.Arguments)
 	if !ok {
@@ -191,7 +191,7 @@ func compare(path string, edits []edit) FileChange {
 	return change
 }
 
-var errNoText = errors.New("it is no text")
+var errNoText = errors.New("it is not text")
 
 // readText reads a regular file that is text. It never waits for a pipe or a device.
 func readText(path string) (string, error) {
@@ -209,7 +209,7 @@ func readText(path string) (string, error) {
 		return "", err
 	}
 	if !info.Mode().IsRegular() {
-		return "", errors.New("it is no regular file")
+		return "", errors.New("it is not a regular file")
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxChanged+1))
 	switch {

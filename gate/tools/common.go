@@ -13,8 +13,8 @@ import (
 //go:embed common.txt
 var commonText string
 
-// CommonCommands are shell commands of every day, harmless and not, each judged as a subject: a pattern that
-// somebody is about to grant is held against them to show what it would newly allow.
+// CommonCommands are everyday shell commands, harmless and not, each as a subject. They show what a pattern would newly
+// allow before somebody grants it.
 var CommonCommands = sync.OnceValue(func() []permissions.Subject {
 	return CommandSubjects(strings.Split(strings.TrimSpace(commonText), "\n"))
 })

@@ -38,8 +38,8 @@ type definition struct {
 	returns     []string // what it says that its results hold, as in Labels.Returns
 }
 
-// parseDefinition reads as much of a raw definition as can be read: what cannot be read makes nothing
-// known, and nothing known is judged strictest.
+// parseDefinition reads as much of a raw definition as it can. What it cannot read stays unknown, and unknown is judged
+// strictest.
 func parseDefinition(raw []byte) (d definition) {
 	if len(raw) == 0 {
 		return d

@@ -68,8 +68,9 @@ func harmlessRole(name string) Role {
 	return Unmapped
 }
 
-// heed raises what a labelled tool returns and its effect where its server says more than the label does, the effect
-// unless the server is trusted, and where it sets a credential, which decides who may do what.
+// heed adds to a labelled tool's returns and effect what its server says beyond the label; to the effect only if the
+// server is not trusted. It also raises the effect of a tool that sets a credential, because that decides who may do
+// what.
 func (t *Tool) heed(d definition, trusted bool) {
 	if t.Labels.Effect != "" {
 		for _, r := range d.returns {
@@ -122,7 +123,7 @@ func mapped(t *Tool, s Server, d definition) bool {
 		}
 		k, ok := kinds.Of[m.Kind]
 		if !ok && m.Kind != "" {
-			// Binds nothing: the tool stays unknown and every argument of it unmapped.
+			// This binds nothing: the tool stays unknown, and all its arguments stay unmapped.
 			t.Bound, t.Roles, t.category = true, roles{}, CategoryNetwork
 			t.Why = fmt.Sprintf("configuration: %q is no kind", m.Kind)
 			return true
@@ -179,7 +180,7 @@ func (t *Tool) applyHints(h hints, trusted bool) {
 			}
 		}
 	}
-	// What only reads cannot destroy: of the two claims the other one is noise.
+	// A tool that only reads cannot destroy, so the second claim does not count.
 	if h.destructive == yes && h.readOnly != yes {
 		t.baseRisk = t.baseRisk.Worse(permissions.Destructive)
 	}

@@ -25,10 +25,10 @@ type draftGroup struct {
 // Who adds or creates a user lets somebody in.
 var addWords, userWords = wording.Set("add create new register"), wording.Set("user users account accounts")
 
-// personWords are what arguments are called that name people whom a tool tells.
+// personWords are names of arguments that name the people whom a tool notifies.
 var personWords = wording.Set("to recipient recipients cc bcc email emails guest guests participants attendees invitees")
 
-// destinationWords and contentWords are what arguments are called that name where something goes, and that carry it.
+// destinationWords are names of arguments that say where something goes, contentWords names of those that carry it.
 var (
 	destinationWords = wording.Set(`to recipient recipients cc bcc email emails channel channels chat room conversation thread url uri webhook endpoint owner repo repository account iban phone destination target participants attendees invitees assignee assignees bucket topic space team group host domain receiver user username server workspace project org organization site address addresses link person people
 		guest guests contact contacts customer client company hotel restaurant venue merchant vendor supplier seller payee beneficiary`)
@@ -37,8 +37,8 @@ var (
 	webWords     = wording.Set("web webpage webpages page url website site scrape crawl browse browser fetch internet news")
 )
 
-// draft is what names, schema and annotations suggest of a tool that nobody labelled. Nothing of it may let a call run:
-// until a person accepts it, it only tightens. sure says that a word of the name gives the effect.
+// draft is what names, schema and annotations suggest about an unlabelled tool. It must never let a call run: until a
+// person accepts it, it only tightens. sure says that a word of the name gives the effect.
 func draft(name string, d definition) (l Labels, sure bool) {
 	words := wordsOf(name)
 	has := func(set map[string]bool) bool {

@@ -11,8 +11,8 @@ import (
 	"callgate/permissions"
 )
 
-// guess is what names and schema say of a tool that nobody mapped. It may add denies and raise risk; an
-// upstream that names its tools well gains nothing by it.
+// guess is what names and schema suggest about an unmapped tool. It may add denies and raise risk. A server gains
+// nothing by harmless names.
 type guess struct {
 	argument string // the argument that seems to hold the value of the kind
 	reads    bool   // the name says that the tool only looks
@@ -99,12 +99,12 @@ func (t *Tool) guessKind(d definition, has func(map[string]bool) bool, argument 
 	return "", ""
 }
 
-// callable reports whether a kind is one of tools, and not of what hosts and servers ask for otherwise.
+// callable reports whether a kind is one of tools, not of other requests of hosts and servers.
 func callable(kind string) bool {
 	return kind != KindResource && kind != KindPrompt && kind != KindSampling && kind != KindConnect && !kinds.OpensSandbox(kind)
 }
 
-// changesFiles returns the kind that words of a name which changes files say, "" when they say none.
+// changesFiles returns the kind of file change that words of a name suggest, "" for none.
 func changesFiles(has func(map[string]bool) bool) string {
 	switch {
 	case has(deleteWords):

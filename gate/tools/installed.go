@@ -11,8 +11,8 @@ import (
 )
 
 // installed returns the command that npx or a path runs when that is a program which the project has installed, nil for
-// others: npx fetches a package only where there is none. The program is known by its name, so that it says what the
-// command does as it would by itself.
+// others: npx fetches a package only where there is none. The program is known by its name, so the command is judged as
+// if the program ran by itself.
 func (b *shells) installed(c *shellparse.Command) *shellparse.Command {
 	if b.record.tool.remote || b.record.place.Dir == "" || len(c.Argv) == 0 || !c.Argv[0].Known {
 		return nil

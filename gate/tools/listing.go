@@ -14,8 +14,8 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// lists makes the subjects of the files that the command writes because a patch or an archive names them. It returns
-// what the command does beyond its words when they cannot be told; all are the commands of the text.
+// lists makes the subjects of the files that the command writes because a patch or an archive names them. If the names
+// are not known, it returns that as an effect of the command. all are the commands of the text.
 func (b *toucher) lists(c *shellparse.Command, all []shellparse.Command) (effect string) {
 	for i := range c.Lists {
 		l := &c.Lists[i]

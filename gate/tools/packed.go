@@ -19,8 +19,8 @@ func readsPacked(r Role) bool {
 	return false
 }
 
-// packed looks at the texts that an argument's text holds as JSON, in the argument's own role: some servers
-// parse what they are given as text, others take it as it is, and it has to be harmless either way.
+// packed looks at texts inside an argument's JSON text, in the argument's own role. Some servers parse such a text and
+// others take it as it is, so it must be harmless either way.
 func (b *builder) packed(a arguments.Argument, role Role, s string) {
 	if !readsPacked(role) || !arguments.LooksPacked(s) {
 		return

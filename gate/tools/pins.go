@@ -18,8 +18,8 @@ import (
 )
 
 // Pins remembers the accepted definition of every tool, in one file that all callgate processes of a data directory
-// share. It notices a server that changes a definition later: what was approved under the old one is not approved
-// under the new one. It is safe for concurrent use.
+// share. It notices when a server changes a definition later, because an approval under the old definition does not
+// cover the new one. It is safe for concurrent use.
 type Pins struct {
 	path   string
 	shared *sharing // nil where the file is all there is
@@ -37,8 +37,8 @@ type pin struct {
 	At         time.Time `json:"at"`
 }
 
-// Bounds of what is remembered of one server. Pins are never dropped to make room: a server could have its own
-// forgotten by that, and change what was accepted.
+// Bounds of the pins of one server. Pins are never dropped to make room, because a server could then make callgate
+// forget a pin, and change an accepted definition.
 const (
 	maxPins     = 2000
 	maxPinBytes = 8 << 20
@@ -59,9 +59,9 @@ func OpenPins(path string) (*Pins, error) {
 	return p, nil
 }
 
-// Check compares a tool's definition with its pin. server is the server's identity, which outlives its alias.
-// known says that there is a pin, changed that the definition is another one, and old is the pinned
-// definition then. On an error the caller MUST treat the tool as changed.
+// Check compares a tool's definition with its pin. server is the server's identity, which outlives its alias. known
+// says that there is a pin, changed that the definition differs from it. old is the pinned definition in that case. On
+// an error the caller MUST treat the tool as changed.
 func (p *Pins) Check(server, tool, hash string) (known, changed bool, old []byte, err error) {
 	pinned, err := p.Of(server)
 	if err != nil {
@@ -118,9 +118,9 @@ func (p Pinned) Room() (tools, bytes int) {
 	return max(maxPins-len(p.known), 0), max(maxPinBytes-p.bytes, 0)
 }
 
-// Accept pins the definitions of a server's tools, by tool name, in place of what was pinned before: the
-// first time that they are seen, or because a person said so. It returns when they are on the disk. What would
-// make a server's pins more than may be is an error, and none of it is pinned.
+// Accept pins the definitions of a server's tools, by tool name, in place of what was pinned before: the first time
+// that they are seen, or because a person said so. It returns once they are on the disk. If a server's pins would
+// exceed the bounds, it returns an error and pins nothing.
 func (p *Pins) Accept(server string, all map[string][]byte) error {
 	pins := make(map[string]pin, len(all))
 	for tool, definition := range all {
@@ -161,7 +161,7 @@ func (p *Pins) accept(server string, all map[string]pin) error {
 	return p.reload()
 }
 
-// fits says why so many definitions of one server, of so many bytes, are too many.
+// fits says why that many definitions of one server, with that many bytes, are too many.
 func fits(tools, bytes int) error {
 	if tools > maxPins || bytes > maxPinBytes {
 		return fmt.Errorf("the server has more tools than may be remembered: %d of at most %d, with %d bytes of at most %d", tools, maxPins, bytes, maxPinBytes)

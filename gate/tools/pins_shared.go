@@ -40,7 +40,7 @@ type sharedRead struct {
 	pins     map[string]sharedPin
 }
 
-// Share has the pins be those of several replicas, of which this one is by. Call it before the pins are used.
+// Share makes the pins those of several replicas; by names this one. Call it before the pins are used.
 func (p *Pins) Share(of func(server string) permissions.Shared, by string) *Pins {
 	p.shared = &sharing{of: of, by: by, read: map[string]sharedRead{}}
 	return p
@@ -150,8 +150,8 @@ func (p *Pins) Saw(server string, hashes map[string]string) error {
 	})
 }
 
-// Moved reports whether a tool, whose definition was the accepted one, has to be held back by now: another replica has seen
-// another definition, or a person has accepted one. Without others it never is.
+// Moved reports whether a tool with an accepted definition must be held back now, because another replica has seen a
+// different definition or a person has accepted one. Without other replicas it is false.
 func (p *Pins) Moved(server, tool, hash string) (bool, error) {
 	if p.shared == nil {
 		return false, nil

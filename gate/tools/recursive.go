@@ -62,9 +62,8 @@ func (b *toucher) recursive(c *shellparse.Command) {
 	}
 }
 
-// upward makes the subjects, for denies, of the paths of a command that go up. The text alone says that
-// "link/../x" is x; for the kernel it lies beside what the link leads to, and so does "../x" in a folder that
-// a link leads to.
+// upward makes the subjects, for denies, of the paths of a command that go up. By its text, "link/../x" is x. The
+// kernel looks for x beside the target of the link, and for "../x" in a linked folder likewise.
 func (b *toucher) upward(c *shellparse.Command) {
 	if b.record.tool.remote || b.record.place.Dir == "" || len(c.Reads) == 0 || !strings.Contains(c.Raw, "..") {
 		return

@@ -8,8 +8,8 @@ import (
 	"callgate/gate/tools/kinds"
 )
 
-// summary says in one or two sentences what the call does. Every word that comes from the call or the
-// server is escaped, quoted and bounded: a summary cannot be made to say something else.
+// summary says in one or two sentences what the call does. Every word from the call or the server is escaped, quoted
+// and bounded, so that it cannot change what the summary says.
 func (b *record) summary() string {
 	var s string
 	switch b.tool.Kind {

@@ -1,11 +1,10 @@
 // Package tools says what a tool is and what a call of it touches.
 //
-// It holds the subjects of a call, its risk, and a summary for people. Its rooms know kinds and roles, where paths
-// lead, what commands do, and what definitions claim.
+// It finds the subjects of a call, its risk, and a summary for people. Its subpackages know kinds and roles, where
+// paths lead, what commands do, and what definitions claim.
 //
-// Kinds only tighten by themselves: a kind that is guessed from a name or a schema can add denies and raise risk. A
-// kind counts for allow rules and for low risk only if a catalogue entry is bound to the configured command, or if the
-// user mapped the tool.
+// A guessed kind, from a name or a schema, can only add denies and raise risk. A kind counts for allow rules and for
+// low risk only if a catalogue entry is bound to the configured command, or if the user mapped the tool.
 package tools
 
 import (
@@ -77,8 +76,8 @@ type Mapping struct {
 	Tool  string          // the upstream's own name for the tool, or a glob over names; the first mapping that matches counts
 	Kind  string          // "" for a tool that is none of the kinds, whose arguments have roles all the same
 	Roles map[string]Role // by argument name; arguments not named are Unmapped
-	// Risk is the class of the tool's calls; Unknown leaves it to the labels or the kind. What a call holds (a command, a
-	// statement) can only raise it.
+	// Risk is the class of the tool's calls; Unknown leaves it to the labels or the kind. The content of a call, such
+	// as a command or a statement, can only raise it.
 	Risk   permissions.Risk
 	Labels Labels
 }
@@ -190,8 +189,8 @@ type Analysis struct {
 	Operators bool
 	Writes    []Written // every reading of every path that the call is known to write, on this machine
 	Wipes     []Wipe    // every reading of every path that the call may remove, overwrite, move or close as a whole
-	// Runs says that the call runs something on this machine of which nobody can tell all that it writes: a
-	// command, input to a process, a change of a repository.
+	// Runs says that the call runs something on this machine that may write unknown files: a command, input to a
+	// process, a change of a repository.
 	Runs bool
 	// Builds says that it runs what the manifests of a project say: a build, a test, a named script or target. Hooks says
 	// that it makes git run hooks.

@@ -212,7 +212,7 @@ func (b *wiper) listsFor(c *shellparse.Command, _ string) {
 	}
 }
 
-// wipesFile notes what a word can name: pattern says what it can be where it is not known.
+// wipesFile notes the files that a word can name. If the word is not known, pattern says what it can be.
 func (b *wiper) wipesFile(c *shellparse.Command, w shellparse.Word, pattern, whole string, how Loss) {
 	place := b.record.place
 	if b.record.tool.remote {
@@ -281,8 +281,7 @@ var (
 	defaultOf    = lazyregexp.New(`^:?[-=](.+)$`)
 )
 
-// harmlessOutput are commands whose output nobody means a root, a home or a repository by, or that are looked at
-// themselves.
+// harmlessOutput are commands whose output never names a root, a home or a repository, or that are judged themselves.
 var harmlessOutput = lazyregexp.New(`^\s*(?:mktemp|find|fd|ls|rg|grep|basename|date|uname|uuidgen|seq|cat|jq|go|npm|pnpm|yarn|cargo|docker|git (?:ls-files|diff|status))(?:\s|$)`)
 
 // printedPath is mayBe for the output of the command inner and what follows it.
@@ -369,7 +368,7 @@ func (b *files) wipe(how Loss, paths ...string) {
 	}
 }
 
-// wipesPath notes what a path argument of a tool does to what is there.
+// wipesPath notes what a tool does to the file or folder that a path argument names.
 func (b *files) wipesPath(role Role, kind string, l *workspace.Location) {
 	switch {
 	case role == kinds.DeletePath && kind == KindMoveFile:

@@ -103,7 +103,7 @@ func (b *shells) leads(c *shellparse.Command) (effects []permissions.Effect) {
 	return effects
 }
 
-// outside makes the subject of a file that a command reads outside of the workspace count when the rules ask about it.
+// outside makes rules that ask about files count for a file that a command reads outside the workspace.
 func (b *files) outside(s *permissions.Subject, l *workspace.Location) {
 	if b.reading == nil || b.record.tool.remote || s.Kind != KindReadFile || strings.HasPrefix(l.Real(), "/dev/") {
 		return

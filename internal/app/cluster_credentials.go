@@ -138,7 +138,7 @@ func (r *replica) takeCredentials(ours, agreed map[string]string) error {
 			continue
 		}
 		if filepath.Base(name) != name || strings.HasPrefix(name, ".") {
-			return fmt.Errorf("%q is no name of a credential", name)
+			return fmt.Errorf("%q is not a name for a credential", name)
 		}
 		if err := credentials.WritePrivate(filepath.Join(dir, name), []byte(token)); err != nil {
 			return err

@@ -212,7 +212,7 @@ func (a *approver) failed(f *wire.Error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if q := a.questions[f.ToolCallID]; q != nil && q.answered && q.over == "" {
-		a.Logger.Warn("channels: the answer did nothing", "call", f.ToolCallID, "reason", f.Message)
+		a.Logger.Warn("channels: the answer had no effect", "call", f.ToolCallID, "reason", f.Message)
 		q.answered, q.key = false, rand.Text()
 		a.poke()
 	}
@@ -290,7 +290,7 @@ func (a *approver) onCall(i int, now time.Time) map[string]string {
 	if trouble != a.calendars[i] {
 		a.calendars[i] = trouble
 		if err != nil {
-			a.Logger.Warn("channels: nobody is asked", "channel", c.Name, "error", err)
+			a.Logger.Warn("channels: the channel cannot ask anybody", "channel", c.Name, "error", err)
 		}
 	}
 	there := map[string]string{}
@@ -385,7 +385,7 @@ func (a *approver) leave(i int) {
 	defer cancel()
 	for _, l := range all {
 		if _, err := a.Channels[i].Place.Show(ctx, l.where, l.m); err != nil {
-			a.Logger.Warn("channels: a message was left with its buttons", "channel", a.Channels[i].Name, "error", err)
+			a.Logger.Warn("channels: cannot remove the buttons of a message", "channel", a.Channels[i].Name, "error", err)
 		}
 	}
 }
@@ -406,7 +406,7 @@ func (a *approver) listen(ctx context.Context, i int) {
 	}
 }
 
-const tooLate = "This is not good any more: the question changed or is over."
+const tooLate = "This no longer counts: the question changed or is over."
 
 // take answers if the press is good: its key is one that was shown there, it is the first, its person is known, and the
 // message offered the action.
@@ -432,7 +432,7 @@ func (a *approver) take(ctx context.Context, i int, p Press) string {
 			answer.Decision, answer.Feedback = "reject", p.Reason
 		}
 		if err := a.Client.Answer(answer); err != nil {
-			a.Logger.Warn("channels: the answer did not go out", "error", err)
+			a.Logger.Warn("channels: the answer could not be sent", "error", err)
 			return "callgate cannot be reached. Try again."
 		}
 		q.answered = true
@@ -448,11 +448,11 @@ func (a *approver) person(i int, user string) (person, refusal string) {
 	c := &a.Channels[i]
 	person = c.People[user]
 	if person == "" || user == "" {
-		a.Logger.Warn("channels: an answer of somebody who is not linked", "channel", c.Name, "user", visible.Text(user))
+		a.Logger.Warn("channels: ignored an answer from an account that is not linked", "channel", c.Name, "user", visible.Text(user))
 		return "", "Your account is not linked, so your answer does not count."
 	}
 	if a.onCall(i, time.Now())[user] == "" {
-		a.Logger.Warn("channels: an answer of somebody who is not on call", "channel", c.Name, "person", person)
+		a.Logger.Warn("channels: ignored an answer from somebody who is not on call", "channel", c.Name, "person", person)
 		return "", "You are not on call, so your answer does not count."
 	}
 	return person, ""
@@ -478,10 +478,10 @@ func (a *approver) freeze(ctx context.Context, reason, person string) string {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	if err := a.Freeze(ctx, reason, person); err != nil {
-		a.Logger.Warn("channels: nothing is frozen", "error", err)
+		a.Logger.Warn("channels: the freeze failed", "error", err)
 		return "Nothing is frozen: " + err.Error()
 	}
-	return "Frozen: nothing but reading goes through, in all sessions. End it on the page, or with callgate unfreeze."
+	return "Frozen: only reading is allowed, in all sessions. End it on the page, or with callgate unfreeze."
 }
 
 // room is what a message can show whole in every place, in bytes.

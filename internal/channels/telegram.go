@@ -53,7 +53,7 @@ var errRefused = errors.New("refused")
 func (t *Telegram) call(ctx context.Context, method string, form url.Values, to any) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.base+method, strings.NewReader(form.Encode()))
 	if err != nil {
-		return errors.New("url or token: not of the form of an address")
+		return errors.New("url or token: they do not form an address")
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	response, err := client.Do(r)

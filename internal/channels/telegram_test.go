@@ -128,7 +128,7 @@ func TestTelegram(t *testing.T) {
 		t.Errorf("%+v", over)
 	}
 	a.Say(botapi.Alice, home, m.ID, "too late")
-	wait(t, a, "that says so", says("not good any more"))
+	wait(t, a, "that says so", says("no longer counts"))
 	g.silent(t, "a replayed or late press")
 }
 
@@ -163,7 +163,7 @@ func TestTelegramHigh(t *testing.T) {
 		}
 		key, _, _ := strings.Cut(m.Buttons["Deny"], ":")
 		a.PressData(botapi.Alice, home, m.ID, key+":approve")
-		if err := a.Toast("not good any more"); err != nil {
+		if err := a.Toast("no longer counts"); err != nil {
 			t.Fatal(err)
 		}
 		g.silent(t, risk)

@@ -104,7 +104,7 @@ func (h *Webhook) taken(r *http.Request, take func(Press) string) (status int, s
 		return http.StatusUnauthorized, "the signature is wrong, or too old"
 	}
 	if !h.first(r.Header.Get("webhook-id"), time.Now()) {
-		return http.StatusConflict, "this answer came before"
+		return http.StatusConflict, "this answer was already used"
 	}
 	var p Press
 	if err := json.Unmarshal(body, &p); err != nil {

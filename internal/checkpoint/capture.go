@@ -19,12 +19,12 @@ import (
 // Why something that is there was left out, where it is not an error's text.
 const (
 	whyTooLarge  = "larger than one file may be"
-	whyNoFile    = "it is no regular file"
+	whyNoFile    = "it is not a regular file"
 	whyProtected = "it belongs to callgate"
 	whyLimit     = "the checkpoint was full before it was reached"
 	whyName      = "its name is not text"
 	whyIgnored   = "git ignores it"
-	whyMoves     = "it was written to while it was read"
+	whyMoves     = "it changed while callgate read it"
 )
 
 // capture looks at what is at paths. With a segment it keeps what it sees there; without one it keeps the

@@ -245,7 +245,7 @@ func TestWhatChangedSinceIsNotRestored(t *testing.T) {
 	d.write("a.txt", "by a person", 0o644)
 	before := d.state()
 	_, err := d.store.Restore(context.Background(), taken.ID, RestoreOptions{})
-	if !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), "a.txt: it was changed since") {
+	if !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), "a.txt: it has changed since") {
 		t.Fatalf("%v", err)
 	}
 	if diff := cmp.Diff(before, d.state()); diff != "" {

@@ -80,7 +80,7 @@ func (s *Store) plan(ctx context.Context, id string, only []string) (p *plan, er
 			return !slices.ContainsFunc(only, func(o string) bool { return beneath(st.Path, filepath.Clean(o)) })
 		})
 		if len(p.steps) == 0 && !p.names(only) {
-			return nil, fmt.Errorf("%w: %s keeps nothing of %s", ErrUnknown, p.checkpoint.ID, strings.Join(only, ", "))
+			return nil, fmt.Errorf("%w: %s has no copy of %s", ErrUnknown, p.checkpoint.ID, strings.Join(only, ", "))
 		}
 	}
 	return p, nil
@@ -109,7 +109,7 @@ func (p *plan) known(ctx context.Context) error {
 		case x.Before.Kind == LeftOut:
 			st.changedSince, st.why = true, "it was not kept: "+x.Before.Why
 		case !now.same(x.After):
-			st.changedSince, st.why = true, "it was changed since"
+			st.changedSince, st.why = true, "it has changed since"
 			if now.Kind == LeftOut {
 				st.why += ": " + now.Why
 			}
@@ -201,7 +201,7 @@ func (p *plan) check(s *Store, o *RestoreOptions) (left []Conflict, err error) {
 		case st.Before.Kind == LeftOut:
 			left = append(left, Conflict{st.Path, st.why})
 		case st.After.Kind == LeftOut && st.After.Why != whyTooLarge:
-			conflicts = append(conflicts, Conflict{st.Path, "what is there now cannot be kept: " + st.After.Why})
+			conflicts = append(conflicts, Conflict{st.Path, "the current state cannot be saved: " + st.After.Why})
 		default:
 			steps = append(steps, st)
 		}
@@ -288,7 +288,7 @@ func (p *plan) create(st step) error {
 				return err
 			}
 			if info, err := dir.Lstat(name); err != nil || !info.IsDir() {
-				return errors.Join(err, errors.New("it is no folder"))
+				return errors.Join(err, errors.New("it is not a folder"))
 			}
 			return nil
 		case Symlink:
@@ -302,7 +302,7 @@ func (p *plan) create(st step) error {
 				return writeFile(dir, temporary, data, fileMode(st.Before.Mode))
 			})
 		}
-		return fmt.Errorf("there is no way back to %s", st.Before.Kind)
+		return fmt.Errorf("callgate cannot restore a %s", st.Before.Kind)
 	}
 	err := p.in(st.Path, make)
 	if errors.Is(err, fs.ErrNotExist) { // the folder was removed since

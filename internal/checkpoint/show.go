@@ -90,7 +90,7 @@ func (s *Store) Left(id string, o ShowOptions) (list []FileDiff, err error) {
 	}), nil
 }
 
-var errGone = errors.New("what the call left is not there any more")
+var errGone = errors.New("the state after the call is gone")
 
 // show compares each step, whose second side after reads.
 func (p *plan) show(steps []step, o ShowOptions, after func(step) ([]byte, error)) (out []FileDiff) {

@@ -10,10 +10,10 @@ import (
 )
 
 // errLink is why a path is not opened: a part of it became a link, or was swapped for one.
-var errLink = errors.New("a folder on the way is a link")
+var errLink = errors.New("a folder of the path is a link")
 
 // errNoFolder is why a path is not opened: a part of it is a file or the like.
-var errNoFolder = errors.New("a part of the way is no folder")
+var errNoFolder = errors.New("a part of the path is not a folder")
 
 // openFolderOf opens the folder that holds path, which is absolute, and returns the last part of path in it.
 // No part of the way is a link: what was a folder when the call was judged and is a link now leads nowhere.

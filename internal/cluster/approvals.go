@@ -116,7 +116,7 @@ func callOf(entryKey string) string { return entryKey[:strings.LastIndexByte(ent
 func idOf(entryKey string) string { return entryKey[strings.LastIndexByte(entryKey, '.')+1:] }
 
 // ErrMoved is why an approval cannot be decided here: it is another process's, or decided.
-var errMoved = fmt.Errorf("%w: it was taken over in the cluster, or decided", gate.ErrNotPending)
+var errMoved = fmt.Errorf("%w: another replica took it over or decided it", gate.ErrNotPending)
 
 func (a *Approvals) write(key string, e entry, rev uint64, live time.Duration) (uint64, error) {
 	e.Chance = chance()
@@ -507,7 +507,7 @@ func (a *Approvals) inherit() {
 			continue
 		}
 		if err := a.take(heir, key, v, e); err != nil {
-			a.c.log.Warn("cluster: what a replica left could not be taken over; trying again", "approval", idOf(key), "error", err)
+			a.c.log.Warn("cluster: an approval of a lost replica cannot be taken over; trying again", "approval", idOf(key), "error", err)
 			return
 		}
 	}
@@ -543,7 +543,7 @@ func (a *Approvals) take(heir Heir, key string, v value, e entry) error {
 		return nil
 	}
 	if err := heir.Adopt(e.Question); err != nil {
-		a.c.log.Error("cluster: an approval that a replica left cannot be shown; its host gets the question anew", "approval", id, "error", err)
+		a.c.log.Error("cluster: an approval of a lost replica cannot be shown; it is asked again when its host repeats the call", "approval", id, "error", err)
 		a.End(id)
 	}
 	if _, still := a.of(id); !still { // changed may have been faster than Adopt

@@ -67,10 +67,10 @@ func (c *Cluster) Restore(ctx context.Context, r io.Reader, replace bool) (resto
 	in := json.NewDecoder(bufio.NewReader(r))
 	var head backupHead
 	if err := in.Decode(&head); err != nil || head.Backup != backupVersion {
-		return 0, 0, errors.Join(errors.New("this is no backup of a cluster"), err)
+		return 0, 0, errors.Join(errors.New("this is not a backup of a cluster"), err)
 	}
 	if head.Bucket != c.bucket.name {
-		return 0, 0, fmt.Errorf("the backup is of the bucket %s, and this is %s", head.Bucket, c.bucket.name)
+		return 0, 0, fmt.Errorf("the backup is of the bucket %s, but this is %s", head.Bucket, c.bucket.name)
 	}
 	for {
 		var line backupLine

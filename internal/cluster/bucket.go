@@ -70,8 +70,8 @@ const (
 var (
 	errConflict = errors.New("somebody else changed it first")
 	errNone     = errors.New("there is no such key")
-	errTaken    = fmt.Errorf("%w: it is gone, and no replica took it: put it back with callgate cluster restore --replace", ErrLost)
-	errOlder    = fmt.Errorf("%w: it is older than what stood there before: put it back with callgate cluster restore --replace", ErrLost)
+	errTaken    = fmt.Errorf("%w: it is gone, but no replica removed it: restore it with callgate cluster restore --replace", ErrLost)
+	errOlder    = fmt.Errorf("%w: it was rolled back to an older value: restore it with callgate cluster restore --replace", ErrLost)
 )
 
 // bucketNames gives each worker a bucket of its own: names of buckets have no dots.
@@ -120,7 +120,7 @@ func (b *bucket) run() {
 		}
 		b.trouble.Store(&err)
 		if text := fmt.Sprint(err); text != said {
-			b.c.log.Warn("cluster: the bucket cannot be followed; trying again", "bucket", b.name, "error", err)
+			b.c.log.Warn("cluster: cannot follow the bucket; trying again", "bucket", b.name, "error", err)
 			said = text
 		}
 		select {
@@ -201,7 +201,7 @@ func (b *bucket) follow() error {
 	for {
 		m, err := messages.Next()
 		if errors.Is(err, jetstream.ErrMsgIteratorClosed) {
-			return errors.New("no beat came back")
+			return errors.New("no heartbeat came back")
 		}
 		if err != nil { // a heartbeat was missed: the consumer is made anew from where it was
 			continue
@@ -221,7 +221,7 @@ func (b *bucket) follow() error {
 		if !first && !b.c.o.onlooker && time.Since(noted) > b.c.o.Lease {
 			noted = time.Now()
 			if err := b.memory.saw("", meta.Sequence.Stream, nil); err != nil {
-				b.c.log.Warn("cluster: how far this replica has seen the bucket could not be kept", "error", err)
+				b.c.log.Warn("cluster: cannot save how far this replica has seen the bucket", "error", err)
 			}
 		}
 	}
@@ -258,7 +258,7 @@ func (b *bucket) look(ctx context.Context) {
 	for key := range b.memory.before() {
 		_, v, err := b.read(ctx, key)
 		if errors.Is(err, errNone) && v.rev == 0 {
-			b.c.log.Error("cluster: a value is left out", "key", key, "error", errTaken)
+			b.c.log.Error("cluster: a value is ignored", "key", key, "error", errTaken)
 			b.note(key, value{rev: b.last(key).rev + 1, err: errTaken})
 		}
 	}
@@ -283,12 +283,12 @@ func (b *bucket) take(key string, m jetstream.Msg, rev uint64) {
 			v.body, v.err = nil, errOlder
 		case v.err == nil && !b.c.o.onlooker && !b.memory.is(key, rev, m.Data()):
 			if err := b.memory.saw(key, rev, m.Data()); err != nil {
-				v.body, v.err = nil, fmt.Errorf("what was seen of it could not be kept: %w", err)
+				v.body, v.err = nil, fmt.Errorf("cannot save what was seen of it: %w", err)
 			}
 		}
 	}
 	if v.err != nil {
-		b.c.log.Error("cluster: a value is left out", "key", key, "error", v.err)
+		b.c.log.Error("cluster: a value is ignored", "key", key, "error", v.err)
 		if !isDocument(key) && !errors.Is(v.err, ErrNewer) {
 			return
 		}
@@ -451,7 +451,7 @@ func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint
 		return 0, err
 	}
 	if b.silent.Load() && !beats {
-		return 0, fmt.Errorf("%w: it did not answer to what was written last", ErrAway)
+		return 0, fmt.Errorf("%w: it did not confirm the last write", ErrAway)
 	}
 	m := nats.NewMsg(b.subject(key))
 	m.Data = b.sealer.seal(place(key, expect), body)

@@ -46,7 +46,7 @@ func startServer(o Options) (*server, error) {
 		}
 		port, err := strconv.Atoi(text)
 		if err != nil || port <= 0 {
-			return nil, fmt.Errorf("cluster.listen: %q: name the port that the other replicas know", o.Listen)
+			return nil, fmt.Errorf("cluster.listen: %q: name the port that the other replicas connect to", o.Listen)
 		}
 		options.Cluster = natsserver.ClusterOpts{Name: "callgate", Host: host, Port: port, Advertise: o.advertise, TLSConfig: identity.Clone(), TLSTimeout: 5, PingInterval: 2 * time.Second, MaxPingsOut: 2}
 		for _, peer := range o.Peers {

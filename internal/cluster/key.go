@@ -113,7 +113,7 @@ func boundTo(identity *tls.Config, name, epoch string) *tls.Config {
 	bound.NextProtos = []string{proto}
 	bound.VerifyConnection = func(state tls.ConnectionState) error {
 		if state.NegotiatedProtocol != proto {
-			return errors.New("the other side means another replica")
+			return errors.New("the other side expects another replica")
 		}
 		return identity.VerifyConnection(state)
 	}

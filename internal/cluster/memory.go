@@ -109,7 +109,7 @@ func (m *memory) before() map[string]value {
 
 // lost says what was found of the bucket, and what to do.
 func (m *memory) lost(what string) error {
-	return fmt.Errorf("%w: %s: put a backup back with callgate cluster restore --replace, or begin anew by removing %s at every replica", ErrLost, what, filepath.Base(m.file))
+	return fmt.Errorf("%w: %s: restore a backup with callgate cluster restore --replace, or start over by removing %s at every replica", ErrLost, what, filepath.Base(m.file))
 }
 
 // knows reports whether a document was seen.

@@ -132,7 +132,7 @@ func (p *pipe) hear(m *nats.Msg) {
 	case m.Data[0] == pipeEnd:
 		p.err = io.EOF
 	case p.queued+len(m.Data) > p.behind:
-		p.err = errors.New("a link is not read")
+		p.err = errors.New("the other side does not read the link")
 	default:
 		p.queue = append(p.queue, m.Data[9:])
 		p.queued += len(m.Data)

@@ -20,7 +20,7 @@ func private(path string) error {
 		open = 0o027
 	}
 	if mode&open != 0 {
-		return fmt.Errorf("%s is open to other users (mode %04o), and who reads it can approve: run chmod 600 %s, and make a new secret if others may have read it", path, mode, path)
+		return fmt.Errorf("%s is open to other users (mode %04o), and anybody who reads it can approve: run chmod 600 %s, and make a new secret if others may have read it", path, mode, path)
 	}
 	return nil
 }

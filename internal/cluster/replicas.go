@@ -132,7 +132,7 @@ func (r *replicas) send() {
 		if _, now, err := b.read(r.c.ctx, key); err == nil || errors.Is(err, errNone) {
 			var other pulse
 			if beaten && json.Unmarshal(now.body, &other) == nil && other.Epoch != r.c.epoch {
-				r.c.log.Warn("cluster: another process beats under this replica's name; names have to differ", "name", r.c.o.Name)
+				r.c.log.Warn("cluster: another process uses this replica's name; give each replica its own cluster.name", "name", r.c.o.Name)
 			}
 			r.mu.Lock()
 			r.rev = now.rev
@@ -159,7 +159,7 @@ func (r *replicas) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), writeWithin)
 	defer cancel()
 	if err := r.c.bucket.drop(ctx, "beat."+keyed(r.c.o.Name)); err != nil {
-		r.c.log.Info("cluster: the others were not told that this replica ends; they notice", "error", err)
+		r.c.log.Info("cluster: could not tell the other replicas that this one ends; they will notice", "error", err)
 	}
 }
 

@@ -36,7 +36,7 @@ func (c *Cluster) fits(info *jetstream.StreamInfo, want jetstream.StreamConfig) 
 	var wrong []string
 	check := func(name string, is, want any) {
 		if is != want {
-			wrong = append(wrong, fmt.Sprintf("%s is %v and has to be %v", name, is, want))
+			wrong = append(wrong, fmt.Sprintf("%s is %v, but must be %v", name, is, want))
 		}
 	}
 	check("retention", is.Retention, want.Retention)

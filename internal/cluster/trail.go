@@ -353,7 +353,7 @@ func (t *trail) compare(found map[string]*TrailLog) error {
 			switch {
 			case line.Seq == one.Last && one.Records > 0:
 				if same = line.Hash == one.Hash; !same {
-					one.Breaks = append(one.Breaks, fmt.Sprintf("record %d is another in the log than in the stream", line.Seq))
+					one.Breaks = append(one.Breaks, fmt.Sprintf("record %d in the log differs from the one in the stream", line.Seq))
 					same = true
 				}
 			case line.Seq > one.Last:
@@ -366,7 +366,7 @@ func (t *trail) compare(found map[string]*TrailLog) error {
 	}
 	for _, one := range found {
 		if one.Replica == t.c.o.Name && !one.Here {
-			one.Breaks = append(one.Breaks, "the stream has the log, and the folder has not")
+			one.Breaks = append(one.Breaks, "the log is in the stream, but not in the folder")
 		}
 	}
 	return nil

@@ -51,7 +51,7 @@ func (f *fakeCheckpoints) RestoreCheckpoint(_ context.Context, id string, what C
 	case id != "ck_1":
 		return nil, fmt.Errorf("%w: %q", checkpoint.ErrUnknown, id)
 	case !what.Force:
-		return nil, &checkpoint.ConflictError{Conflicts: []checkpoint.Conflict{{Path: "/home/alice/app/a.txt", Why: "it was changed since"}}}
+		return nil, &checkpoint.ConflictError{Conflicts: []checkpoint.Conflict{{Path: "/home/alice/app/a.txt", Why: "it has changed since"}}}
 	}
 	f.by, f.paths = who.By, what.Paths
 	return &checkpoint.Restored{ID: id, Checkpoint: "ck_2", Stray: []string{"/home/alice/app/a.txt.1234.tmp"}, Files: []string{"/home/alice/app/a.txt"}, Failed: []checkpoint.Conflict{{Path: "/home/alice/app/b.txt", Why: "no"}}}, nil
@@ -85,7 +85,7 @@ func TestCheckpointsByREST(t *testing.T) {
 		{credentials.View, "GET", "/api/checkpoints/ck_9/diff", "", 404, "no such checkpoint"},
 		{credentials.View, "POST", "/api/checkpoints/ck_1/restore", `{"force":true}`, 403, ""},
 		{credentials.MCP, "POST", "/api/checkpoints/ck_1/restore", `{"force":true}`, 401, ""},
-		{credentials.Approve, "POST", "/api/checkpoints/ck_1/restore", `{}`, 409, `"conflicts":[{"path":"/home/alice/app/a.txt","why":"it was changed since"}]`},
+		{credentials.Approve, "POST", "/api/checkpoints/ck_1/restore", `{}`, 409, `"conflicts":[{"path":"/home/alice/app/a.txt","why":"it has changed since"}]`},
 		{credentials.Approve, "POST", "/api/checkpoints/ck_1/restore", `{"force":"yes"}`, 400, ""},
 		{credentials.Approve, "POST", "/api/checkpoints/ck_9/restore", `{"force":true}`, 404, "no such checkpoint"},
 		{credentials.Approve, "POST", "/api/checkpoints/ck_1/restore", `{"force":true,"paths":["/home/alice/app/a.txt"]}`, 200, `"checkpoint":"ck_2","files":["/home/alice/app/a.txt"]`},

@@ -213,7 +213,7 @@ func (x *examination) credentials() {
 		info, err := e.Info()
 		if err == nil && runtime.GOOS != "windows" && info.Mode().IsRegular() && !strings.HasPrefix(e.Name(), ".") && info.Mode().Perm()&0o077 != 0 {
 			bad = true
-			x.add(Finding{About: "credentials", Text: fmt.Sprintf("others may read %s: it has to be replaced", filepath.Join(dir, e.Name())), Cure: "rm " + filepath.Join(dir, e.Name()) + " (callgate makes a new one)", fix: renew(dir, e.Name())})
+			x.add(Finding{About: "credentials", Text: fmt.Sprintf("others can read %s: replace it", filepath.Join(dir, e.Name())), Cure: "rm " + filepath.Join(dir, e.Name()) + " (callgate makes a new one)", fix: renew(dir, e.Name())})
 		}
 	}
 	if !bad {
@@ -252,7 +252,7 @@ func (x *examination) processes() {
 	case err != nil:
 		x.add(Finding{About: "hub", Text: err.Error(), Cure: "callgate open --print"})
 	default:
-		x.add(Finding{About: "hub", State: OK, Text: fmt.Sprintf("processes that run: %d", len(info.Processes))})
+		x.add(Finding{About: "hub", State: OK, Text: fmt.Sprintf("running processes: %d", len(info.Processes))})
 		for _, p := range info.Processes {
 			if p.Silent {
 				x.add(Finding{About: "hub", State: Warning, Text: fmt.Sprintf("process %d does not answer: it may have been stopped", p.PID), Cure: fmt.Sprintf("kill -CONT %d", p.PID)})
@@ -339,7 +339,7 @@ func (x *examination) files() {
 		return
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		x.add(Finding{About: "data", State: Warning, Text: fmt.Sprintf("others may look into %s", dir), Cure: "chmod 700 " + dir, fix: func() error { return os.Chmod(dir, 0o700) }})
+		x.add(Finding{About: "data", State: Warning, Text: fmt.Sprintf("others can read %s", dir), Cure: "chmod 700 " + dir, fix: func() error { return os.Chmod(dir, 0o700) }})
 	} else {
 		x.add(Finding{About: "data", State: OK, Text: dir})
 	}
@@ -379,13 +379,13 @@ func (x *examination) trail() {
 	} else if len(report.Breaks) > 0 {
 		x.add(Finding{About: "record", Text: fmt.Sprintf("it is damaged in %d places", len(report.Breaks)), Cure: "callgate audit verify"})
 	} else {
-		x.add(Finding{About: "record", State: OK, Text: "it is whole"})
+		x.add(Finding{About: "record", State: OK, Text: "no damage found"})
 	}
 	for r, err := range audit.Read(dir, audit.Filter{Limit: 1}) {
 		if err == nil && !r.Time.After(time.Now().Add(time.Minute)) {
 			x.add(Finding{About: "clock", State: OK, Text: "it is not behind the newest record"})
 		} else if err == nil {
-			x.add(Finding{About: "clock", State: Warning, Text: fmt.Sprintf("the newest record is of %s, which is in the future: the clock was set back", r.Time.Local().Format(time.DateTime))})
+			x.add(Finding{About: "clock", State: Warning, Text: fmt.Sprintf("the newest record is from %s, which is in the future: the clock was set back", r.Time.Local().Format(time.DateTime))})
 		}
 	}
 }

@@ -83,11 +83,11 @@ func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
 		return
 	}
 	if off := x.switchedOff(d); off != "" {
-		x.add(Finding{About: about, Text: h.Name + " is told to run no hooks: " + off, Cure: "remove that setting"})
+		x.add(Finding{About: about, Text: h.Name + " is configured to run no hooks: " + off, Cure: "remove that setting"})
 		return
 	}
 	if outdated {
-		x.add(Finding{About: about, Text: "hooks of " + h.Name + " are of another callgate: an older version, another place or another data directory", Cure: cure, fix: func() error { return x.o.Connect(h.ID) }})
+		x.add(Finding{About: about, Text: "hooks of " + h.Name + " are for another callgate: an older version, another place or another data directory", Cure: cure, fix: func() error { return x.o.Connect(h.ID) }})
 		return
 	}
 	if missing {
@@ -212,7 +212,7 @@ func proven(about, name string, d *hosthooks.Dialect, s hosthooks.State) Finding
 	case s.Uncovered != nil && time.Since(s.Uncovered.At) < 7*24*time.Hour:
 		return Finding{About: about, State: Warning, Text: fmt.Sprintf("%s (%s)", s.Uncovered.What, when(s.Uncovered.At)), Cure: "callgate audit --tail 50"}
 	case s.Seen.IsZero():
-		text := name + " has the hooks and has not used them yet: start it, and let it run a command"
+		text := name + " has the hooks but has not used them yet: start it, and let it run a command"
 		if d.Note != "" {
 			text += ". " + d.Note
 		}

@@ -32,7 +32,7 @@ func (x *examination) writable() {
 	look := func(path string, info fs.FileInfo) {
 		if mode := info.Mode().Perm(); mode&0o022 != 0 {
 			x.add(Finding{
-				About: "files", Text: fmt.Sprintf("others may change %s", path), Cure: "chmod go-w " + path,
+				About: "files", Text: fmt.Sprintf("others can change %s", path), Cure: "chmod go-w " + path,
 				fix: func() error { return os.Chmod(path, mode&^0o022) },
 			})
 		}

@@ -9,9 +9,9 @@ import (
 )
 
 // errNotAFile says that something else stands where a file has to be.
-var errNotAFile = errors.New("this is no regular file: put the file back, or remove what is in its place")
+var errNotAFile = errors.New("this is not a regular file: put the file back, or remove what is in its place")
 
-// Open opens the file at path for reading. What is no regular file, such as a named pipe or a device, is an error: to
+// Open opens the file at path for reading. What is not a regular file, such as a named pipe or a device, is an error: to
 // read it could wait for ever, or never end.
 func Open(path string) (*os.File, error) {
 	f, err := openShared(path)
@@ -28,7 +28,7 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// ReadFile reads the file at path as os.ReadFile does, and refuses what is no regular file and what is longer than
+// ReadFile reads the file at path as os.ReadFile does, and refuses what is not a regular file and what is longer than
 // limit bytes.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := Open(path)

@@ -21,7 +21,7 @@ func TestNoRegularFile(t *testing.T) {
 		_, locked := TryLock(path)
 		_, waited := Lock(t.Context(), path)
 		for _, err := range []error{read, locked, waited} {
-			if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "no regular file") {
+			if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "not a regular file") {
 				t.Errorf("%s: %v", path, err)
 			}
 		}

@@ -109,7 +109,7 @@ func openRegular(path string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("it is no regular file")}
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("it is not a regular file")}
 	}
 	if err != nil {
 		f.Close()

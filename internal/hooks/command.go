@@ -97,7 +97,7 @@ func (a Action) words() ([]string, error) {
 		for _, w := range c {
 			text, ok := w.(string)
 			if !ok {
-				return nil, fmt.Errorf("the command holds %v, which is no text: put it in quotes", w)
+				return nil, fmt.Errorf("the command holds %v, which is not text: put it in quotes", w)
 			}
 			words = append(words, text)
 		}

@@ -22,7 +22,7 @@ func (w *webhook) dialer() *net.Dialer {
 			at, err := netip.ParseAddrPort(address)
 			switch {
 			case err != nil:
-				return fmt.Errorf("%s is no address: %w", address, err)
+				return fmt.Errorf("%s is not an address: %w", address, err)
 			case w.address.Scheme == "http" && !at.Addr().Unmap().IsLoopback():
 				return fmt.Errorf("%s is not this machine, and plain http goes no further", at)
 			case !w.private && !loopback.Public(at.Addr()):

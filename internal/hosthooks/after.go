@@ -99,7 +99,7 @@ func (d *Desk) settle(v *visit) {
 		for _, r := range list {
 			failure := ""
 			if reports {
-				failure = "the host did not tell how it went"
+				failure = "the host did not report the outcome"
 			}
 			d.finish(v, r, nil, false, failure)
 		}

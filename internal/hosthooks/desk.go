@@ -264,7 +264,7 @@ func (d *Desk) before(ctx context.Context, v *visit, e *Event) Reply {
 		v.mu.Lock()
 		v.turn.opaque = true
 		v.mu.Unlock()
-		return d.yes(v, e, "callgate judges it on its way") // a host that is told nothing asks a second time, or refuses
+		return d.yes(v, e, "callgate judges this call when it arrives over MCP") // a host that is told nothing asks a second time, or refuses
 	}
 	if e.Call == "" {
 		q := &question{}
@@ -289,14 +289,14 @@ func (d *Desk) before(ctx context.Context, v *visit, e *Event) Reply {
 	case <-q.done:
 		return q.reply
 	case <-ctx.Done():
-		return v.dialect.say(Before, "deny", "The host took the call back.")
+		return v.dialect.say(Before, "deny", "The host cancelled the call.")
 	}
 }
 
 // permission answers a host that is about to ask its person. What was allowed a moment ago is allowed.
 func (d *Desk) permission(ctx context.Context, v *visit, e *Event) Reply {
 	if d.ours(v, e) { // the host need not ask about it a second time
-		return d.yes(v, e, "callgate judges it on its way")
+		return d.yes(v, e, "callgate judges this call when it arrives over MCP")
 	}
 	call, err := d.callOf(v, e)
 	if err != nil {

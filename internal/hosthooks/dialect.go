@@ -154,7 +154,7 @@ func Find(id string) (*Dialect, error) {
 	if d, ok := Dialects()[id]; ok {
 		return d, nil
 	}
-	return nil, fmt.Errorf("unknown host %q: hooks are known of %s", id, strings.Join(IDs(), ", "))
+	return nil, fmt.Errorf("unknown host %q: callgate has hooks for %s", id, strings.Join(IDs(), ", "))
 }
 
 func readDialects(files fs.FS) (map[string]*Dialect, error) {

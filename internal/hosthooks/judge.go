@@ -39,7 +39,7 @@ func Ask(ctx context.Context, o door.Order, body []byte) (door.Reply, error) {
 		default:
 		}
 	}
-	return reply, fmt.Errorf("the process that judges does not begin: see %s", log)
+	return reply, fmt.Errorf("the process that judges does not start: see %s", log)
 }
 
 // judgeStart bounds how long the process that judges may take to begin.
@@ -71,7 +71,7 @@ func Launch(dataDir string, ready func() bool, args ...string) error {
 		default:
 		}
 	}
-	return fmt.Errorf("it does not begin: see %s", log)
+	return fmt.Errorf("it does not start: see %s", log)
 }
 
 // begin starts a callgate that writes to a log.

@@ -49,7 +49,7 @@ func Managed(hosts []string, system, program string) ([]ManagedFile, error) {
 		out = append(out, files...)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("no managed settings are known of these hosts on %s: use claude, codex or vscode", system)
+		return nil, fmt.Errorf("callgate knows no managed settings for these hosts on %s: use claude, codex or vscode", system)
 	}
 	return out, nil
 }

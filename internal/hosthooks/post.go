@@ -66,7 +66,7 @@ func mayPost(r *http.Request, token func() (string, error)) error {
 	}
 	shown, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !hmac.Equal([]byte(shown), []byte(PostToken(credential))) {
-		return errors.New(`the hook does not show the right word: take it from "callgate hook HOST --http"`)
+		return errors.New(`the hook does not send the right secret: take it from "callgate hook HOST --http"`)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func TestHostsThatPostAreAnsweredInTheirWords(t *testing.T) {
 		{"claude", PostToken("other"), call("ls"), 200, `"permissionDecision":"deny"`},
 		{"claude", "secret", call("ls"), 200, `"permissionDecision":"deny"`},
 		{"claude", "", call("ls"), 200, `"permissionDecision":"deny"`},
-		{"claude", "", `{"hook_event_name":"Stop","session_id":"s"}`, 500, "right word"},
+		{"claude", "", `{"hook_event_name":"Stop","session_id":"s"}`, 500, "right secret"},
 		{"windsurf", PostToken("secret"), call("ls"), 404, "does not post"},
 		{"nobody", PostToken("secret"), call("ls"), 404, "unknown host"},
 	} {

@@ -66,7 +66,7 @@ func ReadProof(dataDir string) (map[string]State, error) {
 		err = json.Unmarshal(text, &known)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("what hosts have proven cannot be read; remove %s to begin anew: %w", filepath.Join(dataDir, "hosts.json"), err)
+		return nil, fmt.Errorf("what hosts have proven cannot be read; remove %s to start over: %w", filepath.Join(dataDir, "hosts.json"), err)
 	}
 	return known, nil
 }
@@ -143,6 +143,6 @@ func (p *Proof) change(host, version string, how func(*State)) {
 		return durable.Replace(p.path, append(text, '\n'), 0o600)
 	})
 	if err != nil {
-		p.log.Error("what a host has proven could not be kept", "host", host, "error", err)
+		p.log.Error("cannot save what a host has proven", "host", host, "error", err)
 	}
 }

@@ -95,7 +95,7 @@ func (s *Server) Run(ctx context.Context, desk *Desk, stale func() bool) {
 			if ctx.Err() != nil {
 				break
 			}
-			s.log.Warn("a hook was not let in", "error", err)
+			s.log.Warn("a hook was refused", "error", err)
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}

@@ -144,7 +144,7 @@ func (p *Provider) Finish(ctx context.Context, redirect, state, code string) (Pe
 	delete(p.pending, state)
 	p.mu.Unlock()
 	if !ok || time.Now().After(a.expires) || a.redirect != redirect {
-		return Person{}, errors.New("this sign-in was not begun here, or is too old")
+		return Person{}, errors.New("this sign-in did not begin here, or is too old: sign in again")
 	}
 	known, err := p.provider()
 	if err != nil {

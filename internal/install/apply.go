@@ -101,7 +101,7 @@ func (c *Change) target() (string, fs.FileMode, error) {
 		return target(c.Path, c.Before)
 	}
 	if _, err := os.Lstat(c.Path); !errors.Is(err, fs.ErrNotExist) {
-		return "", 0, errors.Join(errors.New("the file is there meanwhile: run the command again"), err)
+		return "", 0, errors.Join(errors.New("the file was created meanwhile: run the command again"), err)
 	}
 	return c.Path, c.mode, os.MkdirAll(filepath.Dir(c.Path), 0o755)
 }
@@ -204,7 +204,7 @@ func (u *Undone) take(now []byte) {
 			return
 		}
 		for _, l := range left {
-			u.Conflicts = append(u.Conflicts, fmt.Sprintf("%q is not there any more", l.From))
+			u.Conflicts = append(u.Conflicts, fmt.Sprintf("%q is gone", l.From))
 		}
 		u.After = text
 		return

@@ -735,7 +735,7 @@ func TestUnreadable(t *testing.T) {
 	for _, c := range []struct{ host, path, text, why string }{
 		{"cursor", "home/.cursor/mcp.json", `{"mcpServers":`, "JSON"},
 		{"cursor", "home/.cursor/mcp.json", `{"mcpServers":{"a":{"command":"x"},"a":{"command":"y"}}}`, "twice"},
-		{"codex", "home/.codex/config.toml", "mcp_servers = [{command = \"x\"}]\n", "no table"},
+		{"codex", "home/.codex/config.toml", "mcp_servers = [{command = \"x\"}]\n", "not a table"},
 		{"goose", "home/.config/goose/config.yaml", "a: b: c\n", "YAML"},
 	} {
 		m := machine(t, map[string]string{c.path: c.text})

@@ -213,7 +213,7 @@ func readFile(path string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	case info.Size() > maxFile:
 		return nil, fmt.Errorf("%s has more than %d MiB", path, maxFile>>20)
 	}

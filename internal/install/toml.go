@@ -171,7 +171,7 @@ func (d *tomlDocument) inline(parts []tomlPart, place []string) (*tomlPart, flow
 		at := t.value + len(d.text[t.value:]) - len(strings.TrimLeft(d.text[t.value:], " \t"))
 		f, err := openFlow(d.text, at, "#", tomlStep)
 		if err == nil && (d.text[at] != '{' || len(f.chunks) != len(t.members)) {
-			err = errors.New("it is no table")
+			err = errors.New("it is not a table")
 		}
 		if err != nil {
 			return nil, flow{}, fmt.Errorf("%s: %w", strings.Join(place, "."), err)

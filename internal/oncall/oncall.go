@@ -118,7 +118,7 @@ func read(path string) ([]shift, error) {
 				return nil, err
 			}
 			if at.Params.Get(ical.ParamRange) != "" {
-				return nil, fmt.Errorf("event %q: it stands for all shifts that follow (RANGE): end the series and begin another one", uid)
+				return nil, fmt.Errorf("event %q: it changes all later shifts (RANGE), which callgate does not support: end the series and start a new one", uid)
 			}
 			moved[uid] = append(moved[uid], instead)
 		}
@@ -188,7 +188,7 @@ func recurrence(e *ical.Event, start time.Time) (*rrule.Set, error) {
 			return nil, err
 		}
 		if option.Freq > rrule.DAILY { // the search for a moment would take as many steps as there are hours since the start
-			return nil, errors.New("shifts repeat daily or less often")
+			return nil, errors.New("a shift cannot repeat more often than daily")
 		}
 		every, err := rrule.NewRRule(*option)
 		if err != nil {

@@ -61,7 +61,7 @@ func diffWords(f *checkpoint.FileDiff) string {
 // Checkpoints prints one line for each checkpoint, the newest last.
 func Checkpoints(w io.Writer, list []checkpoint.Checkpoint) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "No checkpoints: nothing that fits was kept.")
+		_, err := fmt.Fprintln(w, "No checkpoints found.")
 		return err
 	}
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)

@@ -178,7 +178,7 @@ func cedarInput(arguments []byte) (cedar.Record, error) {
 	}
 	record, ok := v.(cedar.Record)
 	if !ok {
-		return cedar.Record{}, errors.New("the arguments are no object")
+		return cedar.Record{}, errors.New("the arguments are not an object")
 	}
 	return record, nil
 }
@@ -208,7 +208,7 @@ func cedarNumber(lexeme string) (any, error) {
 	}
 	d, err := cedar.NewDecimalFromFloat(f)
 	if err != nil {
-		return nil, fmt.Errorf("the number %s is none that Cedar knows", lexeme)
+		return nil, fmt.Errorf("Cedar cannot represent the number %s", lexeme)
 	}
 	return d, nil
 }

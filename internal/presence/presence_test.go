@@ -418,7 +418,7 @@ func TestVerifyTrail(t *testing.T) {
 		"asked another":        {change: func(r *audit.Record) { r.CallID = "call_repeated" }, asked: "d2", want: "another call"},
 		"another call":         {change: func(r *audit.Record) { r.CallID = "call_2" }, want: "another call"},
 		"an unregistered key":  {proof: func(p *Proof) { p.Key = Key{} }, want: "does not hold"},
-		"another statement":    {proof: func(p *Proof) { p.Statement.Digest = "d2" }, want: "something else was signed"},
+		"another statement":    {proof: func(p *Proof) { p.Statement.Digest = "d2" }, want: "something other than this answer was signed"},
 		"another page":         {proof: func(p *Proof) { p.Origin = "http://localhost:1" }, want: "it was signed on the page"},
 		"a changed signature":  {proof: func(p *Proof) { p.Signature[9] ^= 1 }, want: "signature"},
 		"a proof of no format": {change: func(r *audit.Record) { r.Presence = json.RawMessage(`"x"`) }, want: "cannot be read"},

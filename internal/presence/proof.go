@@ -105,7 +105,7 @@ func (p *Proof) checkClientData(challenge string) error {
 	case said.Type != "webauthn.get":
 		return fmt.Errorf("the browser signed %q, not webauthn.get", said.Type)
 	case said.Challenge != challenge:
-		return errors.New("something else was signed than this answer")
+		return errors.New("something other than this answer was signed")
 	case said.Origin != p.Origin || said.CrossOrigin || said.TopOrigin != "":
 		return fmt.Errorf("it was signed on the page %q, not on %q", said.Origin, p.Origin)
 	}

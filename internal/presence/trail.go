@@ -110,7 +110,7 @@ func (t *trail) fits(r *audit.Record, p *Proof) string {
 	t.used[s.Nonce] = r.CallID
 	if r.Event != audit.Decision {
 		if again {
-			return "the same proof stands in an earlier record"
+			return "an earlier record has the same proof"
 		}
 		return ""
 	}
@@ -118,7 +118,7 @@ func (t *trail) fits(r *audit.Record, p *Proof) string {
 	case r.Digest != s.Runs:
 		return "a call with other arguments was approved"
 	case r.Decision == "approved" && s.Act != "approve" && s.Act != "always":
-		return "something else than an approval was signed"
+		return "something other than an approval was signed"
 	case again && before != s.Approval, !again && r.CallID != s.Approval && t.asked[s.Approval] != s.Digest:
 		// A call that its host gave up and repeats has another id; one that was decided meanwhile is recorded twice.
 		return "another call was approved"

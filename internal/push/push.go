@@ -127,7 +127,7 @@ func (s *Store) Key() (string, error) {
 }
 
 // ErrDevice says that a subscription is not one.
-var ErrDevice = errors.New("this is no subscription of a browser that callgate sends to")
+var ErrDevice = errors.New("this is not a browser subscription that callgate can send to")
 
 // Add takes a browser in, or takes it over.
 func (s *Store) Add(d Device) error {

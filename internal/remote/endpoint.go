@@ -57,7 +57,7 @@ func (c *Config) Check() error {
 	case err != nil:
 		return errors.Unwrap(err) // the address may hold a secret
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return errors.New("it is no address that begins with http:// or https://")
+		return errors.New("it is not an address that begins with http:// or https://")
 	case u.User != nil:
 		return errors.New("it holds a password: use a header, as in \"Authorization: Basic ${…}\"")
 	}

@@ -66,7 +66,7 @@ func (s *Service) each(sessionID, path string, do func(*space) error) ([]Status,
 		statuses = append(statuses, w.now())
 	}
 	if len(statuses) == 0 {
-		return nil, fmt.Errorf("%w: %q is no workspace of the session", ErrNoWorkspace, path)
+		return nil, fmt.Errorf("%w: %q is not a workspace of the session", ErrNoWorkspace, path)
 	}
 	return statuses, nil
 }

@@ -71,7 +71,7 @@ func addFile(ctx context.Context, stdin io.Reader, kb *rag.KB, path string) (str
 			return "", err
 		}
 		if !info.Mode().IsRegular() {
-			return "", errors.New("it is no regular file")
+			return "", errors.New("it is not a regular file")
 		}
 		f, err := os.Open(absolute)
 		if err != nil {

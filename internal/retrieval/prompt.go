@@ -26,7 +26,7 @@ const (
 func (s *Service) Prompts(sessionID string) []server.ServerPrompt {
 	return []server.ServerPrompt{{
 		Prompt: mcp.NewPrompt("context",
-			mcp.WithPromptDescription("Ask a question with what the workspace and the knowledge base say about it put in front"),
+			mcp.WithPromptDescription("Ask a question, with matching passages of the workspace and the knowledge base in front"),
 			mcp.WithArgument("question", mcp.RequiredArgument(), mcp.ArgumentDescription("What you want to know")),
 			mcp.WithArgument("maxTokens", mcp.ArgumentDescription("About how many tokens the context may take; default 4000")),
 		),

@@ -132,7 +132,7 @@ var kbSearchTool = mcp.NewTool("kb_search",
 	mcp.WithDescription("Search the knowledge base by words and by meaning. Returns the passages that match, each with its document and lines."),
 	mcp.WithString("query", mcp.Required(), mcp.Description("A question or some words")),
 	mcp.WithNumber("limit", mcp.Description("How many documents, 1 to 50; default 5"), mcp.Min(1), mcp.Max(50)),
-	mcp.WithNumber("threshold", mcp.Description("Leave out documents with a lower score, from 0 to 1; 0.3 is one to begin with; default 0"), mcp.Min(0), mcp.Max(1)),
+	mcp.WithNumber("threshold", mcp.Description("Leave out documents with a lower score, from 0 to 1; start with 0.3; default 0"), mcp.Min(0), mcp.Max(1)),
 	budgeted, reading,
 )
 

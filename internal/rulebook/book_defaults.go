@@ -30,7 +30,7 @@ func (b *Book) MergeDefaults() error {
 	case err != nil:
 		return err
 	case bytes.Equal(base, merged):
-		return b.Say("your rules hold what this version ships")
+		return b.Say("your file has all the rules that this version ships")
 	}
 	return b.Install(base, merged, "shipped rules merged into the file")
 }

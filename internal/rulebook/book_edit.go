@@ -135,7 +135,7 @@ func EditorCommand(text string) ([]string, error) {
 	}
 	argv, err := shell.Fields(text, os.Getenv)
 	if err != nil || len(argv) == 0 {
-		return nil, fmt.Errorf("%q is no command line: set VISUAL or EDITOR to a program and its options", text)
+		return nil, fmt.Errorf("%q is not a command line: set VISUAL or EDITOR to a program and its options", text)
 	}
 	return argv, nil
 }

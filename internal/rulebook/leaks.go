@@ -15,7 +15,7 @@ type Leaks struct {
 	Untrusted []string `json:"untrusted"` // tools whose results others write
 	Private   []string `json:"private"`   // tools whose results are private or secret
 	Unguarded []string `json:"unguarded"` // tools that let data out unasked as far as the rules and the level go
-	Unknown   []string `json:"unknown"`   // tools without labels that run unasked
+	Unknown   []string `json:"unknown"`   // tools without labels that run without a question
 	Flow      bool     `json:"flow"`      // flow asks about what the rules leave open
 	Open      bool     `json:"open"`      // nothing asks
 }
@@ -73,17 +73,17 @@ func (l *Leaks) Print(w io.Writer) error {
 		}
 		fmt.Fprintf(&text, "%s: %s\n", what, tools.Visible(strings.Join(names, ", ")))
 	}
-	line("text of others comes from", l.Untrusted)
+	line("untrusted text comes from", l.Untrusted)
 	line("private data comes from", l.Private)
-	line("data leaves unasked, as far as rules go, through", l.Unguarded)
-	line("tools without labels that run unasked", l.Unknown)
+	line("rules let data leave without a question through", l.Unguarded)
+	line("tools without labels that run without a question", l.Unknown)
 	switch {
 	case l.Open:
-		fmt.Fprintln(&text, "OPEN: what others write can take private data out without a question. Cure: flow: on, or rules that ask.")
+		fmt.Fprintln(&text, "OPEN: untrusted text can send private data out without a question. Cure: flow: on, or rules that ask.")
 	case len(l.Unguarded)+len(l.Unknown) > 0 && l.Flow:
 		fmt.Fprintln(&text, "Flow asks about the destinations that nobody named. Tools without labels: callgate tools label SERVER.")
 	default:
-		fmt.Fprintln(&text, "Nothing leaves unasked.")
+		fmt.Fprintln(&text, "Nothing leaves without a question.")
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

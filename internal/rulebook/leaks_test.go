@@ -24,14 +24,14 @@ func TestFindLeaks(t *testing.T) {
 		unguarded, unknown []string
 		says               string
 	}{
-		"nothing":             {says: "Nothing leaves unasked."},
-		"reads, cannot send":  {list: []rulebook.LabeledTool{mail}, says: "Nothing leaves unasked."},
+		"nothing":             {says: "Nothing leaves without a question."},
+		"reads, cannot send":  {list: []rulebook.LabeledTool{mail}, says: "Nothing leaves without a question."},
 		"reads and sends":     {list: []rulebook.LabeledTool{mail, send}, open: true, unguarded: []string{"mail_send"}, says: "OPEN: "},
-		"sending is asked":    {list: []rulebook.LabeledTool{mail, asked(send)}, says: "Nothing leaves unasked."},
+		"sending is asked":    {list: []rulebook.LabeledTool{mail, asked(send)}, says: "Nothing leaves without a question."},
 		"flow asks":           {list: []rulebook.LabeledTool{mail, send}, flow: true, unguarded: []string{"mail_send"}, says: "Flow asks "},
 		"a shell is all":      {list: []rulebook.LabeledTool{shell}, open: true, unguarded: []string{"shell_exec"}, says: "OPEN: "},
 		"an unknown is all":   {list: []rulebook.LabeledTool{unknown}, open: true, unknown: []string{"odd_do"}, says: "OPEN: "},
-		"an unknown is asked": {list: []rulebook.LabeledTool{asked(unknown)}, says: "Nothing leaves unasked."},
+		"an unknown is asked": {list: []rulebook.LabeledTool{asked(unknown)}, says: "Nothing leaves without a question."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := rulebook.FindLeaks(c.list, c.flow)

@@ -54,13 +54,13 @@ func Whole(r *audit.Record) bool {
 // Why a call cannot be replayed.
 const (
 	SkipNoSubjects = "denied before any rule was asked: there are no subjects on record"
-	SkipRedacted   = "a secret was taken out of what the rules would match, or it was cut"
-	SkipArguments  = "rules look at the arguments of the tool, which are not whole on record"
+	SkipRedacted   = "what the rules would match was redacted or cut"
+	SkipArguments  = "rules look at the tool's arguments, which are not complete on record"
 	SkipOmitted    = "it touched more than one record holds"
 	SkipKind       = "whether the tool's kind is certain is not on record: configure its server"
 	SkipPlace      = "a relative path, and where the call ran is not on record: configure its server"
-	SkipAgent      = "its agent profile is not there any more"
-	SkipUnreadable = "its risk is not understood"
+	SkipAgent      = "its agent profile no longer exists"
+	SkipUnreadable = "its recorded risk is unknown"
 )
 
 // subjects judges the recorded subjects by the rules alone. tool is nil, and place without a folder, where the

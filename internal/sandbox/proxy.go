@@ -142,7 +142,7 @@ func (p *Proxy) serve(c net.Conn) {
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil && p.Logger != nil {
-		p.Logger.Debug("a connection from the sandbox came to nothing", "error", err)
+		p.Logger.Debug("a connection from the sandbox failed", "error", err)
 	}
 }
 
@@ -157,7 +157,7 @@ func (p *Proxy) http(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 	if request.Method == http.MethodConnect {
 		target, port = request.Host, "443"
 	} else if request.URL.Scheme != "http" || target == "" {
-		return say(c, http.StatusBadRequest, "this is callgate's proxy: send CONNECT, or a request with the whole address")
+		return say(c, http.StatusBadRequest, "this is callgate's proxy: send CONNECT, or a request with a full URL")
 	}
 	if _, _, err := net.SplitHostPort(target); err != nil {
 		target = net.JoinHostPort(strings.Trim(target, "[]"), port)
@@ -445,7 +445,7 @@ func (p *Proxy) judge(ctx context.Context, to Peer) error {
 
 // ask has a peer judged. It goes on when who asked first has gone: the answer is for the next one.
 func (p *Proxy) ask(to Peer, a *answer) {
-	err := errors.New("nobody is here who could allow it")
+	err := errors.New("no session is connected in which to ask about it")
 	if p.Judge != nil {
 		err = p.Judge(p.ctx, to)
 	}

@@ -72,7 +72,7 @@ func (e *Export) Run(ctx context.Context) {
 		}
 		e.run(ctx)
 		if err := unlock(); err != nil {
-			e.Logger.Warn("the lock of an export could not be given back", "export", e.Name, "error", err)
+			e.Logger.Warn("cannot release the lock of an export", "export", e.Name, "error", err)
 		}
 		return
 	}
@@ -106,7 +106,7 @@ func (e *Export) run(ctx context.Context) {
 			continue
 		}
 		failed = true
-		e.Trouble(fmt.Sprintf("the audit trail is not sent to %s (callgate tries on, and nothing is lost): %v", e.Name, err))
+		e.Trouble(fmt.Sprintf("the audit trail is not sent to %s (callgate keeps trying, and nothing is lost): %v", e.Name, err))
 		if to != nil {
 			to.close()
 			to = nil
@@ -184,7 +184,7 @@ func (e *Export) step(ctx context.Context, to receiver) error {
 	}
 	e.measure(logs)
 	if damaged != nil { // the others were sent all the same
-		e.Trouble(fmt.Sprintf("a log of the audit trail is damaged, and sent to %s up to there: %v; run callgate audit verify", e.Name, damaged))
+		e.Trouble(fmt.Sprintf("a log of the audit trail is damaged, and is sent to %s only up to the damage: %v; run callgate audit verify", e.Name, damaged))
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ func (e *Export) keep(sent map[string]int64) error {
 		return err
 	}
 	if err := durable.Replace(e.State, text, 0o600); err != nil {
-		return fmt.Errorf("how far the trail was sent cannot be noted: %w", err)
+		return fmt.Errorf("cannot save how far the trail was sent: %w", err)
 	}
 	e.kept = sent
 	return nil

@@ -35,7 +35,7 @@ type Config struct {
 func (c *Config) Check() error {
 	u, err := url.Parse(c.URL)
 	if err != nil {
-		return fmt.Errorf("url: %q is no address", c.URL)
+		return fmt.Errorf("url: %q is not an address", c.URL)
 	}
 	switch {
 	case c.Name == "" || strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" || len(c.Name) > 64:
@@ -47,7 +47,7 @@ func (c *Config) Check() error {
 	case u.Scheme == "https" && u.Host != "", u.Scheme == "http" && loopback.Confidential(u):
 	case u.Scheme == "syslog+tls" && u.Port() != "", u.Scheme == "syslog+tcp" && u.Port() != "" && loopback.Confidential(&url.URL{Scheme: "http", Host: u.Host}):
 		if c.Header != "" {
-			return errors.New("header: it is for https")
+			return errors.New("header: it needs an https url")
 		}
 	default:
 		return fmt.Errorf("url: %q: use https://host/path or syslog+tls://host:6514; without TLS only this machine is reached", c.URL)

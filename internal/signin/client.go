@@ -27,7 +27,7 @@ func newClient(server string) *http.Client {
 		dialer.Control = func(_, address string, _ syscall.RawConn) error {
 			to, err := netip.ParseAddrPort(address)
 			if err != nil || !loopback.Public(to.Addr()) {
-				return fmt.Errorf("the server sends the sign-in to %s, inside of your network: refused", address)
+				return fmt.Errorf("the server sends the sign-in to %s, which is inside your network: refused", address)
 			}
 			return nil
 		}

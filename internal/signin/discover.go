@@ -44,7 +44,7 @@ func (a *Account) find(ctx context.Context, web *http.Client, c challenge) (*whe
 		return nil, err
 	}
 	if !a.expected(issuer) {
-		return nil, fmt.Errorf("the server sends the sign-in to %q, and oauth.issuer allows %s alone: refused", issuer, a.server.Issuer)
+		return nil, fmt.Errorf("the server sends the sign-in to %q, but oauth.issuer allows only %s: refused", issuer, a.server.Issuer)
 	}
 	if w.at, err = authorizationServer(ctx, web, issuer, resource == nil); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (a *Account) find(ctx context.Context, web *http.Client, c challenge) (*whe
 	case w.at == nil:
 		return nil, fmt.Errorf("the authorization server %s publishes no metadata", issuer)
 	case a.server.Grant == Person && !slices.Contains(w.at.CodeChallengeMethodsSupported, "S256"):
-		return nil, fmt.Errorf("the authorization server %s does not say that it knows PKCE (S256): nobody can sign in there safely", issuer)
+		return nil, fmt.Errorf("the authorization server %s does not announce PKCE (S256), so signing in there is not safe", issuer)
 	}
 	return w, nil
 }
@@ -93,12 +93,12 @@ func (a *Account) resource(ctx context.Context, web *http.Client, c challenge) (
 		case found == nil:
 			continue
 		case !covers(found.Resource, u):
-			return nil, fmt.Errorf("the metadata of the server is that of another, %q: tokens for that are not asked for", found.Resource)
+			return nil, fmt.Errorf("the server's metadata is for another server, %q: callgate asks for no token for that one", found.Resource)
 		}
 		return found, nil
 	}
 	if c.metadata != "" {
-		return nil, fmt.Errorf("there is no metadata at %s, where the server says that it is", c.metadata)
+		return nil, fmt.Errorf("there is no metadata at %s, the address that the server gave", c.metadata)
 	}
 	return nil, nil
 }
@@ -122,7 +122,7 @@ func covers(resource string, server *url.URL) bool {
 func authorizationServer(ctx context.Context, web *http.Client, issuer string, itself bool) (*oauthex.AuthServerMeta, error) {
 	u, err := url.Parse(issuer)
 	if err != nil || !loopback.Confidential(u) {
-		return nil, fmt.Errorf("the server names %q as authorization server, which is no https address", issuer)
+		return nil, fmt.Errorf("the server names %q as authorization server, which is not an https address", issuer)
 	}
 	root, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
 	places := []string{root + "/.well-known/oauth-authorization-server" + path, root + "/.well-known/openid-configuration" + path}
@@ -138,7 +138,7 @@ func authorizationServer(ctx context.Context, web *http.Client, issuer string, i
 			continue
 		}
 		if !sameIssuer(found.Issuer, issuer) && (!itself || !strings.HasPrefix(found.Issuer, issuer+"/")) {
-			return nil, fmt.Errorf("the metadata at %s is that of another authorization server, %q", place, found.Issuer)
+			return nil, fmt.Errorf("the metadata at %s is for another authorization server, %q", place, found.Issuer)
 		}
 		for _, endpoint := range []string{found.AuthorizationEndpoint, found.TokenEndpoint, found.RegistrationEndpoint} {
 			if u, err := url.Parse(endpoint); endpoint != "" && (err != nil || !loopback.Confidential(u)) {
@@ -174,7 +174,7 @@ func fetch[T any](ctx context.Context, web *http.Client, address string) (*T, er
 	}
 	var document T
 	if err := json.NewDecoder(response.Body).Decode(&document); err != nil {
-		return nil, fmt.Errorf("what is at %s cannot be read: %w", address, err)
+		return nil, fmt.Errorf("cannot read the metadata at %s: %w", address, err)
 	}
 	return &document, nil
 }

@@ -15,7 +15,7 @@ const maxAssertion = 64 << 10
 func (a *Account) introduce(ctx context.Context, c challenge, before *login) (*login, error) {
 	where, err := a.find(ctx, a.web(), c)
 	if err != nil {
-		return nil, fmt.Errorf("where to sign in cannot be found out: %w", brief(err))
+		return nil, fmt.Errorf("cannot find out where to sign in: %w", brief(err))
 	}
 	l := &login{
 		URL: a.server.URL, Resource: where.resource, Issuer: where.at.Issuer, TokenEndpoint: where.at.TokenEndpoint,

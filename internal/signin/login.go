@@ -56,7 +56,7 @@ func (a *Account) SignIn(ctx context.Context, port int, show func(address string
 func (a *Account) ask(ctx context.Context, c challenge, before *login, port int, show func(address string) error) (*login, error) {
 	where, err := a.find(ctx, a.web(), c)
 	if err != nil {
-		return nil, fmt.Errorf("where to sign in cannot be found out: %w", brief(err))
+		return nil, fmt.Errorf("cannot find out where to sign in: %w", brief(err))
 	}
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
@@ -84,9 +84,9 @@ func (a *Account) ask(ctx context.Context, c challenge, before *login, port int,
 	case err != nil:
 		return nil, err
 	case got.issuer == "" && where.at.AuthorizationResponseIssParameterSupported:
-		return nil, fmt.Errorf("the answer does not say who it is from, and those of %s do", l.Issuer)
+		return nil, fmt.Errorf("the answer does not name its issuer, but answers of %s do", l.Issuer)
 	case got.issuer != "" && got.issuer != l.Issuer: // as it is spelled: RFC 9207
-		return nil, fmt.Errorf("the answer comes from %q, and %q was asked", got.issuer, l.Issuer)
+		return nil, fmt.Errorf("the answer comes from %q, but %q was asked", got.issuer, l.Issuer)
 	case got.fault != "":
 		return nil, fmt.Errorf("the server did not let you in: %s", excerpt(got.fault))
 	}
@@ -132,7 +132,7 @@ func callback(state string, answers chan<- answer) http.Handler {
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		q := r.URL.Query()
 		if r.Method != http.MethodGet || r.URL.Path != "/callback" || q.Get("state") != state {
-			http.Error(w, "callgate waits for the answer to a sign-in, and this is none.", http.StatusBadRequest)
+			http.Error(w, "callgate waits for the answer to a sign-in. This is not one.", http.StatusBadRequest)
 			return
 		}
 		got := answer{code: q.Get("code"), issuer: q.Get("iss")}
@@ -145,7 +145,7 @@ func callback(state string, answers chan<- answer) http.Handler {
 		select {
 		case answers <- got:
 		default:
-			http.Error(w, "The answer came already.", http.StatusConflict)
+			http.Error(w, "callgate already has the answer.", http.StatusConflict)
 			return
 		}
 		text := "You are signed in. You can close this page and go back to the terminal."

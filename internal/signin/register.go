@@ -55,7 +55,7 @@ func (a *Account) identify(ctx context.Context, web *http.Client, at *oauthex.Au
 	if c.Method == "" {
 		c.Method, err = a.method(at.TokenEndpointAuthMethodsSupported, c.Secret)
 	} else if !slices.Contains([]string{methodNone, methodBasic, methodPost}, c.Method) {
-		err = fmt.Errorf("it registers clients that authenticate with %.40q, which callgate does not: %s", c.Method, registerYourself)
+		err = fmt.Errorf("it registers clients that authenticate with %.40q, which callgate does not support: %s", c.Method, registerYourself)
 	}
 	return c, err
 }
@@ -76,5 +76,5 @@ func (a *Account) method(known []string, secret string) (string, error) {
 	case slices.Contains(known, methodNone):
 		return methodNone, nil
 	}
-	return "", fmt.Errorf("it takes no client's secret (but %.100q): configure oauth.privateKey", known)
+	return "", fmt.Errorf("it accepts no client secret (only %.100q): configure oauth.privateKey", known)
 }

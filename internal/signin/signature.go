@@ -93,5 +93,5 @@ func algorithm(key crypto.PrivateKey) (string, error) {
 			return string(jose.ES512), nil
 		}
 	}
-	return "", errors.New("use a key of RSA, Ed25519, or one of the curves P-256, P-384 and P-521")
+	return "", errors.New("use an RSA or Ed25519 key, or one on the curve P-256, P-384 or P-521")
 }

@@ -48,7 +48,7 @@ func TestClientGoesWhereItMay(t *testing.T) {
 	if body, err := get(t, newClient(web.URL), web.URL); err != nil || len(body) != maxAnswer {
 		t.Errorf("a server on this machine: %d bytes, %v", len(body), err)
 	}
-	if _, err := get(t, newClient("https://8.8.8.8/mcp"), web.URL); err == nil || !strings.Contains(err.Error(), "inside of your network") {
+	if _, err := get(t, newClient("https://8.8.8.8/mcp"), web.URL); err == nil || !strings.Contains(err.Error(), "inside your network") {
 		t.Errorf("from outside to the inside: %v", err)
 	}
 	if _, err := get(t, newClient(web.URL), "http://203.0.113.5/"); err == nil || !strings.Contains(err.Error(), "is not https") {

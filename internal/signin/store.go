@@ -111,7 +111,7 @@ func (s *store) load() (*login, error) {
 		return nil, fmt.Errorf("%s cannot be read: %w", s.path, err)
 	}
 	if l.URL != s.url || l.Token == nil {
-		return nil, fmt.Errorf("the login is one for another address: %w", fs.ErrNotExist)
+		return nil, fmt.Errorf("the login is for another address: %w", fs.ErrNotExist)
 	}
 	s.known, s.read = &l, info.ModTime()
 	return &l, nil

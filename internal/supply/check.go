@@ -34,7 +34,7 @@ func (x *Examiner) Check(ctx context.Context, path string, s *Server) (how upstr
 	}
 	now, err := x.Examine(ctx, &pinned)
 	if err != nil {
-		return how, fmt.Errorf("what it would run cannot be held against %s: %w", path, err)
+		return how, fmt.Errorf("cannot compare what it would run with %s: %w", path, err)
 	}
 	changes := Compare(locked, now)
 	if len(changes) == 0 {
@@ -56,7 +56,7 @@ func (x *Examiner) Check(ctx context.Context, path string, s *Server) (how upstr
 		}
 		b.WriteString(c.String())
 	}
-	return how, fmt.Errorf("it is not what %s says: %s. See \"callgate servers verify %s\"; accept it with \"callgate servers update %s\"", path, b.String(), s.Name, s.Name)
+	return how, fmt.Errorf("it differs from %s: %s. See \"callgate servers verify %s\"; accept it with \"callgate servers update %s\"", path, b.String(), s.Name, s.Name)
 }
 
 // openSpec is a spec of a package that leaves the version to the registry: a name, with a tag or a range.

@@ -50,7 +50,7 @@ func Compare(locked, now *Entry) (changes []Change) {
 		case !known:
 			say("file %s: new, %s", path, now.Files[path])
 		case was != now.Files[path]:
-			say("file %s: other contents, was %s, is %s", path, was, now.Files[path])
+			say("file %s: changed, was %s, is %s", path, was, now.Files[path])
 		}
 	}
 	if locked.Tools != nil && now.Tools != nil {
@@ -59,7 +59,7 @@ func Compare(locked, now *Entry) (changes []Change) {
 			case !known:
 				say("tool %s: new", name)
 			case was != now.Tools[name]:
-				say("tool %s: another definition", name)
+				say("tool %s: its definition changed", name)
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(locked.Tools)) {

@@ -90,7 +90,7 @@ func (x *Examiner) run(ctx context.Context, s *Server, program, dir string, stdi
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
 	case r.Cut:
-		return nil, fmt.Errorf("%s said more than %d MiB", filepath.Base(path), maxReply>>20)
+		return nil, fmt.Errorf("%s printed more than %d MiB", filepath.Base(path), maxReply>>20)
 	case r.Code != 0:
 		return nil, fmt.Errorf("%s %s: %s", filepath.Base(path), args[0], lastWords(r.Stderr))
 	}

@@ -49,7 +49,7 @@ func (x *Examiner) Explain(ctx context.Context, s *Server, changes []Change, now
 			continue
 		}
 		if is.by != "" && was.by != "" && is.by != was.by && !slices.Contains(was.maintainers, is.by) {
-			c.Notes = append(c.Notes, fmt.Sprintf("published by %s, who was no maintainer of %s", is.by, c.Was))
+			c.Notes = append(c.Notes, fmt.Sprintf("published by %s, who was not a maintainer of %s", is.by, c.Was))
 		}
 		for _, m := range is.maintainers {
 			if len(was.maintainers) > 0 && !slices.Contains(was.maintainers, m) {

@@ -64,7 +64,7 @@ func Load(path string) (*Lock, error) {
 		return nil, fmt.Errorf("%s: %w; put it back, or remove it and run callgate servers lock", path, err)
 	}
 	if l.Version != lockVersion {
-		return nil, fmt.Errorf("%s: version %d is not that of this callgate, %d", path, l.Version, lockVersion)
+		return nil, fmt.Errorf("%s: it has version %d, but this callgate reads version %d", path, l.Version, lockVersion)
 	}
 	return &l, nil
 }

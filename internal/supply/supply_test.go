@@ -59,7 +59,7 @@ func TestNPMDrift(t *testing.T) {
 	}
 	r.Publish(t, npmregistry.Version{Name: "lib", Version: "1.0.1", By: "mallory", At: time.Now().Add(-3 * time.Hour), Scripts: map[string]string{"postinstall": "true"}})
 	got := changed(t, s, locked)
-	for _, want := range []string{"package lib: was 1.0.0, is 1.0.1", "runs a script when it is installed, which is new", "published 3 hours ago", "published by mallory, who was no maintainer of 1.0.0", "new maintainer mallory"} {
+	for _, want := range []string{"package lib: was 1.0.0, is 1.0.1", "runs a script when it is installed, which is new", "published 3 hours ago", "published by mallory, who was not a maintainer of 1.0.0", "new maintainer mallory"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("it does not say %q: %s", want, got)
 		}
@@ -254,7 +254,7 @@ func TestOtherDrift(t *testing.T) {
 	for _, c := range Compare(was, is) {
 		got = append(got, c.String())
 	}
-	want := `command: was "a", is "a b"|url: was "", is "https://example.com"|variable C: new|variable B: gone|tool t: another definition|tool v: new|tool u: gone`
+	want := `command: was "a", is "a b"|url: was "", is "https://example.com"|variable C: new|variable B: gone|tool t: its definition changed|tool v: new|tool u: gone`
 	if strings.Join(got, "|") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
 	}
@@ -321,7 +321,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("as locked: %s", got)
 	}
 	write(t, program, "two")
-	if got := check(); !strings.Contains(got, "server.py: other contents") || !strings.Contains(got, `callgate servers update s`) {
+	if got := check(); !strings.Contains(got, "server.py: changed") || !strings.Contains(got, `callgate servers update s`) {
 		t.Errorf("changed: %s", got)
 	}
 	write(t, path, "{")

@@ -64,7 +64,7 @@ func newCollector() (*collector, error) {
 	if text := setting("TIMEOUT"); text != "" {
 		millis, err := strconv.Atoi(text)
 		if err != nil || millis <= 0 {
-			return nil, fmt.Errorf("the timeout %q is no number of milliseconds", text)
+			return nil, fmt.Errorf("the timeout %q is not a number of milliseconds", text)
 		}
 		c.client.Timeout = time.Duration(millis) * time.Millisecond
 	}

@@ -520,7 +520,7 @@ func TestCircuitOpensAndTriesOnce(t *testing.T) {
 		u.status.RetryAt = time.Now() // the wait is over
 		u.mu.Unlock()
 	}
-	if !strings.Contains(down.Reason, fmt.Sprintf("failed %d times in a row and is left alone for 1m", openAfter)) {
+	if !strings.Contains(down.Reason, fmt.Sprintf("failed %d times in a row, so callgate waits 1m", openAfter)) {
 		t.Error(down.Reason)
 	}
 	works.Store(true)

@@ -40,7 +40,7 @@ func (u *Upstream) downError(err error, in *incarnation) *DownError {
 	if isAuth(err) && u.cfg.Authorize != nil {
 		down.Reason += fmt.Sprintf(": sign in with \"callgate login %s\"", u.cfg.Name)
 	} else if isAuth(err) {
-		down.Reason += ": it does not take the Authorization header of the configuration"
+		down.Reason += ": it does not accept the Authorization header of the configuration"
 	}
 	if in != nil {
 		down.Stderr = in.link.lastWords()

@@ -131,7 +131,7 @@ func (in *incarnation) end(down *DownError) {
 // about, or while the server started, is not sent.
 func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
 	if ctx.Err() != nil {
-		return rpc.Message{}, fmt.Errorf("it was taken back before the server heard of it: %w", ctx.Err())
+		return rpc.Message{}, fmt.Errorf("it was cancelled before the server got it: %w", ctx.Err())
 	}
 	p, err := in.conn.Send(in.composing(causeOf(ctx), compose))
 	if err != nil {
@@ -265,5 +265,5 @@ func (in *incarnation) cancelRequest(id []byte, cause error) {
 
 // noise logs what is not a message.
 func (in *incarnation) noise(line []byte, err error) {
-	in.log.write(slog.LevelWarn, "server writes to stdout what is not MCP: skipped", "line", excerpt(line), "error", err)
+	in.log.write(slog.LevelWarn, "the server wrote something other than MCP to stdout: skipped", "line", excerpt(line), "error", err)
 }

@@ -50,7 +50,7 @@ func startProcess(cfg Config, own []string, refusals *sandbox.Refusals, log *slo
 	path, err := environment.LookPath(cfg.Command, cfg.Dir, env)
 	if err != nil {
 		if strings.ContainsAny(cfg.Command, " \t") {
-			err = fmt.Errorf("%w: no shell reads the command: its words belong into args", err)
+			err = fmt.Errorf("%w: callgate runs the command without a shell: put its words into args", err)
 		}
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (cfg *Config) secrets(env []string) (filled []string, swaps []sandbox.Swap,
 			continue
 		}
 		if cfg.Secret == nil {
-			return nil, nil, errors.New("there are no secrets here")
+			return nil, nil, errors.New("secrets cannot be used here")
 		}
 		value, err := cfg.Secret(name)
 		if err != nil {

@@ -58,7 +58,7 @@ func (u *Upstream) Follow(ctx context.Context, made []byte, seen func(Task)) (rp
 		return rpc.Message{}, err
 	}
 	if in.modern == nil || !in.usage.begin() {
-		return rpc.Message{}, fmt.Errorf("server %q is not the one any more that has made the task", u.cfg.Name)
+		return rpc.Message{}, fmt.Errorf("server %q is no longer the one that made the task", u.cfg.Name)
 	}
 	defer in.usage.end()
 	t, err := readTask(made)
@@ -128,7 +128,7 @@ func (f *following) toItsEnd(ctx context.Context, end context.CancelCauseFunc, t
 			return rpc.Message{}, err
 		}
 		if lost++; lost == maxLost || f.in.isDown() {
-			return rpc.Message{}, fmt.Errorf("how the task goes is not known any more: %w", err)
+			return rpc.Message{}, fmt.Errorf("callgate no longer knows how the task goes: %w", err)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (f *following) wait(ctx context.Context, d time.Duration) {
 // goneError says that the server does not know the task.
 type goneError struct{ says string }
 
-func (e *goneError) Error() string { return "the server does not know the task any more: " + e.says }
+func (e *goneError) Error() string { return "the server no longer knows the task: " + e.says }
 
 // look asks the server how the task is.
 func (f *following) look(ctx context.Context) (Task, error) {

@@ -39,7 +39,7 @@ func (t *throttle) write(level slog.Level, msg string, args ...any) {
 // report logs how much was not logged.
 func (t *throttle) report() {
 	if t.dropped > 0 {
-		t.log.Warn("the server gives too much to log: lines left out", "count", t.dropped)
+		t.log.Warn("the server writes too much to its log: lines left out", "count", t.dropped)
 		t.dropped = 0
 	}
 }

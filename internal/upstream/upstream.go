@@ -333,7 +333,7 @@ func (u *Upstream) fall(err error, up time.Duration, in *incarnation) *DownError
 		wait := u.pauseAfter(err, up)
 		down.RetryAt = now.Add(wait)
 		if u.backoff.open() {
-			down.Reason += fmt.Sprintf("; it failed %d times in a row and is left alone for %v", u.backoff.failures, wait)
+			down.Reason += fmt.Sprintf("; it failed %d times in a row, so callgate waits %v before it tries again", u.backoff.failures, wait)
 		}
 		u.down = down
 		u.status = Status{State: Down, Since: now, Broken: u.backoff.open(), Reason: down.Explain(), RetryAt: down.RetryAt}

@@ -30,7 +30,7 @@ var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // CheckName says what is wrong with a secret's name.
 func CheckName(s string) error {
 	if !name.MatchString(s) {
-		return fmt.Errorf("%q is no name of a secret: use letters, digits, dots, - and _, at most 64", s)
+		return fmt.Errorf("%q is not a name for a secret: use letters, digits, dots, - and _, at most 64", s)
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func (v *Vault) Set(name, value string, inKeyring bool) error {
 		return err
 	}
 	if value == "" {
-		return errors.New("a secret is not empty")
+		return errors.New("a secret cannot be empty")
 	}
 	if inKeyring {
 		if err := keyring.Set(service, name, value); err != nil {

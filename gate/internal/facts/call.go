@@ -1,5 +1,5 @@
-// Package facts is a call as the checks of the gate look at it: its tool, its place, and what its arguments say. A
-// check reads it and changes nothing.
+// Package facts gives the gate's checks one view of a call: its tool, its place, and its arguments. Checks read it and
+// change nothing.
 package facts
 
 import (
@@ -37,7 +37,7 @@ func (c *Call) Said() []Text {
 	return c.texts
 }
 
-// HoldsIn is Holds of the long text that is said so; nil for others.
+// HoldsIn returns Holds of a long text of the call; nil for other texts.
 func (c *Call) HoldsIn(said string) func(word string) bool {
 	if len(said) < textscan.Long {
 		return nil
@@ -84,8 +84,8 @@ func FileKind(kind string) bool {
 	return false
 }
 
-// Within reports whether path is folder or beneath it. File systems that ignore case are everywhere, so
-// case is ignored: to protect too much here costs nothing.
+// Within reports whether path is folder or beneath it. It ignores case, as many file systems do. Protecting too much
+// here costs nothing.
 func Within(path, folder string) bool {
 	if len(path) < len(folder) || !strings.EqualFold(path[:len(folder)], folder) {
 		return false

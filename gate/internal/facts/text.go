@@ -9,8 +9,8 @@ import (
 	"callgate/internal/textscan"
 )
 
-// Text is one string of a call's arguments in the forms in which it is searched. Arguments can be long, whole files
-// say, and the call waits for this: each form is made once.
+// Text is one string of a call's arguments, in the forms that checks search. Each form is made only once, because
+// arguments can be as long as files and the call waits.
 type Text struct {
 	Said  string
 	Lower string

@@ -41,7 +41,7 @@ func (v Value) LooksLikePage() bool {
 	return v.LooksLikeAddress() && (ok && WebSchemes[strings.ToLower(scheme)] || !ok && strings.Contains(HostOf(v.Text), ".") && !strings.Contains(v.Text, "@"))
 }
 
-// fileName reports whether what has the form of a host is a file's name instead: notes.txt, README.md.
+// fileName reports whether a text that looks like a host is a file's name: notes.txt, README.md.
 func fileName(text string) bool {
 	if strings.ContainsAny(text, "/:@+#") || !strings.Contains(text, ".") {
 		return false
@@ -68,7 +68,7 @@ func argumentsOf(raw []byte) (list []Value) {
 // Links finds addresses within a text.
 var Links = lazyregexp.New(`(?i)\b(?:[a-z][a-z0-9+.-]*://|www\.)[^\s"'<>()\[\]{}|` + "`" + `]+`)
 
-// Telling reports whether a value says enough to have come from somewhere: not a single digit or a word like "me".
+// Telling reports whether a value is distinctive enough to have a source. A single digit or a word like "me" is not.
 func Telling(text string) bool {
 	n := 0
 	for _, r := range text {

@@ -11,10 +11,9 @@ import (
 	"os"
 )
 
-// Files is a fingerprint of what the files hold that a command executes: a script that changes while a person
-// looks at its name, or after an "always" was given for it, is another script. A file that does not exist cannot
-// run; when it appears later the fingerprint changes. What cannot be read to its end equals nothing, not even
-// itself: nobody knows what it holds.
+// Files is a fingerprint of the files that a command executes. A script that changes while a person looks at its name,
+// or after an "always", is a different script. A missing file cannot run; if it appears later, the fingerprint changes.
+// A file that cannot be read to its end never matches, not even itself.
 func Files(paths []string) string {
 	h := sha256.New()
 	for _, path := range paths {
@@ -26,7 +25,7 @@ func Files(paths []string) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// readAll copies a file into w. Of what is no regular file there is nothing to read.
+// readAll copies a file into w. Of what is not a regular file there is nothing to read.
 func readAll(w io.Writer, path string) error {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

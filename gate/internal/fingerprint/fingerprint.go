@@ -1,5 +1,5 @@
-// Package fingerprint says what an approval or a grant holds for: what a call touches, and what the files hold that it
-// runs. Anything else has another fingerprint.
+// Package fingerprint identifies what an approval or a grant covers: what a call touches, and the content of the files
+// that it runs.
 package fingerprint
 
 import (

@@ -11,7 +11,7 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// Texts in other languages, which nobody can read to the end: what they name and what they call.
+// Texts in other languages, which callgate cannot fully analyze: what they name and what they call.
 var (
 	codeVital    = lazyregexp.New(`["'\x60(,\s](?:/|~/?|/\*|~/\*|(?:/home|/Users|/root)(?:/[\w.-]+)?/?\*{0,2}|(?:[\w./~-]*/)?\.(?:git|hg|svn|jj)/?|/dev/(?:[hsv]d[a-z]|xvd|nvme|mmcblk|r?disk|mapper/)\w*)(?:["'\x60),;\s]|$)|expanduser|homedir\s*\(|\bPath\.home\b|\bDir\.home\b|(?i:\bENV\b[^\w]{0,3}HOME|environ[^\w]{0,3}HOME|env\.HOME\b|getenv\(\W?HOME|\$HOME\b|UserProfile|UserHomeDir)`)
 	codeLoses    = lazyregexp.New(`(?i)rm_?tree|rm_?rf?\b|rmSync|rmdir|unlink|remove|delete|erase|trash|shred|truncate|overwrite|copytree|rename|\bmove\b|chmod|chown|wipe|mkfs|\bdd\b|["']w[b+t]*["']|writeFile|\bsystem\b|\bexec|spawn|popen|subprocess|shell\s+script|\x60`)
@@ -21,8 +21,8 @@ var (
 // shellWipes is a command of a shell that removes a root or a home, in whatever text it stands.
 var shellWipes = lazyregexp.New(`(?:^|[^\w.-])(?:rm|shred|rimraf|chmod|chown|find)\s+(?:-[\w-]+\s+)*["']?(?:/|~|\$HOME|\$\{HOME\})[/*.]*(?:["'\s;&|)]|$)|delete-directory\s+"(?:/|~)[/"]`)
 
-// codes looks for texts in other languages that name what nobody may lose along with what loses something, or a
-// credential store.
+// codes looks for texts in other languages that name something vital together with an operation that destroys, or that
+// name a credential store.
 func (f *floored) codes() string {
 	for _, c := range f.a.Commands {
 		if len(c.Argv) == 0 || !c.Code && !c.Risk.Exceeds(permissions.Network) {
@@ -79,7 +79,7 @@ var (
 	hostPath   = lazyregexp.New(`"hostPath"\s*:\s*\{[^}]*"path"\s*:\s*"([^"]*)"`)
 )
 
-// opens looks for containers that are given what nobody may lose.
+// opens looks for containers that get access to something vital.
 func (f *floored) opens() string {
 	for _, c := range f.a.Commands {
 		if len(c.Argv) == 0 || !About(Program(c)).Has(programs.RunsContainers) {

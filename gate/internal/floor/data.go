@@ -40,7 +40,7 @@ var homeFolders = facts.WordsOf(`Documents Desktop Downloads Pictures Photos Mus
 	src Source source dev Dev Developer development work Work workspace workspaces repos repositories git github go sites Sites www
 	.ssh .gnupg .config .local .aws .azure .kube .docker .password-store .mozilla .thunderbird .cache .git .claude .codex .gemini .cursor .vscode .local/share`)
 
-// vital says why nobody may lose what is at a path; "" when it is like any other.
+// vital says why the file or folder at a path must not be lost; "" if it is like any other.
 func vital(w tools.Wipe, place tools.Place) string {
 	if w.How == tools.Told {
 		return "which names what only running it tells"
@@ -173,7 +173,7 @@ var (
 	sends         = lazyregexp.New(`(?i)upload|send|attach|post|share|mail|submit|publish|push|transfer|export|import|sync`)
 )
 
-// The options and programs by which a key proves who one is and stays where it is.
+// Options and programs that use a key to log in without sending it.
 var (
 	proves       = lazyregexp.New(`^(?:-i|-E|--rsh|--key|--cert|--cacert|--capath|--netrc-file|--kubeconfig|--config|--userconfig|--identity.*|--private-key|--ssh-key|--credential.*|--env-file|--key-file|--cert-file)$`)
 	provesItself = lazyregexp.New(`^(?:-i.+|--(?:key|cert|cacert|capath|netrc-file|kubeconfig|config|userconfig|identity[\w-]*|private-key|credential[\w-]*|env-file|key-file|cert-file)=|-[oe]\s?[A-Za-z].*|ssh\s+-i)`)
@@ -225,7 +225,7 @@ func mayNameMetadata(text []byte) bool {
 
 var mayMetadata = []string{"metadata", "instance-data"}
 
-// What ends callgate, and what takes permissions off other agents.
+// What ends callgate, and what switches off the permission checks of other agents.
 var (
 	offSwitch     = lazyregexp.New(`^--dangerously-|^--allow-dangerously-|^--yolo$|^--full-auto$|(?i)^--?(?:permission-mode|approval-mode|ask-for-approval|sandbox)=?(?:bypass.*|yolo|never|danger.*|auto_edit)|(?i:bypassPermissions|danger-full-access)`)
 	maySettle     = strings.Fields("permission approv danger yolo alwaysallow")  // in lower case, one of which offSetting has
@@ -234,8 +234,8 @@ var (
 	offSetting    = lazyregexp.New(`(?i)bypassPermissions|auto_?approve|danger-full-access|approval_policy\W+never|skipPermissions|dangerously|"yolo"|alwaysAllow|autoApproval`)
 )
 
-// loss is an operation that nobody undoes on what lies elsewhere. A command counts where says matches its words, in
-// lower case between single spaces, and local, which tells that it is a thing of this machine after all, does not.
+// loss is an operation on another machine that cannot be undone. A command counts if says matches its words, in lower
+// case between single spaces, and local, which recognizes things of this machine, does not.
 type loss struct {
 	what  string
 	says  *lazyregexp.Regexp

@@ -1,5 +1,5 @@
-// Package floor holds calls against what a person is asked about under every rule, level, mode and grant: what nobody
-// gets back, and what ends the purpose of the rules.
+// Package floor finds calls that ask a person under every rule, level, mode and grant: those that cannot be undone, and
+// those that would defeat the rules.
 package floor
 
 import (
@@ -21,9 +21,8 @@ import (
 // Mark is the code of the marks that are the floor.
 const Mark = "floor"
 
-// floor is what a person is asked about under every rule, level, mode and grant, because nobody gets it back or because
-// it ends what the rules are for. Each entry says in one sentence what the call does that stands on it, "" when it does
-// nothing of the kind. What each looks for is in data.go.
+// floor lists what asks a person under every rule, level, mode and grant. Each entry returns in one sentence what the
+// call does, or "" if it does nothing of the kind. data.go has what each entry looks for.
 var floor = []func(*floored) string{
 	(*floored).wipes,        // removes or overwrites the root, a home, a mount, a repository, the workspace
 	(*floored).codes,        // runs a text in another language that names one of these, or a credential store
@@ -45,7 +44,7 @@ type floored struct {
 	sender func() string // the first command of the text that can send what others put out; "" when there is none
 }
 
-// Marks returns the marks of all entries that the call stands on.
+// Marks returns the marks of all entries that match the call.
 func Marks(call *facts.Call, a *tools.Analysis) (marks []tools.Mark) {
 	f := &floored{call: call, a: a, sender: sync.OnceValue(func() string { return senderOf(a) })}
 	for _, entry := range floor {
@@ -89,7 +88,7 @@ func (f *floored) formats() string {
 	return ""
 }
 
-// tellsAll looks for a command that puts out the environment and one that sends, in one text.
+// tellsAll looks for a text with one command that prints the environment and one that sends.
 func (f *floored) tellsAll() string {
 	sender := f.sender()
 	if sender == "" {
@@ -103,7 +102,7 @@ func (f *floored) tellsAll() string {
 	return ""
 }
 
-// tellsSecrets looks for a credential store among what is sent.
+// tellsSecrets looks for a credential store in what is sent.
 func (f *floored) tellsSecrets() string {
 	if len(f.a.Commands) == 0 {
 		return f.toolTellsSecrets()
@@ -133,7 +132,7 @@ func (f *floored) tellsSecrets() string {
 	return ""
 }
 
-// pushesSecrets looks for a credential store that git takes into a repository, in a text that pushes too.
+// pushesSecrets looks for a text that adds a credential store to a git repository and also pushes.
 func (f *floored) pushesSecrets() string {
 	runs := func(c tools.CommandView, of ...string) bool {
 		return len(c.Argv) > 1 && About(Program(c)).Has(programs.VersionControl) && slices.Contains(of, c.Argv[1])
@@ -155,7 +154,7 @@ func (f *floored) pushesSecrets() string {
 	return ""
 }
 
-// toolTellsSecrets looks at the arguments of a tool that takes things elsewhere.
+// toolTellsSecrets looks for credential stores in the arguments of a tool that sends.
 func (f *floored) toolTellsSecrets() string {
 	elsewhere := sends.MatchString(f.call.Tool.Name) || f.call.Tool.Bound && f.a.Category == tools.CategoryNetwork
 	if !elsewhere || facts.FileKind(f.call.Tool.Kind) && f.call.Tool.Bound || !MayNameStore(f.call.Arguments) {

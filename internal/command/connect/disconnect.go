@@ -55,7 +55,7 @@ func (o *connecting) disconnect(cmd *cobra.Command, args []string) error {
 			u := &list[i]
 			how := "has changed since; only callgate's part is undone"
 			if u.Exact {
-				how = "gets back the bytes that it had"
+				how = "gets back its old content, byte for byte"
 			}
 			fmt.Fprintf(out, "%s  %s\n", tools.Visible(u.Path), how)
 			for _, c := range u.Conflicts {

@@ -37,7 +37,7 @@ in your order and with your comments. Rules from an earlier version's defaults a
 			case err != nil:
 				return err
 			case bytes.Equal(base, merged):
-				return b.Say("your rules hold what this version ships")
+				return b.Say("your file has all the rules that this version ships")
 			}
 			output.Diff(cmd.OutOrStdout(), base, merged)
 			return nil

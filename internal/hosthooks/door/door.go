@@ -55,7 +55,7 @@ const MaxBody = 32 << 20
 const Patience = 595 * time.Second
 
 // ErrNobody: no process judges at the socket.
-var ErrNobody = errors.New("nobody judges here")
+var ErrNobody = errors.New("no callgate process judges hooks here")
 
 // Socket is where the process listens that judges for a data directory, a worker and a configuration.
 func Socket(dataDir, worker, config string) string {

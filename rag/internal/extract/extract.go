@@ -24,7 +24,7 @@ import (
 const MaxText = 4 << 20
 
 // ErrNoText says that a document holds nothing that could be searched.
-var ErrNoText = errors.New("it is no text, PDF, DOCX or HTML")
+var ErrNoText = errors.New("it is not text, PDF, DOCX or HTML")
 
 // Text returns the text of a document: of a PDF or DOCX file, of an HTML page, and of a text in UTF-8 or UTF-16. A
 // data: URL stands for what it holds.

@@ -37,9 +37,9 @@ func TestText(t *testing.T) {
 
 		{name: "nothing", data: []byte(" \n"), fails: "needs content"},
 		{name: "an image", data: []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), fails: "image/png"},
-		{name: "a program", data: []byte("\x7fELF\x02\x01\x01\x00\x00"), fails: "it is no text"},
-		{name: "Latin-1", data: []byte("gr\xfc\xdfe"), fails: "it is no text"},
-		{name: "bytes that became marks", data: []byte("%PNG" + strings.Repeat("\uFFFD", 20)), fails: "it is no text"},
+		{name: "a program", data: []byte("\x7fELF\x02\x01\x01\x00\x00"), fails: "it is not text"},
+		{name: "Latin-1", data: []byte("gr\xfc\xdfe"), fails: "it is not text"},
+		{name: "bytes that became marks", data: []byte("%PNG" + strings.Repeat("\uFFFD", 20)), fails: "it is not text"},
 		{name: "another archive", data: archive(t, "x.txt", "x"), fails: "archive without a Word document"},
 		{name: "a damaged archive", data: []byte("PK\x03\x04xxxx"), fails: "archive"},
 		{name: "a damaged PDF", data: []byte("%PDF-1.4\nnothing"), fails: "the PDF cannot be read"},
