@@ -8,7 +8,8 @@ import (
 
 var pid = os.Getpid()
 
-// run syncs what was appended and lets the manifest vouch for it, until Close. An idle log wakes nobody.
+// run syncs appended records and has the manifest vouch for them, until Close. It does not wake up while the log is
+// idle.
 func (l *Log) run() {
 	defer close(l.done)
 	var syncs, anchors <-chan time.Time
@@ -35,8 +36,8 @@ func (l *Log) run() {
 	}
 }
 
-// sync makes what is written durable and returns how far that is. A sync that fails breaks the log: what
-// the disk holds is not known any more, and trying again would say that all is well.
+// sync makes the written records durable and returns how far they go. A failed sync breaks the log, because nobody then
+// knows what the disk holds, and another sync would wrongly succeed.
 func (l *Log) sync() (synced entry, ok bool) {
 	l.mu.Lock()
 	if l.err != nil {
@@ -63,8 +64,8 @@ func (l *Log) sync() (synced entry, ok bool) {
 	return entry{}, false
 }
 
-// vouch enters in the manifest how far the log has got: a log that is cut later is missed even if its
-// process never closes it. It reports whether that is done, or need not be tried again.
+// vouch enters in the manifest how far the log has got. So a log that is cut later is noticed even if its process never
+// closes it. It returns true if that is done, or need not be tried again.
 func (l *Log) vouch() bool {
 	head, ok := l.sync()
 	l.mu.Lock()

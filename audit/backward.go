@@ -15,8 +15,8 @@ const (
 	maxLine = 16 << 20
 )
 
-// backward reads the lines of a file from the last to the first, in blocks that grow: the newest few
-// records of a large log cost one small read.
+// backward reads the lines of a file from the last to the first, in growing blocks, so that the newest few records of a
+// large log cost one small read.
 type backward struct {
 	r     io.ReaderAt
 	off   int64  // of buf in the file

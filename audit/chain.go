@@ -13,9 +13,8 @@ import (
 //
 //	{…,"prev":"<64 hex>","hash":"<64 hex>"}
 //
-// The hash is the SHA-256 of the line as it would read without the hash member: all bytes before
-// `,"hash":`, then `}`. It is checked on the bytes, never on a decoded value, so that two spellings of
-// one value are two lines.
+// The hash is the SHA-256 of the line as it would read without the hash member: all bytes before `,"hash":`, then `}`.
+// The check uses the bytes, never a decoded value, so two spellings of one value are different lines.
 const (
 	hashSize   = 2 * sha256.Size
 	hashMember = `,"hash":"`

@@ -14,8 +14,8 @@ import (
 	"callgate/internal/durable"
 )
 
-// disk is every durable operation of the package, and nothing else writes: what a power cut or a full
-// disk can break is on this page. Tests break each operation once.
+// disk has every durable operation of the package; nothing else writes. So this file shows all that a power cut or a
+// full disk can break. Tests break each operation once.
 type disk interface {
 	// makeDir creates dir, and its parents, closed to other users.
 	makeDir(dir string) error
@@ -26,7 +26,7 @@ type disk interface {
 	// syncDir makes the names in dir durable.
 	syncDir(dir string) error
 	remove(path string) error
-	// lock takes the advisory lock of path, waiting up to wait. Not to get it is errLocked.
+	// lock takes the advisory lock of path, waiting up to wait. It returns errLocked if it does not get the lock.
 	lock(path string, wait time.Duration) (io.Closer, error)
 }
 

@@ -2,10 +2,10 @@ package audit
 
 import "math"
 
-// Names that often, and not always, hold a secret. What they hold is one only if it looks like chance.
+// Names that often hold a secret. Their value counts as one only if it looks random.
 var (
 	keyLikeEnds = []string{"key", "keys", "signature", "sig", "hmac", "seed", "salt", "nonce", "session", "sessionid", "sid", "csrf", "code", "oauth", "sas"}
-	// A name with one of these ends names what is no secret, however it looks.
+	// A name with one of these endings never holds a secret, whatever its value looks like.
 	openEnds = []string{"publickey", "pubkey", "primarykey", "foreignkey", "sortkey", "partitionkey", "statuscode", "exitcode", "sourcecode", "errorcode"}
 )
 

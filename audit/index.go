@@ -18,9 +18,9 @@ import (
 	"callgate/internal/durable"
 )
 
-// A log's index says of each block of whole lines what its records can hold, as a Bloom filter. Read passes over blocks
-// that cannot hold what is looked for, and reads all others from the log: an index finds nothing that the log does not
-// hold. One that is missing, broken or of another file is not used.
+// A log's index says of each block of whole lines what its records can hold, as a Bloom filter. Read skips blocks that
+// cannot match and reads all others from the log, so an index never finds anything that the log does not hold. An index
+// that is missing, broken or for another file is not used.
 const (
 	indexExt    = ".index"
 	blockSize   = 256 << 10 // of the log, at least
@@ -184,7 +184,7 @@ func endsWith(log string, b *indexBlock) bool {
 	return err == nil && sha256.Sum256(line) == b.last
 }
 
-// load reads the last block that is left. One that cannot be read is the end of the index.
+// load reads the last remaining block. The index ends at a block that cannot be read.
 func (x *indexReader) load() {
 	if x.n == 0 {
 		return
@@ -212,7 +212,7 @@ func (x *indexReader) next() {
 	x.load()
 }
 
-// passOver moves lines to before the blocks that hold nothing of what is sought.
+// passOver moves lines back over the blocks that cannot match.
 func (x *indexReader) passOver(lines *backward) error {
 	if x.n == 0 {
 		return nil

@@ -18,8 +18,7 @@ type Line struct {
 	End  int64  // where the next line begins in the file
 }
 
-// ParseLine reads a line, and checks that it carries its own hash. That it is in its place, the hash of the line before
-// says, which is Prev.
+// ParseLine reads a line and checks its own hash. To check its place, compare Prev with the hash of the line before.
 func ParseLine(text []byte) (Line, error) {
 	r, err := decode(text)
 	if err != nil {

@@ -20,12 +20,12 @@ type Options struct {
 	MaxRecord   int           // bytes of one record's line; 64 KiB, at least 32 KiB, at most 4 MiB
 	MaxString   int           // bytes after which a string is cut; 4 KiB
 
-	// Anchor gets the head of the manifest whenever this log moved it, to be kept where a local user
-	// cannot rewrite it. Appends wait for it: it MUST return at once and MUST NOT use the Log.
+	// Anchor gets the head of the manifest whenever this log moves it, to keep it where a local user cannot rewrite it.
+	// Appends wait for Anchor, so it MUST return at once and MUST NOT use the Log.
 	Anchor func(Head)
 
-	// Trouble hears why nothing can be written for want of room, and nil when it can again. The same holds for it as
-	// for Anchor.
+	// Trouble is called with an error if the disk is full, and with nil once there is room again. It must behave like
+	// Anchor.
 	Trouble func(error)
 }
 
@@ -150,8 +150,8 @@ func (l *Log) begin(prior func() ([]entry, error)) error {
 
 // Append writes r, redacted, as the next record and returns it as written. When it returns without an error, the
 // operating system has the whole line, so it survives the end of the process. After an error the record MUST count as
-// not written, and what it was to record MUST NOT happen. If the file's end is unknown after an error, every later
-// Append fails; after a full disk, until there is room again.
+// not written, and the recorded thing MUST NOT happen. If the end of the file is unknown after an error, every later
+// Append fails. After a full disk, Append fails until there is room again.
 func (l *Log) Append(r Record) (Record, error) {
 	original := r
 	r.redact(l.options.MaxString, l.options.MaxRecord/2)
@@ -215,13 +215,13 @@ func (l *Log) write(original, r Record) (Record, error) {
 	return r, nil
 }
 
-// cutBack takes half a record off the end of the file. It is false when the end is not known then. The caller MUST hold
-// l.mu.
+// cutBack removes half a record from the end of the file. It returns false if the end is then not known. The caller
+// MUST hold l.mu.
 func (l *Log) cutBack() bool {
 	return l.segment.file.Truncate(l.segment.size) == nil && l.segment.check() == nil
 }
 
-// Unsynced is how long the oldest record waits for a sync, 0 when none does.
+// Unsynced is how long the oldest unsynced record has waited; 0 if there is none.
 func (l *Log) Unsynced() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

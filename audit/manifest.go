@@ -39,14 +39,14 @@ type entry struct {
 	Hash      string    `json:"-"`
 }
 
-// manifest says which logs there are and how far each had got, so that a log that is removed or cut is
-// missed. All processes append to one manifest, one at a time.
+// manifest says which logs exist and how far each had got, so that a removed or cut log is noticed. All processes
+// append to one manifest, one at a time.
 type manifest struct {
 	dir  string
 	disk disk
 }
 
-// errManifest means that the manifest was touched and what it now holds is not known.
+// errManifest means that the manifest was touched and its content is not known.
 var errManifest = errors.New("manifest not written")
 
 // update appends the entries that build returns, in order, by one write, and makes them durable. It
@@ -108,8 +108,8 @@ func closing(c io.Closer, err error) error {
 	return err
 }
 
-// lastEntry returns the end of the chain and the size of the manifest up to there. A line without a
-// newline is of a process that died while it wrote: nobody relies on it, and it is cut off.
+// lastEntry returns the end of the chain and the size of the manifest up to there. A line without a newline is from a
+// process that died while it wrote. Nobody relies on it, so it is cut off.
 func lastEntry(f file) (last entry, size int64, err error) {
 	info, err := f.Stat()
 	if err != nil {

@@ -62,8 +62,9 @@ func (f Filter) match(r *Record) bool {
 // Read yields the records of all logs in dir that f selects, newest first. It reads files from their end, so a small
 // limit costs little however long the logs are. It checks no chain: Verify does.
 //
-// A line that is no record yields an error with a zero Record, and reading goes on before it; so does a file that
-// cannot be read. A line that is still being written is left out. A dir that does not exist holds no records.
+// A line that is not a record yields an error with a zero Record, and reading goes on with the lines before it. The
+// same goes for a file that cannot be read. A line that is still being written is left out. A dir that does not exist
+// holds no records.
 func Read(dir string, f Filter) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		if err := f.check(); err != nil {
@@ -160,8 +161,9 @@ type cursor struct {
 	record Record
 }
 
-// next moves to the record before, if there is one not older than since. Of one whose line lacks what the filter looks
-// for it reads the time alone. It yields what is no record; proceed is false when the consumer had enough.
+// next moves to the record before, if there is one that is not older than since. If the line cannot match the filter,
+// it reads only the time. It yields an error for a line that is not a record; proceed is false once the consumer has
+// enough.
 func (c *cursor) next(since time.Time, lacks func(line []byte) bool, yield func(Record, error) bool) (more, proceed bool) {
 	for {
 		err := c.index.passOver(c.lines)

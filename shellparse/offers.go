@@ -15,12 +15,12 @@ import (
 // words are those of Command.Argv; options end the name.
 func Arity(argv []Word) int { return tables.Arity(argv, tables.Wanted(argv, nil)) }
 
-// Pattern is a rule that can be offered to a person for a command.
+// Pattern is a rule that callgate can offer a person for a command.
 type Pattern struct {
 	Text    string // a glob as permissions.jsonc takes it; what was literal is escaped
 	Default bool   // the one to preselect where nothing is known of what was asked before
-	// Bound says that it may be preselected when it would have saved questions: it opens no other host, remote, package or
-	// folder than the command itself, and no other subcommand of a program that nothing is known of.
+	// Bound says that it may be preselected when it would have saved questions: it reaches no host, remote, package or
+	// folder beyond the command's own, and no other subcommand of an unknown program.
 	Bound bool
 }
 
@@ -50,7 +50,7 @@ func Patterns(c *Command) []Pattern {
 		return list
 	}
 	if fetches && !hidden && c.Operation > 0 && len(c.Argv) > c.Operation {
-		// What it fetches is named by nothing but the person's yes: the ceiling says so.
+		// Only the person's yes names what it fetches, so the ceiling says NETWORK or worse.
 		return append(list, Pattern{words(c.Argv[:c.Operation]) + " *", false, false})
 	}
 	if hidden || onlyExact(c.Argv, n) {
@@ -65,7 +65,7 @@ func Patterns(c *Command) []Pattern {
 	return append(list, Pattern{words(c.Argv[:n]) + " *", false, opensNothing(c, n)})
 }
 
-// unshown says whether the command does more than its words show, and whether it fetches packages. It is not ok when no
+// unshown says whether the command does more than its words show, and whether it fetches packages. ok is false if no
 // rule can name that.
 func unshown(c *Command) (hidden, fetches, ok bool) {
 	for _, e := range c.Effects {
@@ -82,13 +82,13 @@ func unshown(c *Command) (hidden, fetches, ok bool) {
 	return hidden, fetches, true
 }
 
-// isPlainName says that a word is a name that means the same the next time.
+// isPlainName says that a word is a name with a lasting meaning.
 func isPlainName(w Word) bool {
 	return w.Known && w.Value != "" && !strings.ContainsAny(w.Value, " \t\n") && !Volatile(w.Value)
 }
 
-// middle returns the rule between the command as it is and its name with any words: with its first operand, or with the
-// folder of its only one. It is "" when there is none.
+// middle returns the rule between the exact command and its name with any words: the name with the first operand, or
+// with the folder of the only operand. It is "" if there is no such rule.
 func middle(c *Command, n int) string {
 	if len(c.Argv) > n+1 && isPlainName(c.Argv[n]) && !strings.HasPrefix(c.Argv[n].Value, "-") {
 		return words(c.Argv[:n+1]) + " *"
@@ -101,7 +101,8 @@ func middle(c *Command, n int) string {
 	return words(append(slices.Clip(c.Argv[:n]), Word{Value: dir, Known: true})) + "/*"
 }
 
-// opensNothing reports whether the name of a command with any arguments stays with what the command itself is about.
+// opensNothing reports whether the command's name, with any arguments, reaches nothing beyond what the command itself
+// reaches.
 func opensNothing(c *Command, n int) bool {
 	if known := tables.About(c.Argv[:1]); known.Arity == 0 && known.Row == nil {
 		return false
@@ -111,7 +112,7 @@ func opensNothing(c *Command, n int) bool {
 	})
 }
 
-// volatile are names that nobody means twice: of temporary files, hashes, ids.
+// volatile are names that are used only once: of temporary files, hashes, ids.
 var volatile = lazyregexp.New(`(?i)^(tmp|temp)[._-]?[a-z0-9_]*[0-9_][a-z0-9_]*$|^tmp\.[a-z0-9]{6,}$|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-|^[0-9a-f]{7,64}$|/T/|\bT[A-Z0-9]{10,}\b|[._-][a-zA-Z0-9]*[0-9][a-zA-Z0-9]*[A-Z][a-zA-Z0-9]{3,}$`)
 
 // Volatile reports whether a word holds a temporary name, a hash or an id: a rule for it would never match again.
@@ -127,7 +128,7 @@ func Volatile(word string) bool {
 	return false
 }
 
-// onlyExact says that only the very same text is offered for a command, which its first n words name.
+// onlyExact says that callgate offers only the exact text for a command that its first n words name.
 func onlyExact(argv []Word, n int) bool {
 	name := tables.TableName(argv[0].Value)
 	if programs.Find(name).Is&(programs.Exact|programs.Shell) != 0 {
@@ -180,8 +181,8 @@ func neverOffered(c *Command) bool {
 	return programs.Find(name).Has(programs.Shell) && (len(c.Argv) == 1 || strings.HasPrefix(c.Argv[1].Value, "-"))
 }
 
-// exact returns the rule that matches the command's text and no other, and whether there is one: a word that
-// depends on the run has no text, but a glob means itself.
+// exact returns the rule that matches only the command's text, and whether there is one. A word that depends on the run
+// has no text. A glob stands for itself.
 func exact(c *Command) (string, bool) {
 	if tables.About(c.Argv[:1]).Has(programs.TakesProcess) {
 		return "", false

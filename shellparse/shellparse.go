@@ -1,6 +1,6 @@
 // Package shellparse says what a shell text would run, touch and hide, and what cannot be known.
 //
-// It judges nothing. It reports every effective command at any depth, with its decoded words, its wrappers, its
+// It does not judge. It reports every effective command at any depth, with its decoded words, its wrappers, its
 // environment, and the files it reads and writes. It also reports what it cannot see: callers MUST treat a Script with
 // Problems as text that no rule may allow.
 package shellparse
@@ -80,8 +80,8 @@ func Parse(text string, o Options) *Script {
 	return w.Found.Script
 }
 
-// handedOn adds, for denials, the commands in what the text prints and hands on, when something of it runs a text that
-// is not known: that may be it.
+// handedOn adds, for denials, the commands in text that the script prints or passes on, if the script also runs an
+// unknown text, because that may be the same text.
 func handedOn(w *walk.Walker, sc *walk.Scope) {
 	startup := func(e Effect) bool { return e.Text == "env BASH_ENV" || e.Text == "env ENV" }
 	if !slices.ContainsFunc(w.Found.Script.Problems, func(p Problem) bool { return p.Code == "dynamic" }) &&

@@ -48,7 +48,7 @@ func Started(c *Command, known bool) (commands []string) {
 	return commands
 }
 
-// mayRunInput reports whether a command may run what it is given to read. known says that callgate knows the program.
+// mayRunInput reports whether a command may run its input. known says that callgate knows the program.
 func mayRunInput(c *Command, known bool) bool {
 	return c.Input.Known && len(c.Input.Value) <= parse.MaxText && (!known || runsInput(c))
 }
@@ -107,10 +107,10 @@ func runsInput(c *Command) bool {
 	return slices.ContainsFunc(c.Effects, func(e Effect) bool { return e.Named == Whole })
 }
 
-// orders are the words before which a language of its own names what it runs.
+// orders are words of other languages that stand before the name of what they run.
 var orders = lazyregexp.New(`(?i)(?:\b(?:exec[a-z]*|system|spawn[a-z]*|popen[a-z0-9]*|shell|sh|run|call|eval|qx)\b[\s(\[{]*(?:(?:qw|%[wWiI])[\s(\[{]*)?|%x.|[|!` + "`" + `]\s*)$`)
 
-// mayBegin reports whether a command may begin at a place of a text; several says that the text has several words.
+// mayBegin reports whether a command may begin at a position of a text; several says that the text has several words.
 func mayBegin(text string, i int, code, several bool) bool {
 	if i == 0 {
 		return !code || several
@@ -150,7 +150,7 @@ func spellings(text string, code bool) (commands []string) {
 	return commands
 }
 
-// maxWordSpelled bounds how much of a text one of its spellings shows.
+// maxWordSpelled bounds the length of one spelling of a text.
 const maxWordSpelled = 500
 
 // spellsBefore says that a command may begin at i: behind what separates words, or behind the e of sed.

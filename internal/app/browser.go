@@ -17,9 +17,9 @@ func CanBrowse() error {
 	return nil
 }
 
-// OpenBrowser shows the page in the user's browser. Other users may see the arguments of a process: on macOS
-// the address is not among them, on Windows they cannot, and on Linux the server takes a code from its own
-// user's processes alone.
+// OpenBrowser shows the page in the user's browser. Other users may see the arguments of a process. On macOS the
+// address is not in them, on Windows others cannot see them, and on Linux the server accepts a code only from its own
+// user's processes.
 func OpenBrowser(page string) error {
 	var cmd *exec.Cmd
 	switch runtime.GOOS {

@@ -10,7 +10,7 @@ import (
 	"callgate/internal/config"
 )
 
-// Change is what a person changes from a command line: on record, or not done.
+// Change is a change from the command line. If it cannot be recorded, it is not made.
 func Change(c *config.Config, apply func() (summary string, err error)) (err error) {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return fmt.Errorf("dataDir: %w", err)

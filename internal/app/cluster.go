@@ -24,8 +24,8 @@ import (
 	"callgate/proxy"
 )
 
-// StartReplica is Start for a callgate that shares what it goes by with others, where that is configured. It returns once
-// this replica has heard from its cluster.
+// StartReplica is Start, for a replica of a cluster if one is configured. It returns once this replica has heard from
+// its cluster.
 func StartReplica(ctx context.Context, c *config.Config, servers []proxy.Server) (*Sidecar, error) {
 	if !c.Cluster.On() {
 		return Start(c, servers)
@@ -83,7 +83,8 @@ func (r *replica) shareFirst(ctx context.Context) error {
 	return nil
 }
 
-// replica is this callgate among those that it shares its rules, approvals and sessions with. Nil is one by itself.
+// replica is this callgate as one of a cluster, which shares rules, approvals and sessions. Nil is a callgate without a
+// cluster.
 type replica struct {
 	cluster  *cluster.Cluster
 	config   *config.Config
@@ -118,7 +119,7 @@ func (r *replica) watch(g *gate.Gate) {
 	r.onClose(func() error { stop(); <-done; return nil })
 }
 
-// shareLogins has the logins at servers be those of all replicas.
+// shareLogins shares the logins at servers with all replicas.
 func (r *replica) shareLogins() {
 	const what = "the cluster's logins"
 	logins := r.cluster.ShareLogins(r.config.Files().Logins(), func(err error) {
@@ -139,7 +140,7 @@ func documentPins(server string) string {
 	return "pins." + hex.EncodeToString(sum[:16])
 }
 
-// sharePins has the accepted tool definitions be those of all replicas.
+// sharePins shares the accepted tool definitions with all replicas.
 func (r *replica) sharePins(pins *tools.Pins) {
 	if r != nil {
 		pins.Share(func(server string) permissions.Shared { return r.document(documentPins(server)) }, r.cluster.Name())
@@ -162,7 +163,7 @@ func OpenPins(ctx context.Context, c *config.Config) (pins *tools.Pins, done fun
 	return pins, one.Close, nil
 }
 
-// readText is a sharedText for who is no replica, and asks the cluster each time.
+// readText is a sharedText for commands, which are not replicas. It asks the cluster each time.
 type readText struct {
 	ctx context.Context
 	sharedText
@@ -244,7 +245,7 @@ func (r *replica) tallies() gate.Tallies {
 	return r.cluster.Budgets()
 }
 
-// fresh says why what the gate goes by may be old; nil without a cluster, where it never is.
+// fresh says why rules and freezes may be old; nil without a cluster, where they never are.
 func (r *replica) fresh() func() error {
 	if r == nil {
 		return nil
@@ -276,8 +277,8 @@ func (r *replica) shareRules(ctx context.Context) error {
 	}
 }
 
-// rulesChanged puts a new version on record, and its text where people and sandboxes read it. The gate goes by the
-// cluster's, whatever becomes of the file.
+// rulesChanged records a new version of the rules, and writes its text where people and sandboxes read it. The gate
+// uses the cluster's rules, whatever happens to the file.
 func (r *replica) rulesChanged(v cluster.Version) {
 	sum := sha256.Sum256(v.Text)
 	if err := r.gate.Controls.Note("", audit.Author{By: "cluster"}, fmt.Sprintf("Rules: revision %d of %s by %s holds now, SHA-256 %s.", v.Revision, v.At.Format(time.RFC3339), v.By, hex.EncodeToString(sum[:]))); err != nil {

@@ -15,9 +15,9 @@ import (
 	"callgate/internal/companion/credentials"
 )
 
-// Hosts and people come to any replica, so all have the same credentials: those of the replica that came first. A
-// credential that is rotated or added at one is soon the others' too. Signing in makes some that end by themselves;
-// they belong to where the person signed in.
+// Hosts and people come to any replica, so all have the same credentials: those of the first replica. A credential that
+// is rotated or added at one soon reaches the others. Credentials from signing in end by themselves and stay at the
+// replica where the person signed in.
 
 const documentCredentials = "credentials"
 
@@ -80,8 +80,8 @@ func (r *replica) shareCredentials(ctx context.Context) error {
 	return nil
 }
 
-// agreeOnCredentials brings the folder and the cluster together. last is what both had before; nil when this replica is
-// new, and has nothing to say where the cluster has.
+// agreeOnCredentials merges the folder and the cluster. last is what both had before; nil for a new replica, which then
+// takes the cluster's.
 func (r *replica) agreeOnCredentials(ctx context.Context, last map[string]string) (map[string]string, error) {
 	document := r.cluster.Document(documentCredentials)
 	for {

@@ -30,8 +30,8 @@ func tryTool(*gate.Session) server.ServerTool {
 	}
 }
 
-// Enter starts callgate by the command of a host's entry, in a folder, and asks whether each file may be read. An answer is
-// why not; "" when it may. Nobody is asked.
+// Enter starts callgate by the command of a host's entry, in a folder, and asks whether each file may be read. An
+// answer says why not; "" if it may. No person is asked.
 func Enter(ctx context.Context, command, env []string, folder string, paths ...string) (answers []string, err error) {
 	args := append(command[1:len(command):len(command)], "--try", "--mode="+gate.ModeNoPrompt.String())
 	start := func(ctx context.Context, command string, env, args []string) (*exec.Cmd, error) {

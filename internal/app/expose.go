@@ -50,7 +50,7 @@ func (s *Sidecar) findTools(session *gate.Session) server.ServerTool {
 	}
 }
 
-// callTool is only ever listed: the proxy takes its calls for calls of the tools that they name.
+// callTool is only listed. The proxy treats its calls as calls of the tools that they name.
 func callTool(*gate.Session) server.ServerTool {
 	return server.ServerTool{
 		Tool: mcp.NewTool("call_tool",

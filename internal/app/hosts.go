@@ -10,7 +10,7 @@ import (
 	"callgate/internal/install"
 )
 
-// hostsFresh is how long what was seen of hosts is shown again: looking reads all their files.
+// hostsFresh is how long the state of hosts is cached, because looking reads all their files.
 const hostsFresh = 5 * time.Second
 
 // hostsHere returns what says how the hosts of this machine stand to the gate of a data directory.

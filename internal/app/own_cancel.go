@@ -8,8 +8,8 @@ import (
 	"callgate/internal/rpc"
 )
 
-// runningRequests are the requests of one connection to callgate's own server that have no answer yet, by id as
-// it was written. mcp-go knows a request once it works at it: a cancellation that comes before would be lost.
+// runningRequests are the requests of one connection to callgate's own server that have no answer yet, by id as it was
+// written. mcp-go knows a request only once it works on it, so an earlier cancellation would be lost.
 type runningRequests struct {
 	mu     sync.Mutex
 	cancel map[string]context.CancelFunc

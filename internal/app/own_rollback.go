@@ -51,8 +51,8 @@ type rollbacks struct {
 	session *gate.Session
 }
 
-// restore restores one of the session's own checkpoints, and never by force: what somebody else changed since
-// stays, and so does what the rules deny to write.
+// restore restores one of the session's own checkpoints, never by force. Files that somebody else has changed since, or
+// that rules deny to write, stay as they are.
 func (r rollbacks) restore(ctx context.Context, id string, paths []string) (string, error) {
 	one, err := r.find(id)
 	if err != nil {
@@ -94,8 +94,8 @@ func (r rollbacks) restore(ctx context.Context, id string, paths []string) (stri
 	return b.String(), nil
 }
 
-// find finds a checkpoint of the session by its id, or its newest one that changed something and was
-// not put back. What a person or a verification put back is theirs: the model MUST NOT undo it.
+// find finds a checkpoint of the session by its id, or its newest one that changed something and was not restored. The
+// model MUST NOT undo what a person or a verification restored.
 func (r rollbacks) find(id string) (checkpoint.Checkpoint, error) {
 	if id != "" {
 		one, err := r.store.Get(id)

@@ -5,7 +5,7 @@ import (
 	"callgate/internal/presence"
 )
 
-// RemovePasskey takes a passkey out, and puts that on record. It is out even when it cannot be recorded.
+// RemovePasskey removes a passkey and records that. It removes it even if that cannot be recorded.
 func RemovePasskey(dataDir, id string, who audit.Author) (presence.Key, error) {
 	removed, err := presence.OpenKeys(dataDir).Remove(id)
 	if err == nil {

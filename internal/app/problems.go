@@ -11,8 +11,8 @@ import (
 	"callgate/internal/durable"
 )
 
-// problems are what is wrong with what callgate keeps. They are logged when they are found and when they end, and shown
-// by health and to people.
+// problems are faults in callgate's files. They are logged when they are found and when they end, and shown by health
+// and to people.
 type problems struct {
 	log *slog.Logger
 
@@ -20,7 +20,7 @@ type problems struct {
 	about map[string][]string
 }
 
-// set replaces what is wrong with one thing; nothing means that it is well.
+// set replaces the problems of one thing; none means that it is well.
 func (p *problems) set(what string, texts ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +53,7 @@ func (p *problems) list() (all []string) {
 // maxCheckedAtStart bounds the logs that every start reads through, in bytes.
 const maxCheckedAtStart = 64 << 20
 
-// look finds out what is wrong with what earlier processes left, and removes what they did not finish.
+// look checks the files that earlier processes left, and removes unfinished ones.
 func (s *Sidecar) look() {
 	dir := s.config.DataDir
 	for _, folder := range []string{"approvals", "companions", "credentials", "hub", "workers", "logins", "hooks", "webhooks", "cache"} {

@@ -108,7 +108,7 @@ func StartHub(c *config.Config) (*Sidecar, error) {
 	return s, nil
 }
 
-// openFiles opens what is kept on the disk, and the gate that goes by it.
+// openFiles opens the files on the disk, and the gate that uses them.
 func (s *Sidecar) openFiles() error {
 	c := s.config
 	if err := s.openLog(); err != nil {
@@ -147,7 +147,7 @@ func (s *Sidecar) openFiles() error {
 	return nil
 }
 
-// openGate opens what judges calls, and what follows its judgments.
+// openGate opens the gate, and what follows its decisions.
 func (s *Sidecar) openGate(trail *audit.Log) error {
 	c := s.config
 	agents, err := c.Agents()
@@ -176,7 +176,8 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 	return nil
 }
 
-// approvals is where decisions wait for their hosts, "" for an onlooker: they belong to the processes of hosts.
+// approvals is where decisions wait for their hosts. It is "" for a hub without hosts, because decisions belong to the
+// processes of hosts.
 func (s *Sidecar) approvals() string {
 	if s.onlooker {
 		return ""
@@ -329,7 +330,7 @@ func (s *Sidecar) page() string {
 	return "http://" + address + "/"
 }
 
-// troubles are what is wrong with what callgate keeps, and why nobody can answer.
+// troubles are faults in callgate's files, and reasons why nobody can answer.
 func (s *Sidecar) troubles() []string {
 	all := s.problems.list()
 	if why := s.presence.Problem(); why != "" {
@@ -412,8 +413,8 @@ func (s *Sidecar) Close() {
 	}
 }
 
-// openLog sends the log to standard error, because standard output belongs to MCP, and to the log file. From here on
-// neither ends or holds up the process, whatever becomes of who reads them.
+// openLog sends the log to standard error, because standard output belongs to MCP, and to the log file. From here on,
+// neither of their readers can end or hold up the process.
 func (s *Sidecar) openLog() error {
 	OutlivePipes()
 	s.level.Set(s.config.Level)

@@ -31,8 +31,8 @@ const (
 	flushWithin = time.Second
 )
 
-// spool writes lines in the background, so that a reader that has stopped reading holds nobody up. When too many lines
-// wait it drops further ones, and says how many as soon as there is room.
+// spool writes lines in the background, so that a stopped reader holds nobody up. If too many lines wait, it drops
+// further ones, and says how many once there is room.
 type spool struct {
 	lines   chan []byte
 	dropped atomic.Int64

@@ -58,8 +58,8 @@ func (e exports) progress() (list []metrics.Export) {
 	return list
 }
 
-// openTracer begins to tell of calls, if that is configured. The variables of OpenTelemetry alone do not turn it on:
-// a host that has them for itself hands them down.
+// openTracer starts tracing, if that is configured. The OpenTelemetry variables alone do not turn it on, because a host
+// may pass on its own.
 func (s *Sidecar) openTracer() (*traces.Tracer, error) {
 	if !s.config.Traces {
 		return nil, nil

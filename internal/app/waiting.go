@@ -7,8 +7,8 @@ import (
 	"callgate/gate"
 )
 
-// tellWhoWaits logs every call that waits for a person, once, until ctx ends: who looks at the log of a server sees
-// why a host hangs. Arguments are for approvers alone and stay out of it.
+// tellWhoWaits logs every call that waits for a person, once, until ctx ends. So people who read the log see why a host
+// hangs. It leaves out arguments, which are for approvers only.
 func tellWhoWaits(ctx context.Context, g *gate.Gate, log *slog.Logger, page func() string) {
 	told := map[string]bool{}
 	for ctx.Err() == nil {

@@ -1,8 +1,8 @@
-// Package companion is where people answer: WebSocket, REST and a page on this machine, and the hub.
+// Package companion serves the clients of approvers: WebSocket, REST and a page on this machine, and the hub.
 //
-// Nothing here decides. The server translates between the wire and one Backend, and holds the border: who may connect,
-// who may only watch, and which browsers' requests are refused. Strings from servers or the model stay data: no HTML is
-// ever made of them.
+// It does not decide about calls. The server translates between the wire and one Backend, and guards the border: who
+// may connect, who may only watch, and which requests of browsers are refused. Strings from servers or the model stay
+// data: no HTML is ever made of them.
 package companion
 
 import (
@@ -78,9 +78,9 @@ func (b *Backend) offers(w http.ResponseWriter, p part) bool {
 	return refused == nil
 }
 
-// Gate is what waits for people, and takes their answers. Errors of Answer, SetAutonomy and Cancel are told apart with errors.Is against
-// gate.ErrNotPending, gate.ErrDigest, gate.ErrSession and gate.ErrAnswer; every other error is treated as
-// a failure of callgate itself, and nothing is said to have been applied.
+// Gate is what waits for people, and takes their answers. Errors of Answer, SetAutonomy and Cancel are told apart with
+// errors.Is against gate.ErrNotPending, gate.ErrDigest, gate.ErrSession and gate.ErrAnswer; every other error counts as
+// a failure of callgate itself, and the answer is not reported as applied.
 type Gate interface {
 	// Subscribe starts a stream of events. The stream MUST begin with a replay: SessionOpened for every
 	// session, then Asked for every pending approval. Its Events channel is closed when the subscriber
@@ -134,8 +134,8 @@ type AuditRecord struct {
 	Outcome   *audit.Record   `json:"outcome,omitempty"` // of the call, when calls are asked for; nil when there is none yet
 }
 
-// ReadAudit picks what q wants from a trail, which is told newest first. What a record says of a call comes before what
-// was said of it earlier, so that an outcome is known when its decision is reached.
+// ReadAudit picks what q wants from a trail, which is told newest first. A call's newer records come before its older
+// ones, so that the outcome is known when its decision is reached.
 func ReadAudit(trail iter.Seq2[audit.Record, error], q AuditQuery) (records []AuditRecord, next string, err error) {
 	outcomes, seen := map[string]audit.Record{}, map[string]bool{}
 	text, skipping := strings.ToLower(q.Text), q.Before != ""

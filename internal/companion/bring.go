@@ -84,7 +84,7 @@ func newToolbox(b Bringer, by string, answer time.Duration) *toolbox {
 	}
 }
 
-// close takes everything back. It returns when nothing of it runs any more.
+// close takes all tools back. It returns once none of them runs any more.
 func (b *toolbox) close() {
 	close(b.gone)
 	for _, visit := range b.visits {
@@ -173,8 +173,8 @@ func definitionsOf(tools []wire.MCPTool) (servers []string, definitions map[stri
 	return servers, definitions, nil
 }
 
-// mcpTools takes tools of the client in. It needs a credential of its own, which opens nothing else: who approves
-// must not be able to bring what is approved, nor the other way round, unless the person gave out both.
+// mcpTools takes tools of the client in. It needs a credential of its own, which opens nothing else. Approvers must not
+// bring the tools that they approve, nor the other way round, unless the person gave out both credentials.
 func (c *socket) mcpTools(data []byte) *wire.Refusal {
 	var f wire.MCPTools
 	if refused := c.brings(data, &f); refused != nil {

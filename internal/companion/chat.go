@@ -112,8 +112,8 @@ type shown struct{ error }
 
 func (s shown) Unwrap() error { return s.error }
 
-// converse puts a message to the model of a session and tells everybody who follows it what is asked, and what comes
-// of it. It waits for the answer. The error is a shown when the others have been told.
+// converse puts a message to the model of a session, and tells everybody who follows the session the question and the
+// answer. It waits for the answer. The error is a shown when the others have been told.
 func (cs *conversations) converse(ctx context.Context, f wire.Chat, who audit.Author) (asked, answered wire.ChatTurn, err error) {
 	asked = wire.ChatTurn{Role: "user", Text: f.Message, By: who.By}
 	if !slices.ContainsFunc(cs.backend.Gate.Sessions(), func(info gate.SessionInfo) bool { return info.ID == f.SessionID }) {
@@ -190,7 +190,7 @@ func checkChat(b *Backend, f *wire.Chat) *wire.Refusal {
 // maxChats bounds the chats of one client that are being answered.
 const maxChats = 4
 
-// chat answers beside the reading goroutine: a person and a model take their time.
+// chat answers on another goroutine than the one that reads, because a person and a model take their time.
 func (c *socket) chat(data []byte) *wire.Refusal {
 	var f wire.Chat
 	if refused := rest.Decode(data, &f); refused != nil {

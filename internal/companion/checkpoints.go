@@ -13,9 +13,8 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Checkpoints is what was kept of files before calls changed them. All
-// methods MUST be safe for concurrent use. Errors are told apart with errors.Is against checkpoint.ErrUnknown
-// and checkpoint.ErrChanged.
+// Checkpoints has the files as they were before calls changed them. All methods MUST be safe for concurrent use. Errors
+// are told apart with errors.Is against checkpoint.ErrUnknown and checkpoint.ErrChanged.
 type Checkpoints interface {
 	// Checkpoints lists what was kept of one session, or of all when sessionID is "", the newest first.
 	Checkpoints(sessionID string, limit int) ([]CheckpointView, error)
@@ -24,7 +23,7 @@ type Checkpoints interface {
 	// named and not shown.
 	CheckpointDiff(ctx context.Context, id string, paths []string) ([]checkpoint.FileDiff, error)
 
-	// RestoreCheckpoint puts files back, and that on record under the author's name.
+	// RestoreCheckpoint restores files, and records that under the author's name.
 	RestoreCheckpoint(ctx context.Context, id string, what CheckpointRestore, who audit.Author) (*checkpoint.Restored, error)
 }
 
@@ -145,7 +144,7 @@ func (s checkpointAPI) handleRestoreCheckpoint(w http.ResponseWriter, r *http.Re
 	if !s.backend.offers(w, partCheckpoints) || !s.reply.body(w, r, &f) {
 		return
 	}
-	// The restore ends well also when the client goes away in the middle of it.
+	// The restore is completed even if the client goes away meanwhile.
 	done, err := s.backend.Checkpoints.RestoreCheckpoint(context.WithoutCancel(r.Context()), r.PathValue("id"), f, authorOf(r))
 	if err != nil {
 		s.failCheckpoint(w, r, err)

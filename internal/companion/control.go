@@ -27,7 +27,7 @@ func (s controlAPI) routes(path func(string, methods)) {
 // maxOwnCommand bounds a text of an OwnCommand, in bytes.
 const maxOwnCommand = 16 << 10
 
-// handleOwnCommand puts a command of a person's own on record; nothing is run here.
+// handleOwnCommand records a command that a person runs. It does not run the command.
 func (s controlAPI) handleOwnCommand(w http.ResponseWriter, r *http.Request) {
 	var f wire.OwnCommand
 	if !s.reply.body(w, r, &f) {

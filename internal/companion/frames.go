@@ -9,8 +9,8 @@ import (
 	"callgate/permissions"
 )
 
-// maxResult bounds the result in a tool_result frame, in bytes. The model gets all of it; approvers get
-// the size of what is larger.
+// maxResult bounds the result in a tool_result frame, in bytes. The model gets all of a larger result; approvers get
+// only its size.
 const maxResult = 1 << 20
 
 // stream turns the gate's events into the frames of one client. It is the one place where gate types
@@ -109,7 +109,7 @@ func teamUpdate(info gate.SessionInfo) wire.TeamUpdate {
 	return f
 }
 
-// bareFrames is what those are told who neither watch nor answer.
+// bareFrames are the frames for clients that neither watch nor answer.
 func bareFrames(event gate.Event) []any {
 	switch e := event.(type) {
 	case gate.SessionOpened:

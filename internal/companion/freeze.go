@@ -37,7 +37,7 @@ func (s freezeAPI) handleFrozen(w http.ResponseWriter, r *http.Request) {
 	s.reply.answer(w, r, Frozen{wire.List(frozen)}, err)
 }
 
-// handlePutFreeze freezes at once. Where something is frozen already it could end that sooner.
+// handlePutFreeze freezes at once. An existing freeze could end sooner because of it.
 func (s freezeAPI) handlePutFreeze(w http.ResponseWriter, r *http.Request) {
 	if frozen, err := s.backend.Freezer.Frozen(); err != nil || len(frozen) > 0 {
 		s.may.proved(s.handleFreeze)(w, r)

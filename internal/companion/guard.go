@@ -19,7 +19,7 @@ import (
 // by nobody.
 const contentSecurityPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// guard refuses what a browser may have been talked into sending. It stands before everything else, the
+// guard refuses requests that a page may have tricked a browser into sending. It stands before everything else, the
 // health probes included.
 //
 //   - Host must be the door's own address, exactly: a name that a foreign DNS points here is not.
@@ -133,8 +133,8 @@ func (p *paces) allow(client string) bool {
 	return limiter.Allow()
 }
 
-// forget drops clients that may ask as much again as if they were new. When all have been asking, a flood of
-// addresses is going on: then everybody begins anew. The caller holds mu.
+// forget drops clients whose limit is full again. If all have used some of it, there is a flood of addresses, and
+// everybody starts over. The caller holds mu.
 func (p *paces) forget() {
 	now := time.Now()
 	for name, limiter := range p.clients {

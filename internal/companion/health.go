@@ -19,8 +19,8 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// health counts upstreams by state: enough for a probe, and nothing that a stranger on this machine could
-// use, because probes bring no credential.
+// health counts upstreams by state. Probes bring no credential, so it tells nothing that a stranger on this machine
+// could use.
 type health struct {
 	Status    string         `json:"status"`             // up or degraded
 	Problems  int            `json:"problems,omitempty"` // with what callgate keeps; people see which in /api/info
@@ -104,8 +104,8 @@ func (s probeAPI) handleLive(w http.ResponseWriter, _ *http.Request) {
 	rest.WriteJSON(w, http.StatusOK, map[string]string{"status": "up"})
 }
 
-// handleReady is 200 when a host can be taken: no upstream is down, and none is on its way up. Those that wait for
-// their first host are ready.
+// handleReady answers 200 if callgate can take a host: no upstream is down or starting. Upstreams that wait for their
+// first host are ready.
 func (s probeAPI) handleReady(w http.ResponseWriter, r *http.Request) {
 	h, retry := s.health(r), retryDown
 	if n := h.Upstreams[wire.UpstreamStarting]; n > 0 {

@@ -66,8 +66,8 @@ func (s hookAPI) handleSetHook(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// addHook adds what another process counts of the same hook, and keeps the failure that was last. What cannot be
-// read as a hook, of another version, adds nothing.
+// addHook adds what another process counts of the same hook, and keeps the failure that was last. A hook of another
+// version that cannot be read adds nothing.
 func addHook(sum, next json.RawMessage) json.RawMessage {
 	var counts, more struct {
 		Runs        int            `json:"runs"`

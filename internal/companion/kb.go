@@ -14,8 +14,8 @@ import (
 	"callgate/rag"
 )
 
-// questions are those of a client that are being answered beside the reading goroutine: an embedder on the network,
-// or a model, must not keep an approval from being heard. begin is the reader's; end comes after the last of it.
+// questions are a client's questions that are being answered in the background, so that a slow embedder or model does
+// not delay an approval. The reading goroutine calls begin, and end after the last begin.
 type questions struct {
 	running sync.WaitGroup
 	slots   chan struct{} // nil until the first question
@@ -65,7 +65,7 @@ func (q *questions) end() {
 	}
 }
 
-// knowledge does what a kb_ frame asks for. To ask takes the credential that answers: knowledge bases hold whole texts.
+// knowledge does what a kb_ frame asks for. It needs the approve credential, because knowledge bases hold whole texts.
 func (c *socket) knowledge(head wire.Head, data []byte) *wire.Refusal {
 	if refused := c.server.backend.absent(partKnowledge); refused != nil {
 		return refused

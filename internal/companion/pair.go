@@ -73,7 +73,7 @@ func (p *pairings) mint(credential credentials.Credential, name string) string {
 	return code
 }
 
-// redeem uses a code up. limited says that it is wrong, like too many before it.
+// redeem uses up a code. limited says that the code is wrong, after too many wrong ones.
 func (p *pairings) redeem(code string) (found pairing, ok, limited bool) {
 	hash := sha256.Sum256([]byte(code))
 	p.mu.Lock()
@@ -219,10 +219,10 @@ func checkPeer(r *http.Request) error {
 	return hub.OwnPeer(client, server)
 }
 
-// A client that finds an announced address cannot know who listens there: callgate may have
-// crashed, and another user's process may have taken the port. So before the Go client shows its
-// credential it asks for a proof that the other side holds the same one. The proof covers the address, so
-// that nobody can get it by passing the question on to the true companion at another port.
+// A client cannot know who listens at an announced address: callgate may have crashed, and another user's process may
+// have taken the port. So the Go client asks for a proof that the other side holds the same credential before it shows
+// its own. The proof covers the address, so nobody can get one by passing the question on to the real companion at
+// another port.
 
 // handleProof answers GET /api/proof?credential=approve&nonce=HEX. It needs no credential, and tells
 // nothing to those who have none.

@@ -93,7 +93,7 @@ func (s passkeyAPI) handleAddKey(w http.ResponseWriter, r *http.Request) {
 	s.handlePresence(w, r)
 }
 
-// handleRemoveKey takes a passkey out; one that is registered has to sign it, whatever needs a passkey else.
+// handleRemoveKey removes a passkey. A registered passkey must sign that, whatever approvers.presence says.
 func (s passkeyAPI) handleRemoveKey(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	given, err := givenOf(r)

@@ -15,8 +15,8 @@ import (
 // maxExpiry bounds how long a grant may be asked for, in seconds.
 const maxExpiry = 10 * 365 * 24 * 60 * 60
 
-// checkAnswer says what is wrong with a tool_approve. A member that means nothing with the decision is refused, not
-// dropped: the person believes that it does something.
+// checkAnswer says what is wrong with a tool_approve. A member that does not fit the decision is refused, not dropped,
+// because the person believes that it has an effect.
 func checkAnswer(f *wire.ToolApprove) *wire.Refusal {
 	if r := wire.OneSession(f.SessionID); r != nil {
 		return r
@@ -81,8 +81,8 @@ func answerOf(f *wire.ToolApprove, who audit.Author) (gate.Answer, *wire.Refusal
 	}, nil
 }
 
-// refusalOf says in the words of the protocol what the backend's error means. What is not one of the
-// gate's own errors is a failure whose text may hold paths: it is logged by the caller, not sent.
+// refusalOf says in the words of the protocol what the backend's error means. Other errors are failures whose text may
+// hold paths, so the caller logs them and does not send them.
 func refusalOf(err error) *wire.Refusal {
 	refused := (*wire.Refusal)(nil)
 	switch {

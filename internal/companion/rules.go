@@ -140,8 +140,8 @@ func (s ruleAPI) handleCheckRules(w http.ResponseWriter, r *http.Request) {
 	rest.WriteJSON(w, http.StatusOK, s.backend.Rules.CheckRules(f.Text))
 }
 
-// handleReplaceRules takes the text that the editor began with beside the new one, so that of two people who
-// edit at once the second learns of the first.
+// handleReplaceRules takes the new text and the one that the editor began with. If two people edit at once, the second
+// learns of the first.
 func (s ruleAPI) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
 	var f struct {
 		Base *string `json:"base"`

@@ -69,8 +69,8 @@ type processes interface {
 	ServeReplicas(listener net.Listener) // answers the hubs of other replicas
 }
 
-// Server is the companion of one process. Of the processes that share a data directory one is the hub: people's
-// clients reach all of them through it. Close it.
+// Server is the companion of one process. One of the processes that share a data directory is the hub, through which
+// people's clients reach all of them. The caller MUST Close it.
 type Server struct {
 	options       Options
 	backend       *Backend // in options

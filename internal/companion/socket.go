@@ -39,10 +39,10 @@ var upgrader = websocket.Upgrader{
 	},
 }
 
-// socket is one WebSocket client. Two goroutines share it: the handler's reads, and one writes all data
-// frames. Each client has a subscription of its own at the gate, whose bounded queue is the client's send
-// queue: when it is full the gate closes it, and the client is evicted without slowing anybody else. It
-// comes back, and the replay tells it what it missed.
+// socket is one WebSocket client. Two goroutines share it: the handler's reads, and one writes all data frames. Each
+// client has a subscription of its own at the gate, whose bounded queue is the client's send queue: when it is full the
+// gate closes it, and the client is evicted without slowing anybody else. When it reconnects, the replay tells it what
+// it missed.
 type socket struct {
 	server    *Server
 	conn      *websocket.Conn
@@ -70,7 +70,7 @@ type reply struct {
 	why   string
 }
 
-// places counts the WebSockets of each credential: who floods callgate with one keeps nobody out who has another.
+// places counts the WebSockets of each credential, so that a flood with one credential locks out nobody with another.
 type places struct {
 	mu    sync.Mutex
 	taken map[string]int
@@ -391,8 +391,8 @@ func (c *socket) sendEvent(event gate.Event) error {
 	return c.send(c.stream.own(event)...)
 }
 
-// encode returns frames as JSON. One that cannot be written so is left out: clients would meet it again after every
-// reconnect.
+// encode returns frames as JSON. It leaves out a frame that cannot be encoded, because clients would get it again after
+// every reconnect.
 func (c *socket) encode(frames []any) (list [][]byte) {
 	for _, frame := range frames {
 		data, err := wire.Encode(frame)

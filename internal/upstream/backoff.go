@@ -7,8 +7,8 @@ const (
 	maxBackoff = 30 * time.Second
 	steady     = 30 * time.Second // a server that was up this long has recovered from earlier failures
 
-	// After so many failures in a row the circuit is open: the server is left alone for longer. One try closes it,
-	// when the server stays up then, or opens it anew.
+	// After so many failures in a row the circuit is open: the server is left alone for longer. The next try closes it
+	// if the server stays up, or opens it again.
 	openAfter   = 6
 	minOpen     = time.Minute
 	maxOpen     = 5 * time.Minute

@@ -47,8 +47,8 @@ type failure struct {
 	Reason string    `json:"reason"`
 }
 
-// cache is the file that remembers a server between runs. It is a convenience: whatever is wrong with it
-// costs time and nothing else. Two processes may write it, whole files both; the last one wins.
+// cache is the file that remembers a server between runs. It only saves time, so a fault in it costs only time. Two
+// processes may write it, always as a whole; the last one wins.
 type cache struct {
 	dir string // "" when nothing is to be kept between runs
 
@@ -117,8 +117,8 @@ func (c *cache) load(cfg Config, hello Hello, log *slog.Logger) record {
 	return rec
 }
 
-// sibling returns what the same server said to another host last: most servers say the same to all, and where
-// one does not, its own lists replace these as soon as it has started.
+// sibling returns what the same server last said to another host. Most servers say the same to all. If one does not,
+// its own lists replace these once it has started.
 func (c *cache) sibling(key string) (newest record) {
 	server, _, _ := strings.Cut(key, "-")
 	paths, err := filepath.Glob(filepath.Join(c.dir, server+"-*.json"))

@@ -26,7 +26,7 @@ type Config struct {
 	Secret    func(name string) (string, error)
 	Intercept bool
 
-	// InheritEnv gives the process all of callgate's environment but callgate's own variables.
+	// InheritEnv gives the process callgate's environment, except callgate's own variables.
 	InheritEnv bool
 	Dir        string // working directory; "" means callgate's own
 
@@ -34,8 +34,8 @@ type Config struct {
 	Wall *guard.Wall
 	// Sandbox makes the wall, with a box, of the program at a path when it starts; nil for a server without a sandbox.
 	Sandbox func(path string) (*guard.Wall, error)
-	// Narrowed returns nil as soon as Sandbox opens less than it did at the call, which stops the process once nobody uses it;
-	// else an error, when ctx ends. Nil watches nothing.
+	// Narrowed returns nil as soon as Sandbox opens less than it did at the call, which stops the process once nobody
+	// uses it. It returns an error when ctx ends. If it is nil, nothing is watched.
 	Narrowed func(ctx context.Context) error
 	// Connect says whether a server in a sandbox may connect; nil is yes. It may wait. Without it nothing connects.
 	Connect func(ctx context.Context, to sandbox.Peer) error
@@ -52,12 +52,12 @@ type Config struct {
 	// Authorize is that of remote.Config. Its error is why the server is down.
 	Authorize func(ctx context.Context, refused *remote.Refusal) (string, error)
 
-	// Await returns nil when there may be another credential than the one that the server has refused, which starts the
-	// server; else an error, when ctx ends. Nil where that cannot be known.
+	// Await returns nil once there may be another credential than the refused one, which starts the server. It returns
+	// an error when ctx ends. It is nil if that cannot be known.
 	Await func(ctx context.Context) error
 
-	// Check says before each start why the server may not start, or how it has to. Checked returns nil when Check may say
-	// something else than it did, which starts the server; else an error, when ctx ends. They come together.
+	// Check says before each start why the server must not start, or how it must start. Checked returns nil once Check
+	// may have changed its answer, which starts the server. It returns an error when ctx ends. Set both or neither.
 	Check   func(ctx context.Context) (Launch, error)
 	Checked func(ctx context.Context) error
 
@@ -76,7 +76,7 @@ type Config struct {
 	MaxMessage   int           // bytes of one message from the server; 0 means 64 MiB
 }
 
-// Launch is what Check has a start do otherwise than the configuration says: run what was looked at, and nothing newer.
+// Launch is how Check changes a start: it runs what was checked, and nothing newer.
 type Launch struct {
 	Args []string // instead of those of the configuration; nil is these
 	Env  []string // NAME=value, added
@@ -91,8 +91,8 @@ type Hello struct {
 	Capabilities    []byte
 	ClientInfo      []byte
 
-	// Era is the one that the host speaks: a server that speaks both is met in it, because then nothing has to be
-	// translated, unless it could ask the host nothing there. AnyEra has no preference.
+	// Era is the host's era. callgate speaks it with a server that speaks both, because nothing then has to be
+	// translated, unless the server could not ask the host anything in it. AnyEra has no preference.
 	Era Era
 
 	// Tasks says that calls may be answered with tasks of the modern era's extension: the host can wait for their end,

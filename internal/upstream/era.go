@@ -12,7 +12,7 @@ import (
 	"callgate/internal/rpc"
 )
 
-// Era is one of the two ways in which MCP is spoken. It is found out for each server, whatever its hosts speak.
+// Era is one of the two ways to speak MCP. callgate finds it out for each server, whatever the hosts speak.
 type Era uint8
 
 const (
@@ -47,19 +47,19 @@ func ParseEra(text string) (Era, error) {
 const modernVersion = "2026-07-28"
 
 const (
-	// A server that does not answer what it does not know is offered the handshake after this.
+	// callgate offers the handshake after this time, because some servers do not answer what they do not know.
 	probePatience = 2 * time.Second
 
-	// One that has answered the last time, or has an address and so a way to say that it does not know, is given longer.
+	// A server gets longer if it answered the last time, or if it has an address and so can say that it does not know.
 	knownPatience = 20 * time.Second
 
-	// One that has answered the question after it was offered the handshake has so long for its answer to that.
+	// A server that answered the question after the offer of the handshake has this long to answer the offer.
 	offerPatience = 10 * time.Second
 
 	// An answer that came first is heard so much later at most.
 	lateness = 100 * time.Millisecond
 
-	// Servers learn to speak anew: what is known of one counts for so long.
+	// Servers change, so callgate remembers an era for this long.
 	eraKept = 24 * time.Hour
 )
 
@@ -85,7 +85,7 @@ type greeter struct {
 	told      *greeting // the answer to the question, when it came after the offer
 }
 
-// greet makes the server's acquaintance in the era that is expected of it.
+// greet greets the server in the era that callgate expects of it.
 func (g *greeter) greet(ctx context.Context, era Era) (err error) {
 	switch {
 	case g.in.u.cfg.URL != "" && g.in.u.cfg.Transport == remote.SSE: // it is older than the other era
@@ -219,8 +219,8 @@ func (g *greeter) toldModern() bool {
 	return g.told != nil && g.acceptModern(g.told.answer, g.told.err) == nil
 }
 
-// died words that the conversation was over before the server had been greeted. What a process ended of can be left out
-// the next time: told says that it had answered the question for its era before.
+// died returns the error for a conversation that ended before the server was greeted. told says that the server had
+// answered the question for its era, so that the next start can skip the step that ended it.
 func (g *greeter) died(cause error, told bool) error {
 	err := g.in.link.epitaph(noReason(cause))
 	switch {

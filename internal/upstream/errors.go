@@ -56,8 +56,8 @@ func (u *Upstream) closedError() *DownError {
 // explainedLines is how much of what a server wrote last stands in an explanation.
 const explainedLines = 5
 
-// Explain says why the server is down, with what it wrote last and what can be done about it. It is for people, not
-// for models: what a server writes may be anything.
+// Explain says why the server is down, with what it wrote last and what can be done about it. It is for people, not for
+// models, because a server may write anything.
 func (e *DownError) Explain() string {
 	text := e.Reason
 	if last := e.Stderr[max(0, len(e.Stderr)-explainedLines):]; len(last) > 0 {

@@ -54,7 +54,7 @@ func (l *Lists) recall(k Kind, list *List) {
 	l.of[k].list = list
 }
 
-// leave ends the fetches of an incarnation; none begins after it.
+// leave ends the fetches of an incarnation, and prevents new ones.
 func (l *Lists) leave(in *incarnation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -200,7 +200,7 @@ func (l *Lists) keep(in *incarnation, k Kind, settle time.Duration) {
 	}
 }
 
-// take takes what a pass has brought. A list that could not be read leaves the one before where it is.
+// take takes the result of a pass. If a list could not be read, the earlier one stays.
 func (l *Lists) take(in *incarnation, k Kind, list *List, err error) (changed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

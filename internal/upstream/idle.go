@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// usage is whether, and since when, nobody uses an incarnation.
+// usage says whether an incarnation is in use, and since when it is not.
 type usage struct {
 	requests atomic.Int64 // that run; far below 0 once the incarnation is retired
 	last     atomic.Int64 // when one began or ended, in nanoseconds
@@ -19,7 +19,7 @@ const retired = math.MinInt64 / 2
 // errIdle is why an incarnation ends that nobody has used for long.
 var errIdle = errors.New("it was stopped because nobody used it")
 
-// breath is how long nobody has used an incarnation that is to be stopped soon.
+// breath is how long an incarnation must be unused before it is stopped early.
 const breath = 5 * time.Millisecond
 
 // begin notes a request; false when the incarnation takes none any more.

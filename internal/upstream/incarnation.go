@@ -127,8 +127,8 @@ func (in *incarnation) end(down *DownError) {
 	in.u.asks.drop(in)
 }
 
-// send sends the request that compose makes and waits for its response. One that was taken back while it was decided
-// about, or while the server started, is not sent.
+// send sends the request that compose makes and waits for its response. It does not send a request that was cancelled
+// during the decision, or while the server started.
 func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
 	if ctx.Err() != nil {
 		return rpc.Message{}, fmt.Errorf("it was cancelled before the server got it: %w", ctx.Err())

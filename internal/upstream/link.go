@@ -23,7 +23,7 @@ type link interface {
 	// tells; nil elsewhere. It returns why, nil for a clean end, and MUST return after stop.
 	run(handle func(m rpc.Message, of []byte)) error
 
-	// epitaph words why the link ended, which itself says cause. It may wait a moment for an explanation.
+	// epitaph explains why the link ended; cause is the link's own error. It may wait a moment for an explanation.
 	epitaph(cause error) error
 
 	// stop ends the server, within a few times grace, and everything the link has begun.
@@ -32,7 +32,7 @@ type link interface {
 	// pid is the id of the server's process, 0 when it has none here.
 	pid() int
 
-	// wall says what keeps the server's process from callgate, "" when there is none here.
+	// wall names the guard that keeps the server's process away from callgate; "" if there is none.
 	wall() string
 
 	// lastWords are the last lines of what the server wrote beside its messages.
@@ -59,5 +59,5 @@ func (u *Upstream) open() (link, error) {
 	return proc, nil
 }
 
-// errEnded is for the end of a link that nobody has a better word for.
+// errEnded is for a link that ended without a known reason.
 var errEnded = errors.New("it ended")

@@ -91,7 +91,8 @@ var (
 	awkFunctions = tokens(lexer.F_ATAN2, lexer.F_CLOSE, lexer.F_COS, lexer.F_EXP, lexer.F_FFLUSH, lexer.F_GSUB, lexer.F_INDEX, lexer.F_INT,
 		lexer.F_LENGTH, lexer.F_LOG, lexer.F_MATCH, lexer.F_RAND, lexer.F_SIN, lexer.F_SPLIT, lexer.F_SPRINTF, lexer.F_SQRT, lexer.F_SRAND,
 		lexer.F_SUB, lexer.F_SUBSTR, lexer.F_TOLOWER, lexer.F_TOUPPER)
-	// A slash after one of these begins a regular expression in every awk, after one of those it divides.
+	// In every awk, a slash after one of the first list begins a regular expression, and after one of the second list
+	// it divides.
 	awkBeforeRegex = tokens(lexer.NEWLINE, lexer.SEMICOLON, lexer.LBRACE, lexer.RBRACE, lexer.LPAREN, lexer.COMMA, lexer.MATCH, lexer.NOT_MATCH,
 		lexer.NOT, lexer.AND, lexer.OR, lexer.PRINT, lexer.ASSIGN, lexer.RETURN)
 	awkBeforeDivision = tokens(lexer.NAME, lexer.NUMBER, lexer.STRING, lexer.RBRACKET, lexer.RPAREN)

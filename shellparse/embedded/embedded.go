@@ -1,8 +1,8 @@
 // Package embedded reads the programs that awk, sed, jq, yq and SQL clients take as an operand.
 //
-// A text is harmless only if a parser or a closed grammar recognised all of it, every construct in it is known to do
-// nothing but compute and print, and all implementations that may read it read it alike. Nothing here looks for danger:
-// what is not known to be harmless is not.
+// A text is harmless only if a parser or a closed grammar recognised all of it, every construct in it only computes and
+// prints, and all implementations read it alike. Nothing here looks for danger: a text that is not known to be harmless
+// is not harmless.
 package embedded
 
 import (
@@ -13,7 +13,7 @@ import (
 // maxProgram bounds the texts that are read, in bytes: the parsers are recursive.
 const maxProgram = 8 << 10
 
-// readable says that a text is short and holds no characters that readers could take for something else.
+// readable says that a text is short and holds no characters that implementations could read differently.
 func readable(s string) bool {
 	if len(s) > maxProgram || !utf8.ValidString(s) {
 		return false
@@ -55,7 +55,8 @@ func bracketEnd(s string, i int) int {
 			if i > first {
 				return i
 			}
-			// Some take this one for the end. The next is the end to all, when nothing in between opens another.
+			// Some implementations end the expression here. All end it at the next bracket, if nothing in between opens
+			// another.
 			end := strings.IndexByte(s[i+1:], ']')
 			if end < 0 || strings.ContainsAny(s[i+1:i+1+end], "[\\\n") {
 				return -1

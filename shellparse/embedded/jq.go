@@ -32,7 +32,7 @@ var jqNames = names(`empty error not length utf8bytelength keys keys_unsorted va
 	have_decnum significand drem ldexp trunc tojson bsearch splits ascii limit IN INDEX getpath error builtins add
 	abs have_decnum ltrimstr rtrimstr`)
 
-// yqNames are those that both yqs know as something that computes, or one of them and the other not at all.
+// yqNames are names that compute in both yqs, or in one while the other does not know them.
 var yqNames = names(`not length keys has map map_values path paths pick omit del delpaths getpath setpath to_entries from_entries with_entries select
 	recurse add any all any_c all_c flatten range floor sqrt round ceil tostring tonumber to_string to_number type tag kind sort sort_by sort_keys
 	group_by min max unique unique_by reverse contains startswith endswith ltrimstr rtrimstr trim split join first last limit until test

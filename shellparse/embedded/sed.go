@@ -153,9 +153,9 @@ func sedDelimiter(c byte) bool { return strings.IndexByte("/|,#:@!%~;=_", c) >= 
 // text reads up to the delimiter.
 func (r *sedReader) text(d byte) bool { return r.upTo(d, false) }
 
-// pattern reads a regular expression up to the delimiter. A delimiter in a bracket expression is none, where the
-// expression is so plain that every sed sees its end. To one that knew no such expressions, what follows could be
-// commands: none of it may be one that reads, writes or executes.
+// pattern reads a regular expression up to the delimiter. A delimiter in a bracket expression does not count, if the
+// expression is so plain that every sed sees its end. A sed without such expressions could read the rest as commands,
+// so the rest must hold no command that reads, writes or executes.
 func (r *sedReader) pattern(d byte) bool { return r.upTo(d, true) }
 
 func (r *sedReader) upTo(d byte, expression bool) bool {

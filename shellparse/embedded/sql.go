@@ -15,9 +15,8 @@ const (
 	SQLUnknown                        // not all of it was recognised, or databases do not agree on what it means
 )
 
-// SQL says what the statements of a text do, for PostgreSQL, MySQL, SQLite and those that resemble them. It is the
-// one place where SQL is read. A statement that is not known, a function that is not known, a command of a client
-// are SQLUnknown.
+// SQL says what the statements of a text do, for PostgreSQL, MySQL, SQLite and similar databases. All SQL is read here.
+// An unknown statement, an unknown function and a command of a client are SQLUnknown.
 func SQL(text string) SQLEffect {
 	toks, ok := sqlTokens(text)
 	if !ok {
@@ -47,7 +46,7 @@ func SQL(text string) SQLEffect {
 	return r.q.effect
 }
 
-// sqlGuess looks for the words of what destroys in a text that was not recognised.
+// sqlGuess looks for words that destroy in a text that was not recognised.
 func sqlGuess(text string) SQLEffect {
 	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_') }) {
 		switch w {
@@ -161,7 +160,7 @@ func (r *sqlCursor) path() bool {
 	}
 }
 
-// table reads the name of a table: one that a database could take for a file is none.
+// table reads the name of a table. It refuses one that a database could take for a file.
 func (r *sqlQuery) table() bool {
 	start := r.cur.i
 	if !r.cur.path() {

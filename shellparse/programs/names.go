@@ -38,9 +38,8 @@ func Versioned(name string) bool {
 	return tail > 0 && head >= 0 && Find(name[head+1:]).Has(OptionFiles)
 }
 
-// What code does that an interpreter is given is not known, whichever way it gets in: as an argument, from a
-// here-document, a here-string, a pipe, or a file on its standard input. A script that a word names is a file of its
-// own, which can be read.
+// callgate does not know what code for an interpreter does, whether it comes as an argument, from a here-document, a
+// here-string or a pipe, or from a file on standard input. A script that a word names is a file that can be read.
 
 // LanguageOf returns the language of an interpreter, wherever it lies and whatever its version, nil if it is not one.
 func LanguageOf(name string) *Language {

@@ -56,8 +56,8 @@ func (o *Options) Find(name string) *Option {
 	return nil
 }
 
-// Abbreviated returns the long option that a GNU program takes an abbreviation for, as far as it does something: the
-// worst of those that it may be.
+// Abbreviated returns the long option that a GNU program understands by an abbreviation, if it has an effect. If
+// several fit, it returns the worst.
 func (o *Options) Abbreviated(name string) (found *Option) {
 	at, _ := slices.BinarySearchFunc(o.List, name, func(p Option, name string) int { return strings.Compare(p.Name, name) })
 	for ; at < len(o.List) && strings.HasPrefix(o.List[at].Name, name); at++ {

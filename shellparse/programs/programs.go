@@ -1,4 +1,4 @@
-// Package programs is what callgate knows of programs, as data.
+// Package programs holds what callgate knows about programs, as data.
 //
 // It says how programs read their words, what they run, read and write, and how bad that can be. The facts are in the
 // YAML files beside this one, and README.md describes their format. `go generate` compiles them into table_gen.go, so
@@ -194,8 +194,8 @@ var Traits = map[string]Trait{
 // nothing is known of the commands that the table does not have.
 var nothing Command
 
-// Find returns what is known of a command: a program, with the subcommands that follow it. It is never nil; the Name of
-// one that is not known is empty. A word with a blank in it is no part of a name.
+// Find returns what is known of a command: a program, with the subcommands that follow it. It is never nil; an unknown
+// command has an empty Name. A word with a blank is never part of a name.
 func Find(words ...string) *Command {
 	for _, w := range words {
 		if strings.IndexByte(w, ' ') >= 0 {
@@ -255,7 +255,8 @@ func All(yield func(*Command) bool) {
 	}
 }
 
-// Canonical returns the name by which the table knows a program: that of the one whose words it reads the same way.
+// Canonical returns the name by which the table knows a program: the name of the program that reads its words the same
+// way.
 func Canonical(program string) string {
 	if of, ok := canonical()[program]; ok {
 		return of

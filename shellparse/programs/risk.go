@@ -2,7 +2,7 @@ package programs
 
 import "strings"
 
-// Risk is how bad what a command does can be, by its words alone.
+// Risk is how bad a command can be, by its words alone.
 type Risk uint8
 
 const (
@@ -27,7 +27,7 @@ type Worse struct {
 	OnlyOptions  bool // each word of When is an option
 }
 
-// Act is something that nobody can take back: all of it has to hold of the words. README.md describes the terms.
+// Act is something irreversible. All its terms must match the words. README.md describes the terms.
 type Act struct {
 	Operands, Options, Without []string
 	Why                        string // the end of a sentence that begins with "It"
@@ -64,7 +64,7 @@ func (c *Command) Child(word string) *Command {
 	return nil
 }
 
-// Destructions returns what a program does that nobody can take back.
+// Destructions returns what a program does that cannot be undone.
 func Destructions(program string) []Act {
 	if acts := Find(program).Destroys; acts != nil {
 		return acts

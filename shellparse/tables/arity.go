@@ -22,8 +22,8 @@ func Arity(argv []script.Word, want int) int {
 	return n
 }
 
-// Operation returns how many leading words a rule has to spell out to name what the command does. An option before
-// the last of them says something about it that no table knows: then they are all.
+// Operation returns how many leading words a rule has to spell out to name what the command does. If an option stands
+// before the last of these words, no table knows what it does, and all words count.
 func Operation(argv []script.Word, want int, own map[string]int) int {
 	for n := 1; n <= min(len(argv), 2) && argv[n-1].Known; n++ {
 		if less := About(argv[:n]).Operation; less > 0 && (len(own) == 0 || own[joined(argv[:n])] == 0) {

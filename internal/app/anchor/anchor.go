@@ -18,9 +18,9 @@ import (
 	"callgate/internal/config"
 )
 
-// Anchor keeps heads of the audit trail where the data directory's owner cannot rewrite them: in the system log,
-// or in a file, which may be a pipe to something else. It never holds up the trail: when the place is slow, heads
-// in between are left out, because the newest vouches for all before it.
+// Anchor keeps heads of the audit trail where the data directory's owner cannot rewrite them: in the system log, or in
+// a file, which may be a pipe to something else. It never holds up the trail. If the place is slow, it leaves out
+// heads, because the newest vouches for all before it.
 type Anchor struct {
 	dir   string // of the trail, so that the heads of several can be told apart
 	out   io.WriteCloser

@@ -8,8 +8,7 @@ import (
 	"callgate/permissions"
 )
 
-// Outlook is what the rules, the mode and the level make of a tool that is called with values that no pattern is
-// about.
+// Outlook is what would happen to a call of a tool whose values match no pattern.
 type Outlook struct {
 	Verdict  string // allow, ask, confirm, deny, or "by risk"
 	Rule     string // which gives it

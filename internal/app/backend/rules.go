@@ -76,8 +76,7 @@ func (p rulesPart) grantView(held gate.HeldGrant, layer permissions.Layer, now t
 	}
 }
 
-// grantID names a grant by what it says and where it is kept, so that a grant that came in between is never the one
-// that is revoked.
+// grantID names a grant by its content and its place, so that a newer grant is never revoked by mistake.
 func grantID(held gate.HeldGrant, layer permissions.Layer) string {
 	g := held.Grant
 	said := []string{

@@ -93,7 +93,7 @@ func (p toolsPart) AcceptTool(sessionID, tool, hash string, who audit.Author) er
 	})
 }
 
-// acceptable says why a definition cannot be accepted, so that nothing is on record that cannot be done.
+// acceptable says why a definition cannot be accepted. It is asked first, so that nothing impossible is recorded.
 func acceptable(standings []proxy.Standing, tool, hash string) error {
 	for _, s := range standings {
 		switch {

@@ -34,7 +34,7 @@ type indexing struct {
 	all    sync.WaitGroup
 }
 
-// indexAgain is how long an index is new enough: what was written since is searched without one.
+// indexAgain is how long an index counts as new enough. Newer records are searched without one.
 const indexAgain = time.Minute
 
 func (x *indexing) begin(dir string, log *slog.Logger) {

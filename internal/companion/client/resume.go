@@ -9,10 +9,9 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// When the hub ends, another is there within a second, and the same approvals still wait. A client that comes back
-// so soon goes on as if nothing had happened: what is shown again as it was is not delivered again, what is over
-// meanwhile is delivered as over, and an answer that may have been lost is delivered as failed when its approval
-// still waits.
+// When the hub ends, another is there within a second, and the same approvals still wait. A client that reconnects so
+// soon goes on as if nothing had happened. Unchanged approvals are not delivered again. Approvals that ended meanwhile
+// are delivered as over. An answer that may have been lost is delivered as failed if its approval still waits.
 
 const (
 	resumeAfter  = 300 * time.Millisecond  // connections that break sooner are not worth it

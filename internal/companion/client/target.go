@@ -171,7 +171,7 @@ func (t Target) proveAt(ctx context.Context, address string, name credentials.Cr
 	return address, t.challenge(ctx, address, name, token)
 }
 
-// maxProof bounds what is read of a side that has proven nothing yet, in bytes.
+// maxProof bounds what is read from an unproven side, in bytes.
 const maxProof = 4096
 
 // remoteScheme begins the address of a callgate on another machine.

@@ -14,10 +14,9 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Relay is Watch for programs: every frame of the server goes to out as one line of JSON, and every line
-// of in is one of lineFrames (v may be left out). A line that is none gets an
-// error frame on out. Lines are taken once there is a connection. The end of in ends only
-// the answers; in is read until the process ends.
+// Relay is Watch for programs: every frame of the server goes to out as one line of JSON, and every line of in is one
+// of lineFrames (v may be left out). Any other line gets an error frame on out. Lines are taken once there is a
+// connection. The end of in ends only the answers; in is read until the process ends.
 func Relay(ctx context.Context, client *client.Client, in io.Reader, out io.Writer, once bool) (wire.Outcome, error) {
 	lines := linesOf(ctx, in)
 	var taken <-chan []byte // lines, once there is a connection that they can go to

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// quietTime is how long the keyboard has to rest after a prompt appeared before keys count: who is typing
-// into something else when a prompt pops up must not answer it.
+// quietTime is how long the keyboard must rest after a prompt has appeared before keys count. A person who types into
+// something else when a prompt appears must not answer it.
 const quietTime = 400 * time.Millisecond
 
 const ctrlC = 0x03

@@ -1,5 +1,5 @@
-// Package credentials makes, reads and proves the secrets of one data directory. No secret is shown to the other side
-// before that side has proven that it holds the same one.
+// Package credentials makes, reads and proves the secrets of one data directory. A client shows no secret before the
+// other side has proven that it holds the same one.
 package credentials
 
 import (
@@ -46,9 +46,9 @@ type Store struct{ dir string }
 
 func Dir(dataDir string) string { return filepath.Join(dataDir, "credentials") }
 
-// OpenCredentials makes what is missing and checks what is there. Processes that start at the same time
-// agree on the same secrets. Files or directories that others may read or write are refused: what was
-// readable once has to be rotated, not repaired.
+// OpenCredentials makes what is missing and checks what is there. Processes that start at the same time agree on the
+// same secrets. It refuses files and directories that others may read or write. A secret that others could read must be
+// rotated; changing its mode is not enough.
 func Open(dataDir string) (*Store, error) {
 	c := &Store{dir: Dir(dataDir)}
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
@@ -121,7 +121,7 @@ func (c *Store) Rotate(name Credential) error {
 	return c.locked(func() error { return c.replace(name) })
 }
 
-// identify returns which of the credentials of the companion token is, a person's among them, or "".
+// identify returns which credential of the companion token is, which may be a person's, or "".
 func (c *Store) Identify(token string) (Credential, error) {
 	if len(token) != tokenLength {
 		return "", nil

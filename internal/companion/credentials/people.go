@@ -14,9 +14,8 @@ import (
 	"time"
 )
 
-// A person can have a secret of their own: the credential "approve@alice" opens what approve opens, and the record
-// says alice because the secret proves it, not because the client says so. The name is the person's from then on:
-// a client that has not proven it cannot use it.
+// A person can have a secret of their own. The credential "approve@alice" opens what approve opens, and the record says
+// alice because the secret proves it. From then on, clients without that secret cannot use the name.
 
 var personalName = regexp.MustCompile(`^(approve|view)@([A-Za-z0-9][A-Za-z0-9._@+-]{0,62})$`)
 
@@ -94,9 +93,9 @@ func (c *Store) Remove(name Credential) error {
 const SignedInFor = 12 * time.Hour
 
 // SignIn gives a person who proved elsewhere who they are a credential that ends by itself. One that they have by an
-// earlier sign-in goes on, one of another role is taken away. It never takes the place of one that was added by hand.
-// account is what the provider knows the person by for good: names can change there, and as long as a credential lasts
-// the account has one name, and the name one account.
+// earlier sign-in goes on, one of another role is taken away. It never replaces one that was added by hand. account is
+// the provider's permanent id of the person, because names can change there. While a credential lasts, the account has
+// one name, and the name one account.
 func (c *Store) SignIn(role Credential, person, account string) (name Credential, err error) {
 	if name, err = Of(role, person); err != nil {
 		return "", err

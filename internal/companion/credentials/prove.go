@@ -10,7 +10,7 @@ import (
 // nonceLength is the length of a nonce in hex digits.
 const NonceLength = 64
 
-// prove is what only a holder of token can say about nonce at address.
+// prove returns a proof that only a holder of token can make, for nonce at address.
 func Proof(token, nonce, address string) string {
 	mac := hmac.New(sha256.New, []byte(token))
 	mac.Write([]byte("callgate companion proof v1\x00" + nonce + "\x00" + address))

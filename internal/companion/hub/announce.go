@@ -19,10 +19,10 @@ import (
 	"callgate/internal/spawn"
 )
 
-// Who has a door announces it in {dataDir}/companions/PID-PORT.json: the hub, and processes that cannot join it.
-// Beside these there is {dataDir}/companion.json, for clients that want one: a copy of the hub's announcement, or
-// of the newest whose companion answers when no hub does. Who starts, who ends and, in between, everybody from time
-// to time sees to it, so that it survives the end of the process that it names, orderly or not.
+// A process with a door announces it in {dataDir}/companions/PID-PORT.json: the hub, and processes that cannot join it.
+// Beside these there is {dataDir}/companion.json, for clients that want one: a copy of the hub's announcement, or of
+// the newest whose companion answers when no hub does. Each process updates the copy when it starts, when it ends, and
+// from time to time in between. So it stays correct after the process that it names has ended, orderly or not.
 
 const (
 	publishEvery = 5 * time.Second // how long companion.json may name a process that crashed

@@ -113,7 +113,7 @@ type fleet struct {
 	left      map[int]time.Time // when processes left that had not ended then, by process id
 }
 
-// backWithin is how long a process that left and goes on may take to come back: when this one was stopped, all leave.
+// backWithin is how long a running process that left may take to come back. All leave if this process was stopped.
 const backWithin = 3 * time.Second
 
 // away lists the processes that left, have not ended, and are on their way back.

@@ -52,10 +52,10 @@ type Verdict struct {
 	Refused string `json:"refused,omitempty"` // why; "" means joined
 }
 
-// ErrRefused is why one side does not want the other; trying again at once would not help.
+// ErrRefused says why one side refuses the other. Trying again at once would not help.
 var ErrRefused = errors.New("hub and this callgate cannot work together")
 
-// Vouch is what only a holder of token can say as role about the two nonces.
+// Vouch returns a proof that only a holder of token can make, as role, for the two nonces.
 func Vouch(token, role, own, peers string) string {
 	mac := hmac.New(sha256.New, []byte(token))
 	mac.Write([]byte("callgate " + role + " v1\x00" + own + "\x00" + peers))

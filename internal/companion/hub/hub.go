@@ -42,7 +42,7 @@ func (h *Hub) lead(lock *flock.Flock, address string, own *Door) (_ place, err e
 			err = errors.Join(err, lock.Close())
 		}
 	}()
-	// Whoever left a socket here has lost the lock, and with it the hub's place.
+	// A process that left a socket here has lost the lock, and so is no longer the hub.
 	path := Socket(h.o.DataDir)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("hub: %w", err)
@@ -72,8 +72,8 @@ func (h *Hub) lead(lock *flock.Flock, address string, own *Door) (_ place, err e
 
 func (l *leader) heir() string { return l.door.Address }
 
-// hold lets processes join until ctx ends. The order of the end matters: who comes next removes the socket that
-// it finds, so the lock is the last to go.
+// hold lets processes join until ctx ends. It releases the lock last, because the next hub removes the socket that it
+// finds.
 func (l *leader) hold(ctx context.Context) place {
 	defer l.hub.leads.Store(false)
 	var joining sync.WaitGroup

@@ -36,12 +36,12 @@ const (
 	aloneEvery = time.Second           // the same, while this process has a door of its own
 )
 
-// place is what a process is among the others: hub, member or alone.
+// place is the role of a process: hub, member or alone.
 type place interface {
-	// hold returns when the place is lost, or given up for next, or ctx ends. It leaves nothing running or open
-	// behind that next does not own.
+	// hold returns when the place is lost or given up for next, or when ctx ends. It leaves nothing running or open,
+	// except what next owns.
 	hold(ctx context.Context) (next place)
-	// heir is the address at which people look for who comes after, "" when any will do.
+	// heir is the address at which people look for the next process; "" if any will do.
 	heir() string
 }
 
@@ -152,7 +152,7 @@ func (h *Hub) beAlone() (_ place, err error) {
 	return &alone{h, d}, nil
 }
 
-// Problems says what people who come to this process do not see; none when they see everything.
+// Problems says which calls people at this process do not see; none if they see all.
 func (h *Hub) Problems() (said []string) {
 	if h.apart.Load() {
 		return []string{wire.UnseenElsewhere}

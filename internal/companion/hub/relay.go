@@ -27,7 +27,8 @@ import (
 // are, and a frame of the client goes to the one process that owns the session. The hub knows no more of
 // a frame than its head, so what a newer process has to say passes too.
 //
-// A session or an approval belongs to the process that showed it first. What another says of it is dropped.
+// A session or an approval belongs to the process that showed it first. Frames about it from other processes are
+// dropped.
 type Relay struct {
 	hub        *Hub
 	hello      []byte                        // as it goes to each process

@@ -42,8 +42,8 @@ func (h *Hub) meet(peer Peer) bool {
 	}
 }
 
-// ServeReplicas answers what the hubs of other replicas ask for their people, for this process alone. Whoever connects
-// MUST have proven to be a replica. It returns when the listener is closed.
+// ServeReplicas answers what the hubs of other replicas ask for their people, for this process alone. Each peer MUST
+// have proven that it is a replica. It returns when the listener is closed.
 func (h *Hub) ServeReplicas(listener net.Listener) {
 	m := &membership{hub: h, replica: true}
 	ctx, stop := context.WithCancel(context.WithValue(h.ctx, membershipKey{}, m))

@@ -33,7 +33,7 @@ import (
 //
 // The hub checks the client's credential and says to the process what it was; the credential itself stays here.
 
-// shared is what is one for all processes: files of the data directory, or the hub's own.
+// shared are paths whose content is the same for all processes: files of the data directory, or the hub's own.
 var shared = []string{"/api/proof", "/api/pair", "/api/info", "/api/audit", "/api/report", "/api/push", "/api/freeze", "/api/commands", "/api/presence"}
 
 // gatherWithin is how long the hub waits for the processes' part of an answer.
@@ -165,7 +165,8 @@ func (a Request) dress(r *http.Request) {
 	r.Header.Set(personHeader, a.person)
 }
 
-// Each asks several for the same at once; the answers are in their order. Who does not answer in time is left out.
+// Each asks several processes for the same at once. The answers are in their order, without those that do not come in
+// time.
 func (a Request) Each(r *http.Request, whom []*Process, uri string) []answer {
 	ctx, cancel := context.WithTimeout(r.Context(), gatherWithin)
 	defer cancel()
@@ -324,7 +325,7 @@ func (a Request) union(w http.ResponseWriter, r *http.Request, things string) {
 	rest.WriteList(w, name, wire.List(all), a.missing(things, answers))
 }
 
-// missing says whose part of a list of what one process alone has is not there.
+// missing names the processes whose part of a list is missing, if each process has a part of its own.
 func (a Request) missing(things string, answers []answer) []string {
 	if !slices.Contains(bound, things) {
 		return nil

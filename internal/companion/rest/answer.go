@@ -1,4 +1,4 @@
-// Package rest is what all answers by HTTP share: their form, their refusals, and how a panic fails one request and no more.
+// Package rest has what all HTTP answers share: their form, their refusals, and how a panic fails only its own request.
 package rest
 
 import (
@@ -16,7 +16,7 @@ func SaysJSON(r *http.Request) bool {
 	return r.Method != http.MethodPost && r.Method != http.MethodPut || JsonBody(r)
 }
 
-// JsonBody reports whether the body says that it is JSON, which a form of a foreign page cannot.
+// JsonBody reports whether the body is declared as JSON, which a form of a foreign page cannot do.
 func JsonBody(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && kind == "application/json"

@@ -11,8 +11,8 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// A mistake of ours in one request MUST NOT end the process, which serves others too: every goroutine that works for a
-// client or for another process survives a panic.
+// A bug in one request MUST NOT end the process, which serves others too. Every goroutine that works for a client or
+// another process survives a panic.
 
 // FailedText is what clients are told of it.
 const FailedText = "callgate could not do that; its log says why"

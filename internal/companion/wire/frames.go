@@ -1,5 +1,5 @@
-// Package wire is what people's clients and callgate say to each other: frames, REST bodies and error codes of protocol
-// version 1, and how they read. It knows nothing of gates and rules, so a client needs no more of callgate than this.
+// Package wire has the frames, REST bodies and error codes of protocol version 1, for callgate and its clients. It
+// knows no gates and rules, so a client needs no other package.
 package wire
 
 import (
@@ -169,8 +169,8 @@ type AgentRemove struct {
 	AgentID string `json:"agentId"`
 }
 
-// MCPTools says which tools the client runs itself for one session, all of them: what an earlier frame named and
-// this one does not is taken back. callgate offers each to the host as {server}_{name}.
+// MCPTools lists all tools that the client runs itself for one session. It takes back tools that only an earlier frame
+// named. callgate offers each to the host as {server}_{name}.
 type MCPTools struct {
 	Head
 	Tools []MCPTool `json:"tools"`

@@ -1,4 +1,4 @@
-// Package findings holds what is known of a text while it is read, and bounds how much one text may become.
+// Package findings collects what is known of a text while it is read, and bounds how much a text may expand to.
 package findings
 
 import (
@@ -47,7 +47,7 @@ func (a *Findings) Reparse(n int) bool {
 	return true
 }
 
-// Affords is Reparse for what may be left out: it reports no problem.
+// Affords is Reparse for text that may be left out. It reports no problem.
 func (a *Findings) Affords(n int) bool {
 	if a.reparse < n {
 		return false

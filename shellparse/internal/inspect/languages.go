@@ -36,8 +36,8 @@ func code(c *walk.Call, w word.Word, harmless func(string) bool) {
 	}
 }
 
-// inspectSed looks at the script that sed is given. GNU's takes options behind operands and BSD's does not, so that
-// they can find it in different words: it is harmless when it is for both.
+// inspectSed looks at the script that sed is given. GNU sed takes options after operands and BSD sed does not, so they
+// can find the script in different words. It is harmless only if it is harmless for both.
 func inspectSed(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if s.Unknown != "" {
 		c.EffectOf("option "+s.Unknown, word.Hit{Name: s.Unknown})

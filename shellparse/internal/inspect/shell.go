@@ -57,7 +57,7 @@ func runShell(a *walk.Walker, c *walk.Call) bool {
 }
 
 // shellWords reads the options of a shell: at is the first word behind them, code says that it is a script, and stdin
-// that the script comes in. It is not ok, and the command is recorded, when that depends on the run.
+// that the script comes in. If that depends on the run, ok is false and the command is recorded.
 func shellWords(a *walk.Walker, c *walk.Call) (at int, code, stdin, ok bool) {
 	argv := c.Argv
 	for at = 1; at < len(argv); at++ {

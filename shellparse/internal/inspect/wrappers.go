@@ -72,8 +72,8 @@ func wrapsNothing(a *walk.Walker, w *programs.Wrapper, c *walk.Call, n int, hits
 	}
 }
 
-// unwrap takes one wrapper off a command whose first words, n of them, name the wrapper. It returns false
-// where no inner command follows, so that the wrapper is a command of its own.
+// unwrap takes one wrapper off a command; its first n words name the wrapper. It returns false if no inner command
+// follows, and the wrapper counts as a command itself.
 func unwrap(a *walk.Walker, w *programs.Wrapper, c *walk.Call, n int) bool {
 	s := (*word.Options)(w.Options).Scan(c.Argv[n:], w.Style)
 	at := n + s.Rest

@@ -50,8 +50,8 @@ func Plain(f *syntax.File) bool {
 	return plain
 }
 
-// Text parses text. What it returns may be read otherwise by a shell, which is a problem then: it is good for
-// denials only. It returns no file, but a problem, for what does not parse.
+// Text parses text. If a shell could read the text differently, it returns a problem too, and the file is good only for
+// denials. If the text does not parse, it returns a problem and no file.
 func Text(text string, dialect script.Dialect) (f *syntax.File, problems []script.Problem) {
 	if p := foreign(text); p != "" {
 		problems = append(problems, script.Problem{Code: "foreign", Text: p})

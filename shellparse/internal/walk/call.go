@@ -32,7 +32,7 @@ type Call struct {
 	Inside     bool         // it is the operand of a program that runs it in place of a shell
 }
 
-// frame is the room for a simple command while it is analysed. Nothing keeps it: the records of commands are copies.
+// frame is the memory for analysing a simple command. It is reused, because the records of commands are copies.
 type frame struct {
 	call Call
 	own  word.Scope
@@ -142,7 +142,8 @@ func (c *Call) Operates(text string) {
 	findings.AddEffect(&c.Effects, script.Effect{Text: text, Named: findings.OfOperation})
 }
 
-// RunsInput notes that what comes in is run: only who names the command without any further word means that.
+// RunsInput notes that the command runs its input. Only a rule that names the command without further words covers
+// that.
 func (c *Call) RunsInput() {
 	findings.AddEffect(&c.Effects, script.Effect{Text: "runs its standard input", Named: script.Whole})
 }

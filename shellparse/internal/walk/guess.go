@@ -12,9 +12,9 @@ import (
 // MaxPieces bounds what is guessed of one text.
 const MaxPieces = 256
 
-// Guess adds the commands that a text could run of which no shell syntax is certain: it is cut wherever a shell
-// could begin a command, and each piece stands for itself. They are for denials only; the problem for which the
-// text is guessed at keeps it from being allowed.
+// Guess adds the commands that a text could run of which no shell syntax is certain: it is cut wherever a shell could
+// begin a command, and each piece stands for itself. They are for denials only. The problem that made callgate guess
+// keeps the text from being allowed.
 func (a *Walker) Guess(text string, sc *word.Scope) {
 	if len(text) > parse.MaxText {
 		return

@@ -38,7 +38,7 @@ func (r *redirs) around(a *Walker, st *syntax.Stmt, sc, inner *word.Scope) {
 	}
 }
 
-// null records redirections that stand alone, as those of the null command, which is what they are.
+// null records redirections without a command as those of the null command.
 func (r *redirs) null(a *Walker, st syntax.Node, sc *word.Scope) {
 	raw := sc.Raw
 	if raw == "" {

@@ -43,8 +43,8 @@ func (a *Walker) Run(c *Call) {
 	}
 }
 
-// findProgram finds the name of the program that a command runs. It is false where there is none that a rule could
-// name: then the command is recorded.
+// findProgram finds the name of the program that a command runs. It is false if no rule could name the program; the
+// command is then recorded.
 func (a *Walker) findProgram(c *Call) bool {
 	w := c.Argv[0]
 	if !w.Known && strings.HasPrefix(w.Text, "~") && !word.IsGlob(w.Text) && w.Head == "~" && !strings.ContainsAny(w.Text, "$`'\"\\") {
