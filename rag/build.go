@@ -75,8 +75,8 @@ func (b *builder) add(s source, passages []chunks.Chunk) {
 	}
 }
 
-// surroundings are what counts beside a chunk's text: where it is, what it is a part of and, a second time, what
-// it defines. The file's name counts twice too: both are chosen to say what is inside.
+// surroundings is what counts besides a chunk's text: where it is, what it is a part of and, a second time, what it
+// defines. The file's name counts twice too, because both names say what is inside.
 func surroundings(s *source, c *chunks.Chunk) string {
 	names := strings.Join(c.Defines[:min(len(c.Defines), maxNamed)], " ")
 	if s.Document {

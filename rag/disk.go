@@ -14,8 +14,8 @@ import (
 	"callgate/internal/durable"
 )
 
-// disk owns every write to an index directory. Files are written under another name, synced and renamed: a
-// name stands for a whole file or for none, whatever is killed when.
+// disk owns every write to an index directory. It writes files under another name, syncs and renames them. So a name
+// always stands for a whole file or for none, even after a kill.
 type disk struct {
 	dir  string
 	fail func(op, name string) error // in tests: makes a step fail
@@ -41,7 +41,7 @@ func (d *disk) try(op, name string) error {
 	return d.fail(op, name)
 }
 
-// write makes the file name of what write writes. When it returns an error, name is what it was.
+// write makes the file name from what the function write writes. After an error, the file is as before.
 func (d *disk) write(name string, write func(io.Writer) error) (sum fileSum, err error) {
 	if err := d.try("create", name); err != nil {
 		return sum, err
@@ -146,8 +146,8 @@ func (d *disk) verify(want fileSum) error {
 	return nil
 }
 
-// sweep removes the files, and folders of words, that keep does not want. One that another process has open on Windows
-// stays until the next time.
+// sweep removes the files, and folders of words, that keep does not select. On Windows, one that another process has
+// open stays until the next time.
 func (d *disk) sweep(keep map[string]bool) error {
 	files, err := os.ReadDir(d.dir)
 	if err != nil {

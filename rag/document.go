@@ -14,7 +14,8 @@ import (
 	"callgate/rag/internal/extract"
 )
 
-// Document is a text that is no file of the workspace, such as a note or a tool's definition. The index keeps its text.
+// Document is a text that is not a file of the workspace, such as a note or a tool's definition. The index keeps its
+// text.
 type Document struct {
 	ID       string
 	Kind     Kind   // default: KindNote

@@ -3,8 +3,8 @@
 // It finds by words (BM25), by meaning (embeddings), and by symbols and paths.
 //
 // An index is a directory that any number of processes share. It consists of immutable segments and a manifest that
-// names them. Writers hold a lock; readers follow the manifest and wait for nobody. Every file has a checksum. A file
-// that does not match it is never searched, and Sync replaces it.
+// names them. Writers hold a lock; readers follow the manifest and never wait. Every file has a checksum. A file that
+// does not match it is never searched, and Sync replaces it.
 package rag
 
 import (
@@ -26,8 +26,8 @@ import (
 type Options struct {
 	// Embedder makes the vectors. Default: the built-in table, see Static.
 	Embedder Embedder
-	// Denied reports whether a file must not be read, by its absolute path. What it denies is not indexed, leaves
-	// the index on the next Sync, and is left out of results at once. It may be called from several goroutines.
+	// Denied reports whether a file must not be read, by its absolute path. A denied file is not indexed, leaves the
+	// index with the next Sync, and is left out of results at once. It may be called from several goroutines.
 	Denied func(path string) bool
 	// Rules returns a name for the rules behind Denied. If the name changes, Denied may answer differently, and the next
 	// search takes files that are denied now out of the index. Nil means that Denied never changes.

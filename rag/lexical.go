@@ -10,8 +10,8 @@ import (
 	"callgate/rag/internal/terms"
 )
 
-// unseen is how many more chunks are taken to be there, with none of the query's terms. It keeps the terms of a
-// handful of documents from weighing next to nothing beside terms that none of them has.
+// unseen is how many further chunks BM25 assumes, without any of the query's terms. It keeps terms in a handful of
+// documents from weighing almost nothing beside terms that no document has.
 const unseen = 10
 
 // byWords returns the best rows by BM25. Frequencies are those of all live rows.

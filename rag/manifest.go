@@ -15,8 +15,8 @@ import (
 	"callgate/internal/durable"
 )
 
-// manifest says what an index consists of. Writing it is what makes a change happen: readers follow it, and
-// files that it does not name are nobody's.
+// manifest says what an index consists of. A change takes effect when the manifest is written. Readers follow it, and
+// files that it does not name are unused.
 type manifest struct {
 	Format   int     `json:"format"`
 	Root     string  `json:"root,omitempty"`  // of the workspace that was indexed last

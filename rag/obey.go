@@ -31,8 +31,8 @@ func (x *Index) obeys() bool {
 	return snap.release() == nil && held == x.rules()
 }
 
-// obey purges the index when the rules are others than those that its files were held against. While somebody
-// writes it is left to them, or to the next search: what is denied is left out of answers all the same.
+// obey purges the index if the rules have changed since its files were checked. While somebody writes, it leaves that
+// to them or to the next search. Denied files are left out of answers in any case.
 func (x *Index) obey(ctx context.Context) {
 	if x.obeys() {
 		return

@@ -92,7 +92,7 @@ func (s *search) rank(query string, candidates []candidate) []candidate {
 	return candidates
 }
 
-// spread lets several files share the first places: each further hit of a file counts less there than behind them.
+// spread lets several files share the first places. Each further hit of a file counts less there than in later places.
 // The candidates are sorted before and after.
 func (s *search) spread(candidates []candidate) {
 	type factors struct{ first, later float64 } // among the first places, and after them
@@ -317,7 +317,7 @@ func wordsOf(query string) []word {
 	return words
 }
 
-// is reports whether the token, in lower case, is a form of the word. Most are not, and need no stemming to tell.
+// is reports whether the token, in lower case, is a form of the word. For most tokens it can tell without stemming.
 func (w *word) is(token []byte) bool {
 	return len(token) >= len(w.begins) && string(token[:len(w.begins)]) == w.begins && terms.Stem(string(token)) == w.stem
 }

@@ -119,7 +119,7 @@ func (r *remote) Embed(ctx context.Context, purpose Purpose, texts []string) ([]
 	return all, nil
 }
 
-// cut cuts text to n bytes, at a rune, and makes something of nothing: servers refuse empty texts.
+// cut cuts text to n bytes, at a rune. It replaces an empty text, because servers refuse those.
 func cut(text string, n int) string {
 	if len(text) > n {
 		for n > 0 && !utf8.RuneStart(text[n]) {

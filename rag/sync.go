@@ -138,7 +138,7 @@ func (u *update) skip(s skipped) {
 	u.progress(Event{Kind: EventSkip, Path: s.name, Reason: s.reason, Indexed: u.done, Total: u.total})
 }
 
-// keep removes every file from the index that is not among files.
+// keep removes from the index every file that is not among files.
 func (u *update) keep(files []found) {
 	here := make(map[string]bool, len(files))
 	for i := range files {
@@ -166,7 +166,7 @@ type report struct {
 	err       error // the worker gave up
 }
 
-// run brings the files up to date that are not. It publishes now and then.
+// run brings outdated files up to date. It publishes now and then.
 func (u *update) run(ctx context.Context, files []found) error {
 	var todo []found
 	old := map[string][16]byte{}

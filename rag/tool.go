@@ -24,7 +24,7 @@ func ToolDocument(id, server, name, description string, schema []byte) Document 
 }
 
 const (
-	// maxDefinition bounds the text of a tool's definition, in bytes: what a server writes on and on is not heard.
+	// maxDefinition bounds the text of a tool's definition, in bytes. The rest of a longer definition is ignored.
 	maxDefinition = 16 << 10
 	// maxSchemaDepth bounds how deep a schema is read.
 	maxSchemaDepth = 8

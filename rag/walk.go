@@ -83,8 +83,8 @@ type found struct {
 // skipped is a file that is left out for a reason that its owner may want to know.
 type skipped struct{ name, reason string }
 
-// walk lists files and directories. It follows no links: what they lead to is indexed where it is, or is not
-// the workspace's. What cannot be read is skipped.
+// walk lists files and directories. It follows no links, because their targets are indexed where they are, or are
+// outside the workspace. It skips what cannot be read.
 func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, left []skipped, err error) {
 	fsys := w.root.FS()
 	beyond := 0

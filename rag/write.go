@@ -38,8 +38,7 @@ type place struct{ part, source int }
 
 func (s *source) key() key { return key{s.Path, s.Document} }
 
-// change runs do as the only writer of the index, and publishes what it did also when it fails midway: do keeps
-// every step whole.
+// change runs do as the only writer of the index. It publishes the finished steps even if do fails midway.
 func (x *Index) change(ctx context.Context, do func(*writer) error) (err error) {
 	select {
 	case <-x.writing:
@@ -67,7 +66,7 @@ func (x *Index) change(ctx context.Context, do func(*writer) error) (err error) 
 	return errors.Join(err, w.finish())
 }
 
-// newWriter starts from what is published. What is damaged is left out, which a Sync makes good.
+// newWriter starts from the published state. It leaves out damaged parts, which the next Sync restores.
 func (x *Index) newWriter() (*writer, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -50,8 +50,8 @@ func (s *Store) look(ctx context.Context, c *Checkpoint, path string) (Entry, er
 	return now.Entry, nil
 }
 
-// Adopt takes what changed in the files meanwhile for what the calls left, so that a restore puts that back
-// too, and returns their paths. A file that another call was about to change is not taken.
+// Adopt counts changes of the files in the meantime as changes by the calls, so that a restore undoes them too, and
+// returns the paths. It leaves out files that another call was about to change.
 func (w *Watch) Adopt(ctx context.Context) (paths []string, err error) {
 	later, err := w.store.List(Filter{Idle: true})
 	if err != nil {

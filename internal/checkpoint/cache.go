@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// statCache remembers the hash of files by what tells that they have not changed, so that a workspace is
-// read once and then only where it changed.
+// statCache remembers the hashes of files, with the attributes that show that they have not changed. So a workspace is
+// read once, and later only where it changed.
 type statCache struct {
 	mu    sync.Mutex
 	files map[string]statEntry
@@ -24,8 +24,8 @@ type statEntry struct {
 // maxCached bounds the cache, in files; it begins anew when it is full.
 const maxCached = 200_000
 
-// settled is how long a file must have been left alone before its times are believed: within the clock's
-// resolution it may have changed again.
+// settled is how long a file must have been left alone before its times count. Within the clock's resolution it may
+// have changed again.
 const settled = 2 * time.Second
 
 func (c *statCache) get(path string, info fs.FileInfo) (Hash, bool) {

@@ -148,8 +148,8 @@ func (c *capture) leavesOut(ctx context.Context, n os.DirEntry, path string) str
 	return why
 }
 
-// folder looks at everything in dir and returns the hash of the list, or why there is none. What is not looked at
-// is in the list all the same, as left out: what was there before MUST never look as if it came later.
+// folder looks at everything in dir and returns the hash of the list, or why there is none. The list also has what was
+// not looked at, as left out. A file that was there before MUST never look as if it came later.
 func (c *capture) folder(ctx context.Context, dir *os.Root, path, rel string, scope Scope, w *workspaceRules, before Entry) (hash Hash, why string, err error) {
 	names, why := namesIn(dir)
 	if why != "" {

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Check looks at the segments that nobody writes and says what is wrong with each: one that was emptied or cut, or that
-// holds something else. It reads no contents, which are checked when they are used.
+// Check looks at the segments that nobody writes, and says what is wrong with each: emptied, cut, or replaced. It reads
+// no contents, which are checked when they are used.
 func (s *Store) Check() (problems []string, err error) {
 	all, err := s.volume.list()
 	if err != nil {

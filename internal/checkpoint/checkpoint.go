@@ -83,7 +83,7 @@ type Checkpoint struct {
 	Before    []Kept    `json:"before"`
 	Notes     []string  `json:"notes,omitempty"` // what was left out, for people
 
-	// What follows is known when the call has ended, and comes from later records.
+	// The following fields are known once the call has ended, and come from later records.
 
 	Ended    bool      `json:"-"` // what the call left is known
 	Changed  []Change  `json:"-"` // by the call

@@ -46,7 +46,7 @@ func compare(path string, before, after Entry, was, is lister, emit func(Change)
 	return nil
 }
 
-// unseen reports that nobody wanted to know what is there, so that nothing can be said of it.
+// unseen reports that a path was not looked at, so its state is not known.
 func unseen(e Entry) bool {
 	return e.Kind == LeftOut && (e.Why == whyLimit || e.Why == whyIgnored || e.Why == whyProtected)
 }

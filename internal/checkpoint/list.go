@@ -49,7 +49,7 @@ func (c *Checkpoint) concerns(path string) bool {
 	return slices.ContainsFunc(c.Before, func(k Kept) bool { return beneath(k.Path, path) || k.Scope != Alone && beneath(path, k.Path) })
 }
 
-// Get returns one checkpoint by its id, or by a beginning that only one has.
+// Get returns one checkpoint by its id, or by a unique prefix of it.
 func (s *Store) Get(id string) (Checkpoint, error) {
 	all, err := s.read()
 	var found []Checkpoint
@@ -173,7 +173,7 @@ func (v *view) add(kind byte, payload []byte, segment string) error {
 	return nil
 }
 
-// contents reads what a segment holds by hash. It looks through the segment when it is asked first.
+// contents reads the contents of a segment by hash. It scans the segment on first use.
 type contents struct {
 	r     reader
 	size  int64

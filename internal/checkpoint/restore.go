@@ -91,7 +91,7 @@ func (p *plan) names(paths []string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return p.checkpoint.concerns(filepath.Clean(path)) })
 }
 
-// known is plan for a call whose outcome is known: only what it changed is looked at.
+// known is plan for a call with a known outcome. It looks only at what the call changed.
 func (p *plan) known(ctx context.Context) error {
 	for _, x := range p.checkpoint.Changed {
 		now, err := p.store.look(ctx, &p.checkpoint, x.Path)
@@ -134,8 +134,8 @@ func (p *plan) unknown(ctx context.Context) error {
 	return err
 }
 
-// Restore puts back what was kept. Nothing is touched when one path may not be: see ErrChanged, which Force
-// overrules but for what was not kept and what Denies names. What is there now is kept first, under an id of
+// Restore puts back what was kept. It touches nothing if one path may not be restored (see ErrChanged). Force overrules
+// that, except for what was not kept and for paths that Denies names. It first keeps the current state, under an id of
 // its own. A restore that is interrupted can be repeated.
 func (s *Store) Restore(ctx context.Context, id string, o RestoreOptions) (*Restored, error) {
 	p, err := s.plan(ctx, id, o.Paths)
@@ -186,7 +186,7 @@ func (p *plan) all(only []string) bool {
 	})
 }
 
-// check takes the steps out that cannot be done, and is an error when one must not.
+// check removes steps that cannot be done, and returns an error if a step is forbidden.
 func (p *plan) check(s *Store, o *RestoreOptions) (left []Conflict, err error) {
 	var conflicts []Conflict
 	var steps []step
@@ -263,8 +263,8 @@ func (p *plan) in(path string, f func(dir *os.Root, name string) error) error {
 	return f(dir, name)
 }
 
-// removeFrom removes what the step is about, if it still is what was looked at. A folder goes when it is
-// empty: what somebody put there stays.
+// removeFrom removes what the step is about, if it has not changed since it was looked at. It removes a folder only if
+// it is empty, so new files of others stay.
 func (st *step) removeFrom(dir *os.Root, name string) error {
 	info, err := dir.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -329,8 +329,8 @@ func (p *plan) makeFolders(path string) error {
 	return err
 }
 
-// replace puts something in the place of name in one step: whoever looks sees the old or the new. What a
-// kill leaves behind has a name that the next try takes away.
+// replace replaces name in one step, so that readers see either the old or the new. The next try removes what a kill
+// leaves behind.
 func replace(dir *os.Root, name, id string, make func(temporary string) error) error {
 	temporary := ".callgate-restore-" + id
 	if err := dir.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {

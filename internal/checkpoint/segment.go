@@ -12,9 +12,9 @@ import (
 	"sync"
 )
 
-// A segment is a file of records that is only ever added to. It holds all that its checkpoints need, each
-// content once, so that it can be removed as a whole without a look at any other. A record that a kill or a
-// power cut tore is at the end, and what is before it is whole: readers stop there.
+// A segment is a file of records that is only ever added to. It holds all that its checkpoints need, each content once,
+// so that it can be removed as a whole without a look at any other. Only the last record can be torn, by a kill or a
+// power cut. All before it is whole, and readers stop there.
 //
 //	kind 1 byte · length of the payload 8 · SHA-256 of the payload 32 · CRC-32C of these 41 bytes 4 · payload
 const (
@@ -179,8 +179,8 @@ func (s *segment) add(h header, payload []byte) error {
 	return s.flush()
 }
 
-// flush writes what is pending; the caller holds mu. What a full disk tore is cut off again, and nothing is
-// written to the segment any more: it does not hold what it is known to hold.
+// flush writes what is pending; the caller holds mu. A record that a full disk tore is cut off. Nothing more is written
+// to the segment, because it lacks contents that it should have.
 func (s *segment) flush() error {
 	if s.pending.Len() == 0 {
 		return nil

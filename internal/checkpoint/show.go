@@ -48,8 +48,8 @@ func (s *Store) Diff(ctx context.Context, id string, o ShowOptions) ([]FileDiff,
 	return p.show(p.steps, o, func(st step) ([]byte, error) { return p.current(st.Path) }), nil
 }
 
-// Left returns what the call of a checkpoint did itself: how what it left differs from what was kept. What it left is known as
-// long as it is still there, or a later checkpoint kept it.
+// Left returns what the call of a checkpoint itself changed. That is known as long as the files are still as the call
+// left them, or a later checkpoint kept them.
 func (s *Store) Left(id string, o ShowOptions) (list []FileDiff, err error) {
 	p := &plan{store: s}
 	if p.checkpoint, err = s.Get(id); err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Programs that replace a file write a temporary one beside it and rename that. When they are killed in between, the
-// temporary file stays. Nobody kept it, since no call named it.
+// Programs that replace a file write a temporary one beside it and rename that. If they are killed in between, the
+// temporary file stays. No checkpoint has it, because no call named it.
 var (
 	// temporaryAlone is the name of a temporary file whatever file it is for: Go, Python, Rust, GLib, sed and patch.
 	temporaryAlone = regexp.MustCompile(`^(?:\.?(?:tmp|temp)[-._]?([0-9A-Za-z_-]{4,})|\.goutputstream-([0-9A-Z]{6})|(?:sed|po)([0-9A-Za-z]{6})|.+\.(?:tmp|temp))$`)

@@ -39,10 +39,9 @@ type Taken struct {
 	ID      string
 }
 
-// Take keeps what is at the paths now. When it returns without an error, the checkpoint is on the disk and
-// the call may change the files. Paths that cannot be kept are in LeftOut: whether the call may run without
-// is the caller's business. It returns nil when there is nothing to keep. An error is an ErrFailed: nothing
-// was kept.
+// Take keeps what is at the paths now. When it returns without an error, the checkpoint is on the disk and the call may
+// change the files. Paths that cannot be kept are in LeftOut. The caller decides whether the call may run without them.
+// It returns nil if there is nothing to keep. An error is an ErrFailed, and nothing was kept.
 func (s *Store) Take(ctx context.Context, r Request) (*Taken, error) {
 	t, err := s.take(ctx, r)
 	if err != nil {
@@ -134,7 +133,7 @@ func (s *Store) Unkept(ctx context.Context, workspace string, paths []Path) (lis
 	return list
 }
 
-// failureStays is how long a store that could not be written counts as one that cannot.
+// failureStays is how long a store counts as not writable after a failed write.
 const failureStays = 30 * time.Second
 
 // settle sorts the paths and takes doubles out. With resolve it makes their folders real; a path that is a link

@@ -15,10 +15,10 @@ var errLink = errors.New("a folder of the path is a link")
 // errNoFolder is why a path is not opened: a part of it is a file or the like.
 var errNoFolder = errors.New("a part of the path is not a folder")
 
-// openFolderOf opens the folder that holds path, which is absolute, and returns the last part of path in it.
-// No part of the way is a link: what was a folder when the call was judged and is a link now leads nowhere.
-// When a folder on the way is missing, or something else is in its place, the error is fs.ErrNotExist or
-// errNoFolder, and stop is the outermost of these: it MUST be looked at by itself before anything is said of it.
+// openFolderOf opens the folder that holds path, which is absolute, and returns the last part of path in it. No part of
+// the path may be a link. A folder that became a link after the call was judged is an error. When a folder on the way
+// is missing, or something else is in its place, the error is fs.ErrNotExist or errNoFolder, and stop is the outermost
+// of these: it MUST be looked at by itself before anything is said of it.
 //
 // The way begins at the workspace when path lies in it, which is without links itself, else at the root of
 // the file system.

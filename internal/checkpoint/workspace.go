@@ -34,8 +34,8 @@ func (s *Store) Workspaces(dirs []string) (tops []string) {
 	return tops
 }
 
-// workspaceRules says what of a git workspace is kept: what is tracked, and what is not ignored. All of it is
-// read as data: no git command runs, so that no filter, hook or monitor of a repository does.
+// workspaceRules says what of a git workspace is kept: what is tracked, and what is not ignored. It reads all of that
+// as data. No git command runs, so no filter, hook or monitor of the repository runs.
 type workspaceRules struct {
 	ignore     rag.GitIgnore
 	tracked    map[string]bool // files, and every folder that holds one

@@ -80,7 +80,7 @@ type Heir interface {
 	Adopt(question []byte) error
 	// Lose ends an approval that is another process's now.
 	Lose(id, reason string)
-	// Unknown records that a decision was taken by a process which ended before it said what became of the call.
+	// Unknown records that a process took a decision and ended before it reported the outcome of the call.
 	Unknown(question []byte, call string) error
 }
 
@@ -115,7 +115,7 @@ func callOf(entryKey string) string { return entryKey[:strings.LastIndexByte(ent
 
 func idOf(entryKey string) string { return entryKey[strings.LastIndexByte(entryKey, '.')+1:] }
 
-// ErrMoved is why an approval cannot be decided here: it is another process's, or decided.
+// ErrMoved says that an approval cannot be decided here, because another process has it or it is decided.
 var errMoved = fmt.Errorf("%w: another replica took it over or decided it", gate.ErrNotPending)
 
 func (a *Approvals) write(key string, e entry, rev uint64, live time.Duration) (uint64, error) {
@@ -162,7 +162,7 @@ func (a *Approvals) Ask(k gate.Kept) error {
 	return nil
 }
 
-// begin keeps an end of before from ending what is written now; the caller calls done.
+// begin keeps an earlier end from ending what is written now. The caller calls done.
 func (a *Approvals) begin(key string) (done func()) {
 	a.mu.Lock()
 	a.begun[key] = true
@@ -174,7 +174,8 @@ func (a *Approvals) begin(key string) (done func()) {
 	}
 }
 
-// uses reports whether a call of this process waits on an entry, or has its decision. Whoever uses it ends it.
+// uses reports whether a call of this process waits on an entry or has its decision. The process that uses an entry
+// ends it.
 func (a *Approvals) uses(key string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -379,7 +380,7 @@ func (a *Approvals) changed(key string, v value) {
 	}
 }
 
-// moved is why an approval is withdrawn that is another process's.
+// moved says why an approval of another process is withdrawn here.
 const moved = "The host repeated the call at another replica, or another replica took it over."
 
 // waits reports whether a call waits on the entry, at a process that lives.

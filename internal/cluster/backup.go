@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// A backup is one JSON object a line: first what it is of, then each key with its value as it is sealed. Who reads it
-// needs the cluster's key. Beats and budgets are left out, and so are approvals that are decided: a decision that was taken since
-// would be taken twice.
+// A backup has one JSON object a line: first its source, then each key with its sealed value. To read it you need the
+// cluster's key. It leaves out beats, budgets and decided approvals, because a decision that was taken since would be
+// taken twice.
 type backupHead struct {
 	Backup string    `json:"callgateBackup"` // version of the format
 	Bucket string    `json:"bucket"`
@@ -28,10 +28,10 @@ type backupLine struct {
 
 const backupVersion = "1"
 
-// backupPlace is what a value of a backup is sealed for: nothing that NATS holds passes for one.
+// backupPlace is the place that values of a backup are sealed for, so that no value in NATS passes for one.
 func backupPlace(key string) string { return "backup " + key }
 
-// Backup writes what the bucket holds, and says how many keys that are.
+// Backup writes the content of the bucket and returns the number of keys.
 func (c *Cluster) Backup(w io.Writer) (n int, err error) {
 	out := bufio.NewWriter(w)
 	write := func(line any) {

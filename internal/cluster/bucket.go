@@ -130,7 +130,7 @@ func (b *bucket) run() {
 	}
 }
 
-// config is the stream behind the bucket. Reads go to its leader: one that lags would show decisions of yesterday.
+// config is the stream behind the bucket. Reads go to its leader, because a replica that lags would show old decisions.
 func (b *bucket) config(copies int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: "KV_" + b.name, Description: "callgate, worker " + b.c.o.Worker, Subjects: []string{b.subject(">")},
@@ -141,7 +141,8 @@ func (b *bucket) config(copies int) jetstream.StreamConfig {
 
 func (b *bucket) subject(key string) string { return "$KV." + b.name + "." + key }
 
-// bind finds the bucket, or makes it. What is there has to be what this replica has seen, and to keep what it is told.
+// bind finds or makes the bucket. An existing bucket must hold what this replica has seen, and must have settings that
+// keep what is written.
 func (b *bucket) bind(ctx context.Context) (jetstream.Stream, error) {
 	stream, err := b.c.js.Stream(ctx, "KV_"+b.name)
 	last := b.memory.last()
@@ -227,7 +228,7 @@ func (b *bucket) follow() error {
 	}
 }
 
-// owned sends the replica's beats while the bucket is followed, and ends that when they do not come back.
+// owned sends the replica's beats while it follows the bucket, and stops following if they do not come back.
 func (b *bucket) owned(ctx context.Context, stop func()) {
 	began := time.Now()
 	b.c.owned.Go(func() {
@@ -253,7 +254,7 @@ func (b *bucket) owned(ctx context.Context, stop func()) {
 	})
 }
 
-// look asks for the documents that were seen: who purges them tells nobody.
+// look asks for the documents that this replica has seen, because a purge is not announced.
 func (b *bucket) look(ctx context.Context) {
 	for key := range b.memory.before() {
 		_, v, err := b.read(ctx, key)
@@ -264,8 +265,8 @@ func (b *bucket) look(ctx context.Context) {
 	}
 }
 
-// take notes a change and tells those who watch. A document that was taken away, does not open or is older than one that
-// was seen is known to nobody: replicas do none of that, and NATS' other users might.
+// take notes a change and tells the watchers. A document that was removed, does not open or is older than a seen one
+// counts as unknown. Replicas never do that, but other users of NATS might.
 func (b *bucket) take(key string, m jetstream.Msg, rev uint64) {
 	v := value{rev: rev}
 	var after uint64
@@ -311,8 +312,7 @@ func isEnd(h nats.Header) bool {
 	return h.Get("KV-Operation") != "" || h.Get("Nats-Marker-Reason") != ""
 }
 
-// place is what a value is sealed for: its key, and the change that it comes after. So nobody can put back what once stood
-// there.
+// place is what a value is sealed for: its key, and the change that it follows. So nobody can put back an old value.
 func place(key string, after uint64) string { return key + "\x00" + strconv.FormatUint(after, 10) }
 
 // unseal opens a value, and says after which change it was written: the one that NATS was told to expect.
@@ -426,7 +426,7 @@ func (b *bucket) read(ctx context.Context, key string) (found string, v value, e
 	return found, v, v.err
 }
 
-// there returns the stream, or that the cluster is away: what cannot be answered soon is not asked.
+// there returns the stream, or an error if the cluster is away, so that no request waits for long.
 func (b *bucket) there() (jetstream.Stream, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -439,9 +439,9 @@ func (b *bucket) there() (jetstream.Stream, error) {
 	return b.stream, nil
 }
 
-// write puts a value under a key whose last change is expect; 0 is a key that is not there. The error is errConflict when
-// it is another by now, and ErrAway when nobody knows what became of it. A value with a time to live ends by itself.
-// No two values are the same but one that is sealed anew, so that one which was written is known again.
+// write puts a value under a key whose last change is expect; 0 is a key that is not there. The error is errConflict
+// when it is another by now, and ErrAway when nobody knows what became of it. A value with a time to live ends by
+// itself. No two values are the same, except one that is sealed again, so write can recognise its own value.
 func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint64, live time.Duration) (rev uint64, err error) {
 	beats := strings.HasPrefix(key, "beat.")
 	if _, err := b.there(); err != nil {

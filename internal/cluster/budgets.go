@@ -39,7 +39,7 @@ const (
 // slice is how much a replica takes beyond what it uses: half its share of what is left.
 func slice(left, replicas int) int { return max(left, 0) / (2 * max(replicas, 1)) }
 
-// reserve is how little is left of what a replica holds when it takes more.
+// reserve is the rest of its slice at which a replica takes more.
 func reserve(held int) int { return max(held/8, 1) }
 
 // Budgets count what hosts use at all replicas. It implements gate.Tallies.
@@ -380,7 +380,7 @@ func (t *tally) Begin() {
 	t.queue()
 }
 
-// queue has the part of this process written in the background; when there is no room, the next round does it.
+// queue writes the part of this process in the background. If there is no room, the next round does it.
 func (t *tally) queue() {
 	if t.queued {
 		return

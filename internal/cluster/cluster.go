@@ -73,10 +73,10 @@ type Cluster struct {
 	closed sync.Once
 }
 
-// ErrAway means that the cluster cannot be reached: what was asked may or may not happen.
+// ErrAway means that the cluster cannot be reached. The request may or may not have had an effect.
 var ErrAway = errors.New("the cluster cannot be reached")
 
-// Open starts this replica. It does not wait for the others: until Fresh is nil nothing may run.
+// Open starts this replica. It does not wait for the others, so no call may run until Fresh is nil.
 func Open(o Options) (*Cluster, error) {
 	if o.Lease <= 0 {
 		o.Lease = DefaultLease
@@ -128,7 +128,7 @@ func Open(o Options) (*Cluster, error) {
 // Name is this replica's.
 func (c *Cluster) Name() string { return c.o.Name }
 
-// Fresh says why this replica may go by what is old, nil when it does not. It costs two loads and two clocks.
+// Fresh says why this replica's rules may be old; nil if they are not. It costs two loads and two readings of clocks.
 func (c *Cluster) Fresh() error { return c.bucket.fresh() }
 
 // Wait returns when Fresh is nil, or when ctx ends.

@@ -29,7 +29,7 @@ type Version struct {
 // ErrChanged means that somebody else changed the document first: read it again.
 var ErrChanged = errors.New("it was changed in the cluster meanwhile")
 
-// Now is the newest version. It fails when this replica has not heard for its lease: then nobody knows.
+// Now returns the newest version. It fails if this replica has not heard from the cluster for its lease.
 func (d Document) Now() (Version, error) {
 	if err := d.c.Fresh(); err != nil {
 		return Version{}, err
@@ -96,7 +96,7 @@ func (d Document) Replace(ctx context.Context, revision uint64, text []byte, by 
 	return rev, nil
 }
 
-// Watch has f called with every new version that this replica hears of. Call it before anything is decided.
+// Watch calls f with every new version that this replica hears of. Call it before any call is decided.
 func (d Document) Watch(f func(Version)) {
 	b := d.c.bucket
 	b.mu.Lock()

@@ -66,7 +66,7 @@ func (k Key) derive(purpose string) [][]byte {
 	return all
 }
 
-// sealer seals the values of one place: a value that stands elsewhere does not open.
+// sealer seals the values of one place. A value from another place does not open.
 type sealer struct{ open []cipher.AEAD } // the first seals
 
 func (k Key) sealer(purpose string) sealer {

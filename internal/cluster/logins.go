@@ -14,8 +14,8 @@ import (
 	"callgate/internal/durable"
 )
 
-// Logins keeps the files with logins the same at all replicas: each is a document, login.{name}. What a replica changes goes
-// to the others, and who has nothing to say takes what they have. It implements signin.Shared.
+// Logins keeps the files with logins the same at all replicas: each is a document, login.{name}. Changes of one replica
+// go to the others. A replica without changes takes what they have. It implements signin.Shared.
 type Logins struct {
 	c   *Cluster
 	dir string

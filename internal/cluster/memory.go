@@ -14,8 +14,8 @@ import (
 	"callgate/internal/durable"
 )
 
-// memory is what this replica has seen of its bucket, in a file of its own: whoever purges the bucket, deletes it or puts
-// an older one back is found out after a restart too.
+// memory is what this replica has seen of its bucket, in a file of its own. With it, a replica notices even after a
+// restart that the bucket was purged, deleted or rolled back.
 type memory struct {
 	file   string
 	bucket string
@@ -35,8 +35,8 @@ type rememberOf struct {
 	Sum      string `json:"sum"` // SHA-256 of the sealed text
 }
 
-// ErrLost means that what the cluster held is gone, or older than what this replica has seen: nothing runs until somebody
-// puts it back.
+// ErrLost means that data of the cluster is gone, or older than what this replica has seen. Nothing runs until somebody
+// restores it.
 var ErrLost = errors.New("the cluster's memory was taken back")
 
 // beyond is how far a bucket that is made anew begins beyond what one replica has seen: others may have seen more.

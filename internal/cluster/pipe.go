@@ -15,8 +15,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// pipe is a stream of bytes between two processes over NATS. NATS may lose messages: each has a number, and a pipe with a
-// gap ends with an error. Whoever uses one keeps it alive, and so notices an end that nobody told.
+// pipe is a stream of bytes between two processes over NATS. NATS may lose messages, so each has a number, and a pipe
+// with a gap ends with an error. The user of a pipe keeps it alive, and so notices an end that was not announced.
 type pipe struct {
 	conn *nats.Conn
 	sub  *nats.Subscription

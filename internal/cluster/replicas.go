@@ -31,8 +31,8 @@ type pulse struct {
 	Chance string `json:"chance"`
 }
 
-// replicas are those that this one hears of. Who lives is known by when its beats arrive here: no two clocks are
-// compared. It says who is worth waiting for, and nothing about what is decided: only revisions do.
+// replicas are those that this one hears of. A replica counts as alive by when its beats arrive here, so no two clocks
+// are compared. That says only which replicas are worth waiting for. Decisions depend on revisions alone.
 type replicas struct {
 	c *Cluster
 
@@ -147,7 +147,7 @@ func (r *replicas) send() {
 	}
 }
 
-// leave says that this replica ends, so that the others need not wait for its lease.
+// leave tells the others that this replica ends, so that they need not wait for its lease.
 func (r *replicas) leave() {
 	r.mu.Lock()
 	left := r.leaving
@@ -243,7 +243,7 @@ func (r *replicas) alive() (n int) {
 	return n
 }
 
-// first reports whether this replica is the one of those that live that looks after a thing nobody has.
+// first reports whether, of the living replicas, this one looks after a thing without an owner.
 func (r *replicas) first(id string) bool {
 	weigh := func(name string) uint64 {
 		h := fnv.New64a()

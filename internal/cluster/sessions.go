@@ -16,7 +16,8 @@ func (c *Cluster) SessionID() string {
 	return base64.RawURLEncoding.EncodeToString(c.bucket.sealer.seal(sessionPlace, []byte(c.o.Name+"\x00"+c.epoch+"\x00"+rand.Text()[:16])))
 }
 
-// Home says whose the session with that id is. It is false for ids of this process, and for those that no replica made.
+// Home says which replica has the session with that id. It is false for ids of this process, and for ids that no
+// replica made.
 func (c *Cluster) Home(id string) (name, epoch string, elsewhere bool) {
 	sealed, err := base64.RawURLEncoding.DecodeString(id)
 	if err != nil || len(id) > 1024 {

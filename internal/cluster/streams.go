@@ -29,8 +29,7 @@ func (c *Cluster) create(ctx context.Context, config jetstream.StreamConfig) (je
 	return stream, err
 }
 
-// fits says why a stream that somebody made does not keep what replicas tell it: it would lose a freeze, or show
-// decisions of yesterday.
+// fits says why the settings of an existing stream do not suit: it would lose a freeze, or show old decisions.
 func (c *Cluster) fits(info *jetstream.StreamInfo, want jetstream.StreamConfig) error {
 	is := info.Config
 	var wrong []string

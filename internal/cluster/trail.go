@@ -16,9 +16,9 @@ import (
 	"callgate/audit"
 )
 
-// The trail of the cluster is a stream with the logs of all replicas. A replica writes its own log to its disk first; from
-// there the lines go to the stream, in order, each once. A message holds the next lines of one log. What the stream has
-// of a log it says itself, so a replica that starts again goes on there.
+// The trail of the cluster is a stream with the logs of all replicas. A replica writes its own log to its disk first;
+// from there the lines go to the stream, in order, each once. A message holds the next lines of one log. The stream
+// itself says how much of a log it has, so a replica that restarts continues there.
 type trail struct {
 	c      *Cluster
 	name   string
@@ -46,8 +46,8 @@ func (c *Cluster) trailOf(dir string) *trail {
 	return &trail{c: c, name: name, dir: dir, sealer: c.o.Key.sealer(name), logs: map[string]*exported{}}
 }
 
-// ShareTrail has the logs of a folder copied to the stream until the cluster closes. It never holds up who writes them.
-// trouble hears why it does not get on, and nil when it does again; it is called by one goroutine.
+// ShareTrail has the logs of a folder copied to the stream until the cluster closes. It never holds up the writers of
+// the logs. It calls trouble with the reason if it cannot go on, and with nil once it can again, from one goroutine.
 func (c *Cluster) ShareTrail(dir string, trouble func(error)) {
 	t := c.trailOf(dir)
 	c.trail.Store(t)

@@ -1,5 +1,5 @@
 // Package config reads what a user set: flags, variables, the configuration file and the files with MCP servers. Every
-// value is checked once, when it is read, and what is wrong is told with its key and the cure.
+// value is checked once, when it is read. An error names the key and the cure.
 package config
 
 import (
@@ -221,7 +221,7 @@ func (s *Settings) bind(flags *pflag.FlagSet, of []setting) {
 	}
 }
 
-// Reload is Load for a program that has loaded before: it reads everything anew.
+// Reload is Load for a program that has loaded before. It reads everything again.
 func (s *Settings) Reload() (*Config, error) {
 	fresh := *s
 	fresh.viper = viper.New()
@@ -283,8 +283,8 @@ func (s *Settings) Load() (*Config, error) {
 	return c, nil
 }
 
-// readFile finds the configuration file and reads it. One that was named must exist; a repository's own
-// folder is never looked into, because whoever wrote the repository would configure the gate.
+// readFile finds the configuration file and reads it. A named file must exist. It never looks into a repository's
+// folder, because then the author of the repository could configure the gate.
 func (s *Settings) readFile(c *Config) error {
 	path, _ := s.Common.GetString("config")
 	named := path != ""

@@ -78,7 +78,7 @@ func (f Files) Workers() (names []string) {
 
 const DefaultWorker = "default"
 
-// knowWorker is an error when the worker is not there: to look at one makes none.
+// knowWorker returns an error if the worker does not exist, so that looking at a worker does not make one.
 func (f Files) knowWorker() error {
 	all := f.Workers()
 	if f.Worker == DefaultWorker || slices.Contains(all, f.Worker) {
@@ -87,7 +87,7 @@ func (f Files) knowWorker() error {
 	return fmt.Errorf("there is no worker %q%s: callgate run --worker %s makes it", f.Worker, meant(f.Worker, append(all, DefaultWorker)), f.Worker)
 }
 
-// mayMakeWorker is an error when the name of a new worker looks like a misspelled one.
+// mayMakeWorker returns an error if the name of a new worker looks like a misspelling of an existing one.
 func (f Files) mayMakeWorker() error {
 	all := append(f.Workers(), DefaultWorker)
 	if hint := meant(f.Worker, all); hint != "" && !slices.Contains(all, f.Worker) {

@@ -37,7 +37,7 @@ var policySettings = []setting{
 	{"mcpConfig", "mcp-config", "`file` with servers in a host's format (mcpServers); repeatable", []string{}},
 }
 
-// validateGate checks what says how calls are judged and how long they wait for a person.
+// validateGate checks the settings for how calls are judged and how long they wait for a person.
 func (c *Config) validateGate() (err error) {
 	if err := c.validateJudgment(); err != nil {
 		return err

@@ -390,8 +390,8 @@ func maxMessage(result int) int {
 	return result + 1<<20
 }
 
-// identity says which program or address a server is, whatever alias it has: its package where the command
-// names one, so that another version is the same server with other definitions.
+// identity says which program or address a server is, whatever its alias. It is the package if the command names one,
+// so another version is the same server with other definitions.
 func identity(command string, args []string, url string, packages []string) string {
 	switch {
 	case url != "":
@@ -416,8 +416,8 @@ func Unpinned(c upstream.Config) bool {
 
 var variableReference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
 
-// expandVariables replaces ${NAME} and ${NAME:-default}. A name without a value and a default is an error,
-// because an empty secret or path is never what was meant.
+// expandVariables replaces ${NAME} and ${NAME:-default}. A name with neither value nor default is an error, because
+// nobody wants an empty secret or path.
 func expandVariables(text string) (string, error) {
 	var missing error
 	out := variableReference.ReplaceAllStringFunc(text, func(ref string) string {

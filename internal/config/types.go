@@ -44,8 +44,8 @@ func ofItsType(from, to reflect.Type, value any) (any, error) {
 // inMilliseconds are the keys that other programs have in milliseconds, as a bare number.
 var inMilliseconds = []string{"timeout", "verify.timeout"}
 
-// leastMilliseconds is what a bare number has to be at least to be taken for milliseconds: somebody who writes timeout: 30 means
-// seconds, and is told to say so.
+// leastMilliseconds is the smallest bare number that is taken for milliseconds. Somebody who writes timeout: 30 means
+// seconds, and is told to write 30s.
 const leastMilliseconds = 1000
 
 // readMilliseconds takes a bare number for milliseconds where other programs do.

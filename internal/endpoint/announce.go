@@ -14,8 +14,9 @@ import (
 	"callgate/internal/spawn"
 )
 
-// A server's port is noted in {dataDir}/endpoints/PID-PORT as long as it listens. Every callgate of the data
-// directory keeps the tools behind it away from these ports: who reaches one could call tools past its own gate's session.
+// A server's port is noted in {dataDir}/endpoints/PID-PORT as long as it listens. Every callgate of the data directory
+// keeps the tools behind it away from these ports, because a tool that reaches one could call tools outside its own
+// session.
 
 // PortsDir is the folder of these notes.
 func PortsDir(dataDir string) string { return filepath.Join(dataDir, "endpoints") }

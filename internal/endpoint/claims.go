@@ -14,8 +14,8 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// claims are what a token says, read by exact names. Go's decoders take "AUD" and "aud" for the same, the last of
-// several wins with them, and so a token could say one thing to its issuer and another to callgate.
+// claims are what a token says, read by exact names. Go's decoder treats "AUD" and "aud" as the same, and the last one
+// wins. So a token could say one thing to its issuer and another to callgate.
 type claims struct {
 	issuer, subject string
 	audience        []string

@@ -54,7 +54,7 @@ type Token struct {
 	Secret func() (string, error) // read again from time to time, so that a replaced one stops working; who gives it says why it fails
 }
 
-// Tokens lets in who brings one of the secrets as a Bearer token.
+// Tokens admits hosts that bring one of the secrets as a Bearer token.
 type Tokens struct {
 	of []Token
 
@@ -69,7 +69,7 @@ const fresh = time.Second
 // NewTokens returns a door for the holders of the tokens.
 func NewTokens(of ...Token) *Tokens { return &Tokens{of: of} }
 
-// whereTokens helps who may read callgate's log, and tells nothing to anybody else.
+// whereTokens helps readers of callgate's log, and tells nothing to others.
 const whereTokens = "callgate's log names the file with the token"
 
 // Admit names the client whose token it is.

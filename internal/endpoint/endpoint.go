@@ -141,7 +141,8 @@ func (s *Server) settings(of Settings) *settings {
 	return &settings{of, hostNames(of.Hosts, s.listens), s.routes(of.Door)}
 }
 
-// Configure checks the settings and returns what replaces them. What is open stays so, for those who are still let in.
+// Configure checks the settings and returns a function that replaces them. What is open stays open for hosts that are
+// still admitted.
 func (s *Server) Configure(next Settings) (apply func(), err error) {
 	switch {
 	case (next.TLS == nil) != (s.o.TLS == nil):
@@ -231,8 +232,8 @@ type visit struct {
 	held *held
 }
 
-// admitted lets requests in that the door knows, to views that exist. Their context ends when the door does not know them
-// any more.
+// admitted passes requests that the door admits, to views that exist. Their context ends once the door no longer admits
+// them.
 func (s *Server) admitted(serve func(visit)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		set := s.set.Load()

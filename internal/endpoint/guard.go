@@ -28,7 +28,7 @@ func hostNames(more []string, address *net.TCPAddr) map[string]bool {
 	return names
 }
 
-// guard refuses what a web page may have talked a browser into sending. It stands before everything else.
+// guard refuses requests that a web page may have tricked a browser into sending. It runs before everything else.
 //
 //   - Host must be one of this server's own names: a name that a foreign DNS points here is not.
 //   - Origin must be this server, a page that the configuration names, or absent as it is for programs.
@@ -113,8 +113,8 @@ func expect(w http.ResponseWriter, limit time.Duration) {
 	_ = http.NewResponseController(w).SetReadDeadline(deadline)
 }
 
-// refuse answers with an error of our own. The message is for whoever runs the host. What is on its way of a request
-// that nobody reads has a moment to arrive, so that the host gets the answer and not the end of the connection.
+// refuse answers with an error of our own. The message is for the person who runs the host. The rest of an unread
+// request has a moment to arrive, so that the host gets the answer instead of a closed connection.
 func refuse(w http.ResponseWriter, status int, id []byte, code int, message string) {
 	expect(w, refusedPatience)
 	w.Header().Set("Content-Type", "application/json")

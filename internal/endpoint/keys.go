@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// sparing is how callgate asks the issuer. A token that names a key which nobody knows has the issuer's keys fetched
-// anew, and everybody can make up such tokens: the issuer is asked for the same once in rested, and whoever comes
-// meanwhile gets the answer of the last time, as it was, an error too.
+// sparing is how callgate asks the issuer. A token with an unknown key makes callgate fetch the issuer's keys again,
+// and everybody can make up such tokens. So it asks the issuer for the same at most once per rested. Requests in
+// between get the last answer, even if that was an error.
 type sparing struct {
 	next http.RoundTripper
 

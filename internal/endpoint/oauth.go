@@ -24,7 +24,7 @@ type OAuthConfig struct {
 	Scope    string // what a token has to grant; "" is nothing
 }
 
-// OAuth lets in who brings a JSON Web Token that the issuer signed for this server. Tokens are never passed on.
+// OAuth admits hosts that bring a JSON Web Token that the issuer signed for this server. It never passes tokens on.
 type OAuth struct {
 	o        OAuthConfig
 	verifier *oidc.IDTokenVerifier

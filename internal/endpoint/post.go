@@ -180,9 +180,9 @@ func (s *Server) sessionFor(v visit, m rpc.Message) (*Session, error) {
 	return session, nil
 }
 
-// answer handles a request and writes what comes of it: one JSON document when the response is all there is
-// and comes at once, else a stream of events that ends with it. A host that goes away meanwhile has not
-// cancelled anything; it may come back for the rest.
+// answer handles a request and writes the outcome. That is one JSON document if only the response comes, and at once;
+// otherwise a stream of events that ends with the response. A host that disconnects meanwhile has not cancelled
+// anything, and may come back for the rest.
 func (s *Server) answer(v visit, session *Session, m rpc.Message) {
 	reads := accepts(v.r)
 	st, err := session.begin(m.ID, !reads.stream)
@@ -212,8 +212,8 @@ func (s *Server) answer(v visit, session *Session, m rpc.Message) {
 	<-out.written
 }
 
-// response is how a request is answered. Whoever comes first begins it: whole when the response is all there is, or
-// stream, because there is more or it takes long.
+// response is how a request is answered. The first of two calls begins it: whole, if there is only the response, or
+// stream, if there is more or it takes long.
 type response struct {
 	v       visit
 	session *Session

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// refusals logs whom the endpoint turns away. Everybody who reaches the port can be turned away as often as they like:
-// after the first few each reason is logged once in a while, with how often it came meanwhile, and what a stranger
-// wrote is cut.
+// refusals logs whom the endpoint turns away. Strangers can cause refusals as often as they like. So after the first
+// few, each reason is logged only once in a while, with its count, and text of strangers is cut.
 type refusals struct {
 	log *slog.Logger
 

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// maxBacklog bounds what waits for a reader in one stream, in bytes; one message may be larger. Who
-	// writes more waits: a host that reads slowly slows its servers down.
+	// maxBacklog bounds what waits for a reader in one stream, in bytes; one message may be larger. Writers of more
+	// wait, so a host that reads slowly slows its servers down.
 	maxBacklog = 1 << 20
 
 	// maxKept bounds what one stream remembers of what it has sent, in bytes, for a reader that lost its

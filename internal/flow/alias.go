@@ -2,8 +2,8 @@ package flow
 
 import "strings"
 
-// Results that list things say what their ids stand for: {"id": "C024BE91L", "name": "general"}. Who says "general" means
-// that id, so that it counts as named with it. Only results in JSON are read so, object by object.
+// Results that list things say what their ids stand for: {"id": "C024BE91L", "name": "general"}. A user who says
+// "general" means that id, so the id counts as named too. This applies only to results in JSON, object by object.
 
 const maxAliases = 4096
 

@@ -1,7 +1,7 @@
-// Package flow remembers hashes of what results held and what the user's side said.
+// Package flow remembers hashes of the content of results and of what the user's side said.
 //
-// It finds the same words, addresses and ids again in the arguments of later calls. It keeps hashes in memory and
-// nothing else. The gate decides what to ask about.
+// It finds the same words, addresses and ids again in the arguments of later calls. It keeps only hashes, in memory.
+// The gate decides what to ask about.
 package flow
 
 import (
@@ -67,7 +67,8 @@ type Memory struct {
 	aliases map[uint64][]uint64 // id → hashes of the words that name what it stands for
 }
 
-// Begin says that a result is about to be learned: what is asked meanwhile waits until done is called, which MUST be.
+// Begin announces that a result is about to be learned. Queries meanwhile wait until done is called. The caller MUST
+// call done.
 func (m *Memory) Begin() (done func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

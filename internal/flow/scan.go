@@ -101,8 +101,8 @@ func (s *scanner) scan(text string, depth int) {
 	}
 }
 
-// wrapped looks at what lines say together that hold nothing but an encoding, each as long as the first but for the last,
-// which may be a word that belongs to none of it, or begin other lines.
+// wrapped joins lines that hold nothing but an encoding, and scans the result. Each line is as long as the first. The
+// last may be shorter, may be an unrelated word, or may begin other lines.
 func (s *scanner) wrapped(text string, depth int) {
 	for at := 0; at < len(text); {
 		width, next := encodedLine(text, at)
@@ -422,7 +422,7 @@ func grouped(digits string) bool {
 	return true
 }
 
-// decode looks at what a token says in base64, hex or percent-encoding, and reports whether that is text.
+// decode decodes a token from base64, hex or percent-encoding, and reports whether the result is text.
 func (s *scanner) decode(token string, start, end, depth int) bool {
 	said, ok := decoded(token)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Box is all that a program can reach: what is not in it is not there for it. A program with a box does not start where no
-// kind of wall can keep it.
+// Box is all that a program can reach. Nothing else exists for the program. It does not start if no kind of wall can
+// enforce the box.
 type Box struct {
 	// Read and Write are files and folders, absolute. What does not exist is left out. Those of Write can be read and changed.
 	// What the wall hides or fixes stays so in them.

@@ -41,7 +41,7 @@ const (
 	Seatbelt   Kind = "seatbelt"   // of macOS
 )
 
-// State is the wall that a program runs behind. It is known, not assumed: the process that put it up has said so.
+// State is the wall that a program runs behind, as the process that put it up has confirmed.
 type State struct {
 	Kind  Kind
 	Why   string // of None
@@ -68,7 +68,7 @@ func (s State) String() string {
 	return text
 }
 
-// Wall is what programs are kept from. The zero value keeps them from nothing, and starts them as they are.
+// Wall is what programs are kept away from. The zero value keeps them away from nothing, and starts them unchanged.
 type Wall struct {
 	Mode Mode // "" is Off
 

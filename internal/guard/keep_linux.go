@@ -36,7 +36,7 @@ type start struct {
 // heard is what callgate answers to reportRefused.
 const heard = 'h'
 
-// init is the keeper. Every step that fails ends it: a program never runs behind half a wall.
+// init is the keeper. Any step that fails ends it, so a program never runs behind half a wall.
 func init() {
 	if len(os.Args) == 1 && os.Args[0] == keeperName {
 		syscall.Exit(keep()) // it has nothing to write any more, so it waits for nothing
@@ -197,9 +197,9 @@ const (
 	endingPause = 2 * time.Millisecond
 )
 
-// endAll kills every process below this one, and returns those that do not die. It stops all of them first: none of them
-// can start another while the rest is killed. That nothing is left, only reap knows, and then ends the keeper: a list of
-// processes misses one whose parent ends while the list is read.
+// endAll kills every process below this one, and returns those that do not die. It stops all of them first: none of
+// them can start another while the rest is killed. Only reap knows that nothing is left, and then ends the keeper. A
+// list of processes can miss one whose parent ends while the list is read.
 func endAll() (left []string) {
 	for deadline := time.Now().Add(endingLimit); ; time.Sleep(endingPause) {
 		stopped := map[int]bool{}

@@ -106,8 +106,8 @@ func (o *order) mapSelf() error {
 }
 
 // cover lays something empty over what is hidden and makes what is fixed read-only. The folders above are pinned: a
-// program that could rename one of them could put its own in place of callgate's. Above sockets nothing is: what stands
-// there instead is nobody's rule.
+// program that could rename one of them could put its own in place of callgate's. Folders above sockets are not pinned,
+// because no rule depends on what is in their place.
 func cover(w *Wall) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("keep mounts to itself: %w", err)

@@ -123,7 +123,7 @@ func (w *Wall) Start(cmd *exec.Cmd) (*Keeper, State, error) {
 // kinds are those of this system, the better one first.
 var kinds = []Kind{Namespaces, Landlock}
 
-// Probe puts up the wall around nothing, and says what keeps it here.
+// Probe puts up the wall around nothing, and says which kind works here.
 func (w *Wall) Probe() State {
 	cmd := &exec.Cmd{Env: []string{}}
 	k, s, err := w.Start(cmd)

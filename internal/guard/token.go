@@ -1,6 +1,6 @@
 package guard
 
-// Token is what Windows keeps from programs: rights and not files, which belong to the user whom they run as.
+// Token is what Windows takes away from programs: rights, but not files, which belong to their user.
 const Token Kind = "restricted token"
 
 // restriction is what a program's token lacks of callgate's own.

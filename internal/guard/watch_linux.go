@@ -35,9 +35,9 @@ var fileCalls = append([]fileCall{
 // maxReported bounds the paths that one keeper reports.
 const maxReported = 1024
 
-// watcher hears of files that a program is about to open, and reports those that the box will refuse. It decides nothing:
-// every call goes on to the kernel, which the wall is in. A program can change a path after it was looked at, and is
-// refused all the same.
+// watcher hears of files that a program is about to open, and reports those that the box will refuse. It does not
+// decide: every call goes on to the kernel, which enforces the wall. A program that changes a path after the look is
+// still refused.
 type watcher struct {
 	listener int
 	order    *order

@@ -12,7 +12,7 @@ import (
 	"callgate/gate/tools"
 )
 
-// after notes that a call ran, and raises the alarm when nobody had allowed it.
+// after notes that a call ran, and raises the alarm if no decision had allowed it.
 func (d *Desk) after(v *visit, e *Event) Reply {
 	call, err := d.callOf(v, e)
 	if err != nil {
@@ -86,7 +86,8 @@ func (d *Desk) forget(v *visit) {
 	}
 }
 
-// settle is called when a turn is over: what was denied did not run, and of what was allowed nothing more will be heard.
+// settle is called when a turn is over. By then, denied calls have not run, and nothing more is expected of the allowed
+// ones.
 func (d *Desk) settle(v *visit) {
 	v.mu.Lock()
 	running := v.running

@@ -11,8 +11,8 @@ import (
 	"callgate/gate/tools"
 )
 
-// A file of the project that changes in a turn in which nothing was let run that could have changed it was changed by the
-// person, by another program, or by a tool that went around the gate. Nobody can tell which: it is information, no alarm.
+// If a project file changes during a turn, and no allowed call of the turn could have changed it, the person, another
+// program or a tool outside the gate did. callgate cannot tell which, so it reports this without an alarm.
 
 // turn is what is known of the files that a turn changes.
 type turn struct {

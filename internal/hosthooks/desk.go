@@ -255,7 +255,7 @@ func (d *Desk) tool(dialect *Dialect, e *Event) *tools.Tool {
 // margin is how long before the host's limit it gets an answer.
 const margin = 10 * time.Second
 
-// before judges a call, once however often the host asks about it.
+// before judges a call once, however often the host asks about it.
 func (d *Desk) before(ctx context.Context, v *visit, e *Event) Reply {
 	if call, err := d.callOf(v, e); err == nil {
 		v.hear(keyOf(e, call))
@@ -293,7 +293,7 @@ func (d *Desk) before(ctx context.Context, v *visit, e *Event) Reply {
 	}
 }
 
-// permission answers a host that is about to ask its person. What was allowed a moment ago is allowed.
+// permission answers a host that is about to ask its person. It allows a call that was allowed a moment ago.
 func (d *Desk) permission(ctx context.Context, v *visit, e *Event) Reply {
 	if d.ours(v, e) { // the host need not ask about it a second time
 		return d.yes(v, e, "callgate judges this call when it arrives over MCP")
@@ -361,7 +361,7 @@ func (d *Desk) judge(ctx context.Context, v *visit, e *Event, q *question) {
 	q.reply = d.yes(v, e, verdict.Reason)
 }
 
-// yes lets the call run. While the host plans, it says nothing: what callgate allows is not more than the host would.
+// yes lets the call run. While the host plans it gives no answer, so that callgate allows no more than the host would.
 func (d *Desk) yes(v *visit, e *Event, reason string) Reply {
 	if slices.Contains(v.dialect.Planning, e.Mode) {
 		return Reply{}

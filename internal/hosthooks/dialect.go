@@ -222,8 +222,8 @@ func (d *Dialect) check() error {
 	return nil
 }
 
-// say makes the reply of an event; word is allow, deny or context. Where the host has no words for it, silence is all
-// that there is to say, but for a denial.
+// say makes the reply to an event; word is allow, deny or context. If the host has no words for it, the reply is empty,
+// except for a denial.
 func (d *Dialect) say(r Role, word, reason string) Reply {
 	t, ok := d.Answers[r][word]
 	if !ok {
@@ -240,7 +240,7 @@ func (d *Dialect) say(r Role, word, reason string) Reply {
 	return out
 }
 
-// Fail is the reply when nothing can be judged: what waits for a yes gets a no.
+// Fail is the reply if nothing can be judged. A call that waits for a yes gets a no.
 func (d *Dialect) Fail(event string, body []byte, reason string) Reply {
 	if e, err := d.Read(event, body, nil); err == nil && !e.Role.Decides() {
 		return Reply{Stderr: reason, Exit: 1}

@@ -14,14 +14,14 @@ import (
 )
 
 // A host that cannot start programs posts what it would have written to them: to /hook/{host}, or /hook/{host}/{event}
-// where it does not say the event. It shows a word that is made of the hook credential, and from which nobody can make the
-// credential: with it one can ask, and not answer.
+// where it does not say the event. It sends a secret that is derived from the hook credential, from which nobody can
+// get the credential back. It lets a program ask, but not answer.
 
 // PostToken is the word for hosts that post.
 func PostToken(credential string) string { return door.Vouch([]byte(credential), "post", "", "") }
 
-// Posted answers hosts that post, by the same way as "callgate hook". Everything is answered in the host's words, the
-// refusal of who lacks the word too: some hosts let a call run when they are answered with an error.
+// Posted answers hosts that post, by the same way as "callgate hook". Every answer is in the host's words, even the
+// refusal of a wrong secret, because some hosts let a call run if they get an error.
 func Posted(o door.Order, token func() (string, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d, err := Find(r.PathValue("host"))

@@ -107,8 +107,8 @@ func (p *Proof) Uncovered(host, version, what string) {
 	p.change(host, version, func(s *State) { s.Uncovered = &Lapse{time.Now().UTC(), what} })
 }
 
-// Canary returns the word by which a canary is known, and whether one is wanted: once for each version of a host that has
-// not shown whether it obeys.
+// Canary returns the word that marks a canary, and whether one is wanted: once for each version of a host that has not
+// yet shown whether it obeys.
 func (p *Proof) Canary(host, version string) (word string, wanted bool) {
 	p.change(host, version, func(s *State) {
 		if wanted = s.Obeyed.IsZero() && s.Asked.IsZero(); wanted {

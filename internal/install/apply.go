@@ -17,7 +17,7 @@ import (
 	"callgate/internal/durable"
 )
 
-// record is what a connect changed in one file: enough to put back what was there, whatever the host did since.
+// record is what a connect changed in one file. It is enough to restore the old content, whatever the host did since.
 type record struct {
 	Host    string    `json:"host"`
 	Scope   string    `json:"scope"`
@@ -45,8 +45,8 @@ func digest(b []byte) string {
 }
 
 // Apply writes the plan: first what callgate needs to serve, then what it needs to undo this, then the host's file. A
-// kill in between leaves hosts as they were or connected, and never with servers that are nowhere. It returns the files
-// that it changed.
+// kill in between leaves each host either as it was or connected; no server is ever lost. It returns the files that it
+// changed.
 func (p *Plan) Apply() (changed []string, err error) {
 	for _, folder := range []string{p.options.Folder, p.options.Records} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {

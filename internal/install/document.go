@@ -69,8 +69,8 @@ func members(value map[string]any) (list []member) {
 	return list
 }
 
-// fitting puts an entry into a text, with the text that it had or else written anew: what stands elsewhere may have changed so
-// that the text is no document any more with it.
+// fitting puts an entry into a text, with its old text or else newly written, because the old text may no longer fit
+// after changes elsewhere.
 func fitting(text *string, e *entry, put, parse func() error) error {
 	before := *text
 	if err := put(); err != nil || e.raw == "" || parse() == nil {
@@ -122,7 +122,7 @@ func unharmed(f *File, before, after []byte, edits []edit) error {
 	return nil
 }
 
-// without takes a place out of a value, and what is empty then; nil is nothing left.
+// without removes a place from a value, and everything that is then empty; nil if nothing is left.
 func without(value any, place []string) any {
 	if len(place) == 0 {
 		return nil

@@ -99,7 +99,7 @@ func (c Change) own() Change {
 	return c
 }
 
-// addHooks puts callgate's hooks into the lists of a file. Those that are there stay as they are.
+// addHooks puts callgate's hooks into the lists of a file. Existing hooks stay as they are.
 func addHooks(text []byte, f HookFile) ([]byte, []hooked, error) {
 	bom := bytes.HasPrefix(text, byteOrderMark)
 	text = bytes.TrimPrefix(text, byteOrderMark)

@@ -16,8 +16,8 @@ const (
 	bytesPerToken = 3.5
 )
 
-// budget writes text for a model until its tokens are spent. What does not fit any more is left out whole, but for
-// the first piece, which is cut.
+// budget writes text for a model until its tokens are spent. It leaves out pieces that no longer fit, except the first,
+// which it cuts.
 type budget struct {
 	b    strings.Builder
 	left int // bytes

@@ -59,7 +59,7 @@ type Passage struct {
 // rag.Parts.Coverage. Below it are passages that have one common word with a greeting.
 const enough = 0.2
 
-// small are words of questions and of small talk that say nothing of what somebody wants to know.
+// small are words of questions and small talk that say nothing about the subject.
 var small = strings.Fields(`a about again all also am an and any are as at be been but by bye can cheers could cool day did do does doing done explain few
 	find for from get give go going good got great had has have hello help hey hi hm how i if in into is it its just know let like list look make many may me
 	might mine more morning much my need new nice no not now of off ok okay on one or our out please really right say see shall she should show so some
@@ -88,8 +88,8 @@ func isIdeograph(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
 }
 
-// Recall returns what the workspace and the knowledge base of a session say about a question, best first and in about
-// as many tokens; 0 means 4000. It is nothing when nothing there is about the question.
+// Recall returns what the workspace and the knowledge base of a session say about a question, best first, in about that
+// many tokens; 0 means 4000. It returns nothing if nothing there is about the question.
 func (s *Service) Recall(ctx context.Context, sessionID, question string, tokens int) ([]Passage, error) {
 	if question == "" {
 		return nil, errors.New("the question is missing")
@@ -124,7 +124,7 @@ func (s *Service) Recall(ctx context.Context, sessionID, question string, tokens
 	return found, nil
 }
 
-// ContextPrompt puts in front of a question what Recall finds. When that is nothing, it is the question.
+// ContextPrompt puts what Recall finds in front of a question. If Recall finds nothing, it returns the question alone.
 func (s *Service) ContextPrompt(ctx context.Context, sessionID, question string, tokens int) (string, error) {
 	found, err := s.Recall(ctx, sessionID, question, tokens)
 	if err != nil {
@@ -133,8 +133,8 @@ func (s *Service) ContextPrompt(ctx context.Context, sessionID, question string,
 	return WithPassages(question, found), nil
 }
 
-// WithPassages puts passages in front of a question. They are marked as text to read and not to obey: anybody may have
-// written it.
+// WithPassages puts passages in front of a question. It marks them as text to read and not to obey, because anybody may
+// have written them.
 func WithPassages(question string, passages []Passage) string {
 	if len(passages) == 0 {
 		return question

@@ -70,8 +70,8 @@ func HitsOf(root string, hits []rag.Hit) []Hit {
 	return of
 }
 
-// Best returns the best of what the same query found in several workspaces, limit of them at most; 0: ten. It
-// goes by scores. They mean something across workspaces since each is made of parts of the best there is.
+// Best returns the best of what the same query found in several workspaces, limit of them at most; 0: ten. It compares
+// scores across workspaces, which works because each score is relative to the best possible one.
 func Best(limit int, found ...[]Hit) []Hit {
 	hits := slices.Concat([]Hit{}, slices.Concat(found...))
 	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })

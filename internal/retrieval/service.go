@@ -111,8 +111,7 @@ func (s *Service) Opened(sessionID string, named []string) {
 // hostPatience is how long a model's question waits for the host to name its folders.
 const hostPatience = 3 * time.Second
 
-// await waits until a session that the caller knows to be there has been opened. A host that takes too long is one
-// that names no folder.
+// await waits until an existing session has been opened. A host that takes too long counts as one that names no folder.
 func (s *Service) await(ctx context.Context, sessionID string) {
 	timer := time.NewTimer(hostPatience)
 	defer timer.Stop()
@@ -184,8 +183,7 @@ func (s *Service) Close() error {
 }
 
 // roots returns the folders to search: those of the configuration, else those that the host names, else the default.
-// The home folder and the top of the file system are nobody's workspace: hosts that are started from a desktop run
-// there.
+// The home folder and the root of the file system are not workspaces; hosts that are started from a desktop run there.
 func (s *Service) roots(named []string) []string {
 	roots := s.o.Roots
 	if len(roots) == 0 {
@@ -200,7 +198,7 @@ func (s *Service) roots(named []string) []string {
 	return Outermost(roots)
 }
 
-// Outermost returns every folder once, and none that lies in another: it is the other's.
+// Outermost returns every folder once, without those that lie in another.
 func Outermost(roots []string) []string {
 	var outer []string
 	for _, root := range roots {

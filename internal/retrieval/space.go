@@ -123,7 +123,7 @@ func (w *space) stop(state string) {
 	}
 }
 
-// again is how long a failure lasts before the index is tried again.
+// again is how long after a failure the index is tried again.
 const again = time.Minute
 
 func (w *space) run(ctx context.Context) {

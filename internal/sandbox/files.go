@@ -1,5 +1,5 @@
-// Package sandbox says what a server in a sandbox reaches: the files, made from the rules and from what the server is, and
-// the network, through a proxy that has every host judged. The kernel's part is in internal/guard.
+// Package sandbox says what a server in a sandbox can reach: files, according to the rules and the server's command,
+// and the network, through a proxy that has every host judged. internal/guard has the kernel's part.
 package sandbox
 
 import (
@@ -134,7 +134,8 @@ func hostKeys() []string {
 	return keys
 }
 
-// wide reports whether a folder is too much for a sandbox unless the user names it: the root, the home, or what is above it.
+// wide reports whether a folder is too wide for a sandbox unless the user names it: the root, the home, or a folder
+// above it.
 func (o *Options) wide(dir string) bool {
 	dir = filepath.Clean(dir)
 	return !filepath.IsAbs(dir) || dir == "/" || within(o.Home, dir)

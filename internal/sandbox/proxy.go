@@ -343,7 +343,7 @@ func hostOf(target string) (string, error) {
 	return normal, nil
 }
 
-// connect connects to HOST:PORT if that may be. What is judged is what is dialled: the name is looked up once.
+// connect connects to HOST:PORT if that is allowed. It looks up the name once, so it dials the address that was judged.
 func (p *Proxy) connect(ctx context.Context, target string) (net.Conn, error) {
 	normal, err := hostOf(target)
 	if err != nil {
@@ -443,7 +443,7 @@ func (p *Proxy) judge(ctx context.Context, to Peer) error {
 	}
 }
 
-// ask has a peer judged. It goes on when who asked first has gone: the answer is for the next one.
+// ask has a peer judged. It goes on even if the first asker has gone, because the answer is for the next one.
 func (p *Proxy) ask(to Peer, a *answer) {
 	err := errors.New("no session is connected in which to ask about it")
 	if p.Judge != nil {

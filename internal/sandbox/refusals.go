@@ -11,7 +11,7 @@ import (
 )
 
 // Refusals are the files that a server in a sandbox was refused, and what people said of them. They outlive its
-// process: what was allowed is open for the next one.
+// process, so that the next one can reach what was allowed.
 type Refusals struct {
 	home  string
 	tell  func(guard.Access)
@@ -28,8 +28,8 @@ type Refusals struct {
 	opened  chan struct{} // closed and made anew when open grows
 }
 
-// People are asked maxAsked times about one server, and maxWaiting questions wait at a time. What is not asked for that
-// reason is asked when it is refused again.
+// People are asked maxAsked times about one server, and maxWaiting questions wait at a time. Files that are not asked
+// about for that reason are asked about at their next refusal.
 const (
 	maxAsked   = 32
 	maxWaiting = 4
@@ -73,7 +73,7 @@ func place(a guard.Access) string {
 	return a.Path
 }
 
-// refused hears what a box refuses. Programs look for much that is not there, which nobody has to hear of.
+// refused hears what a box refuses. It ignores missing files, because programs look for many.
 func (r *Refusals) refused(a guard.Access) {
 	if !r.concerns(a) {
 		return

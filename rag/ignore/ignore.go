@@ -73,7 +73,7 @@ go.sum
 flake.lock
 `)
 
-// secretFiles hold secrets by their names. Only .callgateignore can bring them in.
+// secretFiles hold secrets, judging by their names. Only .callgateignore can include them.
 var secretFiles = parseRules(".", `
 .env
 .env.*

@@ -50,8 +50,8 @@ type Reply struct {
 // MaxBody bounds what a host may send, in bytes.
 const MaxBody = 32 << 20
 
-// Patience is how long a hook waits for its answer: less than every host waits for the hook, because hosts let a call run
-// whose hook says nothing, and more than the process that judges takes.
+// Patience is how long a hook waits for its answer. It is shorter than every host's wait for the hook, because hosts
+// run a call if its hook says nothing. It is longer than the process that judges takes.
 const Patience = 595 * time.Second
 
 // ErrNobody: no process judges at the socket.
@@ -124,7 +124,7 @@ func Nonce() string {
 	return hex.EncodeToString(b[:])
 }
 
-// Vouch is what only a holder of the credential can say as role about the two nonces.
+// Vouch returns a proof that only a holder of the credential can make, as role, for the two nonces.
 func Vouch(token []byte, role, own, theirs string) string {
 	mac := hmac.New(sha256.New, token)
 	mac.Write([]byte("callgate hook " + role + " v1\x00" + own + "\x00" + theirs))

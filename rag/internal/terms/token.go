@@ -172,8 +172,8 @@ func Stem(word string) string {
 	return string(porterstemmer.StemWithoutLowerCasing([]rune(word)))
 }
 
-// Stop say nothing about what is looked for. They are indexed, since code has variables named so, but
-// count in a query only when it has nothing else.
+// Stop are words that say nothing about a query. They are indexed, because code has such variables, but count in a
+// query only if it has nothing else.
 var Stop = Set(`a an and are as at be been being but by can could did do does doing for from had has
 	have having how i if in into is it its itself just may me might must my no not of on one only or other our
 	out over own same she should so some such than that the their them then there these they this those through
