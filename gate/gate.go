@@ -1,4 +1,4 @@
-// Package gate decides whether a tool call may run: rules answer first, and a person answers what they leave open.
+// Package gate decides whether a tool call may run. Rules decide first, and a person decides the rest.
 //
 // It is a library: New needs rules and an audit log, a Session makes calls, and Decide judges a call and waits for a
 // subscriber's answer. Every decision is on record before the call goes on. What Decide does not allow MUST NOT run,

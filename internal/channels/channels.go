@@ -1,4 +1,4 @@
-// Package channels asks where people are: in chats, on phones, and wherever a webhook leads.
+// Package channels asks people in chats, on phones, and through webhooks.
 //
 // Place is the contract of one such place. What is common to all of them is here: who may answer what, when a place is
 // asked, and what an answer is good for. It decides nothing, and can do no more than any client of the companion.

@@ -1,5 +1,5 @@
-// Package command is the command line of callgate: a file a subcommand, with its flags and what it prints. The programs in
-// cmd are this package, and the engines that they add.
+// Package command is the command line of callgate: one file for each subcommand, with its flags and its output. The
+// programs in cmd are this package, and the engines that they add.
 package command
 
 import (

@@ -1,4 +1,4 @@
-// Package desktop is the approver in the notifications of the desktop, for people without a page or terminal open.
+// Package desktop asks people in desktop notifications when no page or terminal is open.
 //
 // It decides nothing, and can do no more than any client of the companion. A notification is small and easily clicked:
 // Approve is offered for low risk alone, when all arguments are shown and nothing is marked. Deny is always offered, and

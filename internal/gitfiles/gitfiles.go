@@ -1,6 +1,6 @@
-// Package gitfiles finds the git repository that a folder lies in, and reads its files as data: no git command runs, so that
-// no filter, hook or monitor of a repository does. What it reads comes from a workspace, so all of it is bounded, and nothing
-// waits at a pipe.
+// Package gitfiles finds the git repository around a folder, and reads its files as data. It runs no git command, so no
+// filter, hook or monitor of the repository runs. What it reads comes from a workspace, so all of it is bounded, and
+// nothing waits at a pipe.
 package gitfiles
 
 import (

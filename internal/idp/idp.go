@@ -1,5 +1,5 @@
-// Package idp has people sign in at an OpenID Connect provider: who they are, and what the groups that they are in
-// let them do.
+// Package idp lets people sign in at an OpenID Connect provider. It says who they are, and what their groups let them
+// do.
 package idp
 
 import (

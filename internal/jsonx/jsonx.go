@@ -1,4 +1,4 @@
-// Package jsonx is strict JSON for the border.
+// Package jsonx reads and writes strict JSON at the border.
 //
 // Text that two decoders read differently is a way around the gate, so it is refused. Changes are spliced into the
 // original bytes; no value is encoded again.

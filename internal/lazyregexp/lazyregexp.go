@@ -1,5 +1,5 @@
-// Package lazyregexp compiles regular expressions when they are first used: a program that starts for one call needs few
-// of them, and to compile them all takes longer than the call.
+// Package lazyregexp compiles regular expressions when they are first used. A program that starts for one call needs
+// few of them, and compiling all would take longer than the call.
 package lazyregexp
 
 import (

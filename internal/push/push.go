@@ -1,4 +1,4 @@
-// Package push sends Web Push messages to the browsers that want to be told of questions, and keeps which ones those are.
+// Package push sends Web Push messages to browsers that want to hear of questions, and keeps the list of them.
 //
 // A message is encrypted for its browser; the push service on the way sees its size and when it was sent. A push service is
 // one of the browsers' own: whoever may subscribe cannot make callgate talk to any other place.

@@ -1,4 +1,5 @@
-// Package report says from the audit trail what was asked, of whom, and why so often: for a lead, and for who writes rules.
+// Package report reports from the audit trail what was asked, of whom, and why so often, for leads and for authors of
+// rules.
 //
 // It reads and changes nothing. What it shows was redacted when it was recorded.
 package report

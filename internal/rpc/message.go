@@ -1,4 +1,4 @@
-// Package rpc is MCP's JSON-RPC over a pair of byte streams.
+// Package rpc speaks MCP's JSON-RPC over a pair of byte streams.
 //
 // It knows no tools. Messages keep the bytes they came in; a relay changes an id or a member and forwards the rest
 // untouched.

@@ -1,5 +1,5 @@
-// Package startup spares short commands the garbage collections of a program that starts. Go collects first at 4 MiB, and the
-// tables of callgate's packages alone fill that twice before main begins.
+// Package startup keeps short commands from spending time on garbage collection at the start. Go collects first at 4
+// MiB, and the tables of callgate's packages alone fill that twice before main begins.
 package startup
 
 import (

@@ -1,5 +1,5 @@
-// Package suggest turns the audit trail into rules: the fewest grants that would have answered what people approved,
-// and the rules and grants that nothing needs.
+// Package suggest suggests rules from the audit trail: the fewest grants that would have answered what people approved,
+// and the rules and grants that nobody needs.
 //
 // It judges recorded calls with the code of the live gate, and changes nothing.
 package suggest

@@ -1,5 +1,5 @@
-// Package supply says what the commands of servers would run, and holds it against callgate.lock: the packages with their
-// integrity, program files, the names of variables, and the definitions of tools.
+// Package supply compares what the commands of servers would run with callgate.lock: packages with their integrity,
+// program files, names of variables, and definitions of tools.
 package supply
 
 import (

@@ -1,4 +1,4 @@
-// Package textscan looks at long texts a word of the machine at a time, and tells what they cannot hold.
+// Package textscan scans long texts a machine word at a time, to tell quickly what they cannot contain.
 package textscan
 
 import (

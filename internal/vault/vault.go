@@ -1,5 +1,4 @@
-// Package vault keeps values that servers are given and nobody else reads: in the system's keyring, or in files of the
-// user's alone.
+// Package vault keeps secrets that only servers get: in the system's keyring, or in files that only the user can read.
 package vault
 
 import (

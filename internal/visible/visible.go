@@ -1,4 +1,4 @@
-// Package visible makes text from calls and servers safe to show to people: nothing in it can hide, move the cursor or
+// Package visible makes text from calls and servers safe to show to people. Nothing in it can hide, move the cursor or
 // change how the rest is read.
 package visible
 

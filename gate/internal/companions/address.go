@@ -1,5 +1,4 @@
-// Package companions finds the addresses that approvals are given at in what a call says, however they are spelled. No
-// tool may talk to them.
+// Package companions finds the approvers' addresses in a call, however they are spelled. No tool may talk to them.
 package companions
 
 import (

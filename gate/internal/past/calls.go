@@ -1,4 +1,4 @@
-// Package past is what a session remembers of its calls: what ran, what was lost for good, what people refused, which
+// Package past keeps what a session remembers of its calls: what ran, what was irreversible, what people refused, which
 // build files changed, and how many calls came in a turn.
 package past
 

@@ -1,5 +1,4 @@
-// Package definitions looks at what servers say of their tools: its hash, its shape, and whether it reads like an
-// attack.
+// Package definitions examines tool definitions: their hash, their shape, and whether they read like an attack.
 package definitions
 
 import (

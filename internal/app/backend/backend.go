@@ -1,4 +1,4 @@
-// Package backend shows a running callgate to the companion: what approvers' clients see of it, and what they do with it.
+// Package backend connects a running callgate to the companion: what approvers' clients see, and what they can do.
 package backend
 
 import (

@@ -1,4 +1,4 @@
-// Package reload takes over a changed configuration while callgate runs: on SIGHUP, and when one of its files changes. A
+// Package reload applies a changed configuration while callgate runs, on SIGHUP and when one of its files changes. A
 // configuration is taken over whole or not at all.
 package reload
 

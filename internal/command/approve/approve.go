@@ -1,4 +1,4 @@
-// Package approve is the commands of people who answer: approve, open, freeze and unfreeze.
+// Package approve has the commands for approvers: approve, open, freeze and unfreeze.
 package approve
 
 import (

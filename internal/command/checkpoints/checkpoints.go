@@ -1,4 +1,4 @@
-// Package checkpoints is `callgate checkpoints`: flags and printing around internal/checkpoint.
+// Package checkpoints implements `callgate checkpoints`: flags and printing around internal/checkpoint.
 package checkpoints
 
 import (

@@ -1,4 +1,4 @@
-// Package cluster is `callgate cluster`: flags and printing around internal/cluster.
+// Package cluster implements `callgate cluster`: flags and printing around internal/cluster.
 package cluster
 
 import (

@@ -1,4 +1,4 @@
-// Package connect is `callgate connect` and `callgate disconnect`: flags and printing around internal/install.
+// Package connect implements `callgate connect` and `callgate disconnect`: flags and printing around internal/install.
 package connect
 
 import (

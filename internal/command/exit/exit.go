@@ -1,4 +1,4 @@
-// Package exit is how a command ends the program with a code of its own.
+// Package exit lets a command end the program with its own exit code.
 package exit
 
 import "fmt"

@@ -1,4 +1,4 @@
-// Package rules is `callgate rules`: flags and printing around internal/rulebook.
+// Package rules implements `callgate rules`: flags and printing around internal/rulebook.
 package rules
 
 import (

@@ -1,4 +1,4 @@
-// Package search is the commands that search: index, kb and search.
+// Package search has the commands that search: index, kb and search.
 package search
 
 import (

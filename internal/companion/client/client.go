@@ -1,4 +1,4 @@
-// Package client connects approvers with a running callgate: it finds the announced address, has it prove itself, and
+// Package client connects approvers with a running callgate. It finds the announced address, has it prove itself, and
 // follows it over restarts and changes of the hub.
 package client
 

@@ -1,5 +1,5 @@
-// Package hub brings the processes of a data directory together: one of them is the hub, where people come in, and the others
-// join it. An approval belongs to the process whose host waits; the hub decides nothing for it.
+// Package hub brings the processes of a data directory together. One of them is the hub that people's clients connect
+// to, and the others join it. An approval belongs to the process whose host waits; the hub decides nothing for it.
 package hub
 
 import (

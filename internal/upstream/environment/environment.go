@@ -1,4 +1,5 @@
-// Package environment is what the processes of servers get of callgate's environment, and how they find programs in it.
+// Package environment says which of callgate's variables the processes of servers get, and how they find programs with
+// them.
 package environment
 
 import (

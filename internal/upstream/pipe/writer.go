@@ -1,4 +1,4 @@
-// Package pipe holds pipes to servers, whose writers never wait for a reader.
+// Package pipe has pipes to servers whose writers never wait for a reader.
 package pipe
 
 import (

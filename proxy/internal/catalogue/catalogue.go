@@ -1,4 +1,4 @@
-// Package catalogue makes what hosts are offered from what servers list.
+// Package catalogue turns the lists of servers into what hosts are offered.
 //
 // It forms names, merges lists, keeps accepted definitions, and finds tools that pose as others. It sends nothing and
 // knows no host.

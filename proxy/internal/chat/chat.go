@@ -1,4 +1,4 @@
-// Package chat words questions of people to the model of a host, and reads its answers.
+// Package chat makes the requests for people's questions to the model of a host, and reads its answers.
 package chat
 
 import (

@@ -1,4 +1,4 @@
-// Package checkpoints keeps the files that calls change before they do, so that there is a way back.
+// Package checkpoints keeps files before calls change them, so that people can undo the changes.
 package checkpoints
 
 import (

@@ -1,5 +1,5 @@
-// Package events tells lifecycle hooks what becomes of the requests of a session, and lets them speak before the gate
-// does.
+// Package events tells lifecycle hooks what happens to the requests of a session, and lets hooks decide before the
+// gate.
 package events
 
 import (

@@ -1,5 +1,5 @@
-// Package provenance keeps what a server says apart from what callgate says: its questions are signed, and what could
-// pass for callgate's own goes no further.
+// Package provenance keeps what a server says apart from what callgate says. It signs the questions of servers, and
+// stops those that could pass for callgate's own.
 package provenance
 
 import (

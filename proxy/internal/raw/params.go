@@ -1,4 +1,4 @@
-// Package raw reads and changes messages of MCP as they are spelled: every byte that it does not have to touch stays.
+// Package raw reads and changes MCP messages as they are spelled. Every byte that it does not have to change stays.
 package raw
 
 import (

@@ -1,4 +1,4 @@
-// Package parse turns a text into a syntax tree, and says where a shell could read it otherwise.
+// Package parse turns a text into a syntax tree, and says where a shell could read it differently.
 package parse
 
 import (

@@ -1,4 +1,4 @@
-// Package searches says which files the programs that read folders whole leave out.
+// Package searches says which files programs leave out when they read a whole folder.
 package searches
 
 import (

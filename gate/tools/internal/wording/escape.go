@@ -1,4 +1,4 @@
-// Package wording bounds and quotes what calls say, so that sentences for people cannot be made to say something else.
+// Package wording bounds and quotes text from calls, so that it cannot change the meaning of sentences for people.
 package wording
 
 import (
