@@ -180,9 +180,9 @@ func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
 func (f *Freezer) Unfreeze(sessionID string, record func(summary string) error) error {
 	list, err := f.List(time.Now())
 	if err == nil && !slices.ContainsFunc(list, func(one Freeze) bool { return one.SessionID == sessionID }) {
-		return fmt.Errorf("%w: %s not frozen", ErrAnswer, frozenWhat(sessionID))
+		return fmt.Errorf("%w: there is no freeze of %s", ErrAnswer, frozenWhat(sessionID))
 	}
-	if err := record("Not frozen any more: " + strings.TrimSuffix(strings.TrimSuffix(frozenWhat(sessionID), " is"), " are") + "."); err != nil {
+	if err := record("Ended the freeze of " + frozenWhat(sessionID) + "."); err != nil {
 		return err
 	}
 	return f.change(func(held map[string]Freeze) { delete(held, sessionID) })
@@ -190,9 +190,9 @@ func (f *Freezer) Unfreeze(sessionID string, record func(summary string) error) 
 
 func frozenWhat(sessionID string) string {
 	if sessionID == "" {
-		return "all sessions are"
+		return "all sessions"
 	}
-	return "session " + sessionID + " is"
+	return "session " + sessionID
 }
 
 // change rewrites the file, under a lock that all processes take. It replaces a file that cannot be read.
@@ -254,7 +254,7 @@ func editFreezes(held map[string]Freeze, edit func(map[string]Freeze)) ([]byte, 
 
 // String says what is frozen, for people and for models.
 func (f Freeze) String() string {
-	s := strings.TrimSuffix(strings.TrimSuffix(frozenWhat(f.SessionID), " is"), " are") + ", by " + f.By
+	s := frozenWhat(f.SessionID) + ", by " + f.By
 	if !f.Until.IsZero() {
 		s += ", until " + f.Until.Local().Format("2006-01-02 15:04 MST")
 	}

@@ -85,13 +85,13 @@ func auditDir(dataDir func() (string, error)) (string, error) {
 	return audit.Dir(dir), nil
 }
 
-// decisions are the words that a record may have for what was decided.
+// decisions are the words for decisions in records.
 var decisions = []string{
 	gate.DecidedAutoApproved, gate.DecidedApproved, gate.DecidedRejected, gate.DecidedTrusted, gate.DecidedTimeout,
 	gate.DecidedDenied, gate.DecidedCancelled, gate.DecidedPending, gate.DecidedLimited,
 }
 
-// printRecords prints what is on record, oldest first, and returns how many records that are.
+// printRecords prints records, oldest first, and returns their number.
 func printRecords(dir string, f audit.Filter, show func(*audit.Record) error) (int, error) {
 	var records []audit.Record
 	var damaged []error
@@ -110,7 +110,7 @@ func printRecords(dir string, f audit.Filter, show func(*audit.Record) error) (i
 	return len(records), errors.Join(damaged...)
 }
 
-// followAudit prints until the command is cancelled, which is how it ends well.
+// followAudit prints until the command is cancelled, which counts as success.
 func followAudit(cmd *cobra.Command, dir string, f audit.Filter, p *output.AuditTrail) error {
 	for r, err := range audit.Follow(cmd.Context(), dir, f) {
 		if err != nil {

@@ -57,7 +57,7 @@ Hosts: ` + strings.Join(hosthooks.IDs(), ", ") + `.`,
 	return cmd
 }
 
-// hook answers the host. Whatever goes wrong is a denial in the host's words, for an event that waits for one.
+// hook answers the host. Any failure is a denial in the host's words, if the event waits for an answer.
 func answerHook(s *config.Settings, cmd *cobra.Command, o door.Order) error {
 	dialect, err := hosthooks.Find(o.Host)
 	if err != nil {
@@ -81,7 +81,7 @@ func answerHook(s *config.Settings, cmd *cobra.Command, o door.Order) error {
 	return nil
 }
 
-// askGate asks the process that judges, unless the fast way has done so in vain.
+// askGate asks the process that judges, unless the fast way has already failed to do so.
 func askGate(ctx context.Context, s *config.Settings, o door.Order, body []byte) (door.Reply, error) {
 	if door.Broken != nil {
 		return door.Reply{}, door.Broken

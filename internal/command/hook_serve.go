@@ -14,7 +14,7 @@ import (
 	"callgate/internal/hosthooks/door"
 )
 
-// serveHooks is the process that judges for hooks: a callgate without servers, which joins the hub as every other.
+// serveHooks is the process that judges for hooks: a callgate without servers, which joins the hub like any other.
 func serveHooks(s *config.Settings, cmd *cobra.Command) error {
 	config, _ := s.Common.GetString("config") // they are declared
 	worker, _ := s.Common.GetString("worker")

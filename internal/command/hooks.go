@@ -23,8 +23,8 @@ import (
 // harmlessInHooks are the subcommands that a hook may start.
 var harmlessInHooks = []string{"audit", "check", "completion", "help", "index", "man", "search", "version"}
 
-// refuseHooks refuses subcommands under a hook that could serve a host, answer for a person or change what
-// decides: a hook that starts callgate would be asked about its own calls, without end.
+// refuseHooks refuses, under a hook, subcommands that serve a host, answer for a person or change rules. A hook that
+// starts callgate would be asked about its own calls, without end.
 func refuseHooks(cmd *cobra.Command, _ []string) error {
 	hook := os.Getenv(hooks.InHook)
 	if hook == "" {
@@ -75,7 +75,7 @@ func newHooksCommand(s *config.Settings) *cobra.Command {
 	return cmd
 }
 
-// printOrphans tells what waits for webhooks that the configuration does not have any more.
+// printOrphans prints events that wait for webhooks which the configuration no longer has.
 func printOrphans(w io.Writer, c *config.Config) error {
 	orphans, err := hooks.Orphans(c.Files().WebhookQueues(), c.HookRunner)
 	for _, o := range orphans {

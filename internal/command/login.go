@@ -58,7 +58,7 @@ an oauth.grant that needs no person, no browser opens: login tests whether callg
 	return cmd
 }
 
-// showSignIn starts a browser with the address, or prints it where none can be started.
+// showSignIn opens the address in a browser, or prints it if no browser can be started.
 func showSignIn(out io.Writer, address string, browser bool) error {
 	if browser {
 		err := app.OpenBrowser(address)

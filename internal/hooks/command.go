@@ -135,8 +135,8 @@ func (c *command) ready() error {
 	return err
 }
 
-// checkCode refuses placeholders where a shell or an interpreter reads code. The same tables that judge the
-// model's commands judge this one, with every placeholder as a word that nobody knows.
+// checkCode refuses placeholders where a shell or an interpreter reads code. It uses the tables that judge the model's
+// commands, with every placeholder as an unknown word.
 func checkCode(words []string, env []envEntry) error {
 	var line strings.Builder
 	for _, e := range env {
@@ -214,7 +214,7 @@ func (c *command) start(ctx context.Context, r *Runner, h *hook, e *Event) (spaw
 	return spawn.Run(ctx, spawn.Command{Path: path, Args: args, Env: c.environ(r, h, e), Dir: c.dir, Stdin: append(stdin, '\n'), Output: kept, Wall: r.wall, Logger: r.log})
 }
 
-// environ is callgate's environment without what is callgate's own, and without what signs webhooks.
+// environ is callgate's environment without callgate's own variables, and without the secrets of webhooks.
 func (c *command) environ(r *Runner, h *hook, e *Event) []string {
 	var env []string
 	secrets := r.secretVariables()

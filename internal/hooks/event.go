@@ -33,7 +33,7 @@ var Events = []string{
 	ApprovalAsked, ApprovalResolved, AgentError, UpstreamDown, UpstreamUp, IndexDone,
 }
 
-// Event is something that hooks follow. Fields that say nothing of it are empty.
+// Event is something that hooks follow. Fields that do not apply are empty.
 type Event struct {
 	Name      string // one of Events
 	Time      time.Time
@@ -166,7 +166,7 @@ func resultText(result []byte) string {
 	return strings.Join(texts, "\n")
 }
 
-// Failure words why a call that ran has failed, from its result and from what kept it from having one.
+// Failure says why a call that ran has failed, from its result or from the reason why it has none.
 func FailureOf(result []byte, isError bool, failure string) string {
 	switch {
 	case failure != "":

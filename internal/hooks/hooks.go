@@ -167,7 +167,7 @@ func (h *hook) wants(e *Event) bool {
 	return false
 }
 
-// Wants reports whether any hook may follow an event of that name, so that nobody composes one for nothing.
+// Wants reports whether any hook may follow an event of that name. If not, the event need not be made.
 func (r *Runner) Wants(event string) bool {
 	if r == nil {
 		return false

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Orphan is what waits for a webhook that the configuration does not have any more.
+// Orphan is the queue of a webhook that the configuration no longer has.
 type Orphan struct {
 	Name   string // of the webhook
 	Events int

@@ -127,7 +127,7 @@ func (q *queue) read(e entry) ([]byte, error) {
 	return durable.ReadFile(filepath.Join(q.dir, e.file), 64<<20)
 }
 
-// remove takes an event out: the receiver has it, or never will.
+// remove removes an event that the receiver has got or will never get.
 func (q *queue) remove(e entry) error {
 	err := os.Remove(filepath.Join(q.dir, e.file))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// pace is how often things are tried, and for how long. Tests shorten it.
+// pace has the intervals and limits of tries. Tests shorten them.
 type pace struct {
 	look     time.Duration // for events of other processes, and for the lock
 	backoff  time.Duration // after the first failure; doubles up to maxBackoff

@@ -84,7 +84,7 @@ func (r *Runner) List(known []string) []Status {
 	return list
 }
 
-// problem says why the hook cannot run, or never will; "" when it may.
+// problem says why the hook cannot run, or never will; "" if it can.
 func (h *hook) problem(known []string) string {
 	if err := h.action.problem(); err != nil {
 		return tools.Visible(err.Error())

@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// placeholders are what can stand in a hook's words, and what they are of an event. No value begins with a
-// dash, whatever the model or a server says: a value that is a whole word of a command is never an option.
+// placeholders are what can stand in a hook's words, and what they are of an event. No value begins with a dash,
+// whatever the model or a server says, so a value that is a whole word of a command is never an option.
 var placeholders = []struct {
 	name  string
 	value func(h *hook, e *Event) string

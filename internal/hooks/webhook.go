@@ -100,7 +100,7 @@ func (w *webhook) ready() error {
 			DialContext: w.dialer().DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 			ForceAttemptHTTP2: true, MaxIdleConns: 1, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10,
 		},
-		// Nothing is followed: an answer that leads elsewhere has not taken the event.
+		// No redirect is followed: a receiver that redirects has not taken the event.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return nil

@@ -53,7 +53,7 @@ type Shared interface {
 	Lock(ctx context.Context, file string) (until time.Time, done func(), err error)
 }
 
-// Share has the login be that of several machines. Call it before the account is used.
+// Share shares the login with other machines. Call it before the account is used.
 func (a *Account) Share(s Shared) { a.shared = s }
 
 // Account is callgate's login at one server. It may be used by many goroutines at once.
@@ -131,8 +131,8 @@ func (a *Account) lockShared(ctx context.Context) (until time.Time, done func(),
 	return until, done, err
 }
 
-// renewedAlone is renewed while nobody else renews the login. A refresh token may be good for one use: who gives up
-// waiting MUST NOT end ctx, and lose what comes for it.
+// renewedAlone is renewed while nobody else renews the login. A refresh token may be good for one use only, so a caller
+// that stops waiting MUST NOT end ctx, or the new token is lost.
 func (a *Account) renewedAlone(ctx context.Context, refused *remote.Refusal) (string, error) {
 	before, err := a.store.load()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -154,7 +154,7 @@ func (a *Account) renewedAlone(ctx context.Context, refused *remote.Refusal) (st
 	return bearer(after.Token), a.store.save(after)
 }
 
-// good reports whether the login's token is one to send, after what the server has said.
+// good reports whether to send the login's token, given the server's last answer.
 func (a *Account) good(l *login, refused *remote.Refusal) bool {
 	return fresh(l.Token) && (refused == nil || bearer(l.Token) != refused.Credential)
 }
@@ -295,7 +295,7 @@ func union(lists ...[]string) (all []string) {
 	return all
 }
 
-// brief is an error without more than the beginning of what may quote a server. One that passes stays one.
+// brief shortens an error that may quote a server. A temporary error stays temporary.
 func brief(err error) error {
 	short := errors.New(excerpt(err.Error()))
 	if passes(err) {

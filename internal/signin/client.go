@@ -19,8 +19,8 @@ import (
 // maxAnswer bounds what an authorization server may answer.
 const maxAnswer = 1 << 20
 
-// newClient returns a client for the addresses that a server names for signing in: they are its word, so they are
-// https, and in a private network only when the server itself is.
+// newClient returns a client for the addresses that a server names for signing in. The server could name any, so they
+// must be https, and in a private network only if the server itself is in one.
 func newClient(server string) *http.Client {
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	if !private(server) && os.Getenv("HTTPS_PROXY") == "" && os.Getenv("https_proxy") == "" {

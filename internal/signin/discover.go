@@ -103,8 +103,8 @@ func (a *Account) resource(ctx context.Context, web *http.Client, c challenge) (
 	return nil, nil
 }
 
-// covers reports whether a resource is the server, or all of its origin or of a path that it is below: many are
-// one of several behind one authorization. A token for anything else would be one for somebody else's server.
+// covers reports whether a resource is the server, or all of its origin or of a path that it is below: many are one of
+// several behind one authorization. A token for anything else would be for somebody else's server.
 func covers(resource string, server *url.URL) bool {
 	r, err := url.Parse(resource)
 	if err != nil || r.Fragment != "" || r.User != nil || !strings.EqualFold(r.Scheme, server.Scheme) || !strings.EqualFold(r.Host, server.Host) {

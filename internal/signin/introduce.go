@@ -10,8 +10,8 @@ import (
 // maxAssertion bounds the file with the workload's token.
 const maxAssertion = 64 << 10
 
-// introduce gets a token without a person: callgate shows what it is, to whom the server names. before is the login
-// that there was, nil for none.
+// introduce gets a token without a person. callgate proves its identity to the authorization server that the server
+// names. before is the earlier login, nil for none.
 func (a *Account) introduce(ctx context.Context, c challenge, before *login) (*login, error) {
 	where, err := a.find(ctx, a.web(), c)
 	if err != nil {

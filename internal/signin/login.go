@@ -125,7 +125,7 @@ type answer struct {
 	code, issuer, fault string
 }
 
-// callback takes the one answer that has the state. Whatever else comes is turned away.
+// callback takes the one answer with the right state, and turns away all others.
 func callback(state string, answers chan<- answer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")

@@ -21,8 +21,8 @@ import (
 // signed is for how long a signature counts.
 const signed = time.Minute
 
-// signature is the word of a client, signed with the key in the file, that it is itself (RFC 7523). It is good once,
-// and at that authorization server alone.
+// signature is a client's signed assertion of its identity (RFC 7523), with the key in the file. It is valid once, and
+// only at that authorization server.
 func signature(path, client, issuer string) (string, error) {
 	key, err := readKey(path)
 	if err != nil {

@@ -112,8 +112,8 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 	return cmd
 }
 
-// As is the credential that a person shows, and the name that goes on record. "" is the person at this
-// terminal, with the credential that is nobody's in particular.
+// As returns the credential that a person shows, and the name for the record. "" is the person at this terminal, with
+// the shared credential.
 func As(role credentials.Credential, person string) (credentials.Credential, string, error) {
 	if person == "" {
 		return role, app.UserName(), nil

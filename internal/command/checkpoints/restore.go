@@ -75,7 +75,7 @@ Rules do not limit your restores. callgate's own files are never restored, and l
 	return cmd
 }
 
-// recordRestore puts on record that a person restores: nothing is restored when that fails.
+// recordRestore records that a person restores. If that fails, nothing is restored.
 func recordRestore(c *config.Config, one *checkpoint.Checkpoint, by string, force bool) error {
 	log, err := audit.Open(audit.Dir(c.DataDir), audit.Options{})
 	if err != nil {

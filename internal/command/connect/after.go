@@ -55,8 +55,8 @@ func (o *connecting) elsewhere(out io.Writer, planned *install.Plan, args []stri
 // warming is how long connect waits for the tools of servers.
 const warming = 30 * time.Second
 
-// warm lists the tools of the servers that moved: hosts that list them once, at their start, see them in their first session.
-// What does not work here is reported, and hinders nothing.
+// warm lists the tools of the moved servers, so that hosts that list tools only at their start see them in the first
+// session. It reports failures and goes on.
 func (o *connecting) warm(cmd *cobra.Command, s *config.Settings, files []string) {
 	c, err := s.Load()
 	if err != nil || len(files) == 0 {
@@ -81,7 +81,7 @@ func (o *connecting) warm(cmd *cobra.Command, s *config.Settings, files []string
 	}
 }
 
-// openPage shows what happens next. Where it cannot, what was printed is enough.
+// openPage opens the page. If it cannot, the printed text is enough.
 func (o *connecting) openPage(cmd *cobra.Command) {
 	open := approve.NewOpenCommand(func() (string, error) { return o.DataDir, nil })
 	open.SetArgs(nil)

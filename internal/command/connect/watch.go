@@ -12,8 +12,8 @@ import (
 	"callgate/internal/install"
 )
 
-// watch reports servers that hosts have beside callgate, now and whenever one of their files changes, until it is ended. With
-// --yes it takes them in.
+// watch reports servers that bypass callgate, now and whenever a file of a host changes, until it is ended. With --yes
+// it moves them behind callgate.
 func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 	files, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -76,7 +76,8 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 	}
 }
 
-// Beside reports whether a server would move behind callgate: a file that cannot be changed leaves its servers where they are.
+// Beside reports whether a server would move behind callgate. The servers of a file that cannot be changed stay where
+// they are.
 func Beside(plan *install.Plan) bool {
 	for _, h := range plan.Hosts {
 		for i := range h.Changes {

@@ -60,7 +60,7 @@ rag.embedder or --embedder names a server that computes the vectors.`,
 	return cmd
 }
 
-// tellIndexed tells hooks that an index is through, unless a hook itself indexes: it would be told without end.
+// tellIndexed tells hooks that an index is done, unless a hook itself indexes, because it would be told without end.
 func tellIndexed(h *hooks.Runner, e rag.Event) {
 	if e.Kind == rag.EventDone && os.Getenv(hooks.InHook) == "" {
 		h.Fire(app.Indexed(e.Path, e.Summary))
