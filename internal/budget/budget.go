@@ -22,7 +22,7 @@ const Key = "limits.maxInFlightBytes"
 // DefaultLimit is the bound unless it is configured.
 const DefaultLimit = 256 << 20
 
-// MinLimit is the lowest bound that makes sense: below it ordinary results would not fit.
+// MinLimit is the lowest useful bound. Below it, ordinary results would not fit.
 const MinLimit = 4 << 20
 
 const (
@@ -49,11 +49,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("callgate holds too many large messages already and dropped this one (%s: %d bytes); try again later, or ask for less", Key, e.Limit)
 }
 
-// Budget is the bound. Memory counts until the garbage collector finds that nobody uses it, so what holds a message need
-// not say so. A nil Budget has no bound.
+// Budget is the bound. Memory counts until the garbage collector finds that nobody uses it, so holders of a message
+// need not release it. A nil Budget has no bound.
 //
-// Nobody knows how long a message becomes while it is read. So the oldest that grows has the rest that it may need set
-// aside: it can always end, and messages never wait in a circle.
+// While a message is read, its final length is not known. So the budget reserves the rest that the oldest growing
+// message may need. That message can always end, and messages never wait in a circle.
 type Budget struct {
 	limit int64
 

@@ -94,7 +94,7 @@ func (x *Buffer) release() {
 	}
 }
 
-// littleScratch is what a message gets first: who sends slowly holds no more.
+// littleScratch is what a message gets first, so that a slow sender holds no more.
 const littleScratch = 4 << 10
 
 var little, large = sync.Pool{New: func() any { b := make([]byte, littleScratch); return &b }}, sync.Pool{New: func() any { b := make([]byte, Free); return &b }}

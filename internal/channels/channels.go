@@ -1,7 +1,7 @@
 // Package channels asks people in chats, on phones, and through webhooks.
 //
-// Place is the contract of one such place. What is common to all of them is here: who may answer what, when a place is
-// asked, and what an answer is good for. It decides nothing, and can do no more than any client of the companion.
+// Place is the contract of one such place. This package has what all places share: who may answer what, when a place is
+// asked, and which answers count. It does not decide, and has no more rights than any client of the companion.
 //
 // A message passes through other people's machines, and its buttons stay where they are. So a key is good for one answer to
 // the arguments that it was shown with; nothing is allowed for longer than one call, and no freeze ended; low and medium risk can be approved in place by a linked person if the message shows
@@ -39,8 +39,8 @@ type Place interface {
 	// Show posts the message, or changes the one that is at where, and says where it is now. A place that cannot change
 	// messages posts what is worth a message of its own.
 	Show(ctx context.Context, where string, m Message) (string, error)
-	// Listen tells of answers until ctx ends or the connection is lost. take says what became of one; whether and how that
-	// is shown is up to the place. It MUST NOT tell of answers that it cannot attribute.
+	// Listen tells of answers until ctx ends or the connection is lost. take returns what happened to an answer; the
+	// place may show that. It MUST NOT report answers that it cannot attribute.
 	Listen(ctx context.Context, take func(Press) (said string)) error
 }
 
@@ -207,7 +207,7 @@ func (a *approver) end(call, how string) {
 	}
 }
 
-// failed gives the question another key: the answer that failed is used up, and somebody may try again.
+// failed gives the question another key, so that somebody can try again after a failed answer.
 func (a *approver) failed(f *wire.Error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -441,7 +441,7 @@ func (a *approver) take(ctx context.Context, i int, p Press) string {
 	return tooLate
 }
 
-// person returns who a user of the channel is, or why they are not heard.
+// person returns who a user of the channel is, or why their answers do not count.
 func (a *approver) person(i int, user string) (person, refusal string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -490,7 +490,7 @@ const room = 1600
 // fence ends preformatted text in some places, which show it as quotes: a shell takes the two for different things.
 const fence = "```"
 
-// fits reports whether every place shows the text whole and as it is: some escape it.
+// fits reports whether every place shows the whole text unchanged, although some escape it.
 func fits(text string) bool {
 	return len(html.EscapeString(text)) <= room && !strings.Contains(text, fence)
 }
@@ -546,5 +546,5 @@ func ending(f *wire.ToolApproveResolved) string {
 	return visible.Text(cmp.Or(words[f.Decision], "Over: "+f.Decision+" by ") + f.By)
 }
 
-// errStatus is the answer of a server that did not take a request.
+// errStatus is the answer of a server that refused a request.
 func errStatus(what, status string) error { return errors.New(what + ": " + status) }

@@ -257,9 +257,9 @@ func indexOf(names []string, quoted, folded []byte) (int, error) {
 	return -1, nil
 }
 
-// MayHold reports whether a string in text may hold the word, which MUST be of ASCII characters that can stand in strings
-// as they are. It is false for most texts without reading them as JSON: a word can be spelled with escapes, each of which
-// has a mark of its own.
+// MayHold reports whether a string in text may hold the word, which MUST consist of ASCII characters that need no
+// escape. For most texts it can answer false without parsing JSON. Escapes, which could spell the word, are found by
+// their marks.
 func MayHold(text []byte, word string) bool {
 	if holds(text, word) {
 		return true
@@ -483,7 +483,7 @@ func (r *reader) end() error {
 	return nil
 }
 
-// describe words a decoder's error without the name of the library.
+// describe returns a decoder's error without the name of the library.
 func describe(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("invalid JSON: it ends too early")

@@ -8,9 +8,9 @@ import (
 	"unsafe"
 )
 
-// scanner walks over JSON text in place, eight bytes at a time where nothing but plain characters stand. It takes what
-// jsontext takes, strings strictly; what it does not take goes to jsontext, which says what is wrong. A fuzz test holds
-// the two against each other.
+// scanner walks over JSON text in place, eight bytes at a time where nothing but plain characters stand. It accepts
+// what jsontext accepts, with strict strings. jsontext then says what is wrong with the rest. A fuzz test compares the
+// two.
 type scanner struct {
 	text []byte
 	at   int

@@ -111,7 +111,7 @@ func (m *Metrics) Close() {
 	m.running.Wait()
 }
 
-// follow counts events. One that was lost because counting was too slow is not made up for.
+// follow counts events. Events that are lost because counting is too slow stay uncounted.
 func (m *Metrics) follow(s gate.Subscription) {
 	for {
 		select {

@@ -1,7 +1,7 @@
 // Package policy asks other policy engines about calls: Cedar and Rego policies in files, and a decision point that speaks
 // AuthZEN.
 //
-// They tighten what the rules say and loosen nothing. Whatever goes wrong denies.
+// They only tighten what the rules say. Any failure denies.
 package policy
 
 import (

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// clients are what one address is reached with. All conversations with it share them, so that connections that wait
-// for the next request are as many as the server needs and not as many as there are conversations.
+// clients are the HTTP clients for one address. All conversations with it share them, so the number of idle connections
+// depends on the server and not on the number of conversations.
 type clients struct {
 	requests  *http.Client
 	listening *http.Client // for streams that are silent most of the time, and cost little meanwhile
@@ -111,7 +111,7 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), port)
 }
 
-// unreached words why a request came to nothing, without the address that net/http repeats: it may hold secrets.
+// unreached says why a request failed, without the address that net/http repeats, which may hold secrets.
 func unreached(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {

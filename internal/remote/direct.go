@@ -49,8 +49,8 @@ func newSentBody(raw []byte) *sentBody {
 
 func (*sentBody) Close() error { return nil }
 
-// RoundTrip implements http.RoundTripper. It MUST NOT send a request twice, and sends on another connection only what did
-// not leave this machine.
+// RoundTrip implements http.RoundTripper. It MUST NOT send a request twice. It uses another connection only if the
+// request did not leave this machine.
 func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, ok := r.Body.(*sentBody)
 	if !ok || r.Method != http.MethodPost || r.URL.Scheme != "http" || r.URL.User != nil || r.Host != "" && r.Host != r.URL.Host || len(body.raw) > longest || !ordinary(r.URL.Host) || !safe(r.Header) {

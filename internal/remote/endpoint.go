@@ -265,8 +265,8 @@ func (e *Endpoint) Exchange(request []byte) (func(context.Context), error) {
 	return func(waiting context.Context) { e.request(waiting, m) }, nil
 }
 
-// request sends a request and delivers its answer. What may go on once the answer is there, or before it comes, goes on
-// in the background.
+// request sends a request and delivers its answer. Work that may go on before or after the answer goes on in the
+// background.
 func (e *Endpoint) request(waiting context.Context, m rpc.Message) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	if m.Method == "server/discover" { // nobody may wait for it any more

@@ -29,8 +29,8 @@ func (e *AuthError) Error() string {
 
 func (e *AuthError) Unwrap() error { return e.Err }
 
-// PassingError is an error of Config.Authorize that goes away by itself: nobody has to do anything, and it says nothing of
-// the server.
+// PassingError is a temporary error of Config.Authorize. Nobody has to do anything, and it says nothing about the
+// server.
 type PassingError struct{ Err error }
 
 func (e *PassingError) Error() string { return e.Err.Error() }
@@ -43,7 +43,7 @@ type Refusal struct {
 	Challenge  []string // the WWW-Authenticate headers
 }
 
-// Unknown reports whether the server wants to know who calls. Otherwise it knows, and does not allow that one request.
+// Unknown reports whether the server wants to know who calls. Otherwise it knows that, but does not allow the request.
 func (r *Refusal) Unknown() bool { return r.Status == http.StatusUnauthorized }
 
 // refusal returns what the response to a request with the credential says of it; nil when that is nothing.

@@ -78,7 +78,7 @@ func (e *Endpoint) note(m rpc.Message) error {
 	return nil
 }
 
-// unreached words why nothing was answered. Where nobody is there, the conversation is over.
+// unreached says why no answer came. If nobody listens at the address, the conversation is over.
 func (e *Endpoint) unreached(err error) error {
 	var auth *AuthError
 	err = unreached(err)

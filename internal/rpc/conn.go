@@ -38,7 +38,7 @@ const defaultMaxMessage = 64 << 20
 // ErrClosed says that the other side ended the connection before it answered.
 var ErrClosed = errors.New("the connection is closed")
 
-// UnreadableError says that the other side answered, with what is no message or could be read in two ways.
+// UnreadableError says that the other side's answer is not a message, or could be read in two ways.
 type UnreadableError struct{ Err error }
 
 func (e *UnreadableError) Error() string { return "the answer cannot be read: " + e.Err.Error() }
@@ -47,8 +47,8 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 
 var errNotUTF8 = errors.New("it is not valid UTF-8")
 
-// Conn is one JSON-RPC connection over a reader and a writer, a message a line. Run owns the reader;
-// every other method may be called by many goroutines at once.
+// Conn is one JSON-RPC connection over a reader and a writer, with one message on each line. Run owns the reader. Every
+// other method may be called by many goroutines at once.
 type Conn struct {
 	r io.Reader
 	o Options
@@ -141,7 +141,8 @@ func (c *Conn) dispatch(line []byte, whole bool, handle func(Message)) (handed b
 	return true
 }
 
-// dropped tells the caller that waits for it that there was no room for a message, of which text is the beginning and the end.
+// dropped tells the waiting caller that there was no room for its message. text is the beginning and the end of the
+// message.
 func (c *Conn) dropped(text []byte, err error) {
 	head, tail, _ := bytes.Cut(text, []byte{'\n'})
 	id, ok := endsWithID(tail)
@@ -184,8 +185,8 @@ type Exchanger interface {
 	Exchange(request []byte) (func(ctx context.Context), error)
 }
 
-// Request sends a request and waits for the response, an error response included. It sends nothing when
-// ctx ends: to cancel at the other side is the caller's business, with Send and the pending's ID.
+// Request sends a request and waits for the response, an error response included. It sends nothing when ctx ends. To
+// cancel at the other side, a caller uses Send and the pending's ID.
 func (c *Conn) Request(ctx context.Context, method string, params []byte) (Message, error) {
 	p, err := c.Send(func(id []byte) []byte { return Request(id, method, params) })
 	if err != nil {

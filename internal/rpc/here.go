@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// reading is who reads from a connection: one goroutine at a time. It works off most messages itself, because to hand one
-// to another goroutine and to wake that costs as much as to judge a call.
+// reading says which goroutine reads from a connection: one at a time. That goroutine handles most messages itself,
+// because waking another one costs as much as judging a call.
 type reading struct {
 	lines  *lines
 	handle func(Message)

@@ -8,9 +8,8 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// answered returns the id of the request that a line seems to answer although it cannot be read as a
-// message: a caller that waits for that answer would wait for ever. ok is false for what does not look like an answer: a log
-// line, a request, a line with two ids.
+// answered returns the id of the request that an unreadable line seems to answer. Without it, the caller would wait for
+// that answer for ever. ok is false for other lines: a log line, a request, a line with two ids.
 func answered(line []byte) (id []byte, ok bool) {
 	id, asks, claims := glance(line)
 	return id, claims && !asks && len(id) > 0
@@ -38,7 +37,7 @@ func Asked(line []byte) []byte {
 	return id
 }
 
-// maxGlanced bounds an id that is answered without the message having been read.
+// maxGlanced bounds an id that is taken from an unreadable message.
 const maxGlanced = 1 << 10
 
 // glance looks no further than the members of the outermost object, and so finds the id of text that nests too deep,

@@ -44,11 +44,12 @@ var (
 	errNotObject = errors.New("not a JSON-RPC message")
 )
 
-// Parse reads one message. It refuses an envelope that decoders may read differently: a member twice, a
-// case variant of a known one, a request that is a response too. What is below the envelope it does not judge.
+// Parse reads one message. It refuses an envelope that decoders may read differently: a member twice, a case variant of
+// a known one, a request that is also a response. It does not check anything below the envelope.
 func Parse(line []byte) (Message, error) { return parse(line, false) }
 
-// ParseRequest is Parse for what will be checked, too: it looks below the envelope in the same pass, and Check knows then.
+// ParseRequest is Parse for a message that will be checked too: it looks below the envelope in the same pass, so that Check
+// need not.
 func ParseRequest(line []byte) (Message, error) { return parse(line, true) }
 
 // Check is jsonx.Check of the whole message.

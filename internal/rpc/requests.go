@@ -71,8 +71,8 @@ func (r *Requests) send(p *Pending, write func(id []byte) error) (*Pending, erro
 	return p, nil
 }
 
-// Answer hands a response to the caller that waits for it; it is false when nobody does. An id may be spelled unlike
-// ours: a peer decodes it and encodes it anew.
+// Answer hands a response to its waiting caller; it is false if there is none. An id may be spelled differently from
+// ours, because a peer decodes and encodes it again.
 func (r *Requests) Answer(m Message) bool { return r.end(m.ID, answer{message: m}) != nil }
 
 // end ends the request with that id and returns it; nil when there is none.

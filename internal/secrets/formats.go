@@ -15,8 +15,8 @@ import (
 	"callgate/internal/textscan"
 )
 
-// Credentials give themselves away by their form. What forms there are is gitleaks' knowledge, as data: gitleaks.json says
-// which version, and gitleaks.LICENSE under which licence.
+// Many credentials can be recognised by their form. The forms come from gitleaks, as data: gitleaks.json says which
+// version, and gitleaks.LICENSE under which licence.
 
 //go:embed gitleaks.json
 var gitleaks []byte

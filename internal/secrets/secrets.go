@@ -49,7 +49,7 @@ type print struct {
 	Found
 }
 
-// Begin says that texts are about to be learned. Find waits until done is called, which MUST be.
+// Begin announces that texts are about to be learned. Find waits until done is called. The caller MUST call done.
 func (m *Memory) Begin() (done func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,8 +93,8 @@ func (m *Memory) Learn(text, place string) {
 	}
 }
 
-// carriesPower reports whether what audit.Secrets found at a place of a text lets somebody do something: a private key, a
-// token or a password, not a public key, a mark in a list or a word.
+// carriesPower reports whether a find of audit.Secrets gives somebody access: a private key, a token or a password, but
+// not a public key, a cursor in a list or a word.
 func carriesPower(text string, start int, value string) bool {
 	switch {
 	case strings.HasPrefix(value, "-----BEGIN"):
@@ -168,7 +168,7 @@ const shortestNamed = 8
 // secretName matches names of variables that hold a secret.
 var secretName = regexp.MustCompile(`(?i)(?:key|token|secret|passw(?:or)?d|passphrase|pwd|credential|auth|private|salt|signature|cookie|session)s?(?:_|$)`)
 
-// passing is the name of a token that carries no power: it says where a list goes on, or which form is meant.
+// passing is the name of a token that gives no access: it says where a list continues, or which form is meant.
 var passing = regexp.MustCompile(`(?i)(?:page|sync|next|continuation|cursor|csrf|xsrf|resume|scroll|progress|idempotency|change|delta|start|end)[_-]?token\W*$`)
 
 // kinds are what tokens of known issuers begin with.

@@ -34,8 +34,9 @@ const (
 	arrives    = 5 * time.Second
 )
 
-// Export sends the records of all logs in a folder to one receiver, each at least once, in the order of each log. How
-// far it got is in a file. Of several processes with the same file one sends. It never holds up who writes the logs.
+// Export sends the records of all logs in a folder to one receiver, each at least once, in the order of each log. A
+// file says how far it got. Of several processes with the same file, one sends. It never holds up the writers of the
+// logs.
 type Export struct {
 	Config
 	Dir     string               // of the trail
@@ -88,7 +89,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// run sends until ctx ends. After a failure it begins anew at what surely arrived.
+// run sends until ctx ends. After a failure it starts again after the last record that surely arrived.
 func (e *Export) run(ctx context.Context) {
 	var to receiver // nil before there is one, and after a failure
 	failed, pause := false, firstPause

@@ -68,7 +68,7 @@ type receiver interface {
 	// send sends records; sure reports whether the receiver has said that it has them.
 	send(ctx context.Context, records []audit.Line) (sure bool, err error)
 
-	// lost says why what was sent may be lost; nil as far as one can know.
+	// lost says why sent records may be lost; nil as far as that is known.
 	lost() error
 
 	close()

@@ -15,9 +15,9 @@ import (
 // shownChanges is how many changes an error lists.
 const shownChanges = 12
 
-// Check says why the server may not start: it is not what the lock at path says. Without a lock everything may. A server
-// that starts runs what was looked at: a package whose version is open in the version that was locked, and with nothing
-// that was published since.
+// Check says why the server must not start: it differs from the lock at path. Without a lock, every server may start. A
+// server runs what was checked: a package without a version runs in its locked version, without anything that was
+// published since.
 func (x *Examiner) Check(ctx context.Context, path string, s *Server) (how upstream.Launch, err error) {
 	lock, err := Load(path)
 	if err != nil || lock == nil {

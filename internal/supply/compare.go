@@ -22,8 +22,8 @@ func (c Change) String() string {
 	return c.What + " (" + strings.Join(c.Notes, "; ") + ")"
 }
 
-// Compare lists what of a server's present state the lock does not hold. A package that was locked and is not there
-// now is no change: what is optional is not installed everywhere. Tools count where both sides know them.
+// Compare lists what the lock lacks of a server's present state. A locked package that is missing now does not count,
+// because optional packages are not installed everywhere. Tools count if both sides know them.
 func Compare(locked, now *Entry) (changes []Change) {
 	say := func(format string, args ...any) {
 		changes = append(changes, Change{What: fmt.Sprintf(format, args...)})

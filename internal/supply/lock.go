@@ -15,7 +15,7 @@ import (
 	"callgate/internal/durable"
 )
 
-// Lock is what people have accepted of each server. It is a file that can be shared: it holds no values of variables.
+// Lock is what people have accepted for each server. The file can be shared, because it holds no values of variables.
 type Lock struct {
 	Version int     `json:"version"`
 	Servers []Entry `json:"servers"`

@@ -1,6 +1,6 @@
 // Package translate turns rules of callgate into those of other programs, and back.
 //
-// What the other side cannot say is not guessed: it is listed. Where two readings are possible, the result is the
+// It lists what the other side cannot express, and guesses nothing. If two readings are possible, the result is the
 // narrower one.
 package translate
 
@@ -23,7 +23,7 @@ import (
 	"callgate/permissions"
 )
 
-// Left is something that the other side cannot say, or says otherwise.
+// Left is something that the other side cannot express, or expresses differently.
 type Left struct {
 	What string `json:"what"` // the rule as it stands
 	Why  string `json:"why"`

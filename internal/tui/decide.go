@@ -37,8 +37,8 @@ func (m *model) choose(choice int) tea.Cmd {
 	return nil
 }
 
-// answer sends an answer to a. Only the first one for what is on the screen goes out. Approvals pass here
-// alone, so this is where the last look is taken: MUST not be called for what was not read.
+// answer sends an answer to a. Only the first one for what is on the screen is sent. All approvals pass here, so this
+// makes the last check. It MUST NOT be called for arguments that were not read.
 func (m *model) answer(a *approval, f wire.ToolApprove) tea.Cmd {
 	m.dialog = nil
 	if a.sent != "" || f.Decision != "reject" && !a.read {

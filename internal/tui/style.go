@@ -6,8 +6,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// styles are made of the terminal's own sixteen colours, so that they fit its theme, dark or light. Colour
-// never stands alone: every coloured thing says in words what the colour says.
+// styles are made of the terminal's own sixteen colours, so that they fit its theme, dark or light. Colour never stands
+// alone: words say the same.
 //
 // They come from x/ansi and not from lipgloss (nor from bubbles, which brings it along): lipgloss looks for
 // the terminal's colours when a program starts, and runs "tmux info" for that inside of tmux, whatever the
