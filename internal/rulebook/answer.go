@@ -78,7 +78,7 @@ func (a *Answer) Print(w io.Writer) error {
 		fmt.Fprintf(&b, "  %s\n", tools.Visible(a.Summary))
 	}
 	if a.Category != "" {
-		fmt.Fprintf(&b, "  Category %s, which autonomy presets go by.\n", a.Category)
+		fmt.Fprintf(&b, "  Category %s, for autonomy presets.\n", a.Category)
 	}
 	if a.Reason != "" {
 		fmt.Fprintf(&b, "  %s\n", tools.Visible(a.Reason))
@@ -120,7 +120,7 @@ func (a *Answer) Print(w io.Writer) error {
 		}
 	}
 	if len(a.Always) > 0 {
-		fmt.Fprintln(&b, "\nAlways would offer")
+		fmt.Fprintln(&b, "\n\"Always\" would offer")
 	}
 	for _, o := range a.Always {
 		star := " "

@@ -51,9 +51,9 @@ func (b *Book) addRule(tool, pattern string, action permissions.Action, first bo
 		what  string
 		rules []permissions.Rule
 	}{
-		{"leaves nothing to decide to", placed.Shadows},
-		{"wins, where both match, over", placed.Limits},
-		{"loses, where both match, to", placed.Yields},
+		{"makes ineffective", placed.Shadows},
+		{"overrides, where both match,", placed.Limits},
+		{"is overridden, where both match, by", placed.Yields},
 	} {
 		for i := range o.rules {
 			lines = append(lines, fmt.Sprintf("  %s %s", o.what, &o.rules[i]))
