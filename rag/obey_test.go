@@ -151,7 +151,7 @@ func TestLimits(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	manyFiles(t, root, 300)
 	x := open(t, dir, Options{MaxTime: time.Nanosecond})
-	if _, err := x.Sync(t.Context(), root, nil); err == nil || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "longer than the 1ns") {
+	if _, err := x.Sync(t.Context(), root, nil); err == nil || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "longer than its limit of 1ns") {
 		t.Errorf("out of time it says %v", err)
 	}
 	y := open(t, dir, Options{})
