@@ -221,7 +221,7 @@ func TestApprovalsOfAServerThatStaysDown(t *testing.T) {
 			if string(m.ID) != "1" {
 				continue
 			}
-			if text := string(m.Result); !strings.Contains(text, "left alone") || !strings.Contains(text, `"isError":true`) {
+			if text := string(m.Result); !strings.Contains(text, "so callgate waits 1m0s") || !strings.Contains(text, `"isError":true`) {
 				t.Errorf("the call got %s", m.Raw)
 			}
 			return
