@@ -75,6 +75,10 @@ func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claim
 		no := v.deny(DecidedLimited, "callgate", "maxPending", fmt.Sprintf("%d calls of this session already wait for a person (maxPending). Wait until they are answered.", g.at.set.MaxPending))
 		return nil, nil, &no
 	}
+	if most := g.at.set.MaxPendingAll; most > 0 && len(g.gate.queue.order) >= most {
+		no := v.deny(DecidedLimited, "callgate", "tenants.limits.pending", fmt.Sprintf("%d calls of this tenant already wait for a person (tenants.limits.pending). Wait until some are answered.", most))
+		return nil, nil, &no
+	}
 	first := g.gate.queue.twinOf(a)
 	if first == nil && g.gate.queue.pending[call.ID] != nil { // a call keeps its id when it is repeated, in another session too
 		return nil, &resolution{decision: "pending", reason: waitsAlready}, nil

@@ -33,7 +33,8 @@ const maxFreezeText = 1000
 // Freezer keeps freezes in one file, which all processes of a data directory read before every call. If the file cannot
 // be read, everything is frozen. A nil Freezer freezes nothing.
 type Freezer struct {
-	path string
+	path  string
+	above *Freezer // what it has frozen as a whole is frozen here too; nil for none
 
 	mu   sync.Mutex
 	last os.FileInfo // as the file was when it was read; nil before
@@ -50,6 +51,12 @@ func OpenFreezer(path string) *Freezer { return &Freezer{path: path} }
 // Share makes freezes hold on all machines that share the text. Freezes in the file hold on this machine too.
 func (f *Freezer) Share(text permissions.Shared) *Freezer {
 	f.shared = text
+	return f
+}
+
+// Below makes all be frozen that above has frozen as a whole.
+func (f *Freezer) Below(above *Freezer) *Freezer {
+	f.above = above
 	return f
 }
 
@@ -146,6 +153,9 @@ func (f *Freezer) List(now time.Time) (list []Freeze, err error) {
 func (f *Freezer) Of(sessionID string, now time.Time) (*Freeze, error) {
 	if f == nil {
 		return nil, nil
+	}
+	if one, err := f.above.Of("", now); one != nil || err != nil {
+		return one, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -35,6 +35,7 @@ type Options struct {
 	Answered       func(since time.Time) []Answered         // what people answered before, the oldest first; may be nil
 	Dir            string                                   // where such decisions are kept; "" keeps none
 	MaxPending     int                                      // approvals that may wait at once in one session; 0 means 64
+	MaxPendingAll  int                                      // and in all sessions; 0 is no bound
 	Protected      *Protected                               // what no call may touch
 	Limits         Limits                                   // of every session
 	InMemory       bool                                     // grants for the worker are not written to its file and end with the process
@@ -62,6 +63,7 @@ type Settings struct {
 	AskEscalations       bool
 	Timeout, ClaimWithin time.Duration
 	MaxPending           int
+	MaxPendingAll        int
 	Limits               Limits
 	Terminal             *Terminal
 	Advisors             []Advisor
@@ -69,7 +71,7 @@ type Settings struct {
 
 // settings are those of the options, with their defaults.
 func (o *Options) settings() Settings {
-	return Settings{o.Mode, o.Autonomy, o.AskEscalations, o.Timeout, o.ClaimWithin, o.MaxPending, o.Limits, o.Terminal, o.Advisors}.withDefaults()
+	return Settings{o.Mode, o.Autonomy, o.AskEscalations, o.Timeout, o.ClaimWithin, o.MaxPending, o.MaxPendingAll, o.Limits, o.Terminal, o.Advisors}.withDefaults()
 }
 
 func (s Settings) withDefaults() Settings {

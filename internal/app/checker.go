@@ -26,7 +26,7 @@ func NewChecker(c *config.Config) (*rulebook.Checker, error) {
 		Judge: gate.Judge{
 			Autonomy: c.AutonomyLevel, Mode: c.GateMode, AskEscalations: c.AsksEscalations, Terminal: c.TerminalList, Off: c.GateOff,
 			Advisors:  c.PolicyEngines,
-			Protected: protected.WithNames(hub.SocketName).WithPorts(config.OwnPorts(c.DataDir)),
+			Protected: protected.WithNames(hub.SocketName).WithPorts(c.OwnPorts()),
 		},
 		Store: permissions.OpenStore(c.Files().Permissions(), permissions.StoreOptions{Home: xdg.Home}),
 		Cwd:   cwd, Home: xdg.Home, Shell: c.ShellSetup, Unknown: func(tool string) error { return config.Misspelled(c, tool) }, Worker: c.Worker, DataDir: c.DataDir,

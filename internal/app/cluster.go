@@ -27,19 +27,19 @@ import (
 // StartReplica is Start, for a replica of a cluster if one is configured. It returns once this replica has heard from
 // its cluster.
 func StartReplica(ctx context.Context, c *config.Config, servers []proxy.Server) (*Sidecar, error) {
-	if !c.Cluster.On() {
-		return Start(c, servers)
+	var join func(s *Sidecar) error
+	if c.Cluster.On() {
+		join = func(s *Sidecar) error { return s.joinCluster(ctx) }
 	}
-	return start(c, servers, func(s *Sidecar) error { return s.joinCluster(ctx) })
+	if c.Tenants.On() {
+		return startFront(ctx, c, join)
+	}
+	return start(c, servers, join)
 }
 
 // joinCluster opens this replica, and waits for the others.
 func (s *Sidecar) joinCluster(ctx context.Context) error {
-	o, err := s.config.Cluster.Options(s.config.Files(), Version, s.log)
-	if err != nil {
-		return err
-	}
-	shared, err := cluster.Open(o)
+	shared, err := s.openCluster()
 	if err != nil {
 		return err
 	}
@@ -70,6 +70,18 @@ func (s *Sidecar) joinCluster(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// openCluster opens this replica, or the bucket of a tenant over its front's.
+func (s *Sidecar) openCluster() (*cluster.Cluster, error) {
+	if s.front != nil {
+		return s.front.replica.cluster.Worker(s.config.Worker, s.config.DataDir, s.log)
+	}
+	o, err := s.config.Cluster.Options(s.config.Files(), Version, s.log)
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Open(o)
 }
 
 // shareFirst brings credentials and rules together with the cluster's.

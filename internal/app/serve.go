@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -26,9 +27,14 @@ func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)
 	if err != nil {
 		return err
 	}
+	rooms := endpoint.One(s.Proxy, s.budget)
+	house := s.house.Load()
+	if house != nil {
+		rooms = house
+	}
 	e, err := endpoint.Listen(endpoint.Options{
 		Address: c.MCPListen, Settings: door,
-		Ready: s.replica.fresh(), Replicas: s.replica.forHosts(), Proxy: s.Proxy, DataDir: s.config.DataDir, Logger: s.log, IdleTimeout: c.IdleTimeout, IdleShutdown: c.IdleShutdown, Budget: s.budget,
+		Ready: s.replica.fresh(), Replicas: s.replica.forHosts(), Rooms: rooms, DataDir: s.config.DataDir, Logger: s.log, IdleTimeout: c.IdleTimeout, IdleShutdown: c.IdleShutdown,
 	})
 	if err != nil {
 		return err
@@ -36,7 +42,7 @@ func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)
 	s.closers = append(s.closers, e.Close)
 	s.replica.serveHosts(e)
 	how := []any{"url", e.URL(), "auth", c.Auth}
-	if c.Auth == "token" {
+	if c.Auth == "token" && house == nil {
 		how = append(how, "token", filepath.Join(s.config.DataDir, "credentials", "mcp"))
 	}
 	s.log.Info("hosts are served", how...)
@@ -51,6 +57,9 @@ func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)
 	select {
 	case <-ctx.Done():
 		s.Gate.Leave() // hosts find callgate again at its address, and repeat what waits
+		if house != nil {
+			house.Leave()
+		}
 	case <-e.Idle():
 		s.log.Info("callgate ends: there was no session", "for", c.IdleShutdown)
 	}
@@ -60,7 +69,7 @@ func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)
 // hostsDoor is who a configuration lets in as a host.
 func (s *Sidecar) hostsDoor(ctx context.Context, c *config.Config) (set endpoint.Settings, err error) {
 	set.Hosts, set.Origins = c.MCPHosts, c.MCPOrigins
-	if set.Door, err = c.Door(ctx, c.DataDir, s.log); err != nil {
+	if set.Door, err = c.Door(ctx, s.log); err != nil {
 		return set, err
 	}
 	set.TLS, err = c.Certificate()
@@ -74,9 +83,8 @@ func (s *Sidecar) Watch(ctx context.Context, load func() (*config.Config, error)
 
 // watch is Watch; e, which may be nil, is where hosts come in.
 func (s *Sidecar) watch(ctx context.Context, load func() (*config.Config, error), e *endpoint.Server) {
-	taking := taking{s, e}
 	r, err := reload.New(reload.Options{
-		Start: s.config, Prepare: taking.prepare, Logger: s.log, Counts: &s.reloads,
+		Start: s.config, Prepare: taking{s, e}.prepare, Logger: s.log, Counts: &s.reloads,
 		Record: func(summary string) error {
 			return s.Gate.Controls.Note("", audit.Author{By: "configuration"}, summary)
 		},
@@ -97,13 +105,27 @@ type taking struct {
 
 // prepare makes and checks all that the next configuration needs, before anything changes.
 func (t taking) prepare(ctx context.Context, next *config.Config, changed []reload.Change) (func(), error) {
+	return t.take(ctx, next, slices.ContainsFunc(changed, reload.Change.Servers))
+}
+
+// take is prepare; byServers says whether hosts get other servers.
+func (t taking) take(ctx context.Context, next *config.Config, byServers bool) (func(), error) {
 	s := t.s
 	next = next.TakenOver(s.config)
+	if next.Tenants.On() != s.config.Tenants.On() {
+		return nil, errors.New("tenants: to begin or end with tenants, restart callgate")
+	}
 	protected, err := s.protected(next)
 	if err != nil {
 		return nil, err
 	}
-	serves, err := t.servers(next, slices.ContainsFunc(changed, reload.Change.Servers))
+	each := func() {}
+	if house := s.house.Load(); house != nil {
+		if each, err = house.Prepare(ctx, next, byServers); err != nil {
+			return nil, err
+		}
+	}
+	serves, err := t.servers(next, byServers)
 	if err != nil {
 		return nil, err
 	}
@@ -116,10 +138,11 @@ func (t taking) prepare(ctx context.Context, next *config.Config, changed []relo
 		serves()
 		s.Gate.Controls.Configure(gate.Settings{
 			Mode: next.GateMode, Autonomy: next.AutonomyLevel, AskEscalations: next.AsksEscalations, Timeout: next.Timeout, ClaimWithin: next.ClaimWithin,
-			MaxPending: next.MaxPending, Limits: next.GateLimits, Terminal: next.TerminalList, Advisors: next.PolicyEngines,
+			MaxPending: next.MaxPending, MaxPendingAll: next.MaxPendingAll, Limits: next.GateLimits, Terminal: next.TerminalList, Advisors: next.PolicyEngines,
 		})
 		s.level.Set(next.Level)
 		s.current.Store(next)
+		each()
 		admits()
 		if people := s.companion.Load(); people != nil {
 			people.Recheck()

@@ -22,6 +22,7 @@ import (
 	"callgate/internal/app/anchor"
 	"callgate/internal/app/backend"
 	"callgate/internal/app/reload"
+	"callgate/internal/app/tenancy"
 	"callgate/internal/budget"
 	"callgate/internal/checkpoint"
 	"callgate/internal/companion"
@@ -44,7 +45,9 @@ import (
 // Sidecar is a running callgate: the gate, its records, the side server for people, and the proxy.
 type Sidecar struct {
 	config    *config.Config
-	onlooker  bool // it serves no host, and has no proxy
+	onlooker  bool                          // it serves no host, and has no proxy
+	front     *Sidecar                      // serves the tenant that this is; nil when this is none
+	house     atomic.Pointer[tenancy.House] // of the tenants that this serves; nil for none
 	log       *slog.Logger
 	Gate      *gate.Gate
 	rules     *permissions.Store
@@ -74,9 +77,13 @@ func Start(c *config.Config, servers []proxy.Server) (*Sidecar, error) { return 
 
 // start is Start; join, which may be nil, comes before anything is judged.
 func start(c *config.Config, servers []proxy.Server, join func(*Sidecar) error) (*Sidecar, error) {
-	s := &Sidecar{config: c, budget: c.Limits.Budget(), join: join}
+	return (&Sidecar{config: c, budget: c.Limits.Budget(), join: join}).open(servers)
+}
+
+// open opens everything. Who serves tenants has no servers, and is an onlooker.
+func (s *Sidecar) open(servers []proxy.Server) (*Sidecar, error) {
 	err := s.openFiles()
-	if err == nil {
+	if err == nil && !s.onlooker {
 		err = s.openProxy(servers)
 	}
 	if err == nil {
@@ -118,7 +125,7 @@ func (s *Sidecar) openFiles() error {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return fmt.Errorf("dataDir: %w", err)
 	}
-	if err := guard.Harden(); err != nil {
+	if err := guard.Harden(); err != nil && s.front == nil {
 		s.log.Warn("other processes of this user can look into callgate", "error", err)
 	}
 	if err := c.HookRunner.Start(s.log); err != nil {
@@ -163,10 +170,10 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 	s.Gate = gate.New(gate.Options{
 		Presence: s.presence, Credentials: namedSecrets(c.Secrets.Keyring, c.Secrets.Files, s.log),
 		Worker: c.Worker, Audit: trail, Logger: s.log, Store: s.rules,
-		Mode: c.GateMode, Autonomy: c.AutonomyLevel, AskEscalations: c.AsksEscalations, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
+		Mode: c.GateMode, Autonomy: c.AutonomyLevel, AskEscalations: c.AsksEscalations, Timeout: c.Timeout, MaxPending: c.MaxPending, MaxPendingAll: c.MaxPendingAll, Agents: agents,
 		Advisors: c.PolicyEngines,
 		History:  func() []string { return history(c) }, Answered: func(since time.Time) []gate.Answered { return answered(c, since) }, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
-		Ledger: s.replica.ledger(), Tallies: s.replica.tallies(), Standing: s.replica.document(documentSessions), Current: s.replica.fresh(), Freezer: OpenFreezer(c.DataDir).Share(s.replica.document(documentFreeze)), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Off: c.GateOff, NoFlow: c.NoFlow,
+		Ledger: s.replica.ledger(), Tallies: s.replica.tallies(), Standing: s.replica.document(documentSessions), Current: s.replica.fresh(), Freezer: s.freezer(), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Off: c.GateOff, NoFlow: c.NoFlow,
 	})
 	s.closers = append(s.closers, func() error { s.Gate.Close(); return nil })
 	if c.GateOff {
@@ -278,15 +285,22 @@ func (s *Sidecar) openCompanion() error {
 		}
 		options := companion.Options{
 			Replica: s.replica.name(), Replicas: s.replica.forPeople(), DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
-			Backend:  s.people.Parts(kept, hostsHere(s.config.DataDir)),
-			Presence: s.presence, Identity: s.config.Approvers.OIDC.Provider(), Problems: s.troubles, Credentials: held, Logger: s.log,
-			HostHooks: hosthooks.Posted(door.Order{DataDir: s.config.DataDir, Worker: "default"}, func() (string, error) { return held.Token(credentials.Hook) }),
+			Backend: s.people.Parts(kept, nil), Tenants: s.tenantsOfPeople,
+			Presence: s.presence, Identity: s.config.Approvers.OIDC.Provider(s.config.Tenants.SignInClaim()), Problems: s.troubles, Credentials: held, Logger: s.log,
+		}
+		if s.front == nil { // the hosts of this machine are nobody's tenants
+			options.Backend = s.people.Parts(kept, hostsHere(s.config.DataDir))
+			options.HostHooks = hosthooks.Posted(door.Order{DataDir: s.config.DataDir, Worker: "default"}, func() (string, error) { return held.Token(credentials.Hook) })
 		}
 		if !s.onlooker {
 			options.Worker = s.config.Worker
-			if s.metrics != nil {
-				options.Metrics = s.metrics
-			}
+		}
+		switch {
+		case s.metrics == nil:
+		case s.front == nil && s.config.Tenants.On():
+			options.Metrics = s.metrics.With(s.gatherTenants)
+		case !s.onlooker:
+			options.Metrics = s.metrics
 		}
 		people, err := companion.Listen(options)
 		if err != nil {
@@ -314,7 +328,7 @@ func (s *Sidecar) protected(c *config.Config) (*gate.Protected, error) {
 	if err != nil {
 		return nil, err
 	}
-	return protected.WithNames(hub.SocketName).WithPorts(config.OwnPorts(c.DataDir)), nil
+	return protected.WithNames(hub.SocketName).WithPorts(c.OwnPorts()), nil
 }
 
 // page is the address of the page for approvers, "" while there is none.
@@ -416,6 +430,11 @@ func (s *Sidecar) Close() {
 // openLog sends the log to standard error, because standard output belongs to MCP, and to the log file. From here on,
 // neither of their readers can end or hold up the process.
 func (s *Sidecar) openLog() error {
+	if s.front != nil {
+		s.current.Store(s.config)
+		s.log = s.front.log.With("tenant", s.config.Worker)
+		return nil
+	}
 	OutlivePipes()
 	s.level.Set(s.config.Level)
 	s.current.Store(s.config)
@@ -432,6 +451,15 @@ func (s *Sidecar) openLog() error {
 	}
 	s.log = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: &s.level}))
 	return nil
+}
+
+// freezer is what is frozen here. What is frozen at the front is frozen for its tenants.
+func (s *Sidecar) freezer() *gate.Freezer {
+	f := OpenFreezer(s.config.DataDir).Share(s.replica.document(documentFreeze))
+	if s.front != nil {
+		f.Below(s.front.freezer())
+	}
+	return f
 }
 
 // OpenFreezer opens what is frozen in a data directory.

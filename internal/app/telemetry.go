@@ -22,7 +22,7 @@ func (s *Sidecar) startMetrics(log *audit.Log) {
 		return
 	}
 	s.metrics = metrics.New(metrics.Options{
-		Gate: s.Gate, Worker: s.config.Worker, Process: os.Getpid(), Version: Version, Audit: log, Hooks: s.config.HookRunner, Cluster: s.replica.forMetrics(),
+		Gate: s.Gate, Worker: s.config.Worker, Part: s.front != nil, Process: os.Getpid(), Version: Version, Audit: log, Hooks: s.config.HookRunner, Cluster: s.replica.forMetrics(),
 		Exports:   s.exports.progress,
 		Upstreams: func() []metrics.Upstream { return upstreamsUp(s.people) }, // asked once the companion listens
 		Config: func() metrics.Config {

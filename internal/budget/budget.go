@@ -56,6 +56,7 @@ func (e *Error) Error() string {
 // message may need. That message can always end, and messages never wait in a circle.
 type Budget struct {
 	limit int64
+	above *Budget // bounds this one and others together; nil for none
 
 	mu      sync.Mutex
 	used    int64 // messages count twice: callgate makes one copy of each when it passes it on
@@ -66,7 +67,10 @@ type Budget struct {
 }
 
 // Charge is what the memory of a message counts.
-type Charge struct{ cost, most int64 }
+type Charge struct {
+	cost, most int64
+	above      *Charge // at the budget above; nil for none
+}
 
 // waiter is a message that waits for room.
 type waiter struct {
@@ -83,6 +87,9 @@ func New(limit int64) *Budget {
 	return &Budget{limit: limit}
 }
 
+// Part returns a budget of limit bytes for some of the messages that b bounds.
+func (b *Budget) Part(limit int64) *Budget { return &Budget{limit: limit, above: b} }
+
 // Adopt counts a message that callgate made itself, out of one that it has read. It does not wait: the original was
 // counted twice for it.
 func (b *Budget) Adopt(message []byte) {
@@ -93,6 +100,7 @@ func (b *Budget) Adopt(message []byte) {
 	b.used += int64(cap(message))
 	b.mu.Unlock()
 	b.watch(message, &Charge{cost: int64(cap(message))})
+	b.above.Adopt(message)
 }
 
 // Alloc returns memory of that capacity for a message that may become most bytes long. It waits for room until done is
@@ -102,25 +110,45 @@ func (b *Budget) Alloc(done <-chan struct{}, size, most int, old *Charge) ([]byt
 	if b == nil || size <= Free {
 		return textscan.Room(size), nil, nil
 	}
+	c, err := b.charge(done, size, most, old)
+	if err != nil {
+		return nil, nil, err
+	}
+	buf := textscan.Room(size)
+	for at, its := b, c; its != nil; at, its = at.above, its.above {
+		at.watch(buf, its)
+	}
+	return buf, c, nil
+}
+
+// charge waits for room, here and above.
+func (b *Budget) charge(done <-chan struct{}, size, most int, old *Charge) (*Charge, error) {
 	// While a buffer doubles for the last time, there is half a message beside it.
-	w := &waiter{old: old, new: &Charge{2 * int64(size), int64(2*max(size, most) + most/2)}, done: make(chan error, 1)}
+	w := &waiter{old: old, new: &Charge{cost: 2 * int64(size), most: int64(2*max(size, most) + most/2)}, done: make(chan error, 1)}
 	if w.cost = w.new.cost; old != nil {
 		w.cost -= old.cost / 2
 	}
 	b.mu.Lock()
 	if w.new.cost+w.new.cost-w.cost > b.most() {
 		b.mu.Unlock()
-		return nil, nil, &Error{Limit: b.limit, Never: true}
+		return nil, &Error{Limit: b.limit, Never: true}
 	}
 	b.queue = append(b.queue, w)
 	b.grant()
 	b.mu.Unlock()
-	if err := b.wait(done, w); err != nil {
-		return nil, nil, err
+	if err := b.wait(done, w); err != nil || b.above == nil {
+		return w.new, err
 	}
-	buf := textscan.Room(size)
-	b.watch(buf, w.new)
-	return buf, w.new, nil
+	var before *Charge
+	if old != nil {
+		before = old.above
+	}
+	var err error
+	if w.new.above, err = b.above.charge(done, size, most, before); err != nil {
+		b.release(w.new)
+		return nil, err
+	}
+	return w.new, nil
 }
 
 // Grown says that the message with that charge is whole. c may be nil.
@@ -132,6 +160,7 @@ func (b *Budget) Grown(c *Charge) {
 	defer b.mu.Unlock()
 	b.grown(c)
 	b.grant()
+	b.above.Grown(c.above)
 }
 
 func (b *Budget) grown(c *Charge) {
@@ -146,9 +175,9 @@ func (b *Budget) fits(old *Charge) int {
 	case b == nil:
 		return math.MaxInt
 	case old == nil:
-		return int(b.most() / 2)
+		return min(int(b.most()/2), b.above.fits(nil))
 	}
-	return int(b.most()-old.cost/2) / 2
+	return min(int(b.most()-old.cost/2)/2, b.above.fits(old.above))
 }
 
 // watch gives the charge back when nobody uses the memory any more.

@@ -60,6 +60,7 @@ type Cluster struct {
 	js     jetstream.JetStream
 	bucket *bucket
 	links  *links
+	front  *Cluster // has the connection and the links; nil when this one has
 
 	replicas  replicas
 	approvals *Approvals
@@ -99,30 +100,55 @@ func Open(o Options) (*Cluster, error) {
 		c.Close()
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
-	c.replicas.c = c
-	if c.bucket, err = newBucket(c); err != nil {
+	c.links = newLinks(c)
+	if err := c.share(); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
+	return c, nil
+}
+
+// Worker shares the bucket of another worker over this replica's connection. Its data directory is its own. Close it before c.
+func (c *Cluster) Worker(name, dataDir string, log *slog.Logger) (*Cluster, error) {
+	o := c.o
+	o.Worker, o.DataDir, o.Logger = name, dataDir, log
+	w := &Cluster{o: o, log: log, epoch: c.epoch, conn: c.conn, js: c.js, front: c}
+	w.ctx, w.stop = context.WithCancel(c.ctx)
+	if err := w.noteAddress(); err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	if err := w.share(); err != nil {
+		w.Close()
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	return w, nil
+}
+
+// share begins to follow the bucket, and to beat in it.
+func (c *Cluster) share() (err error) {
+	c.replicas.c = c
+	if c.bucket, err = newBucket(c); err != nil {
+		return err
+	}
 	c.approvals = newApprovals(c)
 	c.budgets = newBudgets(c)
-	c.locks = locks{ctx: c.ctx, bucket: c.bucket, replicas: &c.replicas, own: holder{Replica: o.Name, Epoch: c.epoch}, lease: o.Lease}
-	c.links = newLinks(c)
+	c.locks = locks{ctx: c.ctx, bucket: c.bucket, replicas: &c.replicas, own: holder{Replica: c.o.Name, Epoch: c.epoch}, lease: c.o.Lease}
 	c.bucket.watch("beat.", c.replicas.beat)
 	c.bucket.watch("ask.", c.approvals.changed)
 	c.bucket.watch("budget.", c.budgets.changed)
 	c.owned.Go(c.bucket.run)
-	if o.onlooker {
-		return c, nil
+	if c.o.onlooker {
+		return nil
 	}
-	if err := c.links.listen(); err != nil {
-		c.Close()
-		return nil, fmt.Errorf("cluster: %w", err)
+	if c.links != nil {
+		if err := c.links.listen(); err != nil {
+			return err
+		}
 	}
 	c.owned.Go(c.replicas.run)
 	c.owned.Go(c.approvals.run)
 	c.owned.Go(c.budgets.run)
-	return c, nil
+	return nil
 }
 
 // Name is this replica's.
@@ -157,7 +183,7 @@ func (c *Cluster) Close() error {
 			c.links.close()
 		}
 		c.owned.Wait()
-		if c.conn != nil {
+		if c.conn != nil && c.front == nil {
 			c.conn.Close()
 		}
 		if c.server != nil {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"callgate/internal/durable"
 )
 
 // connect makes the connection to NATS, which goes on trying for as long as the replica lives.
@@ -51,6 +53,18 @@ func (c *Cluster) connect() (*nats.Conn, error) {
 
 // addressFile is where a replica notes how commands of this machine reach its embedded server.
 func addressFile(dataDir string) string { return filepath.Join(dataDir, "cluster.address") }
+
+// noteAddress has commands about a worker of a tenant find the embedded server too.
+func (c *Cluster) noteAddress() error {
+	if c.front.server == nil {
+		return nil
+	}
+	text, err := os.ReadFile(addressFile(c.front.o.DataDir))
+	if err != nil {
+		return err
+	}
+	return durable.Replace(addressFile(c.o.DataDir), text, 0o600)
+}
 
 // outsideOptions say who callgate is to a NATS of its own.
 func outsideOptions(o Options) (options []nats.Option, err error) {

@@ -151,6 +151,9 @@ func (l *links) serve(stream net.Conn) {
 
 // Listen returns the streams that other replicas open to a service of this one.
 func (c *Cluster) Listen(service string) net.Listener {
+	if c.front != nil {
+		return c.front.Listen(service + "/" + c.o.Worker)
+	}
 	l := &listener{c: c, service: service, streams: make(chan net.Conn), done: make(chan struct{})}
 	c.links.mu.Lock()
 	defer c.links.mu.Unlock()
@@ -201,6 +204,9 @@ var ErrGone = errors.New("the replica is gone")
 
 // Dial opens a stream to a service of one process of a replica.
 func (c *Cluster) Dial(ctx context.Context, name, epoch, service string) (net.Conn, error) {
+	if c.front != nil {
+		return c.front.Dial(ctx, name, epoch, service+"/"+c.o.Worker)
+	}
 	if !c.replicas.lives(name, epoch) {
 		return nil, ErrGone
 	}

@@ -13,6 +13,9 @@ const sessionPlace = "session"
 
 // SessionID makes an id for a session of this process that says, to replicas alone, where it lives.
 func (c *Cluster) SessionID() string {
+	if c.front != nil {
+		return c.front.SessionID() // hosts' requests are passed on by who has the endpoint
+	}
 	return base64.RawURLEncoding.EncodeToString(c.bucket.sealer.seal(sessionPlace, []byte(c.o.Name+"\x00"+c.epoch+"\x00"+rand.Text()[:16])))
 }
 

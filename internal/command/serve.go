@@ -1,10 +1,13 @@
 package command
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"callgate/internal/app"
 	"callgate/internal/config"
+	"callgate/proxy"
 )
 
 func newServeCommand(s *config.Settings) *cobra.Command {
@@ -29,6 +32,12 @@ These keys take effect at once: logLevel, mode, escalation, timeout, claimWithin
 take effect for new sessions: autonomy, servers, mcpConfig and callgate.lock. A host without sessions gets new servers with
 its next request. All other keys need a restart; the log and doctor name those that changed.
 
+With tenants in callgate.yaml, each tenant is a worker of its own, and the host's token says whose it is:
+
+  /t/{tenant}/mcp       the tenant's servers; the token has to name the tenant
+
+Commands such as audit, approve, rules and credentials work on a tenant with --worker TENANT.
+
 With --cluster, several replicas behind any load balancer are one gate, with the same rules, approvals and credentials.
 Each replica needs a name, a data directory of its own and the same --cluster-key.`,
 		Example: `  callgate serve --mcp-config ~/.mcp.json
@@ -41,7 +50,7 @@ Each replica needs a name, a data directory of its own and the same --cluster-ke
 			if err != nil {
 				return err
 			}
-			servers, err := c.ProxyServers()
+			servers, err := servedBy(c)
 			if err != nil {
 				return err
 			}
@@ -56,4 +65,24 @@ Each replica needs a name, a data directory of its own and the same --cluster-ke
 	cmd.Flags().AddFlagSet(s.Serve)
 	cmd.Flags().AddFlagSet(s.Shared)
 	return cmd
+}
+
+// servedBy are the servers behind the gate. Tenants have their own, which are looked at here for what is wrong with them.
+func servedBy(c *config.Config) ([]proxy.Server, error) {
+	if !c.Tenants.On() {
+		return c.ProxyServers()
+	}
+	if c.Worker != config.DefaultWorker {
+		return nil, errors.New("worker: with tenants, serve serves them all: leave it out")
+	}
+	for _, name := range c.Tenants.Names {
+		one, err := c.ForTenant(name)
+		if err == nil {
+			_, err = one.ProxyServers()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
 }

@@ -53,10 +53,14 @@ func (s *Server) guard(d *hub.Door, next http.Handler) http.Handler {
 				return
 			}
 		}
-		shown := s.may.identify(rest.Bearer(r, websocket.Subprotocols(r)))
+		token := rest.Bearer(r, websocket.Subprotocols(r))
+		shown := s.may.identify(token)
 		if s.tooFast(d, r, shown) {
 			h.Set("Retry-After", "1")
 			rest.WriteError(w, http.StatusTooManyRequests, wire.CodeBadMessage, "too many requests: wait a second")
+			return
+		}
+		if shown == "" && s.lead(w, r, token) {
 			return
 		}
 		person, refused := s.may.proven(r, shown)

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,6 +47,7 @@ const (
 type pairing struct {
 	hash       [sha256.Size]byte
 	credential credentials.Credential
+	tenant     string // whose it is; "" for none
 	name       string // what the audit trail is to call the person
 	expires    time.Time
 }
@@ -59,7 +61,7 @@ type pairings struct {
 }
 
 // mint returns a new code.
-func (p *pairings) mint(credential credentials.Credential, name string) string {
+func (p *pairings) mint(credential credentials.Credential, tenant, name string) string {
 	var secret [credentials.TokenBytes]byte
 	rand.Read(secret[:])
 	code := base64.RawURLEncoding.EncodeToString(secret[:])
@@ -69,7 +71,7 @@ func (p *pairings) mint(credential credentials.Credential, name string) string {
 	if len(p.open) == maxCodes {
 		p.open = slices.Delete(p.open, 0, 1)
 	}
-	p.open = append(p.open, pairing{sha256.Sum256([]byte(code)), credential, name, time.Now().Add(codeLife)})
+	p.open = append(p.open, pairing{sha256.Sum256([]byte(code)), credential, tenant, name, time.Now().Add(codeLife)})
 	return code
 }
 
@@ -112,9 +114,9 @@ func (p *pairings) expire() {
 // pairAPI answers REST about pairing and proofs.
 type pairAPI struct {
 	api
-	credentials *credentials.Store
-	pairings    *pairings
-	log         *slog.Logger
+	fronted
+	pairings *pairings
+	log      *slog.Logger
 }
 
 func (s pairAPI) routes(path func(string, methods)) {
@@ -150,7 +152,7 @@ func (s pairAPI) handlePair(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := []rune(tools.Visible(f.Name))
-	code := s.pairings.mint(wanted, string(name[:min(len(name), maxName)]))
+	code := s.pairings.mint(wanted, "", string(name[:min(len(name), maxName)]))
 	s.log.Info("companion: pairing code minted", "credential", wanted)
 	minted := wire.PairCode{Code: code, ExpiresIn: int(codeLife.Seconds())}
 	if d := hub.DoorOf(r); s.may.presenceOn() && d != nil && !d.Remote {
@@ -188,14 +190,18 @@ func (s pairAPI) handleRedeem(w http.ResponseWriter, r *http.Request) {
 		rest.WriteError(w, http.StatusUnauthorized, wire.CodeUnauthorized, "the code is wrong, was used already, or is older than a minute")
 		return
 	}
-	token, err := s.credentials.Token(found.credential)
+	store, secret := s.credentials, string(found.credential)
+	if found.tenant != "" {
+		store, secret = s.storeOf(found.tenant), found.tenant+"/"+secret
+	}
+	token, err := store.Token(found.credential)
 	if err != nil {
 		s.reply.fail(w, r, err)
 		return
 	}
 	s.log.Info("companion: page paired", "credential", found.credential, "name", found.name)
 	rest.WriteJSON(w, http.StatusOK, map[string]string{
-		"token": token, "credential": string(found.credential.Role()), "secret": string(found.credential), "name": found.name,
+		"token": token, "credential": string(found.credential.Role()), "secret": secret, "name": found.name,
 	})
 }
 
@@ -227,7 +233,11 @@ func checkPeer(r *http.Request) error {
 // handleProof answers GET /api/proof?credential=approve&nonce=HEX. It needs no credential, and tells
 // nothing to those who have none.
 func (s pairAPI) handleProof(w http.ResponseWriter, r *http.Request) {
-	name, nonce := credentials.Credential(r.URL.Query().Get("credential")), r.URL.Query().Get("nonce")
+	asked, nonce, store := r.URL.Query().Get("credential"), r.URL.Query().Get("nonce"), s.credentials
+	if tenant, its, ok := strings.Cut(asked, "/"); ok && s.all() != nil {
+		store, asked = s.storeOf(tenant), its
+	}
+	name := credentials.Credential(asked)
 	switch name.Role() {
 	case credentials.Approve, credentials.View, credentials.Tools, credentials.Prompt:
 	default:
@@ -243,7 +253,7 @@ func (s pairAPI) handleProof(w http.ResponseWriter, r *http.Request) {
 		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "the hub has had its proof")
 		return
 	}
-	token, err := s.credentials.Token(name)
+	token, err := store.Token(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "there is no such credential")
 		return

@@ -120,9 +120,9 @@ func TestPairingGivesTheCredentialOfNow(t *testing.T) {
 func TestPairingCodesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p pairings
-		old := p.mint(credentials.Approve, "")
+		old := p.mint(credentials.Approve, "", "")
 		time.Sleep(codeLife - time.Nanosecond)
-		young := p.mint(credentials.Approve, "")
+		young := p.mint(credentials.Approve, "", "")
 		time.Sleep(time.Nanosecond)
 		if _, ok, _ := p.redeem(old); ok {
 			t.Error("a code worked after its time")
@@ -137,7 +137,7 @@ func TestPairingHoldsFewCodes(t *testing.T) {
 	var p pairings
 	codes := make([]string, maxCodes+1)
 	for i := range codes {
-		codes[i] = p.mint(credentials.View, "")
+		codes[i] = p.mint(credentials.View, "", "")
 	}
 	if _, ok, _ := p.redeem(codes[0]); ok {
 		t.Error("the oldest code still works")
@@ -157,7 +157,7 @@ func TestPairingIsLimited(t *testing.T) {
 				t.Fatal("limited too early")
 			}
 		}
-		code := p.mint(credentials.Approve, "")
+		code := p.mint(credentials.Approve, "", "")
 		if _, ok, limited := p.redeem("guess"); ok || !limited {
 			t.Error("a guess is not limited")
 		}

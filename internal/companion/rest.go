@@ -40,8 +40,8 @@ func (s *Server) routes() http.Handler {
 	for _, subject := range []interface{ routes(func(string, methods)) }{
 		pageAPI{}, controlAPI{all}, freezeAPI{all}, trailAPI{all}, ruleAPI{all}, toolAPI{all}, pushAPI{all}, checkpointAPI{all}, indexAPI{all}, knowledgeAPI{all},
 		probeAPI{all, s.hub, o.Metrics, s.problems, s.log},
-		pairAPI{all, s.credentials, &s.pairings, s.log},
-		signInAPI{all, o.Identity, s.credentials, &s.pairings, s.log},
+		pairAPI{all, s.tenants, &s.pairings, s.log},
+		signInAPI{all, s.tenants, o.Identity, &s.pairings, s.log},
 		infoAPI{all, s.hub, o, s.problems},
 		approvalAPI{all, s.hub},
 		passkeyAPI{all, s.log},

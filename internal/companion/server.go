@@ -33,6 +33,7 @@ type Options struct {
 	Protocols   []string                  // MCP revisions that callgate speaks, for people
 	Backend     Backend                   // what people see and change
 	HostHooks   http.Handler              // answers hosts that post their hooks, and knows who may; nil answers none
+	Tenants     func() Tenants            // of this process; nil, or what it returns is, without tenants
 	Identity    *idp.Provider             // where people sign in; nil nowhere
 	Presence    *presence.Desk            // proofs that people are there; nil needs none and shows no passkeys
 	Metrics     http.Handler              // answers scrapes; nil counts nothing
@@ -78,6 +79,7 @@ type Server struct {
 	problems      func() []string
 	credentials   *credentials.Store
 	may           *admission
+	tenants       fronted
 	log           *slog.Logger
 	timing        timing
 	sockets       places
@@ -119,6 +121,7 @@ func listen(o Options, t timing) (*Server, error) {
 	if o.Problems != nil {
 		s.problems = func() []string { return append(o.Problems(), s.hub.Problems()...) }
 	}
+	s.tenants = fronted{o.Tenants, o.Credentials}
 	s.may = &admission{credentials: o.Credentials, presence: o.Presence, note: s.backend.Gate.Note, reply: replies{o.Logger}, log: o.Logger}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.closed = sync.OnceValue(s.close)

@@ -1,10 +1,12 @@
 package companion
 
 import (
+	"errors"
 	"html"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"callgate/audit"
 	"callgate/internal/companion/credentials"
@@ -27,10 +29,10 @@ const (
 // signInAPI answers REST about signing in.
 type signInAPI struct {
 	api
-	identity    *idp.Provider
-	credentials *credentials.Store
-	pairings    *pairings
-	log         *slog.Logger
+	fronted
+	identity *idp.Provider
+	pairings *pairings
+	log      *slog.Logger
 }
 
 func (s signInAPI) routes(path func(string, methods)) {
@@ -61,8 +63,22 @@ func (s signInAPI) handleSignIn(w http.ResponseWriter, r *http.Request) {
 		rest.WriteError(w, http.StatusBadGateway, wire.CodeUnavailable, "the sign-in provider does not answer; the log says why")
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: signInCookie, Value: state, Path: signInPath, MaxAge: 600, HttpOnly: true, Secure: d.Remote, SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w, &http.Cookie{Name: signInCookie, Value: state + "|" + r.URL.Query().Get("tenant"), Path: signInPath, MaxAge: 600, HttpOnly: true, Secure: d.Remote, SameSite: http.SameSiteLaxMode})
 	http.Redirect(w, r, location, http.StatusFound)
+}
+
+// signIn gives the person a credential here, or of their tenant.
+func (s signInAPI) signIn(r *http.Request, person idp.Person, chosen string, role credentials.Credential) (credential credentials.Credential, tenant string, err error) {
+	account := s.identity.Issuer() + " " + person.Subject
+	if len(person.Tenants) == 0 {
+		credential, err = s.credentials.SignIn(role, person.Name, account)
+		return credential, "", err
+	}
+	tenants := s.all()
+	if tenants == nil {
+		return "", "", errors.New("the tenants are not open yet: try again")
+	}
+	return tenants.SignIn(r.Context(), person.Tenants, chosen, role, person.Name, account)
 }
 
 // handleSignedIn takes the browser back and shows it the way to the page, paired.
@@ -71,7 +87,11 @@ func (s signInAPI) handleSignedIn(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	state := query.Get("state")
 	cookie, err := r.Cookie(signInCookie)
-	if d == nil || err != nil || state == "" || cookie.Value != state {
+	begun, chosen := "", ""
+	if err == nil {
+		begun, chosen, _ = strings.Cut(cookie.Value, "|")
+	}
+	if d == nil || err != nil || state == "" || begun != state {
 		rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, "this browser has begun no such sign-in: begin at "+signInPath)
 		return
 	}
@@ -90,7 +110,7 @@ func (s signInAPI) handleSignedIn(w http.ResponseWriter, r *http.Request) {
 	if person.Approve {
 		role = credentials.Approve
 	}
-	credential, err := s.credentials.SignIn(role, person.Name, s.identity.Issuer()+" "+person.Subject)
+	credential, tenant, err := s.signIn(r, person, chosen, role)
 	if err == nil {
 		err = s.backend.Gate.Note("Signed in at "+s.identity.Issuer()+" as "+string(credential)+".", audit.Author{By: approverName(wire.ClientInfo{Kind: "web", Name: person.Name}), From: hub.ClientAddress(r)})
 	}
@@ -99,7 +119,7 @@ func (s signInAPI) handleSignedIn(w http.ResponseWriter, r *http.Request) {
 		rest.WriteError(w, http.StatusForbidden, wire.CodeUnauthorized, err.Error())
 		return
 	}
-	page := "/#pair=" + url.QueryEscape(s.pairings.mint(credential, person.Name))
+	page := "/#pair=" + url.QueryEscape(s.pairings.mint(credential, tenant, person.Name))
 	// A redirect would go on as a request from another site, which guard refuses.
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write([]byte(`<!doctype html><meta http-equiv="refresh" content="0;url=` + page + `"><title>callgate</title><p>Signed in as ` + html.EscapeString(person.Name) + `. <a href="` + page + `">Go on</a>`)) // a client that is gone gets nothing

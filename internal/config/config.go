@@ -26,6 +26,7 @@ import (
 	"callgate/internal/presence"
 	"callgate/internal/siem"
 	"callgate/internal/signin"
+	"callgate/internal/tenants"
 	"callgate/proxy"
 )
 
@@ -77,6 +78,7 @@ type Config struct {
 	Hooks       []hooks.Config
 	Cluster     clusterConfig
 	Export      []siem.Config // where the audit trail is sent
+	Tenants     tenants.Config
 	ServeConfig `mapstructure:",squash"`
 
 	// What is made of the values when they are read.
@@ -95,10 +97,12 @@ type Config struct {
 	HookRunner      *hooks.Runner     `mapstructure:"-"` // not started
 	Try             bool              `mapstructure:"-"` // offer the tool by which doctor tries the way of a host
 	InMemory        bool              `mapstructure:"-"`
+	MaxPendingAll   int               `mapstructure:"-"` // approvals of all sessions; 0 is no bound
 	GateLimits      gate.Limits       `mapstructure:"-"`
 	HostLimits      []proxy.HostLimit `mapstructure:"-"`
 	Accounts        []*signin.Account `mapstructure:"-"` // at the servers of ProxyServers
 
+	base    string  `mapstructure:"-"` // the data directory of who serves the tenants, when DataDir is a tenant's; else ""
 	started *Config `mapstructure:"-"` // what callgate runs with until a restart, when this was taken over from it; else nil
 }
 
@@ -322,12 +326,47 @@ func (c *Config) place() (err error) {
 	if c.DataDir, err = filepath.Abs(ExpandHome(c.DataDir)); err != nil {
 		return invalid("dataDir", err)
 	}
+	if err := c.placeTenant(); err != nil {
+		return err
+	}
 	if c.LogFile != "" {
 		if c.LogFile, err = filepath.Abs(ExpandHome(c.LogFile)); err != nil {
 			return invalid("logFile", err)
 		}
 	}
 	return nil
+}
+
+// placeTenant makes a worker that is a tenant have a data directory of its own, where it shares nothing with the others.
+func (c *Config) placeTenant() error {
+	if err := c.Tenants.Check(); err != nil {
+		return invalid("tenants", err)
+	}
+	if !c.Tenants.On() || c.Worker == DefaultWorker {
+		return nil
+	}
+	if err := tenants.CheckName(c.Worker); err != nil {
+		return invalid("worker", err)
+	}
+	c.base, c.DataDir = c.DataDir, tenants.Dir(c.DataDir, c.Worker)
+	if c.Listen != "off" {
+		c.Listen, c.ListenRemote, c.ListenHosts = "127.0.0.1:0", "", nil // others come in at the front
+	}
+	c.Approvers.OIDC = oidcConfig{}
+	own := c.Tenants.Of(c.Worker)
+	c.MaxSessions, c.MaxPendingAll = min(c.MaxSessions, own.Limits.Sessions), own.Limits.Pending
+	return nil
+}
+
+// ForTenant is this configuration as one of its tenants has it.
+func (c *Config) ForTenant(name string) (*Config, error) {
+	own := *c
+	own.Worker, own.Accounts = name, nil
+	own.Servers, own.Export, own.Hooks = slices.Clone(c.Servers), slices.Clone(c.Export), slices.Clone(c.Hooks)
+	if err := own.validate(); err != nil {
+		return nil, fmt.Errorf("tenant %s: %w", name, err)
+	}
+	return &own, nil
 }
 
 // validate checks every value once and fills in what depends on the machine.

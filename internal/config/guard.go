@@ -37,6 +37,9 @@ func (c *Config) CommonWall() *guard.Wall {
 	own := filepath.Join(xdg.ConfigHome, "callgate")
 	_ = os.MkdirAll(own, 0o700) // else a program could make it, with a configuration in it; what cannot be made here, nobody makes
 	w := &guard.Wall{Mode: mode, Hidden: []string{c.DataDir, filepath.Join(own, "servers")}, Fixed: append([]string{own}, c.HookRunner.Files()...)}
+	if c.base != "" {
+		w.Hidden = append(w.Hidden, c.base)
+	}
 	if program, err := os.Executable(); err == nil {
 		w.Fixed = append(w.Fixed, program)
 	}

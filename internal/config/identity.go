@@ -50,14 +50,15 @@ func (o *oidcConfig) validate() error {
 	return nil
 }
 
-// Provider is where approvers sign in; nil when they do not.
-func (o *oidcConfig) Provider() *idp.Provider {
+// Provider is where approvers sign in; nil when they do not. claim, which may be "", names their tenants, and operators are
+// the groups that see all tenants.
+func (o *oidcConfig) Provider(claim string, operators []string) *idp.Provider {
 	if o.Issuer == "" {
 		return nil
 	}
 	options := idp.Options{
 		Issuer: o.Issuer, ClientID: o.ClientID, Scopes: o.Scopes, NameClaim: o.NameClaim, GroupsClaim: o.GroupsClaim,
-		Approvers: o.Approve, Viewers: o.View,
+		Approvers: o.Approve, Viewers: o.View, TenantsClaim: claim, Operators: operators,
 	}
 	if len(o.Scopes) == 0 {
 		options.Scopes = []string{"profile", "email", "groups"}

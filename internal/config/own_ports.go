@@ -14,7 +14,16 @@ import (
 
 // OwnPorts returns a function that lists the ports of every callgate that shares the data directory, and with it the
 // credentials: where approvals are given, and where tools are called. It is asked at every call.
-func OwnPorts(dataDir string) func() []string {
+func (c *Config) OwnPorts() func() []string {
+	own := ownPorts(c.DataDir)
+	if c.base == "" {
+		return own
+	}
+	front := ownPorts(c.base) // which has those of all tenants
+	return func() []string { return slices.Concat(own(), front()) }
+}
+
+func ownPorts(dataDir string) func() []string {
 	approvals := notes{dir: companionclient.PortsDir(dataDir), read: func() []string { return companionclient.Ports(dataDir) }}
 	tools := notes{dir: endpoint.PortsDir(dataDir), read: func() []string { return endpoint.Ports(dataDir) }}
 	return func() []string { return slices.Concat(approvals.list(), tools.list()) }

@@ -28,6 +28,9 @@ func (c *Config) Ports() []string {
 // OwnFiles are the files that no tool may touch.
 func (c *Config) OwnFiles() []string {
 	files := append([]string{c.DataDir, filepath.Join(xdg.ConfigHome, "callgate"), c.Files().Lock()}, c.HookRunner.Files()...)
+	if c.base != "" {
+		files = append(files, c.base)
+	}
 	if c.File != "" {
 		files = append(files, c.File)
 	}
@@ -64,6 +67,6 @@ func (c *Config) OwnFiles() []string {
 // servers from its files, stays as it was until a restart. The files of both are its own.
 func (c *Config) TakenOver(started *Config) *Config {
 	taken := *c
-	taken.DataDir, taken.Worker, taken.Guard, taken.started = started.DataDir, started.Worker, started.Guard, started
+	taken.DataDir, taken.base, taken.Worker, taken.Guard, taken.started = started.DataDir, started.base, started.Worker, started.Guard, started
 	return &taken
 }

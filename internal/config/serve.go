@@ -18,6 +18,7 @@ import (
 
 	"callgate/internal/companion/credentials"
 	"callgate/internal/endpoint"
+	"callgate/internal/tenants"
 	"callgate/proxy"
 )
 
@@ -37,8 +38,9 @@ type ServeConfig struct {
 
 // tokenConfig is the Bearer token of one client, in a file.
 type tokenConfig struct {
-	Name string
-	File string
+	Name   string
+	File   string
+	Tenant string // that it is for
 }
 
 // serveSettings are those of callgate serve.
@@ -125,6 +127,8 @@ func (c *ServeConfig) validateTokens() error {
 			return fmt.Errorf("mcpTokens[%d]: name %q: use letters, digits, dots, - and _, at most 64", i, t.Name)
 		case slices.Contains(names, t.Name):
 			return fmt.Errorf("mcpTokens[%d]: the name %q is taken", i, t.Name)
+		case t.Tenant != "" && tenants.CheckName(t.Tenant) != nil:
+			return fmt.Errorf("mcpTokens[%d]: tenant: %w", i, tenants.CheckName(t.Tenant))
 		case t.File == "":
 			return fmt.Errorf("mcpTokens[%d]: %q needs a file with the token", i, t.Name)
 		}
@@ -134,15 +138,19 @@ func (c *ServeConfig) validateTokens() error {
 }
 
 // Door makes what lets hosts in.
-func (c *ServeConfig) Door(ctx context.Context, dataDir string, log *slog.Logger) (endpoint.Door, error) {
+func (c *Config) Door(ctx context.Context, log *slog.Logger) (endpoint.Door, error) {
 	switch c.Auth {
 	case "none":
 		log.Warn("hosts need no credential: every program on this machine can call tools through this gate")
 		return endpoint.Anyone{}, nil
 	case "oauth":
-		return endpoint.NewOAuth(ctx, endpoint.OAuthConfig{Issuer: c.OAuth.Issuer, Audience: c.OAuth.Audience, JWKS: c.OAuth.JWKS, Scope: c.OAuth.Scope})
+		claim := ""
+		if c.Tenants.On() {
+			claim = c.Tenants.Claim
+		}
+		return endpoint.NewOAuth(ctx, endpoint.OAuthConfig{Tenants: claim, Issuer: c.OAuth.Issuer, Audience: c.OAuth.Audience, JWKS: c.OAuth.JWKS, Scope: c.OAuth.Scope})
 	}
-	held, err := credentials.Open(dataDir)
+	held, err := credentials.Open(c.DataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +165,7 @@ func (c *ServeConfig) Door(ctx context.Context, dataDir string, log *slog.Logger
 		if _, err := secret(); err != nil {
 			return nil, fmt.Errorf("mcpTokens: %s: %w", t.Name, err)
 		}
-		tokens = append(tokens, endpoint.Token{Name: endpoint.Principal(t.Name), Secret: complaining(secret, t.Name, log)})
+		tokens = append(tokens, endpoint.Token{Name: endpoint.Principal(t.Name), Secret: complaining(secret, t.Name, log), Tenant: t.Tenant})
 	}
 	return endpoint.NewTokens(tokens...), nil
 }

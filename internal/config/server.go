@@ -39,6 +39,8 @@ type ServerConfig struct {
 
 	Source string `mapstructure:"-"` // file and entry, for messages
 	File   string `mapstructure:"-"` // that configures it; "" is a command line
+
+	tenant string // whose it is; "" for none
 }
 
 // sandboxLimits bound each process of a server in a sandbox; 0 is no bound.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -36,8 +37,16 @@ func (c *Config) ServerConfigs() ([]ServerConfig, error) {
 		}
 		all = append(all, more...)
 	}
+	if c.base != "" {
+		for i := range all {
+			all[i].tenant = c.Worker
+		}
+	}
 	return withoutCopies(all)
 }
+
+// tenantVariable stands for the tenant's name in what a server is reached by.
+const tenantVariable = "${CALLGATE_TENANT}"
 
 // withoutCopies leaves out entries that another file has too. One name for two servers is an error.
 func withoutCopies(all []ServerConfig) (kept []ServerConfig, err error) {
@@ -182,7 +191,7 @@ type serverPlace struct {
 func (s *ServerConfig) place() (at serverPlace, err error) {
 	var expansion error
 	expand := func(text string) string {
-		out, err := expandVariables(text)
+		out, err := expandVariables(strings.ReplaceAll(text, tenantVariable, cmp.Or(s.tenant, tenantVariable)))
 		if err != nil && expansion == nil {
 			expansion = fmt.Errorf("server %q: %w", s.Name, err)
 		}

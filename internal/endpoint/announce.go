@@ -21,8 +21,8 @@ import (
 // PortsDir is the folder of these notes.
 func PortsDir(dataDir string) string { return filepath.Join(dataDir, "endpoints") }
 
-// announce notes the port and returns what takes the note away.
-func announce(dataDir string, port int) (withdraw func() error, err error) {
+// Announce notes the port and returns what takes the note away.
+func Announce(dataDir string, port int) (withdraw func() error, err error) {
 	dir := PortsDir(dataDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("announce the port for hosts: %w", err)

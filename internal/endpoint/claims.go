@@ -20,6 +20,7 @@ type claims struct {
 	issuer, subject string
 	audience        []string
 	scopes          []string
+	tenants         []string
 }
 
 // tokenTypes are the types of tokens that give access (RFC 9068), or that say nothing in particular.
@@ -28,15 +29,18 @@ var tokenTypes = []string{"", "jwt", "at+jwt", "application/jwt", "application/a
 // skew is how far the issuer's clock may be ahead.
 const skew = time.Minute
 
-// readClaims reads a token whose signature has been verified.
-func readClaims(token string, now time.Time) (c claims, err error) {
+// readClaims reads a token whose signature has been verified. tenants is the claim that names them, "" for none.
+func readClaims(token, tenants string, now time.Time) (c claims, err error) {
 	payload, err := payloadOf(token)
 	if err != nil {
 		return c, err
 	}
 	names := []string{"iss", "sub", "aud", "exp", "nbf", "iat", "scope", "scp"}
-	var m [8]jsonx.Member
-	if err := jsonx.Members(payload, names, m[:]); err != nil {
+	if tenants != "" {
+		names = append(names, tenants)
+	}
+	m := make([]jsonx.Member, len(names))
+	if err := jsonx.Members(payload, names, m); err != nil {
 		return c, fmt.Errorf("the token's claims: %w", err)
 	}
 	text := func(i int) string {
@@ -70,6 +74,9 @@ func readClaims(token string, now time.Time) (c claims, err error) {
 	c.issuer, c.subject, c.audience = text(0), text(1), texts(2)
 	for _, s := range slices.Concat(texts(6), texts(7)) {
 		c.scopes = append(c.scopes, strings.Fields(s)...)
+	}
+	if tenants != "" && m[8].Value != nil {
+		c.tenants = texts(8)
 	}
 	until, ends := at(3)
 	from, begins := at(4)

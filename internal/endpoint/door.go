@@ -17,10 +17,16 @@ import (
 // principal that began them.
 type Principal string
 
+// Guest is who sends a request, and which tenants the credential names.
+type Guest struct {
+	Principal
+	Tenants []string
+}
+
 // Door says who may come in.
 type Door interface {
 	// Admit returns who sends the request; the error says what is wrong with the credential.
-	Admit(r *http.Request) (Principal, error)
+	Admit(r *http.Request) (Guest, error)
 
 	knows(who Principal) bool         // somebody of that name can still come in
 	challenge(r *http.Request) string // the WWW-Authenticate header for who was not let in
@@ -41,7 +47,7 @@ type Anyone struct{}
 const anyone Principal = "anyone"
 
 // Admit lets in.
-func (Anyone) Admit(*http.Request) (Principal, error) { return anyone, nil }
+func (Anyone) Admit(*http.Request) (Guest, error) { return Guest{Principal: anyone}, nil }
 
 func (Anyone) knows(who Principal) bool       { return who == anyone }
 func (Anyone) challenge(*http.Request) string { return "Bearer" }
@@ -52,6 +58,7 @@ func (Anyone) open() bool                     { return true }
 type Token struct {
 	Name   Principal
 	Secret func() (string, error) // read again from time to time, so that a replaced one stops working; who gives it says why it fails
+	Tenant string                 // that it is for; "" for none
 }
 
 // Tokens admits hosts that bring one of the secrets as a Bearer token.
@@ -73,10 +80,10 @@ func NewTokens(of ...Token) *Tokens { return &Tokens{of: of} }
 const whereTokens = "callgate's log names the file with the token"
 
 // Admit names the client whose token it is.
-func (t *Tokens) Admit(r *http.Request) (Principal, error) {
+func (t *Tokens) Admit(r *http.Request) (Guest, error) {
 	token, err := bearer(r)
 	if err != nil {
-		return "", fmt.Errorf("%w; %s", err, whereTokens)
+		return Guest{}, fmt.Errorf("%w; %s", err, whereTokens)
 	}
 	hashes := t.hashes()
 	sum := sha256.Sum256([]byte(token))
@@ -87,9 +94,13 @@ func (t *Tokens) Admit(r *http.Request) (Principal, error) {
 		}
 	}
 	if found < 0 {
-		return "", errors.New("the Bearer token is not known; " + whereTokens)
+		return Guest{}, errors.New("the Bearer token is not known; " + whereTokens)
 	}
-	return t.of[found].Name, nil
+	who := Guest{Principal: t.of[found].Name}
+	if tenant := t.of[found].Tenant; tenant != "" {
+		who.Tenants = []string{tenant}
+	}
+	return who, nil
 }
 
 func (t *Tokens) hashes() [][sha256.Size]byte {

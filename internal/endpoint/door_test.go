@@ -11,17 +11,17 @@ import (
 func TestTokenThatCannotBeRead(t *testing.T) {
 	var fault error
 	door := NewTokens(
-		Token{"gone", func() (string, error) { return "first", fault }},
-		Token{"there", func() (string, error) { return "second", nil }})
+		Token{Name: "gone", Secret: func() (string, error) { return "first", fault }},
+		Token{Name: "there", Secret: func() (string, error) { return "second", nil }})
 	admit := func(token string) Principal {
 		door.read = time.Time{}
 		r := httptest.NewRequest("POST", "/mcp", nil)
 		r.Header.Set("Authorization", "Bearer "+token)
 		who, err := door.Admit(r)
-		if (err != nil) != (who == "") {
+		if (err != nil) != (who.Principal == "") {
 			t.Errorf("%q, %v", who, err)
 		}
-		return who
+		return who.Principal
 	}
 	if a, b := admit("first"), admit("second"); a != "gone" || b != "there" {
 		t.Errorf("both there: %q, %q", a, b)

@@ -17,7 +17,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"callgate/internal/budget"
 	"callgate/internal/rpc"
 	"callgate/proxy"
 )
@@ -36,21 +35,20 @@ type Settings struct {
 	Door    Door             // who may come in
 }
 
-// Options of a server. Proxy, Door and Logger are required.
+// Options of a server. Rooms, Door and Logger are required.
 type Options struct {
 	Address string // host:port; port 0 picks one
 	Settings
-	Proxy   *proxy.Proxy
+	Rooms   Rooms  // where hosts are let in
 	DataDir string // where the port is noted, see Ports; "" notes it nowhere
 	Logger  *slog.Logger
 
 	Replicas Replicas     // the others behind the same address; nil for none
 	Ready    func() error // why nothing can run here now; nil is ready as long as it is open
 
-	MaxMessage   int            // bytes of one message of a host; 0 means 64 MiB
-	Budget       *budget.Budget // of messages in flight; nil has no bound
-	IdleTimeout  time.Duration  // a session that nobody uses for so long ends; 0 means 30 min
-	IdleShutdown time.Duration  // Idle is closed when there was no session for so long; 0 means never
+	MaxMessage   int           // bytes of one message of a host; 0 means 64 MiB
+	IdleTimeout  time.Duration // a session that nobody uses for so long ends; 0 means 30 min
+	IdleShutdown time.Duration // Idle is closed when there was no session for so long; 0 means never
 }
 
 const (
@@ -96,7 +94,7 @@ func Listen(o Options) (*Server, error) {
 	}
 	withdraw := func() error { return nil }
 	if o.DataDir != "" {
-		if withdraw, err = announce(o.DataDir, listener.Addr().(*net.TCPAddr).Port); err != nil {
+		if withdraw, err = Announce(o.DataDir, listener.Addr().(*net.TCPAddr).Port); err != nil {
 			return nil, errors.Join(err, listener.Close())
 		}
 	}
@@ -198,15 +196,15 @@ func (s *Server) Idle() <-chan struct{} { return s.idle }
 // routes maps paths to what answers them. A view is named by the path.
 func (s *Server) routes(door Door) http.Handler {
 	mux := http.NewServeMux()
-	for _, path := range []string{"/mcp", "/mcp/{server}", "/mcp/agents/{agent}"} {
-		mux.HandleFunc("POST "+path, s.admitted(s.post))
-		mux.HandleFunc("GET "+path, s.admitted(s.get))
-		mux.HandleFunc("DELETE "+path, s.admitted(s.delete))
+	for _, tenant := range []string{"", "/t/{tenant}"} {
+		for _, view := range []string{"", "/{server}", "/agents/{agent}"} {
+			mux.HandleFunc("POST "+tenant+"/mcp"+view, s.admitted(s.post))
+			mux.HandleFunc("GET "+tenant+"/mcp"+view, s.admitted(s.get))
+			mux.HandleFunc("DELETE "+tenant+"/mcp"+view, s.admitted(s.delete))
+			mux.HandleFunc("GET "+tenant+"/sse"+view, s.admitted(s.openOld))
+		}
+		mux.HandleFunc("POST "+tenant+"/messages", s.admitted(s.postOld))
 	}
-	for _, path := range []string{"/sse", "/sse/{server}", "/sse/agents/{agent}"} {
-		mux.HandleFunc("GET "+path, s.admitted(s.openOld))
-	}
-	mux.HandleFunc("POST /messages", s.admitted(s.postOld))
 	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("GET /health/ready", s.ready)
 	door.routes(mux)
@@ -228,13 +226,18 @@ type visit struct {
 	w    http.ResponseWriter
 	r    *http.Request
 	who  Principal
+	room *Room
 	view proxy.View
 	held *held
 }
 
-// admitted passes requests that the door admits, to views that exist. Their context ends once the door no longer admits
-// them.
+// admitted lets requests in that the door knows, to rooms and views that exist.
 func (s *Server) admitted(serve func(visit)) http.HandlerFunc {
+	return s.known(func(v visit, who Guest) { s.enter(v, who, serve) })
+}
+
+// known lets requests by that the door knows. Their context ends when the door does not know them any more.
+func (s *Server) known(serve func(visit, Guest)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		set := s.set.Load()
 		door := set.Door
@@ -245,33 +248,33 @@ func (s *Server) admitted(serve func(visit)) http.HandlerFunc {
 			refuse(w, http.StatusUnauthorized, nil, rpc.CodeInvalidRequest, "callgate: not let in: "+err.Error())
 			return
 		}
-		v := proxy.View{Server: r.PathValue("server"), Agent: r.PathValue("agent")}
-		if err := s.o.Proxy.Knows(v); err != nil {
-			refuse(w, http.StatusNotFound, nil, rpc.CodeInvalidRequest, err.Error())
-			return
-		}
 		ctx, end := context.WithCancel(r.Context())
 		defer end()
-		h := &held{who: who, credential: r.Header["Authorization"], end: end}
+		h := &held{who: who.Principal, tenants: who.Tenants, credential: r.Header["Authorization"], end: end}
 		s.open.hold(h)
 		defer s.open.release(h)
 		if s.set.Load() != set { // at this moment: who replaced it may not have seen what is held
-			s.admitted(serve)(w, r)
+			s.known(serve)(w, r)
 			return
 		}
-		serve(visit{w, r.WithContext(ctx), who, v, h})
+		serve(visit{w: w, r: r.WithContext(ctx), who: who.Principal, held: h}, who)
 	}
 }
 
 // begin begins a session, which the caller MUST register or close.
 func (s *Server) begin(v visit) (*Session, error) {
-	session := newSession(s.ctx, v.who, v.view)
+	end, err := v.room.Share.Session()
+	if err != nil {
+		return nil, err
+	}
+	session := newSession(s.ctx, v, end)
 	if s.o.Replicas != nil {
 		session.id = s.o.Replicas.SessionID()
 	}
-	peer, err := s.o.Proxy.Connect(session.ctx, v.view, string(v.who), session)
+	peer, err := v.room.Proxy.Connect(session.ctx, v.view, string(v.who), session)
 	if err != nil {
 		session.stop()
+		end()
 		return nil, err
 	}
 	session.peer = peer
@@ -310,7 +313,7 @@ func (s *Server) Close() error {
 	for _, session := range left {
 		session.standalone.end() // a GET would be waited for in vain
 	}
-	s.o.Proxy.Farewell() // as would what the other era has for it
+	s.o.Rooms.Farewell() // as would what the other era has for it
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	err := s.http.Shutdown(ctx)

@@ -25,18 +25,20 @@ type exchange struct {
 	waits     atomic.Bool     // the request waits for a person, or did
 	begins    chan struct{}   // closed when an event stream begins, if there is no response before
 	begin     func()          // closes it
+	end       func()          // no longer counts the request in
 }
 
 var _ proxy.Exchange = (*exchange)(nil)
 
-func newExchange(r *http.Request, reads reading) *exchange {
-	x := &exchange{st: newStream(""), r: r, gone: r.Context().Done(), sparse: !reads.stream, begins: make(chan struct{})}
+func newExchange(r *http.Request, reads reading, end func()) *exchange {
+	x := &exchange{end: end, st: newStream(""), r: r, gone: r.Context().Done(), sparse: !reads.stream, begins: make(chan struct{})}
 	x.begin = sync.OnceFunc(func() { close(x.begins) })
 	return x
 }
 
 // Respond implements proxy.Exchange.
 func (x *exchange) Respond(response []byte) error {
+	x.end()
 	if response == nil {
 		x.st.end()
 		return nil
@@ -52,6 +54,7 @@ func (x *exchange) Reject(response []byte) error {
 
 // Waits implements proxy.Exchange.
 func (x *exchange) Waits() {
+	x.end()
 	x.waits.Store(true)
 	x.begin()
 }
@@ -78,7 +81,6 @@ func (x *exchange) Header(name string) (value string, sent bool) {
 func (s *Server) exchange(v visit, m rpc.Message) {
 	ctx := v.r.Context()
 	reads := accepts(v.r)
-	x := newExchange(v.r, reads)
 	from := proxy.Sender{View: v.view, Principal: string(v.who), Session: v.r.Header.Get(headerClient)}
 	switch {
 	case m.Method == "notifications/cancelled" && m.ID == nil: // SDKs send it beside closing the connection, which says the same
@@ -91,7 +93,13 @@ func (s *Server) exchange(v visit, m rpc.Message) {
 	if s.passExchange(v, m) {
 		return
 	}
-	s.o.Proxy.Exchange(ctx, from, x, m)
+	end, ok := s.admit(v, m)
+	if !ok {
+		return
+	}
+	defer end() // who goes away takes the request back
+	x := newExchange(v.r, reads, end)
+	v.room.Proxy.Exchange(ctx, from, x, m)
 	whole, none := x.first(ctx)
 	status := x.status(whole)
 	switch {

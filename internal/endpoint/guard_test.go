@@ -18,7 +18,7 @@ func TestRefusedRequestsHoldNoConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Listen(Options{Address: "127.0.0.1:0", Settings: Settings{Door: NewTokens(Token{"mcp", func() (string, error) { return "secret", nil }})}, Proxy: p, Logger: slog.New(slog.DiscardHandler)})
+	s, err := Listen(Options{Address: "127.0.0.1:0", Settings: Settings{Door: NewTokens(Token{Name: "mcp", Secret: func() (string, error) { return "secret", nil }})}, Rooms: One(p, nil), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

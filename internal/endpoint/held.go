@@ -13,6 +13,7 @@ import (
 // after that. It ends when the host is not let in any more. The server's open guards it.
 type held struct {
 	who        Principal
+	tenants    []string // that the credential named
 	credential []string // the Authorization header
 	end        func()   // may be called more than once, and does not wait
 	ended      bool     // nothing more is begun by it
@@ -29,7 +30,7 @@ func (h *held) let(ctx context.Context, door Door) bool {
 		r.Header["Authorization"] = h.credential
 	}
 	who, err := door.Admit(r)
-	return err == nil && who == h.who
+	return err == nil && who.Principal == h.who && slices.Equal(who.Tenants, h.tenants)
 }
 
 var errExpelled = &httpError{http.StatusUnauthorized, rpc.CodeInvalidRequest, "callgate: not let in any more"}
@@ -90,22 +91,23 @@ func (s *open) endUnless(stays func(*held) bool) {
 }
 
 // expel ends what is open of hosts that the door does not let in any more: streams whose credential it refuses, and sessions
-// of which it knows nobody.
+// of which it knows nobody, or whose tenant is none any more.
 func (s *Server) expel(door Door) {
 	s.open.endUnless(func(h *held) bool { return h.let(s.ctx, door) })
-	for _, session := range s.open.ofOthers(door.knows) {
+	known := func(session *Session) bool { return door.knows(session.who) && s.o.Rooms.Knows(session.room.Tenant) }
+	for _, session := range s.open.ofOthers(known) {
 		s.log.Info("a session ends: its host is not let in any more", "host", session.who)
 		s.wg.Go(func() { s.open.drop(session) })
 	}
-	s.wg.Go(func() { s.o.Proxy.Expel(func(who string) bool { return door.knows(Principal(who)) }) })
+	s.wg.Go(func() { s.o.Rooms.Expel(func(who string) bool { return door.knows(Principal(who)) }) })
 }
 
-// ofOthers are the sessions of principals that are not known.
-func (s *open) ofOthers(known func(Principal) bool) (list []*Session) {
+// ofOthers are the sessions that are not known.
+func (s *open) ofOthers(known func(*Session) bool) (list []*Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, session := range s.sessions {
-		if !known(session.who) {
+		if !known(session) {
 			list = append(list, session)
 		}
 	}

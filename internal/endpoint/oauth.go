@@ -22,6 +22,7 @@ type OAuthConfig struct {
 	Audience string // what the tokens have to be for: this server's address as hosts know it
 	JWKS     string // where the issuer's keys are; "" is what the issuer's own metadata say
 	Scope    string // what a token has to grant; "" is nothing
+	Tenants  string // the claim that names tenants; "" for none
 }
 
 // OAuth admits hosts that bring a JSON Web Token that the issuer signed for this server. It never passes tokens on.
@@ -73,28 +74,28 @@ func safeURL(address string) error {
 }
 
 // Admit verifies signature, issuer, audience and times of the token, and what it grants.
-func (a *OAuth) Admit(r *http.Request) (Principal, error) {
+func (a *OAuth) Admit(r *http.Request) (who Guest, err error) {
 	raw, err := bearer(r)
 	if err != nil {
-		return "", err
+		return who, err
 	}
 	if _, err := a.verifier.Verify(r.Context(), raw); err != nil { // the signature; what the token says is read below
-		return "", err
+		return who, err
 	}
-	token, err := readClaims(raw, time.Now())
+	token, err := readClaims(raw, a.o.Tenants, time.Now())
 	switch {
 	case err != nil:
-		return "", err
+		return who, err
 	case token.issuer != a.o.Issuer:
-		return "", errors.New("the token is another issuer's")
+		return who, errors.New("the token is another issuer's")
 	case !slices.Contains(token.audience, a.o.Audience):
-		return "", errors.New("the token is for another server")
+		return who, errors.New("the token is for another server")
 	case token.subject == "":
-		return "", errors.New("the token names no subject")
+		return who, errors.New("the token names no subject")
 	case a.o.Scope != "" && !slices.Contains(token.scopes, a.o.Scope):
-		return "", fmt.Errorf("the token does not grant %q", a.o.Scope)
+		return who, fmt.Errorf("the token does not grant %q", a.o.Scope)
 	}
-	return Principal(token.issuer + " " + token.subject), nil
+	return Guest{Principal(token.issuer + " " + token.subject), token.tenants}, nil
 }
 
 const metadataPath = "/.well-known/oauth-protected-resource"

@@ -190,7 +190,7 @@ func TestOAuthAdmits(t *testing.T) {
 			r := httptest.NewRequest("POST", "/mcp", nil)
 			r.Header.Set("Authorization", "Bearer "+c.token)
 			who, err := door.Admit(r)
-			if (err == nil) != c.in || c.in && who != Principal(iss+" alice") {
+			if (err == nil) != c.in || c.in && who.Principal != Principal(iss+" alice") {
 				t.Errorf("%s: %q, %v", name, who, err)
 			}
 		}

@@ -18,12 +18,12 @@ func (s *Server) openOld(v visit) {
 		}
 	}
 	if err != nil {
-		refuse(v.w, statusOf(err), nil, codeOf(err), err.Error())
+		s.turnAway(v, nil, err)
 		return
 	}
 	done := session.use()
 	out := beginListening(v)
-	if out.write("endpoint", "", []byte("/messages?sessionId="+url.QueryEscape(session.id))) != nil {
+	if out.write("endpoint", "", []byte(v.under("/messages")+"?sessionId="+url.QueryEscape(session.id))) != nil {
 		done()
 		s.open.drop(session)
 		return
@@ -44,7 +44,11 @@ func (s *Server) postOld(v visit) {
 		return
 	}
 	if m.IsRequest() {
-		if _, err := session.begin(m.ID, false); err != nil {
+		end, ok := s.admit(v, m)
+		if !ok {
+			return
+		}
+		if _, err := session.begin(m.ID, false, end); err != nil {
 			refuse(v.w, http.StatusBadRequest, m.ID, rpc.CodeInvalidRequest, err.Error())
 			return
 		}

@@ -42,7 +42,7 @@ func (s *open) register(session *Session, h *held) error {
 func (s *open) find(id string, v visit) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if session := s.sessions[id]; session != nil && session.who == v.who && session.view == v.view {
+	if session := s.sessions[id]; session != nil && session.belongs(v) && session.view == v.view {
 		return session
 	}
 	return nil
@@ -66,7 +66,7 @@ func (s *open) drop(session *Session) {
 func (s *open) findOld(v visit) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if session := s.sessions[v.r.URL.Query().Get("sessionId")]; session != nil && session.single && session.who == v.who {
+	if session := s.sessions[v.r.URL.Query().Get("sessionId")]; session != nil && session.single && session.belongs(v) {
 		return session
 	}
 	return nil

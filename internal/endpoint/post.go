@@ -14,6 +14,7 @@ import (
 
 	"callgate/internal/budget"
 	"callgate/internal/rpc"
+	"callgate/internal/tenants"
 	"callgate/proxy"
 )
 
@@ -50,7 +51,7 @@ func (s *Server) post(v visit) {
 	}
 	session, err := s.sessionFor(v, m)
 	if err != nil {
-		refuse(v.w, statusOf(err), m.ID, codeOf(err), err.Error())
+		s.turnAway(v, m.ID, err)
 		return
 	}
 	defer session.use()()
@@ -75,11 +76,10 @@ func (e *httpError) Error() string { return e.text }
 
 func statusOf(err error) int {
 	var e *httpError
-	var quota *proxy.QuotaError
 	switch {
 	case errors.As(err, &e):
 		return e.status
-	case errors.As(err, &quota):
+	case errors.As(err, new(*proxy.QuotaError)), errors.As(err, new(*tenants.QuotaError)):
 		return http.StatusTooManyRequests
 	}
 	return http.StatusServiceUnavailable
@@ -101,7 +101,7 @@ func (s *Server) read(v visit) (rpc.Message, error) {
 	if encoding := v.r.Header.Get("Content-Encoding"); encoding != "" { // who decodes it would read another message
 		return rpc.Message{}, &httpError{http.StatusUnsupportedMediaType, rpc.CodeInvalidRequest, "a message cannot have a Content-Encoding"}
 	}
-	text := budget.Buffer{Budget: s.o.Budget, Done: v.r.Context().Done(), Expect: int(min(max(v.r.ContentLength, 0), int64(s.o.MaxMessage))) + 1, Max: s.o.MaxMessage + 1}
+	text := budget.Buffer{Budget: v.room.Budget, Done: v.r.Context().Done(), Expect: int(min(max(v.r.ContentLength, 0), int64(s.o.MaxMessage))) + 1, Max: s.o.MaxMessage + 1}
 	_, err := text.ReadFrom(http.MaxBytesReader(v.w, v.r.Body, int64(s.o.MaxMessage)))
 	body := text.Bytes()
 	var tooLong *http.MaxBytesError
@@ -185,7 +185,11 @@ func (s *Server) sessionFor(v visit, m rpc.Message) (*Session, error) {
 // anything, and may come back for the rest.
 func (s *Server) answer(v visit, session *Session, m rpc.Message) {
 	reads := accepts(v.r)
-	st, err := session.begin(m.ID, !reads.stream)
+	end, ok := s.admit(v, m)
+	if !ok {
+		return
+	}
+	st, err := session.begin(m.ID, !reads.stream, end)
 	if err != nil {
 		refuse(v.w, http.StatusBadRequest, m.ID, rpc.CodeInvalidRequest, err.Error())
 		return

@@ -66,7 +66,7 @@ func (s *Server) newRelay() http.Handler {
 	}
 }
 
-// passOn passes a request on to the process of another replica. That one looks at the credential too.
+// passOn passes a request on to the process of another replica. That one looks at the credential too, and at the tenant.
 func (s *Server) passOn(v visit, name, epoch string, to home) {
 	to.address = hex.EncodeToString([]byte(name)) + "." + epoch
 	expect(v.w, 0) // the other replica has the same patience
@@ -80,7 +80,7 @@ func (s *Server) relayed(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(headerSession)
-		if r.URL.Path == "/messages" {
+		if strings.HasSuffix(r.URL.Path, "/messages") {
 			id = r.URL.Query().Get("sessionId")
 		}
 		name, epoch, elsewhere := "", "", false
@@ -91,7 +91,7 @@ func (s *Server) relayed(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		s.admitted(func(v visit) { s.passOn(v, name, epoch, home{}) })(w, r)
+		s.known(func(v visit, _ Guest) { s.passOn(v, name, epoch, home{}) })(w, r)
 	})
 }
 

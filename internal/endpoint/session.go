@@ -22,21 +22,23 @@ import (
 type Session struct {
 	id   string
 	who  Principal
+	room *Room
 	view proxy.View
 	peer proxy.Peer
 
 	asked rpc.Requests
 	ctx   context.Context // ends with the session
 	stop  context.CancelFunc
+	end   func() // no longer counts the session in
 
 	standalone *stream
 	single     bool // everything goes there, as in the transport of 2024-11-05
 
 	mu      sync.Mutex
-	version string             // of the protocol, as it was negotiated; "" until then
-	byID    map[string]*stream // of requests that run, by the request's id as spelled
-	streams map[string]*stream // those that may be resumed, by their id
-	recent  []string           // ids of streams, oldest first
+	version string              // of the protocol, as it was negotiated; "" until then
+	byID    map[string]*running // requests that run, by their id as spelled
+	streams map[string]*stream  // those that may be resumed, by their id
+	recent  []string            // ids of streams, oldest first
 	number  uint64
 	users   int       // HTTP requests that are served now
 	idle    time.Time // since when there are none
@@ -45,24 +47,35 @@ type Session struct {
 // maxStreams bounds the streams of one session that may be resumed.
 const maxStreams = 32
 
-func newSession(ctx context.Context, who Principal, v proxy.View) *Session {
-	s := &Session{id: rand.Text(), who: who, view: v, standalone: newStream("0"), byID: map[string]*stream{}, streams: map[string]*stream{}, idle: time.Now()}
+func newSession(ctx context.Context, v visit, end func()) *Session {
+	s := &Session{id: rand.Text(), who: v.who, room: v.room, view: v.view, end: end, standalone: newStream("0"), byID: map[string]*running{}, streams: map[string]*stream{}, idle: time.Now()}
 	s.ctx, s.stop = context.WithCancel(ctx)
 	return s
 }
+
+// running is a request that runs.
+type running struct {
+	st  *stream
+	end func() // no longer counts it in
+}
+
+// belongs reports whether the visitor is who began the session, of the same tenant.
+func (s *Session) belongs(v visit) bool { return s.who == v.who && s.room.Tenant == v.room.Tenant }
 
 // maxRunning bounds the requests of one session that run at once.
 const maxRunning = 1024
 
 // begin opens the stream of a request, unless one with its id still runs, or too many do. A sparse one gets
-// the response alone.
-func (s *Session) begin(id []byte, sparse bool) (*stream, error) {
+// the response alone. end is called when the request is over, here too.
+func (s *Session) begin(id []byte, sparse bool, end func()) (*stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, twice := s.byID[string(id)]; twice {
+		end()
 		return nil, errors.New("a request with this id is still running")
 	}
 	if len(s.byID) >= maxRunning {
+		end()
 		return nil, fmt.Errorf("%d requests of this session run already: wait until one has ended", maxRunning)
 	}
 	st := s.standalone
@@ -71,7 +84,7 @@ func (s *Session) begin(id []byte, sparse bool) (*stream, error) {
 		st = newStream(strconv.FormatUint(s.number, 36))
 		st.sparse = sparse
 	}
-	s.byID[string(id)] = st
+	s.byID[string(id)] = &running{st, end}
 	return st, nil
 }
 
@@ -108,8 +121,8 @@ func (s *Session) streamOf(about []byte) *stream {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if st := s.byID[string(about)]; st != nil && !st.sparse {
-		return st
+	if r := s.byID[string(about)]; r != nil && !r.st.sparse {
+		return r.st
 	}
 	return s.standalone
 }
@@ -117,19 +130,21 @@ func (s *Session) streamOf(about []byte) *stream {
 // Respond implements proxy.Line.
 func (s *Session) Respond(id, response []byte) error {
 	s.mu.Lock()
-	st := s.byID[string(id)]
+	r := s.byID[string(id)]
 	delete(s.byID, string(id))
 	if s.version == "" {
 		s.version = agreedVersion(response)
 	}
 	s.mu.Unlock()
-	switch {
-	case st == nil:
+	if r == nil {
 		return errEnded // only what runs is answered
+	}
+	r.end()
+	switch {
 	case response != nil:
-		return st.put(response, !s.single, s.ctx.Done())
+		return r.st.put(response, !s.single, s.ctx.Done())
 	case !s.single:
-		st.end()
+		r.st.end()
 	}
 	return nil
 }
@@ -146,6 +161,12 @@ func (s *Session) Ask(about []byte, _ string, compose func(id []byte) []byte) (*
 
 // Waits implements proxy.Line.
 func (s *Session) Waits(about []byte) {
+	s.mu.Lock()
+	r := s.byID[string(about)]
+	s.mu.Unlock()
+	if r != nil {
+		r.end()
+	}
 	if st := s.streamOf(about); st.more != nil {
 		st.more()
 	}
@@ -210,7 +231,9 @@ func (s *Session) close() {
 	s.standalone.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, st := range s.byID {
-		st.end()
+	for _, r := range s.byID {
+		r.end()
+		r.st.end()
 	}
+	s.end()
 }

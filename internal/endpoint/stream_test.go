@@ -8,8 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"callgate/proxy"
 )
 
 func texts(s *stream, reader uint64) (all []string) {
@@ -180,7 +178,7 @@ func TestTheStatusOfARefusalDoesNotDependOnTime(t *testing.T) {
 		"it takes very long": {func(x *exchange) { time.Sleep(time.Minute); _ = x.Respond([]byte(`{}`)) }, 200},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			x := newExchange(httptest.NewRequest("POST", "/mcp", nil), reading{plain: true, stream: true})
+			x := newExchange(httptest.NewRequest("POST", "/mcp", nil), reading{plain: true, stream: true}, func() {})
 			go c.does(x)
 			began := time.Now()
 			whole, _ := x.first(t.Context())
@@ -197,8 +195,8 @@ func TestTheStatusOfARefusalDoesNotDependOnTime(t *testing.T) {
 
 // A host whose request waits for a person gets the head of the response, and an event to come back to, at once.
 func TestAWaitForAPersonBeginsTheEventStream(t *testing.T) {
-	s := newSession(t.Context(), "alice", proxy.View{})
-	st, err := s.begin([]byte("1"), false)
+	s := newSession(t.Context(), visit{who: "alice", room: &Room{}}, func() {})
+	st, err := s.begin([]byte("1"), false, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}

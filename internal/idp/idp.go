@@ -26,6 +26,8 @@ type Options struct {
 	GroupsClaim      string                 // "" is groups
 	Approvers        []string               // groups whose members may approve
 	Viewers          []string               // and may only watch
+	TenantsClaim     string                 // names the tenants that people see; "" when there are none
+	Operators        []string               // groups whose members see all tenants
 	Client           *http.Client           // nil is one of this package's own
 }
 
@@ -47,9 +49,13 @@ type attempt struct {
 // Person is who signed in.
 type Person struct {
 	Name    string
-	Subject string // the account at the provider, whose name can change
-	Approve bool   // else they may watch
+	Subject string   // the account at the provider, whose name can change
+	Approve bool     // else they may watch
+	Tenants []string // that they see; none for who sees all
 }
+
+// ErrNoTenant is for people who are in no tenant, and do not see all.
+var ErrNoTenant = errors.New("your account names no tenant here, and is in no group of operators")
 
 // ErrNoRole is for people whose groups let them do nothing.
 var ErrNoRole = errors.New("none of your groups may watch or approve here")
@@ -192,23 +198,43 @@ func (p *Provider) person(claims map[string]any) (Person, error) {
 	case claim == "email" && claims["email_verified"] != true:
 		return Person{}, errors.New("the provider has not verified the email address")
 	}
-	var groups []string
-	switch list := claims[p.o.GroupsClaim].(type) {
-	case string:
-		groups = []string{list}
-	case []any:
-		for _, g := range list {
-			if g, ok := g.(string); ok {
-				groups = append(groups, g)
-			}
-		}
+	groups, err := texts(claims[p.o.GroupsClaim])
+	if err != nil {
+		return Person{}, fmt.Errorf("the ID token: %s: %w", p.o.GroupsClaim, err)
 	}
 	in := func(g string) bool { return slices.Contains(groups, g) }
-	switch {
-	case slices.ContainsFunc(p.o.Approvers, in):
-		return Person{Name: name, Approve: true}, nil
-	case slices.ContainsFunc(p.o.Viewers, in):
-		return Person{Name: name}, nil
+	who := Person{Name: name, Approve: slices.ContainsFunc(p.o.Approvers, in)}
+	if !who.Approve && !slices.ContainsFunc(p.o.Viewers, in) {
+		return Person{}, ErrNoRole
 	}
-	return Person{}, ErrNoRole
+	if p.o.TenantsClaim == "" || slices.ContainsFunc(p.o.Operators, in) {
+		return who, nil
+	}
+	if who.Tenants, err = texts(claims[p.o.TenantsClaim]); err != nil {
+		return Person{}, fmt.Errorf("the ID token: %s: %w", p.o.TenantsClaim, err)
+	}
+	if len(who.Tenants) == 0 {
+		return Person{}, ErrNoTenant
+	}
+	return who, nil
+}
+
+// texts reads a claim that is one text or a list of them.
+func texts(claim any) (all []string, err error) {
+	switch list := claim.(type) {
+	case nil:
+	case string:
+		all = []string{list}
+	case []any:
+		for _, one := range list {
+			text, ok := one.(string)
+			if !ok {
+				return nil, errors.New("it is not a list of texts")
+			}
+			all = append(all, text)
+		}
+	default:
+		return nil, errors.New("it is neither text nor a list of texts")
+	}
+	return all, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 
 	"callgate/audit"
 	"callgate/gate"
@@ -23,7 +24,8 @@ import (
 type Options struct {
 	Gate      *gate.Gate
 	Worker    string
-	Process   int // the id of this process
+	Part      bool // another one in this process counts what is the process'
+	Process   int  // the id of this process
 	Version   string
 	Audit     *audit.Log
 	Hooks     *hooks.Runner
@@ -59,12 +61,12 @@ type Upstream struct {
 
 // Metrics counts from New on. Close ends it.
 type Metrics struct {
-	o       Options
-	handler http.Handler
-	close   chan struct{}
-	closing sync.Once
-	running sync.WaitGroup
-	asked   map[string]time.Time // approvals that wait, by id; only follow touches it
+	o        Options
+	registry *prometheus.Registry
+	close    chan struct{}
+	closing  sync.Once
+	running  sync.WaitGroup
+	asked    map[string]time.Time // approvals that wait, by id; only follow touches it
 
 	decisions *prometheus.CounterVec
 	waits     *prometheus.HistogramVec
@@ -93,9 +95,11 @@ func New(o Options) *Metrics {
 	}
 	registry := prometheus.NewRegistry()
 	here := prometheus.WrapRegistererWith(prometheus.Labels{"worker": o.Worker, "process": strconv.Itoa(o.Process)}, registry)
-	here.MustRegister(m.decisions, m.waits, m.calls, moment{m}, collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{PidFn: func() (int, error) { return o.Process, nil }}))
-	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	here.MustRegister(m.decisions, m.waits, m.calls, moment{m})
+	if !o.Part {
+		here.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{PidFn: func() (int, error) { return o.Process, nil }}))
+	}
+	m.registry = registry
 
 	subscription := o.Gate.Subscribe()
 	m.running.Go(func() { m.follow(subscription) })
@@ -103,7 +107,21 @@ func New(o Options) *Metrics {
 }
 
 // ServeHTTP answers a scrape.
-func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.handler.ServeHTTP(w, r) }
+func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.With(nil).ServeHTTP(w, r)
+}
+
+// With answers scrapes with what others in this process count too. more may be nil.
+func (m *Metrics) With(more prometheus.GathererFunc) http.Handler {
+	all := prometheus.Gatherers{m.registry}
+	if more != nil {
+		all = append(all, more)
+	}
+	return promhttp.HandlerFor(all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+}
+
+// Gather implements prometheus.Gatherer.
+func (m *Metrics) Gather() ([]*dto.MetricFamily, error) { return m.registry.Gather() }
 
 // Close ends the counting and waits for it.
 func (m *Metrics) Close() {

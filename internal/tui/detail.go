@@ -96,6 +96,9 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 	return lines, argumentsEnd
 }
 
+// usualWorker is the one that needs no mention.
+const usualWorker = "default"
+
 // facts are the fields that say where a call comes from, how bad it can be, what it does and why a person is asked.
 func (s *styles) facts(a *approval, field func(name, text string)) {
 	place := []string{"server " + shown(a.Server), "session " + shown(a.SessionID)}
@@ -105,7 +108,11 @@ func (s *styles) facts(a *approval, field func(name, text string)) {
 	if from := whereFrom(a.Client.Name, a.Origin.Folder, a.Origin.Branch, a.Origin.Terminal); from != "" {
 		field("From", from)
 	}
-	field("Where", strings.Join(append(place, "worker "+shown(a.WorkerID)), ", "))
+	worker := "worker " + shown(a.WorkerID)
+	if place = append(place, worker); a.WorkerID != usualWorker { // a tenant comes first
+		place = slices.Insert(place[:len(place)-1], 0, worker)
+	}
+	field("Where", strings.Join(place, ", "))
 	risk := s.risk(a.Risk.Label) + " " + wire.RiskWords(a.Risk.Class)
 	if a.Risk.Category != "" {
 		risk += " (" + shown(a.Risk.Class) + ", " + shown(a.Risk.Category) + ")"

@@ -163,6 +163,9 @@ func (m view) listLines(width, rows int) []string {
 		if client := m.model.roster.sessions[g.session].client; client != "" {
 			name = shown(client) + ", " + name
 		}
+		if worker := g.items[0].WorkerID; worker != usualWorker {
+			name = shown(worker) + ": " + name
+		}
 		b.lines = append(b.lines, s.heading.Styled(cut(name, width)))
 		for _, a := range g.items {
 			mark, tool := "  ", shown(a.Tool)

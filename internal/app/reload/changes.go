@@ -47,11 +47,11 @@ func Summary(changed []Change) string {
 var atOnce = []string{
 	"logLevel", "mode", "autonomy", "escalation", "timeout", "claimWithin", "maxPending", "handOver", "hosts", "limits",
 	"terminal", "allowTerminalWrite", "policy", "servers", "mcpConfig", "mcpTokens", "auth", "oauth", "mcpHosts", "mcpOrigins",
-	"tls",
+	"tls", "tenants",
 }
 
 // later are those among them that do not.
-var later = []string{"limits.maxInFlightBytes"}
+var later = []string{"limits.maxInFlightBytes", "tenants.idle", "tenants.claim", "tenants.operators"}
 
 // told are the texts whose values are words, which people may see.
 var told = []string{"logLevel", "mode", "autonomy", "escalation", "gate", "flow", "guard", "terminal", "auth", "remember", "limits.preset", "worker", "agent"}

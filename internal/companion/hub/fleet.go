@@ -131,13 +131,25 @@ func (f *fleet) away() (pids []int) {
 	return pids
 }
 
-// maxProcesses bounds the processes that may join.
-const maxProcesses = 256
+// maxProcesses bounds the processes that may join, and maxPeers the replicas and tenants that are met.
+const (
+	maxProcesses = 256
+	maxPeers     = 10_000
+)
 
 func (f *fleet) add(p *Process) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.processes) == maxProcesses {
+	joined, most := 0, maxProcesses
+	if p.Replica != "" {
+		most = maxPeers
+	}
+	for _, other := range f.processes {
+		if (other.Replica == "") == (p.Replica == "") {
+			joined++
+		}
+	}
+	if joined >= most {
 		return false
 	}
 	f.processes = append(f.processes, p)

@@ -296,9 +296,15 @@ func (l *Link) owns(data []byte) (bool, error) {
 }
 
 // inherits reports whether what another has may be the link's by now: replicas take over what one of them left, and hear
-// of its end at different times.
+// of its end at different times. Tenants have nothing of each other.
 func (l *Link) inherits(o owned) bool {
-	return l.process.Replica != "" && (o.link == nil || o.link.process.Replica != "")
+	if l.process.Replica == "" {
+		return false
+	}
+	if o.link == nil {
+		return l.process.Worker == l.relay.hub.o.Worker
+	}
+	return o.link.process.Replica != "" && o.link.process.Worker == l.process.Worker
 }
 
 // retract tells the client that what the process showed is over: its host waits no more.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Peer is another replica of the cluster, as this one reaches it. All of it is required.
+// Peer is another replica of the cluster, or a tenant of this process, as this one reaches it. All of it is required.
 type Peer struct {
 	Name, Worker, Version string
 	Open                  func() (net.Conn, error) // a stream to its ServeReplicas

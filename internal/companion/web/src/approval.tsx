@@ -58,7 +58,7 @@ export function Detail(props: Props) {
           {!props.of.over && <Countdown created={request.createdAt} expires={request.expiresAt} bar />}
         </div>
         <p class="from">
-          <Where client={request.client ?? { name: "" }} origin={request.origin} agent={request.agentId} />
+          <Where client={request.client ?? { name: "" }} origin={request.origin} agent={request.agentId} worker={request.workerId} />
         </p>
         <h2 id="tool" ref={heading} tabIndex={-1}>
           <Text of={request.tool} code />

@@ -112,7 +112,7 @@ export function SessionName({ id, state }: { id: string; state: State }) {
         <Text of={id} code />
       </span>
     );
-  return <Where client={client} origin={session?.origin ?? request?.origin} short />;
+  return <Where client={client} origin={session?.origin ?? request?.origin} worker={session?.workerId ?? request?.workerId} short />;
 }
 
 function Outcomes({ of }: { of: Outcome[] }) {

@@ -58,7 +58,7 @@ function Card({ of, state, mayAnswer, setAutonomy, cancel }: Props & { of: Sessi
     <article class="card" aria-label={`Session ${of.sessionId}`}>
       <header>
         <h3>
-          <Where client={of.client} origin={of.origin} agent={of.agentId} />
+          <Where client={of.client} origin={of.origin} agent={of.agentId} worker={of.workerId} />
         </h3>
         <span class={`status ${of.status}`}>{visible(of.status)}</span>
       </header>

@@ -1,12 +1,17 @@
 import { Text } from "./text";
 import type { Origin } from "./wire";
 
-// Where says which of several windows a call comes from: host, project folder, branch, agent and terminal.
-export function Where({ client, origin, agent = "", short = false }: { client: { name: string; version?: string }; origin?: Origin; agent?: string; short?: boolean }) {
+// Where says which of several windows a call comes from: tenant or other worker that is not the usual one, host, project folder, branch, agent and terminal.
+export function Where({ client, origin, agent = "", worker = "", short = false }: { client: { name: string; version?: string }; origin?: Origin; agent?: string; worker?: string; short?: boolean }) {
   const folder = origin?.folder ?? "";
   const name = folder.split(/[\\/]/).filter(Boolean).at(-1) ?? "";
   return (
     <span class="where">
+      {worker && worker !== "default" && (
+        <strong class="where-worker">
+          <Text of={worker} code />
+        </strong>
+      )}
       <strong>
         <Text of={client.name || "an unnamed host"} />
       </strong>

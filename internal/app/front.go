@@ -1,0 +1,98 @@
+package app
+
+import (
+	"context"
+	"strconv"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"callgate/audit"
+	"callgate/internal/app/tenancy"
+	"callgate/internal/companion"
+	"callgate/internal/config"
+	"callgate/internal/endpoint"
+)
+
+// startFront opens what serves tenants: what people and hosts of all of them come to, and no worker of its own.
+func startFront(ctx context.Context, c *config.Config, join func(*Sidecar) error) (*Sidecar, error) {
+	s := &Sidecar{config: c, budget: c.Limits.Budget(), join: join, onlooker: true}
+	if _, err := s.open(nil); err != nil {
+		return nil, err
+	}
+	house := tenancy.Open(tenancy.Options{
+		Config: c, Version: Version, Logger: s.log, Front: s.companion.Load(),
+		Start:  func(c *config.Config, bytes int64) (*tenancy.Worker, error) { return s.startTenant(ctx, c, bytes) },
+		Record: func(summary string) error { return s.Gate.Controls.Note("", audit.Author{By: "callgate"}, summary) },
+	})
+	s.house.Store(house)
+	s.closers = append(s.closers, house.Close)
+	return s, nil
+}
+
+// startTenant opens the worker of a tenant.
+func (s *Sidecar) startTenant(ctx context.Context, c *config.Config, bytes int64) (*tenancy.Worker, error) {
+	servers, err := c.ProxyServers()
+	if err != nil {
+		return nil, err
+	}
+	one := &Sidecar{config: c, budget: s.budget.Part(bytes), front: s}
+	if s.replica != nil {
+		one.join = func(one *Sidecar) error { return one.joinCluster(ctx) }
+	}
+	if _, err := one.open(servers); err != nil {
+		return nil, err
+	}
+	if err := one.noteDoor(); err != nil {
+		one.Close()
+		return nil, err
+	}
+	telling, stop := context.WithCancel(ctx)
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		tellWhoWaits(telling, one.Gate, one.log, one.page)
+	}()
+	one.closers = append(one.closers, func() error { stop(); <-told; return nil })
+	w := &tenancy.Worker{
+		Gate: one.Gate, Proxy: one.Proxy, Budget: one.budget, People: one.companion.Load(), Close: one.Close,
+		Prepare: func(ctx context.Context, next *config.Config, servers bool) (func(), error) {
+			return taking{one, nil}.take(ctx, next, servers)
+		},
+	}
+	if one.metrics != nil {
+		w.Metrics = one.metrics
+	}
+	return w, nil
+}
+
+// noteDoor has all tenants' tools be kept away from where approvers of this one come in.
+func (s *Sidecar) noteDoor() error {
+	for _, text := range s.ports {
+		port, err := strconv.Atoi(text)
+		if err != nil {
+			return err
+		}
+		withdraw, err := endpoint.Announce(s.front.config.DataDir, port)
+		if err != nil {
+			return err
+		}
+		s.closers = append(s.closers, withdraw)
+	}
+	return nil
+}
+
+// tenantsOfPeople leads approvers to their tenants; nil when there are none, or none yet.
+func (s *Sidecar) tenantsOfPeople() companion.Tenants {
+	if house := s.house.Load(); house != nil {
+		return house
+	}
+	return nil
+}
+
+// gatherTenants is what is counted of the open tenants.
+func (s *Sidecar) gatherTenants() ([]*dto.MetricFamily, error) {
+	if house := s.house.Load(); house != nil {
+		return house.Gather()
+	}
+	return nil, nil
+}

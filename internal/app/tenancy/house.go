@@ -1,0 +1,293 @@
+// Package tenancy runs the tenants of callgate serve: one worker each, opened at its first request and closed when nobody
+// uses it. It leads each host and each approver to the tenant that their credential names.
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"callgate/gate"
+	"callgate/internal/budget"
+	"callgate/internal/companion"
+	"callgate/internal/config"
+	"callgate/internal/durable"
+	"callgate/internal/endpoint"
+	"callgate/internal/tenants"
+	"callgate/proxy"
+)
+
+// Worker is a running worker of one tenant. All but People and Metrics is required.
+type Worker struct {
+	Gate    *gate.Gate
+	Proxy   *proxy.Proxy
+	Budget  *budget.Budget
+	People  *companion.Server   // nil where no approver comes in
+	Metrics prometheus.Gatherer // nil where nothing is counted
+	Prepare func(ctx context.Context, next *config.Config, servers bool) (apply func(), err error)
+	Close   func()
+}
+
+// Options of a House. All of it is required.
+type Options struct {
+	Config  *config.Config
+	Start   func(c *config.Config, bytes int64) (*Worker, error) // opens a tenant's worker, as serve opens its own
+	Front   *companion.Server                                    // where operators see all tenants; nil where nobody comes in
+	Record  func(summary string) error                           // puts a refusal on record
+	Version string                                               // of callgate
+	Logger  *slog.Logger
+}
+
+// House is all tenants. Close it.
+type House struct {
+	o     Options
+	now   atomic.Pointer[config.Config] // as it was read last
+	turns *tenants.Turns
+	pool  tenants.Pool[*tenant]
+	taken sync.RWMutex // held by who takes a configuration over; for reading by who opens a tenant
+
+	refusals   rate.Sometimes
+	unrecorded atomic.Int64 // refusals since the last that is on record
+
+	tokens index
+
+	stop     context.CancelFunc
+	sweeping sync.WaitGroup
+}
+
+// tenant is one that is open.
+type tenant struct {
+	*Worker
+	room  *endpoint.Room
+	leave func() // the operators see it no more
+}
+
+var (
+	_ endpoint.Rooms    = (*House)(nil)
+	_ companion.Tenants = (*House)(nil)
+)
+
+// Open opens the house, and no tenant.
+func Open(o Options) *House {
+	h := &House{o: o, turns: tenants.NewTurns(0), refusals: rate.Sometimes{First: 20, Interval: time.Second}}
+	h.now.Store(o.Config)
+	h.tokens.dataDir = o.Config.DataDir
+	h.pool = tenants.Pool[*tenant]{Open: h.open, Busy: busy, Close: (*tenant).close, Idle: o.Config.Tenants.Idle}
+	ctx, stop := context.WithCancel(context.Background())
+	h.stop = stop
+	h.sweeping.Go(func() { h.pool.Sweep(ctx) })
+	return h
+}
+
+// Close closes all tenants.
+func (h *House) Close() error {
+	h.stop()
+	h.sweeping.Wait()
+	h.pool.End()
+	return nil
+}
+
+// Enter implements endpoint.Rooms.
+func (h *House) Enter(r *http.Request, who endpoint.Guest, path string) (*endpoint.Room, func(), error) {
+	c := h.now.Load()
+	name, err := c.Tenants.Choose(who.Tenants, path, c.Auth == "none")
+	if err == nil {
+		var one *tenant
+		var leave func()
+		if one, leave, err = h.pool.Hold(r.Context(), name); err == nil {
+			return one.room, leave, nil
+		}
+	}
+	if refused := (*tenants.Refused)(nil); errors.As(err, &refused) {
+		h.record(who, refused)
+	}
+	return nil, nil, err
+}
+
+// record puts on record whom no tenant lets in. Of a flood it is the first, one a second, and how many there were between.
+func (h *House) record(who endpoint.Guest, refused *tenants.Refused) {
+	h.unrecorded.Add(1)
+	h.refusals.Do(func() {
+		n := h.unrecorded.Swap(0)
+		summary := fmt.Sprintf("The client %.200q was not let in to a tenant: %s.", who.Principal, refused.Text)
+		if n > 1 {
+			summary += fmt.Sprintf(" %d more since the last record.", n-1)
+		}
+		if err := h.o.Record(summary); err != nil {
+			h.o.Logger.Error("a refusal could not be recorded", "error", err)
+		}
+	})
+}
+
+// Knows implements endpoint.Rooms.
+func (h *House) Knows(name string) bool {
+	_, err := h.now.Load().Tenants.Choose([]string{name}, "", false)
+	return err == nil
+}
+
+// Expel implements endpoint.Rooms.
+func (h *House) Expel(known func(who string) bool) {
+	names, open := h.pool.All()
+	for i, one := range open {
+		one.Proxy.Expel(func(who string) bool { return h.Knows(names[i]) && known(who) })
+	}
+}
+
+// Farewell implements endpoint.Rooms.
+func (h *House) Farewell() {
+	_, open := h.pool.All()
+	for _, one := range open {
+		one.Proxy.Farewell()
+	}
+}
+
+// Leave tells the gates that hosts find callgate again at its address.
+func (h *House) Leave() {
+	_, open := h.pool.All()
+	for _, one := range open {
+		one.Gate.Leave()
+	}
+}
+
+// busy reports whether a tenant stays open though no request runs.
+func busy(t *tenant) bool {
+	return t.room.Share.Quota.Sessions() > 0 || len(t.Gate.Sessions()) > 0 || len(t.Gate.Pending()) > 0
+}
+
+func (t *tenant) close() {
+	t.leave()
+	t.Close()
+}
+
+// have lists the tenants that have a folder.
+func (h *House) have() (names []string, err error) {
+	entries, err := os.ReadDir(filepath.Dir(tenants.Dir(h.o.Config.DataDir, "x")))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if tenants.CheckName(e.Name()) == nil {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// open opens one tenant.
+func (h *House) open(name string) (*tenant, error) {
+	h.taken.RLock()
+	defer h.taken.RUnlock()
+	have, err := h.have()
+	if err != nil {
+		return nil, err
+	}
+	now := h.now.Load()
+	if err := now.Tenants.MayBegin(name, have); err != nil {
+		return nil, err
+	}
+	c, err := now.ForTenant(name)
+	if err != nil {
+		return nil, err
+	}
+	own := c.Tenants.Of(name)
+	if err := firstRules(c.Files().Permissions(), own.Rules); err != nil {
+		return nil, fmt.Errorf("tenant %s: rules: %w", name, err)
+	}
+	w, err := h.o.Start(c, own.Limits.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("tenant %s: %w", name, err)
+	}
+	one := &tenant{w, &endpoint.Room{Tenant: name, Proxy: w.Proxy, Budget: w.Budget, Share: tenants.NewShare(own, h.turns)}, func() {}}
+	if h.o.Front != nil && w.People != nil {
+		one.leave = introduce(h.o.Front, w.People, name, h.o.Version)
+	}
+	h.o.Logger.Info("a tenant is open", "tenant", name)
+	return one, nil
+}
+
+// firstRules writes the rules of a tenant that has none yet; from is the file with them, "" for the usual ones.
+func firstRules(path, from string) error {
+	if from == "" {
+		return nil
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	text, err := os.ReadFile(config.ExpandHome(from))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return durable.Replace(path, text, 0o600)
+}
+
+// Prepare makes and checks all that the next configuration needs in each open tenant, before anything changes.
+func (h *House) Prepare(ctx context.Context, next *config.Config, servers bool) (apply func(), err error) {
+	if !next.Tenants.On() {
+		return nil, errors.New("tenants: to end with tenants, restart callgate")
+	}
+	applies := map[*tenant]func(){}
+	names, open := h.pool.All()
+	for i, one := range open {
+		if applies[one], err = one.prepare(ctx, next, names[i], servers); err != nil {
+			return nil, err
+		}
+	}
+	return func() {
+		h.taken.Lock() // who is opened from now on goes by next
+		h.now.Store(next)
+		names, open := h.pool.All()
+		h.taken.Unlock()
+		for i, one := range open {
+			apply := applies[one]
+			if apply == nil { // it was opened meanwhile
+				if apply, err = one.prepare(ctx, next, names[i], servers); err != nil {
+					h.o.Logger.Error("a tenant that was opened meanwhile goes by the configuration before until it is closed", "error", err)
+					continue
+				}
+			}
+			apply()
+		}
+	}, nil
+}
+
+// prepare is Prepare for one tenant.
+func (t *tenant) prepare(ctx context.Context, next *config.Config, name string, servers bool) (apply func(), err error) {
+	c, err := next.ForTenant(name)
+	if err != nil {
+		return nil, err
+	}
+	each, err := t.Prepare(ctx, c, servers)
+	if err != nil {
+		return nil, fmt.Errorf("tenant %s: %w", name, err)
+	}
+	limits := c.Tenants.Of(name).Limits
+	return func() { t.room.Share.Quota.Set(limits); each() }, nil
+}
+
+// Gather implements prometheus.Gatherer: what is counted of each open tenant, by its label worker.
+func (h *House) Gather() ([]*dto.MetricFamily, error) {
+	var all prometheus.Gatherers
+	_, open := h.pool.All()
+	for _, one := range open {
+		if one.Metrics != nil {
+			all = append(all, one.Metrics)
+		}
+	}
+	return all.Gather()
+}

@@ -1,0 +1,270 @@
+package tenants
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Names become folders and buckets, and people read them.
+func TestNames(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"acme": true, "a": true, "0": true, "a-b": true, strings.Repeat("a", 63): true,
+		"": false, "-a": false, "Acme": false, "a.b": false, "..": false, ".": false, "a/b": false, `a\b`: false, "a_b": false, "a b": false,
+		"аcme": false, "acme\n": false, "acme\x00": false, "ａcme": false, strings.Repeat("a", 64): false, "default": false, "%2e%2e": false,
+	} {
+		if err := CheckName(name); (err == nil) != ok {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for text, c := range map[string]Config{
+		"look the same":  {Names: []string{"acme1", "acmel"}},
+		"is there twice": {Each: []Tenant{{Name: "a"}, {Name: "a"}}},
+		"and most is 1":  {Names: []string{"a", "b"}, Most: 1},
+		"at least":       {Any: true, Limits: Limits{Bytes: 5}},
+		"positive":       {Any: true, Each: []Tenant{{Name: "a", Limits: Limits{Sessions: -1}}}},
+		"something else": {Any: true, Claim: "sub"},
+	} {
+		if err := c.Check(); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// Who comes in where: the credential decides, and the path can only say which of several.
+func TestChoose(t *testing.T) {
+	listed, anyone := Config{Names: []string{"acme", "beta"}}, Config{Any: true}
+	for _, c := range []*Config{&listed, &anyone} {
+		if err := c.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		config Config
+		named  []string
+		path   string
+		open   bool
+		want   string // "" is refused
+	}{
+		{listed, []string{"acme"}, "", false, "acme"},
+		{listed, []string{"acme"}, "acme", false, "acme"},
+		{listed, []string{"acme", "beta"}, "beta", false, "beta"},
+		{listed, nil, "", true, ""},
+		{listed, nil, "acme", true, "acme"},
+		{listed, nil, "acme", false, ""},
+		{listed, nil, "", false, ""},
+		{listed, []string{"acme"}, "beta", false, ""},
+		{listed, []string{"acme", "beta"}, "", false, ""},
+		{listed, []string{"gamma"}, "", false, ""},
+		{listed, []string{"ACME"}, "acme", false, ""},
+		{anyone, []string{"gamma"}, "", false, "gamma"},
+		{anyone, []string{".."}, "", false, ""},
+		{anyone, []string{""}, "", false, ""},
+		{anyone, []string{"../acme"}, "../acme", false, ""},
+		{anyone, []string{"default"}, "", false, ""},
+		{anyone, []string{"Acme"}, "", false, ""},
+	} {
+		got, err := c.config.Choose(c.named, c.path, c.open)
+		if got != c.want || (err != nil) != (c.want == "") {
+			t.Errorf("%q by the path %q: %q, %v", c.named, c.path, got, err)
+		}
+		if refused := (*Refused)(nil); err != nil && !errors.As(err, &refused) {
+			t.Errorf("%q by the path %q: the error is %T", c.named, c.path, err)
+		}
+	}
+}
+
+func TestMayBegin(t *testing.T) {
+	c := Config{Any: true, Most: 3, Names: []string{"listed"}}
+	if err := c.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for name, ok := range map[string]bool{"old": true, "listed": true, "new": true, "o1d": false, "0ld": false, "l1sted": false} {
+		if err := c.MayBegin(name, []string{"old"}); (err == nil) != ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if c.MayBegin("new", []string{"old", "other"}) == nil {
+		t.Error("there are more than most")
+	}
+	if err := c.MayBegin("listed", []string{"old", "other"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A tenant with a thousand requests that wait delays the next of another by one round.
+func TestTurnsAreFair(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(1)
+		first, err := turns.Take(t.Context(), "flood", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var order []string
+		run := func(tenant string, weight, n int) {
+			for range n {
+				go func() {
+					end, err := turns.Take(t.Context(), tenant, weight)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					order = append(order, tenant)
+					mu.Unlock()
+					end()
+				}()
+				synctest.Wait()
+			}
+		}
+		run("flood", 1, 1000)
+		run("heavy", 3, 6)
+		run("small", 1, 2)
+		first()
+		synctest.Wait()
+		if len(order) != 1008 {
+			t.Fatalf("%d turns", len(order))
+		}
+		want := "flood heavy heavy heavy small flood heavy heavy heavy small flood"
+		if got := strings.Join(order[:11], " "); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	})
+}
+
+// A turn ends by itself: who waits for a person or a server holds nobody up.
+func TestTurnsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(1)
+		slow, err := turns.Take(t.Context(), "slow", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		end, err := turns.Take(t.Context(), "small", 1)
+		if err != nil || time.Since(began) != slice {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := turns.Take(ctx, "gone", 1); err == nil {
+			t.Error("who went away has a turn")
+		}
+		slow()
+		end()
+		end()
+		if turns.free != 1 || len(turns.queues) != 0 {
+			t.Errorf("%d turns are free, and %d queues are left", turns.free, len(turns.queues))
+		}
+	})
+}
+
+func TestQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQuota(Limits{InFlight: 2, CallsPerMinute: 3, Sessions: 1})
+		one, err := q.Call()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = q.Call(); err != nil {
+			t.Fatal(err)
+		}
+		var refused *QuotaError
+		if _, err := q.Call(); !errors.As(err, &refused) || refused.After != time.Second {
+			t.Errorf("a third call in flight: %v", err)
+		}
+		one()
+		one()
+		if one, err = q.Call(); err != nil {
+			t.Fatal(err)
+		}
+		one()
+		if _, err := q.Call(); !errors.As(err, &refused) || refused.After != 20*time.Second {
+			t.Errorf("a fourth call in the minute: %v, %+v", err, refused)
+		}
+		time.Sleep(20 * time.Second)
+		if _, err := q.Call(); err != nil {
+			t.Error(err)
+		}
+		end, err := q.Session()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := q.Session(); !errors.As(err, &refused) {
+			t.Errorf("a second session: %v", err)
+		}
+		q.Set(Limits{Sessions: 2})
+		if _, err := q.Session(); err != nil {
+			t.Error(err)
+		}
+		end()
+		if q.Sessions() != 1 {
+			t.Errorf("%d sessions", q.Sessions())
+		}
+	})
+}
+
+// A tenant is opened by who comes first and closed when nobody uses it; who comes meanwhile waits, and has it anew.
+func TestPool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var said []string
+		say := func(format string, args ...any) {
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, fmt.Sprintf(format, args...))
+		}
+		busy := true
+		p := &Pool[string]{
+			Open: func(name string) (string, error) {
+				say("open %s", name)
+				time.Sleep(time.Second)
+				if name == "bad" {
+					return "", errors.New("it does not open")
+				}
+				return name, nil
+			},
+			Busy: func(string) bool { return busy }, Close: func(name string) { say("close %s", name); time.Sleep(time.Second) }, Idle: time.Minute,
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		go p.Sweep(ctx)
+		var coming sync.WaitGroup
+		for range 3 {
+			coming.Go(func() {
+				if _, leave, err := p.Hold(ctx, "a"); err != nil {
+					t.Error(err)
+				} else {
+					leave()
+				}
+			})
+		}
+		coming.Wait()
+		if _, _, err := p.Hold(ctx, "bad"); err == nil {
+			t.Error("it opened")
+		}
+		time.Sleep(time.Hour)
+		busy = false
+		time.Sleep(2*time.Minute + 100*time.Millisecond)
+		_, leave, err := p.Hold(ctx, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		stop()
+		p.End()
+		leave()
+		if _, _, err := p.Hold(t.Context(), "a"); err == nil {
+			t.Error("it opened after the end")
+		}
+		if want := []string{"open a", "open bad", "close a", "open a", "close a"}; !slices.Equal(said, want) {
+			t.Errorf("%q", said)
+		}
+	})
+}
