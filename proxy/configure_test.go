@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +104,38 @@ func TestConfigureGoesOnWithTheSession(t *testing.T) {
 	now, err := w.proxy.hostOf(before.ID)
 	if err != nil || now.server("third") == nil {
 		t.Errorf("people reach an old connection of the session: %v", err)
+	}
+}
+
+// Two calls of one host that asked it something, one before new servers and one after, each get the answer to their own
+// question.
+func TestConfigureBetweenQuestions(t *testing.T) {
+	w, h := ready(t, `{ "*": "allow" }`, false, []string{"s"}, withOneTool)
+	const can = `{"elicitation":{}}`
+	call := func(n int, more string) string {
+		h.modern(strconv.Itoa(n), "tools/call", fmt.Sprintf(`"name":"s_do","arguments":{"do":"ask","text":"elicitation/create","n":%d}%s`, n, more), can)
+		return string(h.next().Result)
+	}
+	state := func(n int) string {
+		asked := call(n, "")
+		_, rest, ok := strings.Cut(asked, `"requestState":"`)
+		if !ok {
+			t.Fatalf("call %d was not asked: %s", n, asked)
+		}
+		state, _, _ := strings.Cut(rest, `"`)
+		return state
+	}
+	first := state(1)
+	if err := w.proxy.configure(w.proxy.set.Load().Settings, true); err != nil {
+		t.Fatal(err)
+	}
+	second := state(2)
+	for i, state := range []string{first, second} {
+		n := i + 1
+		result := call(n, fmt.Sprintf(`,"requestState":%q,"inputResponses":{"question-1":{"action":"accept","content":{"n":%d}}}`, state, n))
+		if !strings.Contains(result, fmt.Sprintf(`\"n\":%d`, n)) {
+			t.Errorf("call %d ended with %s", n, result)
+		}
 	}
 }
 

@@ -41,7 +41,6 @@ var _ stateless.Host = statelessHost{}
 func (s statelessHost) Handle(m rpc.Message)                       { s.h.Handle(m) }
 func (s statelessHost) Begin(m rpc.Message, of *stateless.Request) { s.h.begin(m, of) }
 func (s statelessHost) TakeBack(id []byte)                         { s.h.takeBack(id) }
-func (s statelessHost) ID() string                                 { return s.h.session.ID() }
 func (s statelessHost) Context() context.Context                   { return s.h.ctx }
 func (s statelessHost) Close()                                     { s.h.Close() }
 

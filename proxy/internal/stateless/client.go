@@ -52,7 +52,6 @@ type Host interface {
 	TakeBack(id []byte)                                 // ends a request that nobody wants any more
 	LeadsToPage() bool                                  // the host's person can be led to the page for approvers
 	Definition(ctx context.Context, tool string) []byte // nil for a tool that is not offered
-	ID() string
 	Context() context.Context
 	Close()
 }
@@ -66,7 +65,7 @@ type Clients struct {
 	mu      sync.Mutex
 	closed  bool
 	clients map[clientKey]*Client
-	parked  map[string]*Request // by id: those that wait for the host to come back
+	parked  map[string]*Request // by name: those that wait for the host to come back
 	tasks   map[string]*task    // by id
 
 	resuming map[string]bool // ids of approvals that a request has come back for

@@ -3,6 +3,7 @@ package stateless
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"slices"
 	"sync"
@@ -36,6 +37,7 @@ type Request struct {
 	task    *task  // nil unless the host can wait for a task
 
 	mu        sync.Mutex
+	name      string // among those of all clients, once it was parked; does not change then
 	waiting   *round // nil while it is parked, and when it is over
 	rounds    int
 	asked     int // questions that had no name of their own
@@ -164,8 +166,10 @@ func (e *Request) park() {
 	}
 	all := e.client.all
 	e.rounds++
-	name := e.name()
-	state, err := all.seal(e.client.key.from, requestState{Errand: name, Leg: e.rounds, Digest: e.digest, Until: time.Now().Add(parkedFor)})
+	if e.name == "" {
+		e.name = rand.Text()
+	}
+	state, err := all.seal(e.client.key.from, requestState{Errand: e.name, Leg: e.rounds, Digest: e.digest, Until: time.Now().Add(parkedFor)})
 	if err != nil {
 		all.o.Logger.Error("the host could not be asked", "error", err)
 		return
@@ -173,7 +177,7 @@ func (e *Request) park() {
 	all.mu.Lock()
 	closed := all.closed
 	if !closed {
-		all.parked[name] = e
+		all.parked[e.name] = e
 	}
 	all.mu.Unlock()
 	if closed {
@@ -183,9 +187,6 @@ func (e *Request) park() {
 	e.respond(rpc.Result(e.waiting.id, e.client.wrap(e.method, inputRequired(e.questions, state))))
 }
 
-// name tells the request from those of all clients.
-func (e *Request) name() string { return e.client.host.ID() + " " + string(e.id) }
-
 // comeBack takes the request out of those that are parked, for whoever brings the state of its last round. It is
 // true once for each round.
 func (e *Request) comeBack(leg int) bool {
@@ -194,10 +195,10 @@ func (e *Request) comeBack(leg int) bool {
 	s := e.client.all
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.rounds != leg || s.parked[e.name()] != e {
+	if e.rounds != leg || s.parked[e.name] != e {
 		return false
 	}
-	delete(s.parked, e.name())
+	delete(s.parked, e.name)
 	return true
 }
 
@@ -205,8 +206,8 @@ func (e *Request) comeBack(leg int) bool {
 func (e *Request) lapse() {
 	all := e.client.all
 	all.mu.Lock()
-	_, parked := all.parked[e.name()]
-	delete(all.parked, e.name())
+	_, parked := all.parked[e.name]
+	delete(all.parked, e.name)
 	all.mu.Unlock()
 	if parked {
 		e.client.host.TakeBack(e.id)
