@@ -105,10 +105,12 @@ func (s *scanner) object(depth, deepest int) bool {
 
 // enter begins an object or array.
 func (s *scanner) enter(depth int) {
+	if depth > MaxDepth {
+		s.refused, s.names = true, nil // nothing is left to find out, and a stack keeps its memory
+	}
 	if s.names != nil {
 		s.names.enter(depth)
 	}
-	s.refused = s.refused || depth > MaxDepth
 }
 
 // unlike notes a name, and reports whether it may stand there.

@@ -40,6 +40,19 @@ func TestScannerGoesDeep(t *testing.T) {
 	}
 }
 
+// A deep message leaves no memory behind that each later one would have to clear.
+func TestDeepLeavesNoMemory(t *testing.T) {
+	text := []byte(`{"a":` + strings.Repeat(`{"b":`, maxNesting-10) + "1" + strings.Repeat("}", maxNesting-9))
+	seen := new(nameStack)
+	s := scanner{text: text, lenient: true, names: seen}
+	if ok := s.members(seen, []string{"a"}, make([]Member, 1)); !ok || !s.refused {
+		t.Fatal(ok, s.refused)
+	}
+	if cap(seen.frames) > 4*MaxDepth || cap(seen.names) > 4*MaxDepth {
+		t.Errorf("%d objects and %d names", cap(seen.frames), cap(seen.names))
+	}
+}
+
 func sameMember(a, b Member) bool {
 	return bytes.Equal(a.Value, b.Value) && (a.Value == nil) == (b.Value == nil) && a.Start == b.Start && a.name == b.name
 }
