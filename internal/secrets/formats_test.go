@@ -110,6 +110,23 @@ func TestFormInNoise(t *testing.T) {
 	}
 }
 
+// Fields of a binary record do not part a credential from the keyword of its format, or hide a short one.
+func TestFieldsOfARecord(t *testing.T) {
+	token := "patYqx98vD3V16CkC." + "d73ef03ceedaeedcbe9c8f36fabbb5cef056fcdb0a8fa8b6cbde2c4e43c583b4"
+	record := []byte("\x12\x08airtable\x12\x01" + token + "\x00\x00")
+	m := &Memory{}
+	m.LearnValue("hunter2!", ".env")
+	login := []byte("\x00\x00\x00root\x00\x08hunter2!\x00\x00mysql_native_password\x00")
+	for name, encode := range map[string]func([]byte) string{"base64": base64.StdEncoding.EncodeToString, "hex": hex.EncodeToString} {
+		if f, ok := Form(encode(record), nil, nil); !ok || f.Value != token {
+			t.Errorf("%s: %v %v", name, f, ok)
+		}
+		if _, ok := m.Find(encode(login)); !ok {
+			t.Errorf("%s: a short password is not found", name)
+		}
+	}
+}
+
 func BenchmarkForm4KiB(b *testing.B) {
 	text := strings.Repeat("They ask for the key of Mike's desk, and you say: it is at the usual place. ", 54)
 	for b.Loop() {

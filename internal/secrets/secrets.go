@@ -324,8 +324,9 @@ func decode64(to, from []byte) (int, error) {
 // every credential but a private key, which has a beginning that is found without its end.
 const longestEnd = 8 << 10
 
-// inside are the readings of the texts that a part of a text says decoded, in n bytes.
-func inside(part string, n int, decode func(to, from []byte) (int, error), depth int) (list []string) {
+// inside are the readings of what a part of a text says decoded, in n bytes, without what can be no text. What is left is
+// read as one: some formats have their keyword far from the credential.
+func inside(part string, n int, decode func(to, from []byte) (int, error), depth int) []string {
 	b := buffers.Get().(*[]byte)
 	defer buffers.Put(b)
 	if cap(*b) < n {
@@ -335,23 +336,31 @@ func inside(part string, n int, decode func(to, from []byte) (int, error), depth
 	if err != nil {
 		return nil
 	}
-	for text := range stretches((*b)[:n]) {
-		list = append(list, readings(string(text), depth)...)
+	var text strings.Builder
+	for stretch := range stretches((*b)[:n]) {
+		if text.Len() > 0 {
+			text.WriteString("\x00\x00")
+		}
+		text.Write(stretch)
 	}
-	return list
+	if text.Len() == 0 {
+		return nil
+	}
+	return readings(text.String(), depth)
 }
 
-// stretches yields the parts of b that can be text with a credential in it: so many printable characters stand in a row in
-// each, and two control characters nowhere but at ends of lines. A picture has few of them, and a text is one.
+// stretches yields the parts of b that can be text with a credential or a keyword in it: so many printable characters as
+// the shortest has stand in a row in each, and two control characters nowhere but at ends of lines. A picture has few of
+// them, and a text is one.
 func stretches(b []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for done, i := 0, shortestRun-1; i < len(b); {
+		for done, i := 0, shortestNamed-1; i < len(b); {
 			from := i
-			for from > i-shortestRun && b[from]-' ' < 0x7f-' ' {
+			for from > i-shortestNamed && b[from]-' ' < 0x7f-' ' {
 				from--
 			}
-			if from > i-shortestRun {
-				i = from + shortestRun
+			if from > i-shortestNamed {
+				i = from + shortestNamed
 				continue
 			}
 			start, end := i, i
@@ -364,7 +373,7 @@ func stretches(b []byte) iter.Seq[[]byte] {
 			if !yield(b[start:end]) {
 				return
 			}
-			done, i = end, end+shortestRun
+			done, i = end, end+shortestNamed
 		}
 	}
 }
