@@ -127,6 +127,28 @@ func TestFieldsOfARecord(t *testing.T) {
 	}
 }
 
+// The ends of lines, and empty lines, are no control characters that part a text.
+func TestEndsOfLines(t *testing.T) {
+	for _, end := range []string{"\n", "\r\n", "\n\n", "\r\n\r\n", "\n\t", "\r\n\f\v"} {
+		key := "-----BEGIN RSA PRIVATE KEY-----" + end + "MIIEpAIBAAKCAQEA75bx7Kq2mZ9vR4tLw8pYd3sX" + end + "q2mZ9vR4tLw8pYd3sXMIIEpAIBAAKCAQEA75bx7K" + end + "-----END RSA PRIVATE KEY-----"
+		variables := "A=b" + end + "DATABASE_PASSWORD=" + "hunter2hunter2hunter2" + end + "C=d" + end
+		m := &Memory{}
+		m.LearnValue(key, "id_rsa")
+		for name, encode := range map[string]func([]byte) string{"base64": base64.StdEncoding.EncodeToString, "hex": hex.EncodeToString} {
+			text := end + key + end
+			if f, ok := Form(encode([]byte(text)), nil, nil); !ok || f.Value != key {
+				t.Errorf("%q in %s: %v %v", end, name, f, ok)
+			}
+			if _, ok := m.Find(encode([]byte(text))); !ok {
+				t.Errorf("%q in %s: the key is not found again", end, name)
+			}
+			if f, ok := Form(encode([]byte(variables)), nil, nil); !ok || f.Value != "hunter2hunter2hunter2" {
+				t.Errorf("%q in %s: %v %v", end, name, f, ok)
+			}
+		}
+	}
+}
+
 func BenchmarkForm4KiB(b *testing.B) {
 	text := strings.Repeat("They ask for the key of Mike's desk, and you say: it is at the usual place. ", 54)
 	for b.Loop() {
