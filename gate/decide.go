@@ -183,11 +183,11 @@ func (g *Gate) Refuse(s *Session, call Call, reason string) Verdict {
 // judge says what is to happen to the call now. A call that names an agent other than its session's must pass under
 // both. The name comes from the host, so it can only tighten.
 func (g judging) judge(s *Session, call Call) Verdict {
-	_ = s.stand() // what cannot be read is denied below
+	unknown := s.stand()
 	level := Autonomy(s.autonomy.Load())
-	v := g.judgeAs(s, s.agent, level, call)
+	v := g.judgeAs(s, s.agent, level, unknown, call)
 	if call.Agent != "" && call.Agent != s.agent {
-		if other := g.judgeAs(s, call.Agent, level, call); other.Action < v.Action {
+		if other := g.judgeAs(s, call.Agent, level, unknown, call); other.Action < v.Action {
 			return other
 		}
 	}
@@ -195,8 +195,8 @@ func (g judging) judge(s *Session, call Call) Verdict {
 }
 
 // judgeAs denies a call that cannot be judged. Arguments are hostile input, and a bug in reading them MUST NOT end the
-// process, which serves others too.
-func (g judging) judgeAs(s *Session, agent string, level Autonomy, call Call) (v Verdict) {
+// process, which serves others too. If it is unknown whether the level holds, nothing runs.
+func (g judging) judgeAs(s *Session, agent string, level Autonomy, unknown error, call Call) (v Verdict) {
 	defer func() {
 		if p := recover(); p != nil {
 			g.gate.journal.o.Logger.Error("a call could not be judged: please report this", "tool", call.Tool.Qualified, "panic", p, "stack", string(debug.Stack()))
@@ -205,6 +205,9 @@ func (g judging) judgeAs(s *Session, agent string, level Autonomy, call Call) (v
 	}()
 	j := g.judgeOf(s, agent)
 	j.Autonomy = level
+	if unknown != nil {
+		j.Policy, j.PolicyError = nil, unknown
+	}
 	return j.Judge(call)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -237,6 +238,7 @@ type sharedText struct {
 	text     []byte
 	revision uint64
 	away     bool
+	fails    int    // how many of the next reads fail
 	replaced func() // called after the next Replace
 }
 
@@ -245,6 +247,10 @@ func (s *sharedText) Text() ([]byte, uint64, error) {
 	defer s.mu.Unlock()
 	if s.away {
 		return nil, 0, fmt.Errorf("the cluster is away")
+	}
+	if s.fails > 0 {
+		s.fails--
+		return nil, 0, fmt.Errorf("the cluster was away")
 	}
 	return s.text, s.revision, nil
 }
@@ -276,6 +282,48 @@ func (b *bench) standing(t *testing.T) standing {
 		t.Error(err)
 	}
 	return by[b.session.account]
+}
+
+// controls lists what people and clients changed, by the trail.
+func (b *bench) controls() (summaries []string) {
+	b.t.Helper()
+	for r, err := range audit.Read(audit.Dir(filepath.Dir(filepath.Dir(filepath.Dir(b.rules)))), audit.Filter{}) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if r.Event == audit.Control {
+			summaries = append(summaries, r.Summary)
+		}
+	}
+	return summaries
+}
+
+// TestStandingReadOnce fails the first read of what is set, and none after it: the call is not judged by a level that was
+// changed elsewhere, and an agent that was added is on record.
+func TestStandingReadOnce(t *testing.T) {
+	text := &sharedText{}
+	var all []*bench
+	for range 2 {
+		b := newBench(t, `{"*": "allow"}`, func(o *Options) { o.Mode, o.Standing = ModeNoPrompt, text })
+		b.session.Share("a")
+		all = append(all, b)
+	}
+	one, two := all[0], all[1]
+	if err := one.gate.Controls.SetAutonomy(one.session.ID(), "MANUAL", audit.Author{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	text.fails = 1
+	if v, _ := two.gate.Decide(t.Context(), two.session, two.shell("1", "ls")); v.Action != permissions.Deny || !strings.Contains(v.Reason, "the cluster was away") {
+		t.Errorf("while nobody knows the level: %s, %s", v.Action, v.Reason)
+	}
+	text.replaced = func() { text.fails = 1 }
+	id, err := one.gate.Controls.AddAgent(one.session.ID(), permissions.Agent{Name: "free"}, AgentInfo{Role: "free"}, audit.Author{By: "test"})
+	if err != nil || one.standing(t).Team[id].Name != "free" {
+		t.Errorf("%q was added: %v", id, err)
+	}
+	if said := one.controls(); !slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, "free-") && strings.HasSuffix(s, "added.") }) {
+		t.Errorf("the agent is not on record: %q", said)
+	}
 }
 
 // TestStandingOfSeveralReplicas sets the level and agents of a host's session at one gate, which hold at another.

@@ -73,10 +73,8 @@ func (c Controls) AddAgent(sessionID string, profile permissions.Agent, info Age
 	}); err != nil {
 		return "", err
 	}
-	if s.account != "" { // somebody may have removed it elsewhere since
-		if err := s.stand(); err != nil {
-			return "", err
-		}
+	if s.account != "" {
+		_ = s.stand() // somebody may have removed it elsewhere since; what cannot be read now is read at the next call
 	} else if !s.team.add(info, profile) {
 		return "", full
 	}
