@@ -92,10 +92,15 @@ func (b *bucket) watch(prefix string, hear func(key string, v value)) {
 }
 
 func (b *bucket) fresh() error {
-	until, now := b.until.Load(), int64(time.Since(b.began))
 	if ahead := b.ahead.Load(); ahead != nil {
 		return *ahead
 	}
+	return b.heard()
+}
+
+// heard returns nil while the replica follows the bucket, whatever stands there.
+func (b *bucket) heard() error {
+	until, now := b.until.Load(), int64(time.Since(b.began))
 	switch {
 	case until == 0 && b.trouble.Load() != nil:
 		return fmt.Errorf("%w yet: %w", ErrAway, *b.trouble.Load())
@@ -247,7 +252,7 @@ func (b *bucket) owned(ctx context.Context, stop func()) {
 			case <-ctx.Done():
 				return
 			}
-			if b.fresh() != nil && time.Since(began) > 2*b.c.o.Lease && b.c.conn.IsConnected() {
+			if b.heard() != nil && time.Since(began) > 2*b.c.o.Lease && b.c.conn.IsConnected() {
 				return // the consumer is lost
 			}
 		}

@@ -163,6 +163,7 @@ func TestNewerFormat(t *testing.T) {
 
 	write("sessions", rev, "2", 2, body)
 	waits.Until(t, "the replica stops", func() bool { return errors.Is(c.Fresh(), ErrNewer) })
+	waits.Until(t, "it follows the bucket all the same", func() bool { return c.bucket.heard() == nil })
 	newer := stored(t, c, "sessions")
 	if _, err := document.Now(); !errors.Is(err, ErrNewer) {
 		t.Errorf("Now: %v", err)
