@@ -215,7 +215,7 @@ func TestPageWithHostileStrings(t *testing.T) {
 	r.options.Replicas = func() []wire.ReplicaInfo {
 		return []wire.ReplicaInfo{{Name: evil("replica"), Version: evil("replicaversion"), State: evil("replicastate"), Rules: 7}, {Name: "gate-1", State: "up", Rules: 8}}
 	}
-	r.problems = func() []string { return []string{evil("trouble")} }
+	r.options.Problems = func() []string { return []string{evil("trouble")} }
 	// The script answers with an autonomy level when it has seen everything that waits: then somebody else ends it.
 	events := b.Subscribe()
 	defer events.Close()

@@ -76,7 +76,6 @@ type Server struct {
 	options       Options
 	backend       *Backend // in options
 	conversations conversations
-	problems      func() []string
 	credentials   *credentials.Store
 	may           *admission
 	tenants       fronted
@@ -117,10 +116,6 @@ func listen(o Options, t timing) (*Server, error) {
 	}
 	s.backend = &s.options.Backend
 	s.conversations.backend, s.conversations.log = s.backend, s.log
-	s.problems = func() []string { return s.hub.Problems() }
-	if o.Problems != nil {
-		s.problems = func() []string { return append(o.Problems(), s.hub.Problems()...) }
-	}
 	s.tenants = fronted{o.Tenants, o.Credentials}
 	s.may = &admission{credentials: o.Credentials, presence: o.Presence, note: s.backend.Gate.Note, reply: replies{o.Logger}, log: o.Logger}
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -166,6 +161,14 @@ func (s *Server) enter() bool {
 	}
 	s.serving.Add(1)
 	return true
+}
+
+// problems are what is wrong with what callgate keeps, and what people do not see.
+func (s *Server) problems() []string {
+	if s.options.Problems == nil {
+		return s.hub.Problems()
+	}
+	return append(s.options.Problems(), s.hub.Problems()...)
 }
 
 // Meet shows people here what waits at another replica of the cluster. It returns at once.
