@@ -417,6 +417,9 @@ func (c *Config) validate() (err error) {
 	if err := c.ServeConfig.validate(); err != nil {
 		return err
 	}
+	if i := slices.IndexFunc(c.MCPTokens, func(t tokenConfig) bool { return t.Tenant != "" }); i >= 0 && !c.Tenants.On() {
+		return fmt.Errorf("mcpTokens[%d]: tenant: there are no tenants here: list them in tenants.names, or leave it out", i)
+	}
 	if err := c.Cluster.validate(); err != nil {
 		return err
 	}
