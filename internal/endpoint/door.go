@@ -28,10 +28,10 @@ type Door interface {
 	// Admit returns who sends the request; the error says what is wrong with the credential.
 	Admit(r *http.Request) (Guest, error)
 
-	knows(who Principal) bool         // somebody of that name can still come in
-	challenge(r *http.Request) string // the WWW-Authenticate header for who was not let in
-	routes(mux *http.ServeMux)        // what hosts may read to learn how to get in
-	open() bool                       // everybody is let in
+	knows(who Principal, tenant string) bool // somebody of that name can still come in to the tenant, "" for none
+	challenge(r *http.Request) string        // the WWW-Authenticate header for who was not let in
+	routes(mux *http.ServeMux)               // what hosts may read to learn how to get in
+	open() bool                              // everybody is let in
 }
 
 var (
@@ -49,10 +49,10 @@ const anyone Principal = "anyone"
 // Admit lets in.
 func (Anyone) Admit(*http.Request) (Guest, error) { return Guest{Principal: anyone}, nil }
 
-func (Anyone) knows(who Principal) bool       { return who == anyone }
-func (Anyone) challenge(*http.Request) string { return "Bearer" }
-func (Anyone) routes(*http.ServeMux)          {}
-func (Anyone) open() bool                     { return true }
+func (Anyone) knows(who Principal, _ string) bool { return who == anyone }
+func (Anyone) challenge(*http.Request) string     { return "Bearer" }
+func (Anyone) routes(*http.ServeMux)              {}
+func (Anyone) open() bool                         { return true }
 
 // Token is a secret of one client.
 type Token struct {
@@ -122,8 +122,8 @@ func (t *Tokens) hashes() [][sha256.Size]byte {
 	return hash
 }
 
-func (t *Tokens) knows(who Principal) bool {
-	return slices.ContainsFunc(t.of, func(one Token) bool { return one.Name == who })
+func (t *Tokens) knows(who Principal, tenant string) bool {
+	return slices.ContainsFunc(t.of, func(one Token) bool { return one.Name == who && (tenant == "" || one.Tenant == tenant) })
 }
 
 func (*Tokens) challenge(*http.Request) string { return `Bearer realm="callgate"` }

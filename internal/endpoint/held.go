@@ -94,12 +94,14 @@ func (s *open) endUnless(stays func(*held) bool) {
 // of which it knows nobody, or whose tenant is none any more.
 func (s *Server) expel(door Door) {
 	s.open.endUnless(func(h *held) bool { return h.let(s.ctx, door) })
-	known := func(session *Session) bool { return door.knows(session.who) && s.o.Rooms.Knows(session.room.Tenant) }
+	known := func(session *Session) bool {
+		return door.knows(session.who, session.room.Tenant) && s.o.Rooms.Knows(session.room.Tenant)
+	}
 	for _, session := range s.open.ofOthers(known) {
 		s.log.Info("a session ends: its host is not let in any more", "host", session.who)
 		s.wg.Go(func() { s.open.drop(session) })
 	}
-	s.wg.Go(func() { s.o.Rooms.Expel(func(who string) bool { return door.knows(Principal(who)) }) })
+	s.wg.Go(func() { s.o.Rooms.Expel(func(tenant, who string) bool { return door.knows(Principal(who), tenant) }) })
 }
 
 // ofOthers are the sessions that are not known.

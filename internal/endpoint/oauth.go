@@ -134,6 +134,8 @@ func (a *OAuth) routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+metadataPath+"/{path...}", publish)
 }
 
-func (a *OAuth) knows(who Principal) bool { return strings.HasPrefix(string(who), a.o.Issuer+" ") }
+func (a *OAuth) knows(who Principal, _ string) bool {
+	return strings.HasPrefix(string(who), a.o.Issuer+" ")
+}
 
 func (*OAuth) open() bool { return false }

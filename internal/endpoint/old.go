@@ -3,8 +3,6 @@ package endpoint
 import (
 	"net/http"
 	"net/url"
-
-	"callgate/internal/rpc"
 )
 
 // openOld begins a session of the transport of 2024-11-05: one GET whose event stream carries everything to
@@ -49,7 +47,7 @@ func (s *Server) postOld(v visit) {
 			return
 		}
 		if _, err := session.begin(m.ID, false, end); err != nil {
-			refuse(v.w, http.StatusBadRequest, m.ID, rpc.CodeInvalidRequest, err.Error())
+			refuse(v.w, statusOf(err), m.ID, codeOf(err), err.Error())
 			return
 		}
 	}

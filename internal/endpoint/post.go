@@ -185,23 +185,23 @@ func (s *Server) sessionFor(v visit, m rpc.Message) (*Session, error) {
 // anything, and may come back for the rest.
 func (s *Server) answer(v visit, session *Session, m rpc.Message) {
 	reads := accepts(v.r)
+	limit := prompt
+	if !session.initialized() {
+		limit = greeting
+		defer func() {
+			if !session.initialized() { // it was refused, or taken back: nobody would ever end it
+				s.open.drop(session)
+			}
+		}()
+	}
 	end, ok := s.admit(v, m)
 	if !ok {
 		return
 	}
 	st, err := session.begin(m.ID, !reads.stream, end)
 	if err != nil {
-		refuse(v.w, http.StatusBadRequest, m.ID, rpc.CodeInvalidRequest, err.Error())
+		refuse(v.w, statusOf(err), m.ID, codeOf(err), err.Error())
 		return
-	}
-	limit := prompt
-	if !session.initialized() {
-		limit = greeting
-		defer func() {
-			if !session.initialized() { // it was refused: nobody would ever end it
-				s.open.drop(session)
-			}
-		}()
 	}
 	v.w.Header().Set(headerSession, session.id)
 	out := &response{v: v, session: session, st: st, written: make(chan struct{})}

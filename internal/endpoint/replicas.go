@@ -80,7 +80,7 @@ func (s *Server) relayed(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(headerSession)
-		if strings.HasSuffix(r.URL.Path, "/messages") {
+		if isOldPost(r.URL.Path) {
 			id = r.URL.Query().Get("sessionId")
 		}
 		name, epoch, elsewhere := "", "", false
@@ -93,6 +93,15 @@ func (s *Server) relayed(next http.Handler) http.Handler {
 		}
 		s.known(func(v visit, _ Guest) { s.passOn(v, name, epoch, home{}) })(w, r)
 	})
+}
+
+// isOldPost reports whether hosts of the transport of 2024-11-05 post there. A server can be called messages too.
+func isOldPost(path string) bool {
+	if named, ok := strings.CutPrefix(path, "/t/"); ok {
+		_, path, _ = strings.Cut(named, "/")
+		path = "/" + path
+	}
+	return path == "/messages"
 }
 
 // passExchange passes a request of a stateless host on that goes on with a call, or with tasks, which all run at one other

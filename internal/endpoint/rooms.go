@@ -31,7 +31,7 @@ type Rooms interface {
 	// Knows reports whether there still is such a tenant.
 	Knows(tenant string) bool
 	// Expel ends what hosts have open without a session, but for those who are known.
-	Expel(known func(who string) bool)
+	Expel(known func(tenant, who string) bool)
 	// Farewell tells those who wait in any room that the server ends.
 	Farewell()
 }
@@ -51,7 +51,9 @@ func (o *only) Enter(*http.Request, Guest, string) (*Room, func(), error) {
 func (o *only) Knows(string) bool { return true }
 
 // Expel implements Rooms.
-func (o *only) Expel(known func(string) bool) { o.Proxy.Expel(known) }
+func (o *only) Expel(known func(tenant, who string) bool) {
+	o.Proxy.Expel(func(who string) bool { return known("", who) })
+}
 
 // Farewell implements Rooms.
 func (o *only) Farewell() { o.Proxy.Farewell() }

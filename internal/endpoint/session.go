@@ -3,8 +3,8 @@ package endpoint
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -40,6 +40,7 @@ type Session struct {
 	streams map[string]*stream  // those that may be resumed, by their id
 	recent  []string            // ids of streams, oldest first
 	number  uint64
+	closed  bool      // nothing more is begun
 	users   int       // HTTP requests that are served now
 	idle    time.Time // since when there are none
 }
@@ -70,13 +71,17 @@ const maxRunning = 1024
 func (s *Session) begin(id []byte, sparse bool, end func()) (*stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		end()
+		return nil, &httpError{http.StatusNotFound, codeNoSession, "session not found: initialize again"}
+	}
 	if _, twice := s.byID[string(id)]; twice {
 		end()
-		return nil, errors.New("a request with this id is still running")
+		return nil, &httpError{http.StatusBadRequest, rpc.CodeInvalidRequest, "a request with this id is still running"}
 	}
 	if len(s.byID) >= maxRunning {
 		end()
-		return nil, fmt.Errorf("%d requests of this session run already: wait until one has ended", maxRunning)
+		return nil, &httpError{http.StatusBadRequest, rpc.CodeInvalidRequest, fmt.Sprintf("%d requests of this session run already: wait until one has ended", maxRunning)}
 	}
 	st := s.standalone
 	if !s.single {
@@ -231,6 +236,7 @@ func (s *Session) close() {
 	s.standalone.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.closed = true
 	for _, r := range s.byID {
 		r.end()
 		r.st.end()

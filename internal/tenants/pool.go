@@ -38,6 +38,9 @@ type entry[T any] struct {
 // atOnce bounds the tenants that are opened at once: the others' calls go on.
 const atOnce = 2
 
+// errPanicked is for those who wait for a tenant whose opening panics.
+var errPanicked = errors.New("it could not be opened")
+
 // errEnded is for who comes when all tenants are closed.
 var errEnded = errors.New("callgate ends")
 
@@ -90,14 +93,17 @@ func (p *Pool[T]) Hold(ctx context.Context, name string) (value T, leave func(),
 // open opens a tenant. One that cannot be opened is tried again by who comes next.
 func (p *Pool[T]) open(name string, e *entry[T]) {
 	p.opening <- struct{}{}
+	e.err = errPanicked // unless it returns
+	defer func() {
+		<-p.opening
+		if e.err != nil {
+			p.mu.Lock()
+			delete(p.of, name)
+			p.mu.Unlock()
+		}
+		close(e.ready)
+	}()
 	e.value, e.err = p.Open(name)
-	<-p.opening
-	if e.err != nil {
-		p.mu.Lock()
-		delete(p.of, name)
-		p.mu.Unlock()
-	}
-	close(e.ready)
 }
 
 func (p *Pool[T]) leave(e *entry[T]) {
@@ -124,6 +130,29 @@ func (p *Pool[T]) All() (names []string, values []T) {
 		}
 	}
 	return names, values
+}
+
+// HoldAll lists the tenants that are open now, by name, and those that are being opened once they are. All stay open until
+// leave.
+func (p *Pool[T]) HoldAll() (names []string, values []T, leave func()) {
+	p.mu.Lock()
+	all := maps.Clone(p.of)
+	maps.DeleteFunc(all, func(_ string, e *entry[T]) bool { return e.closing != nil })
+	for _, e := range all {
+		e.holds++
+	}
+	p.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		e := all[name]
+		if <-e.ready; e.err == nil {
+			names, values = append(names, name), append(values, e.value)
+		}
+	}
+	return names, values, sync.OnceFunc(func() {
+		for _, e := range all {
+			p.leave(e)
+		}
+	})
 }
 
 // Sweep closes the tenants that nobody used for long, until ctx ends.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -221,7 +222,8 @@ func TestPool(t *testing.T) {
 			defer mu.Unlock()
 			said = append(said, fmt.Sprintf(format, args...))
 		}
-		busy := true
+		var busy atomic.Bool
+		busy.Store(true)
 		p := &Pool[string]{
 			Open: func(name string) (string, error) {
 				say("open %s", name)
@@ -231,7 +233,7 @@ func TestPool(t *testing.T) {
 				}
 				return name, nil
 			},
-			Busy: func(string) bool { return busy }, Close: func(name string) { say("close %s", name); time.Sleep(time.Second) }, Idle: time.Minute,
+			Busy: func(string) bool { return busy.Load() }, Close: func(name string) { say("close %s", name); time.Sleep(time.Second) }, Idle: time.Minute,
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		go p.Sweep(ctx)
@@ -250,7 +252,7 @@ func TestPool(t *testing.T) {
 			t.Error("it opened")
 		}
 		time.Sleep(time.Hour)
-		busy = false
+		busy.Store(false)
 		time.Sleep(2*time.Minute + 100*time.Millisecond)
 		_, leave, err := p.Hold(ctx, "a")
 		if err != nil {
@@ -266,5 +268,68 @@ func TestPool(t *testing.T) {
 		if want := []string{"open a", "open bad", "close a", "open a", "close a"}; !slices.Equal(said, want) {
 			t.Errorf("%q", said)
 		}
+	})
+}
+
+// A tenant whose opening panics is tried again, and holds the others up no more than one that fails.
+func TestPoolAfterAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		panics := true
+		p := &Pool[string]{Open: func(name string) (string, error) {
+			if panics {
+				panic("it panics")
+			}
+			return name, nil
+		}, Close: func(string) {}}
+		for range atOnce + 1 {
+			func() {
+				defer func() { _ = recover() }() // as an HTTP server does
+				_, _, _ = p.Hold(t.Context(), "a")
+			}()
+		}
+		panics = false
+		value, _, err := p.Hold(t.Context(), "a")
+		if err != nil || value != "a" {
+			t.Errorf("%q, %v", value, err)
+		}
+		p.End()
+	})
+}
+
+// Who takes a configuration over meets every tenant that was begun before, those too that are still being opened; none of
+// them closes meanwhile.
+func TestHoldAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		closed := false
+		p := &Pool[string]{
+			Open: func(name string) (string, error) { time.Sleep(time.Second); return name, nil },
+			Busy: func(string) bool { return false }, Close: func(string) { closed = true }, Idle: time.Minute,
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		go p.Sweep(ctx)
+		go func() {
+			if _, leave, err := p.Hold(ctx, "a"); err == nil {
+				leave()
+			}
+		}()
+		synctest.Wait()
+		names, values, leave := p.HoldAll()
+		if !slices.Equal(names, []string{"a"}) || !slices.Equal(values, names) {
+			t.Errorf("%q, %q", names, values)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if closed {
+			t.Error("it closed while it was held")
+		}
+		leave()
+		leave()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if !closed {
+			t.Error("it is open, and nobody holds it")
+		}
+		stop()
+		p.End()
 	})
 }

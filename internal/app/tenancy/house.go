@@ -53,11 +53,11 @@ type Options struct {
 
 // House is all tenants. Close it.
 type House struct {
-	o     Options
-	now   atomic.Pointer[config.Config] // as it was read last
-	turns *tenants.Turns
-	pool  tenants.Pool[*tenant]
-	taken sync.RWMutex // held by who takes a configuration over; for reading by who opens a tenant
+	o      Options
+	now    atomic.Pointer[config.Config] // as it was read last
+	turns  *tenants.Turns
+	pool   tenants.Pool[*tenant]
+	begins sync.Mutex // held while a tenant that has nothing yet gets its folder
 
 	refusals   rate.Sometimes
 	unrecorded atomic.Int64 // refusals since the last that is on record
@@ -139,10 +139,10 @@ func (h *House) Knows(name string) bool {
 }
 
 // Expel implements endpoint.Rooms.
-func (h *House) Expel(known func(who string) bool) {
+func (h *House) Expel(known func(tenant, who string) bool) {
 	names, open := h.pool.All()
 	for i, one := range open {
-		one.Proxy.Expel(func(who string) bool { return h.Knows(names[i]) && known(who) })
+		one.Proxy.Expel(func(who string) bool { return h.Knows(names[i]) && known(names[i], who) })
 	}
 }
 
@@ -186,16 +186,24 @@ func (h *House) have() (names []string, err error) {
 	return names, err
 }
 
-// open opens one tenant.
-func (h *House) open(name string) (*tenant, error) {
-	h.taken.RLock()
-	defer h.taken.RUnlock()
+// begin makes the folder of a tenant that may begin: from then on it is one of those that there are.
+func (h *House) begin(c *config.Config, name string) error {
+	h.begins.Lock()
+	defer h.begins.Unlock()
 	have, err := h.have()
 	if err != nil {
-		return nil, err
+		return err
 	}
+	if err := c.Tenants.MayBegin(name, have); err != nil {
+		return err
+	}
+	return os.MkdirAll(tenants.Dir(h.o.Config.DataDir, name), 0o700)
+}
+
+// open opens one tenant.
+func (h *House) open(name string) (*tenant, error) {
 	now := h.now.Load()
-	if err := now.Tenants.MayBegin(name, have); err != nil {
+	if err := h.begin(now, name); err != nil {
 		return nil, err
 	}
 	c, err := now.ForTenant(name)
@@ -242,17 +250,17 @@ func (h *House) Prepare(ctx context.Context, next *config.Config, servers bool) 
 		return nil, errors.New("tenants: to end with tenants, restart callgate")
 	}
 	applies := map[*tenant]func(){}
-	names, open := h.pool.All()
+	names, open, leave := h.pool.HoldAll()
+	defer leave()
 	for i, one := range open {
 		if applies[one], err = one.prepare(ctx, next, names[i], servers); err != nil {
 			return nil, err
 		}
 	}
 	return func() {
-		h.taken.Lock() // who is opened from now on goes by next
-		h.now.Store(next)
-		names, open := h.pool.All()
-		h.taken.Unlock()
+		h.now.Store(next) // who begins to be opened from now on goes by it
+		names, open, leave := h.pool.HoldAll()
+		defer leave()
 		for i, one := range open {
 			apply := applies[one]
 			if apply == nil { // it was opened meanwhile
