@@ -9,6 +9,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/testserver/waits"
 )
 
 // remake applies what a test changed in the options.
@@ -136,6 +137,56 @@ func TestConfigureBetweenQuestions(t *testing.T) {
 		if !strings.Contains(result, fmt.Sprintf(`\"n\":%d`, n)) {
 			t.Errorf("call %d ended with %s", n, result)
 		}
+	}
+}
+
+// What a client brought into a session stays in it with new servers, and leaves all of it.
+func TestConfigureTakesGuestsAlong(t *testing.T) {
+	w := newWorld(t, allowAll, false, []string{"s"}, withOneTool)
+	h := w.connect().collect()
+	list := func() string {
+		h.modern("1", "tools/list", `"x":1`, `{}`)
+		return string(h.next().Result)
+	}
+	list()
+	v, err := w.bring("desk", echoTool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := w.proxy.set.Load().Settings
+	next.Servers = append(next.Servers[:0:0], next.Servers...)
+	for _, name := range []string{"other", "third"} {
+		next.Servers[0].Tools.Name = name
+		if err := w.proxy.configure(next, true); err != nil {
+			t.Fatal(err)
+		}
+		waits.Until(t, "all is offered", func() bool {
+			l := list()
+			return strings.Contains(l, name+"_do") && strings.Contains(l, "desk_echo")
+		})
+	}
+	v.visit.Offer([][]byte{[]byte(failTool)})
+	waits.Until(t, "other tools are offered", func() bool {
+		l := list()
+		return strings.Contains(l, "desk_fail") && !strings.Contains(l, "desk_echo")
+	})
+	next.Reserved = []string{"desk"}
+	if err := w.proxy.configure(next, true); err != nil {
+		t.Fatal(err)
+	}
+	if l := list(); strings.Contains(l, "desk_fail") {
+		t.Errorf("a client has the name of a configured server: %s", l)
+	}
+	next.Reserved = nil
+	v.visit.Leave("gone")
+	if err := w.proxy.configure(next, true); err != nil {
+		t.Fatal(err)
+	}
+	if l := list(); strings.Contains(l, "desk") {
+		t.Errorf("a client that has left goes on: %s", l)
+	}
+	if n := len(w.gate.Sessions()); n != 1 {
+		t.Errorf("%d sessions", n)
 	}
 }
 

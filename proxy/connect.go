@@ -128,6 +128,11 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 			s.shared.Join(s)
 		}
 	}
+	if before != nil && before.session == session {
+		before.inviting.Lock()
+		defer before.inviting.Unlock() // once people reach this one
+		h.takeAlong(before)
+	}
 	p.mu.Lock()
 	p.hosts[h] = struct{}{}
 	p.mu.Unlock()

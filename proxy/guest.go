@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"callgate/gate"
 	"callgate/gate/tools"
@@ -33,8 +34,18 @@ const (
 	maxGuestName = 32
 )
 
-// Visit is a guest's stay in a session. The caller MUST call Leave.
+// Visit is a guest's stay in a session, at all connections that the host has to it. The caller MUST call Leave.
 type Visit struct {
+	session *gate.Session
+
+	mu    sync.Mutex
+	guest Guest
+	left  bool
+	stays []stay
+}
+
+// stay is a visit at one connection.
+type stay struct {
 	host   *host
 	server *server
 	guest  *guests.Server
@@ -52,24 +63,51 @@ func (p *Proxy) Bring(sessionID string, g Guest) (*Visit, error) {
 	}
 	h.inviting.Lock()
 	defer h.inviting.Unlock()
-	present := h.visitors()
-	if err := p.welcomes(g.Name, present); err != nil {
-		return nil, fmt.Errorf("%w: %w", gate.ErrAnswer, err)
+	if now, err := p.hostOf(sessionID); now != h && err == nil { // another connection goes on with the session now
+		return p.Bring(sessionID, g)
+	}
+	v := &Visit{session: h.session, guest: g}
+	if err := v.begin(h); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// begin brings the guest to a connection, whose inviting the caller holds unless nobody else knows the connection.
+func (v *Visit) begin(h *host) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.left {
+		return nil
+	}
+	g, present := v.guest, h.visitors()
+	if err := h.p.welcomes(g.Name, present); err != nil {
+		return fmt.Errorf("%w: %w", gate.ErrAnswer, err)
 	}
 	served := guests.New(g.Name, latestVersion, g.Tools, g.Call)
 	s := h.newServer(Server{
 		Upstream: upstream.Config{Name: g.Name, Serve: served.Serve},
 		Tools:    tools.Server{Name: g.Name, Identity: fmt.Sprintf("client %q server %q", g.By, g.Name)},
 	}, nil)
-	s.guest = true
+	s.guest = v
 	all := append(slices.Clone(present), s)
 	h.guests.Store(&all)
 	if h.ctx.Err() != nil { // the host ended at this moment, and may not have seen the guest
 		s.up.Close()
-		return nil, fmt.Errorf("%w: %q", gate.ErrSession, sessionID)
+		return fmt.Errorf("%w: %q", gate.ErrSession, h.session.ID())
 	}
 	s.up.Start(upstream.Hello{ProtocolVersion: latestVersion})
-	return &Visit{h, s, served}, nil
+	v.stays = append(slices.DeleteFunc(v.stays, stay.over), stay{h, s, served})
+	return nil
+}
+
+// takeAlong brings the guests of another connection of the session, whose inviting the caller holds, to this one.
+func (h *host) takeAlong(before *host) {
+	for _, s := range before.visitors() {
+		if err := s.guest.begin(h); err != nil {
+			h.log.Warn("what a client brought into a session cannot stay with the new servers", "server", s.alias, "error", err)
+		}
+	}
 }
 
 // welcomes says why a guest of that name cannot be let in.
@@ -101,20 +139,42 @@ func (p *Proxy) welcomes(name string, present []*server) error {
 }
 
 // Offer replaces the guest's tools; the host hears that its list changed.
-func (v *Visit) Offer(definitions [][]byte) { v.guest.Offer(definitions) }
+func (v *Visit) Offer(definitions [][]byte) {
+	v.mu.Lock()
+	v.guest.Tools = definitions
+	stays := slices.Clone(v.stays)
+	v.mu.Unlock()
+	for _, at := range stays {
+		at.guest.Offer(definitions)
+	}
+}
 
-// Over reports whether the session has ended.
-func (v *Visit) Over() bool { return v.host.ctx.Err() != nil }
+// Over reports whether the guest is at no connection of the session any more.
+func (v *Visit) Over() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return !slices.ContainsFunc(v.stays, func(at stay) bool { return !at.over() })
+}
+
+func (at stay) over() bool { return at.host.ctx.Err() != nil }
 
 // Leave takes the tools away. Waiting calls are withdrawn, and running calls fail; reason says why.
 func (v *Visit) Leave(reason string) {
-	h := v.host
-	h.inviting.Lock()
-	left := slices.DeleteFunc(slices.Clone(h.visitors()), func(s *server) bool { return s == v.server })
-	h.guests.Store(&left)
-	h.inviting.Unlock()
-	h.session.WithdrawServer(v.server.alias, reason)
-	v.guest.Leave(errors.New(reason))
-	h.offers.changed(upstream.Tools)
-	v.server.up.Close()
+	v.mu.Lock()
+	v.left = true
+	stays := slices.Clone(v.stays)
+	v.mu.Unlock()
+	for _, at := range stays {
+		h := at.host
+		h.inviting.Lock()
+		left := slices.DeleteFunc(slices.Clone(h.visitors()), func(s *server) bool { return s == at.server })
+		h.guests.Store(&left)
+		h.inviting.Unlock()
+	}
+	v.session.WithdrawServer(v.guest.Name, reason)
+	for _, at := range stays {
+		at.guest.Leave(errors.New(reason))
+		at.host.offers.changed(upstream.Tools)
+		at.server.up.Close()
+	}
 }

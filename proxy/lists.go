@@ -84,7 +84,7 @@ func (o *offers) rebuild() {
 // source is the server as catalogues see it, without its lists.
 func (s *server) source() *catalogue.Source {
 	c := &catalogue.Source{Alias: s.alias, About: s.about, Choice: &s.choice, Locked: s.locked, Own: s.own, Untouched: s.untouched(), Listed: has(upstream.Tools)(s)}
-	if s.guest {
+	if s.guest != nil {
 		c.Guest = s
 	} else {
 		c.Settling = !c.Listed && !s.unavailable()

@@ -28,8 +28,8 @@ type server struct {
 	alias string
 	about tools.Server
 	place tools.Place
-	own   bool // callgate's own, see Server.Own
-	guest bool // brought by a client, see Guest
+	own   bool   // callgate's own, see Server.Own
+	guest *Visit // that it is, see Guest; nil for a configured server
 
 	choice Choice
 	locked map[string]string // see Server.Locked
@@ -125,7 +125,7 @@ func (s *server) revive(ctx context.Context) error {
 const revivePatience = 5 * time.Second
 
 // untouched reports whether the host sees the server's own names.
-func (s *server) untouched() bool { return s.host.view.untouched() && !s.own && !s.guest }
+func (s *server) untouched() bool { return s.host.view.untouched() && !s.own && s.guest == nil }
 
 // unavailable reports that the server is not expected to answer soon.
 func (s *server) unavailable() bool {

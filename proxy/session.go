@@ -135,25 +135,20 @@ func (h *host) Close() {
 }
 
 // hostOf returns the host that has a session now; of "" the one that came first, or nil when there is none.
-func (p *Proxy) hostOf(sessionID string) (first *host, err error) {
+func (p *Proxy) hostOf(sessionID string) (now *host, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var now *host
 	for h := range p.hosts {
-		if h.session.ID() == sessionID && (now == nil || now.began < h.began) {
+		switch {
+		case sessionID != "" && h.session.ID() != sessionID:
+		case now == nil, h.session == now.session && h.began > now.began, h.session.StartedAt().Before(now.session.StartedAt()):
 			now = h
 		}
-		if first == nil || h.session.StartedAt().Before(first.session.StartedAt()) {
-			first = h
-		}
 	}
-	switch {
-	case now != nil:
-		return now, nil
-	case sessionID != "":
+	if now == nil && sessionID != "" {
 		return nil, fmt.Errorf("%w: %q", gate.ErrSession, sessionID)
 	}
-	return first, nil
+	return now, nil
 }
 
 // visitors are the guests of the session.
