@@ -114,10 +114,11 @@ func (c *Cluster) Worker(name, dataDir string, log *slog.Logger) (*Cluster, erro
 	o.Worker, o.DataDir, o.Logger = name, dataDir, log
 	w := &Cluster{o: o, log: log, epoch: c.epoch, conn: c.conn, js: c.js, front: c}
 	w.ctx, w.stop = context.WithCancel(c.ctx)
-	if err := w.noteAddress(); err != nil {
-		return nil, fmt.Errorf("cluster: %w", err)
+	err := w.noteAddress()
+	if err == nil {
+		err = w.share()
 	}
-	if err := w.share(); err != nil {
+	if err != nil {
 		w.Close()
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
