@@ -51,7 +51,7 @@ var atOnce = []string{
 }
 
 // later are those among them that do not.
-var later = []string{"limits.maxInFlightBytes", "tenants.idle", "tenants.claim", "tenants.operators"}
+var later = []string{"limits.maxInFlightBytes", "tenants.limits.bytes", "tenants.idle", "tenants.claim", "tenants.operators"}
 
 // told are the texts whose values are words, which people may see.
 var told = []string{"logLevel", "mode", "autonomy", "escalation", "gate", "flow", "guard", "terminal", "auth", "remember", "limits.preset", "worker", "agent"}
