@@ -112,6 +112,8 @@ func (s *Server) exchange(v visit, m rpc.Message) {
 		if out.comment() == nil { // the host knows at once that its request is being looked at
 			out.follow(ctx, x.st, 1, "", false)
 		}
+	default: // the host is gone, or not let in any more
+		expelled(v.w, m.ID)
 	}
 }
 

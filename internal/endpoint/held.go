@@ -35,6 +35,11 @@ func (h *held) let(ctx context.Context, door Door) bool {
 
 var errExpelled = &httpError{http.StatusUnauthorized, rpc.CodeInvalidRequest, "callgate: not let in any more"}
 
+// expelled answers a request that ended before its response began. A host that is gone does not read it.
+func expelled(w http.ResponseWriter, id []byte) {
+	refuse(w, errExpelled.status, id, errExpelled.code, errExpelled.text)
+}
+
 // hold registers what a request holds. The caller MUST release it.
 func (s *open) hold(h *held) {
 	s.mu.Lock()

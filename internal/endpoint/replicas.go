@@ -52,7 +52,8 @@ func (s *Server) newRelay() http.Handler {
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			to := homeOf(r.Context())
 			switch {
-			case r.Context().Err() != nil: // the host is gone
+			case r.Context().Err() != nil: // the host is gone, or not let in any more
+				expelled(w, to.request)
 			case errors.Is(err, ErrGone) && to.request != nil:
 				writeJSON(w, http.StatusOK, rpc.Error(to.request, rpc.CodeInvalidParams, "the "+to.what+" is lost: the replica that it ran at is gone. It may have had effects, and is not run again"))
 			case errors.Is(err, ErrGone):
