@@ -140,9 +140,14 @@ func TestStatelessAtAnyReplica(t *testing.T) {
 	})
 
 	t.Run("the status shows what is shared", func(t *testing.T) {
-		out, err := team.command(second, "cluster", "status")
-		if err != nil || !strings.Contains(out, "pins 1") || !strings.Contains(out, "limits counted together") || strings.Contains(out, "; 0 limits") {
-			t.Fatalf("%s, %v", out, err)
+		var out string
+		waits.Until(t, "every copy is current", func() (current bool) {
+			var err error
+			out, err = team.command(second, "cluster", "status")
+			return err == nil
+		})
+		if !strings.Contains(out, "pins 1") || !strings.Contains(out, "limits counted together") || strings.Contains(out, "; 0 limits") {
+			t.Fatal(out)
 		}
 	})
 

@@ -5,7 +5,6 @@
 package rpc
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -106,16 +105,20 @@ func (m Message) WithID(id []byte) []byte {
 	return jsonx.Splice(m.Raw, jsonx.Edit{Start: m.idStart, End: m.idStart + len(m.ID), With: id})
 }
 
-// Readdressed is WithID for a message that nobody else will read: a long one is changed in place, and white space fills
-// what the new id leaves of the old.
+// Readdressed is WithID for a message that nobody else will read: the shorter side of a long one moves up to a shorter id.
 func (m Message) Readdressed(id []byte) []byte {
+	end := m.idStart + len(m.ID)
 	spare := len(m.ID) - len(id)
 	if len(m.Raw) < long || spare < 0 {
 		return m.WithID(id)
 	}
-	place := m.Raw[m.idStart : m.idStart+len(m.ID)]
-	copy(place[copy(place, id):], bytes.Repeat([]byte{' '}, spare))
-	return m.Raw
+	if m.idStart > len(m.Raw)-end {
+		at := m.idStart + copy(m.Raw[m.idStart:], id)
+		return m.Raw[:at+copy(m.Raw[at:], m.Raw[end:])]
+	}
+	copy(m.Raw[end-len(id):end], id)
+	copy(m.Raw[spare:], m.Raw[:m.idStart])
+	return m.Raw[spare:]
 }
 
 // long is the length from which on a copy of a message is worth avoiding.

@@ -181,19 +181,16 @@ func TestNoiseAndLimits(t *testing.T) {
 
 // An answer has another id afterwards, and every other byte that it had, whether or not it is long.
 func TestReaddressed(t *testing.T) {
-	for _, text := range []string{"short", strings.Repeat("long", long)} {
-		for _, id := range []string{`7`, `"cg-1"`, `"of the host"`} {
-			answer := `{"result":{"text":"` + text + `"},"id":"cg-1","jsonrpc":"2.0"}`
-			m, err := Parse([]byte(answer))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := Parse(m.Readdressed([]byte(id)))
-			if err != nil || string(got.ID) != id || string(got.Result) != `{"text":"`+text+`"}` {
-				t.Errorf("%s in %d bytes: %.100s, %v", id, len(answer), got.Raw, err)
-			}
-			if rest := strings.ReplaceAll(string(got.Raw), " ", ""); rest != strings.ReplaceAll(strings.Replace(answer, `"cg-1"`, id, 1), " ", "") {
-				t.Errorf("%.100s became %.100s", answer, rest)
+	for _, form := range []string{`{"result":{"text":"%s"},"id":%s,"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0", "id" : %[2]s, "result":{"text":"%[1]s"}}`} {
+		for _, text := range []string{"short", strings.Repeat("long", long)} {
+			for _, id := range []string{`7`, `"cg-1"`, `"of the host"`} {
+				m, err := Parse(fmt.Appendf(nil, form, text, `"cg-1"`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, want := string(m.Readdressed([]byte(id))), fmt.Sprintf(form, text, id); got != want {
+					t.Errorf("got %.100s of %d bytes, want %.100s of %d", got, len(got), want, len(want))
+				}
 			}
 		}
 	}
