@@ -229,7 +229,7 @@ func (f *Freezer) change(edit func(map[string]Freeze)) error {
 
 // changeShared changes what holds on all machines.
 func (f *Freezer) changeShared(edit func(map[string]Freeze)) error {
-	for range 10 {
+	return permissions.WhileStale(func() error {
 		held, revision, err := f.readShared()
 		if err != nil {
 			return err
@@ -238,11 +238,8 @@ func (f *Freezer) changeShared(edit func(map[string]Freeze)) error {
 		if err != nil {
 			return err
 		}
-		if err := f.shared.Replace(revision, text); !errors.Is(err, permissions.ErrStale) {
-			return err
-		}
-	}
-	return permissions.ErrStale
+		return f.shared.Replace(revision, text)
+	})
 }
 
 // editFreezes leaves out those that are over.

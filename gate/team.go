@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -291,7 +290,7 @@ func (g *Gate) setStanding(s *Session, change func(*standing) error) error {
 	if s.account == "" {
 		return nil
 	}
-	for range 10 {
+	return permissions.WhileStale(func() error {
 		before, revision, err := g.standings.read(g.journal.o.Standing)
 		if err != nil {
 			return err
@@ -310,14 +309,11 @@ func (g *Gate) setStanding(s *Session, change func(*standing) error) error {
 		one.At = now
 		by[s.account] = one
 		text, err := json.Marshal(by)
-		if err == nil {
-			err = g.journal.o.Standing.Replace(revision, text)
-		}
-		if !errors.Is(err, permissions.ErrStale) {
+		if err != nil {
 			return err
 		}
-	}
-	return fmt.Errorf("%w: it keeps being changed", permissions.ErrStale)
+		return g.journal.o.Standing.Replace(revision, text)
+	})
 }
 
 // stand takes over what was set for the session at other replicas.

@@ -3,6 +3,8 @@ package permissions
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"time"
 )
 
 // Shared keeps the text of a permissions file for several machines, in place of the file. Methods may be called at once
@@ -16,7 +18,20 @@ type Shared interface {
 }
 
 // ErrStale is what Shared.Replace returns when the text was changed meanwhile.
-var ErrStale = errors.New("the permissions were changed meanwhile")
+var ErrStale = errors.New("another machine changed it meanwhile")
+
+// WhileStale runs change, which reads and replaces a shared text, until it returns something else than an ErrStale. Between
+// tries it waits at random and ever longer, so that several machines do not keep each other from writing. It gives up
+// after a second or two.
+func WhileStale(change func() error) error {
+	for try := range 12 {
+		if err := change(); !errors.Is(err, ErrStale) {
+			return err
+		}
+		time.Sleep(rand.N(time.Millisecond << min(try, 8)))
+	}
+	return fmt.Errorf("%w, again and again: try again", ErrStale)
+}
 
 // sharedPolicy is Policy where the text is shared. The caller holds mu.
 func (s *Store) sharedPolicy() (*Policy, error) {
@@ -39,7 +54,7 @@ func (s *Store) sharedPolicy() (*Policy, error) {
 
 // sharedUpdate is update where the text is shared. The caller holds mu.
 func (s *Store) sharedUpdate(change func(data []byte) ([]byte, error)) error {
-	for range 10 {
+	return WhileStale(func() error {
 		text, revision, err := s.shared.Text()
 		if err != nil {
 			return err
@@ -51,11 +66,8 @@ func (s *Store) sharedUpdate(change func(data []byte) ([]byte, error)) error {
 		if _, err := ParseFile(s.path, written, s.home); err != nil {
 			return err
 		}
-		if err := s.shared.Replace(revision, written); !errors.Is(err, ErrStale) {
-			return err
-		}
-	}
-	return fmt.Errorf("%w: it keeps being changed", ErrStale)
+		return s.shared.Replace(revision, written)
+	})
 }
 
 // Seed is the text of a new permissions file.

@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -79,7 +78,7 @@ func (p *Pins) sharedOf(server string) (map[string]sharedPin, uint64, error) {
 
 // changeShared changes the pins of a server at all replicas; change returns false when there is nothing to change.
 func (p *Pins) changeShared(server string, change func(pins map[string]sharedPin) (bool, error)) error {
-	for range 10 {
+	return permissions.WhileStale(func() error {
 		p.mu.Lock()
 		pins, revision, err := p.sharedOf(server)
 		p.mu.Unlock()
@@ -95,11 +94,8 @@ func (p *Pins) changeShared(server string, change func(pins map[string]sharedPin
 		if err != nil {
 			return err
 		}
-		if err := p.shared.of(server).Replace(revision, text); !errors.Is(err, permissions.ErrStale) {
-			return err
-		}
-	}
-	return fmt.Errorf("%w: they keep being changed", permissions.ErrStale)
+		return p.shared.of(server).Replace(revision, text)
+	})
 }
 
 // acceptShared is Accept where pins are shared.
