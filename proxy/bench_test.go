@@ -70,7 +70,7 @@ func BenchmarkAround(b *testing.B) {
 			collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 			b.Cleanup(collector.Close)
 			b.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
-			tracer, err := traces.New(b.Context(), traces.Options{Logger: slog.New(slog.DiscardHandler)})
+			tracer, err := traces.New(traces.Options{Logger: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -1,20 +1,14 @@
 package proxy
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
-	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
-
+	"callgate/internal/testserver/spans"
 	"callgate/internal/traces"
 	"callgate/proxy/internal/raw"
 )
@@ -43,52 +37,17 @@ func TestCarrying(t *testing.T) {
 	}
 }
 
-// spans is a collector of OpenTelemetry, over HTTP.
-type spans struct {
-	mu    sync.Mutex
-	named map[string]*tracev1.Span
-	raw   strings.Builder
-}
-
-func (s *spans) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	var request tracev1.TracesData // on the wire the same as ExportTraceServiceRequest
-	if err != nil || proto.Unmarshal(body, &request) != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.raw.Write(body)
-	for _, resource := range request.ResourceSpans {
-		for _, scope := range resource.ScopeSpans {
-			for _, span := range scope.Spans {
-				s.named[span.Name] = span
-			}
-		}
-	}
-}
-
 // collected returns a tracer and what gets its spans.
-func collected(t *testing.T) (*spans, *traces.Tracer) {
-	got := &spans{named: map[string]*tracev1.Span{}}
+func collected(t *testing.T) (*spans.Collector, *traces.Tracer) {
+	got := &spans.Collector{}
 	collector := httptest.NewServer(got)
 	t.Cleanup(collector.Close)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
-	tracer, err := traces.New(context.Background(), traces.Options{Version: "test", Worker: "default", Logger: slog.New(slog.DiscardHandler)})
+	tracer, err := traces.New(traces.Options{Version: "test", Worker: "default", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return got, tracer
-}
-
-func attribute(s *tracev1.Span, key string) string {
-	for _, a := range s.GetAttributes() {
-		if a.Key == key {
-			return a.Value.GetStringValue()
-		}
-	}
-	return ""
 }
 
 // A call is a span below the host's, the decision and the server's part are spans below it, and the server gets
@@ -121,20 +80,19 @@ func TestTraces(t *testing.T) {
 	if err := tracer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got.mu.Lock()
-	defer got.mu.Unlock()
-	call, decide, client := got.named["tools/call s_do"], got.named["decide"], got.named["tools/call do"]
-	if call == nil || decide == nil || client == nil {
-		t.Fatalf("the spans are %v", got.named)
+	named := got.Named()
+	call := named["tools/call s_do"]
+	if call.ID == "" || named["decide"].Parent != call.ID || named["tools/call do"].Parent != call.ID {
+		t.Fatalf("the spans are %+v", named)
 	}
 	meta := forwarded.Params.Meta
 	if meta.Tracestate != "vendor=1" || meta.N != "9007199254740993" || !strings.HasPrefix(meta.Traceparent, "00-"+trace+"-") || strings.Contains(meta.Traceparent, parent) {
 		t.Errorf("the server got %+v", meta)
 	}
-	if attribute(call, "callgate.decision") != "auto_approved" || attribute(call, "callgate.risk") == "" || attribute(call, "gen_ai.tool.name") != "s_do" {
+	if a := call.Attributes; a["callgate.decision"] != "auto_approved" || a["callgate.risk"] == "" || a["gen_ai.tool.name"] != "s_do" {
 		t.Errorf("the span of the call is %v", call)
 	}
-	if strings.Contains(got.raw.String(), "PRIVATE") {
+	if strings.Contains(got.Raw(), "PRIVATE") {
 		t.Error("an argument left in a span")
 	}
 }
@@ -189,24 +147,23 @@ func TestTracesOfOtherMethods(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	got.mu.Lock()
-	defer got.mu.Unlock()
+	named := got.Named()
 	for _, name := range []string{"resources/read", "prompts/get s_p", "prompts/get p", "sampling/createMessage"} {
-		span := got.named[name]
-		if span == nil {
-			t.Fatalf("no span is called %q: %v", name, got.named)
+		span, ok := named[name]
+		if !ok {
+			t.Fatalf("no span is called %q: %v", name, named)
 		}
-		if span.Kind == tracev1.Span_SPAN_KIND_SERVER && (attribute(span, "callgate.decision") == "" || attribute(span, "callgate.server") != "s") {
+		if span.Kind == spans.Server && (span.Attributes["callgate.decision"] == "" || span.Attributes["callgate.server"] != "s") {
 			t.Errorf("the span of %s is %v", name, span)
 		}
 	}
-	if prompt := got.named["prompts/get s_p"]; attribute(prompt, "gen_ai.prompt.name") != "s_p" || fmt.Sprintf("%x", prompt.TraceId) != trace {
+	if prompt := named["prompts/get s_p"]; prompt.Attributes["gen_ai.prompt.name"] != "s_p" || prompt.Trace != trace {
 		t.Errorf("the span of the prompt is %v", prompt)
 	}
-	if failed := attribute(got.named["sampling/createMessage"], "error.type"); failed != "call_failed" {
+	if failed := named["sampling/createMessage"].Attributes["error.type"]; failed != "call_failed" {
 		t.Errorf("the span of sampling says %q", failed)
 	}
-	if strings.Contains(got.raw.String(), "PRIVATE") || strings.Contains(got.raw.String(), "DENIED") {
+	if strings.Contains(got.Raw(), "PRIVATE") || strings.Contains(got.Raw(), "DENIED") {
 		t.Error("something of the requests left in a span")
 	}
 }

@@ -64,7 +64,7 @@ func (s *Sidecar) openTracer() (*traces.Tracer, error) {
 	if !s.config.Traces {
 		return nil, nil
 	}
-	tracer, err := traces.New(context.Background(), traces.Options{Version: Version, Worker: s.config.Worker, Logger: s.log})
+	tracer, err := traces.New(traces.Options{Version: Version, Worker: s.config.Worker, Logger: s.log})
 	if err == nil {
 		s.closers = append(s.closers, tracer.Close)
 	}

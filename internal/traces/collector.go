@@ -16,21 +16,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
-	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
 )
 
-// collector takes spans over OTLP/HTTP. The exporter of OpenTelemetry does the same, and links gRPC.
+// collector takes spans over OTLP/HTTP.
 type collector struct {
 	client   *http.Client
 	url      string
 	header   http.Header
 	compress bool
 }
-
-var _ otlptrace.Client = (*collector)(nil)
 
 const (
 	defaultCollector = "http://localhost:4318"
@@ -127,21 +121,8 @@ func (c *collector) readCertificates() error {
 	return nil
 }
 
-// Start implements otlptrace.Client.
-func (c *collector) Start(context.Context) error { return nil }
-
-// Stop implements otlptrace.Client.
-func (c *collector) Stop(context.Context) error {
-	c.client.CloseIdleConnections()
-	return nil
-}
-
-// UploadTraces implements otlptrace.Client. What a collector cannot take now is sent again, until ctx ends.
-func (c *collector) UploadTraces(ctx context.Context, spans []*tracev1.ResourceSpans) error {
-	body, err := proto.Marshal(&tracev1.TracesData{ResourceSpans: spans}) // on the wire the same as ExportTraceServiceRequest
-	if err != nil {
-		return err
-	}
+// upload sends an ExportTraceServiceRequest. What a collector cannot take now is sent again, until ctx ends.
+func (c *collector) upload(ctx context.Context, body []byte) error {
 	if c.compress {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)

@@ -10,22 +10,13 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
-
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/sdk/resource"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // Tracer makes spans. A nil Tracer makes none, and costs nothing.
 type Tracer struct {
-	provider *sdktrace.TracerProvider
-	tracer   trace.Tracer
-	worker   string
+	sampler sampler
+	batch   batcher
+	worker  string
 }
 
 // Options assemble a Tracer.
@@ -36,25 +27,24 @@ type Options struct {
 }
 
 // New returns a Tracer that exports where OTEL_EXPORTER_OTLP_ENDPOINT says. The caller MUST Close it.
-func New(ctx context.Context, o Options) (*Tracer, error) {
+func New(o Options) (*Tracer, error) {
 	to, err := newCollector()
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
-	exporter, err := otlptrace.New(ctx, to)
+	about, err := resource(o.Version)
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
-	// What the environment says comes last and counts: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES.
-	about, err := resource.New(ctx,
-		resource.WithAttributes(attribute.String("service.name", "callgate"), attribute.String("service.version", o.Version)),
-		resource.WithTelemetrySDK(), resource.WithFromEnv())
+	sampler, err := readSampler()
 	if err != nil {
-		return nil, fmt.Errorf("traces: %w", err)
+		o.Logger.Warn("traces: not as set", "error", err)
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Logger.Warn("traces: not exported", "error", err) }))
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
-	return &Tracer{provider: provider, tracer: provider.Tracer("callgate", trace.WithInstrumentationVersion(o.Version)), worker: o.Worker}, nil
+	t := &Tracer{sampler: sampler, worker: o.Worker}
+	of := newSource(about, o.Version)
+	t.batch = batcher{limits: readLimits(), log: o.Logger, export: func(ctx context.Context, spans [][]byte) error { return to.upload(ctx, of.batch(spans)) }}
+	t.batch.start()
+	return t, nil
 }
 
 // flush bounds how long the last spans may take to be exported when callgate ends.
@@ -65,9 +55,7 @@ func (t *Tracer) Close() error {
 	if t == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), flush)
-	defer cancel()
-	if err := t.provider.Shutdown(ctx); err != nil {
+	if err := t.batch.close(flush); err != nil {
 		return fmt.Errorf("traces: %w", err)
 	}
 	return nil
@@ -76,14 +64,12 @@ func (t *Tracer) Close() error {
 // Names are the members of _meta that carry a trace from one side to the other, as W3C Trace Context has them.
 var Names = []string{"traceparent", "tracestate"}
 
-var propagator = propagation.TraceContext{}
-
 // Call is the trace of one request that passes the gate. A nil Call does nothing.
 type Call struct {
 	tracer *Tracer
 	method string
-	ctx    context.Context // of its span
-	span   trace.Span
+	place        // of its span
+	span   *span // nil where the trace is not recorded
 }
 
 // About is what a span says of its call.
@@ -98,19 +84,38 @@ func (t *Tracer) Begin(carried map[string]string, a About) *Call {
 	if t == nil {
 		return nil
 	}
-	attributes := []attribute.KeyValue{
-		attribute.String("mcp.method.name", a.Method), attribute.String("mcp.session.id", a.Session),
-		attribute.String("callgate.server", a.Server), attribute.String("callgate.worker", t.worker),
+	above, remote := carriedPlace(carried)
+	c := &Call{tracer: t, method: a.Method, place: above.below()}
+	c.flags &^= sampled
+	if t.sampler.records(above, remote, c.trace) {
+		c.flags |= sampled
+		c.span = c.begin(c.place, above.id, spanName(a.Method, a.Tool+a.Prompt), serverSpan)
+		c.span.remote = remote
+		c.span.attributes = make([]attribute, 0, 8) // as many as there can be
+		c.span.set(attribute{"mcp.method.name", a.Method}, attribute{"mcp.session.id", a.Session}, attribute{"callgate.server", a.Server}, attribute{"callgate.worker", t.worker})
+		if a.Tool != "" {
+			c.span.set(attribute{"gen_ai.tool.name", a.Tool})
+		}
+		if a.Prompt != "" {
+			c.span.set(attribute{"gen_ai.prompt.name", a.Prompt})
+		}
 	}
-	if a.Tool != "" {
-		attributes = append(attributes, attribute.String("gen_ai.tool.name", a.Tool))
+	return c
+}
+
+// begin begins the span of a place in the trace of a call, below another one. It is nil where the trace is not recorded.
+func (c *Call) begin(at place, parent [8]byte, name string, kind uint64) *span {
+	if c.flags&sampled == 0 {
+		return nil
 	}
-	if a.Prompt != "" {
-		attributes = append(attributes, attribute.String("gen_ai.prompt.name", a.Prompt))
+	return &span{place: at, parent: parent, name: valid(name), kind: kind, begin: time.Now()}
+}
+
+// end ends a span.
+func (c *Call) end(s *span) {
+	if encoded := s.end(); encoded != nil {
+		c.tracer.batch.add(encoded)
 	}
-	ctx := propagator.Extract(context.Background(), propagation.MapCarrier(carried))
-	ctx, span := t.tracer.Start(ctx, spanName(a.Method, a.Tool+a.Prompt), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attributes...))
-	return &Call{t, a.Method, ctx, span}
 }
 
 // spanName is the method with the name of what it is about, where it has one of few.
@@ -126,12 +131,12 @@ func (c *Call) Deciding() (decided func(decision, risk string)) {
 	if c == nil {
 		return func(string, string) {}
 	}
-	_, span := c.tracer.tracer.Start(c.ctx, "decide")
+	inner := c.begin(c.below(), c.id, "decide", internalSpan)
 	return func(decision, risk string) {
-		attributes := []attribute.KeyValue{attribute.String("callgate.decision", decision), attribute.String("callgate.risk", risk)}
-		span.SetAttributes(attributes...)
-		c.span.SetAttributes(attributes...)
-		span.End()
+		attributes := []attribute{{"callgate.decision", decision}, {"callgate.risk", risk}}
+		inner.set(attributes...)
+		c.span.set(attributes...)
+		c.end(inner)
 	}
 }
 
@@ -141,23 +146,22 @@ func (c *Call) Forwarding(name string) (carried map[string]string, forwarded fun
 	if c == nil {
 		return nil, func() {}
 	}
-	ctx, span := c.tracer.tracer.Start(c.ctx, spanName(c.method, name), trace.WithSpanKind(trace.SpanKindClient))
-	carrier := propagation.MapCarrier{}
-	propagator.Inject(ctx, carrier)
-	return carrier, func() { span.End() }
+	at := c.below()
+	inner := c.begin(at, c.id, spanName(c.method, name), clientSpan)
+	return at.carry(), func() { c.end(inner) }
 }
 
 // Failed says how the call failed: a word that has nothing of the call in it. "" is no failure.
 func (c *Call) Failed(kind string) {
 	if c != nil && kind != "" {
-		c.span.SetAttributes(attribute.String("error.type", kind))
-		c.span.SetStatus(codes.Error, "")
+		c.span.set(attribute{"error.type", kind})
+		c.span.fail()
 	}
 }
 
 // End ends the call's span.
 func (c *Call) End() {
 	if c != nil {
-		c.span.End()
+		c.end(c.span)
 	}
 }

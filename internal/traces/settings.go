@@ -1,0 +1,97 @@
+package traces
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// sampler says whether the trace of a call is recorded.
+type sampler struct {
+	root      uint64 // a trace whose id is below it is recorded
+	inherited bool   // what another program began counts as that program says
+}
+
+const (
+	allTraces = 1 << 63
+	noTraces  = 0
+)
+
+// readSampler reads OTEL_TRACES_SAMPLER. One that is returned with an error is to be used too.
+func readSampler() (sampler, error) {
+	name, parent := strings.CutPrefix(strings.ToLower(strings.TrimSpace(os.Getenv("OTEL_TRACES_SAMPLER"))), "parentbased_")
+	switch name {
+	case "":
+		if !parent {
+			return sampler{allTraces, true}, nil
+		}
+	case "always_on":
+		return sampler{allTraces, parent}, nil
+	case "always_off":
+		return sampler{noTraces, parent}, nil
+	case "traceidratio":
+		text := strings.TrimSpace(os.Getenv("OTEL_TRACES_SAMPLER_ARG"))
+		if text == "" {
+			return sampler{allTraces, parent}, nil
+		}
+		ratio, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(ratio >= 0 && ratio <= 1) {
+			return sampler{allTraces, parent}, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG is %q, not a number from 0 to 1: all traces are sent", text)
+		}
+		return sampler{uint64(ratio * allTraces), parent}, nil
+	}
+	return sampler{allTraces, true}, fmt.Errorf("OTEL_TRACES_SAMPLER is %q, which is unknown: all traces are sent", os.Getenv("OTEL_TRACES_SAMPLER"))
+}
+
+// records judges by the place above, where carried, and the trace.
+func (s sampler) records(above place, carried bool, trace [16]byte) bool {
+	if s.inherited && carried {
+		return above.flags&sampled != 0
+	}
+	return binary.BigEndian.Uint64(trace[8:])>>1 < s.root
+}
+
+// readLimits reads the variables of the batch span processor.
+func readLimits() limits {
+	number := func(name string, standard int) int {
+		if n, err := strconv.Atoi(os.Getenv("OTEL_BSP_" + name)); err == nil && n > 0 {
+			return n
+		}
+		return standard
+	}
+	millis := func(name string, standard int) time.Duration {
+		return time.Duration(number(name, standard)) * time.Millisecond
+	}
+	l := limits{millis("SCHEDULE_DELAY", 5000), millis("EXPORT_TIMEOUT", 30000), number("MAX_QUEUE_SIZE", 2048), number("MAX_EXPORT_BATCH_SIZE", 512)}
+	l.most = min(l.most, l.queued)
+	return l
+}
+
+// resource is what the spans are about. What the environment says counts.
+func resource(version string) ([]attribute, error) {
+	about := &span{}
+	about.set(attribute{"service.name", "callgate"}, attribute{"service.version", version},
+		attribute{"telemetry.sdk.language", "go"}, attribute{"telemetry.sdk.name", "callgate"}, attribute{"telemetry.sdk.version", version})
+	if list := strings.TrimSpace(os.Getenv("OTEL_RESOURCE_ATTRIBUTES")); list != "" {
+		for pair := range strings.SplitSeq(list, ",") {
+			key, value, ok := strings.Cut(pair, "=")
+			if !ok {
+				return nil, errors.New("OTEL_RESOURCE_ATTRIBUTES is no list of NAME=VALUE")
+			}
+			value = strings.TrimSpace(value)
+			if plain, err := url.PathUnescape(value); err == nil {
+				value = plain
+			}
+			about.set(attribute{strings.TrimSpace(key), value})
+		}
+	}
+	if name := strings.TrimSpace(os.Getenv("OTEL_SERVICE_NAME")); name != "" {
+		about.set(attribute{"service.name", name})
+	}
+	return about.attributes, nil
+}

@@ -1,0 +1,166 @@
+package traces
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"callgate/internal/lazyregexp"
+)
+
+// place is where a span stands: what W3C Trace Context carries from one side to the other.
+type place struct {
+	trace [16]byte
+	id    [8]byte // of the span
+	flags byte
+	state string // of vendors, as it came
+}
+
+const (
+	sampled    = 1
+	knownFlags = sampled | 2 // and that the trace's id is random
+)
+
+var (
+	traceparent = lazyregexp.New(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$`)
+	stateMember = lazyregexp.New(`^[ \t]*([a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})=[ -+\--<>-~]{0,255}[!-+\--<>-~][ \t]*$`)
+)
+
+// maxStates bounds the members of a tracestate, as its standard does.
+const maxStates = 32
+
+// carriedPlace reads what a request carries. ok is false where that is no trace.
+func carriedPlace(carried map[string]string) (p place, ok bool) {
+	m := traceparent.FindStringSubmatch(carried["traceparent"])
+	if m == nil || m[1] == "ff" || m[1] == "00" && (m[5] != "" || m[4] > "03") {
+		return place{}, false
+	}
+	all, err := hex.DecodeString(m[2] + m[3] + m[4])
+	if err != nil {
+		return place{}, false
+	}
+	copy(p.trace[:], all)
+	copy(p.id[:], all[len(p.trace):])
+	if p.trace == [16]byte{} || p.id == [8]byte{} {
+		return place{}, false
+	}
+	p.flags, p.state = all[len(all)-1]&knownFlags, validState(carried["tracestate"])
+	return p, true
+}
+
+// validState returns a tracestate, or "" for one that breaks the standard.
+func validState(text string) string {
+	var members []string
+	keys := map[string]bool{}
+	for member := range strings.SplitSeq(text, ",") {
+		if member == "" {
+			continue
+		}
+		m := stateMember.FindStringSubmatch(member)
+		if m == nil || keys[m[1]] || len(members) == maxStates {
+			return ""
+		}
+		keys[m[1]] = true
+		members = append(members, strings.Trim(member, " \t"))
+	}
+	return strings.Join(members, ",")
+}
+
+// carry is what the _meta of a request below p carries.
+func (p place) carry() map[string]string {
+	text := hex.AppendEncode(append(make([]byte, 0, 55), "00-"...), p.trace[:])
+	text = hex.AppendEncode(append(text, '-'), p.id[:])
+	text = hex.AppendEncode(append(text, '-'), []byte{p.flags})
+	carried := map[string]string{"traceparent": string(text)}
+	if p.state != "" {
+		carried["tracestate"] = p.state
+	}
+	return carried
+}
+
+// below returns a new place below p, or that of a new trace.
+func (p place) below() place {
+	for p.trace == [16]byte{} {
+		binary.NativeEndian.PutUint64(p.trace[:8], rand.Uint64())
+		binary.NativeEndian.PutUint64(p.trace[8:], rand.Uint64())
+	}
+	for old := p.id; p.id == old || p.id == [8]byte{}; {
+		binary.NativeEndian.PutUint64(p.id[:], rand.Uint64())
+	}
+	return p
+}
+
+// The kinds of spans, as OTLP numbers them.
+const (
+	internalSpan = 1
+	serverSpan   = 2
+	clientSpan   = 3
+)
+
+// span is one that is recorded from begin on. A nil span records nothing.
+type span struct {
+	place
+	parent [8]byte // zero for the first of a trace
+	remote bool    // the parent is another program's
+	name   string
+	kind   uint64
+	begin  time.Time
+
+	mu         sync.Mutex
+	attributes []attribute
+	failed     bool
+	ended      bool
+}
+
+type attribute struct{ key, value string }
+
+// set sets attributes in place of those of the same key.
+func (s *span) set(attributes ...attribute) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+next:
+	for _, a := range attributes {
+		a = attribute{valid(a.key), valid(a.value)}
+		for i := range s.attributes {
+			if s.attributes[i].key == a.key {
+				s.attributes[i] = a
+				continue next
+			}
+		}
+		s.attributes = append(s.attributes, a)
+	}
+}
+
+// valid is a text as UTF-8, which OTLP needs.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
+// fail sets the status to an error.
+func (s *span) fail() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = true
+}
+
+// end returns the span in OTLP's words, once; then nil.
+func (s *span) end() []byte {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil
+	}
+	s.ended = true
+	end := s.begin.Add(time.Since(s.begin)) // the clock may have been set meanwhile
+	return s.encode(end)
+}
