@@ -4,13 +4,12 @@ import (
 	"context"
 	"strconv"
 
-	dto "github.com/prometheus/client_model/go"
-
 	"callgate/audit"
 	"callgate/internal/app/tenancy"
 	"callgate/internal/companion"
 	"callgate/internal/config"
 	"callgate/internal/endpoint"
+	"callgate/internal/exposition"
 )
 
 // startFront opens what serves tenants: what people and hosts of all of them come to, and no worker of its own.
@@ -60,7 +59,7 @@ func (s *Sidecar) startTenant(ctx context.Context, c *config.Config, bytes int64
 		},
 	}
 	if one.metrics != nil {
-		w.Metrics = one.metrics
+		w.Metrics = one.metrics.Page
 	}
 	return w, nil
 }
@@ -89,10 +88,10 @@ func (s *Sidecar) tenantsOfPeople() companion.Tenants {
 	return nil
 }
 
-// gatherTenants is what is counted of the open tenants.
-func (s *Sidecar) gatherTenants() ([]*dto.MetricFamily, error) {
+// countedOfTenants is what is counted of the open tenants.
+func (s *Sidecar) countedOfTenants() exposition.Page {
 	if house := s.house.Load(); house != nil {
-		return house.Gather()
+		return house.Counted()
 	}
-	return nil, nil
+	return nil
 }
