@@ -71,5 +71,5 @@ func (s *styles) definitionLines(old, fresh string, width int) []string {
 	if old == "" {
 		return argumentLines([]byte(fresh), width)
 	}
-	return s.diffLines(pretty([]byte(old)), pretty([]byte(fresh)), width)
+	return s.diffLines(wire.Indented([]byte(old)), wire.Indented([]byte(fresh)), width)
 }

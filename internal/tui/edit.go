@@ -13,9 +13,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"callgate/internal/companion/wire"
 )
@@ -113,8 +113,8 @@ func checkEdited(msg editedMsg) string {
 		return fmt.Sprintf("editing failed: %v", msg.err)
 	case len(value) > maxEdited:
 		return "the edited arguments are too large"
-	case !jsontext.Value(value).IsValid():
-		return "they are not valid JSON, or name a member twice"
+	case !json.Valid(value) || !utf8.Valid(value): // the gate is stricter, and says why
+		return "they are not valid JSON"
 	case value[0] != '{':
 		return "they are not a JSON object"
 	}

@@ -596,7 +596,7 @@ func TestEditing(t *testing.T) {
 		p.sentOne()
 	})
 	for _, bad := range []struct{ text, says string }{
-		{"", "not valid JSON"}, {"[1]", "not a JSON object"}, {`{"a":1,"a":2}`, "name a member twice"},
+		{"", "not valid JSON"}, {"[1]", "not a JSON object"},
 		{`{"command":"git push origin main && rm -rf build","timeout_seconds":30}`, "nothing was changed"},
 		{`{"a":"` + strings.Repeat("x", maxEdited) + `"}`, "too large"},
 	} {

@@ -14,13 +14,8 @@ import (
 // Readable returns arguments as people read them, line by line: one member a line, text of several lines
 // going on behind a bar, escapes that hide something taken out, and what cannot be seen made visible.
 func Readable(args json.RawMessage) (text []string) {
-	var indented bytes.Buffer
-	lines := []string{string(args)}
-	if err := json.Indent(&indented, args, "", "  "); err == nil {
-		lines = strings.Split(indented.String(), "\n")
-	}
-	for _, line := range lines {
-		for i, part := range fold(unescape(line)) {
+	for line := range strings.SplitSeq(Indented(args), "\n") {
+		for i, part := range Breaks(line) {
 			if part = visible.Text(part); i > 0 {
 				part = "│ " + part
 			}
@@ -30,30 +25,44 @@ func Readable(args json.RawMessage) (text []string) {
 	return text
 }
 
-// unescape replaces the escapes of JSON text that hide what could be read: r\u006d is shown as rm. Escapes
-// of what cannot be read, and those that JSON needs, stay.
+// Indented returns JSON with one member a line, numbers as they are spelled and members in their order. Escapes that hide
+// what could be read are resolved, so that "r\u006d" reads "rm"; those that JSON needs, and half of a character, stay. What
+// cannot be seen is in it too. Text that is no JSON stays as it is.
+func Indented(raw json.RawMessage) string {
+	var indented bytes.Buffer
+	if json.Indent(&indented, bytes.TrimSpace(raw), "", "  ") != nil {
+		return string(raw)
+	}
+	return unescape(indented.String())
+}
+
+// short are the escapes of one letter that JSON has for characters that it does not take as they are.
+var short = map[rune]string{'"': `\"`, '\\': `\\`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}
+
+// unescape spells every character of JSON text as shortly as JSON can.
 func unescape(text string) string {
 	var b strings.Builder
-	for i := 0; i < len(text); {
-		switch {
-		case text[i] != '\\' || i+1 == len(text):
-			b.WriteByte(text[i])
-			i++
-		case text[i+1] == '/':
-			b.WriteByte('/')
-			i += 2
-		default:
-			r, n := escaped(text[i:])
-			if n == 0 || visible.Text(string(r)) != string(r) || r == '"' || r == '\\' {
-				n = max(n, 2)
-				b.WriteString(text[i : i+n])
-			} else {
-				b.WriteRune(r)
-			}
-			i += n
+	for {
+		plain, after, found := strings.Cut(text, `\`)
+		if b.WriteString(plain); !found {
+			return b.String()
 		}
+		text = text[len(plain):]
+		r, n := escaped(text)
+		switch brief := short[r]; {
+		case strings.HasPrefix(after, "/"):
+			b.WriteByte('/')
+			n = 2
+		case n == 0 || r < ' ' && brief == "":
+			n = min(max(n, 2), len(text))
+			b.WriteString(text[:n])
+		case brief != "":
+			b.WriteString(brief)
+		default:
+			b.WriteRune(r)
+		}
+		text = text[n:]
 	}
-	return b.String()
 }
 
 // escaped reads the \u escape, or the pair of them for one character, that text begins with. n is 0 when
@@ -80,9 +89,8 @@ func escaped(text string) (r rune, n int) {
 	return r, 12
 }
 
-// fold breaks JSON text after each \n escape, which stays where it is.
-func fold(text string) []string {
-	var parts []string
+// Breaks splits JSON text after each \n escape, which stays where it is.
+func Breaks(text string) (parts []string) {
 	start := 0
 	for i := 0; i+1 < len(text); i++ {
 		if text[i] != '\\' {

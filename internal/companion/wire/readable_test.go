@@ -1,6 +1,9 @@
 package wire
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestUnescape(t *testing.T) {
 	for in, want := range map[string]string{
@@ -10,11 +13,13 @@ func TestUnescape(t *testing.T) {
 		`\/tmp`:              "/tmp",
 		`\ud83d\ude00`:       "\U0001F600",
 		`\u4e16`:             "世",
-		`\u0022\u005c`:       `\u0022\u005c`,
-		`\u001b\u202e\u200b`: `\u001b\u202e\u200b`,
-		`\udb40\udc41`:       `\udb40\udc41`,
+		`\u0022\u005c\u000a`: `\"\\\n`,
+		`\u001b\u202e\u200b`: `\u001b` + "\u202e\u200b", // which is then made visible
+		`\udb40\udc41`:       "\U000E0041",
 		`\ud83d x`:           `\ud83d x`,
 		`\ud83d\u0041`:       `\ud83dA`,
+		`\ud83dude00`:        `\ud83dude00`,
+		`\ude00\ud83d`:       `\ude00\ud83d`,
 		`\\u006d`:            `\\u006d`,
 		`\n\t\"\\`:           `\n\t\"\\`,
 		`\u00`:               `\u00`,
@@ -25,6 +30,17 @@ func TestUnescape(t *testing.T) {
 		if got := unescape(in); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
+	}
+}
+
+func TestReadable(t *testing.T) {
+	const args = `{"n":1e400,"c":"r\u006d\u202e\u000ax"}`
+	want := []string{"{", `  "n": 1e400,`, `  "c": "rm⟨U+202E⟩\n`, `│ x"`, "}"}
+	if got := Readable([]byte(args)); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if got := Readable([]byte("{\u202e")); !slices.Equal(got, []string{"{⟨U+202E⟩"}) {
+		t.Errorf("%q", got)
 	}
 }
 
