@@ -9,9 +9,10 @@ import (
 	"encoding/binary"
 	"iter"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
+
+	"callgate/internal/settled"
 )
 
 // Label says what a result holds.
@@ -54,7 +55,7 @@ const (
 
 // Memory is what one session has seen. Its zero value is ready, and knows nothing.
 type Memory struct {
-	mu      sync.Mutex
+	mu      settled.Mutex
 	seed    uint64
 	results table // Label flags
 	said    table // Speaker flags
@@ -62,42 +63,17 @@ type Memory struct {
 	sources []Source
 	next    int               // where the next source goes once there are maxSources
 	labels  map[string]Source // by tool: the last result, with the labels that any had
-	pending map[chan struct{}]bool
 	reader  scanner
 	aliases map[uint64][]uint64 // id → hashes of the words that name what it stands for
 }
 
 // Begin announces that a result is about to be learned. Queries meanwhile wait until done is called. The caller MUST
 // call done.
-func (m *Memory) Begin() (done func()) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.pending == nil {
-		m.pending = map[chan struct{}]bool{}
-	}
-	c := make(chan struct{})
-	m.pending[c] = true
-	return func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if m.pending[c] {
-			delete(m.pending, c)
-			close(c)
-		}
-	}
-}
+func (m *Memory) Begin() (done func()) { return m.mu.Begin() }
 
 // lock takes mu when nothing is about to be learned.
 func (m *Memory) lock() {
-	m.mu.Lock()
-	for len(m.pending) > 0 {
-		for c := range m.pending {
-			m.mu.Unlock()
-			<-c
-			m.mu.Lock()
-			break
-		}
-	}
+	m.mu.LockSettled()
 	m.start()
 }
 

@@ -367,39 +367,43 @@ type Entry struct {
 	Env     []string
 }
 
+// entries are those of all servers in a file; none where there is no file. With an error, they are not all.
+func (l *located) entries() (list []entry, err error) {
+	text, err := readFile(l.path)
+	if err != nil {
+		return nil, nil // the plan says what is wrong with it
+	}
+	doc, err := open(l.File, text)
+	if err != nil {
+		return nil, err
+	}
+	places, err := placesOf(doc, l.File)
+	if err != nil {
+		return nil, err
+	}
+	for _, place := range places {
+		some, wrong := doc.entries(place)
+		list, err = append(list, some...), errors.Join(err, wrong)
+	}
+	return list, err
+}
+
 // Entries are those of any callgate in a host's files, also of one that is gone.
 func Entries(m Machine, h *Host) (list []Entry) {
 	files := m.files(h)
 	for i := range files {
 		l := &files[i]
-		text, err := readFile(l.path)
-		if err != nil {
-			continue
-		}
-		doc, err := open(l.File, text)
-		if err != nil {
-			continue // the plan says what is wrong with it
-		}
-		places, err := placesOf(doc, l.File)
-		if err != nil {
-			continue
-		}
-		for _, place := range places {
-			entries, err := doc.entries(place)
-			if err != nil {
+		entries, _ := l.entries() // the plan says what is wrong with the rest
+		for _, e := range entries {
+			words := commandOf(e.value)
+			if len(words) < 2 || words[1] != "run" || strings.TrimSuffix(filepath.Base(words[0]), ".exe") != "callgate" {
 				continue
 			}
-			for _, e := range entries {
-				words := commandOf(e.value)
-				if len(words) < 2 || words[1] != "run" || strings.TrimSuffix(filepath.Base(words[0]), ".exe") != "callgate" {
-					continue
-				}
-				found := Entry{Path: l.path, Command: words}
-				for name, value := range mapOf(reader(e.value).member(envMembers)) {
-					found.Env = append(found.Env, name+"="+value)
-				}
-				list = append(list, found)
+			found := Entry{Path: l.path, Command: words}
+			for name, value := range mapOf(reader(e.value).member(envMembers)) {
+				found.Env = append(found.Env, name+"="+value)
 			}
+			list = append(list, found)
 		}
 	}
 	return list
@@ -412,29 +416,15 @@ func OwnEntries(m Machine, h *Host, program string) (names []string) {
 	files := m.files(h)
 	for i := range files {
 		l := &files[i]
-		text, err := readFile(l.path)
-		if err != nil {
-			continue
-		}
-		doc, err := open(l.File, text)
+		entries, err := l.entries()
 		if err != nil {
 			return nil // nobody knows what the host makes of it
 		}
-		places, err := placesOf(doc, l.File)
-		if err != nil {
-			return nil
-		}
-		for _, place := range places {
-			entries, err := doc.entries(place)
-			if err != nil {
-				return nil
-			}
-			for _, e := range entries {
-				if runs(e.value, program) {
-					mine[l.called(e.name)] = true
-				} else {
-					others[l.called(e.name)] = true
-				}
+		for _, e := range entries {
+			if runs(e.value, program) {
+				mine[l.called(e.name)] = true
+			} else {
+				others[l.called(e.name)] = true
 			}
 		}
 	}

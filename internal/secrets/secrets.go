@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"callgate/audit"
+	"callgate/internal/settled"
 	"callgate/internal/textscan"
 )
 
@@ -34,11 +35,10 @@ type Found struct {
 
 // Memory holds fingerprints of credentials, keyed with chance and never written anywhere. Its zero value is ready.
 type Memory struct {
-	mu      sync.Mutex
-	key     []byte
-	base    uint64
-	prints  []print
-	pending map[chan struct{}]bool
+	mu     settled.Mutex
+	key    []byte
+	base   uint64
+	prints []print
 }
 
 // print is the fingerprint of one credential.
@@ -50,23 +50,7 @@ type print struct {
 }
 
 // Begin announces that texts are about to be learned. Find waits until done is called. The caller MUST call done.
-func (m *Memory) Begin() (done func()) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.pending == nil {
-		m.pending = map[chan struct{}]bool{}
-	}
-	c := make(chan struct{})
-	m.pending[c] = true
-	return func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if m.pending[c] {
-			delete(m.pending, c)
-			close(c)
-		}
-	}
-}
+func (m *Memory) Begin() (done func()) { return m.mu.Begin() }
 
 // Learn remembers the credentials in a text that was seen at a place.
 func (m *Memory) Learn(text, place string) {
@@ -222,15 +206,7 @@ func (m *Memory) Find(texts ...string) (Found, bool) {
 	if m == nil {
 		return Found{}, false
 	}
-	m.mu.Lock()
-	for len(m.pending) > 0 {
-		for c := range m.pending {
-			m.mu.Unlock()
-			<-c
-			m.mu.Lock()
-			break
-		}
-	}
+	m.mu.LockSettled()
 	defer m.mu.Unlock()
 	if len(m.prints) == 0 {
 		return Found{}, false
