@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"callgate/internal/testserver/waits"
 )
 
 // TestInspector has the CLI of the MCP Inspector list the tools and call one, over every transport with every server of
@@ -68,17 +70,14 @@ func TestInspector(t *testing.T) {
 				return answer
 			}
 			c := d.Calls[0]
-			offered := false
-			for tries := 0; tries < 5 && !offered; tries++ { // it does not wait for a server that starts for the first time
+			// The Inspector does not wait for a server that starts for the first time.
+			waits.Until(t, d.Prefix+c.Tool+" is offered", func() bool {
 				var list struct{ Tools []struct{ Name string } }
 				if err := json.Unmarshal(inspect("--method", "tools/list"), &list); err != nil {
 					t.Fatal(err)
 				}
-				offered = slices.ContainsFunc(list.Tools, func(tool struct{ Name string }) bool { return tool.Name == d.Prefix+c.Tool })
-			}
-			if !offered {
-				t.Errorf("%s is not offered", d.Prefix+c.Tool)
-			}
+				return slices.ContainsFunc(list.Tools, func(tool struct{ Name string }) bool { return tool.Name == d.Prefix+c.Tool })
+			})
 			call := []string{"--method", "tools/call", "--tool-name", d.Prefix + c.Tool}
 			for name, value := range c.Arguments {
 				call = append(call, "--tool-arg", fmt.Sprintf("%s=%v", name, value))
