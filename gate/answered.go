@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -60,7 +61,7 @@ func (g questions) note(s *Session, call Call, v *Verdict) {
 	for i := range found {
 		found[i].Several = len(found) > 1
 	}
-	g.gate.answers.load(g.gate)
+	g.gate.answers.load(context.Background(), g.gate)
 	g.gate.answers.mu.Lock()
 	defer g.gate.answers.mu.Unlock()
 	g.gate.answers.list = append(g.gate.answers.list, found...)
@@ -69,12 +70,12 @@ func (g questions) note(s *Session, call Call, v *Verdict) {
 	}
 }
 
-func (b *answeredBook) load(g *Gate) {
+func (b *answeredBook) load(ctx context.Context, g *Gate) {
 	b.once.Do(func() {
 		if g.journal.o.Answered == nil {
 			return
 		}
-		list := g.journal.o.Answered(time.Now().Add(-answeredBack))
+		list := g.journal.o.Answered(ctx, time.Now().Add(-answeredBack))
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.list = slices.Concat(list[max(0, len(list)-maxAnswered):], b.list)
@@ -87,7 +88,7 @@ func (g questions) approvedBefore(s *Session, call Call, a *tools.Analysis, offe
 	if len(offers) == 0 {
 		return
 	}
-	g.gate.answers.load(g.gate)
+	g.gate.answers.load(context.Background(), g.gate)
 	project := s.Origin().Folder
 	g.gate.answers.mu.Lock()
 	defer g.gate.answers.mu.Unlock()

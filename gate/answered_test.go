@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func TestOffersCountEarlierApprovals(t *testing.T) {
 		before("git push origin d", func(a *Answered) { a.Several = true }),
 		before("npm publish", func(a *Answered) { a.Rejected = true }), before("npm publish --dry-run", nil),
 	}
-	b := newBench(t, `{}`, func(o *Options) { o.Answered = func(time.Time) []Answered { return list } })
+	b := newBench(t, `{}`, func(o *Options) { o.Answered = func(context.Context, time.Time) []Answered { return list } })
 	b.session.SetOrigin(Origin{Folder: "/src/app"})
 	counts := func(id, command string, want map[string]int, decision string) {
 		t.Helper()
@@ -55,10 +56,13 @@ func TestOffersCountEarlierApprovals(t *testing.T) {
 func TestRecall(t *testing.T) {
 	var reads []string
 	b := newBench(t, `{}`, func(o *Options) {
-		o.Answered = func(time.Time) []Answered { reads = append(reads, "answers"); return nil }
-		o.History = func() []string { reads = append(reads, "commands"); return []string{"git push origin a"} }
+		o.Answered = func(context.Context, time.Time) []Answered { reads = append(reads, "answers"); return nil }
+		o.History = func(context.Context) []string {
+			reads = append(reads, "commands")
+			return []string{"git push origin a"}
+		}
 	})
-	b.gate.Recall()
+	b.gate.Recall(t.Context())
 	reads = append(reads, "a question")
 	end := b.decide(t.Context(), b.shell("call_1", "git push origin main"))
 	if err := b.answer(b.waiting(1)[0], "approve", nil); err != nil {
@@ -67,6 +71,19 @@ func TestRecall(t *testing.T) {
 	<-end
 	if got := fmt.Sprint(reads); got != "[commands answers a question]" {
 		t.Error(got)
+	}
+}
+
+// What cannot be read ends no process, and questions go on without it.
+func TestRecallOfDamage(t *testing.T) {
+	b := newBench(t, `{}`, func(o *Options) { o.History = func(context.Context) []string { panic("damage") } })
+	b.gate.Recall(t.Context())
+	end := b.decide(t.Context(), b.shell("call_1", "git push origin main"))
+	if err := b.answer(b.waiting(1)[0], "approve", nil); err != nil {
+		t.Fatal(err)
+	}
+	if v := (<-end).verdict; v.Action != permissions.Allow {
+		t.Error(v.Reason)
 	}
 }
 

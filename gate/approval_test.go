@@ -598,7 +598,9 @@ func TestChangedManifestMarksScripts(t *testing.T) {
 
 func TestOffersTellWhatTheyWouldNewlyAllow(t *testing.T) {
 	b := newBench(t, asking, func(o *Options) {
-		o.History = func() []string { return []string{"git push origin release", "git push origin main", "make x; make y"} }
+		o.History = func(context.Context) []string {
+			return []string{"git push origin release", "git push origin main", "make x; make y"}
+		}
 	})
 	end := b.decide(t.Context(), b.shell("1", "git push origin main"))
 	offers := b.waiting(1)[0].Offers

@@ -7,6 +7,7 @@ package gate
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -27,32 +28,32 @@ type Options struct {
 	Audit          *audit.Log
 	Logger         *slog.Logger
 	Mode           Mode
-	Autonomy       Autonomy                                 // of every new session
-	AskEscalations bool                                     // ESCALATION asks instead of being denied
-	Timeout        time.Duration                            // how long an approval waits for a person; 0 means 120 s
-	ClaimWithin    time.Duration                            // how long a decision waits for the call that was handed over; 0 means 15 min
-	History        func() []string                          // shell commands that the worker ran or asked about before; may be nil
-	Answered       func(since time.Time) []Answered         // what people answered before, the oldest first; may be nil
-	Dir            string                                   // where such decisions are kept; "" keeps none
-	MaxPending     int                                      // approvals that may wait at once in one session; 0 means 64
-	MaxPendingAll  int                                      // and in all sessions; 0 is no bound
-	Protected      *Protected                               // what no call may touch
-	Limits         Limits                                   // of every session
-	InMemory       bool                                     // grants for the worker are not written to its file and end with the process
-	Terminal       *Terminal                                // the terminal allow-list; nil does without
-	Undo           func(Call, *tools.Analysis) *Undo        // says whether what a call changes can be brought back; nil says nothing
-	Unkept         func(Call, *tools.Analysis) (why string) // marks calls whose files could not be kept; nil marks none
-	Credentials    func() []Credential                      // what must not leave beside what sessions see; called once, when the first call is judged; may be nil
-	Presence       Presence                                 // proofs that people are there; nil needs none
-	Ledger         Ledger                                   // where approvals are kept for other machines; nil keeps them in Dir
-	Tallies        Tallies                                  // count what hosts use at several replicas; nil counts here alone
-	Standing       permissions.Shared                       // what people set of sessions that live at several replicas; nil for none
-	Current        func() error                             // why rules and freezes may be old, so that nothing may run; nil when they cannot be
-	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
-	NoFlow         bool                                     // sessions do not remember where values come from
-	Advisors       []Advisor                                // other policy engines, which can deny and ask
-	Off            bool                                     // every call runs but those that touch what is protected
-	Agents         []permissions.Agent                      // profiles that sessions and calls may run under, beside DefaultAgent
+	Autonomy       Autonomy                                    // of every new session
+	AskEscalations bool                                        // ESCALATION asks instead of being denied
+	Timeout        time.Duration                               // how long an approval waits for a person; 0 means 120 s
+	ClaimWithin    time.Duration                               // how long a decision waits for the call that was handed over; 0 means 15 min
+	History        func(context.Context) []string              // shell commands that the worker ran or asked about before; may be nil
+	Answered       func(context.Context, time.Time) []Answered // what people answered since then, the oldest first; may be nil
+	Dir            string                                      // where such decisions are kept; "" keeps none
+	MaxPending     int                                         // approvals that may wait at once in one session; 0 means 64
+	MaxPendingAll  int                                         // and in all sessions; 0 is no bound
+	Protected      *Protected                                  // what no call may touch
+	Limits         Limits                                      // of every session
+	InMemory       bool                                        // grants for the worker are not written to its file and end with the process
+	Terminal       *Terminal                                   // the terminal allow-list; nil does without
+	Undo           func(Call, *tools.Analysis) *Undo           // says whether what a call changes can be brought back; nil says nothing
+	Unkept         func(Call, *tools.Analysis) (why string)    // marks calls whose files could not be kept; nil marks none
+	Credentials    func() []Credential                         // what must not leave beside what sessions see; called once, when the first call is judged; may be nil
+	Presence       Presence                                    // proofs that people are there; nil needs none
+	Ledger         Ledger                                      // where approvals are kept for other machines; nil keeps them in Dir
+	Tallies        Tallies                                     // count what hosts use at several replicas; nil counts here alone
+	Standing       permissions.Shared                          // what people set of sessions that live at several replicas; nil for none
+	Current        func() error                                // why rules and freezes may be old, so that nothing may run; nil when they cannot be
+	Freezer        *Freezer                                    // what people have frozen; nil freezes nothing
+	NoFlow         bool                                        // sessions do not remember where values come from
+	Advisors       []Advisor                                   // other policy engines, which can deny and ask
+	Off            bool                                        // every call runs but those that touch what is protected
+	Agents         []permissions.Agent                         // profiles that sessions and calls may run under, beside DefaultAgent
 }
 
 // Settings are the options that Configure replaces while the gate is in use. They mean what the options of their names

@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"context"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -16,18 +18,24 @@ type history struct {
 	subjects []permissions.Subject
 }
 
-func (h *history) load(g *Gate) {
+func (h *history) load(ctx context.Context, g *Gate) {
 	h.once.Do(func() {
 		if g.journal.o.History != nil {
-			h.subjects = tools.CommandSubjects(g.journal.o.History())
+			h.subjects = tools.CommandSubjects(g.journal.o.History(ctx))
 		}
 	})
 }
 
-// Recall reads what was asked and answered before. Else the first question waits for it.
-func (g *Gate) Recall() {
-	g.history.load(g)
-	g.answers.load(g)
+// Recall reads what was asked and answered before. Else the first question waits for it. When ctx ends, so does the gate: what
+// was not read by then is not missed.
+func (g *Gate) Recall(ctx context.Context) {
+	defer func() {
+		if p := recover(); p != nil {
+			g.journal.o.Logger.Error("what was asked and answered before could not be read: please report this", "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	g.history.load(ctx, g)
+	g.answers.load(ctx, g)
 	tools.CommonCommands()
 }
 
@@ -94,7 +102,7 @@ func (g questions) widen(s *Session, call Call, a *tools.Analysis, offers []tool
 	if err != nil {
 		return offers
 	}
-	g.gate.history.load(g.gate)
+	g.gate.history.load(context.Background(), g.gate)
 	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: time.Now()}
 	g.preselect(a, offers)
 	for i := range offers {

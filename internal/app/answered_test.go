@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -40,10 +41,15 @@ func TestAnsweredReadsTheNewestRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, a := range answered(c, time.Now().Add(-time.Hour)) {
+	for _, a := range answered(t.Context(), c, time.Now().Add(-time.Hour)) {
 		got = append(got, fmt.Sprint(a.CallID, " ", a.Rejected))
 	}
 	if want := "[approved false rejected true]"; fmt.Sprint(got) != want {
 		t.Errorf("%v, want %s", got, want)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if got := answered(ended, c, time.Now().Add(-time.Hour)); len(got) > 0 || len(history(ended, c)) > 0 {
+		t.Errorf("callgate, which ends, went on reading: %v", got)
 	}
 }

@@ -51,7 +51,7 @@ func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)
 	watchers.Go(func() { tellWhoWaits(watching, s.Gate, s.log, s.page) })
 	watchers.Go(func() { s.watch(watching, load, e) })
 	watchers.Go(func() { rest(watching) })
-	watchers.Go(s.Gate.Recall)
+	watchers.Go(func() { s.Gate.Recall(watching) })
 	defer watchers.Wait()
 	defer stop()
 	select {

@@ -172,7 +172,7 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 		Worker: c.Worker, Audit: trail, Logger: s.log, Store: s.rules,
 		Mode: c.GateMode, Autonomy: c.AutonomyLevel, AskEscalations: c.AsksEscalations, Timeout: c.Timeout, MaxPending: c.MaxPending, MaxPendingAll: c.MaxPendingAll, Agents: agents,
 		Advisors: c.PolicyEngines,
-		History:  func() []string { return history(c) }, Answered: func(since time.Time) []gate.Answered { return answered(c, since) }, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
+		History:  func(ctx context.Context) []string { return history(ctx, c) }, Answered: func(ctx context.Context, since time.Time) []gate.Answered { return answered(ctx, c, since) }, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
 		Ledger: s.replica.ledger(), Tallies: s.replica.tallies(), Standing: s.replica.document(documentSessions), Current: s.replica.fresh(), Freezer: s.freezer(), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Off: c.GateOff, NoFlow: c.NoFlow,
 	})
 	s.closers = append(s.closers, func() error { s.Gate.Close(); return nil })
@@ -361,8 +361,11 @@ const (
 )
 
 // history returns the shell commands that the worker's audit trail remembers, the newest first.
-func history(c *config.Config) (commands []string) {
+func history(ctx context.Context, c *config.Config) (commands []string) {
 	for r, err := range audit.Read(audit.Dir(c.DataDir), audit.Filter{Limit: rememberedDecisions}) {
+		if ctx.Err() != nil {
+			break
+		}
 		if err != nil || r.Worker != c.Worker || r.Event != audit.Decision {
 			continue // a damaged line is the business of audit verify
 		}
@@ -376,9 +379,12 @@ func history(c *config.Config) (commands []string) {
 }
 
 // answered returns what people answered since then, as far as the newest records tell, the oldest first.
-func answered(c *config.Config, since time.Time) (list []gate.Answered) {
+func answered(ctx context.Context, c *config.Config, since time.Time) (list []gate.Answered) {
 	marked := map[string]bool{}
 	for r, err := range audit.Read(audit.Dir(c.DataDir), audit.Filter{Since: since, Limit: rememberedAnswers}) {
+		if ctx.Err() != nil {
+			break
+		}
 		if err != nil || r.Worker != c.Worker {
 			continue // a damaged line is the business of audit verify
 		}
