@@ -204,8 +204,8 @@ func (c Controls) SetAutonomy(sessionID, level string, who audit.Author) error {
 	}
 	if s.account == "" {
 		s.autonomy.Store(uint32(autonomy))
-	} else if err := s.stand(); err != nil { // others may have set another since
-		return err
+	} else {
+		_ = s.stand() // others may have set another since; what cannot be read now is read at the next call
 	}
 	g.someoneIsThere(who.By)
 	g.journal.events.publish(AutonomyChanged{SessionID: s.id, Level: autonomy.String(), By: who.By})

@@ -316,6 +316,21 @@ func TestStandingReadOnce(t *testing.T) {
 	if v, _ := two.gate.Decide(t.Context(), two.session, two.shell("1", "ls")); v.Action != permissions.Deny || !strings.Contains(v.Reason, "the cluster was away") {
 		t.Errorf("while nobody knows the level: %s, %s", v.Action, v.Reason)
 	}
+	shown := one.gate.Subscribe()
+	defer shown.Close()
+	text.replaced = func() { text.fails = 1 }
+	if err := one.gate.Controls.SetAutonomy(one.session.ID(), "CAUTIOUS", audit.Author{By: "test"}); err != nil {
+		t.Errorf("a level that was written: %v", err)
+	}
+	level := ""
+	for range len(shown.Events) {
+		if e, ok := (<-shown.Events).(AutonomyChanged); ok {
+			level = e.Level
+		}
+	}
+	if level != "CAUTIOUS" {
+		t.Errorf("people are shown %q", level)
+	}
 	text.replaced = func() { text.fails = 1 }
 	id, err := one.gate.Controls.AddAgent(one.session.ID(), permissions.Agent{Name: "free"}, AgentInfo{Role: "free"}, audit.Author{By: "test"})
 	if err != nil || one.standing(t).Team[id].Name != "free" {
