@@ -417,20 +417,24 @@ func (a *Approvals) run() {
 	}
 }
 
-// finish writes the ends that wait to be written. What fails is tried again.
+// finish writes the ends that wait to be written. What fails is tried again: one entry holds up no other.
 func (a *Approvals) finish() {
 	a.mu.Lock()
 	ending := a.ending
 	a.ending = nil
 	a.mu.Unlock()
-	for i, key := range ending {
-		if err := a.finishOne(key); err != nil {
-			a.mu.Lock()
-			a.ending = append(ending[i:len(ending):len(ending)], a.ending...)
-			a.mu.Unlock()
-			return
+	away := false
+	failed := slices.DeleteFunc(ending, func(key string) bool {
+		if away {
+			return false
 		}
-	}
+		err := a.finishOne(key)
+		away = errors.Is(err, ErrAway)
+		return err == nil
+	})
+	a.mu.Lock()
+	a.ending = append(failed, a.ending...)
+	a.mu.Unlock()
 }
 
 func (a *Approvals) finishOne(key string) error {
@@ -509,7 +513,9 @@ func (a *Approvals) inherit() {
 		}
 		if err := a.take(heir, key, v, e); err != nil {
 			a.c.log.Warn("cluster: an approval of a lost replica cannot be taken over; trying again", "approval", idOf(key), "error", err)
-			return
+			if errors.Is(err, ErrAway) {
+				return
+			}
 		}
 	}
 }

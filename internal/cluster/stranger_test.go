@@ -440,6 +440,21 @@ func TestLostClaimEnds(t *testing.T) {
 	}
 }
 
+// TestSpoiledApprovalHoldsUpNoOther has somebody without the key spoil an approval that ends: others end all the same.
+func TestSpoiledApprovalHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	c := one(t)
+	a := c.Approvals()
+	ask(t, a, "spoiled", "k", false)
+	ask(t, a, "whole", "other", false)
+	if err := put(t, c, entryKey("k", "spoiled"), nil, []byte("garbage")); err != nil {
+		t.Fatal(err)
+	}
+	a.End("spoiled")
+	a.End("whole")
+	waits.Until(t, "the other ends", func() bool { return stateAt(c, entryKey("other", "whole")) == stateEnded })
+}
+
 // TestStreamMadeByAnother refuses a bucket that was made before with settings that lose what replicas write.
 func TestStreamMadeByAnother(t *testing.T) {
 	t.Parallel()
