@@ -4,16 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/anishathalye/porcupine"
 
 	"callgate/gate"
 	"callgate/internal/testserver/waits"
@@ -268,90 +262,4 @@ func TestBudgets(t *testing.T) {
 			t.Fatal("something was taken that nobody could count")
 		}
 	})
-}
-
-// budgetModel is a limit of which each step takes one. Together no more is taken than the limit and one slice: the rig has
-// one thing go wrong a round. Nobody is refused while more is left than two other replicas can hold.
-func budgetModel(limit int) porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return 0 },
-		Step: func(state, _, output any) (bool, any) {
-			n := state.(int)
-			if output.(string) == came {
-				return n < limit+slice(limit, 3), n + 1
-			}
-			return n >= limit-2*slice(limit, 3), n
-		},
-	}
-}
-
-// TestBudgetHistory takes of one budget at three replicas while something goes wrong.
-func TestBudgetHistory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for replicas to notice that others are gone")
-	}
-	t.Parallel()
-	rounds, seed := 3, rand.Uint64()
-	if n, err := strconv.Atoi(os.Getenv("CALLGATE_TEST_ROUNDS")); err == nil {
-		rounds = n
-	}
-	t.Logf("seed %d", seed)
-	r := newRig(t)
-	const limit = 60
-	for round := range rounds {
-		h := &history{began: time.Now(), done: map[string]map[string]int{}}
-		how := gate.Counted{Name: fmt.Sprintf("turn.%d", round), Idle: time.Hour, Leases: true}
-		var taken, lost atomic.Int32
-		take := func(client, at int) (may bool, err error) {
-			c := r.at(at)
-			if c == nil {
-				return false, ErrAway
-			}
-			tally := c.Budgets().Tally(how)
-			defer tally.Close()
-			began, fresh := time.Since(h.began).Nanoseconds(), c.Fresh() == nil
-			if may, err = tally.Take(1, limit); may {
-				taken.Add(1)
-				h.note(client, step{what: "take"}, began, came)
-			} else if err == nil {
-				h.note(client, step{what: "take"}, began, refused)
-			} else if fresh {
-				lost.Store(1) // the write that began the turn may have arrived: what was denied counts
-			}
-			return may, err
-		}
-		stop := make(chan struct{})
-		var clients sync.WaitGroup
-		for client := range 6 {
-			clients.Go(func() {
-				pace := rand.New(rand.NewPCG(seed+uint64(client), uint64(round)))
-				for {
-					select {
-					case <-stop:
-						return
-					case <-time.After(time.Duration(pace.IntN(200)) * time.Millisecond):
-						_, _ = take(client, client%3)
-					}
-				}
-			})
-		}
-		what := r.fault(round, rand.New(rand.NewPCG(seed, uint64(round))))
-		close(stop)
-		clients.Wait()
-		r.whole()
-		waits.Until(t, what+": all that is left is taken", func() bool {
-			for at := range 3 {
-				for {
-					if may, _ := take(10+at, at); !may {
-						break
-					}
-				}
-			}
-			return taken.Load()+lost.Load() >= limit
-		})
-		if !porcupine.CheckOperations(budgetModel(limit), h.ops) {
-			t.Fatalf("round %d: %s: no order of the %d steps fits: %d of %d were taken", round, what, len(h.ops), taken.Load(), limit)
-		}
-		t.Logf("round %d: %s; %d steps, %d taken", round, what, len(h.ops), taken.Load())
-	}
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,9 +23,11 @@ const testLease = 3 * time.Second
 
 var testKey, _ = ParseKey(strings.Repeat("k", shortestSecret))
 
-func logOf(t *testing.T) *slog.Logger {
-	if testing.Verbose() && os.Getenv("CALLGATE_TEST_LOG") != "" {
-		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).With("test", t.Name())
+func logOf(t *testing.T) *slog.Logger { return logAs(t.Name()) }
+
+func logAs(name string) *slog.Logger {
+	if os.Getenv("CALLGATE_TEST_LOG") != "" {
+		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).With("test", name)
 	}
 	return slog.New(slog.DiscardHandler)
 }
@@ -112,6 +115,14 @@ func ask(t *testing.T, a *Approvals, id, key string, waits bool) {
 
 // stateAt is the state of an entry as a replica has heard of it.
 func stateAt(c *Cluster, key string) string { return stateOf(c.bucket.last(key).body) }
+
+func stateOf(body []byte) string {
+	var e entry
+	if json.Unmarshal(body, &e) != nil {
+		return ""
+	}
+	return e.State
+}
 
 // TestThree walks three replicas through what they share.
 func TestThree(t *testing.T) {

@@ -40,7 +40,7 @@ func (c *Cluster) connect() (*nats.Conn, error) {
 		options = append(options, nats.Secure(identity), nats.RetryOnFailedConnect(false))
 	} else if c.server != nil {
 		url = nats.DefaultURL // unused: the connection does not leave the process
-		options = append(options, nats.InProcessServer(c.server.nats))
+		options = append(options, nats.InProcessServer(c.server))
 	} else {
 		more, err := outsideOptions(c.o)
 		if err != nil {

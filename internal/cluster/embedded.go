@@ -5,10 +5,13 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
@@ -17,7 +20,14 @@ import (
 )
 
 // server is a NATS server within this process.
-type server struct{ nats *natsserver.Server }
+type server struct {
+	options *natsserver.Options
+	log     *slog.Logger
+	nats    atomic.Pointer[natsserver.Server] // that runs now
+
+	end   chan struct{} // closed to end watch
+	ended chan struct{}
+}
 
 // mostEmbedded bounds a cluster of embedded servers: NATS keeps its own agreement among all of them, and more make it
 // slower and no safer.
@@ -53,32 +63,84 @@ func startServer(o Options) (*server, error) {
 			options.Routes = append(options.Routes, &url.URL{Scheme: "nats-route", Host: peer})
 		}
 	}
-	s, err := natsserver.NewServer(options)
-	if err != nil {
-		return nil, fmt.Errorf("the embedded NATS does not start: %w", err)
-	}
-	s.SetLoggerV2(natsLog{o.Logger}, false, false, false)
-	s.Start()
-	if !s.ReadyForConnections(10 * time.Second) {
-		s.Shutdown()
-		return nil, errors.New("the embedded NATS does not start: it is not ready after 10 s")
-	}
-	running := &server{s}
-	if err := durable.Replace(addressFile(o.DataDir), []byte(running.address()), 0o600); err != nil {
-		running.close()
+	s := &server{options: options, log: o.Logger, end: make(chan struct{}), ended: make(chan struct{})}
+	if err := s.begin(); err != nil {
 		return nil, err
 	}
-	return running, nil
+	go s.watch()
+	if err := durable.Replace(addressFile(o.DataDir), []byte(s.address()), 0o600); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// begin starts NATS, after the first time at the same address.
+func (s *server) begin() error {
+	one, err := natsserver.NewServer(s.options.Clone())
+	if err != nil {
+		return fmt.Errorf("the embedded NATS does not start: %w", err)
+	}
+	one.SetLoggerV2(natsLog{s.log}, false, false, false)
+	one.Start()
+	if !one.ReadyForConnections(10 * time.Second) {
+		one.Shutdown()
+		return errors.New("the embedded NATS does not start: it is not ready after 10 s")
+	}
+	s.nats.Store(one)
+	if a, ok := one.Addr().(*net.TCPAddr); ok {
+		s.options.Port = a.Port
+	}
+	return nil
+}
+
+// watch starts NATS anew when it has given up its storage, as it does for good when the disk is full, once there is room.
+func (s *server) watch() {
+	defer close(s.ended)
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-s.end:
+			return
+		}
+		if s.nats.Load().JetStreamEnabled() || !s.room() {
+			continue
+		}
+		s.log.Warn("cluster: the embedded NATS gave up its storage, as it does when a disk is full; it starts again")
+		s.shutdown()
+		if err := s.begin(); err != nil {
+			s.log.Error("cluster: trying again", "error", err)
+		}
+	}
+}
+
+// room reports whether the disk takes something.
+func (s *server) room() bool {
+	probe := filepath.Join(s.options.StoreDir, "probe")
+	err := os.WriteFile(probe, make([]byte, 1<<20), 0o600)
+	return errors.Join(err, os.Remove(probe)) == nil
+}
+
+// InProcessConn connects this process to NATS.
+func (s *server) InProcessConn() (net.Conn, error) { return s.nats.Load().InProcessConn() }
+
+func (s *server) shutdown() {
+	one := s.nats.Load()
+	one.Shutdown()
+	one.WaitForShutdown()
 }
 
 func (s *server) close() {
-	s.nats.Shutdown()
-	s.nats.WaitForShutdown()
+	close(s.end)
+	<-s.ended
+	s.shutdown()
 }
 
 // address is where commands of this machine reach the server.
 func (s *server) address() string {
-	if a, ok := s.nats.Addr().(*net.TCPAddr); ok {
+	if a, ok := s.nats.Load().Addr().(*net.TCPAddr); ok {
 		return a.String()
 	}
 	return ""

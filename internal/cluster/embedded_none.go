@@ -9,7 +9,7 @@ import (
 )
 
 // server is what this build leaves out.
-type server struct{ nats nats.InProcessConnProvider }
+type server struct{ nats.InProcessConnProvider }
 
 func startServer(Options) (*server, error) {
 	return nil, errors.New("this callgate was built without an embedded NATS (tag nonats): give the URL of one")
