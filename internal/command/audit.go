@@ -29,8 +29,9 @@ func newAuditCommand(dataDir func() (string, error), s *config.Settings) *cobra.
 grants and autonomy. Secrets are redacted.
 
 With --format ocsf or cef it prints what security systems read. callgate sends that itself where "export" in callgate.yaml
-names receivers: in batches by HTTPS (OCSF as a JSON array, CEF as lines; an answer of 2xx is a receipt), or by syslog
-(RFC 5424 with octet counting, over TLS; TCP on this machine alone). How far each receiver got is in {dataDir}/export, so
+names receivers: in batches by HTTPS (OCSF as a JSON array, CEF as lines; an answer of 2xx is a receipt), by syslog
+(RFC 5424 with octet counting, over TLS; TCP on this machine alone), or into a bucket that speaks S3, where each batch is an
+object under its day: gzip of one record a line, of 500 records or a minute. How far each receiver got is in {dataDir}/export, so
 that a record is sent at least once, and again after a crash or without a receipt. Syslog has no receipts: what was sent
 counts as arrived when the connection lives five seconds later. A receiver that is down or slow is tried again within a
 minute, or when its Retry-After says; meanwhile records stay in the logs, and at most 1 MiB of them in memory.

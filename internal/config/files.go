@@ -126,7 +126,7 @@ func checkExports(list []siem.Config) error {
 			return fmt.Errorf("[%d]: the name %q is taken", i, one.Name)
 		}
 		names[one.Name] = true
-		for _, path := range []*string{&one.CA, &one.Header} {
+		for _, path := range []*string{&one.CA, &one.Header, &one.Keys} {
 			if *path == "" {
 				continue
 			}

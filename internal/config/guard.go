@@ -56,8 +56,10 @@ func (c *Config) CommonWall() *guard.Wall {
 	}
 	w.Hidden = append(w.Hidden, c.Cluster.files()...)
 	for _, one := range c.Export {
-		if one.Header != "" {
-			w.Hidden = append(w.Hidden, one.Header)
+		for _, file := range []string{one.Header, one.Keys} {
+			if file != "" {
+				w.Hidden = append(w.Hidden, file)
+			}
 		}
 	}
 	for i := range c.Servers {

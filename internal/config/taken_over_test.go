@@ -33,10 +33,10 @@ func TestTakenOver(t *testing.T) {
 func TestSecretsBehindTheWall(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	c := &Config{DataDir: in("data"), Export: []siem.Config{{Name: "web", Header: in("header")}}}
+	c := &Config{DataDir: in("data"), Export: []siem.Config{{Name: "web", Header: in("header"), Keys: in("keys")}}}
 	c.Cluster.Key, c.Cluster.Creds, c.Cluster.CertKey = in("key"), in("creds"), in("certificate-key")
 	hidden := c.CommonWall().Hidden
-	for _, name := range []string{"header", "key", "creds", "certificate-key"} {
+	for _, name := range []string{"header", "keys", "key", "creds", "certificate-key"} {
 		if !slices.Contains(hidden, in(name)) {
 			t.Errorf("servers can read the file %s", name)
 		}

@@ -49,6 +49,7 @@ type Export struct {
 
 	sent, kept map[string]int64 // by log: how far it was sent, and how far it surely arrived
 	marks      []mark
+	due        map[string]time.Time // by log: when a batch that is not full is sent
 }
 
 // mark is how far everything had been sent at some moment.
@@ -154,7 +155,7 @@ func (e *Export) load() error {
 	if err != nil {
 		return fmt.Errorf("%s, which says how far the trail was sent, cannot be read: remove it to send all again: %w", e.State, err)
 	}
-	e.kept, e.sent, e.marks = kept, maps.Clone(kept), nil
+	e.kept, e.sent, e.marks, e.due = kept, maps.Clone(kept), nil, map[string]time.Time{}
 	return nil
 }
 
@@ -192,8 +193,10 @@ func (e *Export) step(ctx context.Context, to receiver) error {
 
 // batch sends the next records of a log. more reports whether there may be others; broken is a line that is none.
 func (e *Export) batch(ctx context.Context, to receiver, log string) (more bool, broken, err error) {
-	if info, err := os.Stat(filepath.Join(e.Dir, log)); err == nil && info.Size() <= e.sent[log] {
-		return false, nil, nil
+	if info, err := os.Stat(filepath.Join(e.Dir, log)); err == nil {
+		if news := info.Size() - e.sent[log]; news <= 0 || news < maxBytes && time.Now().Before(e.due[log]) {
+			return false, nil, nil
+		}
 	}
 	var lines []audit.Line
 	size := 0
@@ -209,6 +212,10 @@ func (e *Export) batch(ctx context.Context, to receiver, log string) (more bool,
 		}
 	}
 	if len(lines) == 0 {
+		return false, broken, nil
+	}
+	if due := lines[0].Time.Add(to.patience()); !more && time.Now().Before(due) {
+		e.due[log] = due
 		return false, broken, nil
 	}
 	sure, err := to.send(ctx, lines)
@@ -251,5 +258,6 @@ func (e *Export) measure(logs []string) {
 		}
 	}
 	maps.DeleteFunc(e.sent, func(log string, _ int64) bool { return !slices.Contains(logs, log) })
+	maps.DeleteFunc(e.due, func(_ string, due time.Time) bool { return time.Since(due) > 0 })
 	e.Behind.Store(behind)
 }

@@ -1,4 +1,4 @@
-// Package siem sends the audit trail to security systems, in their formats: by syslog or HTTPS.
+// Package siem sends the audit trail to security systems, in their formats: by syslog, by HTTPS, or into a bucket.
 package siem
 
 import (
@@ -25,10 +25,11 @@ import (
 // Config is one receiver, as the configuration has it.
 type Config struct {
 	Name   string
-	URL    string // syslog+tls://host:6514, syslog+tcp://127.0.0.1:601, or https://host/path
+	URL    string // syslog+tls://host:6514, syslog+tcp://127.0.0.1:601, https://host/path, or s3+https://host/bucket/prefix?region=…
 	Format string // FormatOCSF (default) or FormatCEF
 	CA     string // file with the authority of the receiver's certificate; "" goes by the system's
 	Header string // file with one header, as "Authorization: Splunk …"; read again for every batch
+	Keys   string // file with the access key of a bucket, as AWS' tools have it; likewise
 }
 
 // Check checks every value; the error begins with the key.
@@ -44,13 +45,17 @@ func (c *Config) Check() error {
 		return fmt.Errorf("format %q: use %s or %s", c.Format, FormatOCSF, FormatCEF)
 	case u.User != nil:
 		return errors.New("url: a credential does not belong in an address: use header")
+	case u.Scheme == "s3+https" && u.Host != "", u.Scheme == "s3+http" && loopback.Confidential(&url.URL{Scheme: "http", Host: u.Host}):
+		return c.checkBucket(u)
+	case c.Keys != "":
+		return errors.New("keys: they are for a bucket")
 	case u.Scheme == "https" && u.Host != "", u.Scheme == "http" && loopback.Confidential(u):
 	case u.Scheme == "syslog+tls" && u.Port() != "", u.Scheme == "syslog+tcp" && u.Port() != "" && loopback.Confidential(&url.URL{Scheme: "http", Host: u.Host}):
 		if c.Header != "" {
 			return errors.New("header: it needs an https url")
 		}
 	default:
-		return fmt.Errorf("url: %q: use https://host/path or syslog+tls://host:6514; without TLS only this machine is reached", c.URL)
+		return fmt.Errorf("url: %q: use https://host/path, syslog+tls://host:6514 or s3+https://host/bucket?region=NAME; without TLS only this machine is reached", c.URL)
 	}
 	return nil
 }
@@ -67,6 +72,9 @@ func (c *Config) form(r *audit.Record) ([]byte, error) {
 type receiver interface {
 	// send sends records; sure reports whether the receiver has said that it has them.
 	send(ctx context.Context, records []audit.Line) (sure bool, err error)
+
+	// patience is how long the oldest record of a batch that is not full may wait for others.
+	patience() time.Duration
 
 	// lost says why sent records may be lost; nil as far as that is known.
 	lost() error
@@ -100,10 +108,14 @@ func (c *Config) receiver() (receiver, error) {
 		}
 		return &syslog{c: c, address: u.Host, tls: made, host: host}, nil
 	}
-	return &web{c: c, client: &http.Client{
+	client := &http.Client{
 		Timeout: answerWithin, Transport: &http.Transport{TLSClientConfig: made, Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	}
+	if strings.HasPrefix(u.Scheme, "s3+") {
+		return c.bucket(u, client), nil
+	}
+	return &web{c: c, client: client}, nil
 }
 
 // answerWithin is how long a receiver may take for a batch.
@@ -175,6 +187,8 @@ func (s *syslog) send(ctx context.Context, records []audit.Line) (bool, error) {
 // syslogSeverity is 4 warning, 5 notice, 6 informational.
 func syslogSeverity(r *audit.Record) int { return []int{6, 6, 5, 5, 4, 4}[severityOf(r)] }
 
+func (s *syslog) patience() time.Duration { return 0 }
+
 func (s *syslog) lost() error {
 	select {
 	case err := <-s.ended:
@@ -236,6 +250,11 @@ func (w *web) send(ctx context.Context, records []audit.Line) (bool, error) {
 		}
 		request.Header.Set(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
+	return w.receipt(request)
+}
+
+// receipt sends a request, and reports whether it was taken.
+func (w *web) receipt(request *http.Request) (bool, error) {
 	answer, err := w.client.Do(request)
 	var wrapped *url.Error
 	switch {
@@ -255,6 +274,8 @@ func (w *web) send(ctx context.Context, records []audit.Line) (bool, error) {
 	}
 	return false, &laterError{answer.Status, time.Duration(seconds) * time.Second}
 }
+
+func (w *web) patience() time.Duration { return 0 }
 
 func (w *web) lost() error { return nil }
 func (w *web) close()      { w.client.CloseIdleConnections() }
