@@ -46,8 +46,8 @@ func startServer(o Options) (*server, error) {
 	options := &natsserver.Options{
 		ServerName: o.Name, Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, TLSConfig: identity, TLSTimeout: 5,
 		JetStream: true, StoreDir: filepath.Join(o.DataDir, "cluster"), NoSigs: true, NoLog: true, MaxPayload: 8 << 20,
-		SyncAlways: true, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 8 << 30, WriteDeadline: 10 * time.Second,
-		DisableJetStreamBanner: true,
+		SyncAlways: true, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 50, // the disk is the bound: the trail is never purged
+		WriteDeadline: 10 * time.Second, DisableJetStreamBanner: true,
 	}
 	if len(o.Peers) > 0 {
 		host, text, err := net.SplitHostPort(o.Listen)

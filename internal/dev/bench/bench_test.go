@@ -198,6 +198,14 @@ func TestSessions(t *testing.T) {
 	if err := run(o, &out, io.Discard); err == nil {
 		t.Error("more sessions than callgate lets in")
 	}
+	o.sessions, o.only = 30, "replicas"
+	out.Reset()
+	if err := run(o, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(out.String(), "| 30 |") != 1 || strings.Contains(out.String(), "| 0 |") || strings.Contains(out.String(), "takes 0") {
+		t.Errorf("report:\n%s", out.String())
+	}
 }
 
 // The fastest peer is what callgate is held against, and what refuses a text has no figures for it.

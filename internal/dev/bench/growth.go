@@ -118,7 +118,7 @@ func (g *growth) measure(o options, dir string, n int) (micros float64, err erro
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	h := newCrowd(at.port)
+	h := newCrowd("127.0.0.1:" + at.port)
 	defer h.close()
 	if err := h.wait(); err != nil {
 		return 0, err

@@ -2,7 +2,7 @@
 // (floor) and behind callgate, all in one process and in turns, so that what else the machine does meets all of them
 // alike. It prints a Markdown table and compares the figures with the targets; a missed target is no failure.
 //
-//	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB] [-only approvals|growth|http|parts|peers|sessions|stdio|tenants|trail] [-peers DIR] [-install] [-sessions N] [-most N] [-records N] [-plots DIR]
+//	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB] [-only approvals|growth|http|parts|peers|replicas|sessions|stdio|tenants|trail] [-peers DIR] [-install] [-sessions N] [-most N] [-records N] [-plots DIR]
 //
 // Then it does the same over HTTP, with Go's reverse proxy for the cheapest relay, and beside other MCP proxies over every
 // transport. At last it has people decide: it measures how long a question takes to a client's screen and an answer
@@ -44,7 +44,7 @@ func main() {
 	flag.IntVar(&o.starts, "starts", 3, "cold and warm starts per round")
 	flag.IntVar(&o.inflight, "inflight", 16, "calls open at the same time")
 	flag.IntVar(&o.large, "large", 100, "length of the large text in `KIB`, 512 at most")
-	flag.StringVar(&o.only, "only", "", "measure nothing but `approvals`, growth, http, parts, peers, sessions, stdio, tenants or trail")
+	flag.StringVar(&o.only, "only", "", "measure nothing but `approvals`, growth, http, parts, peers, replicas, sessions, stdio, tenants or trail")
 	flag.StringVar(&o.peers, "peers", peersFolder(), "`folder` of the other proxies")
 	flag.IntVar(&o.sessions, "sessions", 1000, "idle sessions of hosts over HTTP")
 	flag.IntVar(&o.most, "most", 40_000, "rules, grants, tools and sessions at most while growth is measured")
@@ -72,7 +72,11 @@ func (o options) check() error {
 	if o.rounds < 1 || o.calls < blocks || o.starts < 1 || o.inflight < 1 || o.large < 1 || o.large > 512 {
 		return fmt.Errorf("an option is out of range: %+v", o)
 	}
-	if o.sessions < 0 || o.sessions > 9500 || o.most < 10 || o.records < 1 || o.settle < 0 {
+	most := 9500 // of one callgate
+	if o.only == "replicas" {
+		most *= 3
+	}
+	if o.sessions < 0 || o.sessions > most || o.most < 10 || o.records < 1 || o.settle < 0 {
 		return fmt.Errorf("an option is out of range: %+v", o)
 	}
 	return nil
@@ -85,7 +89,7 @@ type part func(o options, dir string, out, progress io.Writer) error
 func partNamed(name string) part {
 	return map[string]part{
 		"approvals": runApprovals, "http": runHTTP, "peers": benchPeers, "growth": benchGrowth,
-		"parts": benchParts, "trail": benchTrail, "sessions": benchSessions, "tenants": benchTenants,
+		"parts": benchParts, "trail": benchTrail, "sessions": benchSessions, "replicas": benchReplicas, "tenants": benchTenants,
 	}[name]
 }
 

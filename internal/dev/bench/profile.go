@@ -94,7 +94,7 @@ func profiled(callgate string, o options, dir, file string, calls int, text stri
 	if err != nil {
 		return err
 	}
-	w := &wayHTTP{url: "http://" + address + "/mcp", tool: "bench_echo", client: newCrowd("0").client}
+	w := &wayHTTP{url: "http://" + address + "/mcp", tool: "bench_echo", client: newCrowd().client}
 	if err = w.connect(); err == nil {
 		_, _, err = w.calls(calls, 1, text)
 	}

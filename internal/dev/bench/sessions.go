@@ -21,11 +21,13 @@ type crowding struct {
 	title  string
 	server func(s site) string // its keys in the configuration
 	shared bool                // they have one conversation with the server
+	spread bool                // over three replicas
 	share  int                 // how many of the sessions of the options there are: one in so many
 
 	plain, listening float64 // KiB of a session; of one with a GET that listens
 	rate             float64 // calls a second of those that are busy meanwhile
 	p50, p99         float64 // µs of a call that comes alone meanwhile
+	far50, far99     float64 // µs of one that comes to another replica than has its session
 	told             float64 // ms from a change of the server's tools until the last one that listens knows; 0: not measured
 }
 
@@ -42,11 +44,24 @@ const busySessions = 64
 
 // benchSessions measures the memory that callgate serve takes for each idle session, as the system counts it.
 func benchSessions(o options, dir string, out, progress io.Writer) error {
-	kinds := []*crowding{
+	return benchCrowds(o, dir, out, progress, []*crowding{
 		{title: "a server that they share, over HTTP", shared: true, share: 1, server: func(s site) string { return byURL(s) + ", shared: true" }},
 		{title: "each its own conversation with a server over HTTP, which has a stream of its own", share: 1, server: byURL},
 		{title: "each its own server process", share: 10, server: byCommand},
+	})
+}
+
+// benchReplicas measures the same with three replicas, which together take the memory.
+func benchReplicas(o options, dir string, out, progress io.Writer) error {
+	spread := &crowding{title: "a server that they share, over HTTP, at three replicas", shared: true, spread: true, share: 1, server: func(s site) string { return byURL(s) + ", shared: true" }}
+	if err := benchCrowds(o, dir, out, progress, []*crowding{spread}); err != nil {
+		return err
 	}
+	_, err := fmt.Fprintf(out, "A call that comes to another replica takes %.0f µs at p50 and %.0f at p99.\n", spread.far50, spread.far99)
+	return err
+}
+
+func benchCrowds(o options, dir string, out, progress io.Writer, kinds []*crowding) error {
 	for i, c := range kinds {
 		fmt.Fprintln(progress, "idle sessions:", c.title)
 		for _, listens := range []bool{false, true} {
@@ -68,14 +83,14 @@ func benchSessions(o options, dir string, out, progress io.Writer) error {
 
 // hostCrowd is what connects to one callgate.
 type hostCrowd struct {
-	address string
-	client  *http.Client
-	ways    []*wayHTTP
-	streams []net.Conn
+	addresses []string // they come to each in turn
+	client    *http.Client
+	ways      []*wayHTTP
+	streams   []net.Conn
 }
 
-func newCrowd(port string) *hostCrowd {
-	return &hostCrowd{address: "127.0.0.1:" + port, client: &http.Client{Timeout: startLimit, Transport: &http.Transport{MaxIdleConnsPerHost: busySessions}}}
+func newCrowd(addresses ...string) *hostCrowd {
+	return &hostCrowd{addresses: addresses, client: &http.Client{Timeout: startLimit, Transport: &http.Transport{MaxIdleConnsPerHost: busySessions}}}
 }
 
 // measure connects the sessions to a callgate of their own.
@@ -97,19 +112,16 @@ func (c *crowding) measure(o options, dir string, listens bool) (err error) {
 		return err
 	}
 	at := site{program: callgate, dir: dir, echo: echo, url: url}
-	if at.port, err = freePort(); err != nil {
-		return err
+	start := c.startOne
+	if c.spread {
+		start = c.startThree
 	}
-	command, err := callgateServes(c.server)(at)
-	if err != nil {
-		return err
-	}
-	pid, end, err := startServer(append(command, "--max-sessions", fmt.Sprint(maxSessions)), dir)
-	if err != nil {
-		return err
-	}
+	pids, addresses, end, err := start(at)
 	defer func() { err = errors.Join(err, end()) }()
-	h := newCrowd(at.port)
+	if err != nil {
+		return err
+	}
+	h := newCrowd(addresses...)
 	defer h.close()
 	if err := h.wait(); err != nil {
 		return err
@@ -118,11 +130,11 @@ func (c *crowding) measure(o options, dir string, listens bool) (err error) {
 	if err := h.join(max(2, many/20), listens); err != nil { // what is there once for all is there then
 		return err
 	}
-	before, told := settled(pid, o.settle)
+	before, told := settled(pids, o.settle)
 	if err := h.join(many, listens); err != nil {
 		return err
 	}
-	after, _ := settled(pid, o.settle)
+	after, _ := settled(pids, o.settle)
 	each := mib(after-before, told) * 1024 / float64(many)
 	if listens {
 		c.listening = each
@@ -137,39 +149,115 @@ func (c *crowding) measure(o options, dir string, listens bool) (err error) {
 	}
 	latencies, _, err := h.ways[len(h.ways)/2].calls(o.calls, 1, smallText)
 	c.p50, c.p99 = micros(latencies.Quantile(.5)), micros(latencies.Quantile(.99))
+	if err != nil || !c.spread {
+		return err
+	}
+	far := *h.ways[len(h.ways)/2]
+	far.url = h.ways[len(h.ways)/2+1].url
+	latencies, _, err = far.calls(o.calls, 1, smallText)
+	c.far50, c.far99 = micros(latencies.Quantile(.5)), micros(latencies.Quantile(.99))
 	return err
 }
 
-// settled is the memory of a process once goroutines that nobody needs have ended.
-func settled(pid int, after time.Duration) (bytes int64, told bool) {
-	time.Sleep(after)
-	m, ok := load.MemoryOf(pid)
-	return m.Now, ok
+// startOne starts a callgate. The caller calls end, whatever the error is.
+func (c *crowding) startOne(s site, more ...string) (pids []int, addresses []string, end func() error, err error) {
+	end = func() error { return nil }
+	if s.port, err = freePort(); err != nil {
+		return nil, nil, end, err
+	}
+	command, err := callgateServes(c.server)(s)
+	if err != nil {
+		return nil, nil, end, err
+	}
+	pid, stop, err := startServer(append(append(command, "--max-sessions", fmt.Sprint(maxSessions)), more...), s.dir)
+	if err != nil {
+		return nil, nil, end, err
+	}
+	return []int{pid}, []string{"127.0.0.1:" + s.port}, stop, nil
 }
 
-// wait waits until somebody is there.
-func (h *hostCrowd) wait() error {
-	for deadline := time.Now().Add(startLimit); ; time.Sleep(10 * time.Millisecond) {
-		conn, err := net.Dial("tcp", h.address)
-		if err == nil {
-			return conn.Close()
+// startThree starts three that are one gate, likewise.
+func (c *crowding) startThree(s site, more ...string) (pids []int, addresses []string, end func() error, err error) {
+	var ends []func() error
+	end = func() error { // at once: two that are left wait for no third
+		var all sync.WaitGroup
+		failures := make([]error, len(ends))
+		for i, one := range ends {
+			all.Go(func() { failures[i] = one() })
 		}
-		if time.Now().After(deadline) {
-			return err
+		all.Wait()
+		return errors.Join(failures...)
+	}
+	key := filepath.Join(s.dir, "key")
+	if err := os.WriteFile(key, []byte(strings.Repeat("k", 48)), 0o600); err != nil {
+		return nil, nil, end, err
+	}
+	more = append(more, "--cluster", "embedded", "--cluster-key", key)
+	var peers []string
+	for range 3 {
+		port, err := freePort()
+		if err != nil {
+			return nil, nil, end, err
+		}
+		peers = append(peers, "127.0.0.1:"+port)
+		more = append(more, "--cluster-peer", "127.0.0.1:"+port)
+	}
+	dir := s.dir
+	for i, peer := range peers {
+		s.dir = filepath.Join(dir, fmt.Sprint(i))
+		if err := os.MkdirAll(s.dir, 0o700); err != nil {
+			return nil, nil, end, err
+		}
+		pid, address, stop, err := c.startOne(s, append(more, "--cluster-name", fmt.Sprintf("gate-%d", i), "--cluster-listen", peer)...)
+		if err != nil {
+			return nil, nil, end, err
+		}
+		pids, addresses, ends = append(pids, pid...), append(addresses, address...), append(ends, stop)
+	}
+	return pids, addresses, end, nil
+}
+
+// settled is the memory of processes once goroutines that nobody needs have ended.
+func settled(pids []int, after time.Duration) (bytes int64, told bool) {
+	time.Sleep(after)
+	told = true
+	for _, pid := range pids {
+		m, ok := load.MemoryOf(pid)
+		bytes, told = bytes+m.Now, told && ok
+	}
+	return bytes, told
+}
+
+// wait waits until somebody is there, everywhere.
+func (h *hostCrowd) wait() error {
+	deadline := time.Now().Add(startLimit)
+	for _, address := range h.addresses {
+		for {
+			conn, err := net.Dial("tcp", address)
+			if err == nil {
+				conn.Close()
+				break
+			}
+			if time.Now().After(deadline) {
+				return err
+			}
+			time.Sleep(10 * time.Millisecond)
 		}
 	}
+	return nil
 }
 
 // join connects hosts, each of which calls a tool once.
 func (h *hostCrowd) join(many int, listens bool) error {
 	for range many {
-		w := &wayHTTP{url: "http://" + h.address + "/mcp", tool: "bench_echo", client: h.client}
+		address := h.addresses[len(h.ways)%len(h.addresses)]
+		w := &wayHTTP{url: "http://" + address + "/mcp", tool: "bench_echo", client: h.client}
 		if err := w.connect(); err != nil {
 			return err
 		}
 		h.ways = append(h.ways, w)
 		if listens {
-			if err := h.listen(w.session); err != nil {
+			if err := h.listen(address, w.session); err != nil {
 				return err
 			}
 		}
@@ -178,13 +266,13 @@ func (h *hostCrowd) join(many int, listens bool) error {
 }
 
 // listen opens the stream of a session, with as little on this side as can be.
-func (h *hostCrowd) listen(session string) error {
-	conn, err := net.Dial("tcp", h.address)
+func (h *hostCrowd) listen(address, session string) error {
+	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		return err
 	}
 	h.streams = append(h.streams, conn)
-	if _, err := fmt.Fprintf(conn, "GET /mcp HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n\r\n", h.address, session); err != nil {
+	if _, err := fmt.Fprintf(conn, "GET /mcp HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n\r\n", address, session); err != nil {
 		return err
 	}
 	line, err := bufio.NewReaderSize(conn, 64).ReadString('\n')

@@ -117,13 +117,13 @@ func serveTenants(o options, dir string) (h *hostCrowd, pid int, end func() erro
 	if err != nil {
 		return nil, 0, nil, errors.Join(err, endServer())
 	}
-	h = newCrowd(at.port)
+	h = newCrowd("127.0.0.1:" + at.port)
 	return h, pid, func() error { return errors.Join(endGate(), endServer()) }, h.wait()
 }
 
 // tenant is a host of one.
 func (h *hostCrowd) tenant(name string) *wayHTTP {
-	return &wayHTTP{url: "http://" + h.address + "/t/" + name + "/mcp", tool: "bench_echo", client: h.client}
+	return &wayHTTP{url: "http://" + h.addresses[0] + "/t/" + name + "/mcp", tool: "bench_echo", client: h.client}
 }
 
 // questions has the flooding tenant ask so many. Each call is handed over soon, and its question goes on waiting.
@@ -174,12 +174,12 @@ func (h *hostCrowd) flood() (stop func() error, count func() int64, err error) {
 
 // quiet opens many tenants by a session and a call of each, and returns the KiB of one.
 func (h *hostCrowd) quiet(pid int, o options) (float64, error) {
-	before, told := settled(pid, o.settle)
+	before, told := settled([]int{pid}, o.settle)
 	for i := range quietTenants {
 		if err := h.tenant(fmt.Sprintf("quiet-%d-x", i)).connect(); err != nil {
 			return 0, fmt.Errorf("tenant %d: %w", i, err)
 		}
 	}
-	after, _ := settled(pid, o.settle)
+	after, _ := settled([]int{pid}, o.settle)
 	return mib(after-before, told) * 1024 / quietTenants, nil
 }
