@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,10 +141,8 @@ func (f *blockFilter) mayHold(s sought) bool {
 	if !f.holds(s.all) {
 		return false
 	}
-	for _, b := range s.any {
-		if f.holds(b) {
-			return true
-		}
+	if slices.ContainsFunc(s.any, f.holds) {
+		return true
 	}
 	return len(s.any) == 0
 }

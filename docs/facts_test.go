@@ -17,8 +17,8 @@ import (
 // TestTables holds tables of the pages against the code: each name that the code has stands on its page.
 func TestTables(t *testing.T) {
 	var members []string
-	for i := range reflect.TypeFor[audit.Record]().NumField() {
-		if name, _, _ := strings.Cut(reflect.TypeFor[audit.Record]().Field(i).Tag.Get("json"), ","); name != "-" {
+	for field := range reflect.TypeFor[audit.Record]().Fields() {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "-" {
 			members = append(members, name)
 		}
 	}

@@ -279,7 +279,7 @@ func TestAutonomyTable(t *testing.T) {
 		AllowSafeReadonly: "read:run workspace-write:ask git-write:ask network:ask",
 	} {
 		risk := map[string]permissions.Risk{"read": permissions.ReadOnly, "workspace-write": permissions.Write, "git-write": permissions.Write, "network": permissions.Network}
-		for _, pair := range strings.Fields(want) {
+		for pair := range strings.FieldsSeq(want) {
 			category, does, _ := strings.Cut(pair, ":")
 			if preset.runs(risk[category], category, false) != (does == "run") {
 				t.Errorf("%s: %s, want %s", preset, category, does)

@@ -112,10 +112,8 @@ func (p *Protected) touched(call Call, a *tools.Analysis) string {
 			continue
 		}
 		for _, form := range append(s.Also[:len(s.Also):len(s.Also)], s.Decides) {
-			for _, spelling := range form {
-				if p.Holds(spelling) {
-					return fmt.Sprintf("%q belongs to callgate itself: no tool may read or change it.", tools.Visible(s.Value))
-				}
+			if slices.ContainsFunc(form, p.Holds) {
+				return fmt.Sprintf("%q belongs to callgate itself: no tool may read or change it.", tools.Visible(s.Value))
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package permissions
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -140,12 +141,7 @@ func (p *valuePattern) matches(form Form, args *arguments, tightens bool) bool {
 	if len(form) == 0 {
 		return p.all
 	}
-	for _, v := range form {
-		if p.value.Match(v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(form, p.value.Match)
 }
 
 // gluedStar returns the literal text before a final star that continues its last word.

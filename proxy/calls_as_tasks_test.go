@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -23,9 +24,7 @@ const (
 func taskHost(t *testing.T, lists map[string]string) (*world, *testHost) {
 	t.Helper()
 	all := map[string]string{"tools/list": taskTool, "tasks/result": ""}
-	for method, result := range lists {
-		all[method] = result
-	}
+	maps.Copy(all, lists)
 	w := newWorld(t, `{ "*": { "*": "allow" } }`, false, []string{"s"}, script{Capabilities: offersTasks, Lists: all})
 	h := w.connect().collect()
 	if welcome := string(h.greet(tasksHello)); !strings.Contains(welcome, `"tasks":{`) {

@@ -17,7 +17,7 @@ func TestArity(t *testing.T) {
 		"uv run pytest -q": 3, "./gradlew test": 2, "make": 1, "git stash list": 3, "kubectl get pods": 2, "./x a b": 1,
 	} {
 		var argv []Word
-		for _, w := range strings.Fields(text) {
+		for w := range strings.FieldsSeq(text) {
 			argv = append(argv, Word{Value: w, Known: true})
 		}
 		if got := Arity(argv); got != want {
@@ -142,7 +142,7 @@ func TestOptions(t *testing.T) {
 		{"-l# -0# -n -e=c", "-0777ne x", programs.GNU, "-0 -n -e=x |"},
 	} {
 		var words []word.Word
-		for _, w := range strings.Fields(c.words) {
+		for w := range strings.FieldsSeq(c.words) {
 			words = append(words, word.Lit(w))
 		}
 		s := word.MustOptions(c.list).Scan(words, c.style)

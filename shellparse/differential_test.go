@@ -57,7 +57,7 @@ func newLab(t testing.TB) *lab {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range strings.Fields("env timeout nice nohup xargs find bash sh stdbuf setsid ionice flock true base64") {
+	for name := range strings.FieldsSeq("env timeout nice nohup xargs find bash sh stdbuf setsid ionice flock true base64") {
 		if p, err := exec.LookPath(name); err == nil {
 			if err := os.Symlink(p, filepath.Join(l.bin, name)); err != nil {
 				t.Fatal(err)
@@ -98,7 +98,7 @@ func (l *lab) run(t testing.TB, text string) [][]string {
 		t.Fatal(err)
 	}
 	var calls [][]string
-	for _, rec := range bytes.Split(data, []byte{0x1e}) {
+	for rec := range bytes.SplitSeq(data, []byte{0x1e}) {
 		if len(rec) > 0 {
 			text := strings.ReplaceAll(strings.TrimSuffix(string(rec), "\x1f"), "\x1d", "\n")
 			calls = append(calls, strings.Split(text, "\x1f"))

@@ -52,8 +52,8 @@ func newServer(box *sandbox) *server.MCPServer {
 		mcp.WithDescription("Run a command with bash (or sh) in the sandbox folder and answer its output, 64 KiB at most. "+
 			"Demo only: the shell itself is not confined to the folder."),
 		mcp.WithToolAnnotation(mcp.ToolAnnotation{
-			Title: "Run command", ReadOnlyHint: mcp.ToBoolPtr(false), DestructiveHint: mcp.ToBoolPtr(true),
-			IdempotentHint: mcp.ToBoolPtr(false), OpenWorldHint: mcp.ToBoolPtr(true),
+			Title: "Run command", ReadOnlyHint: new(false), DestructiveHint: new(true),
+			IdempotentHint: new(false), OpenWorldHint: new(true),
 		}),
 		mcp.WithString("command", mcp.Required(), mcp.MinLength(1), mcp.Description("Shell text, as typed at a prompt.")),
 		mcp.WithNumber("timeout_seconds", mcp.Min(1), mcp.Max(maxTimeout.Seconds()),
@@ -77,15 +77,15 @@ func handler[A any](f func(context.Context, A) (string, error)) server.ToolHandl
 // reads annotates a tool that looks and changes nothing.
 func reads(title string) mcp.ToolAnnotation {
 	return mcp.ToolAnnotation{
-		Title: title, ReadOnlyHint: mcp.ToBoolPtr(true), DestructiveHint: mcp.ToBoolPtr(false),
-		IdempotentHint: mcp.ToBoolPtr(true), OpenWorldHint: mcp.ToBoolPtr(false),
+		Title: title, ReadOnlyHint: new(true), DestructiveHint: new(false),
+		IdempotentHint: new(true), OpenWorldHint: new(false),
 	}
 }
 
 // changes annotates a tool that changes files; what it replaces is lost.
 func changes(title string, idempotent bool) mcp.ToolAnnotation {
 	return mcp.ToolAnnotation{
-		Title: title, ReadOnlyHint: mcp.ToBoolPtr(false), DestructiveHint: mcp.ToBoolPtr(true),
-		IdempotentHint: mcp.ToBoolPtr(idempotent), OpenWorldHint: mcp.ToBoolPtr(false),
+		Title: title, ReadOnlyHint: new(false), DestructiveHint: new(true),
+		IdempotentHint: new(idempotent), OpenWorldHint: new(false),
 	}
 }

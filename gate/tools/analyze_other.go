@@ -38,7 +38,7 @@ func (b *files) url(given string) {
 // addressesIn returns the addresses that a text names. If anything else in the text could be an address, it returns the
 // whole text as one unreadable address.
 func addressesIn(text string) (list []string) {
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		switch {
 		case strings.Count(word, "://") > 1: // where one ends, readers disagree
 			return []string{text}

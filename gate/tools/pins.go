@@ -140,13 +140,9 @@ func (p *Pins) accept(server string, all map[string]pin) error {
 		return err
 	}
 	next := make(map[string]map[string]pin, len(p.known)+1)
-	for s, pins := range p.known {
-		next[s] = pins
-	}
+	maps.Copy(next, p.known)
 	next[server] = make(map[string]pin, len(all))
-	for tool, was := range p.known[server] {
-		next[server][tool] = was
-	}
+	maps.Copy(next[server], p.known[server])
 	maps.Copy(next[server], all)
 	if err := fits(len(next[server]), sizeOf(next[server])); err != nil {
 		return err

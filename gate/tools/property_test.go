@@ -65,7 +65,7 @@ func TestRewritesNeverLoosen(t *testing.T) {
 			Describe(Server{Name: "s"}, "do_thing", "s_do_thing", nil),
 			Describe(Server{Name: "s"}, "read_file", "s_read_file", nil),
 		}).Draw(t, "tool")
-		a := Analyze(Call{Tool: tool, Arguments: []byte(fmt.Sprintf(`{"path":%q}`, path)), Place: p})
+		a := Analyze(Call{Tool: tool, Arguments: fmt.Appendf(nil, `{"path":%q}`, path), Place: p})
 		if got := verdict(pol, a); got != permissions.Deny {
 			t.Errorf("%q for %q: %v", path, real, got)
 		}

@@ -65,7 +65,7 @@ func commandsOf(text string) [][]string {
 // simpleWords are the words up to the first that ends the command or is quoted.
 func simpleWords(line string) []string {
 	var words []string
-	for _, word := range strings.Fields(line) {
+	for word := range strings.FieldsSeq(line) {
 		if strings.ContainsAny(word, "#|>;&'\"<…\\") {
 			break
 		}

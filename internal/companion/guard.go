@@ -3,6 +3,7 @@ package companion
 import (
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,11 +48,9 @@ func (s *Server) guard(d *hub.Door, next http.Handler) http.Handler {
 			return
 		}
 		query := r.URL.Query()
-		for _, name := range []string{"token", "access_token", "bearer", "authorization"} {
-			if query.Has(name) {
-				rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "a credential does not belong in an address: send it as a Bearer header, and rotate this one")
-				return
-			}
+		if slices.ContainsFunc([]string{"token", "access_token", "bearer", "authorization"}, query.Has) {
+			rest.WriteError(w, http.StatusBadRequest, wire.CodeBadMessage, "a credential does not belong in an address: send it as a Bearer header, and rotate this one")
+			return
 		}
 		token := rest.Bearer(r, websocket.Subprotocols(r))
 		shown := s.may.identify(token)

@@ -37,8 +37,8 @@ func TestTheExampleShowsEveryKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range []reflect.Type{reflect.TypeFor[shellparse.Program](), reflect.TypeFor[shellparse.Wrapper](), reflect.TypeFor[shellparse.Env]()} {
-		for i := range row.NumField() {
-			if name := KeyOf(row.Field(i).Name); !strings.Contains(string(columns), "`"+name+"`") {
+		for field := range row.Fields() {
+			if name := KeyOf(field.Name); !strings.Contains(string(columns), "`"+name+"`") {
 				t.Errorf("the column %s of %s is not in shellparse/programs/README.md", name, row.Name())
 			}
 		}
@@ -62,8 +62,7 @@ func TestTheExampleShowsEveryKey(t *testing.T) {
 // missingKeys reports the fields of a struct that none of the values has as a key.
 func missingKeys(t *testing.T, of reflect.Type, at string, values []any) {
 	t.Helper()
-	for i := range of.NumField() {
-		field := of.Field(i)
+	for field := range of.Fields() {
 		if field.Tag.Get("mapstructure") == "-" {
 			continue
 		}

@@ -91,9 +91,7 @@ func serverFiles(t *testing.T, o Options) map[string]Server {
 		if err := json.Unmarshal([]byte(read(t, path)), &f); err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		for name, s := range f.McpServers {
-			all[name] = s
-		}
+		maps.Copy(all, f.McpServers)
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"maps"
 
 	"callgate/internal/hosthooks"
 )
@@ -11,9 +12,7 @@ import (
 func hostFolders(r *release) error {
 	manifest := map[string]any{"name": "callgate", "version": r.version, "description": about}
 	with := map[string]any{"author": map[string]string{"name": "callgate"}, "homepage": "https://" + address, "license": "Apache-2.0"}
-	for key, value := range manifest {
-		with[key] = value
-	}
+	maps.Copy(with, manifest)
 	marketplace := map[string]any{
 		"name": "callgate", "description": about, "owner": map[string]string{"name": "callgate"},
 		"plugins": []any{map[string]any{"name": "callgate", "source": "./", "description": about, "version": r.version}},

@@ -317,7 +317,7 @@ func TestCode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, part := range strings.Split(code, "-") {
+		for part := range strings.SplitSeq(code, "-") {
 			if bytes.Contains(kept, []byte(part)) {
 				t.Error("the code itself is in the file")
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"strings"
@@ -124,9 +125,7 @@ func (r *requester) addressed(request *http.Request) *http.Request {
 
 // address sets the headers that every request has.
 func (r *requester) address(request *http.Request, version, session string) {
-	for name, values := range r.cfg.Header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, r.cfg.Header)
 	if request.Header.Get("User-Agent") == "" {
 		request.Header.Set("User-Agent", "callgate")
 	}

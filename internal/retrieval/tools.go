@@ -46,11 +46,11 @@ func (t sessionTools) handler(handle func(ctx context.Context, r mcp.CallToolReq
 
 var (
 	reading = mcp.ToolOption(func(t *mcp.Tool) {
-		t.Annotations = mcp.ToolAnnotation{ReadOnlyHint: mcp.ToBoolPtr(true), DestructiveHint: mcp.ToBoolPtr(false), IdempotentHint: mcp.ToBoolPtr(true), OpenWorldHint: mcp.ToBoolPtr(false)}
+		t.Annotations = mcp.ToolAnnotation{ReadOnlyHint: new(true), DestructiveHint: new(false), IdempotentHint: new(true), OpenWorldHint: new(false)}
 	})
 	writing = func(destructive bool) mcp.ToolOption {
 		return func(t *mcp.Tool) {
-			t.Annotations = mcp.ToolAnnotation{ReadOnlyHint: mcp.ToBoolPtr(false), DestructiveHint: &destructive, IdempotentHint: mcp.ToBoolPtr(destructive), OpenWorldHint: mcp.ToBoolPtr(false)}
+			t.Annotations = mcp.ToolAnnotation{ReadOnlyHint: new(false), DestructiveHint: &destructive, IdempotentHint: new(destructive), OpenWorldHint: new(false)}
 		}
 	}
 	budgeted = mcp.WithNumber("maxTokens", mcp.Description("About how many tokens the answer may take, 200 to 50000; default 4000"), mcp.Min(minTokens), mcp.Max(maxTokens))

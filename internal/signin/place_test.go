@@ -3,6 +3,7 @@ package signin
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -71,9 +72,7 @@ func newPlace(t *testing.T) *place {
 		q := r.URL.Query()
 		p.asked = append(p.asked, q)
 		back := url.Values{"code": {"c"}, "state": {q.Get("state")}}
-		for name, values := range p.redirect {
-			back[name] = values
-		}
+		maps.Copy(back, p.redirect)
 		http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound)
 	})
 	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {

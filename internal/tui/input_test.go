@@ -49,7 +49,7 @@ func TestInput(t *testing.T) {
 			in := input{limit: 20}
 			text, keys, _ := strings.Cut(test.keys, "|")
 			in.insert(text)
-			for _, name := range strings.Fields(keys) {
+			for name := range strings.FieldsSeq(keys) {
 				if name == "f1" {
 					in.key(tea.KeyPressMsg{Code: tea.KeyF1})
 					continue
@@ -105,7 +105,7 @@ func TestPane(t *testing.T) {
 	} {
 		p := pane{lines: make([]string, test.lines)}
 		p.resize(test.height)
-		for _, k := range strings.Fields(test.keys) {
+		for k := range strings.FieldsSeq(test.keys) {
 			p.scroll(k)
 		}
 		if p.top != test.top || p.below() != test.below || len(p.inSight()) > test.height {

@@ -131,7 +131,7 @@ func FuzzListPages(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		r := newListReader(Tools, discard)
 		var pages [][]byte
-		for _, page := range bytes.Split([]byte(text), []byte("\n")) {
+		for page := range bytes.SplitSeq([]byte(text), []byte("\n")) {
 			cursor, err := r.add(page)
 			if err != nil {
 				return

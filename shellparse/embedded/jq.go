@@ -1,6 +1,9 @@
 package embedded
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Jq says that a program only turns its input into output, whichever jq runs it: every name in it is a function, a
 // keyword or a format of the lists below, or one that the program defines before its body.
@@ -260,12 +263,7 @@ func (r *jqReader) key() bool {
 func (r *jqReader) module() bool { return strings.HasPrefix(r.s[r.i:], "::") }
 
 func (r *jqReader) defined(name string) bool {
-	for _, n := range r.own {
-		if n == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(r.own, name)
 }
 
 // text reads a string, with the programs that stand in it.

@@ -193,7 +193,7 @@ func init() {
 		"kill": (*sqlReader).ends, "shutdown": (*sqlReader).ends,
 		"analyze": (*sqlReader).maintains, "reindex": (*sqlReader).maintains,
 	}
-	for _, word := range strings.Fields("begin commit rollback end savepoint release start abort") {
+	for word := range strings.FieldsSeq("begin commit rollback end savepoint release start abort") {
 		sqlStatements[word] = (*sqlReader).transaction
 	}
 }

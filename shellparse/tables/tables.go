@@ -96,7 +96,7 @@ func New(list []Program, wrappers []Wrapper, env []Env) (*Tables, error) {
 	for _, list := range [][]Env{EnvRows, env} {
 		for i := range list {
 			e := list[i]
-			for _, name := range strings.Fields(e.Name) {
+			for name := range strings.FieldsSeq(e.Name) {
 				row := e
 				row.Name = name
 				if strings.Contains(name, "*") {
@@ -217,9 +217,9 @@ func (e *Env) effect(name string, v script.Word) string {
 // harmlessValue says that every blank-separated part of a value is on the list. An entry that ends in * covers
 // what begins with it, as long as no path or further assignment follows.
 func harmlessValue(list, v string) bool {
-	for _, part := range strings.Fields(v) {
+	for part := range strings.FieldsSeq(v) {
 		ok := false
-		for _, l := range strings.Fields(list) {
+		for l := range strings.FieldsSeq(list) {
 			if p, star := strings.CutSuffix(l, "*"); part == l || star && strings.HasPrefix(part, p) && !strings.ContainsAny(part[len(p):], "/\\;|&$`") {
 				ok = true
 				break

@@ -97,7 +97,7 @@ func CarriesCode(to string) bool {
 		return true
 	}
 	parts := strings.FieldsFunc(u.RawQuery+"&"+u.Fragment, func(r rune) bool { return strings.ContainsRune("&=;+,/", r) })
-	for _, segment := range strings.Split(u.Path, "/") {
+	for segment := range strings.SplitSeq(u.Path, "/") {
 		if len(segment) != 40 || strings.Trim(segment, "0123456789abcdef") != "" {
 			parts = append(parts, segment)
 		}

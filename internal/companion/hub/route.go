@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httputil"
 	"slices"
@@ -122,9 +123,7 @@ func (a *answer) Write(data []byte) (int, error) {
 
 // copyTo answers the client with it.
 func (a *answer) copyTo(w http.ResponseWriter) {
-	for name, values := range a.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), a.header)
 	w.WriteHeader(a.Status)
 	_, _ = w.Write(a.Body) // a client that is gone gets nothing
 }

@@ -157,7 +157,7 @@ func build(root string) error {
 
 // showPrograms shows the folders of the system's programs below root.
 func showPrograms(root string) error {
-	for _, name := range strings.Fields("/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc/alternatives") {
+	for name := range strings.FieldsSeq("/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc/alternatives") {
 		info, err := os.Lstat(name)
 		if err != nil {
 			continue

@@ -123,7 +123,7 @@ func FuzzQualify(f *testing.F) {
 		}
 		var origins []Origin
 		seen := map[string]bool{}
-		for _, name := range strings.Split(text, "\n") {
+		for name := range strings.SplitSeq(text, "\n") {
 			if !seen[name] {
 				seen[name] = true
 				origins = append(origins, Origin{alias, name})

@@ -182,7 +182,7 @@ var Stop = Set(`a an and are as at be been being but by can could did do does do
 // Set is the set of the words of a text.
 func Set(words string) map[string]bool {
 	set := map[string]bool{}
-	for _, w := range strings.Fields(words) {
+	for w := range strings.FieldsSeq(words) {
 		set[w] = true
 	}
 	return set

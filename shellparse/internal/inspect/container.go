@@ -107,7 +107,7 @@ func mountsHost(s *word.Scanned) bool {
 
 // mountSource returns the host's side of a --volume or --mount.
 func mountSource(v string) string {
-	for _, part := range strings.Split(v, ",") {
+	for part := range strings.SplitSeq(v, ",") {
 		if k, val, ok := strings.Cut(part, "="); ok && (k == "source" || k == "src") {
 			return val
 		}

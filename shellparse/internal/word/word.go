@@ -79,7 +79,7 @@ func HasPrefix(s string, prefixes ...string) bool {
 
 func Set(list string) map[string]bool {
 	m := map[string]bool{}
-	for _, s := range strings.Fields(list) {
+	for s := range strings.FieldsSeq(list) {
 		m[s] = true
 	}
 	return m

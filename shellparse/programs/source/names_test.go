@@ -29,7 +29,7 @@ func TestNamesOfPrograms(t *testing.T) {
 	for name := range table.Aliases {
 		names[name] = true
 	}
-	for _, word := range strings.Fields(homonyms) {
+	for word := range strings.FieldsSeq(homonyms) {
 		delete(names, word)
 	}
 	root := filepath.Join("..", "..", "..")
