@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/pattern"
+
+	"callgate/internal/lazyregexp"
 )
 
 // globToken is one piece of a pattern. Tokens are what simple patterns are made of and what the text for
@@ -396,7 +398,7 @@ func closerOf(open byte) byte {
 }
 
 // Eighteen digits always fit an int64, and so does a step beyond them.
-var rangeSyntax = regexp.MustCompile(`^(?:(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})|([A-Za-z])\.\.([A-Za-z]))(?:\.\.(-?[0-9]{1,18}))?$`)
+var rangeSyntax = lazyregexp.New(`^(?:(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})|([A-Za-z])\.\.([A-Za-z]))(?:\.\.(-?[0-9]{1,18}))?$`)
 
 // expandRange expands the inside of a brace range, "1..3" or "a..e..2", as bash does. ok is false when s is
 // none; one with too many members expands to enough of them for the caller's cap to refuse it.

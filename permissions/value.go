@@ -1,9 +1,10 @@
 package permissions
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"callgate/internal/lazyregexp"
 )
 
 // valuePattern is a compiled Rule.Pattern or Grant.Pattern: a glob over a value, and where its text has the
@@ -27,7 +28,7 @@ type argumentPattern struct {
 	glob *Glob
 }
 
-var argumentSyntax = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z_][A-Za-z0-9_-]*)*=`)
+var argumentSyntax = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z_][A-Za-z0-9_-]*)*=`)
 
 func compileValue(text string) (*valuePattern, error) {
 	value, err := CompileGlob(text)

@@ -16,10 +16,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
+
+	"callgate/internal/lazyregexp"
 )
 
 // Options configure an index. The zero value is usable.
@@ -215,4 +216,4 @@ func Dir(indexes, root string) (string, error) {
 	return filepath.Join(indexes, name[:min(len(name), 40)]+"-"+hex.EncodeToString(sum[:6])), nil
 }
 
-var unusual = regexp.MustCompile(`[^A-Za-z0-9._-]`)
+var unusual = lazyregexp.New(`[^A-Za-z0-9._-]`)

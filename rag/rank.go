@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"math"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/rag/internal/lexical"
 	"callgate/rag/internal/terms"
 )
@@ -208,9 +208,9 @@ func (s *search) sourceOf(c *candidate) *source {
 
 var (
 	// aName is a query that is nothing but a name: qualified, or spelled as only names are.
-	aName = regexp.MustCompile(`^(?:[A-Za-z_$][\w$]*(?:(?:::|\\|->|\.|#)[A-Za-z_$][\w$!?]*)+|_\w*|[A-Za-z]\w*[A-Z_]\w*|[A-Z]\w*)$`)
+	aName = lazyregexp.New(`^(?:[A-Za-z_$][\w$]*(?:(?:::|\\|->|\.|#)[A-Za-z_$][\w$!?]*)+|_\w*|[A-Za-z]\w*[A-Z_]\w*|[A-Z]\w*)$`)
 	// namesIn finds names among other words: in backquotes, or by their spelling.
-	namesIn = regexp.MustCompile("`([^`\\s]+)`|\\b([A-Za-z]\\w*(?:[a-z][A-Z]|_)\\w*)\\b|\\b([A-Z][a-z0-9]+[A-Z]\\w*)\\b|[a-z] ([A-Z][A-Za-z0-9]+)\\b")
+	namesIn = lazyregexp.New("`([^`\\s]+)`|\\b([A-Za-z]\\w*(?:[a-z][A-Z]|_)\\w*)\\b|\\b([A-Z][a-z0-9]+[A-Z]\\w*)\\b|[a-z] ([A-Z][A-Za-z0-9]+)\\b")
 )
 
 // namesOf returns the names in a query, and what defining one is worth.

@@ -5,22 +5,23 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"callgate/internal/lazyregexp"
 )
 
 // Programs that replace a file write a temporary one beside it and rename that. If they are killed in between, the
 // temporary file stays. No checkpoint has it, because no call named it.
 var (
 	// temporaryAlone is the name of a temporary file whatever file it is for: Go, Python, Rust, GLib, sed and patch.
-	temporaryAlone = regexp.MustCompile(`^(?:\.?(?:tmp|temp)[-._]?([0-9A-Za-z_-]{4,})|\.goutputstream-([0-9A-Z]{6})|(?:sed|po)([0-9A-Za-z]{6})|.+\.(?:tmp|temp))$`)
+	temporaryAlone = lazyregexp.New(`^(?:\.?(?:tmp|temp)[-._]?([0-9A-Za-z_-]{4,})|\.goutputstream-([0-9A-Z]{6})|(?:sed|po)([0-9A-Za-z]{6})|.+\.(?:tmp|temp))$`)
 	// temporaryOf is what is left of such a name without the name of the file: a word for it, random letters, or both.
-	temporaryOf = regexp.MustCompile(`^(?:~|[-._](?:tmp|temp|new|part|partial|swp|lock)(?:[-._][0-9A-Za-z]+)*|[-._]?([0-9A-Za-z_]{4,})(?:[-._](?:tmp|temp|[0-9]+))?)$`)
+	temporaryOf = lazyregexp.New(`^(?:~|[-._](?:tmp|temp|new|part|partial|swp|lock)(?:[-._][0-9A-Za-z]+)*|[-._]?([0-9A-Za-z_]{4,})(?:[-._](?:tmp|temp|[0-9]+))?)$`)
 	// extension is an ending that people give to files of their own.
-	extension = regexp.MustCompile(`^[.][A-Za-z]{1,12}[0-9]{0,3}$`)
-	wordAlone = regexp.MustCompile(`^(?:[0-9A-Z]?[a-z_-]*|[A-Z_-]*)$`)
+	extension = lazyregexp.New(`^[.][A-Za-z]{1,12}[0-9]{0,3}$`)
+	wordAlone = lazyregexp.New(`^(?:[0-9A-Z]?[a-z_-]*|[A-Z_-]*)$`)
 )
 
 // temporaryFor reports whether name looks like the temporary file of a program that was replacing base. Random letters

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
+	"callgate/internal/lazyregexp"
 )
 
 // Bringer lets clients bring tools of their own into sessions.
@@ -132,7 +132,7 @@ func (b *toolbox) take(f wire.MCPTools) error {
 }
 
 // toolName is what MCP calls a tool.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+var toolName = lazyregexp.New(`^[A-Za-z0-9_.-]{1,128}$`)
 
 // definitionsOf writes the tools as MCP has them, by server; servers are in the order of the frame.
 func definitionsOf(tools []wire.MCPTool) (servers []string, definitions map[string][][]byte, _ *wire.Refusal) {

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +22,7 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/hooks"
+	"callgate/internal/lazyregexp"
 	"callgate/internal/presence"
 	"callgate/internal/siem"
 	"callgate/internal/signin"
@@ -313,7 +313,7 @@ func (s *Settings) readFile(c *Config) error {
 	return nil
 }
 
-var workerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var workerName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // invalid says which key holds what is wrong.
 func invalid(key string, err error) error { return fmt.Errorf("%s: %w", key, err) }

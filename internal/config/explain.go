@@ -6,18 +6,19 @@ import (
 	"maps"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"callgate/internal/lazyregexp"
 )
 
 var (
-	invalidKeys  = regexp.MustCompile(`'([^']*)' has invalid keys: ([^\n]*)`)
-	invalidValue = regexp.MustCompile(`(?m)^'([^']+)' (.*)$`)
-	exportedName = regexp.MustCompile(`(?:^|\.)(?:MCP|[A-Z]+)`)
+	invalidKeys  = lazyregexp.New(`'([^']*)' has invalid keys: ([^\n]*)`)
+	invalidValue = lazyregexp.New(`(?m)^'([^']+)' (.*)$`)
+	exportedName = lazyregexp.New(`(?:^|\.)(?:MCP|[A-Z]+)`)
 )
 
 // explainUnmarshal says which key of which file or variable is wrong, and what to do about it.

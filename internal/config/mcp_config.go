@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
 
+	"callgate/internal/lazyregexp"
 	"callgate/proxy"
 )
 
@@ -202,7 +202,7 @@ func pointers(list []string) []*string {
 	return out
 }
 
-var hostVariable = regexp.MustCompile(`\$\{(env|input|workspaceFolder|userHome)(?::([^}]*))?\}`)
+var hostVariable = lazyregexp.New(`\$\{(env|input|workspaceFolder|userHome)(?::([^}]*))?\}`)
 
 // translateVariables writes the variables of VS Code and Cursor as callgate has them.
 func translateVariables(text string) (string, error) {

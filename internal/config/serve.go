@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 
 	"callgate/internal/companion/credentials"
 	"callgate/internal/endpoint"
+	"callgate/internal/lazyregexp"
 	"callgate/internal/tenants"
 	"callgate/proxy"
 )
@@ -75,7 +75,7 @@ func (s *Settings) readIdleSeconds() error {
 	return nil
 }
 
-var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var tokenName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // validate checks every value; the error begins with the key.
 func (c *ServeConfig) validate() error {

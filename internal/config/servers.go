@@ -9,13 +9,13 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/adrg/xdg"
 
 	"callgate/gate/tools"
+	"callgate/internal/lazyregexp"
 	"callgate/internal/remote"
 	"callgate/internal/signin"
 	"callgate/internal/supply"
@@ -257,7 +257,7 @@ func (s *ServerConfig) transport() remote.Transport {
 	return remote.Streamable
 }
 
-var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+var headerName = lazyregexp.New("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
 // header reads the entries of headers.
 func (s *ServerConfig) header(expand func(string) string) (http.Header, error) {
@@ -423,7 +423,7 @@ func Unpinned(c upstream.Config) bool {
 	return slices.ContainsFunc(c.Args, func(arg string) bool { return slices.Contains(c.Packages, arg) })
 }
 
-var variableReference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+var variableReference = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
 
 // expandVariables replaces ${NAME} and ${NAME:-default}. A name with neither value nor default is an error, because
 // nobody wants an empty secret or path.

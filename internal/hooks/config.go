@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"callgate/internal/guard"
+	"callgate/internal/lazyregexp"
 	"callgate/permissions"
 )
 
@@ -65,7 +65,7 @@ func (o Options) path(path string) string {
 	return filepath.Join(o.Dir, path)
 }
 
-var hookName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var hookName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // check turns the configuration of a hook into one that can run.
 func (c Config) check(o Options) (*hook, error) {

@@ -2,11 +2,12 @@ package hooks
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"callgate/internal/lazyregexp"
 )
 
 // placeholders are what can stand in a hook's words, and what they are of an event. No value begins with a dash,
@@ -47,7 +48,7 @@ type templatePart struct {
 	value   func(h *hook, e *Event) string // nil for a literal
 }
 
-var placeholder = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
+var placeholder = lazyregexp.New(`\{\{\s*([^{}]*?)\s*\}\}`)
 
 func parseTemplate(text string) (template, error) {
 	var t template

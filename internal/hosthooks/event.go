@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"callgate/internal/jsonx"
+	"callgate/internal/lazyregexp"
 )
 
 // Event is what a host says, in callgate's words.
@@ -89,10 +89,10 @@ func (d *Dialect) Read(name string, body []byte, env map[string]string) (Event, 
 }
 
 // hookContext is what hooks told the host, callgate's own too, where the host puts it before what the person said.
-var hookContext = regexp.MustCompile(`(?s)<hook_context>.*?</hook_context>\s*`)
+var hookContext = lazyregexp.New(`(?s)<hook_context>.*?</hook_context>\s*`)
 
 // simple is a name that leads nowhere else.
-var simple = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var simple = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
 var errUnknownEvent = errors.New("callgate does not know this event")
 

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"callgate/internal/lazyregexp"
 )
 
 // Server is an entry of a host as callgate's own file has it: the members of "mcpServers".
@@ -218,9 +219,9 @@ func (p *Plan) pass(s *Server) {
 }
 
 var (
-	hostVariable  = regexp.MustCompile(`\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}|\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
-	bareVariable  = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*)`)
-	otherVariable = regexp.MustCompile(`\$\{(workspaceFolder|workspaceRoot|workspaceFolderBasename|userHome|pathSeparator|/|input:[^}]*|config:[^}]*|command:[^}]*|file[A-Za-z]*)\}|\$\{\{[^}]*\}\}|\{file:[^}]*\}`)
+	hostVariable  = lazyregexp.New(`\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}|\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
+	bareVariable  = lazyregexp.New(`\$([A-Za-z_][A-Za-z0-9_]*)`)
+	otherVariable = lazyregexp.New(`\$\{(workspaceFolder|workspaceRoot|workspaceFolderBasename|userHome|pathSeparator|/|input:[^}]*|config:[^}]*|command:[^}]*|file[A-Za-z]*)\}|\$\{\{[^}]*\}\}|\{file:[^}]*\}`)
 )
 
 // expand rewrites the variables of a host into callgate's. why names one that only the host knows.

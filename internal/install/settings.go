@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"callgate/internal/lazyregexp"
 )
 
 // rename is a name in a host's settings that has changed, or with From "" one that was added to a list.
@@ -278,7 +280,7 @@ func wholeServer(form, server string) string {
 const frontMatter = "front"
 
 // word is what a name of a tool may be in front matter.
-var word = regexp.MustCompile(`[A-Za-z0-9_*-]+`)
+var word = lazyregexp.New(`[A-Za-z0-9_*-]+`)
 
 // frontEnd is where the front matter of a text ends; 0 when it has none.
 func frontEnd(text []byte) int {

@@ -42,3 +42,11 @@ func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 func (r *Regexp) ReplaceAllString(s, with string) string {
 	return r.compiled().ReplaceAllString(s, with)
 }
+func (r *Regexp) ReplaceAllStringFunc(s string, with func(string) string) string {
+	return r.compiled().ReplaceAllStringFunc(s, with)
+}
+func (r *Regexp) FindSubmatch(b []byte) [][]byte { return r.compiled().FindSubmatch(b) }
+func (r *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
+	return r.compiled().FindAllStringSubmatchIndex(s, n)
+}
+func (r *Regexp) Split(s string, n int) []string { return r.compiled().Split(s, n) }

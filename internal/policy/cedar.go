@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/cedar-policy/cedar-go"
 
 	"callgate/gate"
+	"callgate/internal/lazyregexp"
 	"callgate/permissions"
 )
 
@@ -28,7 +28,7 @@ type Cedar struct {
 }
 
 // gateways finds the gateways that policies name.
-var gateways = regexp.MustCompile(`AgentCore::Gateway::"([^"\\]*)"`)
+var gateways = lazyregexp.New(`AgentCore::Gateway::"([^"\\]*)"`)
 
 // OpenCedar reads a file of policies.
 func OpenCedar(path string) (*Cedar, error) {

@@ -2,10 +2,10 @@ package rpc
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
 	"callgate/internal/jsonx"
+	"callgate/internal/lazyregexp"
 )
 
 // answered returns the id of the request that an unreadable line seems to answer. Without it, the caller would wait for
@@ -16,7 +16,7 @@ func answered(line []byte) (id []byte, ok bool) {
 }
 
 // lastID is an id among the last members of a message.
-var lastID = regexp.MustCompile(`[,{]\s*"id"\s*:\s*("[^"\\]*"|[0-9]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
+var lastID = lazyregexp.New(`[,{]\s*"id"\s*:\s*("[^"\\]*"|[0-9]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
 
 // endsWithID returns the id of a message of which this is the end: many servers write it last.
 func endsWithID(tail []byte) (id []byte, ok bool) {

@@ -10,13 +10,13 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"iter"
-	"regexp"
 	"strings"
 	"sync"
 	"unicode"
 	"unsafe"
 
 	"callgate/audit"
+	"callgate/internal/lazyregexp"
 	"callgate/internal/settled"
 	"callgate/internal/textscan"
 )
@@ -150,10 +150,10 @@ func (m *Memory) LearnValue(value, place string) {
 const shortestNamed = 8
 
 // secretName matches names of variables that hold a secret.
-var secretName = regexp.MustCompile(`(?i)(?:key|token|secret|passw(?:or)?d|passphrase|pwd|credential|auth|private|salt|signature|cookie|session)s?(?:_|$)`)
+var secretName = lazyregexp.New(`(?i)(?:key|token|secret|passw(?:or)?d|passphrase|pwd|credential|auth|private|salt|signature|cookie|session)s?(?:_|$)`)
 
 // passing is the name of a token that gives no access: it says where a list continues, or which form is meant.
-var passing = regexp.MustCompile(`(?i)(?:page|sync|next|continuation|cursor|csrf|xsrf|resume|scroll|progress|idempotency|change|delta|start|end)[_-]?token\W*$`)
+var passing = lazyregexp.New(`(?i)(?:page|sync|next|continuation|cursor|csrf|xsrf|resume|scroll|progress|idempotency|change|delta|start|end)[_-]?token\W*$`)
 
 // kinds are what tokens of known issuers begin with.
 var kinds = []struct{ prefix, kind string }{

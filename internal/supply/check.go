@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"callgate/internal/lazyregexp"
 	"callgate/internal/upstream"
 )
 
@@ -60,7 +60,7 @@ func (x *Examiner) Check(ctx context.Context, path string, s *Server) (how upstr
 }
 
 // openSpec is a spec of a package that leaves the version to the registry: a name, with a tag or a range.
-var openSpec = regexp.MustCompile(`^((?:@[a-z0-9._~-]+/)?[A-Za-z0-9._~-]+)(?:@[^@:/]*)?$`)
+var openSpec = lazyregexp.New(`^((?:@[a-z0-9._~-]+/)?[A-Za-z0-9._~-]+)(?:@[^@:/]*)?$`)
 
 // pin returns the arguments with the locked version in place of one that is left open; nil where none is.
 func pin(s *Server, locked *Entry) []string {

@@ -8,17 +8,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"callgate/internal/lazyregexp"
 	"callgate/internal/upstream"
 	"callgate/internal/upstream/environment"
 )
 
 // exactVersion is a spec that names one version, and no tag or range.
-var exactVersion = regexp.MustCompile(`^(.[^@]*)@([0-9]+\.[0-9]+\.[0-9]+[A-Za-z0-9.+-]*)$`)
+var exactVersion = lazyregexp.New(`^(.[^@]*)@([0-9]+\.[0-9]+\.[0-9]+[A-Za-z0-9.+-]*)$`)
 
 // npm puts into e what a runner of npm packages would run.
 func (x *Examiner) npm(ctx context.Context, s *Server, e *Entry, program, spec string, before time.Time) error {

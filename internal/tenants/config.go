@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
 	"callgate/internal/companion/credentials"
+	"callgate/internal/lazyregexp"
 )
 
 // Config says which tenants there are. Its zero value has none: then callgate serves one worker.
@@ -84,7 +84,7 @@ func (l Limits) check() error {
 	return nil
 }
 
-var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+var nameForm = lazyregexp.New(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
 // CheckName says why a name cannot be a tenant's. It becomes a folder's and a bucket's.
 func CheckName(name string) error {

@@ -3,7 +3,6 @@ package translate
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tailscale/hujson"
 
+	"callgate/internal/lazyregexp"
 	"callgate/permissions"
 )
 
@@ -31,7 +31,7 @@ var claudeTools = map[string][]string{
 	"NotebookEdit": {"edit_file"}, "Glob": {"glob"}, "Grep": {"grep"}, "WebFetch": {"web_fetch"}, "Skill": {"skill"},
 }
 
-var claudeRule = regexp.MustCompile(`^([A-Za-z]+)(?:\((.*)\))?$`)
+var claudeRule = lazyregexp.New(`^([A-Za-z]+)(?:\((.*)\))?$`)
 
 func importClaude(text []byte) (*Import, error) {
 	standard, err := hujson.Standardize(text)
@@ -167,7 +167,7 @@ func claudeDomain(arg string, action permissions.Action) (patterns []string, why
 }
 
 // brackets are classes of characters, and characters that stand for themselves.
-var brackets = regexp.MustCompile(`\[[!^]?\]?[^\]]*\]|\\.`)
+var brackets = lazyregexp.New(`\[[!^]?\]?[^\]]*\]|\\.`)
 
 // gitignored is a path pattern of the gitignore kind as one of callgate's, in which a star crosses slashes. In doubt an
 // allow gets narrower, and the others wider.

@@ -12,13 +12,13 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"callgate/internal/jsonx"
+	"callgate/internal/lazyregexp"
 	"callgate/internal/visible"
 	"callgate/permissions"
 )
@@ -259,7 +259,7 @@ func (e *Export) plain(r *permissions.Rule) bool {
 }
 
 // groups turns @(a|b) into {a,b}, which Texts takes apart.
-var groups = regexp.MustCompile(`@\(([^()\\]*)\)`)
+var groups = lazyregexp.New(`@\(([^()\\]*)\)`)
 
 // texts are the patterns of a rule with `*` as the only wildcard.
 func texts(r *permissions.Rule) ([]string, bool) {

@@ -3,10 +3,11 @@ package upstream
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"callgate/internal/lazyregexp"
 )
 
 // DownError says that a server is not running, or stopped running before it answered.
@@ -72,10 +73,10 @@ func (e *DownError) Explain() string {
 var (
 	variableName = `['"\x60$]*\{?([A-Z][A-Z0-9]*_[A-Z0-9_]+|[A-Z]{3,}[A-Z0-9]*)\}?['"\x60]*`
 	// missingVariable finds the variable that a program complains about.
-	missingVariable = []*regexp.Regexp{
-		regexp.MustCompile(variableName + `(?: environment variable| env var| variable)?(?: is| was| must be| needs to be| has to be| are|:)? (?:not (?:set|defined|found|provided|configured)|unset|undefined|required|missing|empty|set|provided)\b`),
-		regexp.MustCompile(`(?i:missing|required|undefined|unset|no|set|provide|need)(?i: the| a| an| required)?(?i: environment| env)?(?i: variables?| var)?(?i: named)?:? ` + variableName),
-		regexp.MustCompile(`^KeyError: ` + variableName),
+	missingVariable = []*lazyregexp.Regexp{
+		lazyregexp.New(variableName + `(?: environment variable| env var| variable)?(?: is| was| must be| needs to be| has to be| are|:)? (?:not (?:set|defined|found|provided|configured)|unset|undefined|required|missing|empty|set|provided)\b`),
+		lazyregexp.New(`(?i:missing|required|undefined|unset|no|set|provide|need)(?i: the| a| an| required)?(?i: environment| env)?(?i: variables?| var)?(?i: named)?:? ` + variableName),
+		lazyregexp.New(`^KeyError: ` + variableName),
 	}
 )
 

@@ -3,9 +3,10 @@ package upstream
 import (
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"callgate/internal/lazyregexp"
 )
 
 // Packages returns the names of the packages that a configured command runs, or the host of a configured
@@ -191,8 +192,8 @@ func (r *runner) only(spec string, rest []string) []string {
 }
 
 var (
-	windowsSuffix = regexp.MustCompile(`(?i)\.(exe|cmd|bat|com|ps1)$`)
-	pythonName    = regexp.MustCompile(`^python[0-9.]*$`)
+	windowsSuffix = lazyregexp.New(`(?i)\.(exe|cmd|bat|com|ps1)$`)
+	pythonName    = lazyregexp.New(`^python[0-9.]*$`)
 )
 
 // programName is the file's name without folders and without the suffix of an executable.
@@ -210,10 +211,10 @@ func programName(command string) string {
 func slashed(p string) string { return strings.ReplaceAll(p, `\`, "/") }
 
 var (
-	npmSpec    = regexp.MustCompile(`^((?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*)(?:@([A-Za-z0-9^~<>=|* .+_-]*))?$`)
-	pythonSpec = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[A-Za-z0-9._, -]*\])?(?:@[A-Za-z0-9.+_-]+|(?:[=<>!~]=?|===)[A-Za-z0-9.,*+=<>!~_ -]+)?$`)
-	imageSpec  = regexp.MustCompile(`^([a-z0-9][a-z0-9._/-]*(?::[0-9]+/[a-z0-9._/-]+)?)(?::[A-Za-z0-9._-]+)?(?:@sha256:[0-9a-f]+)?$`)
-	pythonDash = regexp.MustCompile(`[-_.]+`)
+	npmSpec    = lazyregexp.New(`^((?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*)(?:@([A-Za-z0-9^~<>=|* .+_-]*))?$`)
+	pythonSpec = lazyregexp.New(`^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[A-Za-z0-9._, -]*\])?(?:@[A-Za-z0-9.+_-]+|(?:[=<>!~]=?|===)[A-Za-z0-9.,*+=<>!~_ -]+)?$`)
+	imageSpec  = lazyregexp.New(`^([a-z0-9][a-z0-9._/-]*(?::[0-9]+/[a-z0-9._/-]+)?)(?::[A-Za-z0-9._-]+)?(?:@sha256:[0-9a-f]+)?$`)
+	pythonDash = lazyregexp.New(`[-_.]+`)
 )
 
 // npmPackage returns the name in a package of the registry: not in an address, a folder or an alias, which

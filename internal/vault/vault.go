@@ -7,12 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"github.com/zalando/go-keyring"
 
 	"callgate/internal/companion/credentials"
+	"callgate/internal/lazyregexp"
 )
 
 // Vault is the one of a data directory.
@@ -24,7 +24,7 @@ const service = "callgate"
 // At returns the vault of a data directory, whose files the guard hides from servers.
 func At(dataDir string) *Vault { return &Vault{filepath.Join(dataDir, "secrets")} }
 
-var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var name = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // CheckName says what is wrong with a secret's name.
 func CheckName(s string) error {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	"callgate/audit"
 	"callgate/internal/config"
+	"callgate/internal/lazyregexp"
 )
 
 // Anchor keeps heads of the audit trail where the data directory's owner cannot rewrite them: in the system log, or in
@@ -77,7 +77,7 @@ func (a *Anchor) Close() error {
 	return a.out.Close()
 }
 
-var anchoredHead = regexp.MustCompile(`callgate audit head of ("(?:[^"\\]|\\.)*") at \S+: (\S+:\d+:[0-9a-f]{64})`)
+var anchoredHead = lazyregexp.New(`callgate audit head of ("(?:[^"\\]|\\.)*") at \S+: (\S+:\d+:[0-9a-f]{64})`)
 
 // Read finds the heads of the trail in dir in a text: a file that heads were anchored in, or what the system
 // log says. "-" is standard input.

@@ -9,15 +9,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
+
+	"callgate/internal/lazyregexp"
 )
 
 // A person can have a secret of their own. The credential "approve@alice" opens what approve opens, and the record says
 // alice because the secret proves it. From then on, clients without that secret cannot use the name.
 
-var personalName = regexp.MustCompile(`^(approve|view)@([A-Za-z0-9][A-Za-z0-9._@+-]{0,62})$`)
+var personalName = lazyregexp.New(`^(approve|view)@([A-Za-z0-9][A-Za-z0-9._@+-]{0,62})$`)
 
 // CredentialOf names the secret of one person. role is approve or view.
 func Of(role Credential, person string) (Credential, error) {

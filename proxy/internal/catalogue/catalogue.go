@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
+	"callgate/internal/lazyregexp"
 	"callgate/internal/upstream"
 )
 
@@ -318,7 +318,7 @@ func taskSupport(definition []byte) string {
 	return ""
 }
 
-var expression = regexp.MustCompile(`\{[^{}]*\}`)
+var expression = lazyregexp.New(`\{[^{}]*\}`)
 
 // fits reports whether the URI may come from the template: every expression stands for any text.
 func (t template) fits(uri string) bool {

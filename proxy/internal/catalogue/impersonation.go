@@ -3,7 +3,6 @@ package catalogue
 import (
 	"fmt"
 	"iter"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -13,6 +12,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/gate/tools/definitions"
 	"callgate/internal/jsonx"
+	"callgate/internal/lazyregexp"
 )
 
 // shadows tells definitions that pose as another server's tool, or that tell the model what to do with one: a
@@ -105,7 +105,7 @@ func sentences(text string) iter.Seq[string] {
 	return strings.SplitSeq(sentenceEnd.ReplaceAllString(norm.NFKC.String(text), "\x00"), "\x00")
 }
 
-var sentenceEnd = regexp.MustCompile(`[.!?]\s+|\n\s*\n`)
+var sentenceEnd = lazyregexp.New(`[.!?]\s+|\n\s*\n`)
 
 // words are the words of a text as tools are named.
 func words(text string) []string {
@@ -115,7 +115,7 @@ func words(text string) []string {
 }
 
 // steers is what makes a sentence an order.
-var steers = regexp.MustCompile(`(?i)\b(?:when|whenever|before|after|instead|rather|must|always|never|first|then|change|replace|also|include|do not|don't|ensure|make sure|call|invoke|use|using|pass|send|side effects?)\b`)
+var steers = lazyregexp.New(`(?i)\b(?:when|whenever|before|after|instead|rather|must|always|never|first|then|change|replace|also|include|do not|don't|ensure|make sure|call|invoke|use|using|pass|send|side effects?)\b`)
 
 // steered marks the tools that a definition in quarantine names: what it says of them, the model has read already.
 func steered(named []listing) {

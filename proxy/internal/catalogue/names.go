@@ -4,10 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"callgate/gate/tools"
+	"callgate/internal/lazyregexp"
 )
 
 // OwnName is the alias of the server that callgate itself is. Nothing else may have it, also where callgate offers
@@ -79,7 +79,7 @@ func Qualify(origins []Origin) []string {
 // Plain is the name of a tool that shares it with no other.
 func (o Origin) Plain() string { return o.Alias + "_" + Sanitize(o.Name) }
 
-var suffixed = regexp.MustCompile(`^(.+)_[0-9a-f]{8}$`)
+var suffixed = lazyregexp.New(`^(.+)_[0-9a-f]{8}$`)
 
 // Plain is the name that the suffix of a qualified name was added to, if it has one; where the tools of the server are
 // not known it cannot be told from a name that ends like that by itself.
