@@ -99,7 +99,7 @@ func TestTelegram(t *testing.T) {
 		f.Args = json.RawMessage(`{"command":"git push <origin> && echo \"\u202e\""}`)
 	})
 	m := wait(t, a, "about the call", says("git push"))
-	for _, part := range []string{"&lt;origin&gt;", `\u202e`, "medium risk"} {
+	for _, part := range []string{"&lt;origin&gt;", "⟨U+202E⟩", "medium risk"} {
 		if !strings.Contains(m.Text, part) {
 			t.Errorf("%q is missing in %s", part, m.Text)
 		}

@@ -81,6 +81,9 @@ func (s *span) encode(end time.Time) []byte {
 	m.fixed64(7, uint64(max(0, s.begin.UnixNano())))
 	m.fixed64(8, uint64(max(0, end.UnixNano())))
 	m.attributes(9, s.attributes)
+	if s.dropped > 0 {
+		m.varint(10, s.dropped)
+	}
 	if s.failed {
 		var status message
 		status.varint(3, statusError)

@@ -56,10 +56,23 @@ func (s sampler) records(above place, carried bool, trace [16]byte) bool {
 	return binary.BigEndian.Uint64(trace[8:])>>1 < s.root
 }
 
+// setOr is the number in the first of the variables that is set.
+func setOr(standard int, names ...string) int {
+	for _, name := range names {
+		if text := os.Getenv(name); text != "" {
+			if n, err := strconv.Atoi(text); err == nil {
+				return n
+			}
+			break
+		}
+	}
+	return standard
+}
+
 // readLimits reads the variables of the batch span processor.
 func readLimits() limits {
 	number := func(name string, standard int) int {
-		if n, err := strconv.Atoi(os.Getenv("OTEL_BSP_" + name)); err == nil && n > 0 {
+		if n := setOr(standard, "OTEL_BSP_"+name); n > 0 {
 			return n
 		}
 		return standard
@@ -72,11 +85,20 @@ func readLimits() limits {
 	return l
 }
 
+// readBounds reads the bounds of a span; those of all telemetry count after them.
+func readBounds() bounds {
+	return bounds{
+		attributes: setOr(128, "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "OTEL_ATTRIBUTE_COUNT_LIMIT"),
+		characters: setOr(-1, "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
+	}
+}
+
 // resource is what the spans are about. What the environment says counts.
 func resource(version string) ([]attribute, error) {
-	about := &span{}
-	about.set(attribute{"service.name", "callgate"}, attribute{"service.version", version},
-		attribute{"telemetry.sdk.language", "go"}, attribute{"telemetry.sdk.name", "callgate"}, attribute{"telemetry.sdk.version", version})
+	about := []attribute{
+		{"service.name", "callgate"}, {"service.version", version},
+		{"telemetry.sdk.language", "go"}, {"telemetry.sdk.name", "callgate"}, {"telemetry.sdk.version", version},
+	}
 	if list := strings.TrimSpace(os.Getenv("OTEL_RESOURCE_ATTRIBUTES")); list != "" {
 		for pair := range strings.SplitSeq(list, ",") {
 			key, value, ok := strings.Cut(pair, "=")
@@ -87,11 +109,11 @@ func resource(version string) ([]attribute, error) {
 			if plain, err := url.PathUnescape(value); err == nil {
 				value = plain
 			}
-			about.set(attribute{strings.TrimSpace(key), value})
+			about = put(about, attribute{strings.TrimSpace(key), value})
 		}
 	}
 	if name := strings.TrimSpace(os.Getenv("OTEL_SERVICE_NAME")); name != "" {
-		about.set(attribute{"service.name", name})
+		about = put(about, attribute{"service.name", name})
 	}
-	return about.attributes, nil
+	return about, nil
 }

@@ -108,33 +108,61 @@ type span struct {
 	name   string
 	kind   uint64
 	begin  time.Time
+	bounds bounds
 
 	mu         sync.Mutex
 	attributes []attribute
+	dropped    uint64 // attributes
 	failed     bool
 	ended      bool
 }
 
 type attribute struct{ key, value string }
 
-// set sets attributes in place of those of the same key.
+// set sets attributes in place of those of the same key, as far as the bounds allow.
 func (s *span) set(attributes ...attribute) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-next:
 	for _, a := range attributes {
-		a = attribute{valid(a.key), valid(a.value)}
-		for i := range s.attributes {
-			if s.attributes[i].key == a.key {
-				s.attributes[i] = a
-				continue next
-			}
+		a.value = s.bounds.cut(a.value)
+		if with := put(s.attributes, a); s.bounds.attributes < 0 || len(with) <= s.bounds.attributes || len(with) == len(s.attributes) {
+			s.attributes = with
+		} else {
+			s.dropped++
 		}
-		s.attributes = append(s.attributes, a)
 	}
+}
+
+// put returns the attributes with one more, or with another value of its key.
+func put(attributes []attribute, a attribute) []attribute {
+	a = attribute{valid(a.key), valid(a.value)}
+	for i := range attributes {
+		if attributes[i].key == a.key {
+			attributes[i] = a
+			return attributes
+		}
+	}
+	return append(attributes, a)
+}
+
+// bounds are those of each span. One below zero bounds nothing.
+type bounds struct{ attributes, characters int }
+
+// cut is as much of a value as it may have.
+func (b bounds) cut(value string) string {
+	if b.characters < 0 || len(value) <= b.characters {
+		return value
+	}
+	n := 0
+	for i := range value {
+		if n++; n > b.characters {
+			return value[:i]
+		}
+	}
+	return value
 }
 
 // valid is a text as UTF-8, which OTLP needs.

@@ -15,6 +15,7 @@ import (
 // Tracer makes spans. A nil Tracer makes none, and costs nothing.
 type Tracer struct {
 	sampler sampler
+	bounds  bounds
 	batch   batcher
 	worker  string
 }
@@ -40,7 +41,7 @@ func New(o Options) (*Tracer, error) {
 	if err != nil {
 		o.Logger.Warn("traces: not as set", "error", err)
 	}
-	t := &Tracer{sampler: sampler, worker: o.Worker}
+	t := &Tracer{sampler: sampler, bounds: readBounds(), worker: o.Worker}
 	of := newSource(about, o.Version)
 	t.batch = batcher{limits: readLimits(), log: o.Logger, export: func(ctx context.Context, spans [][]byte) error { return to.upload(ctx, of.batch(spans)) }}
 	t.batch.start()
@@ -108,7 +109,7 @@ func (c *Call) begin(at place, parent [8]byte, name string, kind uint64) *span {
 	if c.flags&sampled == 0 {
 		return nil
 	}
-	return &span{place: at, parent: parent, name: valid(name), kind: kind, begin: time.Now()}
+	return &span{place: at, parent: parent, name: valid(name), kind: kind, begin: time.Now(), bounds: c.tracer.bounds}
 }
 
 // end ends a span.

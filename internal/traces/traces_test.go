@@ -150,6 +150,19 @@ func TestSampling(t *testing.T) {
 	}
 }
 
+// TestBounds keeps to what the environment allows of a span.
+func TestBounds(t *testing.T) {
+	traces, got := tracer(t, map[string]string{"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "2", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": "5"})
+	c := traces.Begin(nil, About{Method: "töols/call", Tool: "t", Session: "123456"})
+	c.End()
+	if err := traces.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if a := got.Named()["töols/call t"].Attributes; len(a) != 2 || a["mcp.method.name"] != "töols" || a["mcp.session.id"] != "12345" {
+		t.Errorf("%v", a)
+	}
+}
+
 // TestBatches exports by number and by time, drops what is too much, and exports the last ones at the end.
 func TestBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,11 @@ import (
 // Readable returns arguments as people read them, line by line: one member a line, text of several lines
 // going on behind a bar, escapes that hide something taken out, and what cannot be seen made visible.
 func Readable(args json.RawMessage) (text []string) {
-	for line := range strings.SplitSeq(Indented(args), "\n") {
+	lines := []string{string(args)} // what is no JSON is one line: its own line ends are not callgate's
+	if json.Valid(args) {
+		lines = strings.Split(Indented(args), "\n")
+	}
+	for _, line := range lines {
 		for i, part := range Breaks(line) {
 			if part = visible.Text(part); i > 0 {
 				part = "│ " + part

@@ -39,7 +39,7 @@ func TestReadable(t *testing.T) {
 	if got := Readable([]byte(args)); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	if got := Readable([]byte("{\u202e")); !slices.Equal(got, []string{"{⟨U+202E⟩"}) {
+	if got := Readable([]byte("{\u202e\n")); !slices.Equal(got, []string{"{⟨U+202E⟩⟨U+000A⟩"}) {
 		t.Errorf("%q", got)
 	}
 }
