@@ -34,6 +34,7 @@ type Message struct {
 	Label string
 
 	idStart, paramsStart int
+	bodyStart            int         // of Result or Error
 	known                jsonx.Known // of Raw
 }
 
@@ -74,7 +75,7 @@ func parse(line []byte, check bool) (Message, error) {
 	}
 	msg := Message{
 		Raw: line, ID: id.Value, Params: params.Value, Result: result.Value, Error: fault.Value,
-		idStart: id.Start, paramsStart: params.Start, known: known,
+		idStart: id.Start, paramsStart: params.Start, bodyStart: max(result.Start, fault.Start), known: known,
 	}
 	if method.Value == nil {
 		if id.Value == nil || (result.Value == nil) == (fault.Value == nil) {
@@ -82,13 +83,18 @@ func parse(line []byte, check bool) (Message, error) {
 		}
 		return msg, nil
 	}
-	name, ok := jsonx.String(method.Value)
+	name, ok := callMethod, string(method.Value) == quotedCallMethod // most messages
+	if !ok {
+		name, ok = jsonx.String(method.Value)
+	}
 	if !ok || name == "" || result.Value != nil || fault.Value != nil {
 		return Message{}, fmt.Errorf("%w: a request needs a method, and has no result or error", errNotObject)
 	}
 	msg.Method = name
 	return msg, nil
 }
+
+const callMethod, quotedCallMethod = "tools/call", `"tools/call"`
 
 // validID accepts strings and numbers, and the null with which servers answer what they could not parse.
 func validID(id []byte) bool {
@@ -105,14 +111,15 @@ func (m Message) WithID(id []byte) []byte {
 	return jsonx.Splice(m.Raw, jsonx.Edit{Start: m.idStart, End: m.idStart + len(m.ID), With: id})
 }
 
-// Readdressed is WithID for a message that nobody else will read: the shorter side of a long one moves up to a shorter id.
+// Readdressed is WithID for an answer of which nobody else will read more than its result or error: those stay where they
+// are, and the other side of a long one moves up to a shorter id.
 func (m Message) Readdressed(id []byte) []byte {
 	end := m.idStart + len(m.ID)
 	spare := len(m.ID) - len(id)
 	if len(m.Raw) < long || spare < 0 {
 		return m.WithID(id)
 	}
-	if m.idStart > len(m.Raw)-end {
+	if m.bodyStart < m.idStart {
 		at := m.idStart + copy(m.Raw[m.idStart:], id)
 		return m.Raw[:at+copy(m.Raw[at:], m.Raw[end:])]
 	}

@@ -181,15 +181,22 @@ func TestNoiseAndLimits(t *testing.T) {
 
 // An answer has another id afterwards, and every other byte that it had, whether or not it is long.
 func TestReaddressed(t *testing.T) {
-	for _, form := range []string{`{"result":{"text":"%s"},"id":%s,"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0", "id" : %[2]s, "result":{"text":"%[1]s"}}`} {
+	for _, form := range []string{
+		`{"result":{"text":"%s"},"id":%s,"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0", "id" : %[2]s, "result":{"text":"%[1]s"}}`,
+		`{"result":{"text":"x"},"id":%[2]s,"jsonrpc":"2.0","more":"%[1]s"}`, `{"more":"%[1]s","id":%[2]s,"error":{"code":1,"message":"x"},"jsonrpc":"2.0"}`,
+	} {
 		for _, text := range []string{"short", strings.Repeat("long", long)} {
 			for _, id := range []string{`7`, `"cg-1"`, `"of the host"`} {
 				m, err := Parse(fmt.Appendf(nil, form, text, `"cg-1"`))
 				if err != nil {
 					t.Fatal(err)
 				}
+				body := string(m.Result) + string(m.Error)
 				if got, want := string(m.Readdressed([]byte(id))), fmt.Sprintf(form, text, id); got != want {
 					t.Errorf("got %.100s of %d bytes, want %.100s of %d", got, len(got), want, len(want))
+				}
+				if now := string(m.Result) + string(m.Error); now != body {
+					t.Errorf("its result was %.100s, and is %.100s for who learns from it", body, now)
 				}
 			}
 		}
