@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -37,7 +36,7 @@ type Freezer struct {
 	above *Freezer // what it has frozen as a whole is frozen here too; nil for none
 
 	mu   sync.Mutex
-	last os.FileInfo // as the file was when it was read; nil before
+	last durable.Stamp // as the file was when it was read; none before
 	held map[string]Freeze
 
 	shared   permissions.Shared // freezes that hold for other machines too; nil for none
@@ -110,17 +109,17 @@ func decodeFreezes(text []byte) (map[string]Freeze, error) {
 
 // readFile returns what the file says now, by session. The caller holds mu and MUST NOT change the map.
 func (f *Freezer) readFile() (map[string]Freeze, error) {
-	info, err := os.Stat(f.path)
+	now, err := durable.LookThrough(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.last, f.held = nil, nil
+		f.last, f.held = durable.Stamp{}, nil
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case f.last != nil && os.SameFile(f.last, info) && f.last.ModTime().Equal(info.ModTime()) && f.last.Size() == info.Size():
+	case now.Same(f.last):
 		return f.held, nil
 	}
-	f.last = nil
+	f.last = durable.Stamp{}
 	text, err := durable.ReadFile(f.path, 1<<20)
 	if err != nil {
 		return nil, err
@@ -129,7 +128,7 @@ func (f *Freezer) readFile() (map[string]Freeze, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.path, err)
 	}
-	f.held, f.last = held, info
+	f.held, f.last = held, now
 	return f.held, nil
 }
 
@@ -222,7 +221,7 @@ func (f *Freezer) change(edit func(map[string]Freeze)) error {
 		if err != nil {
 			return err
 		}
-		f.last = nil
+		f.last = durable.Stamp{}
 		return durable.Replace(f.path, text, 0o600)
 	}))
 }

@@ -45,16 +45,13 @@ type Store struct {
 // stamp tells whether a file changed since it was read. Coarse clocks give two writes in quick succession one
 // mtime, so a file that was young when it was read is read again.
 type stamp struct {
-	info  fs.FileInfo // nil when nothing was read
-	young bool
+	durable.Stamp // none when nothing was read
+	young         bool
 }
 
 const youth = 2 * time.Second
 
-func (s stamp) holds(now fs.FileInfo) bool {
-	return s.info != nil && !s.young && s.info.ModTime().Equal(now.ModTime()) &&
-		s.info.Size() == now.Size() && s.info.Mode() == now.Mode() && os.SameFile(s.info, now)
-}
+func (s stamp) holds(now durable.Stamp) bool { return !s.young && s.Same(now) }
 
 // OpenStore returns the store of the file at path. It touches nothing: the first call of a method seeds the
 // file with commented defaults when there is none.
@@ -75,18 +72,18 @@ func (s *Store) Policy() (*Policy, error) {
 	if s.shared != nil {
 		return s.sharedPolicy()
 	}
-	info, err := os.Lstat(s.path)
+	now, err := durable.Look(s.path)
 	if errors.Is(err, fs.ErrNotExist) && !s.seen {
 		if err := s.locked(s.seed); err != nil {
 			return nil, err
 		}
-		info, err = os.Lstat(s.path)
+		now, err = durable.Look(s.path)
 	}
 	if err != nil {
 		return nil, s.forget(err)
 	}
 	s.seen = true
-	if s.stamp.holds(info) {
+	if s.stamp.holds(now) {
 		return s.policy, s.err
 	}
 	return s.read()
@@ -108,7 +105,7 @@ func (s *Store) read() (*Policy, error) {
 		return nil, s.forget(err)
 	}
 	unchanged := s.data != nil && bytes.Equal(data, s.data)
-	s.stamp = stamp{info, time.Since(info.ModTime()) < youth}
+	s.stamp = stamp{durable.StampOf(info), time.Since(info.ModTime()) < youth}
 	if s.room = nil; unchanged {
 		s.room = data
 		return s.policy, s.err
@@ -266,11 +263,11 @@ func (s *Store) tryUpdate(change func(data []byte) ([]byte, error)) error {
 	if written == nil || err != nil {
 		return err
 	}
-	now, err := os.Lstat(s.path)
+	now, err := durable.Look(s.path)
 	if err != nil {
 		return s.forget(err)
 	}
-	if !(stamp{info: info}).holds(now) {
+	if !now.Same(durable.StampOf(info)) {
 		return errEdited
 	}
 	return durable.Replace(s.path, written, info.Mode().Perm())

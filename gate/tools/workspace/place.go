@@ -1,25 +1,21 @@
 // Package workspace says where the paths of a call lead: into the workspace, to a protected place, through links.
 package workspace
 
-import (
-	"os"
-
-	"callgate/shellparse"
-)
+import "callgate/shellparse"
 
 func Exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
+	_, ok := standing(path)
+	return ok
 }
 
 func IsRegular(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
+	mode, ok := standing(path)
+	return ok && mode.IsRegular()
 }
 
 func IsFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+	mode, ok := standing(path)
+	return ok && mode.IsDir()
 }
 
 // At returns the place in another working directory, the same one when dir is "".

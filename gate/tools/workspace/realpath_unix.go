@@ -27,6 +27,24 @@ func lookAt(path string) (dirEntry, error) {
 	return dirEntry{mode: fs.ModeIrregular}, nil
 }
 
+// standing returns the type of what a path leads to; false if that is nothing. It costs less than os.Stat.
+func standing(path string) (kind fs.FileMode, ok bool) {
+	var st syscall.Stat_t
+	err := syscall.Stat(path, &st)
+	for errors.Is(err, syscall.EINTR) {
+		err = syscall.Stat(path, &st)
+	}
+	switch {
+	case err != nil:
+		return 0, false
+	case st.Mode&syscall.S_IFMT == syscall.S_IFREG:
+		return 0, true
+	case st.Mode&syscall.S_IFMT == syscall.S_IFDIR:
+		return fs.ModeDir, true
+	}
+	return fs.ModeIrregular, true
+}
+
 // target returns where a symbolic link points, uncleaned.
 func (e dirEntry) target(path string) (target string, ok bool, err error) {
 	if e.mode&fs.ModeSymlink == 0 {

@@ -16,6 +16,15 @@ func lookAt(path string) (dirEntry, error) {
 	return dirEntry{mode: info.Mode()}, nil
 }
 
+// standing returns the type of what a path leads to; false if that is nothing.
+func standing(path string) (kind fs.FileMode, ok bool) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, false
+	}
+	return info.Mode().Type(), true
+}
+
 // target returns where a symbolic link or a junction points.
 func (e dirEntry) target(path string) (target string, ok bool, err error) {
 	if e.mode&(fs.ModeSymlink|fs.ModeIrregular) == 0 {
