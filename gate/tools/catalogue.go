@@ -1,16 +1,10 @@
 package tools
 
 import (
-	"embed"
 	"fmt"
-	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"strings"
-	"sync"
-
-	"github.com/go-json-experiment/json"
 
 	"callgate/gate/tools/definitions"
 	"callgate/gate/tools/kinds"
@@ -142,58 +136,6 @@ func (e *entry) fits(definition []byte) bool {
 
 type roles map[string]Role
 
-//go:embed servers/*.json
-var serverFiles embed.FS
-
-// catalogue holds well-known servers by every name in their files. Every argument of a tool is listed; a call with
-// another argument asks. A tool that is not listed is judged as an unknown tool.
-var catalogue = sync.OnceValue(func() map[string]map[string]entry {
-	c, err := readCatalogue(serverFiles)
-	if err != nil {
-		panic(err) // the files are part of the program, and a test reads them
-	}
-	return c
-})
-
-// Own lists callgate's own tools by the names that callgate gives them, whether the configuration offers them or not.
-func Own() []string { return slices.Sorted(maps.Keys(catalogue()["callgate"])) }
-
-// readCatalogue reads all files.
-func readCatalogue(files fs.FS) (map[string]map[string]entry, error) {
-	names, err := fs.Glob(files, "servers/*.json")
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]map[string]entry{}
-	for _, name := range names {
-		if path.Base(name) == "schema.json" {
-			continue
-		}
-		text, err := fs.ReadFile(files, name)
-		if err != nil {
-			return nil, err
-		}
-		var f serverFile
-		if err := json.Unmarshal(text, &f, json.RejectUnknownMembers(true)); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		list, err := f.entries()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if f.Name == "" || f.Source == "" || len(f.Packages) == 0 {
-			return nil, fmt.Errorf("%s: name, source and packages are needed", name)
-		}
-		for _, p := range f.Packages {
-			if all[p] != nil {
-				return nil, fmt.Errorf("%s: another file has the package %q", name, p)
-			}
-			all[p] = list
-		}
-	}
-	return all, nil
-}
-
 func (f *serverFile) entries() (map[string]entry, error) {
 	list := make(map[string]entry, len(f.Tools))
 	for name, t := range f.Tools {
@@ -284,26 +226,4 @@ func (f *serverFile) entry(t serverTool) (e entry, err error) {
 		}
 	}
 	return e, nil
-}
-
-// lookUp finds a tool in the catalogue among the packages that the configured command names.
-func lookUp(s Server, tool string) (e entry, from string, ok bool) {
-	for _, p := range s.Packages {
-		from = packageName(p)
-		if e, ok = catalogue()[from][tool]; ok {
-			return e, from, true
-		}
-	}
-	return entry{}, "", false
-}
-
-// packageName strips a version: "name@1.2.3", "name==1.2", "image:tag".
-func packageName(name string) string {
-	if i := strings.Index(name, "=="); i > 0 {
-		name = name[:i]
-	}
-	if i := strings.LastIndexByte(name, '@'); i > 0 {
-		name = name[:i]
-	}
-	return name
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -46,12 +47,23 @@ func TestServerFiles(t *testing.T) {
 		} else if err := schema.Validate(file); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+		var said struct{ Packages []string }
+		if err := json.Unmarshal(text, &said); err != nil {
+			t.Error(err)
+		}
+		if found, err := packagesOf(serverFiles, name); err != nil || !slices.Equal(found, said.Packages) {
+			t.Errorf("%s: it is known by %q, and should be by %q: %v", name, found, said.Packages, err)
+		}
+		if _, err := readServer(serverFiles, name); err != nil {
+			t.Error(err)
+		}
 	}
-	if _, err := readCatalogue(serverFiles); err != nil {
-		t.Error(err)
+	byPackage, err := indexServers(serverFiles)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for server, list := range catalogue() {
-		for tool, e := range list {
+	for server, list := range byPackage {
+		for tool, e := range list() {
 			if e.kind != "" || e.risk != permissions.ReadOnly {
 				continue
 			}
@@ -83,7 +95,7 @@ func TestServerFilesRefuse(t *testing.T) {
 		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","colour":"red"}}}`:                                        "colour",
 		`{"name":"x","packages":[],"source":"x","tools":{}}`:                                                                               "packages are needed",
 	} {
-		_, err := readCatalogue(fstest.MapFS{"servers/x.json": {Data: []byte(text)}})
+		_, err := readServer(fstest.MapFS{"servers/x.json": {Data: []byte(text)}}, "servers/x.json")
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}

@@ -78,7 +78,7 @@ func TestCatalogue(t *testing.T) {
 // and a category, nothing is unmapped.
 func TestCatalogueIsConsistent(t *testing.T) {
 	for pkg, list := range catalogue() {
-		for name, e := range list {
+		for name, e := range list() {
 			id := pkg + " " + name
 			if e.kind == "" {
 				if e.category == "" {
