@@ -22,14 +22,19 @@ func redactArguments(raw []byte, limit, sizeLimit int) []byte {
 		out := appendString([]byte(`{"$invalid":`), redactText(string(raw), limit))
 		return append(out, '}')
 	}
-	out := redactValue(make([]byte, 0, min(len(raw), 2*limit)), unsafe.String(unsafe.SliceData(raw), len(raw)), limit) // of which it keeps nothing
+	var room [1 << 10]byte
+	out := room[:0]
+	if len(raw) > len(room) {
+		out = make([]byte, 0, min(len(raw), 2*limit))
+	}
+	out = redactValue(out, unsafe.String(unsafe.SliceData(raw), len(raw)), limit) // of which it keeps nothing
 	if len(out) > sizeLimit {
 		return omitted(raw)
 	}
-	if bytes.Equal(out, raw) {
+	if bytes.Equal(out, raw) { // almost always
 		return raw
 	}
-	return out
+	return bytes.Clone(out)
 }
 
 // omitted stands for arguments that are too long to keep.

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"callgate/gate/internal/facts"
 	"callgate/gate/internal/past"
 	"callgate/gate/internal/provenance"
 	"callgate/gate/tools"
@@ -102,7 +103,7 @@ func TestSecretOfAResult(t *testing.T) {
 	tool := func(name string) *tools.Tool {
 		return tools.Describe(tools.Server{Name: "x"}, name, "x_"+name, []byte(`{"name":"`+name+`"}`))
 	}
-	s.learn(&Call{Tool: tool("read")}, []byte(`{"content":[{"type":"text","text":"{\"token\":\"rw_Fe26.2**0123456789abcdef0123456789abcdef\"} xoxb-1234567890-abcdefghijkl"}]}`))()
+	s.learn("", tool("read"), facts.Of(tools.Call{Tool: tool("read")}), []byte(`{"content":[{"type":"text","text":"{\"token\":\"rw_Fe26.2**0123456789abcdef0123456789abcdef\"} xoxb-1234567890-abcdefghijkl"}]}`))()
 	j := Judge{Policy: policy(t, `{ "*": "allow" }`), Autonomy: FullAuto, secrets: &s.secrets, Now: time.Now()}
 	place := tools.Place{Dir: t.TempDir()}
 	for _, c := range []struct {

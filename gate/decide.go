@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"callgate/audit"
 	"callgate/gate/internal/past"
 	"callgate/gate/tools"
 	"callgate/permissions"
@@ -160,12 +161,16 @@ func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failur
 	}
 	s.past.End(call.ID, !isError && failure == "", time.Now())
 	s.active.touch()
-	learn := s.learn(&call, result)
+	id, tool, agent, digest := call.ID, call.Tool, cmp.Or(call.Agent, s.agent), call.Digest // the arguments are not kept
+	learn := s.learn(id, tool, call.facts(), result)
 	return func() {
 		learn()
-		g.journal.recordOutcome(s, call, isError, failure, len(result), took)
+		g.journal.recordOrLog(audit.Record{
+			Event: audit.Outcome, CallID: id, SessionID: s.id, Agent: agent, Server: tool.Server, Tool: tool.Qualified, Digest: digest,
+			IsError: isError, Error: failure, Result: len(result), Duration: float64(took) / float64(time.Millisecond),
+		})
 		if g.journal.events.listening() {
-			g.journal.events.publish(Finished{SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent), ID: call.ID, Tool: call.Tool.Qualified, Duration: took, Result: result, IsError: isError || failure != ""})
+			g.journal.events.publish(Finished{SessionID: s.id, Agent: agent, ID: id, Tool: tool.Qualified, Duration: took, Result: result, IsError: isError || failure != ""})
 		}
 	}
 }

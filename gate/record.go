@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"callgate/audit"
 	"callgate/gate/internal/explain"
@@ -55,15 +54,6 @@ func (j *journal) recordOf(s *Session, call Call, v Verdict) audit.Record {
 		}
 	}
 	return r
-}
-
-// recordOutcome writes how a forwarded call ended.
-func (j *journal) recordOutcome(s *Session, call Call, isError bool, failure string, size int, took time.Duration) {
-	j.recordOrLog(audit.Record{
-		Event: audit.Outcome, CallID: call.ID, SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent),
-		Server: call.Tool.Server, Tool: call.Tool.Qualified, Digest: call.Digest,
-		IsError: isError, Error: failure, Result: size, Duration: float64(took) / float64(time.Millisecond),
-	})
 }
 
 // control records a change that somebody made besides answering approvals.

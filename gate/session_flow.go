@@ -3,6 +3,8 @@ package gate
 import (
 	"runtime/debug"
 
+	"callgate/gate/internal/facts"
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 )
 
@@ -18,32 +20,36 @@ func (s *Session) will(call Call, v *Verdict) {
 }
 
 // learn remembers the credentials of a result. It runs once the host has its answer, and the next call waits for it.
-func (s *Session) learn(call *Call, result []byte) (learn func()) {
-	o := s.flow.Taken(call.ID)
+func (s *Session) learn(id string, tool *tools.Tool, call *facts.Call, result []byte) (learn func()) {
+	o := s.flow.Taken(id)
 	if len(result) == 0 {
 		return func() {}
 	}
-	done, flowed := s.secrets.Begin(), s.flow.Memory.Begin()
+	s.secrets.Begin()
+	s.flow.Memory.Begin()
 	return func() {
-		defer done()
-		defer flowed()
-		defer s.learned(call)
-		if !s.flow.Off {
-			s.flow.Saw(call.ID, call.facts(), o, result)
-		}
-		flowed()
-		for text := range jsonx.Strings(result) {
-			s.secrets.Learn(text, "result of "+call.Tool.Qualified)
+		defer s.secrets.End()
+		defer s.learned(tool)
+		func() {
+			defer s.flow.Memory.End()
+			defer s.learned(tool)
+			if !s.flow.Off {
+				s.flow.Saw(id, call, o, result)
+			}
+		}()
+		place := "result of " + tool.Qualified
+		for text := range jsonx.SharedStrings(result) {
+			s.secrets.Learn(text, place)
 		}
 	}
 }
 
 // learned ends learning, and is itself deferred. A panic while reading a hostile result MUST NOT end the process. What
 // the result held is then unknown, so every later call of the session is marked.
-func (s *Session) learned(call *Call) {
+func (s *Session) learned(tool *tools.Tool) {
 	if p := recover(); p != nil {
 		s.unlearned.Store(true)
-		s.gate.journal.o.Logger.Error("a result could not be learned, so all calls of its session ask: please report this", "tool", call.Tool.Qualified, "session", s.id, "panic", p, "stack", string(debug.Stack()))
+		s.gate.journal.o.Logger.Error("a result could not be learned, so all calls of its session ask: please report this", "tool", tool.Qualified, "session", s.id, "panic", p, "stack", string(debug.Stack()))
 	}
 }
 

@@ -27,13 +27,23 @@ type gated struct {
 	shown  string  // the host's name of a prompt
 
 	steps
+
+	// What pass adds on the way.
+	host    *host
+	ctx     context.Context
+	r       *inflight
+	respond func(response []byte)
+	span    *traces.Call
+	verdict gate.Verdict
+	kept    *checkpoints.Kept
+	began   time.Time // to be forwarded
 }
 
 // steps are what differs from one kind of request to another.
 type steps interface {
-	// forward sends on exactly the judged call, and calls then once, with the outcome. If onward is set, forward may
-	// return earlier: then runs where the server's answer is read.
-	forward(ctx context.Context, call gate.Call, limit time.Duration, span *traces.Call, onward bool, then func(rpc.Message, error))
+	// forward sends on exactly the judged call, and calls g.ended once, with the outcome. If onward is set, forward may
+	// return earlier: then g.ended runs where the server's answer is read.
+	forward(g *gated, onward bool)
 	// refuse composes the response to a request that may not run.
 	refuse(call gate.Call, v gate.Verdict) []byte
 	// fail composes the response to a request that got no answer.
@@ -52,59 +62,62 @@ type steps interface {
 //
 // Over stdio, the goroutine that reads the request runs the steps before the answer, and the one that reads the answer
 // runs the rest. Only a request that waits gets a goroutine of its own.
-func (h *host) pass(ctx context.Context, r *inflight, g gated, respond func(response []byte)) {
-	span := g.trace(h.p.o.Tracer, h.session.ID())
-	call := waiter{h}.askHooks(ctx, r, g.call)
+func (h *host) pass(ctx context.Context, r *inflight, g *gated, respond func(response []byte)) {
+	g.host, g.ctx, g.r, g.respond = h, ctx, r, respond
+	g.span = g.trace(h.p.o.Tracer, h.session.ID())
+	g.call = waiter{h}.askHooks(ctx, r, g.call)
 	waiting := func() {}
 	if r != nil {
-		call.HandOver, call.Asked = waiter{h}.handOver(r), func(a *gate.Approval) func() { return waiter{h}.elicit(r, a) }
-		call.Revive = g.server.revive
+		g.call.HandOver, g.call.Asked = waiter{h}.handOver(r), func(a *gate.Approval) func() { return waiter{h}.elicit(r, a) }
+		g.call.Revive = g.server.revive
 		waiting = waiter{h}.heartbeat(r, "a person's approval")
 	}
-	decided := span.Deciding()
-	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
-	decided(verdict.Decision, verdict.Risk().String())
+	decided := g.span.Deciding()
+	g.verdict, g.call = h.p.o.Gate.Decide(ctx, h.session, g.call)
+	decided(g.verdict.Decision, g.verdict.Risk().String())
 	waiting()
-	if verdict.Action != permissions.Allow {
-		h.events.Refused(call, verdict)
-		span.End()
-		respond(g.refuse(call, verdict))
+	if g.verdict.Action != permissions.Allow {
+		h.events.Refused(g.call, g.verdict)
+		g.span.End()
+		respond(g.refuse(g.call, g.verdict))
 		return
 	}
 
-	kept, err := h.p.o.Checkpoints.Keep(ctx, h.p.o.Gate, h.session, h.log, call, &verdict)
-	began, steps := time.Now(), g.steps
-	then := func(answer rpc.Message, err error) {
-		defer span.End()
-		kept.End(ctx)
-		result, isError, failure := outcome(answer, err)
-		span.Failed(failureKind(isError, failure))
-		took := time.Since(began)
-		record := h.p.o.Gate.Finish(h.session, call, result, isError, failure, took)
-		afterwards := h.events.Ended(record, call, verdict, result, isError, failure, took)
-		if r != nil {
-			r.afterwards = afterwards
-		} else {
-			defer afterwards()
-		}
-		if err != nil {
-			respond(steps.fail(failure))
-			return
-		}
-		respond(steps.verify(ctx, call, &verdict, kept, answer))
-	}
+	var err error
+	g.kept, err = h.p.o.Checkpoints.Keep(ctx, h.p.o.Gate, h.session, h.log, g.call, &g.verdict)
+	g.began = time.Now()
 	if err != nil {
-		then(rpc.Message{}, err)
+		g.ended(rpc.Message{}, err)
 		return
 	}
-	h.events.Executes(call, verdict)
-	onward := kept == nil && span == nil && h.p.o.Verification == nil // what is left to do does not wait
-	steps.forward(ctx, call, verdict.Timeout, span, onward, then)
+	h.events.Executes(g.call, g.verdict)
+	g.forward(g, g.kept == nil && g.span == nil && h.p.o.Verification == nil) // onward: what is left to do does not wait
+}
+
+// ended is the rest of pass, from the outcome on.
+func (g *gated) ended(answer rpc.Message, err error) {
+	defer g.span.End()
+	g.kept.End(g.ctx)
+	result, isError, failure := outcome(answer, err)
+	g.span.Failed(failureKind(isError, failure))
+	took := time.Since(g.began)
+	record := g.host.p.o.Gate.Finish(g.host.session, g.call, result, isError, failure, took)
+	afterwards := g.host.events.Ended(record, g.call, g.verdict, result, isError, failure, took)
+	if g.r != nil {
+		g.r.afterwards = afterwards
+	} else {
+		defer afterwards()
+	}
+	if err != nil {
+		g.respond(g.fail(failure))
+		return
+	}
+	g.respond(g.verify(g.ctx, g.call, &g.verdict, g.kept, answer))
 }
 
 // passed is pass for a request whose forward waits.
 func (h *host) passed(ctx context.Context, r *inflight, g gated) (response []byte) {
-	h.pass(ctx, r, g, func(composed []byte) { response = composed })
+	h.pass(ctx, r, &g, func(composed []byte) { response = composed })
 	return response
 }
 
@@ -121,16 +134,18 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight, respond fun
 		respond(rpc.Error(m.ID, codeOf(err), verdict.Reason))
 		return
 	}
-	h.pass(ctx, r, gated{call: call, method: m.Method, params: m.Params, server: to.server, steps: &toolCall{h: h, m: m, r: r, p: p, to: to}}, respond)
+	t := &toolCall{gated: gated{call: call, method: m.Method, params: m.Params, server: to.server}, m: m, p: p, to: to}
+	t.steps = t
+	h.pass(ctx, r, &t.gated, respond)
 }
 
 // toolCall is a tools/call on its way through pass.
 type toolCall struct {
-	h  *host
-	m  rpc.Message
-	r  *inflight
-	p  callParams
-	to *entry
+	gated
+	m    rpc.Message
+	p    callParams
+	to   *entry
+	sent changed // the params as they are sent
 }
 
 func (t *toolCall) refuse(call gate.Call, v gate.Verdict) []byte {
@@ -144,7 +159,7 @@ func (t *toolCall) fail(failure string) []byte { return rpc.Result(t.m.ID, raw.E
 
 func (t *toolCall) verify(ctx context.Context, call gate.Call, v *gate.Verdict, kept *checkpoints.Kept, answer rpc.Message) []byte {
 	answer = t.to.server.refusals.note(raw.WithNote(answer, v.Note), t.to.server.alias)
-	return t.h.checks.After(ctx, t, call, v, kept, answer).Readdressed(t.m.ID)
+	return t.host.checks.After(ctx, t, call, v, kept, answer).Readdressed(t.m.ID)
 }
 
 // readCall makes the Call, the one reading of the message that callgate judges, shows, records and forwards. It refuses
@@ -185,39 +200,45 @@ func (h *host) readCall(ctx context.Context, m rpc.Message, r *inflight) (call g
 
 // forward sends exactly the judged call: the host's params with the upstream's own tool name, and with
 // the call's arguments where an approver changed them.
-func (t *toolCall) forward(ctx context.Context, call gate.Call, limit time.Duration, span *traces.Call, onward bool, then func(rpc.Message, error)) {
-	ctx, stop := t.to.server.clock.Bound(ctx, limit, limits.ErrTooLong)
-	arguments := call.Arguments
-	if call.Fixed { // the host's own go out, with what is beside them
+func (t *toolCall) forward(g *gated, onward bool) {
+	limit := g.verdict.Timeout
+	ctx, stop := t.to.server.clock.Bound(g.ctx, limit, limits.ErrTooLong)
+	defer stop()
+	arguments := g.call.Arguments
+	if g.call.Fixed { // the host's own go out, with what is beside them
 		arguments = t.p.judged()
 	}
-	trace, forwarded := span.Forwarding(t.to.Tool.Name)
-	params, asTask := taskCalls{t.h}.asTask(t.p, t.to, forwardParams(t.p, t.to.Tool.Name, arguments))
+	trace, forwarded := g.span.Forwarding(t.to.Tool.Name)
+	params, asTask := taskCalls{t.host}.asTask(t.p, t.to, forwardParams(t.p, t.to.Tool.Name, arguments))
 	if len(trace) > 0 || tasks.MayRelate(params.of) {
 		params = changed{of: raw.WithTrace(tasks.Related(params.bytes(), t.to.server.nameOf), trace)}
 	}
-	ended := func(answer rpc.Message, err error) {
+	if !t.host.offers.still(t.to) {
 		forwarded()
-		answer, err = t.to.server.bounds.Limited(answer, t.to.server.alias), limits.Timed(ctx, err, limit)
-		stop()
-		then(answer, err)
-	}
-	if !t.h.offers.still(t.to) {
-		ended(rpc.Message{}, errRedefined)
+		g.ended(rpc.Message{}, errRedefined)
 		return
 	}
+	t.sent = params
 	t.r.from.Store(t.to.server)
-	compose := func(id []byte) []byte { return t.m.WithParams(id, params.of, params.edits...) }
-	if onward && t.r.lend != nil && t.r.deferred == nil && !asTask && limit == 0 && t.to.server.post(ctx, compose, ended) {
+	if onward && t.r.line != nil && t.r.deferred == nil && !asTask && limit == 0 && t.to.server.post(&t.r.life, t) {
 		return
 	}
 	t.r.waits()
-	answer, err := t.to.server.forward(ctx, compose)
+	answer, err := t.to.server.forward(ctx, t.Compose)
 	if err == nil {
-		answer, err = taskCalls{t.h}.follow(ctx, t.r, t.to.server, answer, asTask)
+		answer, err = taskCalls{t.host}.follow(ctx, t.r, t.to.server, answer, asTask)
 	}
-	ended(answer, err)
+	forwarded()
+	g.ended(t.to.server.bounds.Limited(answer, t.to.server.alias), limits.Timed(ctx, err, limit))
 }
+
+// Compose implements rpc.Posted.
+func (t *toolCall) Compose(id []byte) []byte {
+	return t.m.WithParams(id, t.sent.of, t.sent.edits...)
+}
+
+// Answered implements rpc.Posted.
+func (t *toolCall) Answered(answer rpc.Message, err error) { t.to.server.heard(&t.gated, answer, err) }
 
 var errRedefined = errors.New("the server changed the tool's definition while the call waited; look at the tool again before you repeat the call")
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"time"
 
 	"callgate/gate"
 	"callgate/gate/tools"
@@ -112,14 +111,14 @@ func denied(what string, v gate.Verdict) string {
 }
 
 // forward sends the request with the params that were judged.
-func (k *kindRequest) forward(ctx context.Context, _ gate.Call, limit time.Duration, span *traces.Call, _ bool, then func(rpc.Message, error)) {
-	name := k.value
-	ctx, stop := k.s.clock.Bound(ctx, limit, limits.ErrTooLong)
+func (k *kindRequest) forward(g *gated, _ bool) {
+	name, limit := k.value, g.verdict.Timeout
+	ctx, stop := k.s.clock.Bound(g.ctx, limit, limits.ErrTooLong)
 	defer stop()
 	if k.m.Method == "resources/read" {
 		name = "" // spans hold no addresses
 	}
-	trace, forwarded := span.Forwarding(name)
+	trace, forwarded := g.span.Forwarding(name)
 	defer forwarded()
 	params := raw.WithTrace(k.params, trace)
 	k.r.from.Store(k.s)
@@ -129,7 +128,7 @@ func (k *kindRequest) forward(ctx context.Context, _ gate.Call, limit time.Durat
 	} else {
 		err = k.s.bounds.Exceeded(answer, k.s.alias)
 	}
-	then(answer, err)
+	g.ended(answer, err)
 }
 
 // kindCall makes the Call of a kind whose rules see one argument. The rest of the request, an object or nil, is shown,
@@ -215,9 +214,7 @@ type stepFuncs struct {
 	onAnswer  func(answer rpc.Message) []byte
 }
 
-func (s stepFuncs) forward(ctx context.Context, _ gate.Call, _ time.Duration, span *traces.Call, _ bool, then func(rpc.Message, error)) {
-	then(s.onForward(ctx, span))
-}
+func (s stepFuncs) forward(g *gated, _ bool) { g.ended(s.onForward(g.ctx, g.span)) }
 
 func (s stepFuncs) refuse(_ gate.Call, v gate.Verdict) []byte { return s.onRefuse(v) }
 

@@ -180,8 +180,8 @@ var (
 
 // newCallID returns a name that no other call has, on this machine or in its records.
 func newCallID() string {
-	b := make([]byte, 0, 32)
-	b = append(b, "call_"...)
+	var room [64]byte
+	b := append(room[:0], "call_"...)
 	b = strconv.AppendInt(b, time.Now().Unix(), 36)
 	b = append(b, callPrefix...)
 	return string(strconv.AppendUint(append(b, '_'), lastCall.Add(1), 36))

@@ -55,63 +55,76 @@ var requests = map[string]requestHandler{
 func (h *host) begin(m rpc.Message, e *stateless.Request) {
 	line, ok := h.line.(stdio)
 	if !ok || e != nil || m.Method != "tools/call" || len(m.Raw) > long {
-		answer := h.admit(m, e, nil)
-		h.jobs.Run(h.ctx, func() { answer(func() {}) })
+		r := h.admit(m, e, nil)
+		h.jobs.Run(h.ctx, func() { r.serve(nothing) })
 		return
 	}
-	answer := h.admit(m, nil, line.conn.Lend)
-	h.jobs.Here(func() { line.conn.Here(func() { answer(func() {}) }) }) // in this order: who closes waits for a job that was left behind
+	r := h.admit(m, nil, line.conn)
+	h.jobs.Here(func() { line.conn.Here(func() { r.serve(nothing) }) }) // in this order: who closes waits for a job that was left behind
 }
+
+func nothing() {}
 
 // long is the size in bytes from which a message takes a while to read. Other requests do not wait for it.
 const long = 16 << 10
 
 // Serve implements Peer.
 func (h *host) Serve(m rpc.Message, answered func()) {
-	answer := h.admit(m, nil, nil)
-	h.jobs.Here(func() { answer(answered) })
+	r := h.admit(m, nil, nil)
+	h.jobs.Here(func() { r.serve(answered) })
 }
 
-// admit registers a request, so that a cancellation in the next message finds it. The function that it returns answers
-// the request, calls answered, and does the rest.
-func (h *host) admit(m rpc.Message, e *stateless.Request, lend func()) func(answered func()) {
-	handler, ok := requests[m.Method]
-	if !ok {
-		return func(answered func()) {
-			h.turnAway(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)
-			answered()
-		}
+// turned is how a request is turned away.
+type turned struct {
+	code int
+	why  string
+}
+
+// admit registers a request, so that a cancellation in the next message finds it. The caller MUST let it be served.
+func (h *host) admit(m rpc.Message, e *stateless.Request, line *rpc.Conn) *inflight {
+	r := &inflight{host: h, message: m, id: m.ID, stateless: e, handler: requests[m.Method], token: raw.ProgressToken(m.Params), line: line}
+	r.life.Begin(h.ctx, r)
+	switch {
+	case r.handler == nil:
+		r.away = turned{rpc.CodeMethodNotFound, "method not found: " + m.Method}
+	case !h.running.add(r):
+		r.handler, r.away = nil, turned{rpc.CodeInvalidRequest, "a request with this id is still running"}
+	case h.ctx.Err() != nil: // nobody else ends it
+		r.life.End(nil)
 	}
-	ctx, cancel := context.WithCancelCause(h.ctx)
-	r := &inflight{id: m.ID, stateless: e, cancel: cancel, token: raw.ProgressToken(m.Params), lend: lend}
-	ctx = upstream.Because(ctx, r)
-	if !h.running.add(r) {
-		cancel(nil)
-		return func(answered func()) {
-			h.turnAway(m.ID, rpc.CodeInvalidRequest, "a request with this id is still running")
-			answered()
-		}
+	return r
+}
+
+// serve answers the request, calls answered, and does the rest.
+func (r *inflight) serve(answered func()) {
+	if r.handler == nil {
+		r.host.turnAway(r.id, r.away.code, r.away.why)
+		answered()
+		return
 	}
-	return func(answered func()) {
-		handler(h, ctx, m, r, func(response []byte) {
-			if errors.Is(context.Cause(ctx), errTakenBack) {
-				response = nil
-			}
-			taskCalls{h}.deliver(r, response)
-			answered()
-			rest := func() {
-				if r.afterwards != nil {
-					r.afterwards()
-				}
-				cancel(nil)
-			}
-			if len(response) > long && lend == nil { // whoever reads the host's next request does not wait for it
-				h.jobs.Run(h.ctx, rest)
-			} else {
-				rest()
-			}
-		})
+	r.answered = answered
+	r.handler(r.host, &r.life, r.message, r, r.respond)
+}
+
+func (r *inflight) respond(response []byte) {
+	if errors.Is(r.life.Cause(), errTakenBack) {
+		response = nil
 	}
+	taskCalls{r.host}.deliver(r, response)
+	r.answered()
+	if len(response) > long && r.line == nil { // whoever reads the host's next request does not wait for it
+		r.host.jobs.Run(r.host.ctx, r.finish)
+	} else {
+		r.finish()
+	}
+}
+
+// finish does what is left once the host has its answer.
+func (r *inflight) finish() {
+	if r.afterwards != nil {
+		r.afterwards()
+	}
+	r.life.End(nil)
 }
 
 // lists is the method that lists a kind.

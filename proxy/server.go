@@ -16,6 +16,7 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
+	"callgate/internal/upstream/lifetime"
 	"callgate/proxy/internal/limits"
 	"callgate/proxy/internal/provenance"
 	"callgate/proxy/internal/raw"
@@ -167,32 +168,36 @@ func (s *server) forward(ctx context.Context, compose func(id []byte) []byte) (r
 	return s.words.Heard(answer)
 }
 
-// post is forward for a caller that does not wait (see upstream.Post). Work that follows a long answer does not hold up
-// the goroutine that reads from the server.
-func (s *server) post(ctx context.Context, compose func(id []byte) []byte, then func(rpc.Message, error)) bool {
+// post is forward for a caller that does not wait (see upstream.Post), and that gives the answer to heard.
+func (s *server) post(life *lifetime.Request, request rpc.Posted) bool {
 	if s.shared != nil || s.own || s.bounds.Timeout > 0 || s.extends() {
 		return false
 	}
-	h := s.host
-	release := h.jobs.Hold()
-	posted := s.up.Post(ctx, compose, func(answer rpc.Message, err error) {
-		work := func() {
-			defer release()
-			if err == nil {
-				answer, err = s.words.Heard(answer)
-			}
-			then(answer, err)
-		}
-		if len(answer.Raw) > long {
-			h.jobs.Run(h.ctx, work)
-		} else {
-			work()
-		}
-	})
+	s.host.jobs.Hold()
+	posted := s.up.Post(life, request)
 	if !posted {
-		release()
+		s.host.jobs.Release()
 	}
 	return posted
+}
+
+// heard ends a call with the answer to what was posted. Work that follows a long answer does not hold up the goroutine
+// that reads from the server.
+func (s *server) heard(g *gated, answer rpc.Message, err error) {
+	if len(answer.Raw) > long {
+		later := answer
+		s.host.jobs.Run(s.host.ctx, func() { s.hear(g, later, err) })
+		return
+	}
+	s.hear(g, answer, err)
+}
+
+func (s *server) hear(g *gated, answer rpc.Message, err error) {
+	defer s.host.jobs.Release()
+	if err == nil {
+		answer, err = s.words.Heard(answer)
+	}
+	g.ended(s.bounds.Limited(answer, s.alias), err)
 }
 
 // tellState tells hooks that a server came up or went down, once for each change between the two.

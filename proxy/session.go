@@ -18,6 +18,7 @@ import (
 	"callgate/internal/pool"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
+	"callgate/internal/upstream/lifetime"
 	"callgate/proxy/internal/events"
 	"callgate/proxy/internal/raw"
 	"callgate/proxy/internal/stateless"
@@ -111,6 +112,7 @@ func (h *host) refuse(err error) {
 // Close ends everything of the connection, in the order in which each needs the other, and waits for it.
 func (h *host) Close() {
 	h.cancel()
+	h.running.cancel()
 	h.leave()
 	h.line.Hurry()
 	h.jobs.Wait()
@@ -183,15 +185,20 @@ func (h *host) server(alias string) *server {
 
 // inflight is a request of the host that has no answer yet.
 type inflight struct {
+	host       *host
+	life       lifetime.Request // its context
+	message    rpc.Message
+	handler    requestHandler         // nil for a request that is turned away
+	away       turned                 // then
+	answered   func()                 // called when the host has its answer
 	id         []byte                 // as spelled
 	stateless  *stateless.Request     // that it is, of a host without sessions; nil for other hosts
 	deferred   *deferred              // set before it is forwarded, where the host wants a task; else nil
 	number     uint64                 // in the order of arrival
 	token      []byte                 // progress token as spelled, nil without one
 	from       atomic.Pointer[server] // who works on it, and may tell of its progress; nil until it is forwarded
-	cancel     context.CancelCauseFunc
-	afterwards func() // what is left to do once the host has its answer; nil for nothing
-	lend       func() // lets others read from the host; nil where the request has a goroutine of its own
+	afterwards func()                 // what is left to do once the host has its answer; nil for nothing
+	line       *rpc.Conn              // that it was read from, on the goroutine that serves it; nil where it has a goroutine of its own
 
 	// mu is held while a notification of the call is written and while the call ends, so that no notification follows
 	// the response.
@@ -203,8 +210,8 @@ type inflight struct {
 
 // waits is called before a wait on the goroutine that read the request.
 func (r *inflight) waits() {
-	if r != nil && r.lend != nil {
-		r.lend()
+	if r != nil && r.line != nil {
+		r.line.Lend()
 	}
 }
 
@@ -270,7 +277,7 @@ func (q *running) cancel() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, r := range q.byKey {
-		r.cancel(nil)
+		r.life.End(nil)
 	}
 }
 
@@ -290,7 +297,7 @@ func (q *running) at(s *server) (found []*inflight) {
 // takeBack ends the request with that id, if it runs: its host does not want the response any more.
 func (h *host) takeBack(id []byte) {
 	if r := h.running.byID(id); r != nil {
-		r.cancel(errTakenBack)
+		r.life.End(errTakenBack)
 	}
 }
 

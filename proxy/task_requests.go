@@ -98,7 +98,7 @@ func (c taskCalls) cancelTask(ctx context.Context, m rpc.Message, _ *inflight) [
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "the task has ended already: "+t.Status)
 	}
 	if params == nil {
-		d.r.cancel(errTakenBack)
+		d.r.life.End(errTakenBack)
 	} else if refused = d.stop(ctx, m, params); refused != nil {
 		return refused
 	}
@@ -129,7 +129,7 @@ func (d *deferred) stop(ctx context.Context, m rpc.Message, params []byte) (refu
 		return failedAt(m, answer, err)
 	}
 	d.Sees(unrelated(answer).Result)
-	d.r.cancel(errStopped)
+	d.r.life.End(errStopped)
 	return nil
 }
 

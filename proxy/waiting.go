@@ -169,11 +169,11 @@ func (t *toolCall) Beat() (stop func()) {
 	}
 	t.r.mu.Lock()
 	if !t.r.ended {
-		waiter{t.h}.progress(t.r, "verifying what changed")
+		waiter{t.host}.progress(t.r, "verifying what changed")
 	}
 	t.r.mu.Unlock()
-	return waiter{t.h}.heartbeat(t.r, "the verification of what changed")
+	return waiter{t.host}.heartbeat(t.r, "the verification of what changed")
 }
 
 // Patience implements verification.Request.
-func (t *toolCall) Patience() time.Duration { return waiter{t.h}.handOver(t.r) }
+func (t *toolCall) Patience() time.Duration { return waiter{t.host}.handOver(t.r) }

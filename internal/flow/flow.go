@@ -67,9 +67,12 @@ type Memory struct {
 	aliases map[uint64][]uint64 // id → hashes of the words that name what it stands for
 }
 
-// Begin announces that a result is about to be learned. Queries meanwhile wait until done is called. The caller MUST
-// call done.
-func (m *Memory) Begin() (done func()) { return m.mu.Begin() }
+// Begin announces that a result is about to be learned. Queries meanwhile wait until End is called. The caller MUST
+// call End, once.
+func (m *Memory) Begin() { m.mu.Begin() }
+
+// End ends what Begin began.
+func (m *Memory) End() { m.mu.End() }
 
 // lock takes mu when nothing is about to be learned.
 func (m *Memory) lock() {
@@ -146,14 +149,9 @@ func (m *Memory) Said(by Speaker, texts ...string) {
 func (m *Memory) note(text string, t *table, flags uint8, source uint16) {
 	r := &m.reader
 	r.reset()
-	r.flush = func(prints []print) {
-		for i := range prints {
-			t.put(prints[i].hash, flags, source)
-		}
-	}
+	r.into = shelf{t, flags, source}
 	r.scan(text, layers)
-	r.flush(r.prints)
-	r.flush = nil
+	r.flush()
 }
 
 // Seen returns a result with the label that a tool gave which is not left out; nil leaves none out.

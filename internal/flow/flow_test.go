@@ -161,11 +161,11 @@ func TestBounded(t *testing.T) {
 // What is asked while a result is being learned waits for it.
 func TestWaits(t *testing.T) {
 	var m Memory
-	done := m.Begin()
+	m.Begin()
 	answer := make(chan Label)
 	go func() { answer <- m.Know("mallory@evil.example").In }()
 	saw(&m, Untrusted, "mallory@evil.example")
-	done()
+	m.End()
 	if got := <-answer; got&Untrusted == 0 {
 		t.Error("the answer did not wait")
 	}

@@ -72,7 +72,7 @@ const prime = 1099511628211
 type scanner struct {
 	seed   uint64
 	prints []print
-	flush  func([]print)  // takes the prints as they come, when somebody wants no more of them than that; nil collects them
+	into   shelf          // takes the prints as they come, when nobody wants more of them than that
 	codes  bool           // shorter words than a code has are left out
 	recent [16]recentWord // a ring: the words of the span that ends with the last one
 	first  int            // in it, of the span
@@ -86,7 +86,9 @@ type recentWord struct {
 	length int32
 }
 
-func (s *scanner) reset() { s.prints, s.first, s.last, s.length = s.prints[:0], 0, 0, 0 }
+func (s *scanner) reset() {
+	s.prints, s.into, s.first, s.last, s.length = s.prints[:0], shelf{}, 0, 0, 0
+}
 
 // scan adds the prints of a text. What is encoded in it is looked through up to depth layers, and is said to stand where
 // the encoding does.
@@ -338,11 +340,25 @@ func (s *scanner) add(hash uint64, start, end int) {
 	if s.codes && end-start < codeLength {
 		return
 	}
-	if s.flush != nil && len(s.prints) >= enough {
-		s.flush(s.prints)
-		s.prints = s.prints[:0]
+	if s.into.table != nil && len(s.prints) >= enough {
+		s.flush()
 	}
 	s.prints = append(s.prints, print{hash: hash, start: int32(start), end: int32(end)})
+}
+
+// shelf is where prints are put, and with what. Without a table it takes none.
+type shelf struct {
+	table  *table
+	flags  uint8
+	source uint16
+}
+
+// flush puts the prints that are there into the shelf.
+func (s *scanner) flush() {
+	for i := range s.prints {
+		s.into.table.put(s.prints[i].hash, s.into.flags, s.into.source)
+	}
+	s.prints = s.prints[:0]
 }
 
 // span adds the span that ends with the word.

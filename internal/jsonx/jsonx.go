@@ -293,7 +293,14 @@ func holds(text []byte, word string) bool {
 
 // Strings yields every string in text, names included, decoded. Text that Check refuses may end it early. A long string
 // shares its memory with text, which nobody may change.
-func Strings(text []byte) iter.Seq[string] {
+func Strings(text []byte) iter.Seq[string] { return stringsFrom(text, decoded) }
+
+// SharedStrings is Strings for who keeps none of them longer than text: every string shares its memory.
+func SharedStrings(text []byte) iter.Seq[string] {
+	return stringsFrom(text, func(quoted []byte) string { return textscan.String(unquoted(quoted)) })
+}
+
+func stringsFrom(text []byte, decode func(quoted []byte) string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		s := scanner{text: text}
 		if !s.document(maxNesting) {
@@ -307,7 +314,7 @@ func Strings(text []byte) iter.Seq[string] {
 			}
 			s.at += i
 			start := s.at
-			if !s.quoted() || !yield(decoded(text[start:s.at])) {
+			if !s.quoted() || !yield(decode(text[start:s.at])) {
 				return
 			}
 		}
@@ -413,12 +420,18 @@ func Digest(arguments []byte, salt string) (string, error) {
 			return "", describe(err)
 		}
 	}
-	h := sha256.New()
-	h.Write(canonical)
-	h.Write([]byte{0})
-	h.Write([]byte(salt))
 	var sum [sha256.Size]byte
-	return hex.EncodeToString(h.Sum(sum[:0])), nil
+	var room [1 << 10]byte
+	if len(canonical)+len(salt) < len(room) {
+		sum = sha256.Sum256(append(append(append(room[:0], canonical...), 0), salt...))
+	} else {
+		h := sha256.New()
+		h.Write(canonical)
+		h.Write([]byte{0})
+		h.Write([]byte(salt))
+		h.Sum(sum[:0])
+	}
+	return string(hex.AppendEncode(room[:0], sum[:])), nil
 }
 
 // Quote returns s as a JSON string. Bytes that are not UTF-8 become U+FFFD.

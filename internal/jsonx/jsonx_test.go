@@ -2,6 +2,8 @@ package jsonx
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -175,6 +177,13 @@ func TestDigest(t *testing.T) {
 	}
 	if digest(`{"n":9007199254740993}`, "") == digest(`{"n":9007199254740992}`, "") {
 		t.Error("large numbers collide")
+	}
+	for n := range 2 << 10 { // short ones are put together first
+		text := `{"a":"` + strings.Repeat("x", n) + `"}`
+		sum := sha256.Sum256([]byte(text + "\x00agent"))
+		if digest(text, "agent") != hex.EncodeToString(sum[:]) {
+			t.Fatalf("the digest of %d bytes", len(text))
+		}
 	}
 	none, err := Digest(nil, "")
 	if err != nil || none != digest(`{}`, "") {

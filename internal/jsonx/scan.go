@@ -5,7 +5,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
-	"unsafe"
+
+	"callgate/internal/textscan"
 )
 
 // scanner walks over JSON text in place, eight bytes at a time where nothing but plain characters stand. It accepts
@@ -324,7 +325,7 @@ func stretchPlain(text []byte) bool {
 
 // Leaf is a string or a number within a JSON value.
 type Leaf struct {
-	Name   string // of the members that enclose it, joined by dots: the outer ones, where all would be too long
+	Name   string // of the members that enclose it, joined by dots: the outer ones, where all would be too long; shared likewise
 	Text   string // decoded; of a number as it is spelled
 	Number bool
 }
@@ -332,8 +333,8 @@ type Leaf struct {
 // maxLeafName bounds joined names: each member of an object has the names of those around it once more.
 const maxLeafName = 1 << 10
 
-// Leaves returns the strings and numbers of text in order, names left out, up to where it is no JSON. A long Text shares
-// its memory with text, which nobody may change.
+// Leaves returns the strings and numbers of text in order, names left out, up to where it is no JSON. A Text shares its
+// memory with text, which nobody may change.
 func Leaves(text []byte) (list []Leaf) {
 	s := scanner{text: text}
 	s.space()
@@ -368,7 +369,7 @@ func (s *scanner) leaves(depth int, name string, list *[]Leaf) bool {
 			if !ok {
 				return false
 			}
-			if !s.leaves(depth+1, joined(name, string(unquoted(quoted))), list) {
+			if !s.leaves(depth+1, joined(name, textscan.String(unquoted(quoted))), list) {
 				return false
 			}
 			if !s.byte(',') {
@@ -393,14 +394,14 @@ func (s *scanner) leaves(depth int, name string, list *[]Leaf) bool {
 		if !s.quoted() {
 			return false
 		}
-		*list = append(*list, Leaf{Name: name, Text: decoded(s.text[start:s.at])})
+		*list = append(*list, Leaf{Name: name, Text: textscan.String(unquoted(s.text[start:s.at]))})
 	case 't', 'f', 'n':
 		return s.value(depth, depth)
 	default:
 		if !s.number() {
 			return false
 		}
-		*list = append(*list, Leaf{Name: name, Text: string(s.text[start:s.at]), Number: true})
+		*list = append(*list, Leaf{Name: name, Text: textscan.String(s.text[start:s.at]), Number: true})
 	}
 	return true
 }
@@ -414,5 +415,5 @@ func decoded(quoted []byte) string {
 	if len(inner) < shared {
 		return string(inner)
 	}
-	return unsafe.String(unsafe.SliceData(inner), len(inner)) // nobody changes what was read
+	return textscan.String(inner) // nobody changes what was read
 }

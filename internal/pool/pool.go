@@ -41,11 +41,11 @@ func (p *Pool) Here(job func()) {
 	job()
 }
 
-// Hold makes Wait wait until release is called, for a job that goes on without a goroutine.
-func (p *Pool) Hold() (release func()) {
-	p.wg.Add(1)
-	return p.wg.Done
-}
+// Hold makes Wait wait until Release is called, for a job that goes on without a goroutine.
+func (p *Pool) Hold() { p.wg.Add(1) }
+
+// Release ends what Hold began.
+func (p *Pool) Release() { p.wg.Done() }
 
 // Wait waits until no job runs and no goroutine of the pool is left, once the ctx of its jobs has ended.
 func (p *Pool) Wait() { p.wg.Wait() }

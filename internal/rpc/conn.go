@@ -134,7 +134,7 @@ func (c *Conn) dispatch(line []byte, whole bool, handle func(Message)) (handed b
 	}
 	if m.IsResponse() {
 		if p := c.asked.end(m.ID, answer{message: m}); p != nil {
-			return p.then == nil
+			return p.posted == nil
 		}
 	}
 	handle(m)
@@ -172,9 +172,17 @@ func (c *Conn) Send(compose func(id []byte) []byte) (*Pending, error) {
 	return p, err
 }
 
-// Post is Send for a request that nobody waits for, see Requests.Post. It is for connections with a reader.
-func (c *Conn) Post(compose func(id []byte) []byte, then func(Message, error)) (*Pending, error) {
-	return c.asked.Post(func(id []byte) error { return c.Write(compose(id)) }, then)
+// Post is Send for a request that nobody waits for, in p, which the caller has made and nobody else uses. It is for
+// connections with a reader.
+func (c *Conn) Post(p *Pending, request Posted) error {
+	p.posted = request
+	if err := c.asked.begin(p); err != nil {
+		return err
+	}
+	if err := c.Write(request.Compose(p.ID)); err != nil && p.Forget() {
+		return err // else the request has been told
+	}
+	return nil
 }
 
 // Exchanger is a writer that sends a request and reads its answer on the goroutine that waits for it, which saves two

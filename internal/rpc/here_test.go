@@ -74,6 +74,12 @@ func TestJobs(t *testing.T) {
 	}
 }
 
+// posted hears how its request ended.
+type posted func(Message, error)
+
+func (posted) Compose(id []byte) []byte        { return Request(id, "do", nil) }
+func (p posted) Answered(m Message, err error) { p(m, err) }
+
 // Whoever posts a request hears how it ended, once.
 func TestPost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -83,10 +89,8 @@ func TestPost(t *testing.T) {
 		go b.Run(func(m Message) { requests <- m })
 		heard := make(chan string, 10)
 		post := func() *Pending {
-			p, err := a.Post(func(id []byte) []byte { return Request(id, "do", nil) }, func(m Message, err error) {
-				heard <- fmt.Sprintf("%s %v", m.Result, err)
-			})
-			if err != nil {
+			p := new(Pending)
+			if err := a.Post(p, posted(func(m Message, err error) { heard <- fmt.Sprintf("%s %v", m.Result, err) })); err != nil {
 				t.Fatal(err)
 			}
 			return p
@@ -121,7 +125,7 @@ func TestPost(t *testing.T) {
 		<-requests
 		end()
 		want(" " + ErrClosed.Error())
-		if _, err := a.Post(func(id []byte) []byte { return Request(id, "late", nil) }, nil); !errors.Is(err, ErrClosed) {
+		if err := a.Post(new(Pending), posted(nil)); !errors.Is(err, ErrClosed) {
 			t.Errorf("a request on a closed connection: %v", err)
 		}
 		synctest.Wait()
@@ -134,8 +138,7 @@ func TestPost(t *testing.T) {
 // What cannot be written is the error of Post, and nobody else hears of it.
 func TestPostToWhoDoesNotRead(t *testing.T) {
 	c := NewConn(strings.NewReader(""), brokenWriter{}, Options{})
-	_, err := c.Post(func(id []byte) []byte { return Request(id, "do", nil) }, func(Message, error) { t.Error("it is told twice") })
-	if err == nil {
+	if err := c.Post(new(Pending), posted(func(Message, error) { t.Error("it is told twice") })); err == nil {
 		t.Error("no error")
 	}
 	if _, err := c.Request(context.Background(), "do", nil); err == nil {

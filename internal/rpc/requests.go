@@ -13,7 +13,7 @@ import (
 // is ready; it may be used by many goroutines at once.
 type Requests struct {
 	mu      sync.Mutex
-	pending map[string]*Pending
+	pending map[uint64]*Pending // by the number in their ids
 	lastID  uint64
 	closed  bool
 }
@@ -24,51 +24,73 @@ type answer struct {
 	err     error
 }
 
-// maxOwnID is the length of the longest id of ours.
-const maxOwnID = len(`"cg-18446744073709551615"`)
+// Ids of ours are strings of a prefix and a number.
+const (
+	ownID    = `"cg-`
+	maxOwnID = len(ownID + `18446744073709551615"`)
+)
+
+// numberOf returns the number in an id of ours; 0 for any other.
+func numberOf(id []byte) uint64 {
+	digits, ok := bytes.CutPrefix(id, []byte(ownID))
+	if n := len(digits) - 1; ok && n > 0 && digits[n] == '"' && digits[0] != '0' {
+		if number, err := strconv.ParseUint(string(digits[:n]), 10, 64); err == nil {
+			return number
+		}
+	}
+	return 0
+}
 
 // Pending is a request that was sent and not answered yet.
 type Pending struct {
 	ID     []byte // as spelled on the wire
+	number uint64 // in it
 	of     *Requests
 	answer chan answer
-	then   func(Message, error) // gets the answer in the place of who waits; nil where somebody does
+	posted Posted // gets the answer in the place of who waits; nil where somebody does
 
 	exchange func(context.Context) // sends it; nil when it was sent
+	spelled  [maxOwnID]byte        // has room for the ID
+}
+
+// Posted is a request that nobody waits for.
+type Posted interface {
+	// Compose makes the request, given the id that it MUST have.
+	Compose(id []byte) []byte
+	// Answered gets what Wait would return, once, unless Forget comes first: an answer on the goroutine that reads it,
+	// which goes on when Answered returns, and an error on a goroutine of its own.
+	Answered(m Message, err error)
 }
 
 // Send gives a request an id of ours, lets write send it, and returns what waits for its answer. The caller
 // MUST call Wait or Forget.
 func (r *Requests) Send(write func(id []byte) error) (*Pending, error) {
-	return r.send(&Pending{of: r, answer: make(chan answer, 1)}, write)
-}
-
-// Post is Send for a request that nobody waits for. then gets what Wait would return, once, unless Forget comes first: an
-// answer on the goroutine that reads it, which goes on when then returns, and an error on a goroutine of its own.
-func (r *Requests) Post(write func(id []byte) error, then func(Message, error)) (*Pending, error) {
-	return r.send(&Pending{of: r, then: then}, write)
-}
-
-func (r *Requests) send(p *Pending, write func(id []byte) error) (*Pending, error) {
-	r.mu.Lock()
-	if r.closed {
-		r.mu.Unlock()
-		return nil, ErrClosed
+	p := &Pending{answer: make(chan answer, 1)}
+	if err := r.begin(p); err != nil {
+		return nil, err
 	}
-	if r.pending == nil {
-		r.pending = map[string]*Pending{}
-	}
-	r.lastID++
-	p.ID = append(strconv.AppendUint(append(make([]byte, 0, maxOwnID), `"cg-`...), r.lastID, 10), '"')
-	r.pending[string(p.ID)] = p
-	r.mu.Unlock()
 	if err := write(p.ID); err != nil {
-		if !p.Forget() && p.then != nil { // then has been told already
-			return p, nil
-		}
+		p.Forget()
 		return nil, err
 	}
 	return p, nil
+}
+
+// begin gives a request its id.
+func (r *Requests) begin(p *Pending) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return ErrClosed
+	}
+	if r.pending == nil {
+		r.pending = map[uint64]*Pending{}
+	}
+	r.lastID++
+	p.of, p.number = r, r.lastID
+	p.ID = append(strconv.AppendUint(append(p.spelled[:0], ownID...), p.number, 10), '"')
+	r.pending[p.number] = p
+	return nil
 }
 
 // Answer hands a response to its waiting caller; it is false if there is none. An id may be spelled differently from
@@ -82,9 +104,10 @@ func (r *Requests) end(id []byte, a answer) *Pending {
 			id = jsonx.Quote(decoded)
 		}
 	}
+	number := numberOf(id)
 	r.mu.Lock()
-	p := r.pending[string(id)]
-	delete(r.pending, string(id))
+	p := r.pending[number]
+	delete(r.pending, number)
 	r.mu.Unlock()
 	if p != nil {
 		p.end(a)
@@ -94,12 +117,12 @@ func (r *Requests) end(id []byte, a answer) *Pending {
 
 func (p *Pending) end(a answer) {
 	switch {
-	case p.then == nil:
+	case p.posted == nil:
 		p.answer <- a // has room: an id is taken once
 	case a.err != nil:
-		go p.then(Message{}, a.err)
+		go p.posted.Answered(Message{}, a.err)
 	default:
-		p.then(a.message, nil)
+		p.posted.Answered(a.message, nil)
 	}
 }
 
@@ -107,7 +130,7 @@ func (p *Pending) end(a answer) {
 func (r *Requests) waiting(id []byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.pending[string(id)] != nil
+	return r.pending[numberOf(id)] != nil
 }
 
 // Abandon tells everybody who waits, and who will, that no answer comes any more.
@@ -115,8 +138,8 @@ func (r *Requests) Abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
-	for id, p := range r.pending {
-		delete(r.pending, id)
+	for number, p := range r.pending {
+		delete(r.pending, number)
 		p.end(answer{err: ErrClosed})
 	}
 }
@@ -139,7 +162,7 @@ func (p *Pending) Wait(ctx context.Context) (Message, error) {
 func (p *Pending) Forget() bool {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
-	_, waiting := p.of.pending[string(p.ID)]
-	delete(p.of.pending, string(p.ID))
+	_, waiting := p.of.pending[p.number]
+	delete(p.of.pending, p.number)
 	return waiting
 }

@@ -49,8 +49,11 @@ type print struct {
 	Found
 }
 
-// Begin announces that texts are about to be learned. Find waits until done is called. The caller MUST call done.
-func (m *Memory) Begin() (done func()) { return m.mu.Begin() }
+// Begin announces that texts are about to be learned. Find waits until End is called. The caller MUST call End, once.
+func (m *Memory) Begin() { m.mu.Begin() }
+
+// End ends what Begin began.
+func (m *Memory) End() { m.mu.End() }
 
 // Learn remembers the credentials in a text that was seen at a place.
 func (m *Memory) Learn(text, place string) {

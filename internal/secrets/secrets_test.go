@@ -85,7 +85,7 @@ func TestHoldsTheNewest(t *testing.T) {
 // What a result taught is known to the next call, however fast that comes.
 func TestFindWaitsForWhatIsBeingLearned(t *testing.T) {
 	var m Memory
-	done := m.Begin()
+	m.Begin()
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		if _, ok := m.Find("xoxb-1234567890-abcdefghijkl"); !ok {
@@ -93,7 +93,7 @@ func TestFindWaitsForWhatIsBeingLearned(t *testing.T) {
 		}
 	})
 	m.Learn("xoxb-1234567890-abcdefghijkl", "x")
-	done()
+	m.End()
 	wait.Wait()
 }
 

@@ -7,37 +7,34 @@ import "sync"
 // ready.
 type Mutex struct {
 	sync.Mutex
-	pending map[chan struct{}]bool
+	announced int       // changes
+	settled   sync.Cond // none is
 }
 
-// Begin announces a change. LockSettled waits until done is called, which the caller MUST do, without holding the mutex.
-func (m *Mutex) Begin() (done func()) {
+// Begin announces a change. LockSettled waits until End is called, which the caller MUST do, once, without holding the
+// mutex.
+func (m *Mutex) Begin() {
 	m.Lock()
 	defer m.Unlock()
-	if m.pending == nil {
-		m.pending = map[chan struct{}]bool{}
-	}
-	c := make(chan struct{})
-	m.pending[c] = true
-	return func() {
-		m.Lock()
-		defer m.Unlock()
-		if m.pending[c] {
-			delete(m.pending, c)
-			close(c)
-		}
+	m.announced++
+}
+
+// End ends what Begin began.
+func (m *Mutex) End() {
+	m.Lock()
+	defer m.Unlock()
+	if m.announced--; m.announced == 0 {
+		m.settled.Broadcast()
 	}
 }
 
 // LockSettled locks when no change is announced.
 func (m *Mutex) LockSettled() {
 	m.Lock()
-	for len(m.pending) > 0 {
-		for c := range m.pending {
-			m.Unlock()
-			<-c
-			m.Lock()
-			break
+	for m.announced > 0 {
+		if m.settled.L == nil {
+			m.settled.L = m
 		}
+		m.settled.Wait()
 	}
 }

@@ -1,21 +1,8 @@
 package upstream
 
-import (
-	"context"
-	"sync"
-)
+import "sync"
 
-type causeKey struct{}
-
-// Because returns a context with which a request is sent for the sake of cause: Events get it with what the server
-// says about that request, where it can be told.
-func Because(ctx context.Context, cause any) context.Context {
-	return context.WithValue(ctx, causeKey{}, cause)
-}
-
-func causeOf(ctx context.Context) any { return ctx.Value(causeKey{}) }
-
-// causes are what Because said of requests that run, by id. The zero value is ready.
+// causes are what requests that run were made for, by id. The zero value is ready.
 type causes struct {
 	mu sync.Mutex
 	of map[string]any

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"callgate/internal/rpc"
+	"callgate/internal/upstream/lifetime"
 )
 
 // Over HTTP what a server says in the middle of a request comes with what the request was sent for, also while
@@ -51,7 +52,7 @@ func TestCause(t *testing.T) {
 	var calls sync.WaitGroup
 	for _, name := range []string{"a", "b"} {
 		calls.Go(func() {
-			if _, err := u.Request(Because(short(t), name), "tools/call", fmt.Appendf(nil, `{"n":%q}`, name)); err != nil {
+			if _, err := u.Request(lifetime.New(short(t), name), "tools/call", fmt.Appendf(nil, `{"n":%q}`, name)); err != nil {
 				t.Error(err)
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/remote"
 	"callgate/internal/rpc"
+	"callgate/internal/upstream/lifetime"
 )
 
 // incarnation is one run of a server, from its start to its end.
@@ -133,7 +134,13 @@ func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte)
 	if ctx.Err() != nil {
 		return rpc.Message{}, fmt.Errorf("it was cancelled before the server got it: %w", ctx.Err())
 	}
-	p, err := in.conn.Send(in.composing(causeOf(ctx), compose))
+	cause := lifetime.CauseOf(ctx)
+	p, err := in.conn.Send(func(id []byte) []byte {
+		if cause != nil { // before the request can be answered
+			in.causes.add(id, cause)
+		}
+		return oneLine(compose(id))
+	})
 	if err != nil {
 		return rpc.Message{}, in.unsent(ctx, err)
 	}
@@ -141,68 +148,46 @@ func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte)
 	return in.answered(ctx, p.ID, m, err)
 }
 
-// post is send for a caller that does not wait, see Upstream.Post. The request is in the usage already.
-func (in *incarnation) post(ctx context.Context, compose func(id []byte) []byte, then func(rpc.Message, error)) {
-	f := &flight{in: in, ctx: ctx, then: then}
-	composed := in.composing(causeOf(ctx), compose)
-	p, err := in.conn.Post(func(id []byte) []byte {
-		f.mu.Lock()
-		f.id = id
-		f.mu.Unlock()
-		return composed(id)
-	}, f.answered)
-	if err != nil {
-		go func() { f.end(rpc.Message{}, in.unsent(ctx, err)) }()
+// post is send for a caller that does not wait, see Upstream.Post. The request is in the usage already. A process does
+// not say which request its own messages belong to, so nobody asks what the request is made for.
+func (in *incarnation) post(life *lifetime.Request, request rpc.Posted) {
+	f := &flight{in: in, life: life, request: request}
+	if err := in.conn.Post(&f.Pending, f); err != nil {
+		go func() { f.end(rpc.Message{}, in.unsent(life, err)) }()
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.over {
-		f.calm = context.AfterFunc(ctx, func() {
-			if p.Forget() {
-				f.answered(rpc.Message{}, ctx.Err())
-			}
-		})
-	}
+	life.Watch(f) // if it has been answered, RequestEnded finds nothing to do
 }
 
 // flight is a request that nobody waits for.
 type flight struct {
-	in   *incarnation
-	ctx  context.Context
-	then func(rpc.Message, error)
-
-	mu   sync.Mutex
-	id   []byte
-	over bool
-	calm func() bool // lets the end of ctx pass; nil until the request is sent
+	rpc.Pending
+	in      *incarnation
+	life    *lifetime.Request
+	request rpc.Posted
 }
 
-// answered is called once for a request that was sent.
-func (f *flight) answered(m rpc.Message, err error) {
-	f.mu.Lock()
-	f.over = true
-	id, calm := f.id, f.calm
-	f.mu.Unlock()
-	if calm != nil {
-		calm()
+var _ lifetime.Watcher = (*flight)(nil)
+
+// RequestEnded implements lifetime.Watcher.
+func (f *flight) RequestEnded() {
+	if f.Forget() {
+		f.Answered(rpc.Message{}, f.life.Err())
 	}
-	f.end(f.in.answered(f.ctx, id, m, err))
+}
+
+// Compose implements rpc.Posted: the request, in one line.
+func (f *flight) Compose(id []byte) []byte { return oneLine(legacy(id, f.request.Compose(id))) }
+
+// Answered implements rpc.Posted. It is called once for a request that was sent.
+func (f *flight) Answered(m rpc.Message, err error) {
+	f.life.Unwatch()
+	f.end(f.in.answered(f.life, f.ID, m, err))
 }
 
 func (f *flight) end(m rpc.Message, err error) {
 	f.in.usage.end()
-	f.then(m, err)
-}
-
-// composing is compose, in one line. The request is known by what it is made for before it can be answered.
-func (in *incarnation) composing(cause any, compose func(id []byte) []byte) func(id []byte) []byte {
-	return func(id []byte) []byte {
-		if cause != nil {
-			in.causes.add(id, cause)
-		}
-		return oneLine(compose(id))
-	}
+	f.request.Answered(m, err)
 }
 
 // unsent is why a request was not sent.

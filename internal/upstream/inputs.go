@@ -14,6 +14,7 @@ import (
 
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
+	"callgate/internal/upstream/lifetime"
 )
 
 // input is one question that a modern server asks before it goes on with a request.
@@ -172,7 +173,7 @@ func (in *incarnation) put(ctx context.Context, q input) (rpc.Message, error) {
 		return rpc.Message{}, err
 	}
 	m.Label = q.key
-	u.events.Request(u, m, causeOf(ctx))
+	u.events.Request(u, m, lifetime.CauseOf(ctx))
 	select {
 	case m := <-answer:
 		return m, nil
@@ -184,7 +185,7 @@ func (in *incarnation) put(ctx context.Context, q input) (rpc.Message, error) {
 	if _, open := u.asks.take(own); open && u.events.Notification != nil {
 		withdrawal, parseErr := rpc.Parse(rpc.Request(nil, "notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s}`, own)))
 		if parseErr == nil {
-			u.events.Notification(u, withdrawal, causeOf(ctx))
+			u.events.Notification(u, withdrawal, lifetime.CauseOf(ctx))
 		}
 	}
 	return rpc.Message{}, err

@@ -121,22 +121,19 @@ func (in *incarnation) ask(ctx context.Context, compose func(id []byte) []byte) 
 	if in.modern != nil {
 		return in.askModern(ctx, compose)
 	}
-	return in.send(ctx, legacy(compose))
+	return in.send(ctx, func(id []byte) []byte { return legacy(id, compose(id)) })
 }
 
-// legacy composes a request for a server of the eras with a handshake.
-func legacy(compose func(id []byte) []byte) func(id []byte) []byte {
-	return func(id []byte) []byte {
-		message := compose(id)
-		if !jsonx.MayHold(message, "modelcontextprotocol") {
-			return message
-		}
-		m, err := rpc.Parse(message)
-		if err != nil || m.Params == nil {
-			return message
-		}
-		return m.WithParams(id, withoutProtocol(m.Params))
+// legacy is a request with that id for a server of the eras with a handshake.
+func legacy(id, message []byte) []byte {
+	if !jsonx.MayHold(message, "modelcontextprotocol") {
+		return message
 	}
+	m, err := rpc.Parse(message)
+	if err != nil || m.Params == nil {
+		return message
+	}
+	return m.WithParams(id, withoutProtocol(m.Params))
 }
 
 // askModern also answers the methods that the modern era does not have, and the questions that stand between a

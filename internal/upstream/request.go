@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"callgate/internal/rpc"
+	"callgate/internal/upstream/lifetime"
 )
 
 // Request sends a request and waits for the response, an error response included, which keeps its code and
@@ -37,19 +38,19 @@ func (u *Upstream) Forward(ctx context.Context, compose func(id []byte) []byte) 
 	}
 }
 
-// Post is Forward for a caller that does not wait. then gets what Forward would return, once: an answer on the goroutine
-// that reads from the server, which goes on when then returns, and an error on a goroutine of its own, for which Close
-// does not wait. Post is false, and nothing is sent, where it takes a wait: for a server that is down, of the modern
-// era, or no process.
-func (u *Upstream) Post(ctx context.Context, compose func(id []byte) []byte, then func(rpc.Message, error)) bool {
+// Post is Forward for a caller that does not wait. The request gets what Forward would return, once: an answer on the
+// goroutine that reads from the server, which goes on when Answered returns, and an error on a goroutine of its own, for
+// which Close does not wait. Post is false, and nothing is sent, where it takes a wait: for a server that is down, of the
+// modern era, or no process.
+func (u *Upstream) Post(life *lifetime.Request, request rpc.Posted) bool {
 	in := u.current.Load()
-	if in == nil || in.modern != nil || ctx.Err() != nil {
+	if in == nil || in.modern != nil || life.Err() != nil {
 		return false
 	}
 	if _, ok := in.link.(*process); !ok || !in.usage.begin() {
 		return false
 	}
-	in.post(ctx, legacy(compose), then)
+	in.post(life, request)
 	return true
 }
 

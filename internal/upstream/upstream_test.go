@@ -16,6 +16,7 @@ import (
 
 	"callgate/internal/rpc"
 	"callgate/internal/testserver/waits"
+	"callgate/internal/upstream/lifetime"
 )
 
 var hello = Hello{
@@ -340,42 +341,53 @@ func TestCancelIsSent(t *testing.T) {
 	}
 }
 
+// posted is a request that nobody waits for.
+type posted struct {
+	method, params string
+	heard          chan<- end
+}
+
+type end struct {
+	m   rpc.Message
+	err error
+}
+
+func (p posted) Compose(id []byte) []byte          { return rpc.Request(id, p.method, []byte(p.params)) }
+func (p posted) Answered(m rpc.Message, err error) { p.heard <- end{m, err} }
+
 // A request that nobody waits for ends as one does that is waited for.
 func TestPost(t *testing.T) {
 	t.Parallel()
 	u := open(t, configOf(t, behaviour{}), Options{})
 	call(t, u, "echo", "{}")
-	type end struct {
-		m   rpc.Message
-		err error
-	}
 	heard := make(chan end, 1)
-	post := func(ctx context.Context, method, params string) bool {
-		return u.Post(ctx, func(id []byte) []byte { return rpc.Request(id, method, []byte(params)) }, func(m rpc.Message, err error) { heard <- end{m, err} })
+	post := func(life *lifetime.Request, method, params string) bool {
+		return u.Post(life, posted{method, params, heard})
 	}
-	if !post(t.Context(), "echo", `{"x":1.0}`) {
+	life := lifetime.New(t.Context(), nil)
+	if !post(life, "echo", `{"x":1.0}`) {
 		t.Fatal("not sent")
 	}
 	if e := <-heard; e.err != nil || string(e.m.Result) != `{"x":1.0}` {
 		t.Errorf("%s, %v", e.m.Raw, e.err)
 	}
 
-	ctx, cancel := context.WithCancelCause(t.Context())
-	if !post(ctx, "hang", "{}") {
+	if !post(life, "hang", "{}") {
 		t.Fatal("not sent")
 	}
-	cancel(errors.New("the person left"))
+	life.End(errors.New("the person left"))
 	if e := <-heard; e.err != context.Canceled {
 		t.Errorf("a cancelled request: %v", e.err)
 	}
 	if got := call(t, u, "cancelled", ""); !strings.Contains(got, "the person left") {
 		t.Errorf("the server got %s", got)
 	}
-	if post(ctx, "echo", "{}") {
+	if post(life, "echo", "{}") {
 		t.Error("a request is sent for who has gone")
 	}
 
-	if !post(t.Context(), "hang", "{}") {
+	life = lifetime.New(t.Context(), nil)
+	if !post(life, "hang", "{}") {
 		t.Fatal("not sent")
 	}
 	u.Close()
@@ -383,7 +395,7 @@ func TestPost(t *testing.T) {
 	if e := <-heard; !errors.As(e.err, &down) || down.Reason != "closed" {
 		t.Errorf("when the server ends: %v", e.err)
 	}
-	if post(t.Context(), "echo", "{}") {
+	if post(life, "echo", "{}") {
 		t.Error("a request is sent to a server that is closed")
 	}
 }

@@ -20,7 +20,8 @@ type Text struct {
 
 // TextsOf returns every string in the arguments, names included.
 func TextsOf(arguments []byte) (texts []Text) {
-	for said := range jsonx.Strings(arguments) {
+	texts = make([]Text, 0, 4)
+	for said := range jsonx.SharedStrings(arguments) {
 		t := Text{Said: said, ascii: textscan.IsASCII(said)}
 		if t.ascii {
 			t.Lower = textscan.Lower(said)

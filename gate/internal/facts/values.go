@@ -59,8 +59,10 @@ var fileEndings = WordsOf("cc md ml mov pl ps py rs sh so tf zip")
 
 // argumentsOf lists all texts and numbers of the arguments.
 func argumentsOf(raw []byte) (list []Value) {
-	for _, l := range jsonx.Leaves(raw) {
-		list = append(list, Value{Name: l.Name, Text: l.Text, Number: l.Number})
+	leaves := jsonx.Leaves(raw)
+	list = make([]Value, len(leaves))
+	for i, l := range leaves {
+		list[i] = Value(l)
 	}
 	return list
 }

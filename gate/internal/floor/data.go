@@ -170,8 +170,13 @@ var (
 	proxyVariable = lazyregexp.New(`(?i)\b(?:(?:https?|all|ftp|rsync|grpc|socks)[_.])?proxy=["']?([^\s;&|"']+)`)
 	proxyCommand  = lazyregexp.New(`(?i)^(?:-o)?\s*proxy(?:command|jump)[= ](.*)$`)
 	codeSends     = []string{"http://", "https://", "socket", "urllib", "requests.", "fetch(", "http.client", "Net::HTTP", "LWP::", "file_get_contents(", "smtplib"}
-	sends         = lazyregexp.New(`(?i)upload|send|attach|post|share|mail|submit|publish|push|transfer|export|import|sync`)
+	sendWords     = strings.Fields("upload send attach post share mail submit publish push transfer export import sync")
 )
+
+// saysSends reports whether the name of a tool says that it sends.
+func saysSends(name string) bool {
+	return holdsAny(strings.ReplaceAll(strings.ToLower(name), "ſ", "s"), sendWords)
+}
 
 // Options and programs that use a key to log in without sending it.
 var (

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"callgate/gate/internal/companions"
 	"callgate/gate/internal/facts"
@@ -41,14 +40,14 @@ type floored struct {
 	call *facts.Call
 	a    *tools.Analysis
 
-	sender func() string // the first command of the text that can send what others put out; "" when there is none
+	sender string // the first command of the text that can send what others put out; "" when there is none
 }
 
 // Marks returns the marks of all entries that match the call.
 func Marks(call *facts.Call, a *tools.Analysis) (marks []tools.Mark) {
-	f := &floored{call: call, a: a, sender: sync.OnceValue(func() string { return senderOf(a) })}
+	f := floored{call: call, a: a, sender: senderOf(a)}
 	for _, entry := range floor {
-		if what := entry(f); what != "" {
+		if what := entry(&f); what != "" {
 			marks = append(marks, tools.Mark{Code: Mark, Text: "The floor: the call " + what + "."})
 		}
 	}
@@ -90,13 +89,12 @@ func (f *floored) formats() string {
 
 // tellsAll looks for a text with one command that prints the environment and one that sends.
 func (f *floored) tellsAll() string {
-	sender := f.sender()
-	if sender == "" {
+	if f.sender == "" {
 		return ""
 	}
 	for _, c := range f.a.Commands {
 		if DumpsEnvironment(c) {
-			return fmt.Sprintf("puts out the whole environment (%s), and %s can send it away", tools.Visible(Program(c)), tools.Visible(sender))
+			return fmt.Sprintf("puts out the whole environment (%s), and %s can send it away", tools.Visible(Program(c)), tools.Visible(f.sender))
 		}
 	}
 	return ""
@@ -110,7 +108,7 @@ func (f *floored) tellsSecrets() string {
 	if what := f.pushesSecrets(); what != "" {
 		return what
 	}
-	sender := f.sender()
+	sender := f.sender
 	if sender == "" {
 		return ""
 	}
@@ -156,7 +154,7 @@ func (f *floored) pushesSecrets() string {
 
 // toolTellsSecrets looks for credential stores in the arguments of a tool that sends.
 func (f *floored) toolTellsSecrets() string {
-	elsewhere := sends.MatchString(f.call.Tool.Name) || f.call.Tool.Bound && f.a.Category == tools.CategoryNetwork
+	elsewhere := saysSends(f.call.Tool.Name) || f.call.Tool.Bound && f.a.Category == tools.CategoryNetwork
 	if !elsewhere || facts.FileKind(f.call.Tool.Kind) && f.call.Tool.Bound || !MayNameStore(f.call.Arguments) {
 		return ""
 	}

@@ -43,6 +43,13 @@ func TestQuickLooksPassNothingOver(t *testing.T) {
 			t.Errorf("%s takes no permissions off", word)
 		}
 	}
+	expression := regexp.MustCompile(`(?i)upload|send|attach|post|share|mail|submit|publish|push|transfer|export|import|sync`)
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringMatching(`[a-z_é]?((?i)up|load|send|at|tach|post|share|mail|submit|publish|push|trans|fer|ex|port|im|sync|[a-zſé_]){0,4}`).Draw(t, "name")
+		if saysSends(name) != expression.MatchString(name) {
+			t.Errorf("%q says that it sends: %v", name, saysSends(name))
+		}
+	})
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`(?i)[a-z/ ]{0,3}[/ "=](login data|_netrc|library/keychains|etc/(shadow|gshadow|sudoers)|id_(rsa|dsa|ecdsa|ed25519)(_sk)?|wallet\.dat|key4\.db|x\.tfstate)[" ]?`).Draw(t, "text")
 		if tools.CredentialStore(text) != "" && !strings.Contains(text, "ſ") && !MayNameStore([]byte(text)) {

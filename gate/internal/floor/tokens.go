@@ -25,7 +25,7 @@ func (f *floored) tellsTokens() string {
 		}
 		return ""
 	}
-	sender := f.sender()
+	sender := f.sender
 	if sender == "" {
 		return ""
 	}

@@ -217,7 +217,7 @@ func (j *Asker) Offers(v Judged, call *facts.Call, marks []tools.Mark) (offers [
 	o := outgoingOf(call, v.Analysis)
 	for _, to := range slices.Concat(o.To, o.packages) {
 		if !j.named(v, call, to, false) {
-			offers = append(offers, tools.Offer{Tool: GrantDestination, Pattern: permissions.QuoteGlob(to), Risk: v.Analysis.Risk, Default: true})
+			offers = append(offers, tools.Offer{Tool: GrantDestination, Pattern: strings.Clone(permissions.QuoteGlob(to)), Risk: v.Analysis.Risk, Default: true})
 		}
 	}
 	for _, m := range marks {

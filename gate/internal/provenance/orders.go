@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"slices"
 	"strings"
 
 	"callgate/internal/lazyregexp"
@@ -11,25 +12,32 @@ import (
 // what it lets pass is not proven harmless. The result comes as it is, in JSON.
 func orders(result []byte) bool {
 	text := textscan.String(result[:min(len(result), 1<<20)])
+	if len(text) < textscan.Long {
+		return slices.ContainsFunc(orderWords, func(word string) bool { return ordersWith(text, word) })
+	}
+	return longOrders(text)
+}
+
+// longOrders is orders for a long text. The stack of others need not have the room.
+func longOrders(text string) bool {
 	var grams textscan.Grams
-	long := len(text) >= textscan.Long
-	if long {
-		grams.Of(text)
-	}
-	for _, word := range orderWords {
-		for at := 0; !long || grams.MayHold(word); {
-			i := strings.Index(text[at:], word)
-			if i < 0 {
-				break
-			}
-			i += at
-			if ordering.MatchString(text[max(0, i-160):min(len(text), i+240)]) {
-				return true
-			}
-			at = i + len(word)
+	grams.Of(text)
+	return slices.ContainsFunc(orderWords, func(word string) bool { return grams.MayHold(word) && ordersWith(text, word) })
+}
+
+// ordersWith reports whether a text reads so around the word.
+func ordersWith(text, word string) bool {
+	for at := 0; ; {
+		i := strings.Index(text[at:], word)
+		if i < 0 {
+			return false
 		}
+		i += at
+		if ordering.MatchString(text[max(0, i-160):min(len(text), i+240)]) {
+			return true
+		}
+		at = i + len(word)
 	}
-	return false
 }
 
 // orderWords are what one of them says, in the spellings that occur: most results hold none.

@@ -195,7 +195,7 @@ func (p *Session) Saw(id string, call *facts.Call, o origin, result []byte) {
 		}
 		s := flow.Source{Call: id, Tool: call.Tool.Qualified, Server: call.Tool.Server, At: time.Now(), Label: o.label}
 		if len(o.fields) == 0 {
-			p.Memory.Saw(s, jsonx.Strings(result))
+			p.Memory.Saw(s, jsonx.SharedStrings(result))
 			break
 		}
 		parts, documents := split(result, o)

@@ -19,8 +19,8 @@ var parts = []struct {
 	functions []string
 }{
 	{"collecting garbage", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.gcAssistAlloc"}},
-	{"judging", []string{"callgate/gate.(*Gate).judge"}},
-	{"the record", []string{"callgate/gate.(*Gate).recordDecision", "callgate/gate.(*Gate).recordOutcome"}},
+	{"judging", []string{"callgate/gate.judging.judge"}},
+	{"the record", []string{"callgate/gate.(*journal).record"}},
 	{"learning from the result", []string{"callgate/gate.(*Gate).Finish"}},
 	{"to the server and back", []string{"callgate/proxy.(*toolCall).forward"}},
 	{"from the host and back", []string{"callgate/internal/endpoint.(*Server).read", "callgate/internal/endpoint.(*response).", "net/http.(*conn).readRequest", "net/http.(*response).finishRequest"}},
