@@ -7,15 +7,15 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Gutters of the lines of arguments: none of what a call brings begins at the edge, where headings do.
+// Gutters begin the lines of arguments: only headings begin at the edge, so a call cannot imitate one.
 const (
 	gutterLine  = "│ "
-	gutterBreak = "┊ " // goes on after a \n inside of a string
-	gutterFold  = "↪ " // goes on with a line that is wider than the screen
+	gutterBreak = "┊ " // after a \n in a string
+	gutterFold  = "↪ " // the rest of a line that is wider than the screen
 )
 
-// argumentLines shows arguments exactly, in lines of at most width columns. A string of several lines breaks
-// after each \n, which stays in sight.
+// argumentLines shows arguments exactly, in lines of at most width columns. A string breaks after each \n, which stays
+// visible.
 func argumentLines(raw json.RawMessage, width int) (lines []string) {
 	for line := range strings.SplitSeq(wire.Indented(raw), "\n") {
 		gutter := gutterLine
@@ -27,8 +27,7 @@ func argumentLines(raw json.RawMessage, width int) (lines []string) {
 	return lines
 }
 
-// readable is arguments as text that can be compared line by line: strings break after each \n, and go on
-// behind a gutter.
+// readable returns arguments as text that a diff can compare: strings break after each \n and continue behind a gutter.
 func readable(raw json.RawMessage) string {
 	var lines []string
 	for line := range strings.SplitSeq(wire.Indented(raw), "\n") {

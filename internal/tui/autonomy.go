@@ -4,7 +4,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// levels are what a session's autonomy can be, from strict to free, then the presets by category.
+// levels are the levels of autonomy, from strict to free, and then the presets by category.
 var levels = [...]struct{ name, words string }{
 	{"NONE", "the rules alone decide"},
 	{"MANUAL", "everything asks"},
@@ -17,10 +17,10 @@ var levels = [...]struct{ name, words string }{
 	{"allow-safe-readonly", "high risk asks, the rest runs"},
 }
 
-// autonomy chooses a session's level. The cursor begins at the level that holds, which changes nothing.
+// autonomy is the dialog that sets a session's level. The cursor starts at the current level, so Enter changes nothing.
 type autonomy struct {
 	session string
-	current int // -1 when it is not known
+	current int // -1 if unknown
 	cursor  int
 }
 

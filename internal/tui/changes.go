@@ -6,14 +6,14 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// changesMsg is what a call would make of files.
+// changesMsg is how a call would change files.
 type changesMsg struct {
 	approval *approval
 	changes  []wire.FileChange
 }
 
-// compare asks what a call that writes a file would make of it on the disk. Where nobody can say, what the arguments
-// tell has to do.
+// compare asks how a call that writes would change files on the disk. If callgate cannot tell, the screen shows only
+// what the arguments say.
 func (m *model) compare(a *approval) tea.Cmd {
 	if m.rest == nil || a.Kind != wire.KindWriteFile && a.Kind != wire.KindEditFile {
 		return nil
@@ -28,7 +28,7 @@ func (m *model) compare(a *approval) tea.Cmd {
 	}
 }
 
-// takeChanges shows what the files become. That is more to read before the call can be approved.
+// takeChanges shows how the files change. The person has to read this too before they can approve.
 func (m *model) takeChanges(msg changesMsg) {
 	if len(msg.changes) == 0 || m.queue.find(msg.approval.ToolCallID) != msg.approval {
 		return
@@ -40,7 +40,7 @@ func (m *model) takeChanges(msg changesMsg) {
 	}
 }
 
-// changeLines shows what becomes of files; nil when that is not known.
+// changeLines shows how files change; nil if unknown.
 func (s *styles) changeLines(changes []wire.FileChange, width int) (lines []string) {
 	for _, c := range changes {
 		if c.State == wire.ChangeUnknown {
@@ -66,7 +66,7 @@ func (s *styles) changeLines(changes []wire.FileChange, width int) (lines []stri
 	return lines
 }
 
-// definitionLines shows how a tool's definition differs from the one that was accepted.
+// definitionLines shows how a tool's definition differs from the accepted one.
 func (s *styles) definitionLines(old, fresh string, width int) []string {
 	if old == "" {
 		return argumentLines([]byte(fresh), width)

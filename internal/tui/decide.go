@@ -6,8 +6,8 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// choose does what a choice means for the current approval. All of them but a denial need that the arguments
-// were read.
+// choose applies a choice to the current approval. All choices except a denial require that the person has seen all
+// arguments.
 func (m *model) choose(choice int) tea.Cmd {
 	a := m.current
 	if a.sent != "" {
@@ -37,8 +37,8 @@ func (m *model) choose(choice int) tea.Cmd {
 	return nil
 }
 
-// answer sends an answer to a. Only the first one for what is on the screen is sent. All approvals pass here, so this
-// makes the last check. It MUST NOT be called for arguments that were not read.
+// answer sends the first answer to a. Every approval passes here, so this is the last check that the person has seen
+// all arguments. Callers MUST check that too.
 func (m *model) answer(a *approval, f wire.ToolApprove) tea.Cmd {
 	m.dialog = nil
 	if a.sent != "" || f.Decision != "reject" && !a.read {

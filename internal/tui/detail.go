@@ -11,9 +11,9 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// detail describes an approval in lines of at most width columns: first what has to be known, then the exact
-// arguments, then why a person is asked and what "always" could mean. argumentsEnd is the number of lines up
-// to the end of the arguments: a person who has not seen that many has not seen what would run.
+// detail describes an approval in lines of at most width columns: first the main facts, then the exact arguments, then
+// why callgate asks and what "always" could mean. The arguments end before line argumentsEnd: the person has to see
+// that many lines to see what would run.
 func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd int) {
 	add := func(more ...string) { lines = append(lines, more...) }
 	heading := func(text string) { add("", s.heading.Styled(cut(text, width))) }
@@ -44,7 +44,7 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 	}
 	if change := a.DefinitionChanged; change != nil {
 		heading("Definition of the tool")
-		add(wrap(shown(change.Why)+" d goes to where it can be accepted.", width, "")...)
+		add(wrap(shown(change.Why)+" Press d to accept it.", width, "")...)
 		add(s.definitionLines(string(change.Old), string(change.New), width)...)
 	}
 	if r := a.Rewritten; r != nil {
@@ -96,10 +96,10 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 	return lines, argumentsEnd
 }
 
-// usualWorker is the one that needs no mention.
+// usualWorker is the default, which the screen does not mention.
 const usualWorker = "default"
 
-// facts are the fields that say where a call comes from, how bad it can be, what it does and why a person is asked.
+// facts shows where a call comes from, its risk, what it does and why callgate asks.
 func (s *styles) facts(a *approval, field func(name, text string)) {
 	place := []string{"server " + shown(a.Server), "session " + shown(a.SessionID)}
 	if a.AgentID != "" {
@@ -127,7 +127,7 @@ func (s *styles) facts(a *approval, field func(name, text string)) {
 		field("Undo", style.Styled(shown(a.Undo.Text)))
 	}
 	if !slices.ContainsFunc(a.Marks, func(m wire.Mark) bool { return m.Text == a.Reason }) {
-		field("Why", shown(a.Reason)) // else the mark says it, louder
+		field("Why", shown(a.Reason)) // otherwise the mark says it
 	}
 	if a.Prompt != "" {
 		field("Asked for", shown(a.Prompt))
@@ -158,8 +158,7 @@ func (s *styles) command(c wire.Command, width int) (lines []string) {
 	return lines
 }
 
-// whereFrom says which of several windows a call comes from; "" when nothing is known but the host's name, which the
-// list has.
+// whereFrom says which window a call comes from; "" if only the host's name is known, which the list shows already.
 func whereFrom(host, folder, branch, terminal string) string {
 	if folder == "" && branch == "" && terminal == "" {
 		return ""
@@ -173,10 +172,10 @@ func whereFrom(host, folder, branch, terminal string) string {
 	return strings.TrimSpace(text)
 }
 
-// maxFeedback bounds what the model is told with a denial, in characters.
+// maxFeedback limits the text for the model in a denial, in characters.
 const maxFeedback = 4000
 
-// denial asks for what the model is told with a denial.
+// denial is the dialog that asks for a reason, which the model gets.
 type denial struct {
 	approval *approval
 	input    input

@@ -8,23 +8,23 @@ import (
 // dialog is a box that takes all keys until it closes by setting model.dialog.
 type dialog interface {
 	key(m *model, k tea.KeyPressMsg) tea.Cmd
-	// content returns what the box shows in lines of at most width columns, and which line has to be in sight.
-	// At most rows of them are seen.
+	// content returns what the box shows, in lines of at most width columns. The box shows at most rows of them, among
+	// them the line focus.
 	content(m *model, width, rows int) boxed
 }
 
 // paster is a dialog that takes pasted text.
 type paster interface{ paste(tea.PasteMsg) }
 
-// boxed is a box before it is drawn.
+// boxed is the content of a box.
 type boxed struct {
 	title, note string
 	lines       []string
-	focus       int // line that has to be in sight
+	focus       int // line that must be visible
 	edge        ansi.Style
 }
 
-// window returns rows of the lines, so that the one in focus is among them.
+// window returns at most rows lines, with the focus among them.
 func (b boxed) window(rows int) []string {
 	if len(b.lines) <= rows {
 		return b.lines
@@ -36,7 +36,7 @@ func (b boxed) window(rows int) []string {
 	return b.lines[start : start+rows]
 }
 
-// keepHelp closes every dialog that is about an approval: the approval is over, or another.
+// keepHelp closes every dialog about an approval, because the approval has ended or changed.
 func keepHelp(d dialog) dialog {
 	if h, ok := d.(*help); ok {
 		return h
@@ -44,10 +44,10 @@ func keepHelp(d dialog) dialog {
 	return nil
 }
 
-// stop asks whether everything that runs and waits in a session may be ended.
+// stop is the dialog that asks whether to end everything that runs and waits in a session.
 type stop struct {
 	session string
-	end     bool // the button that is chosen; the other one goes back
+	end     bool // the chosen button; the other one goes back
 }
 
 func (d *stop) key(m *model, k tea.KeyPressMsg) tea.Cmd {

@@ -8,16 +8,16 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 )
 
-// replacement is a passage that a call exchanges for another.
+// replacement is a passage that a call replaces.
 type replacement struct{ before, after string }
 
-// pairs are the names under which the editing tools of common servers take a passage and what replaces it.
+// pairs are the names that editing tools of common servers give to a passage and its replacement.
 var pairs = [...][2]string{
 	{"old_text", "new_text"}, {"oldText", "newText"}, {"old_string", "new_string"}, {"oldString", "newString"}, {"old_str", "new_str"},
 }
 
-// replacements finds what a call would exchange: a pair among its arguments, and in each object of its list
-// of edits. It helps reading and nothing else: the arguments themselves are always shown too.
+// replacements finds what a call would replace: a pair among its arguments and in each object of its list of edits. It
+// only helps people to read: the screen always shows the arguments too.
 func replacements(raw json.RawMessage) (found []replacement) {
 	var arguments map[string]json.RawMessage
 	if json.Unmarshal(raw, &arguments) != nil {
@@ -72,7 +72,7 @@ func (s *styles) diffLines(before, after string, width int) (lines []string) {
 	return lines
 }
 
-// ended ends text with a line end, so that a missing one is no difference of its own.
+// ended ends text with a line break, so that a missing one does not count as a difference.
 func ended(text string) []byte {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return []byte(text)

@@ -20,12 +20,12 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// maxEdited bounds edited arguments, in bytes: a frame takes no more.
+// maxEdited limits edited arguments, in bytes, to what fits into a frame.
 const maxEdited = 3 << 20
 
-// editedMsg is what the editor left.
+// editedMsg is the result of the editor.
 type editedMsg struct {
-	call, digest string // of the approval whose arguments were edited
+	call, digest string // of the approval
 	text         []byte
 	err          error
 }
@@ -37,9 +37,9 @@ func (m *model) edit(a *approval) tea.Cmd {
 	return tea.Exec(e, func(err error) tea.Msg { return editedMsg{call, digest, e.text, err} })
 }
 
-// editing is a run of the editor over text. It has the terminal to itself.
+// editing runs the editor on text. Meanwhile the screen is off.
 type editing struct {
-	text           []byte // before Run the arguments, after it what the editor left
+	text           []byte // the arguments; after Run, as edited
 	stdin          io.Reader
 	stdout, stderr io.Writer
 }
@@ -50,7 +50,7 @@ func (e *editing) SetStdin(r io.Reader)  { e.stdin = r }
 func (e *editing) SetStdout(w io.Writer) { e.stdout = w }
 func (e *editing) SetStderr(w io.Writer) { e.stderr = w }
 
-// Run puts the arguments into a file of the person alone, which is gone afterwards.
+// Run edits the arguments in a private file, which it removes afterwards.
 func (e *editing) Run() (err error) {
 	dir, err := os.MkdirTemp("", "callgate-edit-")
 	if err != nil {
@@ -60,7 +60,7 @@ func (e *editing) Run() (err error) {
 	path := filepath.Join(dir, "arguments.json")
 	text := e.text
 	var indented bytes.Buffer
-	if json.Indent(&indented, text, "", "  ") == nil { // what cannot be indented is edited as it is
+	if json.Indent(&indented, text, "", "  ") == nil { // otherwise the person edits it unchanged
 		text = append(indented.Bytes(), '\n')
 	}
 	if err := os.WriteFile(path, text, 0o600); err != nil {
@@ -76,7 +76,7 @@ func (e *editing) Run() (err error) {
 	return err
 }
 
-// editor is the command that $VISUAL or $EDITOR names, which may bring options.
+// editor is the command in $VISUAL or $EDITOR, which may have options.
 func editor() []string {
 	command := strings.Fields(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR")))
 	switch {
@@ -88,7 +88,7 @@ func editor() []string {
 	return []string{"vi"}
 }
 
-// takeEdited puts the question of what was edited. It is a question that pops up, so the keyboard rests.
+// takeEdited asks whether the edited arguments may run. The question pops up, so keys do not count at first.
 func (m *model) takeEdited(msg editedMsg) {
 	m.quiet.arm(m.now)
 	a := m.queue.find(msg.call)
@@ -121,7 +121,7 @@ func checkEdited(msg editedMsg) string {
 	return ""
 }
 
-// review asks whether edited arguments may run. The change has to be read to its end first.
+// review is the dialog that asks whether edited arguments may run, once the person has seen the whole change.
 type review struct {
 	approval *approval
 	text     []byte

@@ -8,10 +8,10 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// listener takes what the companion tells into the model.
+// listener updates the model from the companion's events.
 type listener struct{ model *model }
 
-// event takes in what the client delivers.
+// event handles one event of the client.
 func (m listener) event(e wire.Event) tea.Cmd {
 	switch f := e.Frame.(type) {
 	case wire.Connected:
@@ -52,7 +52,7 @@ func (m listener) event(e wire.Event) tea.Cmd {
 	return nil
 }
 
-// connected: everything that was known is void, and told again.
+// connected forgets everything, because the companion sends it again.
 func (m listener) connected(f wire.Connected) tea.Cmd {
 	m.forget()
 	m.model.address, m.model.partial = f.Address, false
@@ -79,7 +79,7 @@ func (m listener) disconnected(f wire.Disconnected) tea.Cmd {
 	return nil
 }
 
-// forget drops what only a connection knows.
+// forget drops everything that belongs to the connection.
 func (m listener) forget() {
 	m.model.address, m.model.queue, m.model.roster, m.model.servers, m.model.serversErr, m.model.offered = "", queue{}, newRoster(), nil, "", offered{}
 	clear(m.model.talks)
@@ -87,7 +87,7 @@ func (m listener) forget() {
 	m.show(nil)
 }
 
-// show makes a the approval that keys are about. It was not asked for by a key, so the keyboard has to rest.
+// show makes a the current approval. No key asked for it, so keys do not count at first.
 func (m listener) show(a *approval) {
 	m.model.current, m.model.choice = a, 0
 	m.model.quiet.arm(m.model.now)
@@ -131,10 +131,10 @@ func (m listener) resolved(f *wire.ToolApproveResolved) tea.Cmd {
 	return nil
 }
 
-// failed: an error that names an approval means that the answer did nothing.
+// failed shows an error. If it names an approval, the answer had no effect.
 func (m listener) failed(f *wire.Error) {
 	if f.Code == wire.CodeApprovalTimeout {
-		return // the resolved frame said it
+		return // the resolved frame says it
 	}
 	if of, ok := m.model.talks[f.SessionID]; ok && f.ToolCallID == "" {
 		of.asking = false

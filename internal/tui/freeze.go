@@ -7,10 +7,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// freeze asks whether nothing but reading may go through from now on, or, with end, whether that is over.
+// freeze is the dialog that asks whether to freeze all sessions, or with end, to unfreeze them.
 type freeze struct {
 	end bool
-	yes bool // the button that is chosen; the other one goes back
+	yes bool // the chosen button; the other one goes back
 }
 
 func (d *freeze) key(m *model, k tea.KeyPressMsg) tea.Cmd {
@@ -26,7 +26,7 @@ func (d *freeze) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 		if d.yes {
 			return m.send("", func() error {
 				if m.rest == nil || m.address == "" {
-					return errors.New("there is no connection")
+					return errors.New("not connected to callgate")
 				}
 				return m.rest.freeze(context.WithoutCancel(m.ctx), m.address, d.end)
 			})

@@ -15,8 +15,8 @@ type input struct {
 	limit int // runes
 }
 
-// insert puts text at the cursor: line ends and tabs become blanks, other controls are left out, and so is
-// what is over the limit.
+// insert puts text at the cursor. Line breaks and tabs become spaces. Other control characters are left out, and so is
+// everything over the limit.
 func (in *input) insert(text string) {
 	for _, r := range text {
 		switch {
@@ -33,13 +33,13 @@ func (in *input) insert(text string) {
 	}
 }
 
-// cut removes the text from one place to another.
+// cut removes the text between two positions.
 func (in *input) cut(from, to int) {
 	in.text = slices.Delete(in.text, from, to)
 	in.at = from
 }
 
-// word is where the word before the cursor begins.
+// word returns the start of the word before the cursor.
 func (in *input) word() int {
 	at := in.at
 	for at > 0 && in.text[at-1] == ' ' {
@@ -76,7 +76,7 @@ func (in *input) key(k tea.KeyPressMsg) {
 	}
 }
 
-// view shows the text around the cursor in at most width columns, and hint while there is no text.
+// view shows the text around the cursor in at most width columns, or hint if there is no text.
 func (in *input) view(s *styles, hint string, width int) string {
 	const prompt = "› "
 	if len(in.text) == 0 {

@@ -7,8 +7,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// key does what a key means. Ctrl-C always leaves; everything else waits until the keyboard has rested since
-// the last question appeared, whatever is on the screen.
+// key handles a key. Ctrl-C always leaves. No other key counts until the keyboard has rested after the last question
+// appeared, whatever is on the screen.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	if k.String() == "ctrl+c" {
 		return tea.Quit
@@ -16,7 +16,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	if m.quiet.swallows(m.now) {
 		return nil
 	}
-	if (view{m}).tooSmall() { // nobody decides about what cannot be seen
+	if (view{m}).tooSmall() { // nobody decides about a call that they cannot see
 		if k.String() == "q" {
 			return tea.Quit
 		}
@@ -62,7 +62,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// chosenSession is the session of the approval that is looked at, or the one that is chosen among the sessions.
+// chosenSession is the session of the current approval, or the chosen one on the sessions screen.
 func (m *model) chosenSession() string {
 	if m.screen == approvals && m.current != nil {
 		return m.current.SessionID
@@ -70,7 +70,7 @@ func (m *model) chosenSession() string {
 	return m.roster.selected()
 }
 
-// visit goes to a screen. What was said about keys on the other one does not come along.
+// visit goes to a screen, and drops hints about keys of the other one.
 func (m *model) visit(to screen) tea.Cmd {
 	m.screen = to
 	m.toasts = slices.DeleteFunc(m.toasts, func(t toast) bool { return t.here })
@@ -80,8 +80,7 @@ func (m *model) visit(to screen) tea.Cmd {
 	return nil
 }
 
-// Choices of the box below an approval, in the order of the screen. The first is what Enter takes unless
-// something else was chosen.
+// Choices of the box below an approval, in the order of the screen. Enter takes the first one by default.
 const (
 	chooseDeny = iota
 	chooseApprove
@@ -124,8 +123,8 @@ func (m *model) approvalKey(k string) tea.Cmd {
 	return nil
 }
 
-// move goes to a neighbour, or scrolls when there is none: a mouse wheel arrives as arrow keys too. It is the
-// person's own step, so nothing is swallowed after it; what is to be read there still has to be read.
+// move goes to a neighbour, or scrolls if there is none, because a mouse wheel sends arrow keys too. The person asked
+// for this, so keys count at once. They still have to see the arguments there.
 func (m *model) move(step int, k string) {
 	if m.queue.len() == 1 {
 		m.detail.scroll(k)
@@ -136,21 +135,21 @@ func (m *model) move(step int, k string) {
 	}
 }
 
-// quietTime is how long the keyboard has to rest after a question appeared before keys count: who is typing
-// into something else when it pops up must not answer it.
+// quietTime is how long the keyboard has to rest after a question appears before keys count, so that nobody who is
+// typing elsewhere answers it by accident.
 const quietTime = 400 * time.Millisecond
 
-// quiet swallows keys from the moment that a question appears until typing has rested.
+// quiet ignores keys after a question appears until the keyboard has rested.
 type quiet struct {
 	muted  bool
-	last   time.Time // when the question appeared, or the last swallowed key came
-	waking bool      // the screen is to be drawn when the silence may be over
+	last   time.Time // when the question appeared, or the last ignored key
+	waking bool      // a redraw is due when the silence may be over
 }
 
-// arm begins a new silence: a question appeared that nobody called for.
+// arm begins a new silence, because a question popped up.
 func (q *quiet) arm(now time.Time) { q.muted, q.last = true, now }
 
-// swallows reports whether a key that comes now does not count.
+// swallows reports whether to ignore a key that comes now.
 func (q *quiet) swallows(now time.Time) bool {
 	if q.muted && now.Sub(q.last) < quietTime {
 		q.last = now
@@ -160,5 +159,5 @@ func (q *quiet) swallows(now time.Time) bool {
 	return false
 }
 
-// silent reports whether a key pressed now would be swallowed.
+// silent reports whether a key pressed now would be ignored.
 func (q *quiet) silent(now time.Time) bool { return q.muted && now.Sub(q.last) < quietTime }

@@ -10,7 +10,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// expiries are how long an "always" may hold.
+// expiries are the choices for how long an "always" holds.
 var expiries = [...]struct {
 	name string
 	d    time.Duration
@@ -21,21 +21,21 @@ var scopes = [...]struct{ name, words string }{
 	{"session", "this session only"},
 }
 
-// ladder is the choice of what "always" means: from each subject's ladder at most one pattern, for whom, and
-// for how long. The cursor goes over the offers, the scope, the expiry and the buttons.
+// ladder is the dialog that chooses what "always" means: at most one pattern for each subject, for whom, and for how
+// long. The cursor moves over the offers, the scope, the expiry and the buttons.
 type ladder struct {
 	approval *approval
 	picked   []bool // by offer
 	scope    int
 	expiry   int
 	cursor   int
-	allow    bool // the button that is chosen; the other one goes back
+	allow    bool // the chosen button; the other one goes back
 }
 
 func newLadder(a *approval) *ladder {
 	d := &ladder{approval: a, picked: make([]bool, len(a.Always))}
 	for i, o := range a.Always {
-		if o.Default && !wire.HighRisk(o.Risk) { // what may lose data is never allowed for good by a mere Enter
+		if o.Default && !wire.HighRisk(o.Risk) { // Enter alone never makes a grant that may lose data
 			d.pick(i)
 		}
 	}
@@ -47,7 +47,7 @@ func (d *ladder) scopeRow() int  { return len(d.approval.Always) }
 func (d *ladder) expiryRow() int { return d.scopeRow() + 1 }
 func (d *ladder) buttonRow() int { return d.scopeRow() + 2 }
 
-// pick takes an offer, instead of any other of its subject, or puts it back.
+// pick chooses an offer instead of the others of its subject, or drops it.
 func (d *ladder) pick(i int) {
 	was := d.picked[i]
 	for j, o := range d.approval.Always {
@@ -98,7 +98,7 @@ func (d *ladder) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// grant sends what was picked.
+// grant sends the picked offers.
 func (d *ladder) grant(m *model) tea.Cmd {
 	if !slices.Contains(d.picked, true) {
 		m.hint("Nothing was sent: pick a pattern with Space, or go back.")
@@ -115,8 +115,8 @@ func (d *ladder) grant(m *model) tea.Cmd {
 	return m.answer(d.approval, f)
 }
 
-// reach says what of the project an offer would have answered, and which known commands it would let run besides; "" when
-// there is neither.
+// reach says how many approved calls of the project an offer covers, and which other known commands it would let run;
+// "" if there are none.
 func reach(o wire.Offer) string {
 	before := ""
 	if o.Approved > 0 {

@@ -1,14 +1,14 @@
 package tui
 
-// The screen, from top to bottom: a header, the body, a box (a dialog, or the question about the current
-// approval), toasts, and a footer. Below these sizes there is no room for a decision, and none is taken.
+// The screen, from top to bottom: a header, the body, a box (a dialog, or the question about the current approval),
+// toasts, and a footer. A window below these sizes has no room for a decision, and takes none.
 const (
 	minWidth  = 32
 	minHeight = 10
-	wideAt    = 100 // columns from which the list stands beside the approval
+	wideAt    = 100 // columns; from here on the list is beside the approval
 )
 
-// layoutKey is what the lines of the detail pane were made for.
+// layoutKey identifies what the detail pane shows.
 type layoutKey struct {
 	approval *approval
 	width    int
@@ -28,7 +28,7 @@ func (m view) tooSmall() bool { return m.model.width < minWidth || m.model.heigh
 
 func (m view) wide() bool { return m.model.width >= wideAt }
 
-// areas shares out the screen. MUST not be called when it is too small.
+// areas divides the screen. Callers MUST check first that it is large enough.
 func (m view) areas() (a areas) {
 	a.toasts = m.toastRows()
 	room := m.model.height - 2 - a.toasts
@@ -48,7 +48,7 @@ func (m view) areas() (a areas) {
 
 // box draws the dialog, or else the question about the current approval, in at most room rows.
 func (m view) box(room int) []string {
-	keep := 3 // rows of the body that stay in sight
+	keep := 3 // rows of the body that stay visible
 	if room < 14 {
 		keep = 0
 	}
@@ -65,7 +65,7 @@ func (m view) box(room int) []string {
 	return m.model.styles.box(b.title, b.note, b.window(rows), m.model.width, b.edge)
 }
 
-// layout fills the panes for what Update has changed, and notes what was on the screen.
+// layout fills the panes after a change by Update, and notes what the person has seen.
 func (m *model) layout() {
 	if (view{m}).tooSmall() {
 		return

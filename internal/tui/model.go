@@ -18,7 +18,7 @@ type approver interface {
 	ResetChat(sessionID string) error
 }
 
-// screen is one of the things that can be looked at.
+// screen is one of the screens.
 type screen int
 
 const (
@@ -30,7 +30,7 @@ const (
 
 var screenNames = [...]string{approvals: "Approvals", sessions: "Sessions", trail: "Audit", toolbox: "Tools"}
 
-// model is all that the terminal shows. Update alone changes it.
+// model is everything that the terminal shows. Only Update changes it.
 type model struct {
 	styles  styles
 	client  approver
@@ -50,11 +50,11 @@ type model struct {
 	quiet         quiet
 
 	address     string // of the companion; "" while there is no connection
-	partial     bool   // calls of some processes cannot be seen
+	partial     bool   // some processes' calls are missing
 	connections int    // how many there were
 	queue       queue
-	current     *approval // the one that the keys are about; nil when nothing waits
-	choice      int       // of decisions; 0 lets nothing run
+	current     *approval // what keys act on; nil if nothing waits
+	choice      int       // among the choices; 0 denies
 	roster      roster
 	servers     []server
 	serversErr  string
@@ -81,19 +81,19 @@ func newModel(client approver, once, bell bool) *model {
 type (
 	tickMsg   struct{}
 	wakeMsg   struct{} // the keyboard may have rested
-	closedMsg struct{} // there will be no more events
+	closedMsg struct{} // no more events will come
 	statusMsg struct {
 		address string
 		status
 	}
-	// sentMsg tells what became of writing a frame; what became of the answer comes as an event.
+	// sentMsg says whether a frame was written. Whether the answer took effect comes as an event.
 	sentMsg struct {
 		call string // the approval that was answered, or ""
 		err  error
 	}
 )
 
-// statusEvery is how often the state of servers is asked for.
+// statusEvery is how often the screen asks for the state of servers.
 const statusEvery = 10 * time.Second
 
 func (m *model) Init() tea.Cmd { return tea.Batch(m.listen(), tick()) }
@@ -115,7 +115,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.now = time.Now()
 	cmd := m.take(msg)
 	m.layout()
-	if m.quiet.silent(m.now) && !m.quiet.waking { // the question says that keys do not count yet
+	if m.quiet.silent(m.now) && !m.quiet.waking { // keys do not count yet, as the question says
 		m.quiet.waking = true
 		cmd = tea.Batch(cmd, tea.Tick(quietTime, func(time.Time) tea.Msg { return wakeMsg{} }))
 	}
@@ -167,7 +167,7 @@ func (m *model) take(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// refresh asks for what frames do not tell, with or without what was recorded before.
+// refresh asks by REST for what frames do not contain, with or without earlier records.
 func (m *model) refresh(history bool) tea.Cmd {
 	if m.rest == nil || m.address == "" {
 		return nil
@@ -179,7 +179,7 @@ func (m *model) refresh(history bool) tea.Cmd {
 
 func (m *model) takeStatus(msg statusMsg) {
 	if msg.address != m.address {
-		return // of a connection that is gone
+		return // from an earlier connection
 	}
 	if m.serversErr = ""; msg.err != nil {
 		m.serversErr = msg.err.Error()
@@ -189,7 +189,7 @@ func (m *model) takeStatus(msg statusMsg) {
 	m.log.merge(msg.records)
 }
 
-// send writes frames away from the screen: a connection may be slow to take them.
+// send writes frames in the background, because a connection may be slow.
 func (m *model) send(call string, write func() error) tea.Cmd {
 	return func() tea.Msg { return sentMsg{call, write()} }
 }

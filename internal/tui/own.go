@@ -15,11 +15,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// maxOwnCommand bounds, in characters, a shell command of the person's own.
+// maxOwnCommand limits a shell command of the person, in characters.
 const maxOwnCommand = 4000
 
-// own asks for a shell command of the person's own. It is no tool call: it runs as the person, outside the gate, and
-// is put on record first.
+// own is the dialog for a shell command of the person. The command is not a tool call: it runs as the person, outside
+// the gate, and is recorded first.
 type own struct{ input input }
 
 func (d *own) key(m *model, k tea.KeyPressMsg) tea.Cmd {
@@ -51,7 +51,7 @@ func (d *own) content(m *model, width, _ int) boxed {
 	}
 }
 
-// ownCommand is a command and, once it has run, what came of it.
+// ownCommand is a command and, once it has run, its outcome.
 type ownCommand struct {
 	command string
 	ended   bool
@@ -59,13 +59,13 @@ type ownCommand struct {
 	err     error
 }
 
-// ownMsg tells that the command may run, or why it may not; or, when it has ended, whether that is on record.
+// ownMsg says whether the command may run and why not, or once it has ended, whether its outcome is on record.
 type ownMsg struct {
 	of  ownCommand
 	err error // of the record
 }
 
-// recordOwn puts the command on record: before it runs, and when it has ended.
+// recordOwn records the command before it runs, and its outcome afterwards.
 func (m *model) recordOwn(c ownCommand) tea.Cmd {
 	if m.rest == nil || m.address == "" {
 		m.toast(toastBad, "Your command did not run: there is no connection, so it cannot be put on record.")
@@ -83,7 +83,7 @@ func (m *model) takeOwn(msg ownMsg) tea.Cmd {
 	c := msg.of
 	switch {
 	case c.ended && msg.err != nil:
-		m.toast(toastBad, "How your command ended could not be put on record: %v.", msg.err)
+		m.toast(toastBad, "callgate could not record how your command ended: %v.", msg.err)
 	case c.ended:
 		m.toast(toastInfo, "Your command %s.", c.outcome())
 	case msg.err != nil:
@@ -113,7 +113,7 @@ func (c *ownCommand) outcome() string {
 	return fmt.Sprintf("failed: %v", c.err)
 }
 
-// running is a run of the command. It has the terminal to itself.
+// running runs the command. Meanwhile the screen is off.
 type running struct {
 	text           string
 	stdin          io.Reader
@@ -126,8 +126,8 @@ func (r *running) SetStdin(in io.Reader)   { r.stdin = in }
 func (r *running) SetStdout(out io.Writer) { r.stdout = out }
 func (r *running) SetStderr(out io.Writer) { r.stderr = out }
 
-// Run runs the command in the person's shell, without callgate's own variables, and waits for Enter, so that what it
-// wrote can be read.
+// Run runs the command in the person's shell, without callgate's own variables. It then waits for Enter, so that the
+// person can read the output.
 func (r *running) Run() error {
 	shell, flag := os.Getenv("SHELL"), "-c"
 	if runtime.GOOS == "windows" {

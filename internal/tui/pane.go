@@ -1,6 +1,6 @@
 package tui
 
-// pane is a part of the screen that shows height of its lines, from top on.
+// pane shows height of its lines, from line top on.
 type pane struct {
 	lines       []string
 	top, height int
@@ -12,20 +12,20 @@ func (p *pane) resize(height int) {
 	p.move(0)
 }
 
-// move scrolls by that many lines, or as far as there are lines.
+// move scrolls by so many lines, at most to the end.
 func (p *pane) move(lines int) { p.top = max(0, min(p.top+lines, len(p.lines)-p.height)) }
 
-// inSight returns the lines that are seen.
+// inSight returns the visible lines.
 func (p *pane) inSight() []string { return p.lines[p.top:min(len(p.lines), p.top+p.height)] }
 
 // below returns how many lines lie below the pane.
 func (p *pane) below() int { return max(0, len(p.lines)-p.top-p.height) }
 
-// scroll does what a key means to a pane.
+// scroll handles a key.
 func (p *pane) scroll(key string) {
 	switch key {
 	case "pgdown", "space", "f":
-		p.move(max(1, p.height-1)) // one line stays, to read on from
+		p.move(max(1, p.height-1)) // one line stays visible
 	case "pgup", "b":
 		p.move(-max(1, p.height-1))
 	case "ctrl+d":

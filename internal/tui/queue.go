@@ -6,17 +6,17 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// approval is one pending question, and what happened to it on this screen.
+// approval is a pending question, and what the person did with it here.
 type approval struct {
 	*wire.ToolApproveRequest
-	read bool   // its arguments were on the screen to their end
-	sent string // the decision that is on its way, or ""
+	read bool   // the person has seen all arguments
+	sent string // the decision that was sent, or ""
 
-	changes []wire.FileChange // what it would make of files; nil as long as nobody has said
+	changes []wire.FileChange // how it would change files; nil if not known yet
 }
 
-// queue holds what waits, in groups of one session each. Groups and what is in them stand in the order in
-// which they came, and stay there: nothing moves under the cursor but what is over.
+// queue holds the pending approvals, grouped by session. Groups and approvals keep the order in which they came, so that
+// nothing moves under the cursor until it ends.
 type queue struct {
 	groups []group
 }
@@ -51,8 +51,8 @@ func (q *queue) find(id string) *approval {
 	return nil
 }
 
-// put adds an approval. One that is known already is replaced, for its arguments were edited, and whatever
-// was read or sent of it is void.
+// put adds an approval. If the id is known, the arguments were edited: the approval is replaced, and the person has to
+// read and answer it again.
 func (q *queue) put(f *wire.ToolApproveRequest) *approval {
 	a := &approval{ToolApproveRequest: f}
 	for g := range q.groups {
@@ -71,8 +71,8 @@ func (q *queue) put(f *wire.ToolApproveRequest) *approval {
 	return a
 }
 
-// remove takes out the approval with that id and returns it, or nil, and the one that takes its place on the
-// screen: the next, else the one before.
+// remove removes the approval with that id. It returns the approval, or nil, and the one that takes its place on the
+// screen: the next one, otherwise the previous one.
 func (q *queue) remove(id string) (removed, heir *approval) {
 	all := q.all()
 	at := slices.IndexFunc(all, func(a *approval) bool { return a.ToolCallID == id })
@@ -91,7 +91,7 @@ func (q *queue) remove(id string) (removed, heir *approval) {
 	return removed, heir
 }
 
-// beside returns the approval that many places after a, or a itself at the ends.
+// beside returns the approval so many places after a, or a itself at the ends.
 func (q *queue) beside(a *approval, step int) *approval {
 	all := q.all()
 	at := slices.Index(all, a)

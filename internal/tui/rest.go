@@ -15,8 +15,8 @@ const (
 	records     = 200 // of the audit trail
 )
 
-// asker is what the model asks by REST: what the companion's frames do not tell. Every method names the address that
-// the client is connected to, and the answer is about that one.
+// asker asks by REST for what the companion's frames do not contain. Every method takes the address that the client is
+// connected to, and asks there.
 type asker interface {
 	status(ctx context.Context, address string, history bool) status
 	changes(ctx context.Context, address, call string) ([]wire.FileChange, error)
@@ -26,7 +26,7 @@ type asker interface {
 	own(ctx context.Context, address, dir string, c ownCommand) error
 }
 
-// rest asks the companion with the credential of the client.
+// rest asks the companion with the client's credential.
 type rest struct {
 	ask      Ask
 	sessions []string // that the screen follows; nil means all
@@ -34,7 +34,7 @@ type rest struct {
 
 var _ asker = (*rest)(nil)
 
-// status is what the companion says of itself.
+// status is the state of the companion.
 type status struct {
 	servers []server
 	records []entry // oldest first
@@ -44,8 +44,7 @@ type status struct {
 // server is an MCP server behind callgate.
 type server = wire.UpstreamState
 
-// status asks for the servers and, with history, for the last records: those from before this screen began to
-// follow.
+// status asks for the servers and, with history, for records from before this screen began to follow.
 func (r *rest) status(ctx context.Context, address string, history bool) (s status) {
 	var info struct{ Upstreams []server }
 	if err := r.within(ctx, address, "GET", "/api/info", nil, &info); err != nil {
@@ -67,7 +66,7 @@ func (r *rest) status(ctx context.Context, address string, history bool) (s stat
 	return s
 }
 
-// together makes one of what each host's server of a name is: as bad as the worst of them.
+// together joins the states of the servers of one name of all hosts: the worst one counts.
 func together(servers []server) []server {
 	worse := map[string]int{wire.UpstreamUp: 1, wire.UpstreamIdle: 0, wire.UpstreamStarting: 2, wire.UpstreamDown: 3}
 	var all []server
@@ -85,7 +84,7 @@ func together(servers []server) []server {
 	return all
 }
 
-// own puts a command of the person's own on record.
+// own records a command of the person.
 func (r *rest) own(ctx context.Context, address, dir string, c ownCommand) error {
 	body := wire.OwnCommand{Command: c.command, Dir: dir}
 	if c.ended {
@@ -95,26 +94,26 @@ func (r *rest) own(ctx context.Context, address, dir string, c ownCommand) error
 	return r.within(ctx, address, "POST", "/api/commands", body, nil)
 }
 
-// changes asks what a waiting call would make of files.
+// changes asks how a waiting call would change files.
 func (r *rest) changes(ctx context.Context, address, call string) ([]wire.FileChange, error) {
 	var answer struct{ Changes []wire.FileChange }
 	err := r.within(ctx, address, "GET", "/api/approvals/"+url.PathEscape(call)+"/changes", nil, &answer)
 	return answer.Changes, err
 }
 
-// tools asks what a session is offered.
+// tools asks which tools a session is offered.
 func (r *rest) tools(ctx context.Context, address, session string) (view wire.ToolsView, err error) {
 	err = r.within(ctx, address, "GET", "/api/tools?sessionId="+url.QueryEscape(session), nil, &view)
 	return view, err
 }
 
-// accept accepts the definition of a tool that has that hash.
+// accept accepts the definition of a tool with that hash.
 func (r *rest) accept(ctx context.Context, address, session, tool, hash string) error {
 	body := map[string]string{"tool": tool, "hash": hash}
 	return r.within(ctx, address, "POST", "/api/tools/accept?sessionId="+url.QueryEscape(session), body, nil)
 }
 
-// freeze holds back everything but reading in all sessions, or ends that.
+// freeze freezes or unfreezes all sessions.
 func (r *rest) freeze(ctx context.Context, address string, end bool) error {
 	method := "PUT"
 	if end {
@@ -123,7 +122,7 @@ func (r *rest) freeze(ctx context.Context, address string, end bool) error {
 	return r.within(ctx, address, method, "/api/freeze", wire.FreezeRequest{}, nil)
 }
 
-// within asks, and waits no longer than a screen may.
+// within asks with a time limit.
 func (r *rest) within(ctx context.Context, address, method, path string, body, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, restTimeout)
 	defer cancel()

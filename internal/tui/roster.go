@@ -8,7 +8,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// roster is what frames tell of the sessions.
+// roster is what frames say about sessions.
 type roster struct {
 	sessions map[string]session
 	order    []string // of their ids, as they came
@@ -19,10 +19,10 @@ type roster struct {
 type session struct {
 	id                                 string // of its own agent
 	client, agent, mode, level, status string
-	team                               []agent // whom clients registered
+	team                               []agent // registered by clients
 }
 
-// agent is one that a client registered, as it was described.
+// agent is an agent that a client registered.
 type agent struct {
 	id, role, about, status string
 }
@@ -45,7 +45,7 @@ func (r *roster) team(f *wire.TeamUpdate) {
 	r.sessions[f.SessionID] = s
 }
 
-// teamOf describes the agents that clients registered; what they do is known from before.
+// teamOf describes the agents that clients registered. It keeps what is known about their state.
 func teamOf(agents []wire.TeamAgent, before []agent) []agent {
 	team := make([]agent, len(agents))
 	for i, a := range agents {
@@ -96,7 +96,7 @@ func (r *roster) known(id string) session {
 	return r.sessions[id]
 }
 
-// selected returns the chosen session, or the first, or "".
+// selected returns the chosen session, or the first one, or "".
 func (r *roster) selected() string {
 	if slices.Contains(r.order, r.chosen) {
 		return r.chosen

@@ -38,7 +38,7 @@ var scenes = []struct {
 		host(p)
 		p.event(push())
 		p.rests()
-		p.update(statusMsg{p.m.address, status{servers: []server{{Name: "demo", State: "up", Tools: 6}, {Name: "github", State: "down", Error: "exec: \"github-mcp\": executable file not found in $PATH"}}}})
+		p.update(statusMsg{p.m.address, status{servers: []server{{Name: "demo", State: "up", Tools: 6}, {Name: "github", State: "down", Error: "there is no program \"github-mcp\" on the PATH"}}}})
 		p.types("2")
 	}},
 	{"team", func(p *person) {

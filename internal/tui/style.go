@@ -6,12 +6,11 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// styles are made of the terminal's own sixteen colours, so that they fit its theme, dark or light. Colour never stands
-// alone: words say the same.
+// styles use the terminal's own sixteen colours, which fit its theme, dark or light. Colour is never the only sign:
+// words say the same.
 //
-// They come from x/ansi and not from lipgloss (nor from bubbles, which brings it along): lipgloss looks for
-// the terminal's colours when a program starts, and runs "tmux info" for that inside of tmux, whatever the
-// program is about to do.
+// They come from x/ansi. lipgloss, which bubbles imports, queries the terminal's colours when any program starts, and
+// runs "tmux info" for that inside tmux.
 type styles struct {
 	title, faint, heading, chosen, warn, good, bad ansi.Style
 	risks                                          map[string]ansi.Style // by label
@@ -36,7 +35,7 @@ func newStyles() styles {
 	}
 }
 
-// risk shows a label; one that this version does not know is as bad as the worst.
+// risk shows a label. A label that this version does not know counts as the worst.
 func (s *styles) risk(label string) string {
 	style, ok := s.risks[label]
 	if !ok {
@@ -45,7 +44,7 @@ func (s *styles) risk(label string) string {
 	return style.Styled(strings.ToUpper(shown(label)))
 }
 
-// box draws lines in a frame of width columns with a title on its upper edge, left, and a note, right.
+// box draws lines in a frame of width columns, with a title at the upper left and a note at the upper right.
 func (s *styles) box(title, note string, lines []string, width int, edge ansi.Style) []string {
 	inner := width - 4
 	if note != "" {
@@ -60,7 +59,7 @@ func (s *styles) box(title, note string, lines []string, width int, edge ansi.St
 	return append(out, edge.Styled("╰"+strings.Repeat("─", inner+2)+"╯"))
 }
 
-// buttons shows a row of choices in which one is chosen, so that it is seen without colours too.
+// buttons shows a row of choices. The chosen one is recognizable without colours too.
 func (s *styles) buttons(names []string, chosen int) string {
 	parts := make([]string, len(names))
 	for i, name := range names {

@@ -6,20 +6,20 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// maxQuestion bounds, in characters, what the model is asked from here.
+// maxQuestion limits a question to the model, in characters.
 const maxQuestion = 8000
 
-// talk is the conversation with the model of one session.
+// talk is the dialog for a conversation with the model of a session.
 type talk struct {
 	session string
-	plain   bool // nothing of the workspace goes with questions
+	plain   bool // send questions without passages of the workspace
 	input   input
 	top     int // lines scrolled up from the end
 }
 
 func newTalk(session string) *talk { return &talk{session: session, input: input{limit: maxQuestion}} }
 
-// said is what was said with the model of a session, as far as this screen heard it.
+// said is the conversation with the model of a session, as far as this screen received it.
 type said struct {
 	turns  []spoken
 	asking bool
@@ -27,7 +27,7 @@ type said struct {
 
 type spoken struct{ who, text string }
 
-const maxSaid = 100 // turns that are kept of one session
+const maxSaid = 100 // turns kept for each session
 
 func (d *talk) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	switch k.String() {
@@ -91,7 +91,7 @@ func (d *talk) content(m *model, width, rows int) boxed {
 	return b
 }
 
-// chatted takes in what is told of a conversation.
+// chatted handles an event of a conversation.
 func (m *model) chatted(session, who, text string, asking bool) {
 	of := m.talks[session]
 	if of.asking = asking; text != "" {

@@ -11,8 +11,8 @@ import (
 	"callgate/internal/visible"
 )
 
-// shown is the way of every string of a frame to the screen: what cannot be seen, or would change how the
-// rest is seen, becomes visible.
+// shown prepares a string of a frame for the screen: characters that are invisible, or that change how others appear,
+// become visible. Every such string MUST pass here.
 func shown(s string) string { return visible.Text(s) }
 
 func words(list []string) string {
@@ -32,15 +32,15 @@ func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-ansi.StringWidth(s)))
 }
 
-// between puts left and right on one line of width columns; left gives way.
+// between puts left and right on one line of width columns, and shortens left if it must.
 func between(left, right string, width int) string {
 	right = cut(right, width)
 	room := width - ansi.StringWidth(right)
 	return pad(left, room) + right
 }
 
-// wrap breaks text at words into lines of at most width columns; lines after the first begin with indent.
-// What is longer than a line is broken anywhere: nothing of it is left out.
+// wrap breaks text at words into lines of at most width columns; lines after the first begin with indent. It breaks
+// longer words anywhere and leaves nothing out.
 func wrap(text string, width int, indent string) []string {
 	if text == "" {
 		return nil
@@ -53,12 +53,12 @@ func wrap(text string, width int, indent string) []string {
 	return lines
 }
 
-// fold breaks text anywhere into lines of at most width columns, blanks kept.
+// fold breaks text anywhere into lines of at most width columns, and keeps spaces.
 func fold(text string, width int) []string {
 	return strings.Split(ansi.Hardwrap(text, max(1, width), true), "\n")
 }
 
-// countdown is the time that is left, as 1:05. It never shows more than there is.
+// countdown is the time that is left, as 1:05, rounded down.
 func countdown(left time.Duration) string {
 	seconds := max(0, int(left.Seconds()))
 	if seconds >= 3600 {
@@ -67,7 +67,7 @@ func countdown(left time.Duration) string {
 	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
 }
 
-// riskLabel is how people read a class. A class that this version does not know is high.
+// riskLabel is the label of a class. A class that this version does not know is high.
 func riskLabel(class string) string {
 	switch class {
 	case "READ_ONLY", "BUILD_TEST":

@@ -26,15 +26,15 @@ const (
 	toastBad
 )
 
-// toast is a line that says what happened, for a while.
+// toast is a line that says for a while what happened.
 type toast struct {
 	kind  toastKind
 	text  string
 	until time.Time
-	here  bool // it is about the screen that it came up on
+	here  bool // it is about the screen on which it appeared
 }
 
-// toast shows a line. What it is given may come from anywhere.
+// toast shows a line. Its arguments may contain any text.
 func (m *model) toast(kind toastKind, format string, args ...any) {
 	if len(m.toasts) == maxToasts {
 		m.toasts = slices.Delete(m.toasts, 0, 1)
@@ -42,7 +42,7 @@ func (m *model) toast(kind toastKind, format string, args ...any) {
 	m.toasts = append(m.toasts, toast{kind: kind, text: shown(fmt.Sprintf(format, args...)), until: m.now.Add(toastTime)})
 }
 
-// hint is a toast about a key that did nothing on this screen.
+// hint is a toast about a key that had no effect on this screen.
 func (m *model) hint(text string) {
 	m.toast(toastBad, "%s", text)
 	m.toasts[len(m.toasts)-1].here = true
@@ -74,8 +74,8 @@ func (t toast) lines(s *styles, width int) []string {
 	return lines
 }
 
-// toastRows is how many rows of the screen toasts have: one to three by its height, and as many as the newest
-// needs where that leaves something of the rest.
+// toastRows is how many rows toasts get: one to three, by the height of the screen, or what the newest one needs if
+// enough rows remain.
 func (m view) toastRows() int {
 	rows := min(1+m.model.height/30, toastRows)
 	if n := len(m.model.toasts); n > 0 && m.model.height >= 16 {
@@ -84,7 +84,7 @@ func (m view) toastRows() int {
 	return rows
 }
 
-// toastLines shows the newest toasts, the last one lowest, as far as they fit as a whole.
+// toastLines shows as many of the newest toasts as fit, the last one at the bottom.
 func (m view) toastLines(rows int) (lines []string) {
 	for i, t := range slices.Backward(m.model.toasts) {
 		text := t.lines(&m.model.styles, m.model.width)
@@ -102,10 +102,10 @@ func (m view) toastLines(rows int) (lines []string) {
 	return lines
 }
 
-// notSent says what a failed write means.
+// notSent says what the failure to write a frame means.
 func notSent(err error) string {
 	if errors.Is(err, wire.ErrNotBack) {
-		return "The process that asks has not reached the new hub yet. Nothing was sent; answer again in a moment."
+		return "Nothing was sent, because the process that asks has not reached the new hub yet. Answer again in a moment."
 	}
 	if errors.Is(err, wire.ErrClosed) {
 		return "There is no connection. Nothing was sent."

@@ -10,26 +10,26 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// notFound is the status of HTTP with which a callgate without that view answers.
+// notFound is the HTTP status of a callgate that does not have this view.
 const notFound = 404
 
-// offered is what the tools screen knows: the servers of one session and their tools.
+// offered is the content of the tools screen: the servers of a session and their tools.
 type offered struct {
 	session string // that was asked about
 	servers []wire.ServerView
 	err     string
 	chosen  string // qualified name
-	wanted  bool   // chosen was asked for by a key on an approval: it is opened when it is known
+	wanted  bool   // a key on an approval asked for chosen: open it once it is known
 }
 
-// toolsMsg is what a session is offered.
+// toolsMsg is the list of a session's tools.
 type toolsMsg struct {
 	address, session string
 	view             wire.ToolsView
 	err              error
 }
 
-// acceptedMsg tells what became of accepting a definition.
+// acceptedMsg says whether a definition was accepted.
 type acceptedMsg struct {
 	tool string
 	err  error
@@ -38,7 +38,7 @@ type acceptedMsg struct {
 // toolScreen is the screen of tools and their definitions.
 type toolScreen struct{ model *model }
 
-// lookUp asks for the tools of the chosen session.
+// lookUp asks for the chosen session's tools.
 func (m toolScreen) lookUp() tea.Cmd {
 	if m.model.rest == nil || m.model.address == "" || m.model.screen != toolbox {
 		return nil
@@ -51,7 +51,7 @@ func (m toolScreen) lookUp() tea.Cmd {
 	}
 }
 
-// visitDefinition goes to the tool of an approval whose definition is not the one that was accepted.
+// visitDefinition goes to an approval's tool whose definition has changed.
 func (m toolScreen) visitDefinition(a *approval) tea.Cmd {
 	if a.DefinitionChanged == nil {
 		return nil
@@ -64,7 +64,7 @@ func (m toolScreen) visitDefinition(a *approval) tea.Cmd {
 func (m toolScreen) takeTools(msg toolsMsg) {
 	o := &m.model.offered
 	if msg.address != m.model.address || msg.session != o.session {
-		return // of a connection that is gone, or another session
+		return // from an earlier connection, or about another session
 	}
 	o.servers, o.err = msg.view.Servers, ""
 	var refused *wire.RequestError
@@ -83,7 +83,7 @@ func (m toolScreen) takeTools(msg toolsMsg) {
 	}
 }
 
-// takeAccepted says what became of it, and reads the tools anew.
+// takeAccepted says whether the definition was accepted, and reads the tools again.
 func (m toolScreen) takeAccepted(msg acceptedMsg) tea.Cmd {
 	if msg.err != nil {
 		m.model.toast(toastBad, "The definition of %s was not accepted: %v.", msg.tool, msg.err)
@@ -93,7 +93,7 @@ func (m toolScreen) takeAccepted(msg acceptedMsg) tea.Cmd {
 	return m.lookUp()
 }
 
-// all returns the tools in the order of the screen: per server, those with a changed definition first.
+// all returns the tools in the order of the screen: by server, and changed definitions first.
 func (o *offered) all() (all []wire.ToolView) {
 	for _, s := range o.servers {
 		all = append(all, inOrder(s.Offered)...)
@@ -115,7 +115,7 @@ func inOrder(tools []wire.ToolView) []wire.ToolView {
 	return sorted
 }
 
-// selected returns the chosen tool, or the first.
+// selected returns the chosen tool, or the first one.
 func (o *offered) selected() (wire.ToolView, bool) {
 	all := o.all()
 	if len(all) == 0 {
@@ -155,7 +155,7 @@ func (m toolScreen) openTool() {
 	}
 }
 
-// verdictWords says what happens to a call today.
+// verdictWords say what happens to a call now.
 var verdictWords = map[string]string{"allow": "runs", "ask": "asks", "confirm": "asks every time", "deny": "denied", "by risk": "by risk"}
 
 func (s *styles) verdict(t *wire.ToolView) string {
@@ -219,15 +219,15 @@ func (m view) toolLines(width, rows int) []string {
 	return b.window(rows)
 }
 
-// definition shows a tool, and asks whether its definition is accepted where it is not the one that was. The
-// difference has to be read to its end first.
+// definition is the dialog that shows a tool. If its definition has changed, it asks whether to accept it, once the
+// person has seen the whole difference.
 type definition struct {
 	tool    wire.ToolView
 	session string
 	view    pane
 	width   int // that view was filled for
 	read    bool
-	accept  bool // the button that is chosen; the other one goes back
+	accept  bool // the chosen button; the other one goes back
 }
 
 func (d *definition) key(m *model, k tea.KeyPressMsg) tea.Cmd {
@@ -257,7 +257,7 @@ func (d *definition) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 
 func (d *definition) send(m *model) tea.Cmd {
 	if !d.read {
-		m.toast(toastBad, "Nothing was accepted: read all of the difference first (Space).")
+		m.toast(toastBad, "Nothing was accepted: read the whole difference first (Space scrolls).")
 		return nil
 	}
 	m.dialog = nil
@@ -295,7 +295,7 @@ func (d *definition) content(m *model, width, rows int) boxed {
 	return b
 }
 
-// lines is everything that is known of the tool.
+// lines is everything that callgate knows about the tool.
 func (d *definition) lines(s *styles, width int) (lines []string) {
 	t := &d.tool
 	if change := t.DefinitionChanged; change != nil {

@@ -97,7 +97,7 @@ func TestToolbox(t *testing.T) {
 		p.types("4")
 		p.rests()
 		p.types("enter", "y")
-		p.sees("Nothing was accepted: read all of the difference first")
+		p.sees("Nothing was accepted: read the whole difference first")
 		if d.accepted != nil {
 			t.Errorf("accepted %v", d.accepted)
 		}

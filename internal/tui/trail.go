@@ -7,7 +7,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// maxEntries is how much of the audit trail the screen keeps.
+// maxEntries limits how many records the screen keeps.
 const maxEntries = 500
 
 // entry is one decision of the audit trail.
@@ -38,7 +38,7 @@ type auditTail struct {
 
 func (t *auditTail) add(e entry) {
 	if slices.ContainsFunc(t.entries, func(o entry) bool { return o.CallID == e.CallID && o.Decision == e.Decision && o.Time.Equal(e.Time) }) {
-		return // a frame and a REST answer told the same
+		return // a frame and a REST answer brought the same record
 	}
 	at, _ := slices.BinarySearchFunc(t.entries, e, func(a, b entry) int {
 		if c := a.Time.Compare(b.Time); c != 0 {
@@ -52,14 +52,14 @@ func (t *auditTail) add(e entry) {
 	}
 }
 
-// merge takes in what was recorded before the screen began to follow.
+// merge adds records from before the screen began to follow.
 func (t *auditTail) merge(records []entry) {
 	for _, e := range records {
 		t.add(e)
 	}
 }
 
-// trailLines shows the trail, one decision a line.
+// trailLines shows the trail, one decision on each line.
 func (m view) trailLines(width int) (lines []string) {
 	s := &m.model.styles
 	for _, e := range m.model.log.entries {

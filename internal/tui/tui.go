@@ -1,9 +1,9 @@
 // Package tui is the terminal approver, a client of the companion.
 //
-// It decides nothing, and nothing defaults to yes: Enter always takes the choice that lets nothing run. Keys count only
-// after the keyboard has rested since a question appeared (quiet.go). An approval is taken only for arguments that were
-// on the screen to their end (approval.go). Every string of a frame may come from the model or a server, and reaches
-// the screen through shown alone (text.go).
+// It decides nothing, and nothing defaults to yes: by default Enter denies or goes back. After a question appears, keys
+// count only once the keyboard has rested (keys.go). A person can approve only after they have seen all arguments
+// (decide.go). Every string of a frame may come from the model or a server, so it reaches the screen only through shown
+// (text.go).
 package tui
 
 import (
@@ -17,33 +17,33 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Client is what the screen needs of a connection: *client.Client is one.
+// Client is a connection to the companion, such as *client.Client.
 type Client interface {
 	approver
 	Events() <-chan wire.Event
 }
 
-// Ask makes one REST request of the companion at address: body is sent as JSON unless it is nil, and the answer read
-// into answer unless that is nil. What the companion refuses is a *wire.RequestError.
+// Ask sends one REST request to the companion at address, with body as JSON unless it is nil, and reads the response
+// into answer unless that is nil. If the companion refuses, the error is a *wire.RequestError.
 type Ask func(ctx context.Context, address, method, path string, body, answer any) error
 
 // Options say what Run shows, and how.
 type Options struct {
 	Client  Client
-	Ask     Ask      // for what is asked by REST
+	Ask     Ask      // for REST
 	Watches []string // the sessions that the client follows; nil means all
-	Once    bool     // end when the first approval that was shown is over
-	Bell    bool     // ring the terminal's bell for each approval that comes in
-	NoColor bool     // words and attributes alone; NO_COLOR in the environment does the same
+	Once    bool     // end after the first approval
+	Bell    bool     // ring the terminal's bell for each new approval
+	NoColor bool     // no colours; NO_COLOR in the environment does the same
 
 	Input  io.Reader // nil means standard input
 	Output io.Writer // nil means standard output
 }
 
-// Run shows the approver until the person leaves, ctx ends, the connection is gone for good, or, with Once,
-// the first approval that was shown is over, whoever ended it. The caller closes the client afterwards.
+// Run shows the approver until the person leaves, ctx ends, or the connection is lost for good. With Once it ends after
+// the first approval, whoever answered it. The caller closes the client afterwards.
 func Run(ctx context.Context, o Options) (wire.Outcome, error) {
-	within, cancel := context.WithCancel(ctx) // what was asked for by REST ends with the screen
+	within, cancel := context.WithCancel(ctx) // REST requests end with the screen
 	defer cancel()
 	m := newModel(o.Client, o.Once, o.Bell)
 	m.events = o.Client.Events()

@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// view draws the model, and changes nothing of it.
+// view draws the model and does not change it.
 type view struct{ model *model }
 
 // View implements tea.Model.
@@ -124,9 +124,9 @@ func (m view) approvalLines(a areas) (lines []string) {
 		text := "No pending approvals."
 		switch {
 		case m.model.address == "":
-			text = "There is no connection to callgate. Trying again."
+			text = "Not connected to callgate. Trying again."
 		case len(m.model.roster.order) == 0:
-			text += " No host is connected: callgate connect puts the gate in front of yours."
+			text += " No host is connected. To put callgate in front of yours, run callgate connect."
 		}
 		return append([]string{""}, wrap(text, m.model.width, "")...)
 	}
@@ -154,7 +154,7 @@ func (m view) approvalLines(a areas) (lines []string) {
 	return append(lines, detail...)
 }
 
-// listLines shows what waits, by sessions, in at most rows lines.
+// listLines shows the pending approvals by session, in at most rows lines.
 func (m view) listLines(width, rows int) []string {
 	s := &m.model.styles
 	var b boxed
@@ -184,7 +184,7 @@ func (m view) listLines(width, rows int) []string {
 	return b.window(rows)
 }
 
-// question is the box below an approval: what can be done, with the safe choice chosen first.
+// question is the box below an approval, with the choices. The safe one is the default.
 func (m view) question(a *approval) boxed {
 	s := &m.model.styles
 	edge, ok := s.risks[a.Risk.Label]
@@ -206,7 +206,7 @@ func (m view) question(a *approval) boxed {
 	}
 }
 
-// timeLeft says when the call is denied by itself.
+// timeLeft says when the call times out.
 func (m view) timeLeft(a *approval) string {
 	left := a.ExpiresAt.Sub(m.model.now)
 	text := "denied in " + countdown(left)
