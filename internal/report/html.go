@@ -11,8 +11,8 @@ import (
 	"callgate/internal/visible"
 )
 
-// The pages are one file each: they load nothing, and can be sent as they are. They are written without html/template,
-// which calls methods by name: the linker then keeps every exported method of the program, 6 MB of them.
+// Each page is one file that loads nothing, so people can send it on. The code does not use html/template, which calls
+// methods by name: the linker would then keep every exported method of the program, 6 MB.
 var (
 	//go:embed page.css
 	pageStyle string
@@ -20,10 +20,10 @@ var (
 	sessionScript string
 )
 
-// page is a page of HTML that is being written.
+// page collects the HTML of a page.
 type page struct{ strings.Builder }
 
-// put adds HTML. What stands for a verb is text, whatever it holds.
+// put adds HTML. It escapes the arguments for the verbs.
 func (p *page) put(format string, arguments ...any) {
 	for i, a := range arguments {
 		if text, ok := a.(string); ok {
@@ -33,7 +33,7 @@ func (p *page) put(format string, arguments ...any) {
 	fmt.Fprintf(&p.Builder, format, arguments...)
 }
 
-// begin writes all before the text. script is what the page may run beside its style: "" is nothing.
+// begin writes everything before the text. script is the page's JavaScript; "" means none.
 func (p *page) begin(title, script string) {
 	p.WriteString("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n")
 	policy := "default-src 'none'; style-src 'unsafe-inline'"
@@ -58,12 +58,12 @@ func percent(part, of int) int { return 100 * part / max(1, of) }
 func (r *Report) HTML(w io.Writer) error {
 	var p page
 	p.begin("callgate report", "")
-	p.put("<h1>What was asked, and why</h1>\n<p class=\"muted\">")
+	p.put("<h1>Questions and their reasons</h1>\n<p class=\"muted\">")
 	if !r.Since.IsZero() {
 		p.put("%s to ", moment(r.Since))
 	}
 	p.put("%s, %d sessions</p>\n<ul class=\"facts\">\n", moment(r.Until), r.Sessions)
-	p.put("<li><b>%d</b> calls</li>\n<li><b>%d</b> ran unasked</li>\n", r.Calls, r.Unasked)
+	p.put("<li><b>%d</b> calls</li>\n<li><b>%d</b> ran without a question</li>\n", r.Calls, r.Unasked)
 	p.put("<li><b>%d</b> questions, %d marked</li>\n<li><b>%d%%</b> of them approved</li>\n", r.Questions, r.Marked, percent(r.Approved, r.Questions))
 	p.put("<li><b>%d</b> denied</li>\n<li><b>%s</b> to half of the answers, %s to nine of ten</li>\n</ul>\n", r.Denied, seconds(r.Answer), seconds(r.Slowest))
 	if len(r.Days) > 0 {
@@ -71,7 +71,7 @@ func (r *Report) HTML(w io.Writer) error {
 		for _, b := range r.Chart {
 			p.put(`<rect class="%s" x="%g" y="%g" width="%g" height="%g"><title>%s</title></rect>`, b.Class, b.X, b.Y, b.Width, b.Height, b.Title)
 		}
-		p.put("</svg>\n<figcaption>Calls by day, %s and later: ran unasked (blue), questions (amber), marked ones (violet), denials (red)</figcaption>\n</figure>\n", r.Days[0].Day)
+		p.put("</svg>\n<figcaption>Calls by day, %s and later: ran without a question (blue), questions (amber), marked ones (violet), denials (red)</figcaption>\n</figure>\n", r.Days[0].Day)
 	}
 	p.put("<h2>Why so many questions?</h2>\n")
 	p.shares("<h3>By command or tool</h3>", r.ByFamily)
@@ -80,7 +80,7 @@ func (r *Report) HTML(w io.Writer) error {
 	p.shares("<h3>By host</h3>", r.ByHost)
 	p.shares("<h2>Always the same answer</h2>\n<p class=\"muted\">Three questions or more, and one answer.</p>\n", r.Constant)
 	if s := r.Suggested; s != nil && len(s.Proposals) > 0 {
-		p.put("<h2>What would end them</h2>\n<p>%d grants would have answered %d of %d questions. <code>callgate rules suggest --apply</code> adds them.</p>\n", len(s.Proposals), s.Saved, s.Questions)
+		p.put("<h2>Grants that would end questions</h2>\n<p>%d grants would have answered %d of %d questions. <code>callgate rules suggest --apply</code> adds them.</p>\n", len(s.Proposals), s.Saved, s.Questions)
 		p.put("<table><thead><tr><th class=\"n\">Saves</th><th>Grant</th><th>Up to</th><th>In</th></tr></thead><tbody>\n")
 		for _, g := range s.Proposals {
 			p.put("<tr><td class=\"n\">%d</td><td><code>%s %s</code></td><td>%s</td><td><code>%s</code></td></tr>\n", g.Saves, g.Tool, g.Pattern, fmt.Sprint(g.Ceiling), g.Workspace)
@@ -102,7 +102,7 @@ func (r *Report) HTML(w io.Writer) error {
 	return err
 }
 
-// shares adds a table under a heading, which is HTML.
+// shares adds a table under a heading of HTML.
 func (p *page) shares(heading string, list []Share) {
 	p.WriteString(heading)
 	if len(list) == 0 {
@@ -116,7 +116,7 @@ func (p *page) shares(heading string, list []Share) {
 	p.put("</tbody></table>\n")
 }
 
-// HTML writes the timeline as one page, which filters its events.
+// HTML writes the timeline as a page with a filter.
 func (s *Session) HTML(w io.Writer) error {
 	var p page
 	p.begin("callgate session", sessionScript)
@@ -187,7 +187,7 @@ func (p *page) event(e *Event) {
 	p.put("</li>\n")
 }
 
-// diff adds the lines of a unified difference, without the names of its sides.
+// diff adds the lines of a unified diff without its headers.
 func (p *page) diff(text string) {
 	for line := range strings.Lines(text) {
 		switch {
@@ -212,7 +212,7 @@ type Bar struct {
 	Title  string  `json:"title"`
 }
 
-// chart is each day's bars, stacked, in a field of 1000 by 120.
+// chart stacks each day's bars in a field of 1000 by 120.
 func chart(days []Day) []Bar {
 	bars, most := []Bar{}, 1
 	for _, d := range days {
@@ -231,9 +231,9 @@ func chart(days []Day) []Bar {
 			bars = append(bars, Bar{float64(i) * width, y, max(1, width-2), height, class, d.Day + ": " + visible.Count(n, what)})
 		}
 		add(d.Denied, "denied", "denial")
-		add(d.Marked, "marked", "question that only a person could answer")
+		add(d.Marked, "marked", "question about a marked call")
 		add(d.Questions-d.Marked, "asked", "question")
-		add(left, "ran", "call that ran unasked")
+		add(left, "ran", "call that ran without a question")
 	}
 	return bars
 }

@@ -1,7 +1,6 @@
-// Package report reports from the audit trail what was asked, of whom, and why so often, for leads and for authors of
-// rules.
+// Package report says from the audit trail what people were asked, and why so often.
 //
-// It reads and changes nothing. What it shows was redacted when it was recorded.
+// It only reads. Secrets were redacted when the records were written.
 package report
 
 import (
@@ -19,11 +18,11 @@ import (
 	"callgate/internal/suggest"
 )
 
-// Options select what is looked at. Empty fields select all.
+// Options select records. Empty fields select all.
 type Options struct {
 	Since, Until time.Time
 	Worker       string
-	Project      string // a folder, or one above it
+	Project      string // the folder, or one above it
 	Host         string
 }
 
@@ -34,24 +33,24 @@ type Report struct {
 	Sessions  int       `json:"sessions"`
 	Calls     int       `json:"calls"`
 	Unasked   int       `json:"unasked"` // ran without a question
-	Denied    int       `json:"denied"`  // by rules, levels and limits
-	Marked    int       `json:"marked"`  // questions that only a person could release
+	Denied    int       `json:"denied"`  // without a question
+	Marked    int       `json:"marked"`  // questions about marked calls
 	Questions int       `json:"questions"`
 	Approved  int       `json:"approved"`
 	Rejected  int       `json:"rejected"`
 	Missed    int       `json:"missed"`    // nobody answered in time
 	Answer    float64   `json:"answer"`    // median seconds from a question to a person's answer
-	Slowest   float64   `json:"slowest"`   // 90th percentile of that
+	Slowest   float64   `json:"slowest"`   // 90th percentile of Answer
 	Days      []Day     `json:"days"`      // in order, without gaps
-	Chart     []Bar     `json:"chart"`     // of the days
-	ByProject []Share   `json:"byProject"` // questions, the most first
+	Chart     []Bar     `json:"chart"`     // of Days
+	ByProject []Share   `json:"byProject"` // the largest first
 	ByHost    []Share   `json:"byHost"`
 	ByRule    []Share   `json:"byRule"`
 	ByFamily  []Share   `json:"byFamily"`
-	Constant  []Share   `json:"constant"` // families with one answer every time
-	Denials   []Share   `json:"denials"`  // by what denied
+	Constant  []Share   `json:"constant"` // families with the same answer every time
+	Denials   []Share   `json:"denials"`  // by what denied the call
 
-	// Suggested are the grants that would end most of the questions; nil where nobody looked.
+	// Suggested are grants that would end most questions; nil if the caller did not ask for them.
 	Suggested *suggest.Report `json:"suggested,omitzero"`
 }
 
@@ -64,7 +63,7 @@ type Day struct {
 	Marked    int    `json:"marked"`
 }
 
-// Share is questions that have something in common.
+// Share counts questions that have something in common.
 type Share struct {
 	Name     string  `json:"name"`
 	Asked    int     `json:"asked"`
@@ -75,18 +74,18 @@ type Share struct {
 	waits []float64
 }
 
-// question is one call that a person was asked about.
+// question is a call that a person was asked about.
 type question struct {
-	record  audit.Record // that it is asked
+	record  audit.Record // of the question
 	project string
 	host    string
 	decided *audit.Record
 }
 
-// maxShares bounds a list.
+// maxShares limits a list.
 const maxShares = 20
 
-// Make reads the trail of a data directory. An error that comes with a report names records that could not be read.
+// Make reads the trail of a data directory. It can return a report and an error, which names unreadable records.
 func Make(dataDir string, o Options) (*Report, error) {
 	var damaged []error
 	var records []audit.Record
@@ -112,7 +111,7 @@ func (o *Options) selects(r *audit.Record) bool {
 	return o.Project == "" || r.Project != "" && err == nil && filepath.IsLocal(rel)
 }
 
-// summed counts records, which are in order.
+// summed counts records, which are ordered by time.
 func summed(records []audit.Record, o Options) *Report {
 	r := &Report{Since: o.Since, Until: o.Until, Days: []Day{}, Constant: []Share{}}
 	if r.Until.IsZero() {
@@ -145,7 +144,7 @@ func summed(records []audit.Record, o Options) *Report {
 			}
 		case audit.Decision:
 			if rec.Decision == gate.DecidedPending || decided[rec.CallID] && rec.CallID != "" {
-				continue // it was handed over, or is the claim of what was decided
+				continue // a hand-over, or the claim of a decision
 			}
 			decided[rec.CallID] = true
 			sessions[rec.SessionID] = true
@@ -190,7 +189,7 @@ func (r *Report) answered(rec *audit.Record) {
 	}
 }
 
-// group sorts the questions by what they have in common.
+// group counts the questions by project, host, rule and family.
 func (r *Report) group(questions map[string]*question) {
 	groups := [4]map[string]*Share{{}, {}, {}, {}}
 	var waits []float64
@@ -227,7 +226,7 @@ func (r *Report) group(questions map[string]*question) {
 	}
 }
 
-// family is what a call is one of: the operation of a command, or the kind or name of a tool.
+// family is the operation of a command, or the kind or name of a tool.
 func family(r *audit.Record) string {
 	for _, s := range r.Subjects {
 		if s.Kind == tools.KindShell && s.Value != "" {
@@ -252,7 +251,7 @@ func ranked(groups map[string]*Share) []Share {
 	return list[:min(len(list), maxShares)]
 }
 
-// percentile is the smallest value that the part p of all does not exceed.
+// percentile is the smallest value that is at least as large as the fraction p of all values.
 func percentile(values []float64, p float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -261,10 +260,10 @@ func percentile(values []float64, p float64) float64 {
 	return sorted[min(len(sorted)-1, int(p*float64(len(sorted))))]
 }
 
-// maxDays bounds the days that are listed.
+// maxDays limits the listed days.
 const maxDays = 366
 
-// fill lists the days from the first to the last one.
+// fill lists all days from the first to the last.
 func (r *Report) fill(days map[string]*Day) {
 	if len(days) == 0 {
 		return

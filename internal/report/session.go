@@ -30,9 +30,9 @@ type Session struct {
 	Events  []Event   `json:"events"`
 }
 
-// Event is one call, or something else that happened.
+// Event is one call or another event.
 type Event struct {
-	ID        string        `json:"id"` // to jump to
+	ID        string        `json:"id"` // the anchor in the page
 	Time      time.Time     `json:"time"`
 	Tool      string        `json:"tool,omitzero"`
 	Risk      string        `json:"risk,omitzero"`
@@ -49,7 +49,7 @@ type Event struct {
 	Took      time.Duration `json:"-"`
 	Bytes     int           `json:"bytes,omitzero"` // of the result
 	Files     []File        `json:"files,omitzero"`
-	Chat      string        `json:"chat,omitzero"` // what was said to the host's model, or what it said
+	Chat      string        `json:"chat,omitzero"` // a message to the host's model, or from it
 	Test      string        `json:"test,omitzero"` // a case of permissions.test.jsonc
 }
 
@@ -58,17 +58,17 @@ type File struct {
 	Path string `json:"path"`
 	What string `json:"what"`
 	Diff string `json:"diff,omitzero"` // unified, without secrets
-	Why  string `json:"why,omitzero"`  // there is no diff
+	Why  string `json:"why,omitzero"`  // why there is no diff
 }
 
-// Files are what checkpoints tell of a session.
+// Files gives access to a session's checkpoints.
 type Files struct {
 	Store *checkpoint.Store
 	// Hidden returns which files the rules deny reading, for the checkpoint's worker.
 	Hidden func(*checkpoint.Checkpoint) func(path string) bool
 }
 
-// maxDiff bounds what is shown of one file, in bytes.
+// maxDiff limits the diff of a file, in bytes.
 const maxDiff = 32 << 10
 
 // changed lists what the call of a checkpoint changed.
@@ -83,14 +83,14 @@ func (f *Files) changed(c *checkpoint.Checkpoint) (files []File, err error) {
 		case d.Binary:
 			file.Why = "it is not text, or too large"
 		case d.Gone:
-			file.Why = "it was changed since, and nobody kept it"
+			file.Why = "it has changed since, and there is no snapshot of it after this call"
 		}
 		files = append(files, file)
 	}
 	return files, err
 }
 
-// Class is how the page shows the decision.
+// Class is the CSS class of the decision.
 func (e *Event) Class() string {
 	switch e.Decision {
 	case "denied", "rejected", "limited", "timeout", "cancelled":
@@ -101,7 +101,7 @@ func (e *Event) Class() string {
 	return "allow"
 }
 
-// Replay reads the timeline of a session. files is nil where nothing is known of them.
+// Replay reads the timeline of a session. files may be nil.
 func Replay(dataDir, session string, files *Files) (*Session, error) {
 	var damaged []error
 	var records []audit.Record
@@ -113,7 +113,7 @@ func Replay(dataDir, session string, files *Files) (*Session, error) {
 		records = append(records, r)
 	}
 	if len(records) == 0 {
-		return nil, errors.Join(append(damaged, fmt.Errorf("no record of a session %q: callgate audit lists sessions", session))...)
+		return nil, errors.Join(append(damaged, fmt.Errorf("no records of a session %q: callgate audit --json shows session ids", session))...)
 	}
 	slices.SortStableFunc(records, func(a, b audit.Record) int { return a.Time.Compare(b.Time) })
 	s := &Session{ID: session, Began: records[0].Time, Ended: records[len(records)-1].Time}
@@ -175,7 +175,7 @@ func (s *Session) add(r *audit.Record, at map[string]int, asked map[string]time.
 	}
 }
 
-// chatOf is what a record says that was said in a chat.
+// chatOf is the chat message of a record.
 func chatOf(r *audit.Record) string {
 	var said struct {
 		Text string `json:"text"`
@@ -194,7 +194,7 @@ func indented(arguments []byte) string {
 	return string(v)
 }
 
-// testOf is a case that holds rules to what was decided; "" for a call whose arguments are not whole on record.
+// testOf is a rule test with the call and its decision; "" if the record does not hold all arguments.
 func testOf(r *audit.Record) string {
 	if len(r.Arguments) == 0 || bytes.Contains(r.Arguments, []byte("[redacted]")) || bytes.Contains(r.Arguments, []byte("…[truncated:")) {
 		return ""

@@ -12,9 +12,9 @@ import (
 func (r *Report) Print(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s\n", visible.Count(r.Calls, "call"), visible.Count(r.Sessions, "session"))
-	fmt.Fprintf(&b, "  %d ran unasked, %d were denied, %s (%d of them marked)\n", r.Unasked, r.Denied, visible.Count(r.Questions, "question"), r.Marked)
+	fmt.Fprintf(&b, "  %d ran without a question, %d denied, %s (%d marked)\n", r.Unasked, r.Denied, visible.Count(r.Questions, "question"), r.Marked)
 	if r.Questions > 0 {
-		fmt.Fprintf(&b, "  %d approved (%d%%), %d rejected, %d not answered in time; half of the answers came within %s\n",
+		fmt.Fprintf(&b, "  %d approved (%d%%), %d rejected, %d not answered in time; half of the answers took less than %s\n",
 			r.Approved, 100*r.Approved/r.Questions, r.Rejected, r.Missed, seconds(r.Answer))
 	}
 	for _, part := range []struct {

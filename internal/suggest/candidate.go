@@ -9,20 +9,20 @@ import (
 	"callgate/permissions"
 )
 
-// What a pattern costs, in hundredths of a question: itself, and everything that it opens.
+// The cost of a pattern, in hundredths of a question: for the pattern itself, and for everything that it newly allows.
 const (
 	patternCost   = 2 * units
-	operationCost = 3 * units // for a rung that "always" would not choose by itself: an operation with any operands
+	operationCost = 3 * units // for a rung that "always" does not preselect: an operation with any operands
 	openedCost    = 5
 )
 
-// candidate is a grant that could be proposed.
+// candidate is a possible grant.
 type candidate struct {
 	grant  permissions.Grant
-	kind   string              // of the subjects that it is for
-	alone  *permissions.Policy // the grant and nothing else
+	kind   string              // of its subjects
+	alone  *permissions.Policy // only the grant
 	wide   *permissions.Policy // the grant without its scope
-	bound  bool                // "always" could have chosen it by itself
+	bound  bool                // "always" preselects it
 	opens  Surface
 	covers map[*permissions.Subject]bool
 }
@@ -35,7 +35,7 @@ func (c *candidate) releases(n need) bool {
 	return permissions.Evaluate(c.alone, n.from, n.subject).Grant != nil
 }
 
-// anywhere is the grant for calls that are of no project and server.
+// anywhere is the grant without its server and workspace.
 func (c *candidate) anywhere() permissions.Grant {
 	g := c.grant
 	g.Server, g.Workspace = "", ""
@@ -53,8 +53,8 @@ func (c *candidate) compile() (err error) {
 	return err
 }
 
-// candidates are the rungs that "always" would have offered for the approved calls of a project, without those that
-// release a rejected call or a bypass by themselves.
+// candidates are the rungs that "always" would have offered for a project's approved calls, except those that alone
+// release a rejected call or a bypass.
 func (t *trail) candidates(p *project, corpus *corpus) ([]*candidate, error) {
 	type key struct{ tool, pattern, server string }
 	found := map[key]*candidate{}
@@ -102,16 +102,16 @@ func (t *trail) candidates(p *project, corpus *corpus) ([]*candidate, error) {
 	return undominated(list), nil
 }
 
-// proposes reports whether an offer can become a grant that holds in a whole project.
+// proposes reports whether an offer can become a grant for a whole project.
 func (q *question) proposes(o tools.Offer) bool {
 	if o.Folder != "" || !o.Bound && !o.Default && q.verdict.Analysis.Subjects[o.Subject].Kind != tools.KindShell || !permissions.Unknown.Exceeds(o.Risk) {
 		return false
 	}
-	// A star would be any destination, amount or person.
+	// A star would match any destination, amount or person.
 	return o.Pattern != "*" || !slices.Contains(permissions.EffectKeys, q.call.Tool.Labels.Effect)
 }
 
-// cost is what the grant costs in the objective: questions saved - what the patterns cost and open.
+// cost is the grant's cost in the objective: questions saved minus the costs of patterns.
 func (c *candidate) cost() int {
 	cost := patternCost + openedCost*c.opens.total()
 	if !c.bound || c.grant.Pattern == "*" {
@@ -120,14 +120,14 @@ func (c *candidate) cost() int {
 	return cost
 }
 
-// released reports whether the grant alone releases all that asks about the call.
+// released reports whether the grant alone releases everything that asks about the call.
 func (q *question) released(by ...*candidate) bool {
 	return len(q.needs) > 0 && !slices.ContainsFunc(q.needs, func(n need) bool {
 		return !slices.ContainsFunc(by, func(c *candidate) bool { return c.releases(n) })
 	})
 }
 
-// undominated leaves out candidates that cover no more than another one that costs no more.
+// undominated leaves out a candidate if another one covers as much and costs no more.
 func undominated(list []*candidate) []*candidate {
 	var kept []*candidate
 	for i, c := range list {
@@ -139,7 +139,7 @@ func undominated(list []*candidate) []*candidate {
 	return kept
 }
 
-// beats reports whether c covers all that d does and costs no more; where both are equal, the first one wins.
+// beats reports whether c covers everything that d covers and costs no more. If both are equal, the first one wins.
 func (c *candidate) beats(d *candidate, first bool) bool {
 	if c.cost() > d.cost() || len(c.covers) < len(d.covers) {
 		return false
@@ -152,7 +152,7 @@ func (c *candidate) beats(d *candidate, first bool) bool {
 	return first || c.cost() < d.cost() || len(c.covers) > len(d.covers)
 }
 
-// choose solves which of the candidates save most after their costs.
+// choose finds the candidates that save most after their costs.
 func (t *trail) choose(p *project, list []*candidate) ([]*candidate, int) {
 	pr := problem{costs: make([]int, len(list))}
 	for i, c := range list {
@@ -191,12 +191,12 @@ func (t *trail) choose(p *project, list []*candidate) ([]*candidate, int) {
 	return chosen, best.gap
 }
 
-// wrong returns the chosen candidates that take part in releasing what was rejected or is a bypass.
+// wrong returns the chosen candidates that help to release a rejected call or a bypass.
 func (t *trail) wrong(corpus *corpus, with *permissions.Policy, chosen []*candidate) (guilty []*candidate, err error) {
 	blame := func(needs []need) {
 		found := slices.DeleteFunc(slices.Clone(chosen), func(c *candidate) bool { return !slices.ContainsFunc(needs, c.releases) })
 		if len(found) == 0 {
-			found = chosen // nobody knows which
+			found = chosen // it is unknown which
 		}
 		guilty = append(guilty, found...)
 	}
@@ -216,7 +216,7 @@ func (t *trail) wrong(corpus *corpus, with *permissions.Policy, chosen []*candid
 	return guilty, corpus.together(chosen, blame)
 }
 
-// accept reports the chosen candidates, with what the gate's own code says that they save.
+// accept adds the chosen candidates to the report, with their savings by the gate's own code.
 func (t *trail) accept(p *project, corpus *corpus, with *permissions.Policy, chosen []*candidate) error {
 	list := make([]*Proposal, len(chosen))
 	for i, c := range chosen {
@@ -259,7 +259,7 @@ func (t *trail) against(c *candidate) (n int) {
 	return n
 }
 
-// maxExamples is how many calls a proposal names.
+// maxExamples limits the calls that a proposal names.
 const maxExamples = 2
 
 func (p *Proposal) count(q *question) {

@@ -36,7 +36,7 @@ func (r *Report) Print(w io.Writer) error {
 	return err
 }
 
-// maxDays is how many days a proposal lists.
+// maxDays limits the days that a proposal lists.
 const maxDays = 7
 
 func (p *Proposal) print(b *strings.Builder, n int) {

@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// units are what one question is worth: costs are fractions of a question in whole numbers, so that every machine finds
-// the same.
+// units is the worth of one question. Costs are whole numbers of units, so that every machine finds the same result.
 const units = 100
 
-// maxNodes bounds the search for one number of patterns in one group. What was not looked at is in the gap.
+// maxNodes limits the search for one number of patterns in one group. The gap accounts for what the search skips.
 const maxNodes = 100_000
 
-// problem is what to choose from: candidates cost something, and an item pays its weight when each of its needs has a
-// chosen candidate. A forbidden item has a need that no chosen candidate meets.
+// problem is the choice to make. Candidates have costs. An item pays its weight if a chosen candidate meets each of its
+// needs. A forbidden item MUST keep a need that no chosen candidate meets.
 type problem struct {
 	costs     []int
 	items     []item
@@ -25,8 +24,8 @@ type item struct {
 	needs  [][]int // candidates that meet each need
 }
 
-// choice is a set of candidates with what it pays after costs. Gap bounds what the best set pays more: 0 when this is
-// the best.
+// choice is a set of candidates and what it pays after costs. The best set pays at most gap more; 0 means that this is
+// the best one.
 type choice struct {
 	chosen []int
 	value  int
@@ -35,13 +34,13 @@ type choice struct {
 
 // solve returns the choice of at most limit candidates that pays most.
 func (p *problem) solve(limit int) choice {
-	// Candidates that share no item are chosen apart, for every number of them, and then put together.
+	// Groups that share no item are solved separately, for every number of candidates, and then combined.
 	best := make([]choice, limit+1)
 	for _, group := range p.groups() {
 		part := make([]choice, min(limit, len(group))+1)
 		for k := len(part) - 1; k > 0; {
 			found := p.search(group, k, maxNodes)
-			// It is also the one for every smaller number that is enough for it.
+			// The same choice is the best for every smaller limit that it fits.
 			for least := max(1, len(found.chosen)); k >= least; k-- {
 				part[k] = found
 			}
@@ -64,7 +63,7 @@ func (p *problem) solve(limit int) choice {
 	return best[limit]
 }
 
-// groups are the candidates that items tie together.
+// groups are the candidates that share items, directly or through others.
 func (p *problem) groups() [][]int {
 	parent := make([]int, len(p.costs))
 	for i := range parent {
@@ -104,12 +103,12 @@ type search struct {
 	order            []int
 	limit            int
 	items, forbidden []int
-	reach            []int // weight of all items that a candidate takes part in
+	reach            []int // weight of all items of a candidate
 	state            []int8
 	count, cost      int
 	best             choice
-	nodes            int // that may still be looked into
-	missed           int // the best bound of what was not
+	nodes            int // that the search may still visit
+	missed           int // the best bound of the nodes that it skipped
 }
 
 const (
@@ -143,7 +142,7 @@ func (p *problem) search(group []int, limit, nodes int) choice {
 	return s.best
 }
 
-// candidates are those in any of the needs, each once.
+// candidates are those of all needs, without repeats.
 func (it *item) candidates() []int {
 	all := slices.Concat(it.needs...)
 	slices.Sort(all)
@@ -185,7 +184,7 @@ func (s *search) permitted() bool {
 	return true
 }
 
-// needs says whether all needs of an item are met, and if not, whether they still can be.
+// needs says whether all needs of an item are met, and otherwise whether they still can be.
 func (s *search) needs(it *item) (met, possible bool) {
 	met = true
 	for _, need := range it.needs {
@@ -209,9 +208,9 @@ func (s *search) needs(it *item) (met, possible bool) {
 	return met, true
 }
 
-// bound returns what the choice so far pays, and a value that no addition to it exceeds. An item that is still to win
-// bears its share of the cheapest candidate for its dearest need; and each further candidate wins at most all that it
-// takes part in.
+// bound returns what the choice so far pays, and an upper limit for what it can pay with more candidates. Each item that
+// can still be won bears its share of the cheapest candidate for its dearest need. Each further candidate wins at most
+// all of its items.
 func (s *search) bound() (value, bound int) {
 	value = -s.cost
 	won, gains := 0, make([]int, len(s.state))
@@ -243,7 +242,7 @@ func (s *search) bound() (value, bound int) {
 	return value, value + min(won, most)
 }
 
-// share is the least that the needs of an item which are not met cost, as the part of it that falls on the item.
+// share is the least cost of an item's unmet needs, reduced to the item's share.
 func (s *search) share(it *item) (share int) {
 	for _, need := range it.needs {
 		least := -1

@@ -1,7 +1,7 @@
-// Package suggest suggests rules from the audit trail: the fewest grants that would have answered what people approved,
-// and the rules and grants that nobody needs.
+// Package suggest suggests changes of the rules from the audit trail: the fewest grants that would have saved people
+// questions, and rules and grants that nobody needs.
 //
-// It judges recorded calls with the code of the live gate, and changes nothing.
+// It judges recorded calls with the code of the live gate. It changes nothing by itself.
 package suggest
 
 import (
@@ -19,44 +19,44 @@ import (
 	"callgate/permissions"
 )
 
-// MaxPatterns is how many grants are proposed for one project.
+// MaxPatterns limits the grants proposed for one project.
 const MaxPatterns = 12
 
-// Options select which approvals count. The zero value of a field selects all. Rejections count against proposals
-// whatever is selected.
+// Options select which approvals count. The zero value of a field selects all. Every rejection counts against
+// proposals, selected or not.
 type Options struct {
 	Since   time.Time
 	Tool    string // a glob over the qualified name
-	Project string // the folder that the host worked in, or one above it
+	Project string // the host's folder, or one above it
 	Host    string // the host's own name
-	Newest  int    // how many of the newest decisions
+	Newest  int    // only so many of the newest decisions
 
 	Remembered *Memory // nil reads the whole trail
 }
 
-// Report is what the trail suggests.
+// Report has the proposals and the figures behind them.
 type Report struct {
-	Decisions int `json:"decisions"` // on record and looked at
+	Decisions int `json:"decisions"` // that were examined
 	Days      int `json:"days"`      // with a decision
 	Questions int `json:"questions"` // that people approved or rejected
 	Rejected  int `json:"rejected"`
-	Saved     int `json:"saved"` // questions that would not have been asked with all proposals
-	// Gap is how many questions more the best set could save, after its costs; 0 says that this is the best.
+	Saved     int `json:"saved"` // questions that all proposals together would have answered
+	// Gap is how many more questions, after costs, the best set could save. 0 means that this is the best set.
 	Gap       float64        `json:"gap"`
 	Proposals []*Proposal    `json:"proposals"`
-	Left      map[string]int `json:"left"` // why approved questions count for no proposal → how many
+	Left      map[string]int `json:"left"` // approved questions without a proposal, by reason
 }
 
 // Proposal is one grant.
 type Proposal struct {
 	Tool      string         `json:"tool"`
 	Pattern   string         `json:"pattern"`
-	Ceiling   string         `json:"ceiling"` // never above the highest risk that people approved
+	Ceiling   string         `json:"ceiling"` // at most the highest risk that people approved
 	Server    string         `json:"server,omitzero"`
 	Workspace string         `json:"workspace,omitzero"`
-	Saves     int            `json:"saves"` // approved questions it takes part in answering
+	Saves     int            `json:"saves"` // approved questions that it helps to answer
 	ByDay     map[string]int `json:"byDay"`
-	Calls     int            `json:"calls"` // different ones among them
+	Calls     int            `json:"calls"` // different calls among them
 	Examples  []string       `json:"examples"`
 	Opens     Surface        `json:"opens"`
 	Against   Evidence       `json:"against"`
@@ -64,13 +64,13 @@ type Proposal struct {
 	grant permissions.Grant
 }
 
-// Evidence is what a proposal was held against. Nothing of it would run.
+// Evidence counts the calls that a proposal was tested against. None of them would run.
 type Evidence struct {
 	Rejected int `json:"rejected"` // rejected calls in its scope
 	Bypasses int `json:"bypasses"` // bypass cases that ask
 }
 
-// Grants are what the proposals add to the rules.
+// Grants are the proposed grants.
 func (r *Report) Grants(by string, at time.Time) []permissions.Grant {
 	grants := make([]permissions.Grant, len(r.Proposals))
 	for i, p := range r.Proposals {
@@ -80,8 +80,8 @@ func (r *Report) Grants(by string, at time.Time) []permissions.Grant {
 	return grants
 }
 
-// Suggest looks for proposals in the trail of the checker's worker. An error that comes with a report names records that
-// could not be read.
+// Suggest looks for proposals in the trail of the checker's worker. It can return a report and an error, which names
+// unreadable records.
 func Suggest(ch *rulebook.Checker, o Options) (*Report, error) {
 	if _, err := path.Match(o.Tool, ""); err != nil {
 		return nil, fmt.Errorf("tool filter %q: %w", o.Tool, err)
@@ -110,15 +110,15 @@ func Suggest(ch *rulebook.Checker, o Options) (*Report, error) {
 	return r, damaged
 }
 
-// unadvised is the checker without other policy engines: they allow nothing, and one that is far away would be asked thousands
-// of times.
+// unadvised is the checker without other policy engines. They never allow anything, and a remote one would be asked
+// thousands of times.
 func unadvised(ch *rulebook.Checker) *rulebook.Checker {
 	own := *ch
 	own.Judge.Advisors = nil
 	return &own
 }
 
-// selects reports whether the decision, which comes after so many newer ones that were selected, is selected, too.
+// selects reports whether to look at a decision after so many newer ones.
 func (o *Options) selects(r *audit.Record, newer int) bool {
 	if o.Host != "" && o.Host != r.Host || r.Time.Before(o.Since) || o.Newest > 0 && newer >= o.Newest {
 		return false
@@ -133,10 +133,10 @@ func (o *Options) selects(r *audit.Record, newer int) bool {
 	return r.Project != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// day is how days are written.
+// day formats a day.
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// sum adds up counts by day.
+// sum adds up the counts of all days.
 func sum(byDay map[string]int) (n int) {
 	for _, c := range byDay {
 		n += c
@@ -163,9 +163,9 @@ func (t *trail) propose(p *project, corpus *corpus) error {
 		}
 		with, err := t.policy.With(nil, grants)
 		if err != nil {
-			return fmt.Errorf("a proposal is no valid grant: %w", err)
+			return fmt.Errorf("a proposal is not a valid grant: %w", err)
 		}
-		// What the model of the choice did not foresee is found by the gate's own code, and not proposed.
+		// The gate's own code finds what the model of the choice overlooks. Such candidates are not proposed.
 		guilty, err := t.wrong(corpus, with, chosen)
 		if err != nil {
 			return err

@@ -20,37 +20,37 @@ import (
 	"callgate/permissions"
 )
 
-// Surface is what a grant newly allows beside the calls that it rests on.
+// Surface counts what a grant newly allows beside the approved calls.
 type Surface struct {
-	Everyday int      `json:"everyday"` // commands of every day
+	Everyday int      `json:"everyday"` // common commands
 	Examples []string `json:"examples,omitempty"`
-	Operands int      `json:"operands"` // kinds of operands that nobody approved
-	Hosts    int      `json:"hosts"`    // hosts that nobody approved
+	Operands int      `json:"operands"` // kinds of unapproved operands
+	Hosts    int      `json:"hosts"`    // unapproved hosts
 }
 
 func (s *Surface) total() int { return s.Everyday + s.Operands + s.Hosts }
 
-// bypassText is shell text that gets around rules, a JSON string a line: the commands of shellparse/testdata.
+// bypassText has commands that get around rules, one JSON string on each line. They come from shellparse/testdata.
 //
 //go:embed bypasses.jsonl
 var bypassText string
 
-// outsideText is what reaches a place that nobody named, a command a line.
+// outsideText has commands that reach a place that nobody named, one on each line.
 //
 //go:embed outside.txt
 var outsideText string
 
-// Operands and hosts that stand for all that nobody approved.
+// Samples of operands and hosts that nobody approved.
 var (
 	unseenOperands = []string{"unseen", "-x", "--unseen=1", "../unseen/file", "/srv/unseen", "./unseen/...", "unseen@1.2.3", "'*'"}
 	unseenHosts    = []string{"https://unseen.example/x", "unseen.example", "git@unseen.example:x/y"}
 )
 
-// corpus is what grants are held against.
+// corpus has the commands that grants are tested against.
 type corpus struct {
 	ch       *rulebook.Checker
 	policy   *permissions.Policy
-	bypasses []*bypass // that ask
+	bypasses []*bypass // those that ask
 	everyday []permissions.Subject
 }
 
@@ -70,7 +70,7 @@ func newCorpus(ch *rulebook.Checker, policy *permissions.Policy) (*corpus, error
 			return nil, fmt.Errorf("bypass %s: %w", b.text, err)
 		}
 		if b.verdict.Action != permissions.Ask || len(b.verdict.Marks) > 0 {
-			continue // no grant releases it
+			continue // no grant can release it
 		}
 		b.needs = needsOf(b.call, &b.verdict, ch.Judge.Autonomy != gate.AutonomyNone)
 		for i := range b.needs {
@@ -81,7 +81,7 @@ func newCorpus(ch *rulebook.Checker, policy *permissions.Policy) (*corpus, error
 	return c, nil
 }
 
-// bypassTexts are the commands that no proposal may newly allow, as JSON strings.
+// bypassTexts are the commands that no proposal may allow, as JSON strings.
 func bypassTexts() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for line := range strings.Lines(bypassText) {
@@ -103,12 +103,12 @@ func (b *bypass) request() rulebook.Request {
 	return rulebook.Request{Tool: tools.KindShell, Arguments: jsontext.Value(`{"command":` + b.text + `}`), Cwd: nowhere}
 }
 
-// opened reports whether the grant alone releases a bypass.
+// opened reports whether the grant alone releases some bypass.
 func (c *corpus) opened(by *candidate) bool {
 	return slices.ContainsFunc(c.bypasses, func(b *bypass) bool { return b.released(by) })
 }
 
-// together blames the candidates that release a bypass with one another.
+// together finds the candidates that only together release a bypass.
 func (c *corpus) together(chosen []*candidate, blame func([]need)) error {
 	grants := make([]permissions.Grant, len(chosen))
 	for i := range chosen {
@@ -140,7 +140,7 @@ func (c *corpus) surface(by *candidate, p *project) Surface {
 	var s Surface
 	if by.kind != tools.KindShell {
 		if strings.HasSuffix(by.grant.Pattern, "*") {
-			s.Operands = len(unseenOperands) // of every kind, below its folder or host, or in any argument
+			s.Operands = len(unseenOperands) // of all kinds
 		}
 		if by.grant.Pattern == "*" && !permissions.Network.Exceeds(by.grant.Risk) {
 			s.Hosts = len(unseenHosts)
@@ -164,7 +164,7 @@ func (c *corpus) surface(by *candidate, p *project) Surface {
 	return s
 }
 
-// unseen counts which of the operands the pattern lets follow its words.
+// unseen counts the operands that may follow the pattern's words.
 func (c *corpus) unseen(by *candidate, operands []string) (n int) {
 	words, open := strings.CutSuffix(by.grant.Pattern, "*")
 	if !open || strings.ContainsAny(words, "\\*?[{(") {
@@ -183,7 +183,7 @@ func (c *corpus) unseen(by *candidate, operands []string) (n int) {
 	return n
 }
 
-// newly reports whether the grant releases a command that today's rules ask about.
+// newly reports whether the grant releases a command about which the current rules ask.
 func (c *corpus) newly(by *candidate, s *permissions.Subject) bool {
 	from := permissions.Context{Workspace: nowhere, Now: time.Now()}
 	if !by.releases(need{subject: s, from: from, anywhere: true}) {
@@ -193,7 +193,7 @@ func (c *corpus) newly(by *candidate, s *permissions.Subject) bool {
 	return f.Action == permissions.Ask && f.Grant == nil
 }
 
-// shippedPolicy is what callgate's own rules say, without anybody's changes.
+// shippedPolicy has the shipped rules without changes.
 func shippedPolicy(home string) (policy *permissions.Policy, err error) {
 	dir, err := os.MkdirTemp("", "callgate-rules-")
 	if err != nil {

@@ -19,18 +19,18 @@ import (
 	"callgate/permissions"
 )
 
-// Tightening is what the rules could do without.
+// Tightening lists rules and grants that could go, and a level that could be narrower.
 type Tightening struct {
 	Since     time.Time `json:"since"`
 	Decisions int       `json:"decisions"`
 	Findings  []Finding `json:"findings"`
-	Notes     []string  `json:"notes"` // what could not be told
+	Notes     []string  `json:"notes"` // what is unknown
 
 	rules  []permissions.Rule
 	grants []permissions.Grant
 }
 
-// Finding is one of them.
+// Finding is one suggestion.
 type Finding struct {
 	Check string `json:"check"` // unused-allow, unused-grant, covered-grant, unreachable, denied, level
 	What  string `json:"what"`  // the rule, grant or level
@@ -38,29 +38,29 @@ type Finding struct {
 	Goes  bool   `json:"goes"` // --apply removes it
 }
 
-// usage is what the trail says of rules, grants and levels.
+// usage is what the trail says about rules, grants and levels.
 type usage struct {
 	rules, grants map[string]bool
-	added         []string // what control records say
-	values        []need   // of subjects that a grant released
+	added         []string // the summaries of control records
+	values        []need   // subjects that a grant released
 	denials       map[string]*denial
-	levels        map[string]permissions.Risk // level → the worst that ran by it
-	blind         bool                        // a record does not hold all its subjects
-	reached       bool                        // the trail goes back to the beginning of the period
+	levels        map[string]permissions.Risk // level → the highest risk that it ran
+	blind         bool                        // some record lacks subjects
+	reached       bool                        // the trail covers the whole period
 	decisions     int
 }
 
-// denial is a deny that fired.
+// denial is a deny rule that applied.
 type denial struct {
 	count   int
 	targets map[string]map[string]bool // session → what was denied
-	around  string                     // a later call that ran and names one of them
+	around  string                     // a later call that ran and names a target
 	others  int
 }
 
 // Tighten looks for allows and grants that nobody used since then, grants that a rule covers, rules that no call can
-// reach, denies that fired, and a level that is wider than what ran by it. An error that comes with a result names
-// records that could not be read.
+// reach, denies that applied, and a level that is wider than necessary. It can return a result and an error, which names
+// unreadable records.
 func Tighten(ch *rulebook.Checker, since time.Time) (*Tightening, error) {
 	ch = unadvised(ch)
 	policy, err := ch.Store.Policy()
@@ -81,14 +81,14 @@ func Tighten(ch *rulebook.Checker, since time.Time) (*Tightening, error) {
 	}
 	if ch.Judge.Autonomy == gate.AutonomyNone {
 		for _, g := range policy.CoveredGrants() {
-			t.grant("covered-grant", &g, "A rule allows all that it covers.")
+			t.grant("covered-grant", &g, "A rule allows everything that it covers.")
 		}
 	}
 	switch {
 	case damaged != nil:
-		t.Notes = append(t.Notes, "What is unused cannot be told: the trail is damaged.")
+		t.Notes = append(t.Notes, "Unused rules are unknown, because the trail is damaged.")
 	case !u.reached:
-		t.Notes = append(t.Notes, "What is unused cannot be told: the trail does not go back that far.")
+		t.Notes = append(t.Notes, "Unused rules are unknown, because the trail does not go back that far.")
 	default:
 		t.unused(policy, u, own)
 	}
@@ -97,7 +97,7 @@ func Tighten(ch *rulebook.Checker, since time.Time) (*Tightening, error) {
 	return t, damaged
 }
 
-// plain is a rule or grant without its place in the file, which changes.
+// plain describes a rule or grant without its line number, which can change.
 func plain(text string) string {
 	if i := strings.LastIndex(text, " ("); i > 0 {
 		return text[:i]
@@ -129,7 +129,7 @@ func readUsage(ch *rulebook.Checker, since time.Time) (*usage, error) {
 	return u, errors.Join(damaged...)
 }
 
-// add counts one record; they come oldest first.
+// add counts a record. Records come oldest first.
 func (u *usage) add(r *audit.Record) {
 	if r.Event == audit.Control {
 		u.added = append(u.added, r.Summary)
@@ -166,7 +166,7 @@ func (u *usage) add(r *audit.Record) {
 	u.ran(r)
 }
 
-// everySubject reads the subjects on record as if nothing stood against a grant for them.
+// everySubject returns the recorded subjects, also those that no grant could release.
 func everySubject(r *audit.Record) []need {
 	asked := *r
 	asked.Subjects = slices.Clone(r.Subjects)
@@ -196,7 +196,7 @@ func (u *usage) deny(r *audit.Record) {
 	}
 }
 
-// targets are the files that a subject names, without their folders.
+// targets are the base names of the files that a subject names.
 func targets(s *audit.Subject) (names []string) {
 	words := []string{s.Value}
 	if s.Kind == tools.KindShell {
@@ -210,7 +210,7 @@ func targets(s *audit.Subject) (names []string) {
 	return names
 }
 
-// ran looks whether a call that ran names what was denied earlier in its session.
+// ran checks whether a call that ran names a file that was denied earlier in its session.
 func (u *usage) ran(r *audit.Record) {
 	for _, d := range u.denials {
 		denied := d.targets[r.SessionID]
@@ -223,7 +223,7 @@ func (u *usage) ran(r *audit.Record) {
 	}
 }
 
-// unreachable finds rules that leave later ones nothing to decide for them.
+// unreachable finds rules that decide nothing, because later rules match everything that they match.
 func (t *Tightening) unreachable(policy *permissions.Policy, own func(*permissions.Rule) bool) error {
 	problems, err := permissions.Lint(policy.File, permissions.LintOptions{Kinds: tools.Kinds()})
 	if err != nil {
@@ -234,7 +234,7 @@ func (t *Tightening) unreachable(policy *permissions.Policy, own func(*permissio
 		if p.Check != "shadowed" && p.Check != "never-matches" || i < 0 || !own(&policy.File[i]) {
 			continue
 		}
-		// A deny stays, whatever can be shown of it.
+		// A deny always stays.
 		t.rule("unreachable", &policy.File[i], p.Why, p.Check == "shadowed" && policy.File[i].Action != permissions.Deny)
 	}
 	return nil
@@ -257,10 +257,10 @@ func (t *Tightening) grant(check string, g *permissions.Grant, why string) {
 	}
 }
 
-// unused finds allows and grants that decided nothing in the period, and were there all the time.
+// unused finds allows and grants that existed all the time and decided nothing in the period.
 func (t *Tightening) unused(policy *permissions.Policy, u *usage, own func(*permissions.Rule) bool) {
 	if u.blind {
-		t.Notes = append(t.Notes, "Which allows are unused cannot be told: a record does not hold all that its call touched.")
+		t.Notes = append(t.Notes, "Unused allows are unknown, because a record does not hold everything that its call touched.")
 	}
 	for i := range policy.File {
 		r := &policy.File[i]
@@ -278,14 +278,14 @@ func (t *Tightening) unused(policy *permissions.Policy, u *usage, own func(*perm
 	}
 }
 
-// recent reports whether the rule was added in the period, or the file was edited, which can add any.
+// recent reports whether the rule may have been added in the period: by itself, or by an edit of the file.
 func (u *usage) recent(rule string) bool {
 	return slices.ContainsFunc(u.added, func(summary string) bool {
 		return strings.Contains(summary, plain(rule)) || strings.Contains(summary, "Edited the rules") || strings.Contains(summary, "merged")
 	})
 }
 
-// covers reports whether the grant matches something that a grant released.
+// covers reports whether the grant matches a subject that a grant released.
 func (u *usage) covers(g *permissions.Grant) bool {
 	c := &candidate{grant: *g}
 	c.grant.Content, c.grant.Folder, c.grant.Denied, c.grant.Expires = "", "", "", time.Time{}
@@ -295,15 +295,15 @@ func (u *usage) covers(g *permissions.Grant) bool {
 func (t *Tightening) denied(u *usage) {
 	for _, rule := range slices.Sorted(maps.Keys(u.denials)) {
 		d := u.denials[rule]
-		why := fmt.Sprintf("It fired %s.", visible.Count(d.count, "time"))
+		why := fmt.Sprintf("It applied %s.", visible.Count(d.count, "time"))
 		if d.others > 0 {
-			why += fmt.Sprintf(" Later in the session %s that ran named the same file, such as: %s", visible.Count(d.others, "call"), tools.Visible(d.around))
+			why += fmt.Sprintf(" Later in the session, %s that ran named the same file, such as: %s", visible.Count(d.others, "call"), tools.Visible(d.around))
 		}
 		t.Findings = append(t.Findings, Finding{"denied", rule, why, false})
 	}
 }
 
-// level finds a narrower level that would have run all that ran by the level.
+// level finds a narrower level that would have run the same calls.
 func (t *Tightening) level(set gate.Autonomy, u *usage) {
 	worst, used := u.levels[set.String()]
 	narrower := gate.Manual
@@ -318,15 +318,15 @@ func (t *Tightening) level(set gate.Autonomy, u *usage) {
 		return
 	}
 	if narrower > set {
-		why := "Nothing ran by it."
+		why := "It ran nothing."
 		if used {
-			why = "The worst that ran by it is " + worst.String() + "."
+			why = "The highest risk that it ran is " + worst.String() + "."
 		}
 		t.Findings = append(t.Findings, Finding{"level", set.String(), fmt.Sprintf("%s %s would be enough.", why, narrower), false})
 	}
 }
 
-// Apply removes what goes.
+// Apply removes the findings that go.
 func (t *Tightening) Apply(store *permissions.Store) error {
 	for i := range t.rules {
 		if _, err := store.RemoveRules(t.rules[i].Tool, t.rules[i].Pattern); err != nil {
@@ -337,7 +337,7 @@ func (t *Tightening) Apply(store *permissions.Store) error {
 	return err
 }
 
-// Summary names what goes for the audit trail; "" when nothing does.
+// Summary names the removed findings for the audit trail; "" if there are none.
 func (t *Tightening) Summary() string {
 	var list []string
 	for _, f := range t.Findings {

@@ -95,7 +95,7 @@ func TestTighten(t *testing.T) {
 		t.Errorf("found\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	for _, f := range found.Findings {
-		if f.Check == "denied" && !strings.Contains(f.Why, "It fired 1 time. Later in the session 1 call that ran") {
+		if f.Check == "denied" && !strings.Contains(f.Why, "It applied 1 time. Later in the session, 1 call that ran") {
 			t.Errorf("the denial: %s", f.Why)
 		}
 	}

@@ -16,40 +16,40 @@ import (
 	"callgate/permissions"
 )
 
-// Why approved questions count for no proposal.
+// Reasons why approved questions lead to no proposal.
 const (
-	leftMarked      = "only a person can release them: they are marked"
-	leftGuess       = "what their tool does is a guess: map it (callgate tools shows which, and why)"
+	leftMarked      = "they are marked, so only a person can release them"
+	leftGuess       = "the kind of their tool is a guess: map it (callgate tools shows which)"
 	leftRisk        = "DESTRUCTIVE, ESCALATION, or code that nobody can read (UNKNOWN)"
 	leftCredentials = "they touch credentials"
-	leftRejected    = "the same call was rejected, too"
-	leftAgent       = "made under an agent profile"
-	leftArguments   = "their arguments are not whole on record"
+	leftRejected    = "the same call was also rejected"
+	leftAgent       = "they ran under an agent profile"
+	leftArguments   = "the record does not hold all their arguments"
 	leftScripts     = "they run a script, whose content may change"
-	leftSettled     = "today's rules do not ask about them"
-	leftUnknown     = "they cannot be judged today: configure their server"
-	leftChanged     = "what they touch may not be what it was: it is reached by a link, or changed, or the tool is another server's"
-	leftRare        = "too few, or too different, to be worth a pattern"
+	leftSettled     = "the current rules do not ask about them"
+	leftUnknown     = "their server is not configured, so callgate cannot judge them"
+	leftChanged     = "what they touch may have changed: a link leads to it, it is different, or another server has the tool"
+	leftRare        = "they are too few or too different for a pattern"
 )
 
-// trail is what the record says, by project.
+// trail is the audit trail by project.
 type trail struct {
 	ch       *rulebook.Checker
 	policy   *permissions.Policy
-	shipped  *permissions.Policy // the rules that callgate ships, which know credential stores
+	shipped  *permissions.Policy // the shipped rules, which know credential stores
 	projects map[string]*project
-	rejected []*question // of all projects: a grant can hold in several
+	rejected []*question // of all projects, because a grant can hold in several
 	report   Report
 }
 
-// project is the questions of one folder; "" is for calls without one.
+// project has the questions of one folder; "" stands for calls without one.
 type project struct {
 	folder    string
 	questions map[string]*question
-	examined  []*question // approved, and good for proposals
+	examined  []*question // approved and fit for proposals
 }
 
-// question is a call that people answered one or more times.
+// question is a call that people answered at least once.
 type question struct {
 	record             audit.Record // the newest
 	folder             string       // of its project
@@ -59,14 +59,14 @@ type question struct {
 	call    gate.Call
 	verdict gate.Verdict
 	needs   []need
-	whole   bool // judged as a whole, and not by its recorded subjects
+	whole   bool // judged by its arguments, not by its recorded subjects
 }
 
 // need is a subject that asks.
 type need struct {
 	subject *permissions.Subject
 	from    permissions.Context
-	// anywhere says that the subject is of no project, so that the scope of a grant does not count.
+	// anywhere says that the subject belongs to no project, so the scope of a grant does not matter.
 	anywhere bool
 }
 
@@ -79,8 +79,7 @@ func newTrail(ch *rulebook.Checker, policy *permissions.Policy) (*trail, error) 
 		report: Report{Proposals: []*Proposal{}, Left: map[string]int{}}}, nil
 }
 
-// load sorts the answers of people, and judges each call as the gate would today. The error names records that could not
-// be read.
+// load sorts people's answers, and judges each call by the current rules. The error names unreadable records.
 func (t *trail) load(o Options) error {
 	read := answers{marked: map[string]bool{}, seen: map[string]bool{}}
 	days := map[string]bool{}
@@ -112,19 +111,19 @@ func (t *trail) load(o Options) error {
 	return errors.Join(damaged...)
 }
 
-// answers are what people said, the newest first.
+// answers are people's answers, newest first.
 type answers struct {
 	list   []audit.Record
 	marked map[string]bool // calls that only a person could release
 	seen   map[string]bool
 }
 
-// take keeps the record if it is an answer that counts: a rejection always does, an approval when it is selected.
+// take keeps the record if it is an answer that counts: any rejection, or a selected approval.
 func (a *answers) take(r audit.Record, selected bool) bool {
 	if r.Event == audit.Asked && r.By == "mark" {
 		a.marked[r.CallID] = true
 	}
-	// A call that was handed over is decided, and then claimed.
+	// A handed-over call has two records: the decision and its claim.
 	key := r.Decision + " " + r.CallID
 	if !decidedByPeople(&r) || !selected && r.Decision != gate.DecidedRejected || r.CallID != "" && a.seen[key] {
 		return false
@@ -134,7 +133,7 @@ func (a *answers) take(r audit.Record, selected bool) bool {
 	return true
 }
 
-// Answered counts the questions that people answered since a moment. What could not be read is not counted.
+// Answered counts the questions that people answered since a moment. It ignores unreadable records.
 func Answered(dataDir string, since time.Time) (n int) {
 	for r, err := range audit.Read(audit.Dir(dataDir), audit.Filter{Since: since}) {
 		if err == nil && decidedByPeople(&r) {
@@ -144,15 +143,15 @@ func Answered(dataDir string, since time.Time) (n int) {
 	return n
 }
 
-// Memory keeps what was rejected before a period, so that only the first look at a trail reads the whole of it. It is for one
-// trail, for periods that begin later each time, and for one look at a time.
+// Memory keeps the rejections from before a period, so that only the first look reads the whole trail. It is for one
+// trail and for periods that begin later each time. Only one goroutine may use it at a time.
 type Memory struct {
-	upTo   time.Time // records before it are known
+	upTo   time.Time // it knows records before this
 	older  []audit.Record
 	marked map[string]bool
 }
 
-// start is from when on records have to be read.
+// start is when the records to read begin.
 func (m *Memory) start() time.Time {
 	if m == nil {
 		return time.Time{}
@@ -160,7 +159,7 @@ func (m *Memory) start() time.Time {
 	return m.upTo
 }
 
-// complete adds what is remembered to what was read, and remembers what the next look need not read.
+// complete adds the remembered answers to those that were read, and remembers what the next look can skip.
 func (m *Memory) complete(since time.Time, read *answers) []audit.Record {
 	if m == nil {
 		return read.list
@@ -210,7 +209,7 @@ func (t *trail) add(r *audit.Record, marked bool) {
 	}
 }
 
-// examine sorts the questions of a project into those that may stand for a proposal and those that stand against one.
+// examine sorts a project's questions into those for and those against proposals.
 func (t *trail) examine(p *project) {
 	for _, key := range slices.Sorted(maps.Keys(p.questions)) {
 		q := p.questions[key]
@@ -231,7 +230,7 @@ func (t *trail) examine(p *project) {
 	}
 }
 
-// judge finds what asks about the call, and says why it may stand for no proposal.
+// judge finds what asks about the call, and says why it is not fit for a proposal.
 func (t *trail) judge(q *question) (why string) {
 	r := &q.record
 	if !rulebook.Whole(r) {
@@ -272,8 +271,8 @@ func (t *trail) judge(q *question) (why string) {
 	return ""
 }
 
-// changed reports whether the call may be about something else than when it was approved: another server has the tool, or what
-// it touches is not what is on record, or is reached by a link, of which nobody knows where it led.
+// changed reports whether the call may touch something else than when it was approved: another server has the tool, its
+// subjects differ from the record, or a link leads to them, which may have led elsewhere.
 func changed(r *audit.Record, call gate.Call, v *gate.Verdict) bool {
 	if r.Server != "" && r.Server != call.Tool.Server || len(r.Subjects) > 0 && len(r.Subjects) != len(v.Findings) {
 		return true
@@ -293,7 +292,7 @@ func changed(r *audit.Record, call gate.Call, v *gate.Verdict) bool {
 	return false
 }
 
-// direct reports whether a path is the file itself. A link above the project, which is where the user put it, does not count.
+// direct reports whether no link leads to a path. Links above the project do not count, because the user made them.
 func direct(s *permissions.Subject, dir string) bool {
 	if s.Kind == tools.KindShell || !slices.ContainsFunc(s.Decides, filepath.IsAbs) {
 		return true
@@ -311,12 +310,12 @@ func direct(s *permissions.Subject, dir string) bool {
 	return slices.ContainsFunc(ways, func(way string) bool { return slices.Contains(s.Decides, filepath.ToSlash(way)) })
 }
 
-// request is the call of a question, in its project.
+// request is the call of a question in its project.
 func (q *question) request() rulebook.Request {
 	return rulebook.Request{Tool: q.record.Tool, Arguments: q.record.Arguments, Cwd: q.folder}
 }
 
-// needsOf are the subjects of a call that asks for which a grant is looked for.
+// needsOf are the subjects of a call that need a grant.
 func needsOf(call gate.Call, v *gate.Verdict, graded bool) (needs []need) {
 	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: time.Now(), Graded: graded}
 	for i := range v.Findings {
@@ -328,8 +327,8 @@ func needsOf(call gate.Call, v *gate.Verdict, graded bool) (needs []need) {
 	return needs
 }
 
-// recordedNeeds are the subjects on record that asked. They stand against more patterns than the call would: at no risk,
-// and by their text alone.
+// recordedNeeds are the recorded subjects that asked. They count against more patterns than the call itself: they have
+// no risk, and only their text matters.
 func recordedNeeds(r *audit.Record, folder string) (needs []need) {
 	from := permissions.Context{Server: r.Server, Workspace: folder, Now: time.Now()}
 	for i := range r.Subjects {
@@ -349,7 +348,7 @@ func recordedNeeds(r *audit.Record, folder string) (needs []need) {
 	return needs
 }
 
-// touchesCredentials reports whether a subject is a credential store by name, or the shipped rules deny it as one.
+// touchesCredentials reports whether a subject is a credential store by its name or by the shipped rules.
 func (t *trail) touchesCredentials(call gate.Call, v *gate.Verdict) bool {
 	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: time.Now()}
 	for i := range v.Findings {

@@ -36,7 +36,7 @@ export function Questions({ store, worker }: { store: Store; worker: string }) {
         <>
           <ul class="figures">
             <Figure of={data.calls} what="calls" />
-            <Figure of={data.unasked} what="ran unasked" />
+            <Figure of={data.unasked} what="ran without a question" />
             <Figure of={data.questions} what={`questions, ${data.marked} only for a person`} />
             <Figure of={percent(data.approved, data.questions)} what="of them approved" />
             <Figure of={data.denied} what="denied" />
@@ -88,7 +88,7 @@ function Chart({ of }: { of: Report }) {
         ))}
       </svg>
       <figcaption class="label">
-        Calls by day since {of.days[0]?.day}: <b class="ran">ran unasked</b>, <b class="asked">questions</b>, <b class="marked">only for a person</b>, <b class="denied">denied</b>
+        Calls by day since {of.days[0]?.day}: <b class="ran">ran without a question</b>, <b class="asked">questions</b>, <b class="marked">only for a person</b>, <b class="denied">denied</b>
       </figcaption>
     </figure>
   );

@@ -137,7 +137,7 @@ story(
     await page.getByRole("region", { name: "Always the same answer" }).waitFor();
     await page.locator(".chart rect.asked").waitFor();
     const drawn = await page.locator(".figures").innerText();
-    assert.match(drawn.replaceAll(/\s+/g, " "), /8 calls 0 ran unasked 8 questions, 0 only for a person 100% of them approved/);
+    assert.match(drawn.replaceAll(/\s+/g, " "), /8 calls 0 ran without a question 8 questions, 0 only for a person 100% of them approved/);
     await card.getByRole("button", { name: "Allow this one from now on" }).click();
     await card.waitFor({ state: "detached" });
     await show(page, "Rules");
