@@ -9,8 +9,8 @@ import (
 	"callgate/permissions"
 )
 
-// exportCedar writes policies of the vocabulary in docs/policy.md. Each rule holds unless a later one with another action
-// matches, so that the order of the rules is kept where Cedar has none.
+// exportCedar writes policies with the vocabulary of docs/policy.md. Cedar has no order, so each policy excludes calls
+// that a later rule with another action matches.
 func exportCedar(e *Export) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString("// Made of callgate's rules.\n")
@@ -46,7 +46,7 @@ func exportCedar(e *Export) ([]byte, error) {
 			unless = append(unless, conditions[k])
 		}
 		if !whole {
-			e.leave(r, "a later rule that takes a part of it away does not translate")
+			e.leave(r, "a later rule that overlaps it does not translate")
 			continue
 		}
 		fmt.Fprintf(&b, "\n// %s\n", strings.ReplaceAll(r.String(), "\n", " "))
@@ -69,7 +69,7 @@ func cedarUnless(conditions []string) string {
 	return "\nunless { " + strings.Join(conditions, "\n      || ") + " }"
 }
 
-// cedarCondition is what a rule matches.
+// cedarCondition is the condition of a rule in Cedar.
 func cedarCondition(r *permissions.Rule) (condition, why string) {
 	var parts []string
 	if r.Tool != "*" {
@@ -81,7 +81,7 @@ func cedarCondition(r *permissions.Rule) (condition, why string) {
 		if own {
 			names, ok := permissions.Texts(r.Tool)
 			if !ok {
-				return "", "the tool's pattern has wildcards that are not known there"
+				return "", "the program does not know the wildcards in the tool's pattern"
 			}
 			for _, name := range names {
 				tools = append(tools, cedarMatch("resource.name", name))
@@ -92,7 +92,7 @@ func cedarCondition(r *permissions.Rule) (condition, why string) {
 	if r.Pattern != "*" {
 		values, ok := texts(r)
 		if !ok {
-			return "", "the pattern has wildcards that are not known there"
+			return "", "the program does not know the pattern's wildcards"
 		}
 		var alternatives []string
 		for _, v := range values {
@@ -123,7 +123,7 @@ func cedarMatch(name, text string) string {
 	return name + " like " + cedarText(text)
 }
 
-// cedarText is a Cedar string. In a pattern of like a star is a wildcard, and the texts hold no other stars.
+// cedarText is a Cedar string. In a pattern for "like" a star is a wildcard; text has no other stars.
 func cedarText(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

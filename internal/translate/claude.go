@@ -14,7 +14,7 @@ import (
 	"callgate/permissions"
 )
 
-// claudeSettings is what a settings.json of Claude Code says about permissions.
+// claudeSettings has the permissions in a settings.json of Claude Code.
 type claudeSettings struct {
 	Permissions struct {
 		Allow       []string `json:"allow,omitempty"`
@@ -25,7 +25,7 @@ type claudeSettings struct {
 	} `json:"permissions"`
 }
 
-// claudeTools are Claude Code's tools by the kinds of callgate.
+// claudeTools are Claude Code's tools by callgate's kinds.
 var claudeTools = map[string][]string{
 	"Bash": {"shell_exec"}, "Read": {"read_file"}, "Edit": {"write_file", "edit_file"}, "Write": {"write_file"}, "MultiEdit": {"edit_file"},
 	"NotebookEdit": {"edit_file"}, "Glob": {"glob"}, "Grep": {"grep"}, "WebFetch": {"web_fetch"}, "Skill": {"skill"},
@@ -43,7 +43,7 @@ func importClaude(text []byte) (*Import, error) {
 		return nil, err
 	}
 	im := new(Import)
-	// The strictest wins there; the last one that matches wins here.
+	// Claude Code takes the strictest rule that matches, callgate the last one.
 	for _, list := range []struct {
 		rules  []string
 		action permissions.Action
@@ -80,7 +80,7 @@ func (im *Import) claude(rule string, action permissions.Action) {
 		if why != "" {
 			im.leave(rule, "%s", why)
 			for _, kind := range claudeTools[m[1]] {
-				if action != permissions.Allow && !strings.HasPrefix(m[2], "!") { // that takes something off the others
+				if action != permissions.Allow && !strings.HasPrefix(m[2], "!") { // a negation weakens other rules
 					im.withdraw(kind, "*", rule)
 				}
 			}
@@ -92,7 +92,7 @@ func (im *Import) claude(rule string, action permissions.Action) {
 	}
 }
 
-// claudeServer translates a rule for a server, or for a tool of it.
+// claudeServer translates a rule for a server or one of its tools.
 func (im *Import) claudeServer(name, rule string, action permissions.Action) {
 	server, tool, _ := strings.Cut(name, "__")
 	if tool == "" {
@@ -110,7 +110,7 @@ func (im *Import) claudeServer(name, rule string, action permissions.Action) {
 	}
 }
 
-// claudePatterns are what stands in the parentheses of a rule, for tools of the kind.
+// claudePatterns translates the text in the parentheses of a rule for a kind.
 func claudePatterns(kind, arg string, action permissions.Action) (patterns []string, why string) {
 	if arg == "" || arg == "*" {
 		return []string{"*"}, ""
@@ -127,7 +127,7 @@ func claudePatterns(kind, arg string, action permissions.Action) (patterns []str
 	}
 }
 
-// sanitized is a name as callgate writes it in names of tools.
+// sanitized is a server's name as it appears in tool names.
 func sanitized(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r == '*' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
@@ -137,7 +137,7 @@ func sanitized(name string) string {
 	}, name)
 }
 
-// claudeCommand is the pattern for what stands in Bash(…): a final ":*" is " *".
+// claudeCommand translates the text in Bash(…): a final ":*" becomes " *".
 func claudeCommand(arg string) string {
 	if words, ok := strings.CutSuffix(arg, ":*"); ok {
 		return quoteStars(words) + " *"
@@ -157,20 +157,20 @@ func quoteStars(text string) string {
 func claudeDomain(arg string, action permissions.Action) (patterns []string, why string) {
 	domain, ok := strings.CutPrefix(arg, "domain:")
 	if !ok || domain == "" || strings.ContainsAny(domain, "/()") {
-		return nil, "only domain: is known there"
+		return nil, "callgate translates only domain:"
 	}
 	host := quoteStars(strings.ToLower(domain))
-	if action != permissions.Allow { // whatever the scheme, the port and the user are
+	if action != permissions.Allow { // with any scheme, port and user
 		return []string{"*://" + host, "*://" + host + "[/:?#]*", "*://*@" + host, "*://*@" + host + "[/:?#]*"}, ""
 	}
 	return []string{"https://" + host + "/*", "http://" + host + "/*"}, ""
 }
 
-// brackets are classes of characters, and characters that stand for themselves.
+// brackets are character classes and escaped characters.
 var brackets = lazyregexp.New(`\[[!^]?\]?[^\]]*\]|\\.`)
 
-// gitignored is a path pattern of the gitignore kind as one of callgate's, in which a star crosses slashes. In doubt an
-// allow gets narrower, and the others wider.
+// gitignored translates a pattern of gitignore. In callgate's patterns a star crosses slashes. If the translation is
+// inexact, an allow becomes narrower, and other actions become wider.
 func gitignored(arg string, action permissions.Action) (patterns []string, why string) {
 	if action != permissions.Allow {
 		arg = brackets.ReplaceAllString(arg, "*")
@@ -187,7 +187,7 @@ func gitignored(arg string, action permissions.Action) (patterns []string, why s
 	return []string{path}, ""
 }
 
-// anchored divides a path pattern into the folder that it begins at, as callgate writes it, and the rest.
+// anchored splits a path pattern into its first folder, as callgate writes it, and the rest.
 func anchored(arg string, action permissions.Action) (folder, rest string) {
 	switch {
 	case strings.HasPrefix(arg, "//"):
@@ -210,7 +210,7 @@ func anchored(arg string, action permissions.Action) (folder, rest string) {
 	}
 }
 
-// starred rewrites the wildcards of a path pattern.
+// starred translates the wildcards of a path pattern.
 func starred(arg string, action permissions.Action) string {
 	var b strings.Builder
 	for i := 0; i < len(arg); i++ {
@@ -246,16 +246,16 @@ func exportClaude(e *Export) ([]byte, error) {
 	return append(bytes.TrimSpace(text), '\n'), err
 }
 
-// claudeNames writes a rule the way Claude Code does.
+// claudeNames writes a rule as Claude Code's rules.
 func (e *Export) claudeNames(r *permissions.Rule) (names []string) {
 	covered, own := covers(r)
 	if own {
 		server, tool, ok := e.mcpTool(r.Tool)
 		switch {
 		case r.Pattern != "*":
-			e.leave(r, "there a rule for an MCP tool looks at no arguments")
+			e.leave(r, "the program's rules for MCP tools cannot look at arguments")
 		case !ok:
-			e.leave(r, "which part of the name is the server's is not known: configure the server")
+			e.leave(r, "callgate does not know the tool's server: configure it")
 		case tool == "*":
 			return []string{"mcp__" + server}
 		default:
@@ -265,7 +265,7 @@ func (e *Export) claudeNames(r *permissions.Rule) (names []string) {
 	}
 	values, ok := texts(r)
 	if !ok {
-		e.leave(r, "the pattern has wildcards that are not known there")
+		e.leave(r, "the program does not know the pattern's wildcards")
 		return nil
 	}
 	for _, kind := range covered {
@@ -273,16 +273,16 @@ func (e *Export) claudeNames(r *permissions.Rule) (names []string) {
 		switch {
 		case tool == "":
 			if len(covered) == 1 {
-				e.leave(r, "there is no tool for %s", kind)
+				e.leave(r, "the program has no tool for %s", kind)
 			}
 			continue
 		case r.Action == permissions.Allow && (kind == "write_file" || kind == "edit_file") && !e.allowsBoth(r):
-			e.leave(r, "there is one rule for writing and editing: allow the pattern for both")
+			e.leave(r, "the program has one rule for writing and editing: allow the pattern for both")
 			continue
 		}
 		for _, value := range values {
 			if value == permissions.WorkspaceVariable {
-				continue // what is in it has a text of its own
+				continue // a pattern for its content has a text of its own
 			}
 			name, why := e.claudeName(tool, kind, value, r.Action)
 			if why != "" {
@@ -295,7 +295,7 @@ func (e *Export) claudeNames(r *permissions.Rule) (names []string) {
 	return names
 }
 
-// allowsBoth reports whether writing and editing are both allowed for the rule's pattern.
+// allowsBoth reports whether the rules allow both writing and editing for the rule's pattern.
 func (e *Export) allowsBoth(r *permissions.Rule) bool {
 	found := map[string]bool{}
 	for i := range e.Rules {
@@ -331,17 +331,17 @@ func (e *Export) claudeName(tool, kind, value string, action permissions.Action)
 				}
 			}
 		}
-		return "", "there only whole domains can be named"
+		return "", "the program can name only whole domains"
 	case kind == "skill":
 		return fmt.Sprintf("%s(%s)", tool, value), ""
 	case kind == "grep" || kind == "glob":
-		return "", "there the tool has no patterns"
+		return "", "the program has no patterns for this tool"
 	}
 	path, why := e.ignorePattern(value, action)
 	return fmt.Sprintf("%s(%s)", tool, path), why
 }
 
-// ignorePattern writes a path as gitignore does.
+// ignorePattern writes a path as a gitignore pattern.
 func (e *Export) ignorePattern(value string, action permissions.Action) (path, why string) {
 	path = e.shortened(value)
 	switch rest, below := strings.CutPrefix(path, permissions.WorkspaceVariable+"/"); {
@@ -358,10 +358,10 @@ func (e *Export) ignorePattern(value string, action permissions.Action) (path, w
 	if before, ok := strings.CutSuffix(path, "/*"); ok {
 		path = before + "/**"
 	}
-	// A star crosses slashes here and not there, so a deny would cover less.
+	// In gitignore a star ends at a slash, so a deny would cover less.
 	if inner := strings.ReplaceAll(strings.TrimPrefix(path, "**/"), "**", ""); strings.Contains(inner, "*") && action != permissions.Allow {
 		if at := strings.LastIndexByte(inner, '/'); strings.Contains(inner[:at+1], "*") {
-			return "", "there a star ends at a slash, so that the rule would cover less"
+			return "", "in the program a star ends at a slash, so the rule would cover less"
 		}
 	}
 	return path, ""

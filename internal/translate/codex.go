@@ -11,10 +11,10 @@ import (
 	"callgate/permissions"
 )
 
-// codexDecisions are the words of Codex for actions.
+// codexDecisions are Codex's words for actions.
 var codexDecisions = map[string]permissions.Action{"allow": permissions.Allow, "prompt": permissions.Ask, "forbidden": permissions.Deny}
 
-// importCodex reads the prefix_rule calls of a .rules file of Codex.
+// importCodex reads the prefix_rule calls in a .rules file of Codex.
 func importCodex(text []byte) (*Import, error) {
 	calls, err := starlarkCalls(string(text))
 	if err != nil {
@@ -25,7 +25,7 @@ func importCodex(text []byte) (*Import, error) {
 		for _, c := range calls {
 			if c.name != "prefix_rule" {
 				if strictness == permissions.Allow {
-					im.leave(c.name, "only prefix_rule is known")
+					im.leave(c.name, "callgate reads only prefix_rule")
 				}
 				continue
 			}
@@ -75,16 +75,16 @@ func exportCodex(e *Export) ([]byte, error) {
 	e.strictest(func(r *permissions.Rule) {
 		covered, own := covers(r)
 		if own || !slices.Contains(covered, "shell_exec") {
-			e.leave(r, "there only commands have rules")
+			e.leave(r, "the program has rules only for commands")
 			return
 		}
 		if len(covered) > 1 && r.Pattern == "*" && r.Action != permissions.Allow {
-			e.leave(r, "there no rule is for every command")
+			e.leave(r, "the program has no rule for every command")
 			return
 		}
 		values, ok := texts(r)
 		if !ok {
-			e.leave(r, "the pattern has wildcards that are not known there")
+			e.leave(r, "the program does not know the pattern's wildcards")
 			return
 		}
 		decision := map[permissions.Action]string{permissions.Allow: "allow", permissions.Ask: "prompt", permissions.Confirm: "prompt", permissions.Deny: "forbidden"}[r.Action]
@@ -92,10 +92,10 @@ func exportCodex(e *Export) ([]byte, error) {
 			list, open, ok := words(value)
 			switch {
 			case !ok:
-				e.leave(r, "there a rule is the first words of a command")
+				e.leave(r, "the program's rules are the first words of a command")
 				continue
 			case !open && r.Action == permissions.Allow:
-				e.leave(r, "there it would hold with any further arguments: write %q", value+" *")
+				e.leave(r, "in the program it would cover any further arguments: write %q", value+" *")
 				continue
 			}
 			quoted := make([]string, len(list))
@@ -108,14 +108,14 @@ func exportCodex(e *Export) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// starlarkCall is a call with named arguments: texts, and lists of them.
+// starlarkCall is a call whose named arguments are strings or lists of strings.
 type starlarkCall struct {
 	name string
 	line int
 	args map[string]any
 }
 
-// starlarkCalls reads calls whose arguments are literals, which is all that rules files hold.
+// starlarkCalls reads calls with literal arguments. Rules files have nothing else.
 func starlarkCalls(text string) (calls []starlarkCall, err error) {
 	s := &starlark{text: text}
 	for {

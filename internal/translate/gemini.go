@@ -13,7 +13,7 @@ import (
 	"callgate/permissions"
 )
 
-// geminiRule is one [[rule]] of a policy file of Gemini CLI: the one with the highest priority wins.
+// geminiRule is one [[rule]] of a Gemini CLI policy file. The rule with the highest priority wins.
 type geminiRule struct {
 	ToolName      any      `toml:"toolName"`
 	McpName       string   `toml:"mcpName"`
@@ -27,7 +27,7 @@ type geminiRule struct {
 	Interactive   *bool    `toml:"interactive"`
 }
 
-// geminiTools are Gemini CLI's tools by the kinds of callgate.
+// geminiTools are Gemini CLI's tools by callgate's kinds.
 var geminiTools = map[string]string{
 	"run_shell_command": "shell_exec", "read_file": "read_file", "read_many_files": "read_file", "write_file": "write_file", "replace": "edit_file",
 	"glob": "glob", "grep_search": "grep", "search_file_content": "grep", "web_fetch": "web_fetch", "activate_skill": "skill", "*": "*",
@@ -55,7 +55,7 @@ func importGemini(text []byte) (*Import, error) {
 			im.loseGemini(&r, names, action, from, "regular expressions are not translated")
 			continue
 		case len(r.Modes) > 0 || r.Subagent != "" || r.Interactive != nil:
-			im.loseGemini(&r, names, action, from, "it holds in some modes only")
+			im.loseGemini(&r, names, action, from, "it holds only in some modes")
 			continue
 		}
 		if r.McpName != "" {
@@ -84,7 +84,7 @@ func importGemini(text []byte) (*Import, error) {
 	return im, nil
 }
 
-// geminiKind is what a tool there is here, "" where it is nothing.
+// geminiKind is callgate's kind for a tool of Gemini CLI, or "".
 func geminiKind(name string) string {
 	kind := geminiTools[name]
 	if server, tool, found := strings.Cut(strings.TrimPrefix(name, "mcp_"), "__"); kind == "" && found {
@@ -93,7 +93,7 @@ func geminiKind(name string) string {
 	return kind
 }
 
-// loseGemini loses a rule for all tools that it is for.
+// loseGemini lists a rule as lost, for each of its tools.
 func (im *Import) loseGemini(r *geminiRule, names []string, action permissions.Action, from, why string) {
 	im.leave(from, "%s", why)
 	if action == permissions.Allow {
@@ -113,7 +113,7 @@ func (im *Import) loseGemini(r *geminiRule, names []string, action permissions.A
 	}
 }
 
-// textsOf reads what is one text or a list of them.
+// textsOf reads a string or a list of strings.
 func textsOf(v any) (list []string) {
 	switch v := v.(type) {
 	case string:
@@ -140,7 +140,7 @@ func exportGemini(e *Export) ([]byte, error) {
 			continue
 		}
 		if i+1 > maxGeminiPriority {
-			return nil, fmt.Errorf("a file of Gemini CLI holds %d rules that take precedence over each other", maxGeminiPriority)
+			return nil, fmt.Errorf("a policy file of Gemini CLI can order at most %d rules", maxGeminiPriority)
 		}
 		decision := map[permissions.Action]string{permissions.Allow: "allow", permissions.Ask: "ask_user", permissions.Confirm: "ask_user", permissions.Deny: "deny"}[r.Action]
 		write := func(lines ...string) {
@@ -156,9 +156,9 @@ func exportGemini(e *Export) ([]byte, error) {
 			server, tool, ok := e.mcpTool(r.Tool)
 			switch {
 			case r.Pattern != "*" || strings.ContainsAny(tool, "?[{(!"):
-				e.leave(r, "there a rule for an MCP tool has its name, and no arguments")
+				e.leave(r, "the program's rules for MCP tools have names and no arguments")
 			case !ok:
-				e.leave(r, "which part of the name is the server's is not known: configure the server")
+				e.leave(r, "callgate does not know the tool's server: configure it")
 			default:
 				write(line("mcpName", server), line("toolName", tool))
 			}
@@ -174,12 +174,12 @@ func exportGemini(e *Export) ([]byte, error) {
 			slices.Sort(names)
 			switch {
 			case len(names) == 0 && len(covered) == 1:
-				e.leave(r, "there is no tool for %s", kind)
+				e.leave(r, "the program has no tool for %s", kind)
 			case len(names) == 0:
 			case r.Pattern == "*":
 				write("toolName = [" + strings.Join(names, ", ") + "]")
 			case kind != "shell_exec":
-				e.leave(r, "there only commands have patterns that are no regular expressions")
+				e.leave(r, "the program has patterns only for commands, except regular expressions")
 			default:
 				e.geminiCommands(r, func(prefix string) { write(line("toolName", "run_shell_command"), line("commandPrefix", prefix)) })
 			}
@@ -191,16 +191,16 @@ func exportGemini(e *Export) ([]byte, error) {
 func (e *Export) geminiCommands(r *permissions.Rule, write func(prefix string)) {
 	values, ok := texts(r)
 	if !ok {
-		e.leave(r, "the pattern has wildcards that are not known there")
+		e.leave(r, "the program does not know the pattern's wildcards")
 		return
 	}
 	for _, value := range values {
 		list, open, ok := words(value)
 		switch {
 		case !ok:
-			e.leave(r, "there a rule is the first words of a command")
+			e.leave(r, "the program's rules are the first words of a command")
 		case !open && r.Action == permissions.Allow:
-			e.leave(r, "there it would hold with any further arguments: write %q", value+" *")
+			e.leave(r, "in the program it would cover any further arguments: write %q", value+" *")
 		default:
 			write(strings.Join(list, " "))
 		}

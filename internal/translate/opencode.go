@@ -12,14 +12,13 @@ import (
 	"callgate/permissions"
 )
 
-// opencodeTools are the permissions of opencode by the kinds of callgate. Its rules are read as callgate's: the last one
-// that matches wins.
+// opencodeTools are opencode's permissions by callgate's kinds. In opencode too, the last rule that matches wins.
 var opencodeTools = map[string][]string{
 	"bash": {"shell_exec"}, "read": {"read_file"}, "edit": {"write_file", "edit_file"}, "glob": {"glob"}, "grep": {"grep"},
 	"webfetch": {"web_fetch"}, "skill": {"skill"}, "*": {"*"},
 }
 
-// opencodeOnly are those that callgate has nothing for.
+// opencodeOnly are permissions without a counterpart in callgate.
 var opencodeOnly = []string{"task", "todoread", "todowrite", "websearch", "codesearch", "lsp", "doom_loop", "external_directory", "list", "question"}
 
 func importOpencode(text []byte) (*Import, error) {
@@ -52,7 +51,7 @@ func importOpencode(text []byte) (*Import, error) {
 				im.opencode(name, p.Name.Value.(hujson.Literal).String(), literal)
 			}
 		default:
-			im.leave(name, "it is no action")
+			im.leave(name, "it is not an action")
 		}
 	}
 	return im, nil
@@ -61,7 +60,7 @@ func importOpencode(text []byte) (*Import, error) {
 func (im *Import) opencode(name, pattern string, value hujson.Literal) {
 	from := fmt.Sprintf("%s %q", name, pattern)
 	if value.Kind() != '"' {
-		im.leave(from, "it is no action")
+		im.leave(from, "it is not an action")
 		return
 	}
 	action, err := permissions.ParseAction(value.String())
@@ -80,7 +79,7 @@ func (im *Import) opencode(name, pattern string, value hujson.Literal) {
 	for _, kind := range mapped {
 		switch {
 		case slices.Contains([]string{"read_file", "write_file", "edit_file"}, kind) && action == permissions.Allow && !strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "~") && !strings.Contains(pattern, "?"):
-			// Other folders are asked about there, whatever is allowed.
+			// opencode asks about other folders, whatever the rules allow.
 			p := quoteStars(pattern)
 			if pattern == "*" {
 				p = "**"
@@ -91,7 +90,7 @@ func (im *Import) opencode(name, pattern string, value hujson.Literal) {
 		case !slices.Contains(kinds, kind):
 			im.lose(kind, "*", action, from, "the tool has no patterns")
 		case strings.Contains(pattern, "?"):
-			im.lose(kind, strings.ReplaceAll(quoteStars(pattern), `\?`, "*"), action, from, "? is any character there, and any but a slash here")
+			im.lose(kind, strings.ReplaceAll(quoteStars(pattern), `\?`, "*"), action, from, "? matches a slash in opencode, but not in callgate")
 		default:
 			p := quoteStars(pattern)
 			if rest, ok := strings.CutPrefix(pattern, "~/"); ok {
@@ -102,7 +101,7 @@ func (im *Import) opencode(name, pattern string, value hujson.Literal) {
 	}
 }
 
-// opencodeTool is the tool there that does what a kind does; "" for none.
+// opencodeTool is opencode's tool for a kind, or "".
 func opencodeTool(kind string) (name string) {
 	for n, mapped := range opencodeTools {
 		if slices.Contains(mapped, kind) {
@@ -138,7 +137,7 @@ func exportOpencode(e *Export) ([]byte, error) {
 		covered, own := covers(r)
 		if own {
 			if r.Pattern != "*" || strings.ContainsAny(r.Tool, "?[{(!") {
-				e.leave(r, "there a rule for an MCP tool has a name with stars, and no arguments")
+				e.leave(r, "the program's rules for MCP tools have names with stars and no arguments")
 			} else {
 				put(r.Tool, "*")
 			}
@@ -146,21 +145,21 @@ func exportOpencode(e *Export) ([]byte, error) {
 		}
 		values, ok := texts(r)
 		if !ok {
-			e.leave(r, "the pattern has wildcards that are not known there")
+			e.leave(r, "the program does not know the pattern's wildcards")
 			continue
 		}
 		for _, kind := range covered {
 			name := opencodeTool(kind)
 			switch {
 			case name == "" && len(covered) == 1:
-				e.leave(r, "there is no tool for %s", kind)
+				e.leave(r, "the program has no tool for %s", kind)
 			case name == "":
 			case name == "edit" && r.Action == permissions.Allow && !e.allowsBoth(r):
-				e.leave(r, "there is one rule for writing and editing: allow the pattern for both")
+				e.leave(r, "the program has one rule for writing and editing: allow the pattern for both")
 			default:
 				for _, value := range values {
 					if value == permissions.WorkspaceVariable {
-						continue // what is in it has a text of its own
+						continue // a pattern for its content has a text of its own
 					}
 					put(name, strings.TrimPrefix(e.shortened(value), permissions.WorkspaceVariable+"/"))
 				}
@@ -170,10 +169,10 @@ func exportOpencode(e *Export) ([]byte, error) {
 	return writeOpencode(names, byName), nil
 }
 
-// opencodeRule is what is done about calls of a tool with a pattern.
+// opencodeRule is the action for a tool's calls that match a pattern.
 type opencodeRule struct{ pattern, action string }
 
-// writeOpencode writes the rules of each tool in the order of names.
+// writeOpencode writes the rules, ordered by tool.
 func writeOpencode(names []string, byName map[string][]opencodeRule) []byte {
 	var b bytes.Buffer
 	b.WriteString("{\n  \"$schema\": \"https://opencode.ai/config.json\",\n  \"permission\": {\n")

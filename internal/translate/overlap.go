@@ -6,7 +6,7 @@ import (
 	"callgate/permissions"
 )
 
-// overlap reports whether both rules may match one call. In doubt they may.
+// overlap reports whether both rules may match one call. If it is unclear, it says yes.
 func overlap(r, q *permissions.Rule) bool {
 	return toolsOverlap(r, q) && valuesOverlap(r, q)
 }
@@ -23,7 +23,7 @@ func toolsOverlap(r, q *permissions.Rule) bool {
 		y, okY := permissions.Texts(q.Tool)
 		return !okX || !okY || anyMeet(x, y)
 	case ownA || ownB:
-		return false // a tool of a server is another one than the program's own
+		return false // a server's tool is never the program's own
 	}
 	return slices.ContainsFunc(a, func(kind string) bool { return slices.Contains(b, kind) })
 }
@@ -48,7 +48,7 @@ func anyMeet(x, y []string) bool {
 	return false
 }
 
-// tails adds what a text that ends in " *" matches without that.
+// tails adds to a pattern that ends in " *" the form without it, which also matches.
 func tails(list []string) []string {
 	all := slices.Clone(list)
 	for _, text := range list {
@@ -59,9 +59,9 @@ func tails(list []string) []string {
 	return all
 }
 
-// meet reports whether a text is matched by both, in which `*` stands for any characters.
+// meet reports whether some text matches both patterns, in which `*` stands for any text.
 func meet(a, b string) bool {
-	// row[j] says whether the rest of a from i on and the rest of b from j on meet.
+	// row[j] says whether a[i:] and b[j:] meet.
 	row := make([]bool, len(b)+1)
 	for i := len(a); i >= 0; i-- {
 		next := slices.Clone(row)

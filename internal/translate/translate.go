@@ -1,7 +1,7 @@
-// Package translate turns rules of callgate into those of other programs, and back.
+// Package translate translates callgate's rules into those of other programs, and back.
 //
-// It lists what the other side cannot express, and guesses nothing. If two readings are possible, the result is the
-// narrower one.
+// It does not guess: it lists what the other language cannot express. If a rule has two readings, it takes the narrower
+// one.
 package translate
 
 import (
@@ -23,13 +23,13 @@ import (
 	"callgate/permissions"
 )
 
-// Left is something that the other side cannot express, or expresses differently.
+// Left is a rule that the other language cannot express exactly.
 type Left struct {
-	What string `json:"what"` // the rule as it stands
+	What string `json:"what"` // the original rule
 	Why  string `json:"why"`
 }
 
-// Print lists what is left.
+// Print lists the rules that did not translate.
 func Print(w io.Writer, left []Left) error {
 	var b strings.Builder
 	if len(left) > 0 {
@@ -42,7 +42,7 @@ func Print(w io.Writer, left []Left) error {
 	return err
 }
 
-// Import is what was read: rules in the order in which the last one that matches wins.
+// Import has the translated rules. The last one that matches wins.
 type Import struct {
 	Rules []Rule
 	Left  []Left
@@ -52,8 +52,8 @@ type Import struct {
 type Rule struct {
 	Tool, Pattern string
 	Action        permissions.Action
-	From          string // as it stood
-	// Before says that the rule comes before those for kinds, which it must not lift.
+	From          string // the original rule
+	// Before: the rule MUST come before the rules for kinds, because it must not lift their denies.
 	Before bool
 }
 
@@ -61,7 +61,7 @@ func (im *Import) leave(what, why string, args ...any) {
 	im.Left = append(im.Left, Left{what, fmt.Sprintf(why, args...)})
 }
 
-// lose lists a rule that does not translate. Where it is no allow, see withdraw.
+// lose lists a rule that does not translate. If it is not an allow, it also calls withdraw.
 func (im *Import) lose(tool, pattern string, action permissions.Action, from, why string, args ...any) {
 	im.leave(from, why, args...)
 	if action != permissions.Allow {
@@ -69,16 +69,16 @@ func (im *Import) lose(tool, pattern string, action permissions.Action, from, wh
 	}
 }
 
-// withdraw takes out the allows so far that hold for something a rule is for which does not translate: here they would run
-// what is asked about or denied there.
+// withdraw removes the earlier allows that overlap a rule that does not translate. Otherwise callgate would run calls
+// that the other program asks about or denies.
 func (im *Import) withdraw(tool, pattern, from string) {
 	im.Rules = append(im.Rules, Rule{Tool: tool, Pattern: pattern, From: from})
 	im.WithdrawFor([]int{len(im.Rules) - 1}, "does not translate")
 	im.Rules = im.Rules[:len(im.Rules)-1]
 }
 
-// WithdrawFor takes out and lists the allows that stand before one of the lost rules, which are indexes, and hold for
-// something that it is for.
+// WithdrawFor removes and lists the allows that come before a lost rule and overlap it. lost has the indexes of the lost
+// rules.
 func (im *Import) WithdrawFor(lost []int, why string) {
 	rules := im.Rules[:0:0]
 	for i, r := range im.Rules {
@@ -90,7 +90,7 @@ func (im *Import) WithdrawFor(lost []int, why string) {
 			rules = append(rules, r)
 			continue
 		}
-		if l := (Left{r.From, im.Rules[lost[k]].From + " takes a part of it away and " + why}); !slices.Contains(im.Left, l) {
+		if l := (Left{r.From, im.Rules[lost[k]].From + " overlaps it and " + why}); !slices.Contains(im.Left, l) {
 			im.Left = append(im.Left, l)
 		}
 	}
@@ -112,12 +112,12 @@ var exporters = map[string]func(*Export) ([]byte, error){
 	"claude": exportClaude, "codex": exportCodex, "opencode": exportOpencode, "gemini": exportGemini, "cedar": exportCedar,
 }
 
-// From and To list the programs that rules come from, and go to.
+// From and To list the programs that rules can come from and go to.
 func From() []string { return slices.Sorted(maps.Keys(Importers)) }
 func To() []string   { return slices.Sorted(maps.Keys(exporters)) }
 
-// Write writes the rules for another program; ok is false for one that is not known. Where a deny or an ask does not
-// translate, neither do the allows before it that it takes a part of.
+// Write writes the rules for another program; ok is false for an unknown one. If a deny or an ask does not translate,
+// the earlier allows that overlap it do not either.
 func (e *Export) Write(to string) (text []byte, ok bool, err error) {
 	write := exporters[to]
 	if write == nil {
@@ -140,7 +140,7 @@ func (e *Export) Write(to string) (text []byte, ok bool, err error) {
 			kept = append(kept, *r)
 			continue
 		}
-		left = append(left, Left{r.String(), fmt.Sprintf("%s takes a part of it away and does not translate", &e.Rules[lost])})
+		left = append(left, Left{r.String(), fmt.Sprintf("%s overlaps it and does not translate", &e.Rules[lost])})
 	}
 	if len(kept) == len(e.Rules) {
 		return text, true, nil
@@ -151,7 +151,7 @@ func (e *Export) Write(to string) (text []byte, ok bool, err error) {
 	return text, true, err
 }
 
-// File is the text of a permissions.jsonc with the rules.
+// File returns the text of a permissions.jsonc with the rules.
 func (im *Import) File() ([]byte, error) {
 	type member struct {
 		tool  string
@@ -163,7 +163,7 @@ func (im *Import) File() ([]byte, error) {
 		if i < 0 {
 			members = append(members, &member{tool: r.Tool})
 			i = len(members) - 1
-		} else if m := members[i]; !slices.Contains(kinds, r.Tool) { // the place of the last one counts
+		} else if m := members[i]; !slices.Contains(kinds, r.Tool) { // the last position counts
 			members = append(slices.Delete(members, i, i+1), m)
 			i = len(members) - 1
 		}
@@ -186,8 +186,8 @@ func (im *Import) File() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Ordered is the rules without those that a later one for everything leaves nothing to decide, and with the allows of whole
-// tools before the rules for kinds, whose denies they must not lift.
+// Ordered returns the rules without those that a later rule for everything makes ineffective. Allows for whole tools come
+// before the rules for kinds, whose denies they must not lift.
 func (im *Import) Ordered() []Rule {
 	rules := im.Rules
 	for i := len(rules) - 1; i > 0; i-- {
@@ -227,14 +227,14 @@ func (im *Import) Summary(from string) string {
 	return fmt.Sprintf("Imported %s from %s: %s.", visible.Count(len(list), "rule"), from, strings.Join(list, "; "))
 }
 
-// Export is what is to be written.
+// Export has the rules to write.
 type Export struct {
 	Rules   []permissions.Rule // compiled, in file order
 	Servers []string           // names of the configured servers
 	Home    string
 	Left    []Left
 
-	lost []*permissions.Rule // of Rules: what tightens and is among Left
+	lost []*permissions.Rule // the denies and asks in Left
 }
 
 func (e *Export) leave(r *permissions.Rule, why string, args ...any) {
@@ -244,12 +244,12 @@ func (e *Export) leave(r *permissions.Rule, why string, args ...any) {
 	}
 }
 
-// kinds are those that other programs have tools for.
+// kinds are the kinds for which other programs have tools.
 var kinds = []string{"shell_exec", "read_file", "write_file", "edit_file", "delete_file", "move_file", "glob", "grep", "web_fetch", "skill"}
 
-const reasonCondition = "it has a condition or a ceiling, which cannot be said there"
+const reasonCondition = "it has a condition or a highest risk, which the program cannot express"
 
-// plain reports whether the rule says no more than action, tool and pattern; if not, that is listed.
+// plain reports whether the rule has only an action, a tool and a pattern. Otherwise it lists the rule.
 func (e *Export) plain(r *permissions.Rule) bool {
 	if r.Capped || r.When != (permissions.When{}) {
 		e.leave(r, reasonCondition)
@@ -258,17 +258,17 @@ func (e *Export) plain(r *permissions.Rule) bool {
 	return true
 }
 
-// groups turns @(a|b) into {a,b}, which Texts takes apart.
+// groups finds @(a|b), which becomes {a,b}, because Texts can expand that.
 var groups = lazyregexp.New(`@\(([^()\\]*)\)`)
 
-// texts are the patterns of a rule with `*` as the only wildcard.
+// texts expands a rule's pattern into patterns whose only wildcard is `*`.
 func texts(r *permissions.Rule) ([]string, bool) {
 	return permissions.Texts(groups.ReplaceAllStringFunc(r.Pattern, func(g string) string {
 		return "{" + strings.ReplaceAll(g[2:len(g)-1], "|", ",") + "}"
 	}))
 }
 
-// covers lists the kinds that the rule's tool names, and the tool itself where that is a tool's own name.
+// covers lists the kinds that the rule's tool names, and the tool if it is the name of one tool.
 func covers(r *permissions.Rule) (kind []string, own bool) {
 	glob, err := permissions.CompileGlob(r.Tool)
 	if err != nil {
@@ -282,11 +282,11 @@ func covers(r *permissions.Rule) (kind []string, own bool) {
 	return kind, len(kind) == 0
 }
 
-// strictest picks the rules for a program in which a deny beats an ask and an ask beats an allow, in whatever order they
-// stand: those for which emit is called. What is unlike callgate there is listed. Asks are what happens anyway, but where
-// they take a part of an allow away.
+// strictest calls emit for the rules to write for a program without an order, in which a deny beats an ask and an ask
+// beats an allow. It lists rules that would mean something else there. It emits an ask only if it overlaps an allow,
+// because the program asks by default.
 func (e *Export) strictest(emit func(*permissions.Rule)) {
-	var asks []*permissions.Rule // that were emitted
+	var asks []*permissions.Rule // emitted
 	for i := range e.Rules {
 		r := &e.Rules[i]
 		if !e.plain(r) {
@@ -303,11 +303,11 @@ func (e *Export) strictest(emit func(*permissions.Rule)) {
 		switch r.Action {
 		case permissions.Deny:
 			if later := allowed(e.Rules[i+1:]); later != nil {
-				e.leave(later, "it is an exception to %s: there the deny wins", r)
+				e.leave(later, "it is an exception to %s, but in the program the deny wins", r)
 			}
 		case permissions.Allow:
 			if k := slices.IndexFunc(asks, func(ask *permissions.Rule) bool { return overlap(ask, r) }); k >= 0 {
-				e.leave(r, "where %s matches too, it asks there", asks[k])
+				e.leave(r, "the program asks if %s matches too", asks[k])
 			}
 		default:
 			if allowed(e.Rules[:i]) == nil {
@@ -319,7 +319,7 @@ func (e *Export) strictest(emit func(*permissions.Rule)) {
 	}
 }
 
-// mcpTool takes the name of a tool, or a pattern over names, apart: only the configured servers say where.
+// mcpTool splits a tool's name, or a pattern over names, after the name of a configured server.
 func (e *Export) mcpTool(name string) (server, tool string, ok bool) {
 	for _, s := range e.Servers {
 		if rest, found := strings.CutPrefix(name, s+"_"); found && len(s) > len(server) {
@@ -334,7 +334,7 @@ func (e *Export) mcpTool(name string) (server, tool string, ok bool) {
 	return server, tool, ok
 }
 
-// shortened writes a path below the home folder with ~.
+// shortened replaces the home folder in a path by ~.
 func (e *Export) shortened(path string) string {
 	home := filepath.ToSlash(e.Home)
 	if rest, ok := strings.CutPrefix(path, home+"/"); ok && home != "" {
@@ -343,8 +343,7 @@ func (e *Export) shortened(path string) string {
 	return path
 }
 
-// words takes a text that is a command apart; open says that any arguments may follow. ok is false where a wildcard
-// stands elsewhere.
+// words splits a command; open says that any arguments may follow. ok is false if a wildcard is elsewhere.
 func words(text string) (list []string, open, ok bool) {
 	text, open = strings.CutSuffix(text, " *")
 	list = strings.Fields(text)
