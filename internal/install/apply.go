@@ -17,7 +17,8 @@ import (
 	"callgate/internal/durable"
 )
 
-// record is what a connect changed in one file. It is enough to restore the old content, whatever the host did since.
+// record is what one connect changed in a file. It is enough to restore the old content, whatever the host has changed
+// since.
 type record struct {
 	Host    string    `json:"host"`
 	Scope   string    `json:"scope"`
@@ -25,14 +26,14 @@ type record struct {
 	Format  string    `json:"format"`
 	List    bool      `json:"list,omitempty"`
 	At      time.Time `json:"at"`
-	Before  []byte    `json:"before"`  // the whole file, as it was
-	Written string    `json:"written"` // SHA-256 of what was written in its place
+	Before  []byte    `json:"before"`  // the whole old file
+	Written string    `json:"written"` // SHA-256 of the new file
 	Edits   []edit    `json:"edits,omitempty"`
 	Renames []rename  `json:"renames,omitempty"`
-	Serving []string  `json:"serving,omitempty"` // callgate's own files that it leads to
-	Served  []string  `json:"served,omitempty"`  // SHA-256 of each, as it was written
+	Serving []string  `json:"serving,omitempty"` // callgate's own files of the moved servers
+	Served  []string  `json:"served,omitempty"`  // SHA-256 of each as written
 	Hooks   []hooked  `json:"hooks,omitempty"`
-	Created bool      `json:"created,omitempty"` // there was no file
+	Created bool      `json:"created,omitempty"` // the file did not exist
 
 	file string
 }
@@ -44,9 +45,8 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Apply writes the plan: first what callgate needs to serve, then what it needs to undo this, then the host's file. A
-// kill in between leaves each host either as it was or connected; no server is ever lost. It returns the files that it
-// changed.
+// Apply writes the plan: first the files with the moved servers, then the record for an undo, then the host's file. If
+// it is killed, each host is either unchanged or connected, and no server is lost. It returns the changed files.
 func (p *Plan) Apply() (changed []string, err error) {
 	for _, folder := range []string{p.options.Folder, p.options.Records} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -95,18 +95,18 @@ func (p *Plan) applyOne(c *Change) error {
 	return durable.Replace(path, c.After, mode)
 }
 
-// target is the file that the change is written to.
+// target returns the file to write.
 func (c *Change) target() (string, fs.FileMode, error) {
 	if !c.create {
 		return target(c.Path, c.Before)
 	}
 	if _, err := os.Lstat(c.Path); !errors.Is(err, fs.ErrNotExist) {
-		return "", 0, errors.Join(errors.New("the file was created meanwhile: run the command again"), err)
+		return "", 0, errors.Join(errors.New("somebody created the file meanwhile: run the command again"), err)
 	}
 	return c.Path, c.mode, os.MkdirAll(filepath.Dir(c.Path), 0o755)
 }
 
-// target is the file behind links, with its mode. It is an error when it does not hold those bytes any more.
+// target returns the file behind links, and its mode. It is an error if the content has changed.
 func target(path string, want []byte) (string, fs.FileMode, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -126,12 +126,12 @@ func target(path string, want []byte) (string, fs.FileMode, error) {
 	return real, info.Mode().Perm(), nil
 }
 
-// Undone is what disconnecting does to one file.
+// Undone is what a disconnect changes in a file.
 type Undone struct {
 	Host      string   `json:"host"`
 	Path      string   `json:"path"`
-	Exact     bool     `json:"exact"`               // the file gets the bytes that it had
-	Conflicts []string `json:"conflicts,omitempty"` // what was left as the host has it now
+	Exact     bool     `json:"exact"`               // the file gets its old bytes back
+	Conflicts []string `json:"conflicts,omitempty"` // what stays as the host has it now
 
 	Before []byte `json:"-"`
 	After  []byte `json:"-"`
@@ -139,7 +139,7 @@ type Undone struct {
 	record record
 }
 
-// Undo plans a disconnect of hosts (all for none) and scopes: the newest change of a file first.
+// Undo plans a disconnect of hosts (all if none are named) and scopes. The newest change of a file comes first.
 func Undo(records string, hosts, scopes []string) ([]Undone, error) {
 	list, err := readRecords(records)
 	if err != nil {
@@ -165,16 +165,16 @@ func Undo(records string, hosts, scopes []string) ([]Undone, error) {
 		now[r.Path] = u.After
 		for i, path := range r.Serving {
 			if own, err := readFile(path); err == nil && !seen[path] && i < len(r.Served) && digest(own) != r.Served[i] {
-				u.Conflicts = append(u.Conflicts, fmt.Sprintf("%s was changed since: it stays, with the servers in it", path))
+				u.Conflicts = append(u.Conflicts, fmt.Sprintf("%s has changed since: it stays, with its servers", path))
 			}
-			seen[path] = true // an older record knows an older file
+			seen[path] = true // older records describe older files
 		}
 		out = append(out, u)
 	}
 	return out, nil
 }
 
-// take works out the file without callgate.
+// take computes the file without callgate.
 func (u *Undone) take(now []byte) {
 	r := &u.record
 	switch {
@@ -229,7 +229,7 @@ func (u *Undone) take(now []byte) {
 	u.After = after
 }
 
-// undo takes callgate's entry out, or puts a server back.
+// undo removes callgate's entry, or puts a server back.
 func (e *edit) undo(doc document) error {
 	if e.Own {
 		return doc.remove(e.Place, e.Name)
@@ -237,7 +237,7 @@ func (e *edit) undo(doc document) error {
 	return doc.insert(e.Place, entry{name: e.Name, raw: e.Raw, flow: e.Flow, value: e.Value}, e.Next)
 }
 
-// Write puts the file back, and forgets the record. What conflicts keep stays in the record's folder.
+// Write writes the file and removes the record. After conflicts, the old file stays in the record's folder.
 func (u *Undone) Write() error {
 	if u.Before != nil && !bytes.Equal(u.Before, u.After) {
 		path, mode, err := target(u.Path, u.Before)
@@ -264,10 +264,10 @@ func (u *Undone) Write() error {
 	return os.Remove(u.record.file)
 }
 
-// Kept is where the file as it was is kept, for conflicts.
+// Kept is where the old file stays after conflicts.
 func (u *Undone) Kept() string { return strings.TrimSuffix(u.record.file, ".json") + ".conflict" }
 
-// readRecords returns all records, the oldest first.
+// readRecords returns all records, oldest first.
 func readRecords(folder string) ([]record, error) {
 	names, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 // entry is one server in a host's file.
 type entry struct {
 	name  string
-	value map[string]any // what the entry says; nil when it is no object
-	raw   string         // its text, from which it can be put back as it was
-	flow  bool           // the text stood between brackets with others
-	stays string         // why its text has to stay where it is
-	own   []member       // callgate's own entry, in the order in which it is written; raw is "" then
+	value map[string]any // the content; nil if it is not an object
+	raw   string         // the exact text
+	flow  bool           // the text was between brackets, with others
+	stays string         // why the text cannot be moved
+	own   []member       // of callgate's own entry, in order; raw is "" then
 }
 
 // member is one member of callgate's own entry: a string, a list of strings, a number, a bool.
@@ -24,23 +24,21 @@ type member struct {
 	value any
 }
 
-// document is a host's file. Changing one entry keeps every other byte: comments, order, spacing and members that
-// callgate does not know.
+// document is a host's file. A change of one entry keeps every other byte: comments, order, spacing and unknown members.
 type document interface {
-	// entries lists what is at a place, none when there is nothing.
+	// entries lists the entries at a place. A missing place has none.
 	entries(place []string) ([]entry, error)
-	// remove takes an entry out.
+	// remove removes an entry.
 	remove(place []string, name string) error
-	// insert puts an entry at a place, before the one that is named next; at the end when next is "" or is not there.
-	// With raw its text is used as it is, where it fits: what stood between brackets and what stood on lines of its own are
-	// written anew from the value in the other's place. It is an error when the name is taken.
+	// insert puts an entry at a place, before the entry called next, or at the end if there is none. It uses raw if that
+	// fits: it writes entries from brackets anew on lines of their own, and the other way round. A taken name is an error.
 	insert(place []string, e entry, next string) error
 	bytes() []byte
-	// value is all that the file says.
+	// value is the whole content.
 	value() (any, error)
 }
 
-// open reads a file's text as what it is.
+// open parses a file's text by its format.
 func open(f *File, text []byte) (document, error) {
 	switch f.Format {
 	case "json":
@@ -53,7 +51,7 @@ func open(f *File, text []byte) (document, error) {
 	return nil, fmt.Errorf("unknown format %q", f.Format)
 }
 
-// members are what is written of an entry whose text does not fit.
+// members are the members to write if an entry's text does not fit.
 func (e *entry) members() []member {
 	if e.own != nil {
 		return e.own
@@ -61,7 +59,7 @@ func (e *entry) members() []member {
 	return members(e.value)
 }
 
-// members are what an entry says, in the order of their names.
+// members returns an entry's members, sorted by name.
 func members(value map[string]any) (list []member) {
 	for _, name := range slices.Sorted(maps.Keys(value)) {
 		list = append(list, member{name, value[name]})
@@ -69,8 +67,8 @@ func members(value map[string]any) (list []member) {
 	return list
 }
 
-// fitting puts an entry into a text, with its old text or else newly written, because the old text may no longer fit
-// after changes elsewhere.
+// fitting puts an entry into a text. It uses the old text if that still fits after changes elsewhere, and otherwise
+// writes the entry anew.
 func fitting(text *string, e *entry, put, parse func() error) error {
 	before := *text
 	if err := put(); err != nil || e.raw == "" || parse() == nil {
@@ -80,14 +78,14 @@ func fitting(text *string, e *entry, put, parse func() error) error {
 	return put()
 }
 
-// taken is the error of an insert that would hide an entry.
+// taken is the error if an insert would hide an entry.
 func taken(name string) error { return fmt.Errorf("there is already an entry %q", name) }
 
-// missing is the error of a remove that finds nothing.
+// missing is the error if a remove finds nothing.
 func missing(name string) error { return fmt.Errorf("there is no entry %q", name) }
 
-// unharmed reports an error when edits changed more than the entries that they name: text can be laid out in ways that
-// hide where an entry ends, or another part of the file can refer to it.
+// unharmed checks that edits changed only the entries that they name. The layout of a file can hide where an entry ends,
+// and other parts of the file can refer to an entry.
 func unharmed(f *File, before, after []byte, edits []edit) error {
 	var rest [2]any
 	var stay [2][]map[string]any
@@ -122,7 +120,7 @@ func unharmed(f *File, before, after []byte, edits []edit) error {
 	return nil
 }
 
-// without removes a place from a value, and everything that is then empty; nil if nothing is left.
+// without removes a place from a value, and what becomes empty by that; nil if nothing is left.
 func without(value any, place []string) any {
 	if len(place) == 0 {
 		return nil

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// flow is what stands between two brackets: an object of JSON, YAML's flow style, an inline table of TOML. A chunk is the
-// text of one member, from behind the bracket or comma before it to the comma or bracket after it.
+// flow is the text between two brackets: a JSON object, YAML's flow style, or an inline table of TOML. A chunk is the
+// text of a member, between the bracket or comma before it and the one after it.
 type flow struct {
 	open, close int // of the brackets
 	chunks      []string
 	comma       bool   // a comma follows the last member
-	tail        string // between the last member and the closing bracket
-	mark        string // begins a comment up to the end of the line
+	tail        string // after the last member
+	mark        string // begins a comment that ends with the line
 }
 
-// lexis steps over what begins at an index: a string or a comment as a whole, else one byte. prev is the last byte before
-// it that is no space and in no comment.
+// lexis steps over the token at an index: a whole string or comment, otherwise one byte. prev is the last byte before it
+// that is not a space or in a comment.
 type lexis func(text string, i int, prev byte) int
 
-// openFlow reads what stands between the bracket at open and the one that closes it.
+// openFlow reads the text between the bracket at open and its closing bracket.
 func openFlow(text string, open int, mark string, step lexis) (f flow, err error) {
 	f.open, f.mark = open, mark
 	depth, from, last, prev := 0, open+1, open+1, byte(0)
@@ -49,7 +49,7 @@ func openFlow(text string, open int, mark string, step lexis) (f flow, err error
 	return f, errors.New("a bracket is not closed")
 }
 
-// note splits a comment off that belongs to what stands before the text on the same line.
+// note splits off a comment that belongs to earlier text on the same line.
 func (f *flow) note(text string) (note, rest string) {
 	line, _, found := strings.Cut(text, "\n")
 	if found && strings.HasPrefix(strings.TrimLeft(line, " \t"), f.mark) {
@@ -58,13 +58,13 @@ func (f *flow) note(text string) (note, rest string) {
 	return "", text
 }
 
-// member is the text of a member, up to its comma.
+// member returns the text of a member, up to its comma.
 func (f *flow) member(i int) string {
 	_, rest := f.note(f.chunks[i])
 	return strings.TrimLeft(rest, " \t\r\n")
 }
 
-// behind is what stands behind the comma before the member i: that member, or the end.
+// behind returns the text after the comma before member i: that member, or the end.
 func (f *flow) behind(i int) *string {
 	if i < len(f.chunks) {
 		return &f.chunks[i]
@@ -72,14 +72,14 @@ func (f *flow) behind(i int) *string {
 	return &f.tail
 }
 
-// cut takes out a member.
+// cut removes a member.
 func (f *flow) cut(i int) {
 	note, _ := f.note(f.chunks[i])
 	f.chunks = slices.Delete(f.chunks, i, i+1)
 	*f.behind(i) = note + *f.behind(i)
 }
 
-// put puts a member's text before another, or at the end.
+// put inserts a member's text before another one, or at the end.
 func (f *flow) put(i int, chunk string) {
 	note, rest := f.note(*f.behind(i))
 	if *f.behind(i) = rest; note != "" && !strings.HasPrefix(chunk, "\n") {
@@ -88,7 +88,7 @@ func (f *flow) put(i int, chunk string) {
 	f.chunks = slices.Insert(f.chunks, i, note+chunk)
 }
 
-// in returns the text with what stands between the brackets now.
+// in returns the whole text with the changed part between the brackets.
 func (f *flow) in(text string) string {
 	body := strings.Join(f.chunks, ",")
 	if f.comma && len(f.chunks) > 0 {
@@ -97,7 +97,7 @@ func (f *flow) in(text string) string {
 	return text[:f.open+1] + body + f.tail + text[f.close:]
 }
 
-// lead is the space before a member of its own making: that of the member it comes before, or of the last.
+// lead is the space before a new member: that before its next neighbour, or before the last member.
 func (f *flow) lead(i int) string {
 	if len(f.chunks) == 0 {
 		return ""
@@ -107,7 +107,7 @@ func (f *flow) lead(i int) string {
 	return space[max(strings.LastIndexByte(space, '\n'), 0):]
 }
 
-// quoted is the index behind the string that begins at i; escape is the byte that takes the meaning from the next one.
+// quoted returns the index after the string that begins at i. The byte escape escapes the next one.
 func quoted(text string, i int, quote string, escape byte) int {
 	for k := i + len(quote); k < len(text); k++ {
 		switch {
@@ -120,7 +120,7 @@ func quoted(text string, i int, quote string, escape byte) int {
 	return len(text)
 }
 
-// endOfLine is the index behind the next line break.
+// endOfLine returns the index after the next line break.
 func endOfLine(text string, i int) int {
 	if n := strings.IndexAny(text[i:], "\r\n"); n >= 0 {
 		if i += n; strings.HasPrefix(text[i:], "\r\n") {

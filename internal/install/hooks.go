@@ -16,29 +16,29 @@ import (
 type HookFile struct {
 	Path     string
 	At       []string    // the object that holds a list of hooks for each event
-	Whole    bool        // the file is callgate's alone
-	Text     string      // all of it, where it is no JSON
+	Whole    bool        // the whole file is callgate's
+	Text     string      // the whole text, if it is not JSON
 	Separate bool        // each event is an executable file in the folder Path
-	Events   []HookEvent // that callgate wants to hear of
+	Events   []HookEvent // the events that callgate hooks
 }
 
 // HookEvent is callgate's hook for one event.
 type HookEvent struct {
 	Name    string
-	Command string // by which the hook is known
-	Like    string // by which an older one of callgate's is known, beside "--data-dir=": this one takes its place
-	Text    string // the JSON of the list's element, or the text of the file
+	Command string // identifies the hook
+	Like    string // with "--data-dir=" identifies an older hook of callgate, which this one replaces
+	Text    string // the JSON of the list's element, or the whole file
 }
 
-// hooked is a hook that was put into a list, in a form that a later disconnect understands.
+// hooked is a hook that connect added to a list, for a later disconnect.
 type hooked struct {
 	At      []string `json:"at"` // the list
 	Command string   `json:"command"`
 	Like    string   `json:"like,omitempty"`
-	Made    int      `json:"made,omitempty"` // so many of the last members of At were not there before
+	Made    int      `json:"made,omitempty"` // how many of the last members of At connect made
 }
 
-// hook says what callgate's hooks change in a host's files. earlier are the changes before it, which may be of the same file.
+// hook plans callgate's hooks in a host's files. earlier are the earlier changes, which may be of the same files.
 func (p *Plan) hook(h *Host, earlier []Change) (list []Change) {
 	defer func() {
 		for i := range list {
@@ -80,7 +80,7 @@ func (p *Plan) hook(h *Host, earlier []Change) (list []Change) {
 	return list
 }
 
-// own is the change for a file that is callgate's alone. One that somebody else wrote stays.
+// own plans the change of a file that is callgate's alone. A file that somebody else wrote stays.
 func (c Change) own() Change {
 	before, err := readFile(c.Path)
 	switch {
@@ -94,12 +94,12 @@ func (c Change) own() Change {
 		c.Before = before
 	default:
 		c.Before, c.After = before, before
-		c.Error = "there is another hook of this name: call callgate from it, or move it away"
+		c.Error = "the host already has a hook of this name: call callgate from it, or move it away"
 	}
 	return c
 }
 
-// addHooks puts callgate's hooks into the lists of a file. Existing hooks stay as they are.
+// addHooks adds callgate's hooks to the lists of a file. Other hooks stay unchanged.
 func addHooks(text []byte, f HookFile) ([]byte, []hooked, error) {
 	bom := bytes.HasPrefix(text, byteOrderMark)
 	text = bytes.TrimPrefix(text, byteOrderMark)
@@ -163,7 +163,7 @@ func addHooks(text []byte, f HookFile) ([]byte, []hooked, error) {
 	return out, done, nil
 }
 
-// holds reports whether a value has a string that is the command.
+// holds reports whether a value contains the command as a string.
 func holds(command string) func(hujson.Value) bool {
 	return func(v hujson.Value) bool {
 		for x := range v.All() {
@@ -175,7 +175,7 @@ func holds(command string) func(hujson.Value) bool {
 	}
 }
 
-// shared reports whether a list's element has hooks of others too: it is the person's.
+// shared reports whether a list's element also has other hooks, so that it belongs to the person.
 func shared(v hujson.Value) bool {
 	n := 0
 	for x := range v.All() {
@@ -186,7 +186,7 @@ func shared(v hujson.Value) bool {
 	return n > 1
 }
 
-// alike reports whether two values say the same.
+// alike reports whether two values are equal.
 func alike(a, b hujson.Value) bool {
 	plain := func(v hujson.Value) string {
 		v = v.Clone()
@@ -196,7 +196,7 @@ func alike(a, b hujson.Value) bool {
 	return plain(a) == plain(b)
 }
 
-// older reports whether a value is a hook of callgate's with another program or data directory.
+// older reports whether a value is a hook of callgate with another program or data directory.
 func older(like string) func(hujson.Value) bool {
 	return func(v hujson.Value) bool {
 		for x := range v.All() {
@@ -213,7 +213,7 @@ func isOlder(v *hujson.Value, like string) bool {
 	return ok && l.Kind() == '"' && like != "" && strings.Contains(l.String()+" ", like) && strings.Contains(l.String(), "--data-dir=")
 }
 
-// Switch returns what a setting in a JSON file says: a member, or one inside another with dots between their names.
+// Switch returns a setting in a JSON file. Dots separate the names of nested members.
 func Switch(path, name string) (value, said bool) {
 	text, err := readFile(path)
 	if err != nil {
@@ -231,7 +231,7 @@ func Switch(path, name string) (value, said bool) {
 	return ok && l.Kind() == 't', ok && (l.Kind() == 't' || l.Kind() == 'f')
 }
 
-// arrayIn finds the list at a place and makes what is missing on the way; made says how much that was.
+// arrayIn finds the list at a place, and makes missing members on the way; made says how many.
 func arrayIn(v *hujson.Value, at []string) (made int, array *hujson.Array, err error) {
 	for i, name := range at {
 		obj, ok := v.Value.(*hujson.Object)
@@ -267,7 +267,7 @@ func arrayIn(v *hujson.Value, at []string) (made int, array *hujson.Array, err e
 	return made, array, nil
 }
 
-// removeHooks takes callgate's hooks out of the lists of a file that has changed since, and lists that were made for them.
+// removeHooks removes callgate's hooks, and the lists that were made for them, from a file that has changed since.
 func removeHooks(text []byte, hooks []hooked) ([]byte, error) {
 	bom := bytes.HasPrefix(text, byteOrderMark)
 	v, err := hujson.Parse(bytes.TrimPrefix(text, byteOrderMark))
@@ -277,7 +277,7 @@ func removeHooks(text []byte, hooks []hooked) ([]byte, error) {
 	for _, h := range slices.Backward(hooks) {
 		array := arrayAt(&v, h.At)
 		if array == nil {
-			continue // the host has taken it out
+			continue // the host has removed it
 		}
 		removeFrom(array, h)
 		for n := 0; n < h.Made && dropEmpty(&v, h.At[:len(h.At)-n]); n++ {
@@ -290,7 +290,7 @@ func removeHooks(text []byte, hooks []hooked) ([]byte, error) {
 	return out, nil
 }
 
-// removeFrom takes callgate's hooks out of a list: a group with hooks of others loses only the one.
+// removeFrom removes callgate's hooks from a list. A group keeps its other hooks.
 func removeFrom(array *hujson.Array, h hooked) {
 	own := func(v hujson.Value) bool { return holds(h.Command)(v) || older(h.Like)(v) }
 	for i := 0; i < len(array.Elements); i++ {
@@ -312,7 +312,7 @@ func removeFrom(array *hujson.Array, h hooked) {
 	}
 }
 
-// isEmpty reports whether nothing but a version is left of a file that was made for hooks.
+// isEmpty reports whether a file that was made for hooks has only a version left.
 func isEmpty(text []byte) bool {
 	v, err := hujson.Parse(text)
 	if err != nil {
@@ -322,7 +322,7 @@ func isEmpty(text []byte) bool {
 	return ok && !slices.ContainsFunc(obj.Members, func(m hujson.ObjectMember) bool { return nameOf(m) != "version" })
 }
 
-// dropEmpty removes the last member of a place when nothing is in it.
+// dropEmpty removes the last member of a place if it is empty.
 func dropEmpty(v *hujson.Value, at []string) bool {
 	for _, name := range at[:len(at)-1] {
 		obj, ok := v.Value.(*hujson.Object)
@@ -360,18 +360,18 @@ func dropEmpty(v *hujson.Value, at []string) bool {
 	return true
 }
 
-// Entry is callgate among the servers of a host.
+// Entry is callgate's entry among a host's servers.
 type Entry struct {
 	Path    string // of the host's file
 	Command []string
 	Env     []string
 }
 
-// entries are those of all servers in a file; none where there is no file. With an error, they are not all.
+// entries returns the entries of all servers in a file. A missing file has none. With an error, some are missing.
 func (l *located) entries() (list []entry, err error) {
 	text, err := readFile(l.path)
 	if err != nil {
-		return nil, nil // the plan says what is wrong with it
+		return nil, nil // the plan reports the error
 	}
 	doc, err := open(l.File, text)
 	if err != nil {
@@ -388,12 +388,12 @@ func (l *located) entries() (list []entry, err error) {
 	return list, err
 }
 
-// Entries are those of any callgate in a host's files, also of one that is gone.
+// Entries returns the entries of callgate in a host's files, also those whose program no longer exists.
 func Entries(m Machine, h *Host) (list []Entry) {
 	files := m.files(h)
 	for i := range files {
 		l := &files[i]
-		entries, _ := l.entries() // the plan says what is wrong with the rest
+		entries, _ := l.entries() // the plan reports the errors
 		for _, e := range entries {
 			words := commandOf(e.value)
 			if len(words) < 2 || words[1] != "run" || strings.TrimSuffix(filepath.Base(words[0]), ".exe") != "callgate" {
@@ -409,8 +409,8 @@ func Entries(m Machine, h *Host) (list []Entry) {
 	return list
 }
 
-// OwnEntries names the entries of callgate, which is program, among a host's servers. A name counts only when every entry
-// that could be meant by it is callgate, and no other server's tools could be taken for its own.
+// OwnEntries names the entries in a host's servers that start program, which is callgate. A name counts only if every
+// entry of that name is callgate, and no tool of another server could be mistaken for one of it.
 func OwnEntries(m Machine, h *Host, program string) (names []string) {
 	mine, others := map[string]bool{}, map[string]bool{}
 	files := m.files(h)
@@ -418,7 +418,7 @@ func OwnEntries(m Machine, h *Host, program string) (names []string) {
 		l := &files[i]
 		entries, err := l.entries()
 		if err != nil {
-			return nil // nobody knows what the host makes of it
+			return nil // it is unknown how the host reads the file
 		}
 		for _, e := range entries {
 			if runs(e.value, program) {
@@ -441,7 +441,7 @@ func OwnEntries(m Machine, h *Host, program string) (names []string) {
 	return names
 }
 
-// runs reports whether an entry starts the program as a server.
+// runs reports whether an entry starts program as a server.
 func runs(value map[string]any, program string) bool {
 	words := commandOf(value)
 	if len(words) < 2 || words[1] != "run" {
@@ -455,7 +455,7 @@ func runs(value map[string]any, program string) bool {
 	return err == nil && a == b
 }
 
-// commandOf is what an entry starts.
+// commandOf returns the command of an entry.
 func commandOf(value map[string]any) []string {
 	r := reader(value)
 	switch command := r.member(commandMembers).(type) {
@@ -470,5 +470,5 @@ func commandOf(value map[string]any) []string {
 // Hooks reports whether the change is about callgate's hooks.
 func (c *Change) Hooks() bool { return c.hooking }
 
-// Path is where a file of a host is on this machine.
+// Path returns the path of a host's file on this machine.
 func (m *Machine) Path(h *Host, path string) string { return m.path(h, path) }

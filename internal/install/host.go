@@ -1,6 +1,6 @@
 // Package install moves the MCP servers in hosts' configuration files behind callgate, and back.
 //
-// It plans every change before it writes one, keeps what was there, and puts back exactly that.
+// It plans every change before it writes one, keeps the old content, and restores exactly that.
 package install
 
 import (
@@ -18,24 +18,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Host is one LLM application: where it keeps its servers, and how callgate's own entry looks there.
+// Host describes an LLM application: where it keeps its servers, and what callgate's entry looks like there.
 type Host struct {
 	ID       string         `yaml:"id"`
 	Name     string         `yaml:"name"`
-	Program  string         `yaml:"program"` // the command that starts it; "" when it has none
-	Homes    []Relocation   `yaml:"homes"`   // the first that fits a path holds
+	Program  string         `yaml:"program"` // the command that starts it, or ""
+	Homes    []Relocation   `yaml:"homes"`   // the first one that fits a path counts
 	Files    []File         `yaml:"files"`
 	Plugins  *Plugins       `yaml:"plugins"`
 	Settings []Settings     `yaml:"settings"`
 	Shape    string         `yaml:"shape"`  // how an entry names its command: "" command and args, opencode, goose
-	Entry    map[string]any `yaml:"entry"`  // what callgate's entry has besides
-	SSE      string         `yaml:"sse"`    // the member whose address is HTTP+SSE, where the host has another for Streamable HTTP
+	Entry    map[string]any `yaml:"entry"`  // further members of callgate's entry
+	SSE      string         `yaml:"sse"`    // the member for an HTTP+SSE address, if the host has another one for Streamable HTTP
 	Dollar   bool           `yaml:"dollar"` // $NAME is a variable, without braces
-	Own      string         `yaml:"own"`    // what is known of tools of its own that no hook sees
+	Own      string         `yaml:"own"`    // about built-in tools that no hook sees
 	Prompt   string         `yaml:"prompt"`
 }
 
-// Relocation is a variable that moves a host's folder.
+// Relocation is an environment variable that moves a host's folder.
 type Relocation struct {
 	Variable string `yaml:"variable"`
 	Replaces string `yaml:"replaces"`
@@ -46,25 +46,25 @@ type File struct {
 	Scope   string   `yaml:"scope"`   // user, local, project or plugin
 	Path    string   `yaml:"path"`    // the last part may have a *
 	Format  string   `yaml:"format"`  // json (comments allowed), toml or yaml
-	Servers []string `yaml:"servers"` // members that lead to the entries; * is each member
+	Servers []string `yaml:"servers"` // the path to the entries; * stands for each member
 	List    bool     `yaml:"list"`    // the entries are a list; each has a name
-	Entry   string   `yaml:"entry"`   // what callgate is called there; "" is by scope
-	Bare    bool     `yaml:"bare"`    // where the first of servers is not there, the file is the entries
+	Entry   string   `yaml:"entry"`   // callgate's name there; "": by scope
+	Bare    bool     `yaml:"bare"`    // without the first member of servers, the file itself is the object of entries
 }
 
-// Settings is a file in which a host names servers and tools: they have other names behind callgate. In places, * is each
-// member or each file.
+// Settings describes a file in which a host names servers and tools, whose names change behind callgate. In places, *
+// stands for each member or file.
 type Settings struct {
 	Scope    string     `yaml:"scope"`    // "" is user
 	Path     string     `yaml:"path"`     // the last part may have a *
 	Format   string     `yaml:"format"`   // "" is JSON; front: words of the lines between --- at the start of a text
-	Tools    []string   `yaml:"tools"`    // how a tool is named: "mcp__%s__%s" for server and tool
-	Wide     bool       `yaml:"wide"`     // the name of a whole server stands for all that callgate offers: there are no patterns
+	Tools    []string   `yaml:"tools"`    // the form of a tool's name, such as "mcp__%s__%s" for server and tool
+	Wide     bool       `yaml:"wide"`     // there are no patterns, so the name of a server stands for everything that callgate offers
 	Lists    [][]string `yaml:"lists"`    // lists of such names
-	Keys     [][]string `yaml:"keys"`     // objects whose members have such names
+	Keys     [][]string `yaml:"keys"`     // objects with such names as members
 	Matchers []string   `yaml:"matchers"` // members below which each "matcher" holds such names
 	Allow    []string   `yaml:"allow"`    // the list that stops the host's own question
-	Servers  [][]string `yaml:"servers"`  // lists of servers that it starts unasked
+	Servers  [][]string `yaml:"servers"`  // lists of servers that it starts without asking
 	Only     [][]string `yaml:"only"`     // lists of the only servers that it starts
 	Off      [][]string `yaml:"off"`      // lists of servers that it does not start
 }
@@ -72,7 +72,7 @@ type Settings struct {
 //go:embed hosts.yaml
 var hostsYAML []byte
 
-// Hosts returns the hosts that callgate knows, in the order in which they are shown.
+// Hosts returns the hosts that callgate knows, in display order.
 var Hosts = sync.OnceValue(func() []Host {
 	var list []Host
 	dec := yaml.NewDecoder(bytes.NewReader(hostsYAML))
@@ -83,7 +83,7 @@ var Hosts = sync.OnceValue(func() []Host {
 	return list
 })
 
-// Find returns the hosts with these ids, all for none.
+// Find returns the hosts with these ids, or all hosts if none are given.
 func Find(ids []string) ([]Host, error) {
 	if len(ids) == 0 {
 		return Hosts(), nil
@@ -108,10 +108,10 @@ func IDs() []string {
 	return ids
 }
 
-// Machine is where hosts are looked for.
+// Machine says where to look for hosts.
 type Machine struct {
 	Home    string              // the person's home folder
-	Project string              // the folder whose project files count; "" is none
+	Project string              // the folder with project files, or ""
 	OS      string              // runtime.GOOS
 	Getenv  func(string) string // the environment
 }
@@ -125,7 +125,7 @@ func ThisMachine(project string) (Machine, error) {
 	return Machine{Home: home, Project: project, OS: runtime.GOOS, Getenv: os.Getenv}, nil
 }
 
-// path is where a file of the host is on this machine; "" when there is no project to look in.
+// path returns where a host's file is on this machine; "" if it needs a project and there is none.
 func (m *Machine) path(h *Host, p string) string {
 	for _, home := range h.Homes {
 		if rest, ok := strings.CutPrefix(p, home.Replaces+"/"); ok && m.Getenv(home.Variable) != "" {
@@ -147,7 +147,7 @@ func (m *Machine) path(h *Host, p string) string {
 	return filepath.Join(m.Project, filepath.FromSlash(p))
 }
 
-// matching are the files of a host that a path can mean: the one, or those that are there and match its last part.
+// matching returns the files that a path stands for: the path itself, or existing files that match its last part.
 func (m *Machine) matching(h *Host, p string) (list []string) {
 	path := m.path(h, p)
 	switch {
@@ -184,7 +184,7 @@ func (m *Machine) configFolder() string {
 	return filepath.Join(m.Home, ".config")
 }
 
-// Installed reports whether the host is here: its program is on the PATH, or one of its own files exists.
+// Installed reports whether the host's program is on the PATH or one of its own files exists.
 func (m *Machine) Installed(h *Host) bool {
 	if h.Program != "" {
 		if _, err := exec.LookPath(h.Program); err == nil {
@@ -200,7 +200,7 @@ func (m *Machine) Installed(h *Host) bool {
 	})
 }
 
-// Folders returns the folders that are there and that a file of the host could be in.
+// Folders returns the existing folders in which the host can have files.
 func (m *Machine) Folders(h *Host, scopes []string) []string {
 	var list []string
 	for _, f := range m.files(h) {

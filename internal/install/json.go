@@ -59,7 +59,7 @@ type jsonObject struct {
 	depth   int
 }
 
-// object finds the object at a place; ok is false when there is none.
+// object finds the object at a place; ok is false if there is none.
 func (d *jsonDocument) object(place []string) (o jsonObject, ok bool, err error) {
 	v, err := hujson.Parse(d.text)
 	if err != nil {
@@ -113,7 +113,7 @@ func (d *jsonDocument) entries(place []string) ([]entry, error) {
 		value := m.Value.Clone()
 		value.Standardize()
 		if err := json.Unmarshal(value.Pack(), &e.value); err != nil {
-			e.value = nil // no object: nothing that could be a server
+			e.value = nil // not an object, so not a server
 		}
 		if slices.ContainsFunc(list, func(x entry) bool { return x.name == e.name }) {
 			return nil, fmt.Errorf("%s has the member %q twice", strings.Join(place, "."), e.name)
@@ -185,7 +185,7 @@ func (d *jsonDocument) insert(place []string, e entry, next string) error {
 	return nil
 }
 
-// spacing is what stands before a member of the object, and one step of indentation, as the file has them.
+// spacing returns the text before a member of the object, and one step of indentation, as the file has them.
 func (d *jsonDocument) spacing(o *jsonObject) (lead, unit string) {
 	unit = "  "
 	if i := bytes.IndexByte(d.text, '\n'); i < 0 {
@@ -207,7 +207,7 @@ func (d *jsonDocument) spacing(o *jsonObject) (lead, unit string) {
 	return "\n" + strings.Repeat(unit, o.depth+1), unit
 }
 
-// marshal writes callgate's entry as the file would have it: indented like its neighbours, or in one line.
+// marshal writes callgate's entry in the style of the file: indented like its neighbours, or on one line.
 func marshal(members []member, lead, unit string) (string, error) {
 	var b bytes.Buffer
 	for i, m := range members {

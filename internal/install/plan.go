@@ -30,13 +30,13 @@ type Options struct {
 	Sanitize func(string) string
 	// OnlyHooks leaves servers where they are.
 	OnlyHooks bool
-	// Hooks are what a host's own files need so that it asks callgate about its own tools; nil leaves them alone.
+	// Hooks returns the files with which a host asks callgate about its built-in tools; nil leaves them alone.
 	Hooks func(host string) []HookFile
-	// Check is callgate's own rule for a set of server names.
+	// Check checks a set of server names by callgate's rules for names.
 	Check func(names []string) error
 }
 
-// Plan is what connecting would change. Making one changes nothing.
+// Plan is what a connect would change. Making it changes nothing.
 type Plan struct {
 	Hosts []HostPlan `json:"hosts"`
 
@@ -44,7 +44,7 @@ type Plan struct {
 	options Options
 }
 
-// Serving are callgate's own files with the servers that move.
+// Serving returns callgate's own files with the moved servers.
 func (p *Plan) Serving() (files []string) {
 	for _, h := range p.Hosts {
 		for i := range h.Changes {
@@ -58,23 +58,23 @@ func (p *Plan) Serving() (files []string) {
 	return files
 }
 
-// HostPlan is what is found of one host.
+// HostPlan is the plan for one host.
 type HostPlan struct {
 	ID      string   `json:"id"`
 	Name    string   `json:"name"`
 	Found   bool     `json:"found"`
 	Changes []Change `json:"changes,omitempty"`
-	Own     string   `json:"own,omitempty"`  // what is known of tools of its own that no hook sees
+	Own     string   `json:"own,omitempty"`  // about built-in tools that no hook sees
 	Note    string   `json:"note,omitempty"` // what the person has to do in the host
 }
 
-// Change is one file as it is and as it would be.
+// Change is a file before and after.
 type Change struct {
 	Path    string   `json:"path"`
 	Scope   string   `json:"scope"`
 	Servers []Found  `json:"servers,omitempty"`
 	Renames []rename `json:"renames,omitempty"`
-	// Error says why the file cannot be changed; the other files can.
+	// Error says why this file cannot be changed. Other files can.
 	Error string `json:"error,omitempty"`
 
 	Before []byte `json:"-"`
@@ -83,8 +83,8 @@ type Change struct {
 	host    string
 	file    *File
 	hooks   []hooked
-	hooking bool // it is about callgate's hooks
-	create  bool // there is no file yet
+	hooking bool // it adds callgate's hooks
+	create  bool // the file does not exist yet
 	mode    fs.FileMode
 	edits   []edit
 	serving []serving
@@ -93,11 +93,11 @@ type Change struct {
 // Found is a server of a host.
 type Found struct {
 	Name  string `json:"name"`
-	As    string `json:"as,omitempty"`    // its name behind callgate, when it moves
+	As    string `json:"as,omitempty"`    // its name behind callgate if it moves
 	Stays string `json:"stays,omitempty"` // why it stays where it is
 }
 
-// serving is a file of callgate's own with servers that one entry of a host leads to.
+// serving is one of callgate's own files, with the servers behind one entry of a host.
 type serving struct {
 	path    string
 	servers []named
@@ -108,27 +108,27 @@ type named struct {
 	server Server
 }
 
-// edit is one entry that was taken out of a file, or put into it, in a form that a later disconnect understands.
+// edit is an entry that connect removed from a file or added to it, for a later disconnect.
 type edit struct {
 	Place []string       `json:"place"`
 	Name  string         `json:"name"`
-	Own   bool           `json:"own,omitempty"`   // put in
-	Next  string         `json:"next,omitempty"`  // what stood behind it
-	Raw   string         `json:"raw,omitempty"`   // its text, of what was taken out
-	Flow  bool           `json:"flow,omitempty"`  // the text stood between brackets with others
-	Value map[string]any `json:"value,omitempty"` // what it said
+	Own   bool           `json:"own,omitempty"`   // callgate's own entry, which was added
+	Next  string         `json:"next,omitempty"`  // the entry after it
+	Raw   string         `json:"raw,omitempty"`   // the text of a removed entry
+	Flow  bool           `json:"flow,omitempty"`  // the text was between brackets, with others
+	Value map[string]any `json:"value,omitempty"` // its content
 }
 
-// moving is a server that goes behind callgate, by the names that the host knows.
+// moving is a server that moves behind callgate, with the names that the host knows.
 type moving struct {
 	called string // the server
-	entry  string // callgate's entry; "" when it stays, and keeps its tools' names
-	alias  string // the server behind it
+	entry  string // callgate's entry; "" if the server stays and its tools keep their names
+	alias  string // the server's name behind it
 }
 
 func moves(m moving) bool { return m.entry != "" }
 
-// Make looks at the hosts and says what would change.
+// Make plans a connect.
 func Make(o Options) (*Plan, error) {
 	p := &Plan{machine: o.Machine, options: o}
 	for i := range o.Hosts {
@@ -152,7 +152,7 @@ func Make(o Options) (*Plan, error) {
 	return p, nil
 }
 
-// moveServers plans the changes of a host's files with servers. moved is what became of servers that move, by scope.
+// moveServers plans the changes of a host's server files. moved has the moving servers by scope.
 func (p *Plan) moveServers(h *Host, hp *HostPlan) (moved map[string][]moving) {
 	o := p.options
 	byPath := map[string]int{}
@@ -188,7 +188,7 @@ func (p *Plan) moveServers(h *Host, hp *HostPlan) (moved map[string][]moving) {
 	return moved
 }
 
-// Leave takes the files of another plan out of this one.
+// Leave removes the files of another plan from this one.
 func (p *Plan) Leave(other *Plan) {
 	for i := range p.Hosts {
 		h := &p.Hosts[i]
@@ -196,14 +196,14 @@ func (p *Plan) Leave(other *Plan) {
 	}
 }
 
-// plans reports whether the plan has a file already, because another host reads it too.
+// plans reports whether the plan already has a file, because another host reads it too.
 func (p *Plan) plans(path string) bool {
 	return slices.ContainsFunc(p.Hosts, func(h HostPlan) bool {
 		return slices.ContainsFunc(h.Changes, func(c Change) bool { return c.Path == path })
 	})
 }
 
-// maxFile bounds a host's file: the state file of one holds its whole history.
+// maxFile limits the size of a host's file. One host keeps its whole history in such a file.
 const maxFile = 64 << 20
 
 // readFile reads a regular file, through links.
@@ -215,12 +215,12 @@ func readFile(path string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	case info.Size() > maxFile:
-		return nil, fmt.Errorf("%s has more than %d MiB", path, maxFile>>20)
+		return nil, fmt.Errorf("%s is larger than %d MiB", path, maxFile>>20)
 	}
 	return os.ReadFile(path)
 }
 
-// Changes reports whether the file would have other bytes.
+// Changes reports whether the file would change.
 func (c *Change) Changes() bool { return !bytes.Equal(c.Before, c.After) }
 
 // Changes reports whether anything would change.
@@ -233,7 +233,7 @@ func (p *Plan) Changes() bool {
 	return false
 }
 
-// move takes the servers of a file out of it and puts callgate's entry in. It returns those that moved.
+// move replaces the servers of a file by callgate's entry. It returns the moved servers.
 func (p *Plan) move(h *Host, l *located, c *Change) ([]moving, error) {
 	doc, err := open(l.File, c.After)
 	if err != nil {
@@ -261,7 +261,7 @@ func (p *Plan) move(h *Host, l *located, c *Change) ([]moving, error) {
 	return all, nil
 }
 
-// placesOf are where a file has servers.
+// placesOf returns where a file has servers.
 func placesOf(doc document, f *File) ([][]string, error) {
 	if f.Bare {
 		if all, err := doc.entries(nil); err != nil || !slices.ContainsFunc(all, func(e entry) bool { return e.name == f.Servers[0] }) {
@@ -271,7 +271,7 @@ func placesOf(doc document, f *File) ([][]string, error) {
 	return expandPlaces(doc, f.Servers)
 }
 
-// expandPlaces replaces * by each member that is there.
+// expandPlaces replaces * by each existing member.
 func expandPlaces(doc document, pattern []string) ([][]string, error) {
 	i := slices.Index(pattern, "*")
 	if i < 0 {
@@ -311,7 +311,7 @@ func (p *Plan) moveFrom(h *Host, l *located, c *Change, doc document, place []st
 			why = "it is disabled"
 		}
 		if why == "" && len(p.options.Servers) > 0 && !slices.Contains(p.options.Servers, e.name) {
-			why = "it was not asked for"
+			why = "not selected"
 		}
 		if why == "" {
 			if found.As, err = p.alias(e.name, kept); err != nil {
@@ -348,7 +348,7 @@ func (p *Plan) moveFrom(h *Host, l *located, c *Change, doc document, place []st
 	return moved, nil
 }
 
-// ownEntry is callgate in a host's file.
+// ownEntry is callgate's entry in a host's file.
 func (p *Plan) ownEntry(h *Host, path string) []member {
 	args := []string{"run", "--mcp-config", path}
 	var list []member
@@ -366,12 +366,12 @@ func (p *Plan) ownEntry(h *Host, path string) []member {
 	return list
 }
 
-// servingPath is callgate's own file for a place of a host.
+// servingPath is the path of callgate's own file for a place of a host.
 func (p *Plan) servingPath(h *Host, path string, place []string) string {
 	return filepath.Join(p.options.Folder, h.ID+"-"+short(path+"\x00"+strings.Join(place, "\x00"))+".mcp.json")
 }
 
-// alias finds a name that callgate accepts beside those that are there.
+// alias finds a name that callgate accepts beside the existing ones.
 func (p *Plan) alias(name string, kept []named) (string, error) {
 	clean := p.options.Sanitize(name)
 	candidates := []string{clean, strings.ReplaceAll(clean, "_", "-")}
@@ -391,11 +391,11 @@ func (p *Plan) alias(name string, kept []named) (string, error) {
 			return c, nil
 		}
 	}
-	return "", fmt.Errorf("no name for it: %w", err)
+	return "", fmt.Errorf("callgate cannot name it: %w", err)
 }
 
-// rename changes the names of moved servers and tools in a settings file, or in several. earlier are the changes before it,
-// which may be of the same file.
+// rename plans the new names of moved servers and tools in settings files. earlier are the earlier changes, which may be
+// of the same files.
 func (p *Plan) rename(h *Host, s *Settings, moved map[string][]moving, earlier []Change) (list []Change) {
 	scope := cmp.Or(s.Scope, "user")
 	var all []moving
@@ -432,7 +432,7 @@ func (p *Plan) rename(h *Host, s *Settings, moved map[string][]moving, earlier [
 	return list
 }
 
-// off reports whether the host's settings say that it does not start a server of the scope.
+// off reports whether the host's settings disable a server of the scope.
 func (p *Plan) off(h *Host, scope, name string) bool {
 	for i := range h.Settings {
 		s := &h.Settings[i]
@@ -446,7 +446,7 @@ func (p *Plan) off(h *Host, scope, name string) bool {
 			}
 			v, err := hujson.Parse(text)
 			if err != nil {
-				continue // the file is reported where it would be changed
+				continue // the change of the file reports it
 			}
 			for _, list := range s.Off {
 				if array := arrayAt(&v, list); array != nil && slices.ContainsFunc(array.Elements, is(name)) {
@@ -463,7 +463,7 @@ func (p *Plan) off(h *Host, scope, name string) bool {
 	return false
 }
 
-// readServing reads callgate's own file of servers, which a person may have changed since; nil when it is not there.
+// readServing reads callgate's own file of servers, which a person may have changed since; nil if it does not exist.
 func readServing(path string) ([]named, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -495,7 +495,7 @@ func readServing(path string) ([]named, error) {
 	return list, nil
 }
 
-// write puts callgate's own file of servers on the disk, and returns its digest. It may hold secrets that a host's file held.
+// write writes callgate's own file of servers, and returns its digest. The file may hold secrets from a host's file.
 func (s *serving) write() (sum string, err error) {
 	var b bytes.Buffer
 	b.WriteString("{\"mcpServers\":{")

@@ -11,30 +11,30 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Plugins say how a host keeps plugins, which bring MCP servers of their own.
+// Plugins describes where a host keeps plugins that bring MCP servers.
 type Plugins struct {
 	Folder   string `yaml:"folder"`
-	Registry bool   `yaml:"registry"` // the folder has a list of what is installed and where; otherwise each folder in it is a plugin
+	Registry bool   `yaml:"registry"` // the folder has a list of installed plugins; otherwise each folder in it is a plugin
 	Files    []File `yaml:"files"`    // relative to the plugin
-	Root     string `yaml:"root"`     // the variable that is the plugin's folder
+	Root     string `yaml:"root"`     // the variable for the plugin's folder
 	Entry    string `yaml:"entry"`    // callgate's entry; %s is the plugin
-	Called   string `yaml:"called"`   // what the host calls a server; %s is the plugin, then the server
+	Called   string `yaml:"called"`   // the host's name for a server; %s is the plugin, then the server
 }
 
-// located is a file of servers that may be on this machine.
+// located is a possible file of servers on this machine.
 type located struct {
 	*File
 	path    string
 	entry   string // callgate's entry in it
-	plugin  string // whose it is, "" for none
+	plugin  string // the plugin it belongs to, or ""
 	folder  string // of the plugin
 	plugins *Plugins
 }
 
-// entryNames are callgate's entries by scope: hosts merge scopes by name, and one must not hide another.
+// entryNames are the names of callgate's entries by scope. They differ, because hosts merge scopes by name.
 var entryNames = map[string]string{"user": "callgate", "local": "callgate-local", "project": "callgate-project"}
 
-// called is what the host calls a server of the file.
+// called is the host's name for a server of the file.
 func (l *located) called(server string) string {
 	if l.plugins == nil || l.plugins.Called == "" {
 		return server
@@ -42,7 +42,7 @@ func (l *located) called(server string) string {
 	return strings.Replace(strings.Replace(l.plugins.Called, "%s", l.plugin, 1), "%s", server, 1)
 }
 
-// files lists the files of servers that the host could have here.
+// files lists the possible files of servers of the host.
 func (m *Machine) files(h *Host) []located {
 	var list []located
 	for i := range h.Files {
@@ -76,7 +76,7 @@ func (m *Machine) files(h *Host) []located {
 
 type plugin struct{ name, folder string }
 
-// plugins finds the plugins that the host has.
+// plugins finds the host's plugins.
 func (m *Machine) plugins(h *Host) (list []plugin) {
 	folder := m.path(h, h.Plugins.Folder)
 	add := func(name, folder string) {
@@ -122,13 +122,13 @@ func (m *Machine) plugins(h *Host) (list []plugin) {
 			}
 		}
 		if source := known[market].Source; source.Source == "directory" && filepath.IsAbs(source.Path) {
-			add(name, offered(source.Path, name)) // it runs from there
+			add(name, offered(source.Path, name)) // the plugin runs from there
 		}
 	}
 	return list
 }
 
-// offered is the folder of a plugin in a marketplace that is a folder; "" when it is elsewhere.
+// offered is a plugin's folder inside a marketplace on this machine; "" if it is elsewhere.
 func offered(market, name string) string {
 	var list struct {
 		Plugins []struct {
@@ -150,7 +150,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// readInto reads a JSON file of a host's.
+// readInto reads a JSON file of a host.
 func readInto(path string, v any) bool {
 	text, err := readFile(path)
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// Server is an entry of a host as callgate's own file has it: the members of "mcpServers".
+// Server is a host's entry in callgate's own file, with the members of "mcpServers".
 type Server struct {
 	Type       string            `json:"type,omitempty"`
 	Command    string            `json:"command,omitempty"`
@@ -25,7 +25,7 @@ type Server struct {
 	HideTools  []string          `json:"hideTools,omitempty"`
 }
 
-// Members by the names that hosts give them.
+// Names of members in hosts' files.
 var (
 	commandMembers = []string{"command", "cmd"}
 	envMembers     = []string{"env", "environment", "envs"}
@@ -36,15 +36,16 @@ var (
 	cwdMembers     = []string{"cwd", "workingDirectory"}
 )
 
-// onlyHostMembers give a server what only the host can: variables in a file, headers of a program, an identity.
+// onlyHostMembers are members for what only the host can give: variables from a file, headers from a program, an
+// identity.
 var onlyHostMembers = []string{"envFile", "headersHelper", "authProviderType", "targetAudience"}
 
-// types are what hosts call a transport; "" is found out by callgate.
+// types are hosts' names for transports; "" means that callgate finds it out.
 var types = map[string]string{
 	"": "", "stdio": "stdio", "local": "stdio", "custom": "stdio", "remote": "", "http": "http", "streamable-http": "http", "streamableHttp": "http", "streamable_http": "http", "sse": "sse",
 }
 
-// variables that a server of a package takes from the host's environment, which callgate does not pass on by itself.
+// variables that a package's server needs from the host's environment. callgate passes none on by default.
 var variables = []struct {
 	word  string // in the command or its arguments
 	names []string
@@ -71,10 +72,10 @@ var variables = []struct {
 	{"docker", []string{"DOCKER_HOST"}},
 }
 
-// itself is why callgate's own entry stays.
+// itself is the reason why callgate's own entry stays.
 const itself = "it is callgate"
 
-// read turns a host's entry into a Server. why says what keeps it where it is; "" when it can move.
+// read turns a host's entry into a Server. why says why the entry must stay; "" if it can move.
 func (p *Plan) read(h *Host, e *entry, l *located) (s Server, why string) {
 	v := e.value
 	if why := h.keeps(v); why != "" {
@@ -117,13 +118,13 @@ func (p *Plan) read(h *Host, e *entry, l *located) (s Server, why string) {
 	return s, ""
 }
 
-// keeps says why an entry is of use to the host alone; "" when it is not.
+// keeps says why only the host can use an entry; "" if callgate can too.
 func (h *Host) keeps(v map[string]any) string {
 	off, _ := v["disabled"].(bool)
 	on, set := v["enabled"].(bool)
 	switch {
 	case v == nil:
-		return "it is not an object"
+		return "it is not a JSON object"
 	case off, set && !on:
 		return "it is disabled"
 	case v["type"] == "builtin" || v["type"] == "platform":
@@ -137,16 +138,16 @@ func (h *Host) keeps(v map[string]any) string {
 	return ""
 }
 
-// meansSSE reports whether the member with the address says that it is one of the older transport.
+// meansSSE reports whether the name of the address's member stands for HTTP+SSE.
 func (h *Host) meansSSE(entry map[string]any, address string) bool {
 	return h.SSE != "" && text(entry[h.SSE]) == address && entry["httpUrl"] == nil
 }
 
-// unfit says what keeps a server from being moved; "" when nothing does.
+// unfit says why a server cannot be moved; "" if it can.
 func (s *Server) unfit() string {
 	switch {
 	case s.Command == "" && s.URL == "":
-		return "it has neither a command nor an address"
+		return "it has no command and no address"
 	case s.Command != "" && s.URL != "":
 		return "it has a command and an address"
 	case strings.TrimSuffix(strings.ToLower(filepath.Base(filepath.ToSlash(s.Command))), ".exe") == "callgate":
@@ -155,7 +156,7 @@ func (s *Server) unfit() string {
 	return ""
 }
 
-// readProcess reads how the server is started.
+// readProcess reads how to start the server.
 func (s *Server) readProcess(r reader) {
 	switch command := r.member(commandMembers).(type) {
 	case string:
@@ -174,7 +175,7 @@ func (s *Server) readProcess(r reader) {
 	s.Cwd = text(r.member(cwdMembers))
 }
 
-// readAddress reads where the server is, and what is sent to it with each request.
+// readAddress reads the server's address and headers.
 func (s *Server) readAddress(r reader) {
 	s.URL = text(r.member(urlMembers))
 	s.Headers = mapOf(r.member(headerMembers))
@@ -186,7 +187,7 @@ func (s *Server) readAddress(r reader) {
 	}
 }
 
-// set adds a variable; the first value of a name holds.
+// set adds a variable unless it exists.
 func (s *Server) set(name, value string) {
 	if s.Env == nil {
 		s.Env = map[string]string{}
@@ -203,7 +204,7 @@ func (s *Server) header(name, value string) {
 	s.Headers[name] = value
 }
 
-// pass names the variables that the server took from the host's environment so far: a reference, never a value.
+// pass refers to the variables that the server got from the host's environment. It never copies a value.
 func (p *Plan) pass(s *Server) {
 	words := strings.Join(append([]string{s.Command}, s.Args...), " ")
 	for _, v := range variables {
@@ -224,7 +225,7 @@ var (
 	otherVariable = lazyregexp.New(`\$\{(workspaceFolder|workspaceRoot|workspaceFolderBasename|userHome|pathSeparator|/|input:[^}]*|config:[^}]*|command:[^}]*|file[A-Za-z]*)\}|\$\{\{[^}]*\}\}|\{file:[^}]*\}`)
 )
 
-// expand rewrites the variables of a host into callgate's. why names one that only the host knows.
+// expand translates a host's variables into callgate's. why names a variable that only the host knows.
 func (p *Plan) expand(s *Server, h *Host, l *located) (why string) {
 	one := func(value string) string {
 		if l.plugins != nil {
@@ -259,7 +260,7 @@ func (p *Plan) expand(s *Server, h *Host, l *located) (why string) {
 	return why
 }
 
-// reader looks for members under the names that hosts give them.
+// reader finds members by hosts' names.
 type reader map[string]any
 
 func (r reader) member(names []string) any {

@@ -12,14 +12,14 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// rename is a name in a host's settings that has changed, or with From "" one that was added to a list.
+// rename is a changed name in a host's settings. If From is "", the name was added to a list.
 type rename struct {
-	List []string `json:"list,omitempty"` // where it was added
+	List []string `json:"list,omitempty"` // the list to which it was added
 	From string   `json:"from,omitempty"`
 	To   string   `json:"to"`
 }
 
-// applyRenames makes the renames, and returns those that found nothing to change. Each other byte stays.
+// applyRenames applies renames, and returns those that found nothing. All other bytes stay.
 func applyRenames(format string, text []byte, renames []rename) ([]byte, []rename, error) {
 	if format == frontMatter {
 		text, left := renameWords(text, renames)
@@ -46,7 +46,7 @@ func applyRenames(format string, text []byte, renames []rename) ([]byte, []renam
 			if !addTo(&v, r.List, r.To) {
 				left = append(left, r)
 			}
-		default: // To is "": taken off the list again
+		default: // To is "": remove it from the list
 			if !takeFrom(&v, r.List, r.From) {
 				left = append(left, r)
 			}
@@ -55,7 +55,7 @@ func applyRenames(format string, text []byte, renames []rename) ([]byte, []renam
 	return v.Pack(), left, nil
 }
 
-// inverse takes renames back, the last first.
+// inverse returns the renames that undo others, last first.
 func inverse(renames []rename) []rename {
 	var out []rename
 	for _, r := range slices.Backward(renames) {
@@ -119,7 +119,7 @@ func is(name string) func(hujson.Value) bool {
 	}
 }
 
-// names finds the names of tools in a host's settings.
+// names finds tool names in a host's settings.
 func (s *Settings) names(v *hujson.Value, add func(name string)) {
 	for _, list := range s.Lists {
 		if array := arrayAt(v, list); array != nil {
@@ -150,7 +150,7 @@ func (s *Settings) names(v *hujson.Value, add func(name string)) {
 	}
 }
 
-// matchers finds the texts of an object's members with that name.
+// matchers finds the members called "matcher" below a value.
 func matchers(obj *hujson.Object, add func(text string)) {
 	for _, m := range obj.Members {
 		if l, ok := m.Value.Value.(hujson.Literal); ok && nameOf(m) == "matcher" && l.Kind() == '"' {
@@ -159,11 +159,11 @@ func matchers(obj *hujson.Object, add func(text string)) {
 	}
 }
 
-// renamesFor finds the names in a host's settings that change when servers move behind callgate's entries: tools in lists,
-// as members, and in matchers of hooks, which are regular expressions; and lists of servers, which get the entries.
+// renamesFor finds the names in a host's settings that change when servers move behind callgate's entries: tools in
+// lists, as members, and in matchers of hooks, which are regular expressions. Lists of servers get callgate's entries.
 func renamesFor(s *Settings, text []byte, moved []moving) (out []rename, err error) {
 	longest := slices.Clone(moved)
-	slices.SortStableFunc(longest, func(a, b moving) int { return len(b.called) - len(a.called) }) // a name may begin with another
+	slices.SortStableFunc(longest, func(a, b moving) int { return len(b.called) - len(a.called) }) // one name may be a prefix of another
 	add := func(name string) {
 		if to := renamed(s, name, longest); to != name && !slices.ContainsFunc(out, func(r rename) bool { return r.From == name }) {
 			out = append(out, rename{From: name, To: to})
@@ -206,7 +206,7 @@ func renamesFor(s *Settings, text []byte, moved []moving) (out []rename, err err
 	return out, nil
 }
 
-// objectsAt are the objects at a place; * is each member.
+// objectsAt returns the objects at a place; * stands for each member.
 func objectsAt(v *hujson.Value, place []string) (list []*hujson.Object) {
 	obj, ok := v.Value.(*hujson.Object)
 	if !ok {
@@ -223,12 +223,12 @@ func objectsAt(v *hujson.Value, place []string) (list []*hujson.Object) {
 	return list
 }
 
-// renamed is how a name of a moved server's tool reads afterwards: mcp__files__read is mcp__callgate__files_read.
+// renamed is the new name of a moved server's tool: mcp__files__read becomes mcp__callgate__files_read.
 func renamed(s *Settings, name string, moved []moving) string {
 	for _, form := range s.Tools {
 		head, rest, _ := strings.Cut(form, "%s")
 		between, _, _ := strings.Cut(rest, "%s")
-		if head == "" { // no regular expression: it begins with the server, or is another tool's
+		if head == "" { // not a regular expression: it begins with the server, or names another tool
 			for i := range moved {
 				m := &moved[i]
 				tool, begins := strings.CutPrefix(name, m.called+between)
@@ -270,19 +270,19 @@ func renamed(s *Settings, name string, moved []moving) string {
 	return name
 }
 
-// wholeServer is how a form names all tools of a server: "mcp__%s__%s" is "mcp__files".
+// wholeServer is the form for all tools of a server: "mcp__%s__%s" gives "mcp__files".
 func wholeServer(form, server string) string {
 	head, _, _ := strings.Cut(form, "%s")
 	return head + server
 }
 
-// frontMatter is the format of texts that begin with settings between two lines of ---.
+// frontMatter is the format of texts that begin with settings between two lines with ---.
 const frontMatter = "front"
 
-// word is what a name of a tool may be in front matter.
+// word matches a tool's name in front matter.
 var word = lazyregexp.New(`[A-Za-z0-9_*-]+`)
 
-// frontEnd is where the front matter of a text ends; 0 when it has none.
+// frontEnd returns the end of a text's front matter; 0 if it has none.
 func frontEnd(text []byte) int {
 	if !bytes.HasPrefix(text, []byte("---")) {
 		return 0

@@ -11,7 +11,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// tomlDocument is TOML. An entry is a table with a header, as Codex writes it, or a key and value: a.b = {…}.
+// tomlDocument is a TOML file. An entry is a table with a header, as Codex writes it, or a key with a value: a.b = {…}.
 type tomlDocument struct{ text string }
 
 func openTOML(text []byte) (*tomlDocument, error) {
@@ -36,28 +36,28 @@ func (d *tomlDocument) decode() (map[string]any, error) {
 	return all, nil
 }
 
-// tomlPart is a header and what stands below it, or one key and its value; with the comment right above it.
+// tomlPart is a header with everything below it, or a key with its value, and the comment right above.
 type tomlPart struct {
-	key      []string // from the top of the document
-	table    int      // of a key, how many of these are its table's header; of a header, all
+	key      []string // the full key
+	table    int      // how many names of a key come from its table's header; of a header, all
 	from, to int
-	value    int      // where the value of a key begins; of a header, where its name ends
-	members  []string // of the place as an inline table
+	value    int      // the start of a key's value, or the end of a header's name
+	members  []string // the members, if the place is an inline table
 }
 
 func (t *tomlPart) header() bool { return t.table == len(t.key) }
 
-// under reports whether a part is the entry at the place or within it.
+// under reports whether a part is the entry at the place or inside it.
 func (t *tomlPart) under(place []string, name string) bool {
 	return t.within(place) && len(t.key) > len(place) && t.key[len(place)] == name
 }
 
-// within reports whether a part belongs to the place: a header, or a key of a table that is not an entry itself.
+// within reports whether a part belongs to the place: a header, or a key of a table that is not itself an entry.
 func (t *tomlPart) within(place []string) bool {
 	return len(t.key) >= len(place) && slices.Equal(t.key[:len(place)], place) && (t.header() || t.table <= len(place))
 }
 
-// parts are the headers of the document and the keys outside of entries.
+// parts returns the document's headers and the keys outside entries.
 func (d *tomlDocument) parts(place []string) (list []tomlPart, err error) {
 	var p unstable.Parser
 	p.Reset([]byte(d.text))
@@ -73,7 +73,7 @@ func (d *tomlDocument) parts(place []string) (list []tomlPart, err error) {
 			t.key = slices.Clone(list[header].key)
 		}
 		if t.table = len(t.key); t.table > len(place) {
-			continue // within an entry
+			continue // inside an entry
 		}
 		for it := e.Key(); it.Next(); {
 			n := it.Node()
@@ -106,7 +106,7 @@ func (d *tomlDocument) parts(place []string) (list []tomlPart, err error) {
 	return list, p.Error()
 }
 
-// above returns where the comment lines begin that stand right above a line.
+// above returns the start of the comment lines right above a line.
 func (d *tomlDocument) above(line int) int {
 	for line > 0 {
 		before := strings.LastIndexByte(d.text[:line-1], '\n') + 1
@@ -135,7 +135,7 @@ func tomlStep(text string, i int, _ byte) int {
 	return i + 1
 }
 
-// longEnd takes in the up to two quotes that a string in three quotes can end with.
+// longEnd skips up to two quotes at the end of a string in triple quotes.
 func longEnd(text string, i int, quote byte) int {
 	for n := 0; n < 2 && i < len(text) && text[i] == quote; n++ {
 		i++
@@ -143,7 +143,7 @@ func longEnd(text string, i int, quote byte) int {
 	return i
 }
 
-// tomlEnd is the index behind the line on which a value ends.
+// tomlEnd returns the index after the line on which a value ends.
 func tomlEnd(text string, i int) int {
 	for depth := 0; i < len(text); {
 		c := text[i]
@@ -161,7 +161,7 @@ func tomlEnd(text string, i int) int {
 	return i
 }
 
-// inline is the place when it is written as one inline table.
+// inline returns the place if it is one inline table.
 func (d *tomlDocument) inline(parts []tomlPart, place []string) (*tomlPart, flow, error) {
 	for i := range parts {
 		t := &parts[i]
@@ -200,7 +200,7 @@ func (d *tomlDocument) entries(place []string) ([]entry, error) {
 			i = len(list)
 			e := entry{name: name}
 			if text, err := json.Marshal(at[name]); err == nil {
-				_ = json.Unmarshal(text, &e.value) // no object: nothing that could be a server
+				_ = json.Unmarshal(text, &e.value) // otherwise it is not an object, so not a server
 			}
 			list = append(list, e)
 		}
@@ -309,7 +309,7 @@ func (d *tomlDocument) put(place []string, e entry, next string) error {
 	return nil
 }
 
-// keysOf is how many of the place's names an entry that is written in keys takes from a header; -1 when it has headers.
+// keysOf is how many of the place's names an entry in keys takes from a header; -1 if the entry has headers.
 func keysOf(raw string, place []string, name string) int {
 	parts, err := (&tomlDocument{text: raw}).parts(nil)
 	if err != nil || len(parts) == 0 || slices.ContainsFunc(parts, func(t tomlPart) bool { return t.header() }) {
@@ -324,12 +324,12 @@ func keysOf(raw string, place []string, name string) int {
 	return -1
 }
 
-// insertKeys puts the text of keys into the table whose header has so many names of the place: before the next entry, or
-// behind the last key.
+// insertKeys inserts the text of keys into the table whose header has so many names of the place: before the next entry
+// or after the last key.
 func (d *tomlDocument) insertKeys(parts []tomlPart, place []string, raw string, table int, next string) {
 	at := -1
 	if table == 0 {
-		at = 0 // at the top there is no header
+		at = 0 // the top has no header
 	}
 	for i := len(parts) - 1; i >= 0; i-- {
 		t := &parts[i]
@@ -356,7 +356,7 @@ func (d *tomlDocument) insertKeys(parts []tomlPart, place []string, raw string, 
 	d.text = before + raw + d.text[at:]
 }
 
-// insertTables puts an entry with headers before the header of the next one, or at the end.
+// insertTables inserts an entry with headers before the next entry's header, or at the end.
 func (d *tomlDocument) insertTables(parts []tomlPart, place []string, e *entry, next string) {
 	at := len(d.text)
 	for i := len(parts) - 1; i >= 0; i-- {
@@ -393,7 +393,7 @@ func tomlTable(list []member) string {
 	return "{ " + strings.Join(text, ", ") + " }"
 }
 
-// tomlValue writes a value in one line. Numbers that JSON brought along are whole where they can be.
+// tomlValue writes a value on one line. A number from JSON becomes an integer if it is one.
 func tomlValue(value any) string {
 	switch v := value.(type) {
 	case map[string]any:
@@ -417,7 +417,7 @@ func tomlValue(value any) string {
 	}
 	text, err := toml.Marshal(map[string]any{"v": value})
 	if err != nil {
-		return "''" // nothing else comes from JSON but null, which is no value here
+		return "''" // null, which TOML does not have
 	}
 	return strings.TrimSuffix(strings.TrimPrefix(string(text), "v = "), "\n")
 }
@@ -430,7 +430,7 @@ func tomlKeys(names []string) string {
 	return strings.Join(keys, ".")
 }
 
-// tomlKey quotes a key that cannot stand bare.
+// tomlKey quotes a key if it must.
 func tomlKey(name string) string {
 	if name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" {
 		return name

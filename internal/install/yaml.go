@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// yamlDocument is YAML whose entries are members of a mapping or items of a list, each on lines of its own.
+// yamlDocument is a YAML file whose entries are members of a mapping or items of a list, each on lines of its own.
 type yamlDocument struct {
 	text string
 	list bool
@@ -26,7 +26,7 @@ func openYAML(text []byte, list bool) (*yamlDocument, error) {
 
 func (d *yamlDocument) bytes() []byte { return []byte(d.text) }
 
-// root is the mapping at the top; nil when the document is empty.
+// root is the top mapping; nil if the document is empty.
 func (d *yamlDocument) root() (*yaml.Node, error) {
 	dec := yaml.NewDecoder(strings.NewReader(d.text))
 	var doc, second yaml.Node
@@ -57,16 +57,16 @@ func (d *yamlDocument) value() (any, error) {
 	return all, nil
 }
 
-// yamlItem is an entry on its lines, counted from 0; to is the line behind the last.
+// yamlItem is an entry and its lines, counted from 0; to is the line after the last.
 type yamlItem struct {
 	name     string
 	from, to int // from includes the comment right above
-	key      int // the line that its key or dash is on
+	key      int // the line of its key or dash
 	node     *yaml.Node
 }
 
-// yamlBlock is the list or mapping of entries: its items, how far they are indented, and the line behind the last. In flow
-// style, items have names and nodes alone, and the brackets the text.
+// yamlBlock is the list or mapping of entries: its items, their indentation, and the line after the last. In flow style,
+// items have only names and nodes, and the brackets have the text.
 type yamlBlock struct {
 	items  []yamlItem
 	indent int
@@ -75,7 +75,7 @@ type yamlBlock struct {
 	root   *yaml.Node
 }
 
-// block finds the entries; ok is false when the place is not there or is empty.
+// block finds the entries; ok is false if the place is missing or empty.
 func (d *yamlDocument) block(place []string) (b yamlBlock, ok bool, err error) {
 	at, err := d.root()
 	if err != nil || at == nil {
@@ -87,7 +87,7 @@ func (d *yamlDocument) block(place []string) (b yamlBlock, ok bool, err error) {
 			return b, false, nil
 		}
 		if at.Kind == yaml.AliasNode {
-			return b, false, fmt.Errorf("%s is an alias of another part of the file: write it out and try again", strings.Join(place, "."))
+			return b, false, fmt.Errorf("%s is an alias for another part of the file: write it out and try again", strings.Join(place, "."))
 		}
 	}
 	want, step := yaml.MappingNode, 2
@@ -102,7 +102,7 @@ func (d *yamlDocument) block(place []string) (b yamlBlock, ok bool, err error) {
 		return b, false, nil
 	}
 	if at.Kind != want {
-		return b, false, fmt.Errorf("%s is not what the host expects there", strings.Join(place, "."))
+		return b, false, fmt.Errorf("%s does not have the form that the host expects", strings.Join(place, "."))
 	}
 	lines := yamlLines(d.text)
 	for i := 0; i < len(at.Content); i += step {
@@ -111,14 +111,14 @@ func (d *yamlDocument) block(place []string) (b yamlBlock, ok bool, err error) {
 		if d.list {
 			dash := strings.IndexByte(line, '-')
 			if dash < 0 || strings.TrimSpace(line[:dash]) != "" {
-				return b, false, fmt.Errorf("line %d: an item of %s does not begin a line", item.from+1, strings.Join(place, "."))
+				return b, false, fmt.Errorf("line %d: an item of %s is not on a line of its own", item.from+1, strings.Join(place, "."))
 			}
 			b.indent = dash
 			item.name = listName(item.node)
 		} else {
 			item.name, b.indent = at.Content[i].Value, at.Content[i].Column-1
 			if strings.TrimSpace(line[:b.indent]) != "" {
-				return b, false, fmt.Errorf("line %d: %s does not begin a line", item.from+1, item.name)
+				return b, false, fmt.Errorf("line %d: %s is not on a line of its own", item.from+1, item.name)
 			}
 		}
 		for item.from > 0 && isComment(lines[item.from-1], b.indent) {
@@ -134,7 +134,7 @@ func (d *yamlDocument) block(place []string) (b yamlBlock, ok bool, err error) {
 func (d *yamlDocument) brackets(b *yamlBlock, at *yaml.Node, step int, place []string) (ok bool, err error) {
 	f, err := openFlow(d.text, yamlOpen(d.text, at), "#", yamlStep)
 	if err == nil && len(f.chunks)*step != len(at.Content) {
-		err = errors.New("its members cannot be told apart: write each on lines of its own and try again")
+		err = errors.New("its members are not separable: write each on lines of its own and try again")
 	}
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", strings.Join(place, "."), err)
@@ -150,7 +150,7 @@ func (d *yamlDocument) brackets(b *yamlBlock, at *yaml.Node, step int, place []s
 	return true, nil
 }
 
-// yamlOpen is the index of the bracket that a node in flow style begins with, behind its anchor and tag.
+// yamlOpen returns the index of the opening bracket of a node in flow style, after its anchor and tag.
 func yamlOpen(text string, n *yaml.Node) int {
 	i := 0
 	for _, line := range yamlLines(text)[:n.Line-1] {
@@ -163,7 +163,7 @@ func yamlOpen(text string, n *yaml.Node) int {
 	return i + max(strings.IndexAny(text[i:], "[{"), 0)
 }
 
-// yamlStep steps over quoted texts, which begin where a value can, and comments, which begin behind a space.
+// yamlStep steps over quoted text, which begins where a value can, and comments, which begin after a space.
 func yamlStep(text string, i int, prev byte) int {
 	switch c := text[i]; {
 	case c == '#' && strings.IndexByte(" \t\r\n", text[i-1]) >= 0:
@@ -177,7 +177,7 @@ func yamlStep(text string, i int, prev byte) int {
 	return i + 1
 }
 
-// yamlLines splits a text where YAML has line breaks.
+// yamlLines splits a text at YAML's line breaks.
 func yamlLines(text string) (lines []string) {
 	from := 0
 	for i := 0; i < len(text); i++ {
@@ -200,7 +200,7 @@ func listName(item *yaml.Node) string {
 	return ""
 }
 
-// close says where each item and the block itself end: before the blank lines behind them.
+// close sets where each item and the block end: before the blank lines that follow.
 func (b *yamlBlock) close(text string, lines []string) {
 	for i := range b.items {
 		item := &b.items[i]
@@ -223,7 +223,7 @@ func (b *yamlBlock) close(text string, lines []string) {
 	b.end = b.items[len(b.items)-1].to
 }
 
-// lastLine is the line that the last part of a node begins on, or in flow style ends on, counted from 1.
+// lastLine returns the line on which the last part of a node begins, or in flow style ends, counted from 1.
 func lastLine(text string, n *yaml.Node) int {
 	line := n.Line
 	if n.Style&yaml.FlowStyle != 0 {
@@ -237,7 +237,7 @@ func lastLine(text string, n *yaml.Node) int {
 	return line
 }
 
-// isComment reports whether the line holds nothing but a comment at that depth.
+// isComment reports whether the line has only a comment at that depth.
 func isComment(line string, indent int) bool {
 	rest := strings.TrimLeft(line, " ")
 	return strings.HasPrefix(rest, "#") && len(line)-len(rest) == indent
@@ -277,14 +277,14 @@ func (d *yamlDocument) entries(place []string) ([]entry, error) {
 			return nil, fmt.Errorf("read %s: %w", item.name, err)
 		}
 		if text, err := json.Marshal(value); err == nil {
-			_ = json.Unmarshal(text, &e.value) // no mapping: nothing that could be a server
+			_ = json.Unmarshal(text, &e.value) // otherwise it is not a mapping, so not a server
 		}
 		list = append(list, e)
 	}
 	return list, nil
 }
 
-// refersTo reports whether an alias outside of a node stands for it or for a part of it.
+// refersTo reports whether an alias outside a node stands for it or a part of it.
 func refersTo(root, node *yaml.Node) bool {
 	parts := map[*yaml.Node]bool{}
 	var walk func(n *yaml.Node, visit func(*yaml.Node) bool) bool
@@ -354,7 +354,7 @@ func (d *yamlDocument) put(place []string, e *entry, next string) error {
 	return nil
 }
 
-// write is an entry's text for its place: as it was, or written anew.
+// write returns an entry's text for its place: the old text, or a new one.
 func (d *yamlDocument) write(e *entry, flow bool, indent int) (string, error) {
 	switch {
 	case e.raw == "" || e.flow != flow:
@@ -365,7 +365,7 @@ func (d *yamlDocument) write(e *entry, flow bool, indent int) (string, error) {
 	return shift(e.raw, indent), nil
 }
 
-// shift indents lines anew, so that the first one that is no comment has that indentation.
+// shift changes the indentation of lines, so that the first one that is not a comment has the given one.
 func shift(raw string, indent int) string {
 	by := indent
 	for _, line := range yamlLines(raw) {
@@ -387,7 +387,7 @@ func shift(raw string, indent int) string {
 	return b.String()
 }
 
-// begin writes the place with the text of its first entry, at the end of the file or where the place stands empty.
+// begin writes the place with its first entry, at the end of the file or where the empty place is.
 func (d *yamlDocument) begin(place []string, raw string) error {
 	if len(place) != 1 {
 		return fmt.Errorf("%s is not there", strings.Join(place, "."))
@@ -412,7 +412,7 @@ func (d *yamlDocument) begin(place []string, raw string) error {
 	return nil
 }
 
-// marshal writes an entry anew, as lines with that indentation or in flow style.
+// marshal writes an entry as lines with that indentation, or in flow style.
 func (d *yamlDocument) marshal(e *entry, flow bool, indent int) (string, error) {
 	value := &yaml.Node{Kind: yaml.MappingNode}
 	for _, m := range e.members() {
@@ -442,7 +442,7 @@ func (d *yamlDocument) marshal(e *entry, flow bool, indent int) (string, error) 
 	if err := enc.Encode(whole); err != nil {
 		return "", err
 	}
-	if flow { // without the brackets around the one member
+	if flow { // without the brackets around the member
 		text := strings.TrimSpace(b.String())
 		return text[1 : len(text)-1], nil
 	}
