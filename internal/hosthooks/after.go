@@ -12,7 +12,7 @@ import (
 	"callgate/gate/tools"
 )
 
-// after notes that a call ran, and raises the alarm if no decision had allowed it.
+// after notes that a call ran, and raises an alarm if no decision allowed it.
 func (d *Desk) after(v *visit, e *Event) Reply {
 	call, err := d.callOf(v, e)
 	if err != nil {
@@ -42,20 +42,20 @@ func (d *Desk) after(v *visit, e *Event) Reply {
 	case d.onRecord(v, e, call):
 		return Reply{}
 	default:
-		v.hear(key) // the transcript need not say it again
+		v.hear(key) // so that the transcript does not raise the alarm again
 		d.alarm(v, d.o.Proof.Uncovered, fmt.Sprintf("%s ran %s, and callgate was not asked", v.dialect.Name, tools.Visible(e.Tool)))
 	}
 	return v.dialect.say(After, "context", "callgate has no decision that allowed this call. Stop, and tell the user.")
 }
 
-// done notes what a host did before it told anybody.
+// done notes what a host reports only afterwards.
 func (d *Desk) done(v *visit, e *Event) Reply {
 	call, err := d.callOf(v, e)
 	if err != nil {
 		return Reply{Stderr: err.Error(), Exit: 1}
 	}
 	a := tools.Analyze(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place})
-	d.note(v, fmt.Sprintf("%s did, without asking: %s", v.dialect.Name, a.Summary))
+	d.note(v, fmt.Sprintf("%s did this without asking: %s", v.dialect.Name, a.Summary))
 	for _, w := range a.Writes {
 		if why := d.o.Gate.Files.ForbidsWriting(v.session, call.Place, w.Path); why != "" {
 			d.alarm(v, d.o.Proof.Uncovered, fmt.Sprintf("%s changed a file that the rules deny: %s", v.dialect.Name, why))
@@ -64,7 +64,7 @@ func (d *Desk) done(v *visit, e *Event) Reply {
 	return Reply{}
 }
 
-// finish ends a call at the gate.
+// finish reports a call's outcome to the gate.
 func (d *Desk) finish(v *visit, r *ran, result []byte, isError bool, failure string) {
 	d.o.Gate.Finish(v.session, r.call, result, isError, failure, time.Since(r.began))()
 	r.end(context.Background())
@@ -73,7 +73,7 @@ func (d *Desk) finish(v *visit, r *ran, result []byte, isError bool, failure str
 	}
 }
 
-// forget ends the calls of a visit as if they had run, and lets those that were denied prove nothing.
+// forget ends the calls of a visit as if they had run. Denied calls then prove nothing.
 func (d *Desk) forget(v *visit) {
 	v.mu.Lock()
 	running := v.running
@@ -86,8 +86,7 @@ func (d *Desk) forget(v *visit) {
 	}
 }
 
-// settle is called when a turn is over. By then, denied calls have not run, and nothing more is expected of the allowed
-// ones.
+// settle ends a turn: denied calls have not run, and nothing more will come about the allowed ones.
 func (d *Desk) settle(v *visit) {
 	v.mu.Lock()
 	running := v.running
@@ -110,7 +109,7 @@ func (d *Desk) settle(v *visit) {
 	}
 }
 
-// reports reports whether the host tells of calls that ran.
+// reports reports whether the host says which calls ran.
 func (d *Dialect) reports() bool {
 	for _, s := range d.Events {
 		if s.Role == After {
@@ -122,7 +121,7 @@ func (d *Dialect) reports() bool {
 
 func (d *Desk) note(v *visit, summary string) {
 	if err := d.o.Gate.Controls.Note(v.session.ID(), audit.Author{By: "hook:" + v.dialect.ID}, summary); err != nil {
-		d.o.Log.Error("what a host said could not be recorded", "host", v.dialect.ID, "error", err)
+		d.o.Log.Error("cannot record what a host reported", "host", v.dialect.ID, "error", err)
 	}
 }
 
@@ -137,7 +136,7 @@ func (d *Desk) alarm(v *visit, prove func(host, version, what string), text stri
 	}
 }
 
-// ours reports whether the call goes to callgate itself, which judges it on its way.
+// ours reports whether the call goes to callgate's MCP server, which judges it there.
 func (d *Desk) ours(v *visit, e *Event) bool {
 	if d.o.Own == nil {
 		return false
@@ -151,12 +150,12 @@ func (d *Desk) ours(v *visit, e *Event) bool {
 }
 
 const (
-	lookBack  = time.Hour // for the decision on a call that ran
-	lookAmong = 400       // of the newest records
+	lookBack  = time.Hour // how old the decision on a call can be
+	lookAmong = 400       // how many of the newest records to search
 )
 
-// onRecord looks for the decision on a call that ran among those of other processes: callgate's own tools are judged where
-// they pass, and this process may have begun after the decision.
+// onRecord looks in the trail for the decision on a call that ran. Another process may have made it: callgate's MCP
+// server judges its own calls, and this process may have started later.
 func (d *Desk) onRecord(v *visit, e *Event, call gate.Call) bool {
 	if d.o.Audit == "" {
 		return false

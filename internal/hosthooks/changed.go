@@ -11,17 +11,17 @@ import (
 	"callgate/gate/tools"
 )
 
-// If a project file changes during a turn, and no allowed call of the turn could have changed it, the person, another
-// program or a tool outside the gate did. callgate cannot tell which, so it reports this without an alarm.
+// If a project file changes during a turn, and no allowed call could have changed it, then a person, another program or
+// a tool outside the gate did. callgate cannot tell which, so it records this without an alarm.
 
-// turn is what is known of the files that a turn changes.
+// turn is what is known about the files that a turn changes.
 type turn struct {
 	began  time.Time       // zero before the first prompt
-	wrote  map[string]bool // by calls that were let run
-	opaque bool            // something ran whose files are not known
+	wrote  map[string]bool // by allowed calls
+	opaque bool            // a call ran whose files are unknown
 }
 
-// ran notes what a call that was let run may change.
+// ran notes which files an allowed call may change.
 func (t *turn) ran(call gate.Call) {
 	a := tools.Analyze(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place})
 	if len(a.Commands) > 0 || !call.Tool.Bound || call.Tool.Kind == "" {
@@ -41,8 +41,8 @@ const (
 	maxShown  = 5
 )
 
-// outside lists files of the project that changed in the turn and that no call wrote. Hidden folders and what is called
-// node_modules are left out, and so is what own says.
+// outside lists project files that changed in the turn and that no call wrote. It leaves out hidden folders,
+// node_modules, and the files that own names.
 func (t *turn) outside(project, own string) (names []string) {
 	if t.began.IsZero() || t.opaque || project == "" {
 		return nil
@@ -56,7 +56,7 @@ func (t *turn) outside(project, own string) (names []string) {
 			return fs.SkipAll
 		}
 		if err != nil {
-			return nil // it cannot be seen
+			return nil // unreadable
 		}
 		if e.IsDir() {
 			if path != project && (strings.HasPrefix(e.Name(), ".") || e.Name() == "node_modules" || path == own) {
@@ -74,7 +74,7 @@ func (t *turn) outside(project, own string) (names []string) {
 	return names
 }
 
-// tellChanged puts on record what changed in the turn that is over, outside the gate.
+// tellChanged records which files changed outside the gate in the turn that ended.
 func (d *Desk) tellChanged(v *visit) {
 	v.mu.Lock()
 	t := v.turn
@@ -92,5 +92,5 @@ func (d *Desk) tellChanged(v *visit) {
 	if more := len(names) - len(shown); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	d.note(v, fmt.Sprintf("Changed outside the gate during a turn of %s: %s. A person may have done it; no call that callgate knows did.", v.dialect.Name, text))
+	d.note(v, fmt.Sprintf("Changed outside the gate during a turn of %s: %s. No call that callgate knows did this; perhaps a person did.", v.dialect.Name, text))
 }

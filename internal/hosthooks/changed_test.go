@@ -70,7 +70,7 @@ func TestChangesOutsideTheGateAreOnRecord(t *testing.T) {
 		touch(fmt.Sprintf("sub/%d.txt", i))
 	}
 	say("Stop", "", "{}")
-	if list := told(); len(list) != 1 || !strings.Contains(list[0], "0.txt") || !strings.Contains(list[0], "and 2 more. A person may have done it") || strings.Contains(list[0], "written") {
+	if list := told(); len(list) != 1 || !strings.Contains(list[0], "0.txt") || !strings.Contains(list[0], "and 2 more. No call that callgate knows did this") || strings.Contains(list[0], "written") {
 		t.Errorf("on record: %q", list)
 	}
 	if len(alarms) > 0 {

@@ -26,27 +26,27 @@ type Options struct {
 	Gate     *gate.Gate
 	Log      *slog.Logger
 	Proof    *Proof
-	Agent    string // the profile that sessions run under
+	Agent    string // the profile of the sessions
 	Home     string
 	Shell    *tools.ShellSetup
-	Audit    string // folder of the audit trail, where decisions are looked for that this process did not make
+	Audit    string // folder of the audit trail, with decisions of other processes
 	Sanitize func(string) string
-	// Own names callgate's own entries among the MCP servers of a host in a project: their calls pass the gate on their way.
+	// Own names callgate's own entries among a host's MCP servers in a project. Their calls pass the gate there.
 	Own func(host, project string) []string
-	// Before lets the user's hooks look at a call; nil when there are none.
+	// Before runs the user's hooks on a call; nil if there are none.
 	Before func(context.Context, *gate.Session, gate.Call) gate.Call
-	// Keep keeps what an allowed call is about to change; nil keeps nothing. end is told when it has run.
+	// Keep snapshots the files that an allowed call may change; nil keeps nothing. The desk calls end after the call.
 	Keep func(context.Context, *gate.Session, gate.Call, *gate.Verdict) (end func(context.Context), err error)
-	// Ended is told how a call went; nil tells nobody.
+	// Ended gets the outcome of a call; may be nil.
 	Ended func(*gate.Session, gate.Call, gate.Verdict, []byte, string)
-	// Prompted is told what the person said to the host of a session; nil tells nobody. It is not told of prompts that come
-	// while a call runs, because what runs could have sent them.
+	// Prompted gets the person's prompts; may be nil. It does not get prompts that arrive while a call runs, because that
+	// call could have sent them.
 	Prompted func(s *gate.Session, text string)
-	// Alarm shows people what is wrong with a host; nil shows it nowhere.
+	// Alarm shows people what is wrong with a host; may be nil.
 	Alarm func(host string, texts ...string)
 }
 
-// Desk judges what hosts ask. It holds a session of the gate for each session of a host.
+// Desk judges the calls of hosts. It has a session of the gate for each session of a host.
 type Desk struct {
 	o      Options
 	prefix string // of call ids
@@ -55,7 +55,7 @@ type Desk struct {
 
 	mu     sync.Mutex
 	visits map[string]*visit // by host and the host's session
-	busy   int               // requests that are answered now
+	busy   int               // requests in progress
 	last   time.Time
 }
 
@@ -66,22 +66,22 @@ func NewDesk(o Options) *Desk {
 	return &Desk{o: o, prefix: hex.EncodeToString(b[:]), visits: map[string]*visit{}, last: time.Now()}
 }
 
-// visit is one session of a host.
+// visit is a session of a host.
 type visit struct {
 	dialect *Dialect
 	session *gate.Session
-	project string // the workspace: a host may change the folder that it works in, and what is open to it must not follow
+	project string // the workspace; it stays when the host changes its working folder, because rules open the workspace
 
 	began time.Time
 
 	mu      sync.Mutex
 	last    time.Time
 	version string
-	told    map[string]bool      // modes that are on record
-	asked   map[string]*question // by the host's id of the call, for hosts that have ids
-	running map[string][]*ran    // calls that were allowed and are not known to have ended, by key
-	denied  map[string]string    // calls that were denied: key → tool
-	reading reading              // of the host's transcript
+	told    map[string]bool      // recorded modes
+	asked   map[string]*question // by the host's call id, if it has ids
+	running map[string][]*ran    // allowed calls that have not ended as far as known, by key
+	denied  map[string]string    // denied calls: key → tool
+	reading reading              // how far the host's transcript was read
 	turn    turn
 }
 
@@ -89,13 +89,13 @@ func clientOf(d *Dialect, version string) gate.Client {
 	return gate.Client{Name: d.Client, Version: version}
 }
 
-// question is a call that is judged once, however often the host asks about it.
+// question is a call. The desk judges it once, however often the host asks.
 type question struct {
 	done  chan struct{}
 	reply Reply
 }
 
-// ran is a call that the host was allowed to run.
+// ran is a call that the host may run.
 type ran struct {
 	call    gate.Call
 	verdict gate.Verdict
@@ -103,7 +103,7 @@ type ran struct {
 	end     func(context.Context)
 }
 
-// Handle answers one request. It returns when the host has to have its answer, at the latest when ctx ends.
+// Handle answers one request. It returns in time for the host, at the latest when ctx ends.
 func (d *Desk) Handle(ctx context.Context, host, name string, body []byte, env map[string]string) Reply {
 	dialect, err := Find(host)
 	if err != nil {
@@ -138,7 +138,7 @@ func (d *Desk) Handle(ctx context.Context, host, name string, body []byte, env m
 		if e.Role == Before {
 			q := &question{}
 			d.judge(ctx, v, &e, q)
-			d.forget(v) // it is no call of the host's
+			d.forget(v) // doctor's call, not the host's
 			return q.reply
 		}
 		return Reply{}
@@ -171,14 +171,14 @@ func (d *Desk) Handle(ctx context.Context, host, name string, body []byte, env m
 	return Reply{}
 }
 
-// visit returns the visit of the host's session, which it begins when it is new.
+// visit returns the visit for the host's session, and begins one for a new session.
 func (d *Desk) visit(dialect *Dialect, e *Event) (*visit, error) {
 	key := dialect.ID + "\x00" + e.Session
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	v := d.visits[key]
 	if v == nil {
-		session, err := d.o.Gate.OpenSession(d.o.Agent, func() {}) // what runs, runs in the host: only what waits can be withdrawn
+		session, err := d.o.Gate.OpenSession(d.o.Agent, func() {}) // calls run in the host, so only waiting ones can be withdrawn
 		if err != nil {
 			return nil, fmt.Errorf("callgate cannot begin a session: %w", err)
 		}
@@ -204,7 +204,7 @@ func (d *Desk) visit(dialect *Dialect, e *Event) (*visit, error) {
 	return v, nil
 }
 
-// callOf makes the call that an event is about.
+// callOf makes the call of an event.
 func (d *Desk) callOf(v *visit, e *Event) (gate.Call, error) {
 	call := gate.Call{
 		ID:        fmt.Sprintf("call_%x%s_%x", time.Now().Unix(), d.prefix, d.calls.Add(1)),
@@ -227,8 +227,8 @@ func (d *Desk) callOf(v *visit, e *Event) (gate.Call, error) {
 	return call, err
 }
 
-// tool describes the host's tool. Its own are in the catalogue, bound to the host; what an MCP server brings is judged by
-// its name, and rules for the same tool behind callgate can only tighten.
+// tool describes a tool of the host. Built-in tools are in the catalogue, bound to the host. Tools of MCP servers are
+// judged by name; rules for the same tool behind callgate can only make them stricter.
 func (d *Desk) tool(dialect *Dialect, e *Event) *tools.Tool {
 	key := dialect.ID + "\x00" + e.Server + "\x00" + e.Tool
 	if t, ok := d.tools.Load(key); ok {
@@ -246,16 +246,16 @@ func (d *Desk) tool(dialect *Dialect, e *Event) *tools.Tool {
 	if plain := dialect.plainName(e); plain != "" && !t.Bound {
 		t.Plain = d.o.Sanitize(plain)
 	}
-	if len(e.Tool) < 200 { // names are the model's: they must not fill the memory
+	if len(e.Tool) < 200 { // the model chooses the names: long ones must not fill the memory
 		d.tools.Store(key, t)
 	}
 	return t
 }
 
-// margin is how long before the host's limit it gets an answer.
+// margin is how long before its time limit the host gets an answer.
 const margin = 10 * time.Second
 
-// before judges a call once, however often the host asks about it.
+// before judges a call once, however often the host asks.
 func (d *Desk) before(ctx context.Context, v *visit, e *Event) Reply {
 	if call, err := d.callOf(v, e); err == nil {
 		v.hear(keyOf(e, call))
@@ -264,7 +264,7 @@ func (d *Desk) before(ctx context.Context, v *visit, e *Event) Reply {
 		v.mu.Lock()
 		v.turn.opaque = true
 		v.mu.Unlock()
-		return d.yes(v, e, "callgate judges this call when it arrives over MCP") // a host that is told nothing asks a second time, or refuses
+		return d.yes(v, e, "callgate judges this call when it arrives over MCP") // without an answer, hosts ask a second time or refuse
 	}
 	if e.Call == "" {
 		q := &question{}
@@ -293,9 +293,9 @@ func (d *Desk) before(ctx context.Context, v *visit, e *Event) Reply {
 	}
 }
 
-// permission answers a host that is about to ask its person. It allows a call that was allowed a moment ago.
+// permission answers a host that is about to ask its person. It allows a call that before has just allowed.
 func (d *Desk) permission(ctx context.Context, v *visit, e *Event) Reply {
-	if d.ours(v, e) { // the host need not ask about it a second time
+	if d.ours(v, e) { // so that the host does not ask a second time
 		return d.yes(v, e, "callgate judges this call when it arrives over MCP")
 	}
 	call, err := d.callOf(v, e)
@@ -328,7 +328,7 @@ func (d *Desk) judge(ctx context.Context, v *visit, e *Event, q *question) {
 		call = d.o.Before(ctx, v.session, call)
 	}
 	if d.o.Proof.isCanary(e.Arguments) {
-		call.Before.DeniedBy, call.Before.Reason = "canary", fmt.Sprintf("This was callgate's check that %s obeys it: the call was refused as it should be. Do not repeat it; go on with the user's task.", v.dialect.Name)
+		call.Before.DeniedBy, call.Before.Reason = "canary", fmt.Sprintf("This was callgate's test of whether %s obeys it. The call was refused as expected. Do not repeat it; go on with the user's task.", v.dialect.Name)
 	}
 	call.HandOver, call.Unasked = v.dialect.Limit-margin, e.Session == trying
 	verdict, call := d.o.Gate.Decide(ctx, v.session, call)
@@ -361,7 +361,8 @@ func (d *Desk) judge(ctx context.Context, v *visit, e *Event, q *question) {
 	q.reply = d.yes(v, e, verdict.Reason)
 }
 
-// yes lets the call run. While the host plans it gives no answer, so that callgate allows no more than the host would.
+// yes lets the call run. It gives no answer while the host is in plan mode, so that callgate does not allow more than the
+// host would.
 func (d *Desk) yes(v *visit, e *Event, reason string) Reply {
 	if slices.Contains(v.dialect.Planning, e.Mode) {
 		return Reply{}
@@ -369,7 +370,7 @@ func (d *Desk) yes(v *visit, e *Event, reason string) Reply {
 	return v.dialect.say(e.Role, "allow", reason)
 }
 
-// refuse denies what cannot be read, and records it.
+// refuse denies an unreadable call, and records that.
 func (d *Desk) refuse(v *visit, e *Event, why error) Reply {
 	if !e.Role.Decides() {
 		if e.Role != "" {
@@ -385,7 +386,7 @@ func (d *Desk) refuse(v *visit, e *Event, why error) Reply {
 	return v.dialect.say(e.Role, "deny", "callgate: "+verdict.Reason)
 }
 
-// keyOf is what a call is known by when the host tells of it again.
+// keyOf identifies a call when the host mentions it again.
 func keyOf(e *Event, call gate.Call) string {
 	if e.Call != "" {
 		return "id\x00" + e.Call

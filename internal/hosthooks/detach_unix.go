@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// detach has a program outlive the terminal and the process group of who starts it.
+// detach lets a program outlive the terminal and the process group of the one that starts it.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

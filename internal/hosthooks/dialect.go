@@ -26,12 +26,12 @@ import (
 type Role string
 
 const (
-	Before     Role = "before"     // a call is about to run: it is judged
-	Permission Role = "permission" // the host would ask its person: it gets what was decided, or the call is judged
+	Before     Role = "before"     // a call is about to run: callgate judges it
+	Permission Role = "permission" // the host would ask its person: it gets the decision instead
 	After      Role = "after"      // a call ran
 	Failed     Role = "failed"     // a call failed, or never ran
-	Done       Role = "done"       // something happened of which the host tells only afterwards
-	Told       Role = "told"       // a call ran, as the host says elsewhere than in its hooks
+	Done       Role = "done"       // something happened that the host reports only afterwards
+	Told       Role = "told"       // a call ran, as the host says outside its hooks
 	Prompt     Role = "prompt"     // the person sent a prompt
 	Start      Role = "start"
 	End        Role = "end"
@@ -48,40 +48,40 @@ func (r Role) Decides() bool { return r == Before || r == Permission }
 type Dialect struct {
 	ID       string                       `yaml:"id"`
 	Name     string                       `yaml:"name"`
-	Client   string                       `yaml:"client"` // how its sessions name themselves over MCP
-	Like     string                       `yaml:"like"`   // the dialect that says what this one leaves out
+	Client   string                       `yaml:"client"` // how it calls itself over MCP
+	Like     string                       `yaml:"like"`   // the dialect with the values that this one leaves out
 	Fields   Fields                       `yaml:"fields"`
-	Project  string                       `yaml:"project"` // variable with the project's folder
-	Version  string                       `yaml:"version"` // variable with the host's version
-	MCP      string                       `yaml:"mcp"`     // how it names tools of MCP servers
+	Project  string                       `yaml:"project"` // environment variable with the project's folder
+	Version  string                       `yaml:"version"` // environment variable with the host's version
+	MCP      string                       `yaml:"mcp"`     // the form of its names for tools of MCP servers
 	Careless []string                     `yaml:"careless"`
 	Planning []string                     `yaml:"planning"`
-	Limit    time.Duration                `yaml:"limit"` // how long it waits, as connect sets it
+	Limit    time.Duration                `yaml:"limit"` // its timeout for hooks, which connect sets
 	Events   map[string]Spec              `yaml:"events"`
-	Reshape  map[string]string            `yaml:"reshape"` // arguments that are lists: "lines" are one text; else the member that counts of each
-	Texts    map[string]string            `yaml:"texts"`   // tools that take a text, and the argument that it is called
+	Reshape  map[string]string            `yaml:"reshape"` // list arguments: "lines" joins them to one text; otherwise the member of each element that counts
+	Texts    map[string]string            `yaml:"texts"`   // tools whose input is a string → the name of that argument
 	Answers  map[Role]map[string]template `yaml:"answers"`
 	Install  []Place                      `yaml:"install"`
-	Probe    struct {                     // a call by which doctor tries the way to the gate
+	Probe    struct {                     // the call with which doctor tests the way to the gate
 		Event string `yaml:"event"`
 		Tool  string `yaml:"tool"`
-		Path  string `yaml:"path"` // the argument that names a file
+		Path  string `yaml:"path"` // the argument with a file's name
 	} `yaml:"probe"`
-	Post  string   `yaml:"post"` // the type of hooks that it posts, "" when it posts none
-	Guard struct { // a member of a hook by which the call does not run when the hook fails
+	Post  string   `yaml:"post"` // the type of hooks that it sends over HTTP, or ""
+	Guard struct { // the member of a hook with which a call does not run if the hook fails
 		Name  string `yaml:"name"`
 		Value string `yaml:"value"`
 	} `yaml:"guard"`
-	Off  map[string]bool `yaml:"off"`  // settings by which the host is told to run no hooks, in the file that has them
-	Note string          `yaml:"note"` // what the person has to do in the host
+	Off  map[string]bool `yaml:"off"`  // settings that turn hooks off, in the file with the hooks
+	Note string          `yaml:"note"` // what the person still has to do in the host
 
 	Transcript Transcript `yaml:"transcript"`
 }
 
-// field is the way to a value: names of members, one inside the other.
+// field is the path to a value: names of nested members.
 type field []string
 
-// Fields are where values stand in what the host sends.
+// Fields says where values are in the host's message.
 type Fields struct {
 	Event     field `yaml:"event"`
 	Session   field `yaml:"session"`
@@ -98,20 +98,20 @@ type Fields struct {
 	Failure   field `yaml:"failure"`
 }
 
-// Spec is one event: its role alone, or what is special about it.
+// Spec describes an event: only its role, or also how it differs.
 type Spec struct {
 	Role      Role             `yaml:"role"`
-	Is        string           `yaml:"is"`        // the tool, where the event stands for one
-	Arguments map[string]field `yaml:"arguments"` // made of these, where the host does not send them as one
+	Is        string           `yaml:"is"`        // the tool, if the event stands for one
+	Arguments map[string]field `yaml:"arguments"` // their fields, if the host does not send them as one object
 	Tool      field            `yaml:"tool"`
 	Server    field            `yaml:"server"`
-	Raw       field            `yaml:"raw"` // the arguments, where they stand elsewhere than in other events
+	Raw       field            `yaml:"raw"` // the arguments, if they are elsewhere than in other events
 	Call      field            `yaml:"call"`
 	Result    field            `yaml:"result"`
 	Foreign   bool             `yaml:"foreign"` // the tool is an MCP server's
 }
 
-// UnmarshalYAML reads a role alone, or the members.
+// UnmarshalYAML reads a role or an object.
 func (s *Spec) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		return n.Decode(&s.Role)
@@ -120,7 +120,7 @@ func (s *Spec) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*plain)(s))
 }
 
-// template is an answer with $reason where the reason stands.
+// template is an answer, with $reason in place of the reason.
 type template struct {
 	Body   any    `yaml:"body"`
 	Stderr string `yaml:"stderr"`
@@ -137,11 +137,11 @@ type Reply struct {
 //go:embed hosts/*.yaml
 var hostFiles embed.FS
 
-// Dialects returns all of them, by id.
+// Dialects returns all dialects by id.
 var Dialects = sync.OnceValue(func() map[string]*Dialect {
 	all, err := readDialects(hostFiles)
 	if err != nil {
-		panic(err) // the files are part of the program, and a test reads them
+		panic(err) // the files are embedded, and a test reads them
 	}
 	return all
 })
@@ -179,7 +179,7 @@ func readDialects(files fs.FS) (map[string]*Dialect, error) {
 	return all, nil
 }
 
-// readFile reads a dialect over the one that it is like.
+// readFile reads a dialect on top of the one that it is like.
 func (d *Dialect) readFile(files fs.FS, name string) error {
 	text, err := fs.ReadFile(files, name)
 	if err != nil {
@@ -222,8 +222,8 @@ func (d *Dialect) check() error {
 	return nil
 }
 
-// say makes the reply to an event; word is allow, deny or context. If the host has no words for it, the reply is empty,
-// except for a denial.
+// say makes the reply to an event; word is allow, deny or context. If the dialect does not have the word, the reply is
+// empty, except for a denial.
 func (d *Dialect) say(r Role, word, reason string) Reply {
 	t, ok := d.Answers[r][word]
 	if !ok {
@@ -240,7 +240,7 @@ func (d *Dialect) say(r Role, word, reason string) Reply {
 	return out
 }
 
-// Fail is the reply if nothing can be judged. A call that waits for a yes gets a no.
+// Fail is the reply if callgate cannot judge. A call that waits for an answer is denied.
 func (d *Dialect) Fail(event string, body []byte, reason string) Reply {
 	if e, err := d.Read(event, body, nil); err == nil && !e.Role.Decides() {
 		return Reply{Stderr: reason, Exit: 1}
@@ -250,7 +250,7 @@ func (d *Dialect) Fail(event string, body []byte, reason string) Reply {
 	return d.say(Before, "deny", reason)
 }
 
-// fill puts the reason in its place.
+// fill replaces $reason.
 func fill(v any, reason string) any {
 	switch v := v.(type) {
 	case string:

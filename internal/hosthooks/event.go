@@ -12,18 +12,18 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// Event is what a host says, in callgate's words.
+// Event is a host's message in callgate's terms.
 type Event struct {
 	Name      string
 	Role      Role
 	Session   string
 	Cwd       string
-	Workspace []string // folders that the host names as the project
+	Workspace []string // the host's project folders
 	Tool      string
-	Server    string // of an MCP tool, where the host says it
-	Foreign   bool   // the tool is an MCP server's, as the host says
+	Server    string // of an MCP tool, if the host names it
+	Foreign   bool   // the host says that the tool is an MCP server's
 	Arguments []byte // the raw object
-	Call      string // the host's id of the call, "" when it has none
+	Call      string // the host's call id, or ""
 	Agent     string
 	Mode      string
 	Version   string
@@ -31,20 +31,20 @@ type Event struct {
 	Result    []byte
 	Failure   string
 
-	Transcript string // the file in which the host writes down what it does
-	Named      string // what the name of that file is made of, where the host does not say it
+	Transcript string // the host's transcript file
+	Named      string // the base of that file's name, if the host does not give the path
 }
 
-// Read reads what a host sent. name is the event where the command line names it; env holds the host's variables.
+// Read reads a host's message. name is the event if the command line names it; env has the host's variables.
 func (d *Dialect) Read(name string, body []byte, env map[string]string) (Event, error) {
 	var e Event
 	if own := d.text(body, d.Fields.Event); own != "" {
 		name = own
 	}
 	spec, ok := d.Events[name]
-	if !ok || spec.Role.Decides() { // what ran already is told of with its result, which is not the host's own text
+	if !ok || spec.Role.Decides() { // messages about calls that ran contain results, which may hold any text
 		if err := jsonx.Check(body); err != nil {
-			return e, fmt.Errorf("what %s sent to its hook cannot be read: %w", d.Name, err)
+			return e, fmt.Errorf("callgate cannot read the message of %s to its hook: %w", d.Name, err)
 		}
 	}
 	if !ok {
@@ -88,10 +88,10 @@ func (d *Dialect) Read(name string, body []byte, env map[string]string) (Event, 
 	return e, nil
 }
 
-// hookContext is what hooks told the host, callgate's own too, where the host puts it before what the person said.
+// hookContext matches the output of hooks, also of callgate's, which the host puts before the person's prompt.
 var hookContext = lazyregexp.New(`(?s)<hook_context>.*?</hook_context>\s*`)
 
-// simple is a name that leads nowhere else.
+// simple matches names that cannot lead to another folder.
 var simple = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
 var errUnknownEvent = errors.New("callgate does not know this event")
@@ -110,12 +110,12 @@ func (d *Dialect) arguments(body []byte, spec Spec, tool string) ([]byte, error)
 	return d.argumentsOf(at(body, either(spec.Raw, d.Fields.Arguments)), tool)
 }
 
-// argumentsOf makes the raw object of what a host says are the arguments of a tool.
+// argumentsOf makes the raw object of a tool's arguments.
 func (d *Dialect) argumentsOf(raw []byte, tool string) ([]byte, error) {
 	if name := d.Texts[tool]; name != "" && len(raw) > 0 && raw[0] == '"' {
 		return slices.Concat([]byte("{"), jsonx.Quote(name), []byte(":"), raw, []byte("}")), nil
 	}
-	if text, ok := jsonx.String(raw); ok { // an object written as a string
+	if text, ok := jsonx.String(raw); ok { // an object inside a string
 		if raw = []byte(text); len(text) == 0 {
 			raw = nil
 		}
@@ -137,8 +137,8 @@ func (d *Dialect) argumentsOf(raw []byte, tool string) ([]byte, error) {
 	return raw, nil
 }
 
-// reshape writes an argument as the analysis reads it: a list of command lines as one text, a list of objects as the list
-// of what counts in them. An argument of another form stays as it is, and asks.
+// reshape brings an argument into the form that the analysis reads: a list of command lines becomes one text, and a list
+// of objects a list of their relevant members. An argument of another form stays unchanged, and asks.
 func reshape(raw []byte, name, how string) []byte {
 	var m [1]jsonx.Member
 	if jsonx.Members(raw, []string{name}, m[:]) != nil || m[0].Value == nil {
@@ -164,7 +164,7 @@ func reshape(raw []byte, name, how string) []byte {
 	if how == "lines" {
 		with = jsonx.Quote(strings.Join(texts, "\n"))
 	} else {
-		with, _ = json.Marshal(texts) // strings always can
+		with, _ = json.Marshal(texts) // never fails for strings
 	}
 	return jsonx.Splice(raw, jsonx.Edit{Start: m[0].Start, End: m[0].End(), With: with})
 }
@@ -176,7 +176,7 @@ func either(a, b field) field {
 	return b
 }
 
-// at returns the raw value at a field, nil when there is none.
+// at returns the raw value at a field; nil if there is none.
 func at(body []byte, f field) []byte {
 	if len(f) == 0 {
 		return nil
@@ -196,7 +196,7 @@ func (d *Dialect) text(body []byte, f field) string {
 	return s
 }
 
-// folders reads one folder, or a list of them.
+// folders reads a folder or a list of folders.
 func folders(raw []byte) (list []string) {
 	var many []string
 	if s, ok := jsonx.String(raw); ok {
@@ -212,7 +212,7 @@ func folders(raw []byte) (list []string) {
 	return list
 }
 
-// clean returns an absolute folder, "" for what is none.
+// clean returns the folder if it is absolute, otherwise "".
 func clean(folder string) string {
 	if !filepath.IsAbs(folder) {
 		return ""
@@ -220,13 +220,13 @@ func clean(folder string) string {
 	return filepath.Clean(folder)
 }
 
-// ofServer reports whether the host's name of a tool is one of the MCP server's.
+// ofServer reports whether the host's name of a tool belongs to the MCP server.
 func (d *Dialect) ofServer(tool, server string) bool {
 	head, _, ok := strings.Cut(strings.ReplaceAll(d.MCP, "{server}", server), "{tool}")
 	return ok && strings.HasPrefix(tool, head) && len(tool) > len(head)
 }
 
-// plainName is what rules for the same server behind callgate would see.
+// plainName is the name that rules see for the same tool behind callgate.
 func (d *Dialect) plainName(e *Event) string {
 	if e.Server != "" {
 		return e.Server + "_" + e.Tool

@@ -15,9 +15,9 @@ import (
 // Place is where a host looks for hooks.
 type Place struct {
 	Path    string   `yaml:"path"`
-	Shape   string   `yaml:"shape"` // how an entry looks there: groups, copilot, cursor, windsurf, files or plugin
+	Shape   string   `yaml:"shape"` // form of an entry: groups, copilot, cursor, windsurf, files or plugin
 	At      []string `yaml:"at"`
-	Whole   bool     `yaml:"whole"` // the file is callgate's alone
+	Whole   bool     `yaml:"whole"` // the whole file is callgate's
 	Timeout struct {
 		Unit string `yaml:"unit"` // s or ms
 	} `yaml:"timeout"`
@@ -26,8 +26,8 @@ type Place struct {
 //go:embed hosts/opencode.js
 var plugins embed.FS
 
-// Hooks returns what a host needs in its files so that it asks "callgate hook": command starts that program with the
-// arguments that choose its data directory. It is nil for a host without hooks.
+// Hooks returns the files with which a host runs "callgate hook". command is the program, with the arguments that choose
+// its data directory. It is nil for a host without hooks.
 func Hooks(host string, program string, arguments []string) []install.HookFile {
 	d, ok := Dialects()[host]
 	if !ok {
@@ -52,7 +52,7 @@ func Hooks(host string, program string, arguments []string) []install.HookFile {
 	return files
 }
 
-// hookEvent is the entry of one event.
+// hookEvent is the entry for one event.
 func (d *Dialect) hookEvent(p Place, name, program string, arguments []string) install.HookEvent {
 	words := []string{quote(program), "hook", d.ID}
 	if len(d.Fields.Event) == 0 {
@@ -91,7 +91,7 @@ func sortedEvents(d *Dialect) iter.Seq[string] {
 	return slices.Values(slices.Sorted(maps.Keys(d.Events)))
 }
 
-// group is a hook as hosts like Claude Code have it in a list: for all tools.
+// group is a hook for all tools, in the form of Claude Code and similar hosts.
 func (d *Dialect) group(event string, hook ordered) ordered {
 	group := ordered{}
 	switch d.Events[event].Role {
@@ -101,7 +101,7 @@ func (d *Dialect) group(event string, hook ordered) ordered {
 	return append(group, member{"hooks", []any{hook}})
 }
 
-// unanswered adds to a hook what the host needs so that a call does not run whose hook fails.
+// unanswered adds the member with which the host does not run a call whose hook fails.
 func (d *Dialect) unanswered(hook ordered, event string) ordered {
 	if d.Guard.Name != "" && d.Events[event].Role.Decides() {
 		hook = append(hook, member{d.Guard.Name, d.Guard.Value})
@@ -109,7 +109,7 @@ func (d *Dialect) unanswered(hook ordered, event string) ordered {
 	return hook
 }
 
-// ordered is an object whose members keep their order.
+// ordered is a JSON object that keeps the order of its members.
 type ordered []member
 
 type member struct {
@@ -117,7 +117,7 @@ type member struct {
 	value any
 }
 
-// MarshalJSON writes the members as they come.
+// MarshalJSON writes the members in order.
 func (o ordered) MarshalJSON() ([]byte, error) {
 	out := []byte{'{'}
 	for i, m := range o {
@@ -137,7 +137,7 @@ func (o ordered) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// quote returns a word as a shell reads it.
+// quote quotes a word for a shell.
 func quote(word string) string {
 	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+,-") == "" {
 		return word
@@ -145,23 +145,23 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// The sessions of calls by which callgate tries its own way: they prove nothing of a host, and doctor asks nobody.
+// Sessions of callgate's own test calls. They prove nothing about a host, and doctor's call asks nobody.
 const (
 	trying  = "callgate doctor"
 	Showing = "callgate demo"
 )
 
-// Try is what the host would send to ask whether a file may be read: event and body.
+// Try returns the host's message that asks whether a tool may read a file: event and body.
 func (d *Dialect) Try(path, folder string) (event string, body []byte) {
 	return d.Probe.Event, d.message(d.Probe.Event, d.Probe.Tool, map[string]any{d.Probe.Path: path}, trying, folder)
 }
 
-// Ask is what the host sends before it calls a tool of its own: event and body.
+// Ask returns the host's message before a call of a built-in tool: event and body.
 func (d *Dialect) Ask(tool string, arguments map[string]any, session, folder string) (event string, body []byte) {
 	return d.Probe.Event, d.message(d.Probe.Event, tool, arguments, session, folder)
 }
 
-// message is what the host sends about a call of its tool.
+// message returns the host's message about a call.
 func (d *Dialect) message(event, tool string, arguments map[string]any, session, folder string) []byte {
 	s := d.Events[event]
 	root := map[string]any{}
@@ -197,7 +197,7 @@ func (d *Dialect) message(event, tool string, arguments map[string]any, session,
 	return body
 }
 
-// Bundled is the file hooks.json of a plugin or extension of the host: its hooks, which start the callgate on the PATH.
+// Bundled returns hooks.json for a plugin or extension of the host. Its hooks start the callgate on the PATH.
 func Bundled(host string) (any, error) {
 	d, err := Find(host)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"callgate/internal/hosthooks/door"
 )
 
-// Ask asks the process that judges, and starts it when there is none.
+// Ask asks the process that judges, and starts it if there is none.
 func Ask(ctx context.Context, o door.Order, body []byte) (door.Reply, error) {
 	if len(body) > door.MaxBody {
 		return door.Reply{}, fmt.Errorf("the host sent more than %d MiB", door.MaxBody>>20)
@@ -39,14 +39,14 @@ func Ask(ctx context.Context, o door.Order, body []byte) (door.Reply, error) {
 		default:
 		}
 	}
-	return reply, fmt.Errorf("the process that judges does not start: see %s", log)
+	return reply, fmt.Errorf("callgate's process for hooks does not start: see %s", log)
 }
 
-// judgeStart bounds how long the process that judges may take to begin.
+// judgeStart limits how long the process that judges may take to start.
 const judgeStart = 15 * time.Second
 
-// startJudge starts the process that judges, which outlives this one. A host's variables do not configure it: it judges
-// for all hosts.
+// startJudge starts the process that judges, which outlives this one. The host's variables do not configure it, because
+// it judges for all hosts.
 func startJudge(o door.Order) (ended <-chan error, log string, err error) {
 	args := []string{"hook", "serve", "--data-dir=" + o.DataDir, "--worker=" + o.Worker}
 	if o.Config != "" {
@@ -55,7 +55,7 @@ func startJudge(o door.Order) (ended <-chan error, log string, err error) {
 	return begin(o.DataDir, args)
 }
 
-// Launch starts a callgate that outlives this process, and waits until it is ready or has failed.
+// Launch starts a callgate that outlives this process, and waits until it is ready or fails.
 func Launch(dataDir string, ready func() bool, args ...string) error {
 	ended, log, err := begin(dataDir, args)
 	if err != nil {
@@ -74,7 +74,7 @@ func Launch(dataDir string, ready func() bool, args ...string) error {
 	return fmt.Errorf("it does not start: see %s", log)
 }
 
-// begin starts a callgate that writes to a log.
+// begin starts a callgate with a log file.
 func begin(dataDir string, args []string) (ended <-chan error, log string, err error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -96,8 +96,8 @@ func begin(dataDir string, args []string) (ended <-chan error, log string, err e
 	return start(program, args, dataDir, out), log, nil
 }
 
-// start starts a callgate that outlives this process and takes no settings from its environment. The channel tells how it
-// ended, or why it did not begin.
+// start starts a callgate that outlives this process and takes no settings from its environment. The channel gets its
+// exit error, or why it did not start.
 func start(program string, args []string, dir string, log *os.File) <-chan error {
 	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Stderr = dir, log
@@ -109,7 +109,7 @@ func start(program string, args []string, dir string, log *os.File) <-chan error
 	detach(cmd)
 	done := make(chan error, 1)
 	if err := cmd.Start(); err != nil {
-		fmt.Fprintln(log, "callgate cannot be started:", err)
+		fmt.Fprintln(log, "cannot start callgate:", err)
 		done <- err
 		return done
 	}
@@ -117,7 +117,7 @@ func start(program string, args []string, dir string, log *os.File) <-chan error
 	return done
 }
 
-// lastLine is what a program that failed said last.
+// lastLine returns the last line of a failed program's log.
 func lastLine(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

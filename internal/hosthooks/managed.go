@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// ManagedFile is what an administrator puts on machines so that neither users nor agents can take callgate out of a host.
+// ManagedFile is a file that an administrator installs so that users and agents cannot remove callgate from a host.
 type ManagedFile struct {
 	Host string `json:"host"`
 	Path string `json:"path"` // where the host looks for it
 	Text string `json:"-"`
-	Note string `json:"note"` // what it enforces, and what it does not
+	Note string `json:"note"` // what it enforces and what it does not
 }
 
-// managedFolders are where hosts look for what administrators say, by system.
+// managedFolders are hosts' folders for administrators' settings, by operating system.
 var managedFolders = map[string]map[string]string{
 	"claude": {"linux": "/etc/claude-code", "darwin": "/Library/Application Support/ClaudeCode", "windows": "C:/Program Files/ClaudeCode"},
 	"codex":  {"linux": "/etc/codex", "darwin": "/etc/codex", "windows": "C:/ProgramData/OpenAI/Codex"},
 	"vscode": {"linux": "/etc/vscode", "darwin": "/Library/Managed Preferences", "windows": "C:/ProgramData/callgate"},
 }
 
-// Managed returns the files for the hosts (all for none) of a system. program is where callgate is on the machines. Nothing
-// in them names a user's folder.
+// Managed returns the files for hosts (all if none are named) on an operating system. program is the path of callgate on
+// the machines. The files name no user's folder.
 func Managed(hosts []string, system, program string) ([]ManagedFile, error) {
 	all := []struct {
 		id    string
@@ -97,10 +97,10 @@ func managedCodex(_, folder, program string) ([]ManagedFile, error) {
 	return []ManagedFile{{Path: folder + "/requirements.toml", Text: b.String(), Note: "Codex runs these hooks without asking for trust and no others, and starts no MCP server but callgate."}}, nil
 }
 
-// managedVSCode keeps VS Code from running every tool unasked. Where it has hooks, nobody can be made to use them.
+// managedVSCode forbids VS Code to run every tool without asking. No policy can force its hooks.
 func managedVSCode(system, folder, _ string) ([]ManagedFile, error) {
 	const policy = "ChatToolsAutoApprove"
-	f := ManagedFile{Note: "VS Code cannot be told to run every tool unasked. Its own tools are not gated."}
+	f := ManagedFile{Note: "Users cannot tell VS Code to run every tool without asking. Its built-in tools are not gated."}
 	switch system {
 	case "darwin":
 		f.Path, f.Note = folder+"/com.microsoft.VSCode.plist", f.Note+" Roll it out in a configuration profile."
@@ -121,7 +121,7 @@ func managedVSCode(system, folder, _ string) ([]ManagedFile, error) {
 	return []ManagedFile{f}, nil
 }
 
-// tomlString is a basic string of TOML: what JSON escapes, TOML reads.
+// tomlString writes a basic string of TOML. TOML reads JSON's escapes.
 func tomlString(s string) string {
 	text, _ := json.Marshal(s) // strings always can
 	return string(text)

@@ -8,7 +8,7 @@ import (
 	"callgate/internal/install"
 )
 
-// Stale returns what says whether the program or its configuration file changed since.
+// Stale returns a function that reports whether the program or its configuration file has changed since.
 func Stale(config string) func() bool {
 	began := stamp{}
 	began.take(config)
@@ -19,7 +19,7 @@ func Stale(config string) func() bool {
 	}
 }
 
-// stamp says whether the program or its configuration is still the same.
+// stamp identifies the state of the program and its configuration.
 type stamp struct{ program, config time.Time }
 
 func (s *stamp) take(config string) {
@@ -35,7 +35,8 @@ func (s *stamp) take(config string) {
 	s.config = at(config)
 }
 
-// OwnEntries says by which names a host knows callgate as an MCP server. It looks at the host's files at most once a second.
+// OwnEntries returns a function for the names of callgate's entries among a host's MCP servers. It reads the host's files
+// at most once a second.
 func OwnEntries() func(host, project string) []string {
 	type seen struct {
 		at    time.Time

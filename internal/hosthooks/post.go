@@ -13,15 +13,15 @@ import (
 	"callgate/internal/hosthooks/door"
 )
 
-// A host that cannot start programs posts what it would have written to them: to /hook/{host}, or /hook/{host}/{event}
-// where it does not say the event. It sends a secret that is derived from the hook credential, from which nobody can
-// get the credential back. It lets a program ask, but not answer.
+// A host that cannot start programs sends its messages over HTTP: to /hook/{host}, or to /hook/{host}/{event} if the
+// message does not name the event. It sends a secret that is derived from the hook credential, but does not reveal it.
+// With the secret a program can ask, but not answer.
 
-// PostToken is the word for hosts that post.
+// PostToken is the secret for hosts that send over HTTP.
 func PostToken(credential string) string { return door.Vouch([]byte(credential), "post", "", "") }
 
-// Posted answers hosts that post, by the same way as "callgate hook". Every answer is in the host's words, even the
-// refusal of a wrong secret, because some hosts let a call run if they get an error.
+// Posted answers hosts that send over HTTP, in the same way as "callgate hook". Every answer is in the host's words, also
+// the refusal of a wrong secret, because some hosts run a call if they get an error.
 func Posted(o door.Order, token func() (string, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d, err := Find(r.PathValue("host"))
@@ -38,7 +38,7 @@ func Posted(o door.Order, token func() (string, error)) http.Handler {
 		if err == nil {
 			err = mayPost(r, token)
 		}
-		if err == nil { // a person takes longer than the server's limits
+		if err == nil { // a person may take longer than the HTTP server's timeouts
 			c := http.NewResponseController(w)
 			err = errors.Join(c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{}))
 		}
@@ -50,15 +50,15 @@ func Posted(o door.Order, token func() (string, error)) http.Handler {
 			reply = door.Reply(d.Fail(o.Event, body, fmt.Sprintf("callgate could not judge this call, so it does not run: %v", err)))
 		}
 		w.Header().Set("Content-Type", "application/json")
-		if reply.Exit != 0 && reply.Stdout == "" { // nothing waits for a yes
+		if reply.Exit != 0 && reply.Stdout == "" { // nothing waits for an answer
 			http.Error(w, reply.Stderr, http.StatusInternalServerError)
 			return
 		}
-		_, _ = io.WriteString(w, reply.Stdout) // who no longer listens runs nothing
+		_, _ = io.WriteString(w, reply.Stdout) // a host that no longer listens runs nothing
 	})
 }
 
-// mayPost reports why a request may not ask.
+// mayPost says why a request must not ask.
 func mayPost(r *http.Request, token func() (string, error)) error {
 	credential, err := token()
 	if err != nil {
@@ -71,7 +71,7 @@ func mayPost(r *http.Request, token func() (string, error)) error {
 	return nil
 }
 
-// PostSettings are the settings by which a host posts its hooks to address, in the form of its file.
+// PostSettings returns the settings with which a host sends its hooks to address, in the form of its file.
 func (d *Dialect) PostSettings(address, credential string) ([]byte, error) {
 	if d.Post == "" {
 		return nil, fmt.Errorf("%s starts programs and does not post: use \"callgate connect %s\"", d.Name, d.ID)

@@ -17,31 +17,31 @@ import (
 	"callgate/internal/durable"
 )
 
-// State is what is known of one host's hooks.
+// State is what a host's hooks have proven.
 type State struct {
-	Version   string               `json:"version,omitempty"` // of the host, "" when it does not say
+	Version   string               `json:"version,omitempty"` // of the host, or ""
 	Seen      time.Time            `json:"seen,omitzero"`
-	Events    map[string]time.Time `json:"events,omitempty"`    // when each came last, to the minute
-	Obeyed    time.Time            `json:"obeyed,omitzero"`     // a denied call did not run, with this version
-	Asked     time.Time            `json:"asked,omitzero"`      // the canary was asked for, with this version
+	Events    map[string]time.Time `json:"events,omitempty"`    // the last time of each, to the minute
+	Obeyed    time.Time            `json:"obeyed,omitzero"`     // with this version, a denied call did not run
+	Asked     time.Time            `json:"asked,omitzero"`      // with this version, callgate asked for the canary
 	Disobeyed *Lapse               `json:"disobeyed,omitempty"` // a denied call ran
-	Uncovered *Lapse               `json:"uncovered,omitempty"` // a call ran that nobody had been asked about
+	Uncovered *Lapse               `json:"uncovered,omitempty"` // a call ran without a hook
 }
 
-// Lapse is a call that ran and should not have.
+// Lapse is a call that should not have run.
 type Lapse struct {
 	At   time.Time `json:"at"`
 	What string    `json:"what"`
 }
 
-// Proof keeps, for all processes of a data directory, what hosts have proven: that they ask, and that they obey.
+// Proof keeps what hosts have proven, for all processes of a data directory: that they ask, and that they obey.
 type Proof struct {
 	path string
 	log  *slog.Logger
-	word string // of the canary, known to nobody before a host is told
+	word string // of the canary; secret until a host gets it
 
 	mu    sync.Mutex
-	known map[string]State // as written last
+	known map[string]State // as last written
 }
 
 // OpenProof returns the proof in a data directory.
@@ -55,7 +55,7 @@ func OpenProof(dataDir string, log *slog.Logger) (*Proof, error) {
 	return p, nil
 }
 
-// ReadProof returns what is known of hosts, by id.
+// ReadProof returns the states by host id.
 func ReadProof(dataDir string) (map[string]State, error) {
 	known := map[string]State{}
 	text, err := os.ReadFile(filepath.Join(dataDir, "hosts.json"))
@@ -66,7 +66,7 @@ func ReadProof(dataDir string) (map[string]State, error) {
 		err = json.Unmarshal(text, &known)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("what hosts have proven cannot be read; remove %s to start over: %w", filepath.Join(dataDir, "hosts.json"), err)
+		return nil, fmt.Errorf("cannot read what hosts have proven; remove %s to start over: %w", filepath.Join(dataDir, "hosts.json"), err)
 	}
 	return known, nil
 }
@@ -102,12 +102,12 @@ func (p *Proof) Disobeyed(host, version, what string) {
 	p.change(host, version, func(s *State) { s.Disobeyed = &Lapse{time.Now().UTC(), what} })
 }
 
-// Uncovered notes that a call ran that nobody had been asked about.
+// Uncovered notes that a call ran without a hook.
 func (p *Proof) Uncovered(host, version, what string) {
 	p.change(host, version, func(s *State) { s.Uncovered = &Lapse{time.Now().UTC(), what} })
 }
 
-// Canary returns the word that marks a canary, and whether one is wanted: once for each version of a host that has not
+// Canary returns the word that marks a canary, and whether to ask for one: once for each version of a host that has not
 // yet shown whether it obeys.
 func (p *Proof) Canary(host, version string) (word string, wanted bool) {
 	p.change(host, version, func(s *State) {
@@ -120,7 +120,7 @@ func (p *Proof) Canary(host, version string) (word string, wanted bool) {
 
 func (p *Proof) isCanary(arguments []byte) bool { return bytes.Contains(arguments, []byte(p.word)) }
 
-// change changes what is known of a host, under the lock of all processes. Another version has proven nothing yet.
+// change changes a host's state, under the lock of all processes. A new version has proven nothing yet.
 func (p *Proof) change(host, version string, how func(*State)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

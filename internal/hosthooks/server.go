@@ -24,19 +24,18 @@ import (
 // Server lets hooks in to a desk.
 type Server struct {
 	desk     *Desk
-	token    func() (string, error) // the hook credential as it is now
+	token    func() (string, error) // the current hook credential
 	log      *slog.Logger
-	stale    func() bool // whether another process should take this one's place
+	stale    func() bool // whether another process should replace this one
 	listener *net.UnixListener
 	unlock   func() error
 	serving  sync.WaitGroup
 }
 
-// ErrTaken: another process judges at the socket already.
+// ErrTaken: another process already judges at the socket.
 var ErrTaken = errors.New("another process judges here")
 
-// Listen opens the socket at path, which no other process has while this one holds the lock beside it. Hooks wait until
-// Run answers them.
+// Listen opens the socket at path. A lock beside it keeps other processes away. Hooks wait until Run answers them.
 func Listen(path string, token func() (string, error), log *slog.Logger) (*Server, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("hooks: %w", err)
@@ -50,7 +49,7 @@ func Listen(path string, token func() (string, error), log *slog.Logger) (*Serve
 		return nil, errors.Join(fmt.Errorf("hooks: %w", err), unlock())
 	}
 	if s.listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}); err != nil {
-		return nil, errors.Join(fmt.Errorf("hooks: no socket can be made: %w", err), unlock())
+		return nil, errors.Join(fmt.Errorf("hooks: cannot make the socket: %w", err), unlock())
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -58,18 +57,18 @@ func Listen(path string, token func() (string, error), log *slog.Logger) (*Serve
 	return s, nil
 }
 
-// Close ends the server. Run has to have returned, or never began.
+// Close ends the server. Callers MUST NOT call it while Run runs.
 func (s *Server) Close() error {
 	return errors.Join(s.listener.Close(), s.unlock())
 }
 
 const (
-	visitIdle  = 2 * time.Hour    // a host that ended without saying so
-	serverIdle = 15 * time.Minute // without any visit
+	visitIdle  = 2 * time.Hour    // after this, a silent host counts as ended
+	serverIdle = 15 * time.Minute // without any visit, the server ends
 )
 
-// Run answers hooks at a desk until ctx ends, nobody has asked for long, or another process should take its place: stale
-// says that the program or its configuration changed since, and room is made as soon as nothing is asked.
+// Run answers hooks at a desk until ctx ends, nobody has asked for a long time, or another process should replace this
+// one. stale says that the program or its configuration has changed; Run then returns as soon as nothing is in progress.
 func (s *Server) Run(ctx context.Context, desk *Desk, stale func() bool) {
 	s.desk, s.stale = desk, stale
 	ctx, stop := context.WithCancel(ctx)
@@ -100,7 +99,7 @@ func (s *Server) Run(ctx context.Context, desk *Desk, stale func() bool) {
 			continue
 		}
 		if s.stale() && !s.desk.Busy() {
-			conn.Close() // the hook starts the process that takes this one's place
+			conn.Close() // the hook starts the process that replaces this one
 			break
 		}
 		s.serving.Go(func() {
@@ -114,7 +113,7 @@ func (s *Server) Run(ctx context.Context, desk *Desk, stale func() bool) {
 	s.serving.Wait()
 }
 
-// serve answers one hook. When the hook ends, its host no longer waits.
+// serve answers one hook, and stops when the hook ends.
 func (s *Server) serve(ctx context.Context, conn *net.UnixConn) error {
 	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		return err

@@ -39,8 +39,8 @@ func (d *Desk) Close() {
 	}
 }
 
-// Rest ends visits that nothing came from for so long, and says how long the desk has had neither a visit nor a request; 0
-// while it has.
+// Rest ends visits that have been silent for so long. It returns how long the desk has had no visit and no request; 0 if
+// it has one.
 func (d *Desk) Rest(patience time.Duration) time.Duration {
 	d.mu.Lock()
 	var old []*visit
@@ -63,10 +63,10 @@ func (d *Desk) Rest(patience time.Duration) time.Duration {
 	return idle
 }
 
-// forgotten is when nobody expects any more to hear of a call that a host was allowed to run.
+// forgotten is when the desk stops waiting for news about an allowed call.
 const forgotten = 10 * time.Minute
 
-// Busy reports whether a request is answered now, or a call of a host runs that it may still tell of.
+// Busy reports whether a request is in progress, or a host's call is running.
 func (d *Desk) Busy() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,7 +84,7 @@ func (d *Desk) Busy() bool {
 	return false
 }
 
-// prompt notes that the person said something: how much, and a digest, never what.
+// prompt records the size and a digest of the person's prompt, never its text.
 func (d *Desk) prompt(v *visit, e *Event) {
 	if e.Prompt == "" {
 		return
@@ -94,7 +94,7 @@ func (d *Desk) prompt(v *visit, e *Event) {
 	v.mu.Unlock()
 	sum := sha256.Sum256([]byte(e.Prompt))
 	d.note(v, fmt.Sprintf("A prompt to %s: %d bytes, sha256 %s.", v.dialect.Name, len(e.Prompt), hex.EncodeToString(sum[:8])))
-	if !quiet { // and the turn goes on
+	if !quiet { // the turn goes on
 		return
 	}
 	d.settle(v)
@@ -107,7 +107,7 @@ func (d *Desk) prompt(v *visit, e *Event) {
 	}
 }
 
-// start asks for a canary where nobody knows whether this version of the host obeys.
+// start asks for a canary if this version of the host has not shown whether it obeys.
 func (d *Desk) start(v *visit) Reply {
 	if _, speaks := v.dialect.Answers[Start]["context"]; !speaks || !v.dialect.reports() {
 		return Reply{}
@@ -119,7 +119,7 @@ func (d *Desk) start(v *visit) Reply {
 	return v.dialect.say(Start, "context", fmt.Sprintf("callgate gates the tools here and has to know once whether %s obeys it. Before your first other tool call, run the harmless shell command `true %s` once. It will be refused; that is the expected result. Then go on with the user's task.", v.dialect.Name, word))
 }
 
-// noteMode puts on record that the host asks nobody by itself.
+// noteMode records that the host itself asks nobody.
 func (d *Desk) noteMode(v *visit, e *Event) {
 	if !slices.Contains(v.dialect.Careless, e.Mode) {
 		return

@@ -13,22 +13,22 @@ import (
 	"callgate/gate/tools"
 )
 
-// A host that skips its hooks, before a call and after it, still writes its transcript, or tells of the call elsewhere: each is
-// matched with what the hook was asked.
+// A host that skips its hooks still writes its transcript, or mentions the call elsewhere. callgate matches each such call
+// with the questions of the hook.
 
-// Transcript says how a host writes down what it does: a file with a JSON value on each line, or one that is a JSON value.
+// Transcript describes a host's transcript: a file with a JSON value on each line, or one that is a single JSON value.
 type Transcript struct {
 	Path  field    `yaml:"path"`
-	At    string   `yaml:"at"`    // where it is below the home, with {name}, where the host does not say it
-	Name  field    `yaml:"name"`  // what stands for {name}
+	At    string   `yaml:"at"`    // the path below the home with {name}, if the host does not give it
+	Name  field    `yaml:"name"`  // the field with {name}
 	Form  string   `yaml:"form"`  // one of transcriptForms
-	Whole bool     `yaml:"whole"` // the file is one value, which is written anew
-	Dated bool     `yaml:"dated"` // results have their time, so that it can be read from its beginning
-	Only  []string `yaml:"only"`  // the tools that have hooks; empty: all
-	Skip  []string `yaml:"skip"`  // tools that have none and do nothing
+	Whole bool     `yaml:"whole"` // the file is one value, which the host rewrites
+	Dated bool     `yaml:"dated"` // results have times, so callgate can read the file from its start
+	Only  []string `yaml:"only"`  // the tools with hooks; empty: all
+	Skip  []string `yaml:"skip"`  // harmless tools without hooks
 }
 
-// told is what one line of a transcript says.
+// told is the content of one line of a transcript.
 type told struct {
 	version string
 	calls   []toldCall
@@ -42,8 +42,8 @@ type toldCall struct {
 
 type toldResult struct {
 	id   string
-	fine bool      // it ran, as the host says; a host may not say
-	at   time.Time // zero where the host does not say
+	fine bool      // the host says that it ran
+	at   time.Time // zero if unknown
 }
 
 var transcriptForms = map[string]func(line []byte) told{"claude": tellClaude, "codex": tellCodex, "gemini": tellGemini, "qwen": tellQwen, "copilot": tellCopilot, "cline": tellCline}
@@ -235,7 +235,7 @@ func tellGemini(line []byte) (t told) {
 	return t
 }
 
-// maxTold bounds what is read of a transcript at a time, and maxPending the calls in it that have no result.
+// maxTold limits how much of a transcript is read at a time, and maxPending the calls in it without a result.
 const (
 	maxTold    = 16 << 20
 	maxFirst   = 256 << 10
@@ -246,14 +246,14 @@ const (
 type reading struct {
 	path    string
 	offset  int64
-	pending map[string]toldCall // by id, without a result yet
-	asked   map[string]int      // how often the hook was asked, by key; what the transcript tells is taken off
-	seen    map[string]bool     // ids whose results are done with
-	version string              // of the host, as the first line says
+	pending map[string]toldCall // calls without a result, by id
+	asked   map[string]int      // how often the hook was asked and the transcript has not mentioned it yet, by key
+	seen    map[string]bool     // ids of handled results
+	version string              // the host's version in the first line
 }
 
-// follow begins to read a transcript: at its end, because what is in it already is of an earlier session, unless the results
-// say when they were.
+// follow begins to read a transcript: at its start if results have times, otherwise at its end, because its content may be
+// from an earlier session.
 func (v *visit) follow(path string) {
 	if path == "" || path == v.reading.path || v.dialect.Transcript.Form == "" {
 		return
@@ -262,7 +262,7 @@ func (v *visit) follow(path string) {
 	v.reading.pending, v.reading.seen = map[string]toldCall{}, map[string]bool{}
 	f, err := os.Open(path)
 	if err != nil {
-		return // it is not there yet
+		return // it does not exist yet
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -275,7 +275,7 @@ func (v *visit) follow(path string) {
 	v.reading.offset = info.Size()
 	in := bufio.NewScanner(io.LimitReader(f, maxFirst))
 	in.Buffer(nil, maxFirst)
-	if in.Scan() { // a host may say its version there alone
+	if in.Scan() { // the host's version may be only there
 		v.reading.version = transcriptForms[v.dialect.Transcript.Form](in.Bytes()).version
 	}
 }
@@ -293,7 +293,7 @@ func (v *visit) hear(key string) {
 	v.reading.asked[key]++
 }
 
-// tells reports whether the host tells of calls in another way than by its hooks.
+// tells reports whether the host mentions calls outside its hooks.
 func (d *Dialect) tells() bool {
 	if d.Transcript.Form != "" {
 		return true
@@ -306,7 +306,7 @@ func (d *Dialect) tells() bool {
 	return false
 }
 
-// readOn reads what the transcript says since the last time.
+// readOn reads what is new in the transcript.
 func (v *visit) readOn() (version string, done []toldCall, fine map[string]bool, err error) {
 	f, err := os.Open(v.reading.path)
 	if err != nil {
@@ -353,7 +353,7 @@ func (v *visit) readOn() (version string, done []toldCall, fine map[string]bool,
 			}
 			v.reading.seen[r.id] = true
 			if !r.at.IsZero() && r.at.Before(v.began) {
-				continue // of an earlier session
+				continue // from an earlier session
 			}
 			done, fine[r.id] = append(done, c), r.fine
 		}
@@ -361,8 +361,8 @@ func (v *visit) readOn() (version string, done []toldCall, fine map[string]bool,
 	return version, done, fine, nil
 }
 
-// checkTranscript matches the calls in the host's transcript with what the hook was asked, and raises the alarm for those
-// that it was not. It also learns the host's version there.
+// checkTranscript matches the calls in the host's transcript with the hook's questions, and raises an alarm for calls
+// without one. It also learns the host's version.
 func (d *Desk) checkTranscript(v *visit) {
 	if v.reading.path == "" {
 		return
@@ -384,7 +384,7 @@ func (d *Desk) checkTranscript(v *visit) {
 		}
 		arguments, err := v.dialect.argumentsOf(c.arguments, c.tool)
 		if err != nil {
-			continue // what nobody can read was refused
+			continue // unreadable calls were refused
 		}
 		e := &Event{Role: After, Tool: c.tool, Arguments: arguments, Call: c.id, Cwd: v.project}
 		if len(v.dialect.Fields.Call) == 0 {
@@ -394,11 +394,11 @@ func (d *Desk) checkTranscript(v *visit) {
 	}
 }
 
-// match looks whether the hook was asked about a call that the host tells of, and raises the alarm when it was not.
+// match checks whether the hook was asked about a call that the host mentions, and raises an alarm if it was not.
 func (d *Desk) match(v *visit, e *Event, fine bool, source string) {
 	call, err := d.callOf(v, e)
 	if err != nil {
-		return // what nobody can read was refused, or is told of by the next hook
+		return // unreadable calls were refused, or the next hook reports them
 	}
 	key := keyOf(e, call)
 	v.mu.Lock()

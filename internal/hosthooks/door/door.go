@@ -1,7 +1,7 @@
-// Package door carries what a host's hook says to the process that judges, and the answer back.
+// Package door carries a host's hook event to the process that judges, and the reply back.
 //
-// It loads nothing else, because the host waits for it at every call. Both sides first prove that they hold the hook
-// credential: a program that only knows the socket's path cannot ask, and a program that took the path cannot answer.
+// It imports little, because the host waits for it at every call. Both sides first prove that they hold the hook
+// credential. A program that only knows the socket's path cannot ask, and a program that took over the path cannot answer.
 package door
 
 import (
@@ -22,14 +22,14 @@ import (
 	"time"
 )
 
-// Order is what the command line of a hook says.
+// Order is the command line of a hook.
 type Order struct {
 	Host    string
-	Event   string // "" when the host says it in what it sends
+	Event   string // "" if the host's message names it
 	DataDir string
 	Config  string
 	Worker  string
-	Env     map[string]string // what the host says by its variables
+	Env     map[string]string // the host's variables
 }
 
 // Request is what a hook asks.
@@ -40,30 +40,30 @@ type Request struct {
 	Body  []byte            `json:"body"`
 }
 
-// Reply is what the hook says to the host, and how it ends.
+// Reply is the output of the hook, and its exit code.
 type Reply struct {
 	Stdout string `json:"stdout,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
 	Exit   int    `json:"exit"`
 }
 
-// MaxBody bounds what a host may send, in bytes.
+// MaxBody limits a host's message, in bytes.
 const MaxBody = 32 << 20
 
-// Patience is how long a hook waits for its answer. It is shorter than every host's wait for the hook, because hosts
-// run a call if its hook says nothing. It is longer than the process that judges takes.
+// Patience is how long a hook waits for its reply. It MUST be shorter than every host's timeout, because hosts run a call
+// if its hook says nothing, and longer than the process that judges takes.
 const Patience = 595 * time.Second
 
-// ErrNobody: no process judges at the socket.
+// ErrNobody: no process listens at the socket.
 var ErrNobody = errors.New("no callgate process judges hooks here")
 
-// Socket is where the process listens that judges for a data directory, a worker and a configuration.
+// Socket is the socket of the process that judges for a data directory, a worker and a configuration.
 func Socket(dataDir, worker, config string) string {
 	sum := sha256.Sum256([]byte(worker + "\x00" + config))
 	return filepath.Join(dataDir, "hub", "hook-"+hex.EncodeToString(sum[:4])+".sock")
 }
 
-// Ask carries one request to the process that judges. ErrNobody says that there is none; after any other error the call
+// Ask sends one request to the process that judges. ErrNobody means that there is none. After any other error the call
 // MUST NOT run. When ctx ends, the host no longer waits.
 func Ask(ctx context.Context, o Order, body []byte) (r Reply, err error) {
 	token, err := os.ReadFile(filepath.Join(o.DataDir, "credentials", "hook"))
@@ -86,7 +86,7 @@ func Ask(ctx context.Context, o Order, body []byte) (r Reply, err error) {
 		return r, fmt.Errorf("%w: %w", ErrNobody, err)
 	}
 	line, err := in.ReadBytes('\n')
-	if err != nil { // it ends: another takes its place
+	if err != nil { // it is ending: another process takes over
 		return r, fmt.Errorf("%w: %w", ErrNobody, err)
 	}
 	if err := json.Unmarshal(line, &theirs); err != nil {
@@ -111,28 +111,27 @@ func Ask(ctx context.Context, o Order, body []byte) (r Reply, err error) {
 	return r, nil
 }
 
-// Hello is what the side that judges says first.
+// Hello is the first message of the side that judges.
 type Hello struct {
 	Nonce string `json:"nonce"`
 	Proof string `json:"proof"`
 }
 
-// Nonce returns a word that nobody has said before.
+// Nonce returns a new random word.
 func Nonce() string {
 	var b [16]byte
 	rand.Read(b[:])
 	return hex.EncodeToString(b[:])
 }
 
-// Vouch returns a proof that only a holder of the credential can make, as role, for the two nonces.
+// Vouch returns a proof for role and the two nonces that only a holder of the credential can make.
 func Vouch(token []byte, role, own, theirs string) string {
 	mac := hmac.New(sha256.New, token)
 	mac.Write([]byte("callgate hook " + role + " v1\x00" + own + "\x00" + theirs))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Environment returns the host's variables that say where it works and which version it is. Values that authorise are
-// left out.
+// Environment returns the host's variables for its folder and version. It leaves out credentials.
 func Environment() map[string]string {
 	env := map[string]string{}
 	for _, entry := range os.Environ() {

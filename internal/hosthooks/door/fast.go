@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Read is what the host sent, when the fast way has read it and could not deliver it.
+// Read is the host's message if the fast way read it and could not deliver it.
 var (
 	Read    []byte
 	HasRead bool
 )
 
-// init answers the hooks of hosts before the packages of the rest of the program begin: their tables take longer to
-// set up than the answer does. It takes only command lines as "callgate connect" writes them, which name the data
-// directory; every other, and every failure but that of a call that was asked about, is left to the subcommand.
+// init answers hooks before the other packages of the program initialize, because their tables take longer than the
+// answer. It takes only command lines as "callgate connect" writes them, which name the data directory. It leaves all
+// others to the subcommand, and also requests that failed (see Broken).
 func init() {
 	o, ok := parse(os.Args[1:])
 	if !ok {
@@ -44,7 +44,7 @@ func init() {
 	os.Exit(r.Exit)
 }
 
-// Broken is why a request that was sent got no answer: it MUST NOT be sent again.
+// Broken says why a request got no reply after it was sent. It MUST NOT be sent again.
 var Broken error
 
 // parse reads "hook HOST [EVENT] --data-dir=FOLDER [--config=FILE] [--worker=NAME]".
