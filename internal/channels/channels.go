@@ -3,9 +3,10 @@
 // Place is the contract of one such place. This package has what all places share: who may answer what, when a place is
 // asked, and which answers count. It does not decide, and has no more rights than any client of the companion.
 //
-// A message passes through other people's machines, and its buttons stay where they are. So a key is good for one answer to
-// the arguments that it was shown with; nothing is allowed for longer than one call, and no freeze ended; low and medium risk can be approved in place by a linked person if the message shows
-// all of it, anything else only be denied: the link leads to the page.
+// A message passes through other people's machines, and its buttons stay in the chat. So a key counts for one answer, to
+// the arguments that it was shown with. No answer holds for longer than one call or ends a freeze. A linked person can
+// approve a call of low or medium risk if the message shows all of it. For other calls they can only deny, or follow the
+// link to the page.
 package channels
 
 import (

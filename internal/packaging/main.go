@@ -1,6 +1,6 @@
-// Command packaging makes, of the binaries and archives that goreleaser built, what else a release has: an npm package, MCP
+// Command packaging makes the rest of a release from the binaries and archives that goreleaser built: an npm package, MCP
 // bundles, the registry's server.json, a plugin and an extension with hooks, manifests for Homebrew and winget, a container
-// image, bills of materials, and the checksums of everything.
+// image, bills of materials, and checksums.
 //
 //	packaging DIST OUT
 package main

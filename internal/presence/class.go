@@ -1,5 +1,5 @@
-// Package presence has a person prove with a passkey that they are there when they approve. It keeps the public keys,
-// makes the challenges, and checks signatures, at once and again in the audit trail.
+// Package presence lets people prove with a passkey that they are present when they approve. It keeps the public keys,
+// makes the challenges, and checks the signatures: at once, and later in the audit trail.
 package presence
 
 import (

@@ -1,4 +1,4 @@
-// Package push sends Web Push messages to browsers that want to hear of questions, and keeps the list of them.
+// Package push sends Web Push messages about questions to browsers that subscribed, and keeps the list of them.
 //
 // A message is encrypted for its browser; the push service on the way sees its size and when it was sent. A push service is
 // one of the browsers' own: whoever may subscribe cannot make callgate talk to any other place.

@@ -1,4 +1,4 @@
-// Package chat makes the requests for people's questions to the model of a host, and reads its answers.
+// Package chat makes the requests that put people's questions to a host's model, and reads the answers.
 package chat
 
 import (

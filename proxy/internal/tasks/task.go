@@ -1,6 +1,6 @@
 // Package tasks holds the tasks of MCP 2025-11-25 of one host.
 //
-// They are calls that the host gets as tasks, and requests of servers that the host carries out as tasks. It sends
+// They are calls of the host that run as tasks, and requests of servers that the host runs as tasks. The package sends
 // nothing.
 package tasks
 

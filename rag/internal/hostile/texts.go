@@ -1,4 +1,4 @@
-// Package hostile has texts that are made to cause trouble, for tests.
+// Package hostile has malicious texts for tests.
 package hostile
 
 import "strings"
