@@ -385,8 +385,11 @@ func TestDocumentedFiles(t *testing.T) {
 		}
 		policies = append(policies, p)
 	}
-	if len(policies) != 6 {
-		t.Fatalf("%d files are shown, want 6", len(policies))
+	if len(policies) != 8 {
+		t.Fatalf("%d files are shown, want 8", len(policies))
+	}
+	edit := func(path string) Subject {
+		return Subject{Tool: "fs_edit", Kind: "edit_file", KindBound: true, Decides: Form{path}}
 	}
 	start := func(command string) Subject {
 		return Subject{Tool: "commander_start_process", Kind: "shell_exec", Value: command, Decides: Form{command}}
@@ -402,9 +405,23 @@ func TestDocumentedFiles(t *testing.T) {
 		{0, run("git push -f"), Confirm},
 		{1, start("ls"), Allow},
 		{1, start("rm -rf x"), Deny},
-		{3, read("/w/.envrc", Form{".envrc"}), Deny},
-		{4, call(`{"owner": "acme"}`), Allow},
-		{4, call(`{"owner": "acme", "labels": ["ui", "security-high"]}`), Deny},
+		{2, read("/home/u/src/other/main.go"), Allow},
+		{2, read("/home/u/src/app/.env.local"), Deny},
+		{2, read("/home/u/.ssh/id_rsa"), Deny},
+		{2, read("/home/u/.aws/config"), Deny},
+		{2, edit("/home/u/src/app/main.go"), Allow},
+		{2, edit("/home/u/src/app/.git/config"), Deny},
+		{2, edit("/etc/passwd"), Deny},
+		{2, run("git log"), Ask},
+		{3, run("git log"), Allow},
+		{3, run("npm run test:unit"), Ask},
+		{3, run("npm run test --watch"), Allow},
+		{3, run("git push"), Confirm},
+		{3, run("npm publish --tag next"), Confirm},
+		{3, run("rm -rf build"), Deny},
+		{5, read("/w/.envrc", Form{".envrc"}), Deny},
+		{6, call(`{"owner": "acme"}`), Allow},
+		{6, call(`{"owner": "acme", "labels": ["ui", "security-high"]}`), Deny},
 	} {
 		if f := Evaluate(policies[c.file], Context{}, &c.subject); f.Action != c.want {
 			t.Errorf("file %d: %s = %v by %v, want %v", c.file, c.subject.Value, f.Action, f.Rule, c.want)
