@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ func (g answering) apply(id string, answer Answer) error {
 	case "always":
 		return g.always(id, answer)
 	default:
-		return fmt.Errorf("%w: decision %q is not approve, reject or always", ErrAnswer, answer.Decision)
+		return Invalid(fmt.Errorf("unknown decision %q: use approve, reject or always", answer.Decision))
 	}
 }
 
@@ -68,7 +69,7 @@ func (q *queue) find(id string, answer Answer) (*approval, error) {
 	case answer.Digest != a.shown.Digest:
 		return nil, ErrDigest
 	case answer.Together && answer.Decision != "reject" && a.single():
-		return nil, fmt.Errorf("%w: this call has to be looked at by itself: it may lose data, or something about it wants a person", ErrAnswer)
+		return nil, Invalid(errors.New("this call cannot be answered together with others: it is DESTRUCTIVE or marked"))
 	}
 	return a, nil
 }
@@ -115,7 +116,7 @@ func (g answering) finish(id string, answer Answer, r resolution) error {
 func (g answering) consent(a *approval, answer Answer, r *resolution) error {
 	who := answer.Presence.Person
 	if who == "" {
-		return fmt.Errorf("%w: the rule wants %d persons: answer with a credential of your own (callgate credentials add approve@NAME)", ErrAnswer, a.shown.Approvers)
+		return Invalid(fmt.Errorf("the rule needs %d people: answer with a credential of your own (callgate credentials add approve@NAME)", a.shown.Approvers))
 	}
 	if slices.Contains(a.shown.ApprovedBy, who) {
 		return fmt.Errorf("%w: %s approved already", ErrAnother, who)
@@ -179,19 +180,19 @@ func (g answering) approveEdited(id string, answer Answer) error {
 	call, session, several := a.call, a.session, a.shown.Approvers > 0
 	g.gate.queue.mu.Unlock()
 	if several {
-		return fmt.Errorf("%w: several persons approve the arguments as they are: reject the call and say what to change", ErrAnswer)
+		return Invalid(errors.New("several people have to approve the same arguments: reject the call and say what to change"))
 	}
 	if call.Fixed {
-		return fmt.Errorf("%w: the arguments of this call cannot be edited", ErrAnswer)
+		return Invalid(errors.New("the arguments of this call cannot be edited"))
 	}
 	edited, err := call.withArguments(answer.Arguments)
 	if err != nil {
-		return fmt.Errorf("%w: the edited arguments: %w", ErrAnswer, err)
+		return Invalid(fmt.Errorf("the edited arguments: %w", err))
 	}
 	now := g.gate.judging()
 	v := now.judge(session, edited)
 	if v.Action == permissions.Deny {
-		return fmt.Errorf("%w: the edited arguments are denied: %s", ErrAnswer, v.Reason)
+		return Invalid(fmt.Errorf("the edited arguments are denied: %s", v.Reason))
 	}
 	ending, err := g.answerEdited(id, answer, edited, v, g.gate.questions(&now))
 	if err != nil {
@@ -217,7 +218,7 @@ func (g answering) answerEdited(id string, answer Answer, edited Call, v Verdict
 		a.shown = asks.show(a.session, edited, v, a.shown.CreatedAt)
 		_ = g.gate.queue.renew(a) // it is logged, and what is kept of it asks less
 		g.gate.journal.events.publish(Asked{a.shown})
-		return nil, fmt.Errorf("%w: the edited arguments are riskier than what was asked; the approval now shows them: approve again to run them", ErrAnswer)
+		return nil, Invalid(errors.New("the edited arguments are riskier than before; look at them and approve again"))
 	}
 	proof, err := g.present(a, answer, edited.Digest)
 	if err != nil {
@@ -246,7 +247,7 @@ func (c Call) withArguments(arguments []byte) (Call, error) {
 // always releases the call, keeps the chosen grants, and releases the other calls that they cover (the cascade).
 func (g answering) always(id string, answer Answer) error {
 	if answer.Scope != "session" && answer.Scope != "worker" && answer.Scope != "" {
-		return fmt.Errorf("%w: scope %q is neither session nor worker", ErrAnswer, answer.Scope)
+		return Invalid(fmt.Errorf("unknown scope %q: use session or worker", answer.Scope))
 	}
 	a, grants, ending, err := g.grant(id, answer)
 	if err != nil {
@@ -298,13 +299,13 @@ func (g answering) grant(id string, answer Answer) (*approval, []permissions.Gra
 		return nil, nil, nil, err
 	}
 	if answer.Scope == "session" && a.restored {
-		return nil, nil, nil, fmt.Errorf("%w: the session of this call has ended, so nothing can hold for it; approve it once, or always in the scope worker", ErrAnswer)
+		return nil, nil, nil, Invalid(errors.New("the session of this call has ended: approve it once, or always for the worker"))
 	}
 	if answer.Scope == "session" && a.session.ungranted.Load() {
-		return nil, nil, nil, fmt.Errorf("%w: this host has no session of its own (it sends no Callgate-Session header), so nothing can hold for its session; approve it once, or always in the scope worker", ErrAnswer)
+		return nil, nil, nil, Invalid(errors.New("this host has no session of its own, because it sends no Callgate-Session header: approve the call once, or always for the worker"))
 	}
 	if a.shown.Approvers > 0 {
-		return nil, nil, nil, fmt.Errorf("%w: no \"always\" stands for several persons: approve it once", ErrAnswer)
+		return nil, nil, nil, Invalid(errors.New("the rule needs several people, so nobody can answer \"always\": approve the call once"))
 	}
 	grants, err := a.choose(answer)
 	if err != nil {
@@ -335,7 +336,7 @@ func (a *approval) choose(answer Answer) ([]permissions.Grant, error) {
 		}
 	}
 	if len(chosen) == 0 || len(answer.Grants) > 0 && len(chosen) != len(answer.Grants) {
-		return nil, fmt.Errorf("%w: \"always\" has to name offered grants, and this call offers %d; approve it once instead", ErrAnswer, len(a.shown.Offers))
+		return nil, Invalid(fmt.Errorf("\"always\" needs grants that the call offers, and it offers %d: choose among them, or approve it once", len(a.shown.Offers)))
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	grants := make([]permissions.Grant, len(chosen))

@@ -204,8 +204,16 @@ var (
 	ErrNotPending = errors.New("no such approval is pending: it was answered, cancelled or timed out")
 	ErrDigest     = errors.New("the answer names other arguments than the pending call has: look at it again")
 	ErrSession    = errors.New("no such session")
-	ErrAnswer     = errors.New("invalid answer")
+	ErrAnswer     = errors.New("invalid answer") // of errors that Invalid makes
 	ErrPresence   = errors.New("the answer needs a passkey")
 	ErrAnother    = errors.New("another person has to approve") // the yes is on record, and the call waits on
 	ErrRefused    = errors.New("the answer was not applied")    // the approval has ended, but not as the person said
 )
+
+// Invalid makes err an ErrAnswer and leaves its text unchanged.
+func Invalid(err error) error { return invalid{err} }
+
+type invalid struct{ error }
+
+func (i invalid) Is(target error) bool { return target == ErrAnswer }
+func (i invalid) Unwrap() error        { return i.error }

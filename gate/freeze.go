@@ -174,10 +174,10 @@ func (f *Freezer) Of(sessionID string, now time.Time) (*Freeze, error) {
 // returns the error of record.
 func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
 	if !one.Until.IsZero() && !one.Until.After(one.At) {
-		return fmt.Errorf("%w: until %s is over already", ErrAnswer, one.Until.Format(time.RFC3339))
+		return Invalid(fmt.Errorf("%s is in the past: choose a later end of the freeze", one.Until.Format(time.RFC3339)))
 	}
 	if len(one.Reason) > maxFreezeText {
-		return fmt.Errorf("%w: the reason has %d bytes; at most %d are kept", ErrAnswer, len(one.Reason), maxFreezeText)
+		return Invalid(fmt.Errorf("the reason has %d bytes: shorten it to %d", len(one.Reason), maxFreezeText))
 	}
 	if err := f.change(func(held map[string]Freeze) { held[one.SessionID] = one }); err != nil {
 		return err
@@ -189,7 +189,11 @@ func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
 func (f *Freezer) Unfreeze(sessionID string, record func(summary string) error) error {
 	list, err := f.List(time.Now())
 	if err == nil && !slices.ContainsFunc(list, func(one Freeze) bool { return one.SessionID == sessionID }) {
-		return fmt.Errorf("%w: there is no freeze of %s", ErrAnswer, frozenWhat(sessionID))
+		err := fmt.Errorf("there is no freeze of %s", frozenWhat(sessionID))
+		for _, one := range list {
+			err = fmt.Errorf("%w; frozen: %s", err, frozenWhat(one.SessionID))
+		}
+		return Invalid(err)
 	}
 	if err := record("Ended the freeze of " + frozenWhat(sessionID) + "."); err != nil {
 		return err

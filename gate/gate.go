@@ -187,7 +187,7 @@ func (c Controls) SetAutonomy(sessionID, level string, who audit.Author) error {
 	g := c.gate
 	autonomy, err := ParseAutonomy(level)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrAnswer, err)
+		return Invalid(err)
 	}
 	s, err := g.registry.session(sessionID)
 	if err != nil {

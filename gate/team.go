@@ -53,16 +53,16 @@ func (c Controls) AddAgent(sessionID string, profile permissions.Agent, info Age
 		return "", err
 	}
 	if _, err := permissions.NewPolicy(profile.Rules, nil, nil); err != nil {
-		return "", fmt.Errorf("%w: %w", ErrAnswer, err)
+		return "", Invalid(err)
 	}
 	info.Name = strings.TrimSpace(info.Name)
 	if err := checkAgentName(cmp.Or(strings.TrimSpace(profile.Name), info.Role)); err != nil {
-		return "", fmt.Errorf("%w: %w", ErrAnswer, err)
+		return "", Invalid(err)
 	}
 	suffix := make([]byte, 4)
 	rand.Read(suffix)
 	info.ID = cmp.Or(strings.TrimSpace(profile.Name), info.Role, "agent") + "-" + hex.EncodeToString(suffix)
-	full := fmt.Errorf("%w: the session has %d agents already: remove one", ErrAnswer, maxAgents)
+	full := Invalid(fmt.Errorf("the session has %d agents already: remove one", maxAgents))
 	if err := g.setStanding(s, func(one *standing) error {
 		if len(one.Team) >= maxAgents {
 			return full
@@ -112,7 +112,7 @@ func (c Controls) RemoveAgent(sessionID, id string, who audit.Author) error {
 	delete(s.policies, id)
 	s.mu.Unlock()
 	if !ok {
-		return fmt.Errorf("%w: the session has no agent %q", ErrAnswer, id)
+		return Invalid(fmt.Errorf("the session has no agent %q", id))
 	}
 	g.queue.withdraw(who, fmt.Sprintf("The agent %q was removed.", id), func(a *approval) bool { return a.session == s && !a.detached && a.call.Agent == id })
 	return c.teamChanged(s, who, fmt.Sprintf("Agent %q removed.", id))

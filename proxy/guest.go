@@ -82,7 +82,7 @@ func (v *Visit) begin(h *host) error {
 	}
 	g, present := v.guest, h.visitors()
 	if err := h.p.welcomes(g.Name, present); err != nil {
-		return fmt.Errorf("%w: %w", gate.ErrAnswer, err)
+		return gate.Invalid(err)
 	}
 	served := guests.New(g.Name, latestVersion, g.Tools, g.Call)
 	s := h.newServer(Server{

@@ -158,7 +158,7 @@ func (b *fakeBackend) AddAgent(session string, profile permissions.Agent, info g
 
 func (b *fakeBackend) RemoveAgent(session, id string, _ audit.Author) error {
 	if id != "rev-00000001" {
-		return fmt.Errorf("%w: the session has no agent %q", gate.ErrAnswer, id)
+		return gate.Invalid(fmt.Errorf("the session has no agent %q", id))
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -173,7 +173,7 @@ func (b *fakeBackend) SetAutonomy(session, level string, who audit.Author) error
 		return fmt.Errorf("%w: %q", gate.ErrSession, session)
 	}
 	if !slices.Contains([]string{"NONE", "MANUAL", "CAUTIOUS", "SUPERVISED", "FULL_AUTO"}, level) {
-		return fmt.Errorf("%w: unknown level %q", gate.ErrAnswer, level)
+		return gate.Invalid(fmt.Errorf("unknown level %q", level))
 	}
 	b.send(gate.AutonomyChanged{SessionID: session, Level: level, By: who.By})
 	return nil

@@ -47,7 +47,7 @@ func (b *fakeBringer) Bring(session string, s Brought) (Visit, error) {
 		return nil, fmt.Errorf("%w: %q", gate.ErrSession, session)
 	}
 	if s.Server == "taken" {
-		return nil, fmt.Errorf("%w: server name %q is taken", gate.ErrAnswer, s.Server)
+		return nil, gate.Invalid(fmt.Errorf("server name %q is taken", s.Server))
 	}
 	v := &fakeVisit{bringer: b, Brought: s}
 	b.visits[s.Server] = v
