@@ -1,8 +1,12 @@
 package tools
 
 import (
+	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"callgate/gate/tools/internal/wording"
 	"callgate/gate/tools/kinds"
@@ -116,13 +120,34 @@ func (b *record) ofServer() string {
 func (b *record) size(name string) string {
 	for _, a := range b.list {
 		if a.Name == name && len(a.Value) > 1 && a.Value[0] == '"' {
-			if n := len(a.Value) - 2; n != 1 {
-				return fmt.Sprintf(" (%d bytes of JSON text)", n)
+			if n := textSize(a.Value[1 : len(a.Value)-1]); n != 1 {
+				return fmt.Sprintf(" (%d bytes)", n)
 			}
-			return " (1 byte of JSON text)"
+			return " (1 byte)"
 		}
 	}
 	return ""
+}
+
+// textSize is how many bytes of UTF-8 a JSON string without its quotes stands for.
+func textSize(text []byte) int {
+	n := len(text)
+	for {
+		i := bytes.IndexByte(text, '\\')
+		switch {
+		case i < 0:
+			return n
+		case text[i+1] != 'u':
+			n, text = n-1, text[i+2:]
+			continue
+		}
+		code, _ := strconv.ParseUint(string(text[i+2:i+6]), 16, 16) // valid JSON
+		size := 2                                                   // half of a surrogate pair
+		if r := rune(code); !utf16.IsSurrogate(r) {
+			size = utf8.RuneLen(r)
+		}
+		n, text = n-len(`\u0000`)+size, text[i+6:]
+	}
 }
 
 func (b *record) has(role Role) bool {

@@ -17,7 +17,9 @@ func TestSummary(t *testing.T) {
 		want      string
 	}{
 		{demo, "read_file", object(t, "path", "a.txt"), `Read "a.txt".`},
-		{demo, "write_file", object(t, "path", "a.txt", "content", "hello"), `Write "a.txt" (5 bytes of JSON text).`},
+		{demo, "write_file", object(t, "path", "a.txt", "content", "hello"), `Write "a.txt" (5 bytes).`},
+		{demo, "write_file", []byte(`{"path": "a.txt", "content": "\n\u00e9\ud83d\ude00\\"}`), `Write "a.txt" (8 bytes).`},
+		{demo, "write_file", object(t, "path", "a.txt", "content", "\n"), `Write "a.txt" (1 byte).`},
 		{demo, "edit_file", object(t, "path", "a.txt"), `Edit "a.txt".`},
 		{demo, "glob", object(t, "pattern", "*.go", "path", "src"), `List files that match "*.go" in "src".`},
 		{demo, "grep", object(t, "pattern", "x"), `Search the files in ".".`},

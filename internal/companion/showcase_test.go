@@ -82,7 +82,7 @@ func showcase(t *testing.T) *fakeBackend {
 	edit := add(0, "files", "files_edit_file", "edit_file",
 		`{"path": "src/server.ts", "edits": [{"oldText": "const port = 8080;\nconst host = \"127.0.0.1\";\n\nlisten(host, port);\n", "newText": "const port = Number(process.env.PORT ?? 8080);\nconst host = \"0.0.0.0\";\n\nlisten(host, port);\n"}], "dryRun": false}`,
 		`Edit "src/server.ts".`, permissions.Write, "workspace-write", `The rule edit_file "src/*" ask (permissions.jsonc:7, file) asks about edit_file "src/server.ts".`)
-	edit.Undo = &gate.Undo{Kept: true, Text: "Kept first: what it changes can be restored from Checkpoints."}
+	edit.Undo = &gate.Undo{Kept: true, Text: "callgate takes a snapshot first. You can restore it from Checkpoints."}
 	edit.Reasons = []gate.Reason{{Subject: `edit_file "src/server.ts"`, Rule: `edit_file "src/*" ask (permissions.jsonc:7, file)`, Layer: "file", Action: permissions.Ask}}
 	edit.Offers = []tools.Offer{{Tool: "edit_file", Pattern: "src/server.ts", Risk: permissions.Write, Default: true}, {Tool: "edit_file", Pattern: "src/*", Risk: permissions.Write}}
 

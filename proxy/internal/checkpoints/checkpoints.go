@@ -51,7 +51,7 @@ func (k *Checkpoints) Undo(call gate.Call, a *tools.Analysis) *gate.Undo {
 	if list := notable(k.Store.Unkept(context.Background(), call.Place.Dir, paths)); len(list) > 0 {
 		return &gate.Undo{Text: "Cannot be restored: " + unkept(list)}
 	}
-	return &gate.Undo{Kept: true, Text: "Kept first: what it changes can be restored from Checkpoints."}
+	return &gate.Undo{Kept: true, Text: "callgate takes a snapshot first. You can restore it from Checkpoints."}
 }
 
 // UnkeptError is why a call was not forwarded: its files could not be kept.
