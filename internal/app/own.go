@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 
+	"github.com/adrg/xdg"
 	"github.com/mark3labs/mcp-go/server"
 
 	"callgate/gate"
@@ -32,13 +34,17 @@ func (s *Sidecar) ownServer() []proxy.Server {
 	if len(s.own) == 0 {
 		return nil
 	}
-	return []proxy.Server{{
+	own := proxy.Server{
 		Upstream: upstream.Config{Name: proxy.OwnName},
 		Tools:    tools.Server{Name: proxy.OwnName, Packages: []string{proxy.OwnName}, Identity: proxy.OwnName, Trusted: true},
 		Own: func(session *gate.Session) func(context.Context, io.Reader, io.Writer) error {
 			return serveOwn(session, s.own, s.prompts)
 		},
-	}}
+	}
+	if here, err := os.Getwd(); err == nil && s.config.Try { // doctor's calls may come before its roots
+		own.Place = tools.Place{Dir: here, Workspace: []string{here}, Home: xdg.Home}
+	}
+	return []proxy.Server{own}
 }
 
 // maxOwnCalls bounds the calls of own tools that run at once in one session.

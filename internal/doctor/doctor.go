@@ -158,7 +158,7 @@ func (x *examination) configuration() {
 func (x *examination) rules() {
 	text, err := os.ReadFile(x.o.Rules)
 	if errors.Is(err, fs.ErrNotExist) {
-		x.add(Finding{About: "rules", State: OK, Text: "the shipped rules are written on first use"})
+		x.add(Finding{About: "rules", State: OK, Text: "callgate writes the shipped rules on first use"})
 		return
 	}
 	if err != nil {
@@ -197,7 +197,7 @@ func (x *examination) credentials() {
 	dir := filepath.Join(x.o.DataDir, "credentials")
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		x.add(Finding{About: "credentials", State: OK, Text: "they are made on first use"})
+		x.add(Finding{About: "credentials", State: OK, Text: "callgate makes them on first use"})
 		return
 	}
 	if err != nil {
@@ -275,13 +275,17 @@ func (x *examination) processes() {
 		x.add(Finding{About: "freeze", Text: err.Error(), Cure: "callgate unfreeze"})
 	}
 	for _, f := range frozen {
-		x.add(Finding{About: "freeze", State: Warning, Text: "frozen: " + f.String(), Cure: "callgate unfreeze"})
+		cure := "callgate unfreeze"
+		if f.SessionID != "" {
+			cure += " --session " + f.SessionID
+		}
+		x.add(Finding{About: "freeze", State: Warning, Text: "frozen: " + f.String(), Cure: cure})
 	}
 }
 
 // guard says what would keep a server's process from callgate, here and now.
 func (x *examination) guard() {
-	f := Finding{About: "guard", State: OK, Text: "guard: " + x.o.Guard}
+	f := Finding{About: "guard", State: OK, Text: x.o.Guard}
 	if strings.HasPrefix(x.o.Guard, "none") {
 		f.State, f.Cure = Warning, "callgate run --guard require refuses servers without it"
 	}
@@ -305,7 +309,7 @@ func (x *examination) approvers() {
 	case x.o.Presence != presence.None && x.o.Presence != "" && len(keys) == 0:
 		x.add(Finding{About: "approvers", Text: fmt.Sprintf("approvers.presence is %s and there is no passkey: nobody can say yes", x.o.Presence), Cure: "callgate passkeys add"})
 	default:
-		x.add(Finding{About: "approvers", State: OK, Text: fmt.Sprintf("answers that need a passkey: %s; passkeys: %d", cmp.Or(x.o.Presence, presence.None), len(keys))})
+		x.add(Finding{About: "approvers", State: OK, Text: fmt.Sprintf("calls that need a passkey: %s; passkeys: %d", cmp.Or(x.o.Presence, presence.None), len(keys))})
 	}
 }
 
@@ -331,8 +335,15 @@ func (x *examination) files() {
 	dir := x.o.DataDir
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		x.add(Finding{About: "data", State: OK, Text: dir + " is made on first use"})
+		if err := tryWriting(dir); err != nil {
+			x.add(Finding{About: "data", Text: fmt.Sprintf("callgate cannot make %s: %v", dir, err), Cure: "callgate doctor --data-dir FOLDER"})
+			return
+		}
+		x.add(Finding{About: "data", State: OK, Text: "callgate makes " + dir + " on first use"})
 		return
+	}
+	if err == nil {
+		err = tryWriting(dir)
 	}
 	if err != nil {
 		x.add(Finding{About: "data", Text: err.Error()})
@@ -344,13 +355,28 @@ func (x *examination) files() {
 		x.add(Finding{About: "data", State: OK, Text: dir})
 	}
 	if free, ok := freeBytes(dir); ok && free >= room {
-		x.add(Finding{About: "disk", State: OK, Text: fmt.Sprintf("%d GiB are free", free>>30)})
+		x.add(Finding{About: "disk", State: OK, Text: fmt.Sprintf("%d GiB free", free>>30)})
 	} else if ok {
 		state := Warning
 		if free < room/10 {
 			state = Broken
 		}
-		x.add(Finding{About: "disk", State: state, Text: fmt.Sprintf("%d MiB are free on the disk of %s: without room for the record no call runs", free>>20, dir)})
+		x.add(Finding{About: "disk", State: state, Text: fmt.Sprintf("%d MiB free on the disk of %s: no call runs if there is no room to record it", free>>20, dir)})
+	}
+}
+
+// tryWriting makes and removes a file in a folder, or in the closest folder above it that exists.
+func tryWriting(dir string) error {
+	for {
+		f, err := os.CreateTemp(dir, ".callgate-doctor-*")
+		if err == nil {
+			return errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+		if parent := filepath.Dir(dir); errors.Is(err, fs.ErrNotExist) && parent != dir {
+			dir = parent
+			continue
+		}
+		return err
 	}
 }
 
@@ -383,7 +409,7 @@ func (x *examination) trail() {
 	}
 	for r, err := range audit.Read(dir, audit.Filter{Limit: 1}) {
 		if err == nil && !r.Time.After(time.Now().Add(time.Minute)) {
-			x.add(Finding{About: "clock", State: OK, Text: "it is not behind the newest record"})
+			x.add(Finding{About: "clock", State: OK, Text: "not behind the newest record"})
 		} else if err == nil {
 			x.add(Finding{About: "clock", State: Warning, Text: fmt.Sprintf("the newest record is from %s, which is in the future: the clock was set back", r.Time.Local().Format(time.DateTime))})
 		}

@@ -163,7 +163,7 @@ func (x *examination) tried(about, way, what string, calls audit.Filter, ask fun
 		return Finding{About: about, Text: what + " let a call through that no rule can allow"}
 	}
 	said := "reading a file of its project was allowed"
-	if why := answers[1]; why != "" {
+	if why, _, _ := strings.Cut(answers[1], " Do not look for another way"); why != "" {
 		said = "reading a file of its project is not allowed without you (" + strings.TrimSuffix(strings.TrimPrefix(why, "callgate: "), ".") + ")"
 	}
 	calls.Since, calls.Limit = began, 10

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"callgate/internal/doctor"
 	"callgate/internal/visible"
@@ -22,13 +23,17 @@ func Findings(w io.Writer, findings []doctor.Finding) error {
 		if f.Fixed {
 			word = "fixed  "
 		}
-		_, err := fmt.Fprintf(w, "%s  %-14s  %s\n", p.paint(codes[f.State], word), f.About, visible.Text(f.Text))
+		lines := strings.Split(f.Text, "\n")
+		for i, line := range lines {
+			lines[i] = visible.Text(line)
+		}
+		_, err := fmt.Fprintf(w, "%s  %-14s  %s\n", p.paint(codes[f.State], word), f.About, strings.Join(lines, "\n"+strings.Repeat(" ", 25)))
 		if f.Cure != "" && f.State != doctor.OK {
 			_, more := fmt.Fprintf(w, "%25s→ %s\n", "", f.Cure)
 			err = errors.Join(err, more)
 		}
 		all = errors.Join(all, err)
 	}
-	_, err := fmt.Fprintf(w, "%d ok, %d warnings, %d broken\n", count[doctor.OK], count[doctor.Warning], count[doctor.Broken])
+	_, err := fmt.Fprintf(w, "%d ok, %s, %d broken\n", count[doctor.OK], visible.Count(count[doctor.Warning], "warning"), count[doctor.Broken])
 	return errors.Join(all, err)
 }
