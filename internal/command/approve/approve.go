@@ -64,7 +64,7 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
   callgate approve --json | jq 'select(.type == "tool_approve_request")'
   callgate approve --channels &
   callgate approve --desktop &`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := s.Load()
 			if err != nil {
@@ -100,7 +100,7 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 	flags.BoolVar(&o.notify, "notify", false, "ring the terminal's bell for each waiting call")
 	flags.BoolVar(&o.channels, "channels", false, "ask in the channels of callgate.yaml: Slack, Discord, Matrix, Telegram, ntfy, webhooks, push, email")
 	flags.BoolVar(&o.desktop, "desktop", false, "ask in notifications of the desktop")
-	flags.BoolVar(&o.noColor, "no-color", false, "use no colours; NO_COLOR in the environment does the same")
+	flags.BoolVar(&o.noColor, "no-color", false, "use no colors; NO_COLOR in the environment does the same")
 	flags.StringArrayVar(&o.sessions, "session", nil, "show only the session with this `id`; repeatable")
 	flags.StringVar(&o.as, "as", "", "answer as this `person`, with their own credential (callgate credentials add)")
 	flags.StringVar(&o.address, "address", "", "`host:port` of the companion, or https://host:port on another machine (default: the hub of the data directory)")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
+	"callgate/internal/config"
 )
 
 func NewFreezeCommand(dataDir func() (string, error)) *cobra.Command {
@@ -33,7 +35,7 @@ A freeze holds from the next call of every process, also after a restart, until 
   callgate freeze --until 2h
   callgate freeze --until 2026-12-24T18:00:00Z --session s-ABCDEFGHIJKL
   callgate freeze --list`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := dataDir()
 			if err != nil {
@@ -41,7 +43,7 @@ A freeze holds from the next call of every process, also after a restart, until 
 			}
 			out := cmd.OutOrStdout()
 			if list {
-				return printFrozen(out, app.OpenFreezer(dir))
+				return printFrozen(out, app.OpenFreezer(dir), "Nothing is frozen.\n")
 			}
 			if all && session != "" {
 				return errors.New("--all and --session: choose one")
@@ -55,7 +57,10 @@ A freeze holds from the next call of every process, also after a restart, until 
 			}); err != nil {
 				return err
 			}
-			return printFrozen(out, app.OpenFreezer(dir))
+			if session != "" && !sessionOpen(cmd.Context(), dir, session) {
+				fmt.Fprintln(cmd.ErrOrStderr(), "No open session has this id: look for it on the page, or in callgate audit --json.")
+			}
+			return printFrozen(out, app.OpenFreezer(dir), "")
 		},
 	}
 	flags := cmd.Flags()
@@ -88,14 +93,23 @@ func changeFreeze(ctx context.Context, dataDir, as, method string, body wire.Fre
 	return here(app.DirFreezer{DataDir: dataDir}, audit.Author{By: "cli:" + person})
 }
 
-// printFrozen says what is frozen now.
-func printFrozen(w io.Writer, f *gate.Freezer) error {
+// sessionOpen reports whether the running callgate has a session, or true if none runs.
+func sessionOpen(ctx context.Context, dataDir, id string) bool {
+	var open struct {
+		Sessions []gate.SessionInfo `json:"sessions"`
+	}
+	err := companionclient.Target{DataDir: dataDir, Credential: credentials.View}.Ask(ctx, http.MethodGet, "/api/sessions", nil, &open)
+	return err != nil || slices.ContainsFunc(open.Sessions, func(s gate.SessionInfo) bool { return s.ID == id })
+}
+
+// printFrozen says what is frozen now; none is the text for nothing.
+func printFrozen(w io.Writer, f *gate.Freezer, none string) error {
 	list, err := f.List(time.Now())
 	if err != nil {
-		return fmt.Errorf("what is frozen cannot be read, so everything but reading is held back: %w", err)
+		return fmt.Errorf("callgate cannot read what is frozen, so it refuses everything but reading: %w", err)
 	}
 	if len(list) == 0 {
-		_, err = fmt.Fprintln(w, "Nothing is frozen.")
+		_, err = io.WriteString(w, none)
 	}
 	for _, one := range list {
 		if err == nil {
@@ -123,7 +137,7 @@ func readUntil(text string, now time.Time) (time.Time, error) {
 		return until, fmt.Errorf("--until %q: use a duration (2h), a time of the day (18:00) or a date and time (2026-12-24T18:00:00Z)", text)
 	}
 	if !until.After(now) {
-		return until, fmt.Errorf("--until %q is over already", text)
+		return until, fmt.Errorf("--until %q is in the past", text)
 	}
 	return until.UTC(), nil
 }

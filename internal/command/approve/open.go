@@ -10,6 +10,7 @@ import (
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
+	"callgate/internal/config"
 )
 
 func NewOpenCommand(dataDir func() (string, error)) *cobra.Command {
@@ -27,7 +28,7 @@ With --print, or if it cannot start a browser, it prints the address. Keep it se
   callgate open --view      # a page that can watch but not answer
   callgate open --as alice  # a page whose answers are alice's
   callgate open --print`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := dataDir()
 			if err != nil {

@@ -2,6 +2,7 @@ package approve
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/spf13/cobra"
@@ -9,6 +10,7 @@ import (
 	"callgate/audit"
 	"callgate/internal/app"
 	"callgate/internal/companion/wire"
+	"callgate/internal/config"
 )
 
 func NewUnfreezeCommand(dataDir func() (string, error)) *cobra.Command {
@@ -19,7 +21,7 @@ func NewUnfreezeCommand(dataDir func() (string, error)) *cobra.Command {
 		Short: "End a freeze",
 		Example: `  callgate unfreeze
   callgate unfreeze --session s-ABCDEFGHIJKL`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := dataDir()
 			if err != nil {
@@ -33,7 +35,12 @@ func NewUnfreezeCommand(dataDir func() (string, error)) *cobra.Command {
 			}); err != nil {
 				return err
 			}
-			return printFrozen(cmd.OutOrStdout(), app.OpenFreezer(dir))
+			what := "all sessions"
+			if session != "" {
+				what = "session " + session
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Unfrozen: %s.\n", what)
+			return printFrozen(cmd.OutOrStdout(), app.OpenFreezer(dir), "")
 		},
 	}
 	flags := cmd.Flags()
