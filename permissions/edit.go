@@ -142,7 +142,7 @@ func (d *document) addRule(tool, pattern string, action Action, first bool) (int
 	if strings.HasPrefix(tool, "$") {
 		return 0, fmt.Errorf("%q is no tool: keys that begin with $ are callgate's own", tool)
 	}
-	added := Rule{Tool: tool, Action: action}
+	added := Rule{Tool: tool, Action: action, Source: "the new rule"}
 	var err error
 	if added.Pattern, err = ExpandHome(pattern, d.home); err != nil {
 		return 0, err

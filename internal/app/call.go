@@ -47,7 +47,27 @@ func Call(ctx context.Context, c *config.Config, servers []proxy.Server, tool st
 	go sayWaiting(ctx, sidecar.Gate)
 	var call mcp.CallToolRequest
 	call.Params.Name, call.Params.Arguments = tool, arguments
-	return host.CallTool(ctx, call)
+	result, err := host.CallTool(ctx, call)
+	if err != nil && strings.Contains(err.Error(), "unknown tool") {
+		err = meantTool(ctx, host, tool, err)
+	}
+	return result, err
+}
+
+// meantTool adds to an error which tool may be meant.
+func meantTool(ctx context.Context, host *mcpclient.Client, tool string, err error) error {
+	list, failed := host.ListTools(ctx, mcp.ListToolsRequest{})
+	if failed != nil {
+		return err
+	}
+	var names []string
+	for i := range list.Tools {
+		names = append(names, list.Tools[i].Name)
+	}
+	if near := config.Nearest(tool, names); near != "" {
+		return fmt.Errorf("%w; did you mean %q?", err, near)
+	}
+	return fmt.Errorf("%w; callgate tools lists them", err)
 }
 
 // sayWaiting says once that the call waits for a person.

@@ -70,7 +70,7 @@ func (s *Store) Get(id string) (Checkpoint, error) {
 	case len(found) > 1:
 		return Checkpoint{}, fmt.Errorf("%w: %d checkpoints begin with %q", ErrUnknown, len(found), id)
 	}
-	return Checkpoint{}, errors.Join(fmt.Errorf("%w: %q", ErrUnknown, id), err)
+	return Checkpoint{}, errors.Join(fmt.Errorf("%w: %q (callgate checkpoints list)", ErrUnknown, id), err)
 }
 
 // read returns everything that is kept, the newest first. A segment that cannot be read does not hide the

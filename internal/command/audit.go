@@ -40,7 +40,7 @@ minute, or when its Retry-After says; meanwhile records stay in the logs, and at
 		Example: `  callgate audit --tail 20
   callgate audit --follow --decision denied
   callgate audit --tool 'filesystem_*' --since 2h --json`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := auditDir(dataDir)
 			if err != nil {
@@ -62,7 +62,10 @@ minute, or when its Retry-After says; meanwhile records stay in the logs, and at
 			if follow {
 				return followAudit(cmd, dir, filter, p)
 			}
-			_, err = printRecords(dir, filter, p.Print)
+			n, err := printRecords(dir, filter, p.Print)
+			if n == 0 && err == nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "No records of this kind in %s.\n", tools.Visible(dir))
+			}
 			return err
 		},
 	}

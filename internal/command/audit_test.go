@@ -56,7 +56,7 @@ func TestAuditLines(t *testing.T) {
 		args []string
 		want []string // one substring for each line
 	}{
-		{"all", nil, []string{"  control        autonomy is CAUTIOUS  by web:alice", `  auto_approved  fs_read  READ_ONLY  reads a  by rule  rule read_file "*" allow  call_1`, "  done 12.5ms    fs_read  call_1", "  denied         sh_run  runs ⟨U+001B⟩[2J⟨U+202E⟩txt.⟨U+000A⟩rm  call_2"}},
+		{"all", nil, []string{"  control        autonomy is CAUTIOUS  by web:alice", `  auto_approved  fs_read  READ_ONLY  reads a  by rule read_file "*" allow  call_1`, "  done 12.5ms    fs_read  call_1", "  denied         sh_run  runs ⟨U+001B⟩[2J⟨U+202E⟩txt.⟨U+000A⟩rm  call_2"}},
 		{"tail", []string{"--tail", "1"}, []string{"call_2"}},
 		{"session", []string{"--session", "s1"}, []string{"auto_approved", "done"}},
 		{"decision", []string{"--decision", "denied"}, []string{"sh_run"}},

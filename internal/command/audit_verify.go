@@ -37,7 +37,7 @@ With --cluster, verify checks the logs of all replicas too, as the cluster has t
   callgate audit verify --cluster --config callgate.yaml
   journalctl -t callgate | callgate audit verify --anchors -
   callgate audit verify --head manifest.jsonl:12:4f0c…`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := auditDir(dataDir)
 			if err != nil {

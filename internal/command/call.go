@@ -38,7 +38,7 @@ The exit code is 0 when the tool ran, 3 when it reported an error, 4 when the ga
 could not be made.`,
 		Example: `  callgate call files_read_text_file '{"path":"README.md"}'
   jq -n '{title: "Broken link"}' | callgate call github_create_issue - --json`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: config.ArgsBetween(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			arguments, err := callArguments(args[1:], cmd.InOrStdin())
 			if err != nil {

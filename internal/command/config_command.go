@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/examples"
+	"callgate/internal/config"
 )
 
 func newConfigCommand() *cobra.Command {
@@ -17,7 +18,7 @@ func newConfigCommand() *cobra.Command {
 		Long:  "Example prints a callgate.yaml with every key, what it means and its default. Uncomment what you need.",
 		Example: `  mkdir -p ~/.config/callgate
   callgate config example > ~/.config/callgate/callgate.yaml`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(examples.Config)
 			return err

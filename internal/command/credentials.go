@@ -102,7 +102,7 @@ func newCredentialsListCommand(dataDir func() (string, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the credentials of people",
-		Args:  cobra.NoArgs,
+		Args:  config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := dataDir()
 			if err != nil {

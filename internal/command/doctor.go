@@ -41,7 +41,7 @@ files that others may read or change, and a hub that does not run. The exit code
 		Example: `  callgate doctor
   callgate doctor --fix
   callgate doctor --json`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings, err := examine(cmd.Context(), s)
 			if err != nil {

@@ -35,7 +35,7 @@ A host that cannot start programs can post its hooks to the page's address inste
 Hosts: ` + strings.Join(hosthooks.IDs(), ", ") + `.`,
 		Example: `  callgate connect claude     # installs it
   echo '{"hook_event_name":"PreToolUse","session_id":"s","cwd":"/tmp","tool_name":"Bash","tool_input":{"command":"ls"}}' | callgate hook claude`,
-		Args:              cobra.RangeArgs(1, 2),
+		Args:              config.ArgsBetween(1, 2),
 		ValidArgsFunction: cobra.FixedCompletions(hosthooks.IDs(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if post {
@@ -49,7 +49,7 @@ Hosts: ` + strings.Join(hosthooks.IDs(), ", ") + `.`,
 		},
 	}
 	serve := &cobra.Command{
-		Use: "serve", Hidden: true, Args: cobra.NoArgs,
+		Use: "serve", Hidden: true, Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serveHooks(s, cmd) },
 	}
 	cmd.Flags().BoolVar(&post, "http", false, "print the host's settings for posting its hooks to callgate's address")

@@ -52,7 +52,7 @@ func newHooksCommand(s *config.Settings) *cobra.Command {
 	}
 	var asJSON bool
 	list := &cobra.Command{
-		Use: "list", Short: "List the hooks and whether they are on", Args: cobra.NoArgs,
+		Use: "list", Short: "List the hooks and whether they are on", Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := s.Load()
 			if err != nil {

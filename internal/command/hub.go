@@ -22,7 +22,7 @@ checkpoints. If another process is the hub already, this one joins it and takes 
 		Example: `  callgate hub
   callgate hub --listen 127.0.0.1:7800
   callgate open --print`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := s.Load()
 			if err != nil {

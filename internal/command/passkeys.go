@@ -46,7 +46,7 @@ func newPasskeysAddCommand(dataDir func() (string, error)) *cobra.Command {
 within ten minutes.`,
 		Example: `  callgate passkeys add
   callgate passkeys add --as alice  # signs for alice alone`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := dataDir()
 			if err != nil {
@@ -97,7 +97,7 @@ func newPasskeysListCommand(dataDir func() (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the registered passkeys",
-		Args:  cobra.NoArgs,
+		Args:  config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := dataDir()
 			if err != nil {

@@ -37,7 +37,7 @@ what was said in chats; each call has a case for "callgate rules test".
 		Example: `  callgate report --since 7d
   callgate report --since 7d --html > report.html
   callgate report --session s-ABCDEFGHIJKL --html > session.html`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			c, err := s.Load()
 			if err != nil {

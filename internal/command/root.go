@@ -45,7 +45,7 @@ call passes a gate: your rules decide first, and you decide the rest, on a web p
 WebSocket. Everything is on record.
 
 Run "callgate connect" to put it in front of the servers of your hosts, or add "callgate run" to a host yourself.`,
-		Example: `  callgate connect                               # put callgate in front of the servers of your hosts
+		Example: `  callgate connect                                # put callgate in front of the servers of your hosts
   callgate run --mcp-config servers.mcp.json      # all servers of a host, behind one gate
   callgate wrap -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 .
   callgate serve --mcp-config servers.mcp.json    # the same for any number of hosts, over HTTP

@@ -434,11 +434,11 @@ var badCases = []struct{ text, want string }{
 	{"", "c.jsonc: "},
 	{"{}", "cases are a list"},
 	{"[]", "no cases"},
-	{"[\n{]", "c.jsonc: hujson: line 2"},
+	{"[\n{]", "c.jsonc:2:2: this is not JSON: look for a missing comma"},
 	{"[{}]", `c.jsonc:1: want "": use allow, deny or ask`},
 	{"[\n\n{\"x\":1}]", "c.jsonc:3: "},
-	{`[{"call":{"tool":"a","cwdd":"b"},"want":"deny"}]`, "cwdd"},
-	{`[{"call":{"tool":1},"want":"deny"}]`, "c.jsonc:1: "},
+	{`[{"call":{"tool":"a","cwdd":"b"},"want":"deny"}]`, `unknown key "call.cwdd"`},
+	{`[{"call":{"tool":1},"want":"deny"}]`, `c.jsonc:1: "call.tool" has a value of the wrong type`},
 	{`[{"call":{"tool":"a"},"want":"deny","want":"allow"}]`, "duplicate"},
 }
 

@@ -19,7 +19,7 @@ func newRunCommand(s *config.Settings) *cobra.Command {
 Configure servers under "servers" in callgate.yaml or in --mcp-config files.`,
 		Example: `  callgate run --mcp-config ~/.mcp.json
   callgate run --config team.yaml --worker review --autonomy CAUTIOUS`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := s.Load()
 			if err != nil {

@@ -91,7 +91,7 @@ func TestIndexAndSearch(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &answer); err != nil || len(answer.Hits) != 1 || answer.Hits[0].Symbol != "render_page" || answer.Hits[0].Root != root || !slices.Equal(answer.Roots, []string{root}) {
 		t.Errorf("search --json says %s, %v", out, err)
 	}
-	if out, _, err = run("search", "page", "--in", root, "--path", "auth/**", "--lang", "python"); err != nil || out != "nothing found\n" {
+	if out, _, err = run("search", "page", "--in", root, "--path", "auth/**", "--lang", "python"); err != nil || out != "Nothing found.\n" {
 		t.Errorf("search for nothing says %q, %v", out, err)
 	}
 	for _, args := range [][]string{{"search"}, {"search", "a", "b"}, {"search", "--eval", "x", "y"}, {"search", "x", "--in", filepath.Join(root, "none")}, {"index", "--embedder", "none"}} {

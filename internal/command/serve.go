@@ -24,8 +24,8 @@ its own session and servers. The path says what a host sees:
 Hosts send the secret in {dataDir}/credentials/mcp as a Bearer token. Give further clients their own tokens with
 mcpTokens in callgate.yaml, or use the tokens of an authorization server with --auth oauth.
 
-Serve reads the configuration again when it changes, and on SIGHUP. Sessions stay open. If the new configuration is wrong,
-nothing changes, and the log and doctor say why. The audit trail says what changed.
+Serve reads the configuration again when it changes, and on SIGHUP. Sessions stay open, except those whose token you
+removed. If the new configuration is wrong, nothing changes, and the log and doctor say why. The audit trail says what changed.
 
 These keys take effect at once: logLevel, mode, escalation, timeout, claimWithin, maxPending, handOver, hosts, limits
 (except maxInFlightBytes), terminal, allowTerminalWrite, policy, auth, mcpTokens, oauth, mcpHosts, mcpOrigins, tls. These
@@ -44,7 +44,7 @@ Each replica needs a name, a data directory of its own and the same --cluster-ke
   callgate serve --agent explore --idle-shutdown 2h
   callgate serve --cluster embedded --cluster-key team.key
   callgate serve --mcp-listen 0.0.0.0:7778 --tls-cert chain.pem --tls-key key.pem --mcp-host tools.example.com`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := s.Load()
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
+	"callgate/internal/config"
 	"callgate/internal/output"
 )
 
@@ -37,7 +38,7 @@ whether their servers run behind the guard. It also names a freeze and the first
 		Example: `  callgate status
   PS1='$(callgate status) \$ '
   callgate status --json | jq .pending`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := dataDir()
 			if err != nil {
@@ -75,7 +76,10 @@ func summarize(ctx context.Context, dataDir string) (one summary, err error) {
 		Upstreams []wire.UpstreamState `json:"upstreams"`
 		Problems  []string             `json:"problems"`
 	}
-	if err = errors.Join(err, target.Ask(ctx, "GET", "/api/info", nil, &info)); err != nil {
+	if err == nil {
+		err = target.Ask(ctx, "GET", "/api/info", nil, &info)
+	}
+	if err != nil {
 		return one, err
 	}
 	one.Running, one.Hosts = true, len(sessions.Sessions)

@@ -26,11 +26,16 @@ func newToolsCommand(s *config.Settings) *cobra.Command {
 each. A kind marked with ? is a guess, which can make a call stricter but never allow it.
 
 EFFECT comes from the catalogue of known servers: none, own (changes your own data), outside (others see it), money,
-deletes or access. The brackets say what the results hold. callgate caches the lists, so the next host need not wait for
+deletes or access. The brackets say what the results hold.
+
+VERDICT is the answer for a value that no pattern matches. "ask (54 by value)" means that 54 rules also look at the path,
+command or argument: "callgate check TOOL ARGUMENTS" judges one call.
+
+callgate caches the lists, so the next host need not wait for
 the servers.`,
 		Example: `  callgate tools --mcp-config ~/.mcp.json
   callgate tools --json | jq -r '.tools[] | select(.verdict == "ask") | .tool'`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := s.Load()
 			if err != nil {

@@ -20,7 +20,7 @@ and which arguments name a destination. The draft has no effect until you correc
 (docs/flow.md). Labelled tools are left out.`,
 		Example: `  callgate tools label bank
   callgate tools label bank >> callgate.yaml   # then correct it`,
-		Args: cobra.ExactArgs(1),
+		Args: config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := s.Load()
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/internal/app"
+	"callgate/internal/config"
 )
 
 func versionLine() string {
@@ -22,7 +23,7 @@ func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  config.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return printVersion(cmd) },
 	}
 }

@@ -74,7 +74,7 @@ func (s *Server) guard(d *hub.Door, next http.Handler) http.Handler {
 // foreign says why a request comes from somewhere it must not, or "".
 func foreign(d *hub.Door, r *http.Request) string {
 	if !d.Hosts[r.Host] {
-		return "this is not the host that was asked for"
+		return "the request names another host than this address; names for listenRemote belong into listenHosts"
 	}
 	if origins, sent := r.Header["Origin"]; sent && (len(origins) != 1 || origins[0] != d.Origin(r.Host)) {
 		return "requests from other origins are refused"

@@ -58,7 +58,7 @@ func (s pageAPI) handlePage(w http.ResponseWriter, r *http.Request) {
 	name := cmp.Or(r.PathValue("file"), "index.html")
 	data, err := page.ReadFile("page/" + name)
 	if err != nil {
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "there is nothing at this path")
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "there is nothing at this path: docs/reference.txt lists the requests")
 		return
 	}
 	h := w.Header()

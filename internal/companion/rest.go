@@ -51,7 +51,7 @@ func (s *Server) routes() http.Handler {
 		subject.routes(path)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "there is nothing at this path")
+		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "there is nothing at this path: docs/reference.txt lists the requests")
 	})
 	return mux
 }

@@ -190,7 +190,7 @@ func TestSignIn(t *testing.T) {
 		"of another issuer":    {map[string]any{"iss": "https://evil.example.com", "email": "a@b", "email_verified": true, "groups": []string{"sre"}}, "ID token"},
 		"another nonce":        {map[string]any{"nonce": "x", "email": "a@b", "email_verified": true, "groups": []string{"sre"}}, "another sign-in"},
 		"over":                 {map[string]any{"exp": 1, "email": "a@b", "email_verified": true, "groups": []string{"sre"}}, "ID token"},
-		"a name like no name":  {person("../../approve", "sre"), "a person's credential"},
+		"a name like no name":  {person("../../approve", "sre"), "use approve@NAME"},
 	} {
 		if status, text := p.signIn(at, c.claims); status != http.StatusForbidden || !strings.Contains(text, c.want) {
 			t.Errorf("%s: %d %s", name, status, text)

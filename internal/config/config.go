@@ -307,7 +307,7 @@ func (s *Settings) readFile(c *Config) error {
 		if !named && errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		return fmt.Errorf("configuration %s: %w", path, err)
+		return fmt.Errorf("configuration %s: %w", path, explainYAML(err))
 	}
 	c.File = path
 	return nil

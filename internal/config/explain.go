@@ -156,22 +156,41 @@ func ArgsBetween(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// ExplainGroups makes a word that is no subcommand of a group an error, where the library shows the help and succeeds.
+var otherShape = regexp.MustCompile("cannot unmarshal .* into map.*")
+
+// explainYAML says without words of Go why the configuration file cannot be parsed.
+func explainYAML(err error) error {
+	text, found := strings.CutPrefix(err.Error(), "While parsing config: ")
+	if !found {
+		return err
+	}
+	text = strings.TrimPrefix(strings.TrimPrefix(text, "yaml: "), "unmarshal errors:\n  ")
+	text = otherShape.ReplaceAllLiteralString(text, `write keys with values, such as "worker: default"`)
+	if strings.Contains(text, "cannot start any token") {
+		text += ": indent with spaces, not tabs"
+	}
+	return errors.New(text)
+}
+
+// NoArgs takes no arguments, and lists the subcommands if one is misspelled.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 || !cmd.HasSubCommands() {
+		return ArgsExactly(0)(cmd, args)
+	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+	}
+	return fmt.Errorf("unknown command %q for %q: use %s", args[0], cmd.CommandPath(), strings.Join(names, ", "))
+}
+
+// ExplainGroups makes an unknown subcommand of a group an error, where cobra shows the help and succeeds.
 func ExplainGroups(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		if !cmd.HasSubCommands() || cmd.Runnable() {
 			continue
 		}
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			var names []string
-			for _, sub := range cmd.Commands() {
-				names = append(names, sub.Name())
-			}
-			return fmt.Errorf("unknown command %q for %q: use %s", args[0], cmd.CommandPath(), strings.Join(names, ", "))
-		}
+		cmd.Args = NoArgs
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 }
@@ -190,7 +209,7 @@ func ExplainFlag(cmd *cobra.Command, err error) error {
 		for _, flags := range []*pflag.FlagSet{cmd.Flags(), cmd.InheritedFlags()} {
 			flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		}
-		if near := nearest(name, names); near != "" {
+		if near := Nearest(name, names); near != "" {
 			return fmt.Errorf("%w; did you mean --%s?", err, near)
 		}
 		return err

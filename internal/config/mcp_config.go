@@ -29,6 +29,7 @@ type mcpServer struct {
 	URL      string            `json:"url" toml:"url"`
 	Headers  map[string]string `json:"headers" toml:"http_headers"`
 	Disabled bool              `json:"disabled"`
+	Others   jsontext.Value    `json:",unknown" toml:"-"`
 
 	// Of Codex.
 	Enabled    *bool             `json:"-" toml:"enabled"`
@@ -64,6 +65,9 @@ func readMCPConfig(path string) ([]ServerConfig, error) {
 	plain, err := hujson.Standardize(slices.Clone(text)) // comments become spaces: places stay
 	if err != nil {
 		plain = text // the decoder words it
+	}
+	if len(bytes.TrimSpace(plain)) == 0 {
+		return nil, fmt.Errorf("%s: the file is empty", path)
 	}
 	var file mcpFile
 	if err := json.Unmarshal(plain, &file); err != nil {
@@ -190,6 +194,13 @@ func (s *mcpServer) config(name, source string) (ServerConfig, error) {
 		if *text, err = translateVariables(*text); err != nil && enabled {
 			return c, fmt.Errorf("%s: %w", source, err)
 		}
+	}
+	if c.Command == "" && c.URL == "" && enabled {
+		err := fmt.Errorf(`%s: it needs either a "command" or a "url"`, source)
+		if names, wrong := memberNames(s.Others); wrong == nil && len(names) > 0 {
+			err = fmt.Errorf("%w; callgate does not know %s", err, strings.Join(names, ", "))
+		}
+		return c, err
 	}
 	return c, nil
 }

@@ -28,5 +28,5 @@ func ParseSince(s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("--since %q: want a duration like 90m or 7d, a day like 2026-11-20, or a time like 2026-11-20T10:00:00Z", s)
+	return time.Time{}, fmt.Errorf("--since %q: use a duration such as 90m or 7d, a day such as 2026-11-20, or a time such as 2026-11-20T10:00:00Z", s)
 }

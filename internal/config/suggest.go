@@ -10,8 +10,8 @@ import (
 	"callgate/gate/tools"
 )
 
-// nearest returns the name that text most likely is a misspelling of, "" when it looks like none.
-func nearest(text string, names []string) (best string) {
+// Nearest returns the name that text most likely is a misspelling of, "" when it looks like none.
+func Nearest(text string, names []string) (best string) {
 	least := 1 + max(1, len(text)/4)
 	for _, name := range names {
 		if d := distance(strings.ToLower(text), strings.ToLower(name)); d < least && name != text {
@@ -48,7 +48,7 @@ func distance(a, b string) int {
 
 // meant is a hint at the end of an error, "" when there is none.
 func meant(text string, names []string) string {
-	if name := nearest(text, names); name != "" {
+	if name := Nearest(text, names); name != "" {
 		return fmt.Sprintf("; did you mean %q?", name)
 	}
 	return ""
@@ -69,14 +69,14 @@ func Misspelled(c *Config, tool string) error {
 			return nil
 		}
 	}
-	if kind := nearest(tool, tools.Kinds()); kind != "" {
-		return fmt.Errorf("unknown tool %q: did you mean %q? If a server really has such a tool, write the rule into %s", tool, kind, c.Files().Permissions())
+	if kind := Nearest(tool, tools.Kinds()); kind != "" {
+		return fmt.Errorf("unknown tool %q: did you mean %q?", tool, kind)
 	}
 	for i := range tool {
 		if tool[i] != '_' {
 			continue
 		}
-		if s := nearest(tool[:i], servers); s != "" {
+		if s := Nearest(tool[:i], servers); s != "" {
 			return fmt.Errorf("unknown tool %q: did you mean %q? No configured server is called %q", tool, s+tool[i:], tool[:i])
 		}
 	}

@@ -94,7 +94,7 @@ func (t *Tokens) Admit(r *http.Request) (Guest, error) {
 		}
 	}
 	if found < 0 {
-		return Guest{}, errors.New("the Bearer token is not known; " + whereTokens)
+		return Guest{}, errors.New("unknown Bearer token; " + whereTokens)
 	}
 	who := Guest{Principal: t.of[found].Name}
 	if tenant := t.of[found].Tenant; tenant != "" {
@@ -134,7 +134,7 @@ func (*Tokens) open() bool                     { return false }
 func bearer(r *http.Request) (string, error) {
 	values := r.Header.Values("Authorization")
 	if len(values) == 0 {
-		return "", errors.New("an Authorization: Bearer header is needed")
+		return "", errors.New("send an Authorization: Bearer header")
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	if len(values) != 1 || !strings.EqualFold(scheme, "Bearer") || token == "" {

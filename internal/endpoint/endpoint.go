@@ -169,7 +169,7 @@ func bind(o Options) (net.Listener, error) {
 	ip, err := netip.ParseAddr(host)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("mcpListen: %q is no IP address: use 127.0.0.1:%s, or 0.0.0.0:%s with TLS", o.Address, port, port)
+		return nil, fmt.Errorf("mcpListen: %q is not an IP address: use 127.0.0.1:%s, or 0.0.0.0:%s with TLS", o.Address, port, port)
 	case !ip.IsLoopback() && o.TLS == nil:
 		return nil, fmt.Errorf("mcpListen: other machines can reach %s: give a certificate with tls.cert and tls.key, or listen on 127.0.0.1:%s", o.Address, port)
 	case !ip.IsLoopback() && o.Door.open():
@@ -177,7 +177,7 @@ func bind(o Options) (net.Listener, error) {
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, fmt.Errorf("mcpListen: %w", err)
+		return nil, fmt.Errorf("mcpListen: %w: stop the program that listens there, or choose another port", err)
 	}
 	return listener, nil
 }
@@ -245,7 +245,7 @@ func (s *Server) known(serve func(visit, Guest)) http.HandlerFunc {
 		if err != nil {
 			s.refusals.write("a host was not let in", "reason", err.Error(), r.RemoteAddr)
 			w.Header().Set("WWW-Authenticate", door.challenge(r))
-			refuse(w, http.StatusUnauthorized, nil, rpc.CodeInvalidRequest, "callgate: not let in: "+err.Error())
+			refuse(w, http.StatusUnauthorized, nil, rpc.CodeInvalidRequest, "callgate: unauthorized: "+err.Error())
 			return
 		}
 		ctx, end := context.WithCancel(r.Context())

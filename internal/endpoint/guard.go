@@ -46,7 +46,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		set := s.set.Load()
 		if !set.hosts[strings.ToLower(r.Host)] {
 			s.refusals.write("a request for another host was refused", "host", r.Host, r.RemoteAddr)
-			refuse(w, http.StatusForbidden, nil, rpc.CodeInvalidRequest, "callgate: this is not the host that was asked for; names are added with mcpHosts, a balancer's with its port")
+			refuse(w, http.StatusForbidden, nil, rpc.CodeInvalidRequest, "callgate: the request names another host than this address: add the name to mcpHosts (name:port behind a load balancer)")
 			return
 		}
 		origin := r.Header.Values("Origin")

@@ -33,7 +33,7 @@ func (h *held) let(ctx context.Context, door Door) bool {
 	return err == nil && who.Principal == h.who && slices.Equal(who.Tenants, h.tenants)
 }
 
-var errExpelled = &httpError{http.StatusUnauthorized, rpc.CodeInvalidRequest, "callgate: not let in any more"}
+var errExpelled = &httpError{http.StatusUnauthorized, rpc.CodeInvalidRequest, "callgate: the credential of this host is no longer valid"}
 
 // expelled answers a request that ended before its response began. A host that is gone does not read it.
 func expelled(w http.ResponseWriter, id []byte) {

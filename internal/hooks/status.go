@@ -103,7 +103,7 @@ func isOfSessions(event string) bool {
 	return event == AgentError || event == SessionStart || event == SessionEnd
 }
 
-// ErrUnknown is why a hook cannot be switched or tested that is not configured.
+// ErrUnknown: no hook of that name is configured.
 var ErrUnknown = errors.New("no hook has this name")
 
 // SetEnabled switches a hook for every process of the worker, now and after restarts.
@@ -127,9 +127,9 @@ func (r *Runner) named(name string) (*hook, error) {
 		names = append(names, h.Name)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%w: %q; the configuration has no hooks", ErrUnknown, name)
+		return nil, fmt.Errorf("%w: callgate.yaml has no hooks", ErrUnknown)
 	}
-	return nil, fmt.Errorf("%w: %q; there are %s", ErrUnknown, name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("%w: use %s", ErrUnknown, strings.Join(names, ", "))
 }
 
 // enabled reports whether the hook is on. What people switched counts before the configuration; when it cannot

@@ -150,7 +150,7 @@ func (s *Settings) names(v *hujson.Value, add func(name string)) {
 	}
 }
 
-// matchers finds the members called "matcher" below a value.
+// matchers finds the texts of an object's members called "matcher".
 func matchers(obj *hujson.Object, add func(text string)) {
 	for _, m := range obj.Members {
 		if l, ok := m.Value.Value.(hujson.Literal); ok && nameOf(m) == "matcher" && l.Kind() == '"' {

@@ -55,9 +55,13 @@ func (p *AuditTrail) Print(r *audit.Record) error {
 	}
 	word, colour := auditWord(r)
 	word = p.paint(colour, fmt.Sprintf("%-13s", visible.Text(word)))
+	by, rule := r.By, r.Rule
+	if by == "rule" || by == "mark" {
+		by, rule = strings.TrimSpace(by+" "+rule), ""
+	}
 	fields := []string{r.Time.Local().Format("2006-01-02 15:04:05.000"), word}
 	for _, field := range []struct{ label, text string }{
-		{"", r.Tool}, {"", r.Risk}, {"", cmp.Or(r.Summary, r.Reason, r.Error)}, {"by ", r.By}, {"from ", r.From}, {"rule ", r.Rule}, {"", r.CallID},
+		{"", r.Tool}, {"", r.Risk}, {"", cmp.Or(r.Summary, r.Reason, r.Error)}, {"by ", by}, {"from ", r.From}, {"rule ", rule}, {"", r.CallID},
 	} {
 		if field.text != "" {
 			fields = append(fields, field.label+visible.Text(visible.Shorten(field.text, maxAuditField)))

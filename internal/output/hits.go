@@ -24,7 +24,7 @@ func Hits(w io.Writer, query string, hits []retrieval.Hit, several, scores bool)
 		p.print(&b, &h, scores)
 	}
 	if len(hits) == 0 {
-		b.WriteString("nothing found\n")
+		b.WriteString("Nothing found.\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -21,6 +21,10 @@ func visibleLines(text string) string {
 
 // Documents prints a table of the knowledge base's documents.
 func Documents(w io.Writer, documents []rag.KBDocument) error {
+	if len(documents) == 0 {
+		_, err := fmt.Fprintln(w, "No documents.")
+		return err
+	}
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(out, "DOCUMENT\tCHARACTERS\tPATH\tBEGINNING")
 	for _, d := range documents {
@@ -39,7 +43,7 @@ func Passages(w io.Writer, hits []rag.KBHit) error {
 		}
 	}
 	if len(hits) == 0 {
-		b.WriteString("nothing found\n")
+		b.WriteString("Nothing found.\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

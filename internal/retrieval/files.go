@@ -71,7 +71,7 @@ func addFile(ctx context.Context, stdin io.Reader, kb *rag.KB, path string) (str
 			return "", err
 		}
 		if !info.Mode().IsRegular() {
-			return "", errors.New("it is not a regular file")
+			return "", errors.New("it is not a file: callgate index reads folders")
 		}
 		f, err := os.Open(absolute)
 		if err != nil {
@@ -85,7 +85,7 @@ func addFile(ctx context.Context, stdin io.Reader, kb *rag.KB, path string) (str
 		return "", err
 	}
 	if len(data) > mostOfFile {
-		return "", fmt.Errorf("it has more than %d MiB", mostOfFile>>20)
+		return "", fmt.Errorf("it is larger than %d MiB", mostOfFile>>20)
 	}
 	return kb.Add(ctx, string(data), metadata)
 }

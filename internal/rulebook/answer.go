@@ -92,15 +92,18 @@ func (a *Answer) Print(w io.Writer) error {
 	sort := slices.Clone(a.Subjects)
 	slices.SortStableFunc(sort, func(x, y Subject) int { return cmp.Compare(x.rank(), y.rank()) })
 	for _, s := range sort {
+		why := tools.Visible(s.Rule) + ", layer " + s.Layer
 		if s.DeniesOnly && s.Action == permissions.Allow.String() {
-			s.Action, s.Rule = "-", "only a deny or a confirm would count: none matches"
-			s.Layer = string(permissions.LayerDefault)
+			if s.Value == "" {
+				continue
+			}
+			s.Action, why = "-", "no deny or confirm matches, and an allow would not count"
 		}
 		name := s.Kind
 		if name == "" {
 			name = s.Tool
 		}
-		fmt.Fprintf(&b, "  %-7s %-12s %s %s\n          %s, layer %s\n", s.Action, s.Risk, name, tools.Visible(s.Value), tools.Visible(s.Rule), s.Layer)
+		fmt.Fprintf(&b, "  %-7s %-12s %s\n          %s\n", s.Action, s.Risk, strings.TrimSpace(name+" "+tools.Visible(s.Value)), why)
 		if s.Effect != "" {
 			fmt.Fprintf(&b, "          hidden effect: %s\n", tools.Visible(s.Effect))
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -51,6 +52,10 @@ func ReadCases(path string) ([]Case, error) {
 func ParseCases(path string, text []byte) ([]Case, error) {
 	root, err := hujson.Parse(append(slices.Clip(text), '\n'))
 	if err != nil {
+		var line, column int
+		if n, _ := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); n == 2 {
+			return nil, fmt.Errorf("%s:%d:%d: this is not JSON: look for a missing comma, quote or bracket there or just before", path, line, column)
+		}
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	list, ok := root.Value.(*hujson.Array)
@@ -67,7 +72,7 @@ func ParseCases(path string, text []byte) ([]Case, error) {
 		c.Source = path + ":" + strconv.Itoa(1+bytes.Count(text[:element.StartOffset], []byte("\n")))
 		element.Standardize()
 		if err := json.Unmarshal(bytes.TrimSpace(hujson.Value{Value: element.Value}.Pack()), c, json.RejectUnknownMembers(true)); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Source, err)
+			return nil, fmt.Errorf("%s: %w", c.Source, misfit(err))
 		}
 		if !slices.Contains([]string{"allow", "deny", "ask"}, c.Want) {
 			return nil, fmt.Errorf("%s: want %q: use allow, deny or ask", c.Source, c.Want)
@@ -76,10 +81,23 @@ func ParseCases(path string, text []byte) ([]Case, error) {
 	return cases, nil
 }
 
-// Result is what became of one case.
+// misfit says without words of Go which member of a JSON object is wrong.
+func misfit(err error) error {
+	var shape *json.SemanticError
+	if !errors.As(err, &shape) {
+		return err
+	}
+	at := strings.ReplaceAll(strings.Trim(string(shape.JSONPointer), "/"), "/", ".")
+	if errors.Is(err, json.ErrUnknownName) {
+		return fmt.Errorf("unknown key %q", at)
+	}
+	return fmt.Errorf("%q has a value of the wrong type", at)
+}
+
+// Result is the outcome of one case.
 type Result struct {
 	Case    *Case
-	Failure string // "" when the case holds
+	Failure string // "" if the case holds
 }
 
 // RunCases judges every case by the policy, or by the worker's file when policy is nil.

@@ -77,7 +77,7 @@ func (ch *Checker) Lines(in io.Reader, out io.Writer) error {
 func (ch *Checker) line(line []byte) Answer {
 	var request Request
 	if err := json.Unmarshal(line, &request, json.RejectUnknownMembers(true)); err != nil {
-		return refused(request, err)
+		return refused(request, misfit(err))
 	}
 	return ch.Check(request)
 }
@@ -240,7 +240,7 @@ func (ch *Checker) call(request Request) (gate.Call, error) {
 				return gate.Call{}, err
 			}
 		}
-		return gate.Call{}, fmt.Errorf("unknown tool %q: use a kind (%s) or {server}_{tool} of a configured server", request.Tool, strings.Join(tools.Kinds(), ", "))
+		return gate.Call{}, fmt.Errorf("unknown tool %q: use a kind (%s) or {server}_{tool} of a configured server (--mcp-config names more)", request.Tool, strings.Join(tools.Kinds(), ", "))
 	}
 	if request.Cwd != "" {
 		dir, err := filepath.Abs(request.Cwd)

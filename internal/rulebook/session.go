@@ -38,7 +38,7 @@ func (ch *Checker) Remember(in io.Reader) error {
 func (ch *Checker) remember(line []byte, n int) error {
 	var p past
 	if err := json.Unmarshal(line, &p, json.RejectUnknownMembers(true)); err != nil {
-		return err
+		return misfit(err)
 	}
 	switch {
 	case (p.Prompt == "") == (p.Tool == ""):

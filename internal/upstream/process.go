@@ -50,7 +50,7 @@ func startProcess(cfg Config, own []string, refusals *sandbox.Refusals, log *slo
 	path, err := environment.LookPath(cfg.Command, cfg.Dir, env)
 	if err != nil {
 		if strings.ContainsAny(cfg.Command, " \t") {
-			err = fmt.Errorf("%w: callgate runs the command without a shell: put its words into args", err)
+			err = fmt.Errorf("there is no program %q: callgate runs the command without a shell, so put its words into args", cfg.Command)
 		}
 		return nil, err
 	}

@@ -195,7 +195,7 @@ func TestStartThatFails(t *testing.T) {
 		reason string
 		stderr string
 	}{
-		{"no such program", Config{Command: "callgate-no-such-program"}, "executable file not found", ""},
+		{"no such program", Config{Command: "callgate-no-such-program"}, `there is no program "callgate-no-such-program" on the PATH`, ""},
 		{"no command", Config{}, "no command", ""},
 		{"no such folder", Config{Command: "/bin/sh", Dir: "/callgate/no/such/folder"}, "no such file or directory", ""},
 		{"bad environment", Config{Command: "/bin/sh", Env: []string{"SECRET"}}, "NAME=value", ""},

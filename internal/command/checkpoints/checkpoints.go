@@ -23,7 +23,7 @@ or extended attributes.`,
 		Example: `  callgate checkpoints list
   callgate checkpoints diff ck_4nq2
   callgate checkpoints restore ck_4nq2 --path src/auth.ts`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 	}
 	cmd.AddCommand(newCheckpointsListCommand(s), newCheckpointsDiffCommand(s), newCheckpointsRestoreCommand(s))
 	return cmd

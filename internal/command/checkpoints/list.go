@@ -20,7 +20,7 @@ func newCheckpointsListCommand(s *config.Settings) *cobra.Command {
 		Short: "List checkpoints, newest last",
 		Example: `  callgate checkpoints list --tail 5
   callgate checkpoints list --path src --json`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, store, err := checkpointsOf(s)
 			if err != nil {

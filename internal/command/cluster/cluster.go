@@ -27,7 +27,7 @@ func NewCommand(s *config.Settings) *cobra.Command {
 as a replica. If NATS is embedded, run it on the machine of a replica.`,
 		Example: `  callgate cluster status
   callgate cluster backup gate.backup`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().AddFlagSet(s.Shared)
@@ -55,7 +55,7 @@ wait, and how many copies of the shared data are current. It exits with 1 when a
 current.`,
 		Example: `  callgate cluster status
   callgate cluster status --json | jq .pending`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, c, err := look(cmd.Context(), s, false)
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,6 +51,17 @@ func (o *connecting) elsewhere(out io.Writer, planned *install.Plan, args []stri
 	}
 	fmt.Fprintln(out, "note     files of this folder have servers too: callgate connect --scope project")
 	return nil
+}
+
+// nothing says why a plan changes nothing.
+func nothing(plan *install.Plan, args []string) string {
+	if slices.ContainsFunc(plan.Hosts, func(h install.HostPlan) bool { return h.Found }) {
+		return "Nothing to change."
+	}
+	if len(args) > 0 {
+		return "Not found on this machine: " + strings.Join(args, ", ") + "."
+	}
+	return "No host was found on this machine. callgate knows " + strings.Join(install.IDs(), ", ") + ". To connect another one, let it start \"callgate run --mcp-config FILE\"."
 }
 
 // warming is how long connect waits for the tools of servers.

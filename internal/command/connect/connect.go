@@ -98,7 +98,7 @@ func (o *connecting) connect(cmd *cobra.Command, s *config.Settings, args []stri
 		if o.asJSON {
 			return output.JSON(out, plan)
 		}
-		fmt.Fprintln(out, "Nothing to change.")
+		fmt.Fprintln(out, nothing(plan, args))
 		return o.elsewhere(out, plan, args)
 	case o.dryRun:
 		return o.elsewhere(out, plan, args)

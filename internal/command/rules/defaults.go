@@ -20,7 +20,7 @@ in your order and with your comments. Rules from an earlier version's defaults a
 --apply changes the file; it keeps a backup beside it.`,
 		Example: `  callgate rules defaults --diff
   callgate rules defaults --apply`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if show == apply {
 				return errors.New("say --diff to see what would change, or --apply to change it")

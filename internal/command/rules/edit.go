@@ -18,7 +18,7 @@ func newRulesEditCommand(s *config.Settings) *cobra.Command {
 		Long: `Edit opens a copy of the file in $VISUAL or $EDITOR. If your copy is valid, it replaces the file. Otherwise edit shows
 the error with line and column and leaves the file as it is; on a terminal you can go on editing. Grants that are
 given or revoked meanwhile are kept.`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, b, err := Open(s, cmd.OutOrStdout())
 			if err != nil {

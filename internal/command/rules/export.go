@@ -23,7 +23,7 @@ func newRulesExportCommand(s *config.Settings) *cobra.Command {
 CLI (.toml) or Cedar. It lists on standard error what does not translate, and leaves out grants.`,
 		Example: `  callgate rules export --to claude > .claude/settings.json
   callgate rules export --to cedar --file permissions.jsonc`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(formats, to) {
 				return fmt.Errorf("--to %q: use %s", to, strings.Join(formats, ", "))

@@ -30,7 +30,7 @@ have no effect because the kind is a guess.
 then leave without a question.
 
 --strict exits with 1 if there are warnings.`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, b, err := Open(s, cmd.OutOrStdout())
 			if err != nil {

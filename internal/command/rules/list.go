@@ -17,10 +17,10 @@ func newRulesListCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List rules and grants in the order that they apply",
-		Long: `List prints the rules in the order of the file (the last that matches wins), and the grants with the index for
+		Long: `List prints the rules in the order of the file (the last that matches wins), and the grants with their numbers for
 "callgate rules revoke". With --agent the profile's rules come first; its denies are final. Grants for one session are
 not in the file and not listed.`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, b, err := Open(s, cmd.OutOrStdout())
 			if err != nil {
@@ -58,10 +58,10 @@ func newRulesRevokeCommand(s *config.Settings) *cobra.Command {
 	var all bool
 	var tool string
 	cmd := &cobra.Command{
-		Use:   "revoke INDEX... | --all | --tool GLOB",
+		Use:   "revoke NUMBER... | --all | --tool GLOB",
 		Short: "Take back grants (answers of \"always\")",
-		Long: `Revoke removes grants from the file: those with the indices that "callgate rules list" shows, those whose tool matches
-a glob, or all. From the next call on, their calls ask again.`,
+		Long: `Revoke removes grants from the file: by the numbers that "callgate rules list" shows, by a glob over tools, or all.
+From the next call on, their calls ask again.`,
 		Example: `  callgate rules revoke 2
   callgate rules revoke --tool 'github_*'`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -72,7 +72,7 @@ a glob, or all. From the next call on, their calls ask again.`,
 				}
 			}
 			if ways != 1 {
-				return errors.New("revoke needs either indices from callgate rules list, --all, or --tool")
+				return errors.New("revoke needs the numbers of grants in callgate rules list, --all or --tool")
 			}
 			return nil
 		},

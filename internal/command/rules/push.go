@@ -23,7 +23,7 @@ refuses a file that lacks grants given meanwhile: pull first, or name the revisi
 		Example: `  callgate rules push
   callgate rules push --file policy/
   callgate rules push --file permissions.jsonc --onto 42`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withSharedRules(cmd.Context(), s, file, func(r sharedRules) error {
 				if r.text == nil {

@@ -23,7 +23,7 @@ and applies to the next call, also in running callgates.`,
   callgate rules add shell_exec 'git push *' confirm
   callgate rules test
   callgate rules simulate --file new.jsonc --since 168h`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(

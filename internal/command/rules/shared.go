@@ -62,7 +62,7 @@ func newRulesPullCommand(s *config.Settings) *cobra.Command {
 permissions.jsonc.before.`,
 		Example: `  callgate rules pull
   callgate rules pull --file policy/`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withSharedRules(cmd.Context(), s, file, func(r sharedRules) error {
 				if r.now.Revision == 0 {
@@ -100,7 +100,7 @@ func newRulesDiffCommand(s *config.Settings) *cobra.Command {
 		Long:  `Diff shows how the file differs from the newest version of the cluster's rules. It exits with 1 when they differ.`,
 		Example: `  callgate rules diff
   callgate rules diff --file policy/`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withSharedRules(cmd.Context(), s, file, func(r sharedRules) error {
 				if bytes.Equal(r.text, r.now.Text) {

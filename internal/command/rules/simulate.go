@@ -29,7 +29,7 @@ its server is not configured, rules and grants alone judge its recorded paths an
 judged are counted with the reason.`,
 		Example: `  cp ~/.local/share/callgate/workers/default/permissions.jsonc new.jsonc
   callgate rules simulate --file new.jsonc --since 168h`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if changed == "" {
 				return errors.New("simulate needs --file, the changed rules")

@@ -38,7 +38,7 @@ Nothing changes without --apply, which keeps a backup and is on record.`,
 		Example: `  callgate rules suggest --since 168h
   callgate rules suggest --project . --apply
   callgate rules suggest --tighten --unused 2160h`,
-		Args: cobra.NoArgs,
+		Args: config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(cmd); err != nil {
 				return err

@@ -72,7 +72,7 @@ func newKBListCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the documents, oldest first",
-		Args:  cobra.NoArgs,
+		Args:  config.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withKB(s, func(_ *config.Config, kb *rag.KB) error {
 				documents, err := kb.List()

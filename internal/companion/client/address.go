@@ -7,15 +7,14 @@ import (
 	"net/netip"
 )
 
-// DefaultAddress is where the companion listens unless it is told otherwise.
+// DefaultAddress is the companion's default address.
 const DefaultAddress = "127.0.0.1:7777"
 
-// loopback checks that an address is one that only this machine reaches, and spells it with an IP. "" is
-// DefaultAddress.
+// Loopback checks that only this machine reaches an address, and writes it with an IP. "" is DefaultAddress.
 func Loopback(address string) (string, error) {
 	host, port, err := net.SplitHostPort(cmp.Or(address, DefaultAddress))
 	if err != nil {
-		return "", fmt.Errorf("companion address: %w", err)
+		return "", fmt.Errorf("companion address %q: use host:port, such as %s", address, DefaultAddress)
 	}
 	if host == "" || host == "localhost" {
 		host = "127.0.0.1"

@@ -41,12 +41,12 @@ func (t Target) Ask(ctx context.Context, method, path string, body, answer any) 
 	}
 	response, err := t.direct().Do(request)
 	if err != nil {
-		return fmt.Errorf("%w at %s: %w", wire.ErrUnreachable, address, err)
+		return unreachable(address, err)
 	}
 	defer response.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(response.Body, MaxServer))
 	if err != nil {
-		return fmt.Errorf("%w at %s: %w", wire.ErrUnreachable, address, err)
+		return unreachable(address, err)
 	}
 	if response.StatusCode != http.StatusOK {
 		var refused struct {

@@ -7,19 +7,19 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Cure adds what can be done about it.
+// Cure adds to an error what the user can do.
 func Cure(err error) error {
 	switch {
 	case errors.Is(err, wire.ErrNotRunning):
-		return fmt.Errorf("%w\nStart a host: it starts callgate with its MCP servers. Or run \"callgate hub\" to look at the record and the rules without one.", err)
+		return fmt.Errorf("%w\nStart a host, which starts callgate. To look at records and rules without a host, run \"callgate hub\".", err)
 	case errors.Is(err, wire.ErrUnreachable):
-		return fmt.Errorf("%w\nIt may have ended without cleaning up; start the host again, or name the right --address.", err)
+		return fmt.Errorf("%w\nStart the host again, or name the right --address.", err)
 	case errors.Is(err, wire.ErrImpostor):
 		return fmt.Errorf("%w\nThe credential was not sent.", err)
 	case errors.Is(err, wire.ErrNameTaken):
 		return fmt.Errorf("%w\nShow it with --as.", err)
 	case errors.Is(err, wire.ErrNoCredential):
-		return fmt.Errorf("%w\nMake it with \"callgate credentials add\".", err)
+		return fmt.Errorf("%w\nMake it with \"callgate credentials add approve@NAME\".", err)
 	case errors.Is(err, wire.ErrVersion):
 		return fmt.Errorf("%w\nUse the same version of callgate on both sides.", err)
 	}

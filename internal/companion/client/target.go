@@ -56,7 +56,7 @@ func (t Target) connect(ctx context.Context) (_ *websocket.Conn, address string,
 		return nil, "", fmt.Errorf("callgate at %s lets no other clients in: %s", address, said)
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("%w at %s: %w", wire.ErrUnreachable, address, err)
+		return nil, "", unreachable(address, err)
 	}
 	conn.SetReadLimit(MaxServer)
 	sessions := t.Sessions
@@ -185,6 +185,14 @@ func urlOf(address string) string {
 	return "http://" + address
 }
 
+// unreachable says that nothing answers at an address, without the URL of the request.
+func unreachable(address string, err error) error {
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		err = request.Err
+	}
+	return fmt.Errorf("%w at %s: %w", wire.ErrUnreachable, address, err)
+}
+
 // challenge asks whoever listens at address to prove that it holds token, without showing it.
 func (t Target) challenge(ctx context.Context, address string, name credentials.Credential, token string) error {
 	var random [credentials.NonceLength / 2]byte
@@ -197,7 +205,7 @@ func (t Target) challenge(ctx context.Context, address string, name credentials.
 	}
 	response, err := t.direct().Do(request)
 	if err != nil {
-		return fmt.Errorf("%w at %s: %w", wire.ErrUnreachable, address, err)
+		return unreachable(address, err)
 	}
 	defer response.Body.Close()
 	var answer struct {
@@ -205,7 +213,7 @@ func (t Target) challenge(ctx context.Context, address string, name credentials.
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxProof))
 	if err != nil {
-		return fmt.Errorf("%w at %s: %w", wire.ErrUnreachable, address, err)
+		return unreachable(address, err)
 	}
 	if err := json.Unmarshal(body, &answer); err != nil || !hmac.Equal([]byte(answer.Proof), []byte(credentials.Proof(token, nonce, strings.TrimPrefix(address, remoteScheme)))) {
 		return fmt.Errorf("%s: %w", address, wire.ErrImpostor)

@@ -103,7 +103,7 @@ func (c *Store) read(name Credential) (token string, until time.Time, account st
 		until = time.Unix(seconds, 0)
 	}
 	if raw, wrong := base64.RawURLEncoding.Strict().DecodeString(token); err != nil || wrong != nil || len(raw) != TokenBytes || ends && name.Person() == "" {
-		return "", until, "", fmt.Errorf("credential %q in %s is damaged: rotate it", name, c.dir)
+		return "", until, "", fmt.Errorf("credential %q in %s is damaged: run callgate credentials rotate %s", name, c.dir, name)
 	}
 	return token, until, account, nil
 }

@@ -24,7 +24,7 @@ var personalName = lazyregexp.New(`^(approve|view)@([A-Za-z0-9][A-Za-z0-9._@+-]{
 func Of(role Credential, person string) (Credential, error) {
 	c := Credential(string(role) + "@" + person)
 	if role != Approve && role != View || !personalName.MatchString(string(c)) {
-		return "", fmt.Errorf("%q: a person's credential is approve@NAME or view@NAME, the name of letters, digits and . _ @ + -, at most 63", c)
+		return "", fmt.Errorf("%q: use approve@NAME for a person who answers, or view@NAME for one who watches; a name has letters, digits and . _ @ + -, at most 63", c)
 	}
 	return c, nil
 }
@@ -71,7 +71,7 @@ func (c *Store) Add(name Credential) error {
 		}
 		for _, other := range known {
 			if Skeleton(other.Person()) == Skeleton(name.Person()) {
-				return fmt.Errorf("%s: %w, or looks the same: rotate it, or remove it first", other, fs.ErrExist)
+				return fmt.Errorf("%s: %w or has a name that looks the same: rotate or remove it first", other, fs.ErrExist)
 			}
 		}
 		return c.replace(name)

@@ -61,7 +61,7 @@ func LookPath(command, dir string, env []string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", &exec.Error{Name: command, Err: exec.ErrNotFound}
+	return "", fmt.Errorf("there is no program %q on the PATH: install it, or write its full path", command)
 }
 
 // variable returns the value that counts when env holds several for one name: the last.
