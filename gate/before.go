@@ -74,7 +74,7 @@ func (b *Before) recorded(reason string) string {
 	return reason + fmt.Sprintf("The hook %s changed the arguments, whose digest was %s.", b.Rewrite.By, b.Rewrite.digest)
 }
 
-// digestAsCame is that of the arguments as they came.
+// digestAsCame is the digest of the original arguments.
 func (c *Call) digestAsCame() string {
 	if c.Before.Rewrite != nil {
 		return c.Before.Rewrite.digest

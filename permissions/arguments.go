@@ -27,7 +27,7 @@ func (a *arguments) decoded() (root map[string]any, ok bool) {
 	return a.root, a.root != nil
 }
 
-// signature is that of everything that patterns can see of the arguments. Those that cannot be read may hold anything.
+// signature covers everything that patterns can see of the arguments. Unreadable arguments may hold anything.
 func (a *arguments) signature() (s signature) {
 	if !a.present() {
 		return s

@@ -41,7 +41,8 @@ func (r *Rule) meets(q *Rule) bool {
 	return ok
 }
 
-// covers is that of the rules' patterns; tighten says for each whether its action is deny or confirm.
+// covers reports whether p matches everything that q matches. tightens and qTightens say whether their rules deny or
+// confirm.
 func (p *valuePattern) covers(q *valuePattern, tightens, qTightens bool) bool {
 	switch {
 	case p.all:

@@ -8,7 +8,7 @@ import (
 )
 
 // ToolDocument makes a document of a tool's definition, so that search finds tools by what they do. id is the qualified
-// name that the host knows. A schema that is no JSON object adds nothing.
+// name that the host knows. A schema that is not a JSON object adds nothing.
 func ToolDocument(id, server, name, description string, schema []byte) Document {
 	var text strings.Builder
 	text.WriteString(name + "\n" + description + "\n")

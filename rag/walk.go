@@ -154,7 +154,7 @@ func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, lef
 	return files, dirs, left, err
 }
 
-// candidate looks at a file from outside. Neither result is set for what is no text at all.
+// candidate looks at a file from outside. Neither result is set for what is not text at all.
 func (w *workspace) candidate(name string, d fs.DirEntry) (*found, string) {
 	if !d.Type().IsRegular() || binaryNames[ext(name)] {
 		return nil, ""
@@ -197,7 +197,7 @@ type errSkip string
 
 func (e errSkip) Error() string { return string(e) }
 
-// read returns the text of a file and what it was when it was read. It returns errSkip for what is no text.
+// read returns the text of a file and what it was when it was read. It returns errSkip for what is not text.
 func (w *workspace) read(f *found) (text string, s source, err error) {
 	file, err := w.root.OpenFile(filepath.FromSlash(f.name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

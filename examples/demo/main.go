@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// run serves until in ends or ctx is done, which are no errors.
+// run serves until in ends or ctx is done, which are not errors.
 func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("usage: demo FOLDER")

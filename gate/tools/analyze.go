@@ -41,7 +41,7 @@ func Analyze(c Call) *Analysis {
 	return b.record.out
 }
 
-// firstByte returns the offset of the first byte that is no white space.
+// firstByte returns the offset of the first byte that is not white space.
 func firstByte(raw []byte) int {
 	return slices.IndexFunc(raw, func(c byte) bool { return c != ' ' && c != '\t' && c != '\n' && c != '\r' })
 }

@@ -203,7 +203,7 @@ var ownRole = map[string]Role{
 	KindMoveFile: kinds.DeletePath, KindGrep: kinds.ReadFolder, KindGlob: kinds.ReadFolder,
 }
 
-// Bounds of what is taken for a path or an address because of how it looks, in bytes: decoded, and as JSON
+// Limits for values that are guessed to be paths or addresses, in bytes: decoded, and as JSON
 // text, where one byte can take six.
 const (
 	maxGuessedPath = 512

@@ -153,7 +153,7 @@ func (f *serverFile) entries() (map[string]entry, error) {
 	return list, nil
 }
 
-// categoryOf is that of a tool of the server which names none.
+// categoryOf is the category of a server's tool that does not name one.
 func (f *serverFile) categoryOf(effect string) string {
 	switch {
 	case effect == EffectNone:

@@ -143,7 +143,7 @@ func mapped(t *Tool, s Server, d definition) bool {
 		if t.unroled = m.Kind == "" && m.Labels.Effect != "" && len(m.Roles) == 0; t.unroled {
 			for _, name := range d.arguments {
 				if t.Roles[name] = harmlessRole(name); m.Labels.Effect == EffectNone && name == "code" {
-					t.Roles[name] = Plain // to format or count it is no effect, and to run it would be one
+					t.Roles[name] = Plain // to format or count it is not an effect, and to run it would be one
 				}
 			}
 		}

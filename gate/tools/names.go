@@ -67,5 +67,5 @@ func IsHookManifest(path string) bool { return commands.IsHookManifest(path) }
 func CredentialStore(text string) string { return workspace.CredentialStore(text) }
 
 // Visible returns s with everything that a person cannot see, or that changes how the rest is seen, in a visible
-// notation: ⟨U+202E⟩, or ⟨0xFF⟩ for a byte that is no UTF-8. HTML needs its own escaping on top.
+// notation: ⟨U+202E⟩, or ⟨0xFF⟩ for a byte that is not UTF-8. HTML needs its own escaping on top.
 func Visible(s string) string { return wording.Visible(s) }

@@ -203,7 +203,7 @@ func normalRest(rest string) string {
 	return normal
 }
 
-// escape writes what is no visible ASCII character, and those in set, as %XX.
+// escape writes what is not a visible ASCII character, and those in set, as %XX.
 func escape(text, set string) string {
 	const hex = "0123456789ABCDEF"
 	var b []byte

@@ -79,7 +79,7 @@ type waiter struct {
 	done     chan error // has room for one
 }
 
-// New returns a budget of limit bytes; nil for 0, which is no bound.
+// New returns a budget of limit bytes; nil for 0, which is not a bound.
 func New(limit int64) *Budget {
 	if limit == 0 {
 		return nil

@@ -459,7 +459,7 @@ func (a *approver) person(i int, user string) (person, refusal string) {
 	return person, ""
 }
 
-// waits reports whether the key is that of a question which waits, as the channel shows it.
+// waits reports whether the key belongs to a waiting question as the channel shows it.
 func (a *approver) waits(i int, key string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

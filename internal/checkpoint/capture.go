@@ -229,7 +229,7 @@ func (c *capture) keptIn(before Entry) (map[string]Entry, error) {
 	return was, err
 }
 
-// keepList keeps the list of what is in a folder and returns its hash.
+// keepList keeps the list of a folder's entries and returns its hash.
 func (c *capture) keepList(list []Entry) (Hash, error) {
 	text, err := json.Marshal(list)
 	if err != nil {
@@ -245,7 +245,7 @@ func (c *capture) keepList(list []Entry) (Hash, error) {
 	return hash, err
 }
 
-// take counts one more of what is in folders and says why it is one too many.
+// take counts one more entry of folders, and says why if it is one too many.
 func (b *budget) take(ctx context.Context, n fs.DirEntry) string {
 	if b.spent != "" {
 		return b.spent

@@ -53,7 +53,7 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Scope says how much of what is at a path belongs to a checkpoint.
+// Scope says how much of the content at a path belongs to a checkpoint.
 type Scope string
 
 const (

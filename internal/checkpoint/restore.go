@@ -21,7 +21,7 @@ type RestoreOptions struct {
 	RemoveStray bool
 	// Denies says why a path must not be written, "" when it may. May be nil: then every path may.
 	Denies func(path string) string
-	// For the checkpoint that is taken of what is there now.
+	// For the checkpoint of the current state.
 	By        string // tool or client, as Checkpoint.Tool
 	SessionID string
 	Secret    func(path string) bool

@@ -32,7 +32,7 @@ type ShowOptions struct {
 	Hidden func(path string) bool
 }
 
-// Bounds of what is compared line by line, in bytes: one file, and the text of all.
+// Limits for comparing line by line, in bytes: for one file, and for all files together.
 const (
 	maxDiff  = 1 << 20
 	maxDiffs = 4 << 20

@@ -149,7 +149,7 @@ func (s *Store) retire(all bool) (err error) {
 	return err
 }
 
-// sweep removes what is too old, and the oldest of what is too much; the caller holds mu. The segment that
+// sweep removes what is too old, and the oldest if there is too much; the caller holds mu. The segment that
 // this process writes counts, and that of others too, but they are not removed.
 func (s *Store) sweep() error {
 	s.since = 0

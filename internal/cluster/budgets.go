@@ -36,7 +36,7 @@ const (
 	budgeteers = 4                // how many budgets are written at once in the background
 )
 
-// slice is how much a replica takes beyond what it uses: half its share of what is left.
+// slice is how much a replica takes beyond its use: half its share of the rest.
 func slice(left, replicas int) int { return max(left, 0) / (2 * max(replicas, 1)) }
 
 // reserve is the rest of its slice at which a replica takes more.

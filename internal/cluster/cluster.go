@@ -44,7 +44,7 @@ type Options struct {
 
 	Restores bool // it makes a bucket that is gone, or was taken back, anew
 
-	onlooker  bool   // it is no replica, and changes nothing by itself
+	onlooker  bool   // it is not a replica, and changes nothing by itself
 	advertise string // embedded: where replicas that hear of this one look for it; "" is where it listens
 
 	now func() time.Time // tests have clocks that are wrong; nil is time.Now

@@ -210,7 +210,7 @@ var errTaken = &wire.Refusal{Code: wire.CodeUnauthorized, Message: "this name is
 // a rule or a grant.
 func approverName(c wire.ClientInfo) string { return c.Kind + ":" + shortName(c.Name) }
 
-// personName is how the audit trail names one of those for whom a client speaks.
+// personName is the audit trail's name for a person for whom a client speaks.
 func personName(client, person string) string {
 	if person == "" {
 		return client

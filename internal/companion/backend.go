@@ -122,7 +122,7 @@ type AuditQuery struct {
 	Text      string    // some text that is in the record, in any case
 	Since     time.Time // records at or after
 	Before    string    // hash of a record: only those before it
-	Calls     bool      // one record for each call, with its outcome, and none of what is no call
+	Calls     bool      // one record for each call, with its outcome, and none of what is not a call
 	Limit     int       // at most this many, always positive
 }
 

@@ -215,7 +215,7 @@ func auditEntry(r audit.Record) wire.AuditEntry {
 	}
 }
 
-// labelOf is what people read of a risk class; "" for a text that is none.
+// labelOf is the label of a risk class; "" for other text.
 func labelOf(class string) string {
 	risk, err := permissions.ParseRisk(class)
 	if err != nil {

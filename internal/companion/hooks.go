@@ -17,7 +17,7 @@ type Hooks interface {
 	// Hooks lists the hooks in the order of the configuration.
 	Hooks() []hooks.Status
 
-	// SetHook switches a hook on or off. It returns hooks.ErrUnknown when there is none of that name.
+	// SetHook switches a hook on or off. It returns hooks.ErrUnknown if no hook has that name.
 	SetHook(name string, enabled bool, who audit.Author) error
 }
 

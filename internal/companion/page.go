@@ -18,7 +18,7 @@ import (
 //go:embed page
 var page embed.FS
 
-// socketScheme is that of the page's WebSocket.
+// socketScheme is the scheme of the page's WebSocket.
 func socketScheme(d *hub.Door) string {
 	if d != nil && d.Remote {
 		return "wss://"

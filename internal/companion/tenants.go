@@ -14,9 +14,9 @@ import (
 // that tenant's, and sees nothing of the others.
 type Tenants interface {
 	// People returns the companion of the tenant whose credential the token is, and what it opens there now. The tenant stays
-	// open until leave. The companion is nil when it is no tenant's.
+	// open until leave. The companion is nil when it is not a tenant's.
 	People(ctx context.Context, token string) (people *Server, may func() credentials.Credential, leave func())
-	// Store has the credentials of a tenant; of a name that is no tenant's, none.
+	// Store has the credentials of a tenant; of a name that is not a tenant's, none.
 	Store(tenant string) *credentials.Store
 	// SignIn gives a person a credential of one of the tenants that the provider named: the chosen
 	// one, which may be "" when there is but one.

@@ -113,7 +113,7 @@ func (ch *channelConfig) validateTo() error {
 	return nil
 }
 
-// peopleOf reads who is who: persons by their names in the service.
+// peopleOf maps names in the service to persons.
 func peopleOf(entries []string) (map[string]string, error) {
 	people := map[string]string{}
 	for _, entry := range entries {

@@ -74,7 +74,7 @@ func either(t reflect.Type, kind reflect.Kind) bool {
 	return t.Kind() == kind || t.Kind() == reflect.String
 }
 
-// single reports whether values of the type are one word of the file that is no text.
+// single reports whether values of the type are one word of the file that is not text.
 func single(t reflect.Type) bool {
 	return t.Kind() == reflect.Bool || t.Kind() >= reflect.Int && t.Kind() <= reflect.Float64
 }

@@ -145,7 +145,7 @@ func isJSON(contentType string) bool {
 
 func looksLikeObject(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) }
 
-// malformed answers what is no message, and has it put on record if it came in a session.
+// malformed answers what is not a message, and has it put on record if it came in a session.
 func (s *Server) malformed(v visit, err error) {
 	if session := s.open.find(v.r.Header.Get(headerSession), v); session != nil {
 		session.peer.Malformed(err)

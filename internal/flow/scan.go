@@ -65,7 +65,7 @@ var class, lower = func() (class, low [256]byte) {
 	return class, low
 }()
 
-// prime is that of FNV-1a with 64 bits.
+// prime is the prime of FNV-1a with 64 bits.
 const prime = 1099511628211
 
 // scanner collects the prints of texts. Its zero value is ready; it may be used again after reset.

@@ -75,7 +75,7 @@ type Wall struct {
 	// Hidden are files and folders, absolute, that are not there for programs. A folder has to exist when a program
 	// starts; what does not exist is left out.
 	Hidden []string
-	// Fixed are files and folders that programs may read and neither change, replace nor remove. Landlock keeps folders and
+	// Fixed are files and folders that programs may read, but not change, replace or remove. Landlock keeps folders and
 	// not files: it would have to close the folder that a file is in.
 	Fixed []string
 	// Sockets are what programs cannot connect to, and folders of such. Landlock knows no rule for them.

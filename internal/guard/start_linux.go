@@ -53,7 +53,7 @@ type attempted struct {
 // Keeper is the process between callgate and a program. It is the ancestor of everything that the program starts, also
 // after setsid or a double fork, and outlives all of it.
 type Keeper struct {
-	// PID is the program's process; with namespaces and a box it is that of the keeper, the only one that callgate can see.
+	// PID is the program's process id. With namespaces and a box it is the keeper's, the only one that callgate can see.
 	PID int
 	// Proxy is what the program connects to instead of the network; nil unless its box says ProxyNet. Release closes it.
 	Proxy net.Listener

@@ -107,7 +107,7 @@ func (r *Runner) Decide(ctx context.Context, e Event, heed func(Opinion) (Event,
 			next, more, err = heed(opinion)
 		}
 		if err != nil {
-			if caller.Err() == nil { // else nobody waits for the call any more, which is no fault of the hook
+			if caller.Err() == nil { // else nobody waits for the call any more, which is not a fault of the hook
 				r.failed(h, &e, err)
 			}
 			if next, more, err = heed(h.failure(err)); err != nil {

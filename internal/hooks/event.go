@@ -59,7 +59,7 @@ type Event struct {
 	Detail    string // what else there is to say: the folder of an index
 }
 
-// Bounds of what is handed over when secrets are taken out.
+// Limits for an event from which secrets are removed.
 const (
 	maxString    = 64 << 10 // bytes of one string
 	maxArguments = 1 << 20  // bytes of all

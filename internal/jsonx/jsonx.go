@@ -240,7 +240,7 @@ func (s *scanner) parts(part func(name, value []byte)) bool {
 	return s.at == len(s.text)
 }
 
-// indexOf returns the index in names of the quoted name, -1 when it is none of them.
+// indexOf returns the index of the quoted name in names, or -1.
 func indexOf(names []string, quoted, folded []byte) (int, error) {
 	for i, want := range names {
 		if string(quoted[1:len(quoted)-1]) == want {
@@ -268,7 +268,7 @@ func MayHold(text []byte, word string) bool {
 	return i >= 0 && (bytes.Contains(text[i:], []byte(`\u00`)) || bytes.Contains(text[i:], []byte(`\/`)))
 }
 
-// holds is bytes.Contains for a word that has a rare character in it: what is no letter and no digit. Words begin with
+// holds is bytes.Contains for a word that has a rare character in it: what is not a letter or a digit. Words begin with
 // letters that long texts are full of.
 func holds(text []byte, word string) bool {
 	rare := strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })

@@ -112,7 +112,7 @@ func paragraphs(long string) string {
 
 func verbatim(s string) string { return ".PP\n.nf\n" + text(strings.Trim(s, "\n")) + "\n.fi\n" }
 
-// text writes what is no macro, whatever it begins with.
+// text writes what is not a macro, whatever it begins with.
 func text(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
 	lines := strings.Split(s, "\n")

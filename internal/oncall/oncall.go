@@ -49,8 +49,8 @@ func Open(path string) (*Calendar, error) {
 	return c, err
 }
 
-// At returns who is on call: the summaries of the events, and the names and addresses of who attends. When the file cannot be
-// read, nobody is.
+// At returns who is on call: the summaries of the events, and the names and addresses of the attendees. If the file is
+// unreadable, nobody is on call.
 func (c *Calendar) At(now time.Time) ([]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +78,7 @@ func (c *Calendar) At(now time.Time) ([]string, error) {
 	return slices.Clone(c.names), nil
 }
 
-// Among reports whether one of the names is that of a person, who may have several.
+// Among reports whether one of the names belongs to a person, who may have several.
 func Among(names []string, person ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		return slices.ContainsFunc(person, func(own string) bool { return own != "" && strings.EqualFold(name, own) })

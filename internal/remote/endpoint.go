@@ -224,7 +224,7 @@ func oneLine(text []byte) []byte {
 	return text
 }
 
-// Bounds of what is sent beside requests.
+// Limits for messages that are sent beside requests.
 const (
 	maxNotes  = 64               // on their way at once
 	noteLimit = 30 * time.Second // for each
@@ -232,7 +232,7 @@ const (
 	probeLimit = time.Minute // for the question which era the server speaks
 )
 
-// Write sends the message of one line, which is no request. It does not wait for the server but for
+// Write sends the message of one line, which is not a request. It does not wait for the server but for
 // notifications/initialized, which the server must have before anything else comes, and for its answer where it wants to
 // say something by itself.
 func (e *Endpoint) Write(line []byte) (int, error) {

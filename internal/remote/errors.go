@@ -55,7 +55,7 @@ func refusal(response *http.Response, credential string) *Refusal {
 	return &Refusal{Credential: credential, Status: response.StatusCode, Challenge: challenge}
 }
 
-// StatusError is an answer that is none of MCP.
+// StatusError is an HTTP response that is not an MCP message.
 type StatusError struct {
 	Code int
 	Body string // its beginning

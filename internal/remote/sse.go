@@ -83,7 +83,7 @@ func (s *events) name(reference string) error {
 	return nil
 }
 
-// stream is that of HTTP+SSE; nil while the conversation is none.
+// stream is the stream of an HTTP+SSE conversation, otherwise nil.
 func (e *Endpoint) stream() *events {
 	e.mu.Lock()
 	defer e.mu.Unlock()

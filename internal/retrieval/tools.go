@@ -104,7 +104,7 @@ func (t sessionTools) add(ctx context.Context, r mcp.CallToolRequest) (string, e
 	return "Added as " + id + ".", nil
 }
 
-// texts makes metadata of a JSON object: what is no text is kept as JSON.
+// texts makes metadata of a JSON object: what is not text is kept as JSON.
 func texts(object any) (map[string]string, error) {
 	if object == nil {
 		return nil, nil

@@ -297,7 +297,7 @@ func (ch *Checker) Judged(request Request, policy *permissions.Policy) (gate.Cal
 		return gate.Call{}, gate.Verdict{}, err
 	}
 	if policy != nil {
-		// The worker's file is neither read nor made then.
+		// The worker's file is not read or made then.
 		request.Permissions = jsontext.Value(noRules)
 	}
 	judge, err := ch.judge(request)

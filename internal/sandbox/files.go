@@ -260,7 +260,7 @@ func around(p, home string) []string {
 	return []string{dir}
 }
 
-// interpreter is the program that a script names in its first line, "" for a program that is none.
+// interpreter is the program in a script's first line, or "" if the program is not a script.
 func interpreter(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -191,7 +191,7 @@ func (e *Export) step(ctx context.Context, to receiver) error {
 	return nil
 }
 
-// batch sends the next records of a log. more reports whether there may be others; broken is a line that is none.
+// batch sends the next records of a log. more reports whether there may be others; broken is a line that is not a record.
 func (e *Export) batch(ctx context.Context, to receiver, log string) (more bool, broken, err error) {
 	if info, err := os.Stat(filepath.Join(e.Dir, log)); err == nil {
 		if news := info.Size() - e.sent[log]; news <= 0 || news < maxBytes && time.Now().Before(e.due[log]) {

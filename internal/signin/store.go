@@ -47,7 +47,7 @@ type demand struct {
 // early is how long before its end a token counts as expired: requests take time, and clocks differ.
 const early = 30 * time.Second
 
-// Bounds of what is kept of a server's challenge.
+// Limits for what is kept of a server's challenge.
 const (
 	maxChallenges = 8
 	maxChallenge  = 4 << 10

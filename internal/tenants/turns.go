@@ -43,7 +43,7 @@ func NewTurns(n int) *Turns {
 	return &Turns{free: n, of: map[string]*queue{}}
 }
 
-// Take waits for a turn. The error is that of ctx. end gives it back, and may be called more than once.
+// Take waits for a turn. The error is ctx's. end gives the turn back, and may be called more than once.
 func (t *Turns) Take(ctx context.Context, tenant string, weight int) (end func(), err error) {
 	t.mu.Lock()
 	if t.free > 0 {

@@ -32,7 +32,7 @@ var (
 // maxStates bounds the members of a tracestate, as its standard does.
 const maxStates = 32
 
-// carriedPlace reads what a request carries. ok is false where that is no trace.
+// carriedPlace reads what a request carries. ok is false where that is not a trace.
 func carriedPlace(carried map[string]string) (p place, ok bool) {
 	m := traceparent.FindStringSubmatch(carried["traceparent"])
 	if m == nil || m[1] == "ff" || m[1] == "00" && (m[5] != "" || m[4] > "03") {

@@ -23,7 +23,7 @@ type asks struct {
 
 type ask struct {
 	in     *incarnation
-	id     []byte           // the server's, as spelled; nil for a question that is no message of the server
+	id     []byte           // the server's, as spelled; nil for a question that is not a message of the server
 	answer chan rpc.Message // of such a question; has room
 }
 

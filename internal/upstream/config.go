@@ -49,7 +49,7 @@ type Config struct {
 	Transport remote.Transport // of a server behind a URL
 	Header    http.Header      // sent to it with every request
 
-	// Authorize is that of remote.Config. Its error is why the server is down.
+	// Authorize is as in remote.Config. Its error says why the server is down.
 	Authorize func(ctx context.Context, refused *remote.Refusal) (string, error)
 
 	// Await returns nil once there may be another credential than the refused one, which starts the server. It returns

@@ -62,8 +62,8 @@ func Specs(command string, args []string) (program string, specs []string) {
 // Interprets reports whether a program says nothing of the server itself, which its arguments name.
 func Interprets(command string) bool { return slices.Contains(interpreters, programName(command)) }
 
-// runnerOf returns the runner that a program is with those arguments, and the arguments behind its command; nil for a
-// program that is none.
+// runnerOf returns the runner that a program with those arguments is, and the arguments after its command; nil if the
+// program is not a runner.
 func runnerOf(program string, args []string) (*runner, []string) {
 	for i := range runners {
 		if r := &runners[i]; slices.Contains(r.programs, program) {

@@ -69,7 +69,7 @@ func (f *file) paragraphs(from, to int) []int {
 	return units
 }
 
-// headingLevel returns how many # stand before the text of a heading, 0 if it is no heading.
+// headingLevel returns how many # stand before the text of a heading, 0 if it is not a heading.
 func headingLevel(text string) int {
 	n := 0
 	for n < len(text) && text[n] == '#' {
@@ -81,7 +81,7 @@ func headingLevel(text string) int {
 	return n
 }
 
-// fenceMark returns the run of ``` or ~~~ that text begins with, "" if it is no fence.
+// fenceMark returns the run of ``` or ~~~ that text begins with, "" if it is not a fence.
 func fenceMark(text string) string {
 	for _, c := range []string{"`", "~"} {
 		if n := len(text) - len(strings.TrimLeft(text, c)); n >= 3 {

@@ -33,7 +33,7 @@ var sqlFunctions = names(`count sum avg min max total group_concat string_agg ar
 	pragma_table_info pragma_table_xinfo pragma_index_list pragma_index_info pragma_index_xinfo pragma_foreign_key_list pragma_table_list
 	likely unlikely zeroblob values uuid gen_random_uuid any some all exists`)
 
-// sqlReserved are the words that are no names of tables and columns here, though a database may take one for such.
+// sqlReserved are the words that are not names of tables and columns here, though a database may take one for such.
 // The second half begins a statement of its own in databases that need no semicolon before it.
 var sqlReserved = names(`select from where group having order limit offset union except intersect minus into set values with as on using join left
 	right full inner outer cross natural and or not in is like ilike rlike regexp glob similar between case when then else end distinct all exists

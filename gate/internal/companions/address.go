@@ -277,7 +277,7 @@ func isLocal(host string) bool {
 	return addr.IsLoopback() || addr.IsUnspecified() || slices.Contains(OwnAddresses(), addr)
 }
 
-// mayBeLocal is isLocal for places where a host stands for certain: a name that is no number may resolve to
+// mayBeLocal is isLocal for places where a host stands for certain: a name that is not a number may resolve to
 // this machine, and no name at all does.
 func mayBeLocal(host string) bool {
 	if isLocal(host) {
@@ -359,7 +359,7 @@ func Attached(word string) string {
 }
 
 // namesPair reports whether a JSON object has one of the ports and, beside it or around it, this machine as a
-// host. Names that are no numbers count where the members' names say that they are a host and a port.
+// host. Names that are not numbers count where the members' names say that they are a host and a port.
 func namesPair(arguments []byte, ports []string) bool {
 	var value any
 	if len(arguments) == 0 || json.Unmarshal(arguments, &value) != nil {
@@ -437,7 +437,7 @@ var (
 	authority = lazyregexp.New(`^(?:[A-Za-z][A-Za-z0-9+.-]*://)?[^/?#\s]*`)
 	// unknownWord is what stands for text that only running tells, and what curl expands by itself.
 	unknownWord = lazyregexp.New("[$`{]|\\[[^\\]:]*\\]")
-	// payloadOption takes a value that is no address.
+	// payloadOption takes a value that is not an address.
 	payloadOption = lazyregexp.New(`^(?:-[a-zA-Z]*[dHouAebcTFXmw]|--(?:data|header|form|json|output|user|cookie|upload|request|max-time|write-out|referer|post|body|output-document|directory|limit|retry)[a-z-]*)$`)
 )
 

@@ -93,7 +93,7 @@ func Within(path, folder string) bool {
 	return len(path) == len(folder) || path[len(folder)] == '/' || path[len(folder)] == filepath.Separator
 }
 
-// Template reports whether a name of a credential store is that of an example, which holds none.
+// Template reports whether a file that is named like a credential store is an example without credentials.
 func Template(store string) bool {
 	for _, end := range []string{".example", ".sample", ".template", ".dist", ".pub"} {
 		if strings.HasSuffix(store, end) {

@@ -302,7 +302,7 @@ func onlyShows(word string) bool {
 	return word == "--help" || word == "--dryrun" || strings.HasPrefix(word, "--dry-run") && word != "--dry-run=none"
 }
 
-// losingStatement looks for SQL and GraphQL in the arguments of a tool that is no shell and writes no file.
+// losingStatement looks for SQL and GraphQL in the arguments of a tool that is not a shell and writes no file.
 func (f *floored) losingStatement() string {
 	if len(f.a.Commands) > 0 || facts.FileKind(f.call.Tool.Kind) || permissions.Destructive.Exceeds(f.a.Risk) && permissions.Unknown.Exceeds(f.a.Risk) || localDatabase.MatchString(f.call.Tool.Server) {
 		return ""

@@ -104,7 +104,7 @@ func writesOutside(call *facts.Call, a *tools.Analysis) string {
 	return ""
 }
 
-// unguidedFetch is unguided for what asks for pages: an address that neither anybody named nor a result holds was put
+// unguidedFetch is unguided for fetches of pages: an address that nobody named and no result holds was put
 // together, and can carry what the session knows.
 func (j *Asker) unguidedFetch(v Judged, call *facts.Call, addresses []string) string {
 	for _, to := range addresses {

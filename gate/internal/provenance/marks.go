@@ -129,7 +129,7 @@ func (q *flowQuestions) ofPlace(to string) {
 	}
 }
 
-// ofParts asks about packages, ids of what is deleted, commands and amounts.
+// ofParts asks about packages, ids of deleted things, commands and amounts.
 func (q *flowQuestions) ofParts() {
 	for _, p := range q.out.packages {
 		q.doubtful("package", p)

@@ -29,7 +29,7 @@ type Outgoing struct {
 // effectFetch is the effect of a call that asks for an address and sends nothing else.
 const effectFetch = "fetches"
 
-// effectUnknown is that of a tool that nobody labelled: it sends only where an argument looks like an address.
+// effectUnknown is the effect of an unlabelled tool, which sends only if an argument looks like an address.
 const effectUnknown = "unknown"
 
 // leaves reports whether the call lets others have something.

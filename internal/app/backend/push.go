@@ -35,7 +35,7 @@ func (p pusher) RemoveDevice(endpoint string, who audit.Author) error {
 	})
 }
 
-// serviceOf is the part of an endpoint that is no secret.
+// serviceOf is the part of an endpoint that is not a secret.
 func serviceOf(endpoint string) string {
 	if u, err := url.Parse(endpoint); err == nil && u.Host != "" {
 		return u.Host

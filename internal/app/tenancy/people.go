@@ -81,7 +81,7 @@ type index struct {
 // again is how often the folders are read when a credential is not known.
 const again = 3 * time.Second
 
-// tenant finds whose credential a token is, "" when it is no tenant's.
+// tenant finds whose credential a token is, "" when it is not a tenant's.
 func (x *index) tenant(token string) string {
 	if len(token) < 32 || len(token) > 64 {
 		return ""

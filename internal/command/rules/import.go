@@ -81,7 +81,7 @@ func applyImport(cmd *cobra.Command, s *config.Settings, im *translate.Import, f
 	}
 	im.Rules = im.Ordered()
 	var refused []translate.Left
-	var lost []int // of the rules: what is no allow and is refused
+	var lost []int // of the rules: what is not an allow and is refused
 	add := func(store *permissions.Store) error {
 		refused, lost = nil, nil
 		for i, r := range im.Rules {

@@ -95,7 +95,7 @@ func (h *Hub) serveDoor(listener net.Listener, remote bool, hosts []string) *Doo
 	return d
 }
 
-// Origin is that of the door's own page, whose host guard has checked.
+// Origin is the origin of the door's own page. guard has checked the host.
 func (d *Door) Origin(host string) string {
 	if d.Remote {
 		return "https://" + host

@@ -153,7 +153,7 @@ func (a Request) forward(w http.ResponseWriter, r *http.Request, to *Process) {
 	proxy.ServeHTTP(w, r)
 }
 
-// dress says to a process for whom the request is, and takes out what is between the client and the hub.
+// dress tells a process for whom the request is, and removes what concerns only the client and the hub.
 func (a Request) dress(r *http.Request) {
 	for _, name := range []string{"Authorization", "Cookie", "Origin", "Referer"} {
 		r.Header.Del(name)
@@ -292,7 +292,7 @@ func items(one answer) (member string, list []json.RawMessage, ok bool) {
 	return "", nil, false
 }
 
-// union answers with the lists of all. What is no list is the answer of this process, or else of the first that
+// union answers with the lists of all. What is not a list is the answer of this process, or else of the first that
 // has one.
 func (a Request) union(w http.ResponseWriter, r *http.Request, things string) {
 	answers := a.Each(r, a.Everyone(), r.URL.RequestURI())

@@ -55,7 +55,7 @@ type KBRemoved struct {
 	Found      bool   `json:"found"`
 }
 
-// metadata is what is remembered of a document, as texts. A member that is no text is kept as its JSON.
+// metadata is what is remembered of a document, as texts. A member that is not text is kept as its JSON.
 type metadata map[string]string
 
 func (m *metadata) UnmarshalJSON(data []byte) error {

@@ -31,7 +31,7 @@ func Readable(args json.RawMessage) (text []string) {
 
 // Indented returns JSON with one member a line, numbers as they are spelled and members in their order. Escapes that hide
 // what could be read are resolved, so that "r\u006d" reads "rm"; those that JSON needs, and half of a character, stay. What
-// cannot be seen is in it too. Text that is no JSON stays as it is.
+// cannot be seen is in it too. Text that is not JSON stays as it is.
 func Indented(raw json.RawMessage) string {
 	var indented bytes.Buffer
 	if json.Indent(&indented, bytes.TrimSpace(raw), "", "  ") != nil {

@@ -202,7 +202,7 @@ func (r *run) serve(front string) (stop func(), err error) {
 	}, nil
 }
 
-// environment is that of a host: nothing of the caller's but where programs are.
+// environment is a host's environment. It takes only the PATH from the caller.
 func (r *run) environment(more []string) []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "LANG=C.UTF-8", "TERM=dumb", "USER=" + os.Getenv("USER"),

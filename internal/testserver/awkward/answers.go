@@ -30,7 +30,7 @@ var fixedAnswers = map[string]json.RawMessage{
 	"resources/templates/list": compact(templates),
 }
 
-// fixed returns the result of a method that is no tool call, and whether there is such a method.
+// fixed returns the result of a method that is not a tool call, and whether there is such a method.
 func (s *server) fixed(m message) (json.RawMessage, bool) {
 	switch m.Method {
 	case "initialize":

@@ -249,7 +249,7 @@ func (i *inner) prepare(argv []string) error {
 	return err
 }
 
-// look returns the files below a folder that is no mount.
+// look returns the files below a folder that is not a mount.
 func look(dir string) (map[string]string, error) {
 	files := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -15,7 +15,7 @@ var ErrBacklog = fmt.Errorf("more than %d bytes wait to be read", MaxBacklog)
 
 // Writer is the writing end of a server's standard input. Write never blocks: what the pipe does not take
 // at once waits in memory, in order, and a goroutine that lives as long as something waits sends it. So
-// neither a caller nor the goroutine that reads from the server ever hangs on a server that does not read.
+// a server that does not read never blocks a caller or the goroutine that reads from the server.
 type Writer struct {
 	file *os.File
 	try  func(p []byte) (int, error) // writes without blocking, see tryWriter

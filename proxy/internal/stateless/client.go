@@ -47,7 +47,7 @@ type Opening struct {
 
 // Host is the session behind a client, as a handshake would have made it.
 type Host interface {
-	Handle(m rpc.Message)                               // takes a message that is no part of a Request
+	Handle(m rpc.Message)                               // takes a message that is not a part of a Request
 	Begin(m rpc.Message, of *Request)                   // takes a request of the host
 	TakeBack(id []byte)                                 // ends a request that nobody wants any more
 	LeadsToPage() bool                                  // the host's person can be led to the page for approvers

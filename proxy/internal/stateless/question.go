@@ -71,7 +71,7 @@ func (e *Request) answer(answers map[string][]byte) {
 	}
 }
 
-// readResponses reads the answers by the keys of the questions. What is no object answers nothing.
+// readResponses reads the answers by the keys of the questions. What is not an object answers nothing.
 func readResponses(object []byte) (map[string][]byte, error) {
 	answers := map[string][]byte{}
 	if object == nil {

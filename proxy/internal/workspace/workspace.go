@@ -40,7 +40,7 @@ func (f *Folders) Roots() []string {
 	return nil
 }
 
-// parseRoots returns the folders that a result of roots/list names. What is no local folder is left out.
+// parseRoots returns the folders that a result of roots/list names. What is not a local folder is left out.
 func parseRoots(result []byte) (roots []string) {
 	var list struct {
 		Roots []struct {

@@ -68,7 +68,7 @@ func fromURL(data []byte) ([]byte, error) {
 	return decoded, nil
 }
 
-// readPlain reads UTF-8 and UTF-16, and refuses what is no text.
+// readPlain reads UTF-8 and UTF-16, and refuses what is not text.
 func readPlain(data []byte) (string, error) {
 	if endian, ok := isUTF16(data); ok {
 		decoded, _, err := transform.Bytes(unicode.UTF16(endian, unicode.UseBOM).NewDecoder(), data)

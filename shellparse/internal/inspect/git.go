@@ -86,7 +86,7 @@ func runGit(a *walk.Walker, c *walk.Call) bool {
 
 // The functions below look at subcommands whose operands matter.
 
-// firstOperand is the first word behind the subcommand that is no option, "" for none.
+// firstOperand is the first word behind the subcommand that is not an option, "" for none.
 func firstOperand(c *walk.Call) string {
 	for _, w := range c.Argv[2:] {
 		if !strings.HasPrefix(w.Text, "-") {
@@ -309,7 +309,7 @@ func gitConfig(a *walk.Walker, c *walk.Call, args []word.Word) {
 	gitSettings(c, args, sub, n, reads)
 }
 
-// gitSettings notes what git config does with n words that are no options; reads says that an option has it show
+// gitSettings notes what git config does with n words that are not options; reads says that an option has it show
 // settings.
 func gitSettings(c *walk.Call, args []word.Word, sub string, n int, reads bool) {
 	if reads || sub == "list" || sub == "get" {

@@ -62,7 +62,7 @@ func inspectSed(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 				}
 			}
 		}
-		// BSD's -i takes the next word, which is no script then.
+		// BSD's -i takes the next word, which is not a script then.
 		if inPlace && len(list) == 1 && list[0].Known && (list[0].Text == "" || strings.HasPrefix(list[0].Text, ".")) && len(files) > 0 {
 			script = files[0]
 		}

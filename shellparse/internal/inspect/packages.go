@@ -11,7 +11,7 @@ import (
 // packageLists are words after a subcommand that only look at what is installed, or use the project's own lists.
 var packageLists = word.Set("list show freeze check tree restore dir compile sync")
 
-// listOptions of pip take a file or a directory, which is no package.
+// listOptions of pip take a file or a directory, which is not a package.
 var listOptions = word.Set("-r -c -e --requirement --editable --constraint")
 
 // inspectPackages notes packages that a command names: they are fetched from elsewhere and run code when

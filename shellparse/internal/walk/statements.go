@@ -105,7 +105,7 @@ func (a *Walker) caseClause(cmd *syntax.CaseClause, sc *word.Scope) {
 	}
 }
 
-// compound walks a statement that is no simple command.
+// compound walks a statement that is not a simple command.
 func (a *Walker) compound(st *syntax.Stmt, sc *word.Scope) {
 	switch cmd := st.Cmd.(type) {
 	case nil:

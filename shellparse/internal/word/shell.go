@@ -87,7 +87,7 @@ var special = map[string]bool{"RANDOM": true, "SECONDS": true, "LINENO": true, "
 	"HISTCMD": true, "_": true, "PIPESTATUS": true, "OPTARG": true, "OPTIND": true, "REPLY": true, "BASH_COMMAND": true,
 	"UID": true, "EUID": true, "PPID": true, "BASHOPTS": true, "SHELLOPTS": true, "IFS": true, "HOME": true}
 
-// LoopVar notes what is known of a loop variable: that it holds names of files, or values that are no options.
+// LoopVar notes what is known of a loop variable: that it holds names of files, or values that are not options.
 func (a *Shell) LoopVar(name string, items []Word, choice bool) {
 	if choice || a.Once[name] != 1 || a.Once["*"] != 0 {
 		return

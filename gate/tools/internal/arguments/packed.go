@@ -22,7 +22,7 @@ func LooksPacked(s string) bool {
 }
 
 // Unpacked returns the texts in JSON that a text holds, at any depth, names included and texts in texts; none
-// when it is no JSON.
+// when it is not JSON.
 func Unpacked(s string) (inner []string) {
 	for level := []string{s}; len(level) > 0; {
 		var next []string

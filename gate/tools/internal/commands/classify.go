@@ -220,7 +220,7 @@ func descend(n *programs.Command, args []shellparse.Word) (next *programs.Comman
 			}
 			continue
 		}
-		// A word that is no sub-command: an operand of a program that works without one, too.
+		// A word that is not a sub-command: an operand of a program that works without one, too.
 		return nil, nil, n.Risk == programs.NoRisk || len(n.Worse) == 0
 	}
 	return nil, nil, false

@@ -171,7 +171,7 @@ func isBundleOf(word, letters string) bool {
 	return IsBundle(word) && strings.Trim(word[1:], letters) == ""
 }
 
-// Operands are the words of a command that are no options.
+// Operands are the words of a command that are not options.
 func Operands(c *shellparse.Command) (words []shellparse.Word) {
 	for _, w := range c.Argv[1:] {
 		if !strings.HasPrefix(w.Value, "-") {

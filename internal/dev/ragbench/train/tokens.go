@@ -22,7 +22,7 @@ const (
 	maxCodeWords = 320
 	// minPairs is how many pairs must have a word for it to get a row.
 	minPairs = 40
-	// maxPerPackage keeps large packages from being most of what is learned.
+	// maxPerPackage keeps large packages from dominating the training data.
 	maxPerPackage = 400
 )
 
