@@ -50,6 +50,9 @@ func ReadCases(path string) ([]Case, error) {
 
 // ParseCases reads cases. Nothing is skipped: what is not understood is an error.
 func ParseCases(path string, text []byte) ([]Case, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, fmt.Errorf("%s: the file is empty", path)
+	}
 	root, err := hujson.Parse(append(slices.Clip(text), '\n'))
 	if err != nil {
 		var line, column int
@@ -83,13 +86,17 @@ func ParseCases(path string, text []byte) ([]Case, error) {
 
 // misfit says without words of Go which member of a JSON object is wrong.
 func misfit(err error) error {
+	var syntax *jsontext.SyntacticError
 	var shape *json.SemanticError
-	if !errors.As(err, &shape) {
+	if errors.As(err, &syntax) || !errors.As(err, &shape) {
 		return err
 	}
 	at := strings.ReplaceAll(strings.Trim(string(shape.JSONPointer), "/"), "/", ".")
-	if errors.Is(err, json.ErrUnknownName) {
+	switch {
+	case errors.Is(err, json.ErrUnknownName):
 		return fmt.Errorf("unknown key %q", at)
+	case shape.Err != nil:
+		return fmt.Errorf("%q: %w", at, shape.Err)
 	}
 	return fmt.Errorf("%q has a value of the wrong type", at)
 }
