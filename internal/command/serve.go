@@ -25,7 +25,8 @@ Hosts send the secret in {dataDir}/credentials/mcp as a Bearer token. Give furth
 mcpTokens in callgate.yaml, or use the tokens of an authorization server with --auth oauth.
 
 Serve reads the configuration again when it changes, and on SIGHUP. Sessions stay open, except those whose token you
-removed. If the new configuration is wrong, nothing changes, and the log and doctor say why. The audit trail says what changed.
+removed. If the new configuration is wrong, nothing changes, and the log and doctor say why. The audit trail says what
+changed.
 
 These keys take effect at once: logLevel, mode, escalation, timeout, claimWithin, maxPending, handOver, hosts, limits
 (except maxInFlightBytes), terminal, allowTerminalWrite, policy, auth, mcpTokens, oauth, mcpHosts, mcpOrigins, tls. These

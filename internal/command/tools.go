@@ -31,8 +31,7 @@ deletes or access. The brackets say what the results hold.
 VERDICT is the answer for a value that no pattern matches. "ask (54 by value)" means that 54 rules also look at the path,
 command or argument: "callgate check TOOL ARGUMENTS" judges one call.
 
-callgate caches the lists, so the next host need not wait for
-the servers.`,
+callgate caches the lists, so the next host need not wait for the servers.`,
 		Example: `  callgate tools --mcp-config ~/.mcp.json
   callgate tools --json | jq -r '.tools[] | select(.verdict == "ask") | .tool'`,
 		Args: config.NoArgs,
