@@ -156,7 +156,7 @@ func ArgsBetween(least, most int) cobra.PositionalArgs {
 	}
 }
 
-var otherShape = regexp.MustCompile("cannot unmarshal .* into map.*")
+var otherShape = lazyregexp.New("cannot unmarshal .* into map.*")
 
 // explainYAML says without words of Go why the configuration file cannot be parsed.
 func explainYAML(err error) error {
@@ -165,7 +165,7 @@ func explainYAML(err error) error {
 		return err
 	}
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "yaml: "), "unmarshal errors:\n  ")
-	text = otherShape.ReplaceAllLiteralString(text, `write keys with values, such as "worker: default"`)
+	text = otherShape.ReplaceAllString(text, `write keys with values, such as "worker: default"`)
 	if strings.Contains(text, "cannot start any token") {
 		text += ": indent with spaces, not tabs"
 	}
