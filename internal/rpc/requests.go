@@ -5,6 +5,7 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"time"
 
 	"callgate/internal/jsonx"
 )
@@ -48,6 +49,7 @@ type Pending struct {
 	of     *Requests
 	answer chan answer
 	posted Posted // gets the answer in the place of who waits; nil where somebody does
+	late   late   // see Late
 
 	exchange func(context.Context) // sends it; nil when it was sent
 	spelled  [maxOwnID]byte        // has room for the ID
@@ -144,7 +146,26 @@ func (r *Requests) Abandon() {
 	}
 }
 
-// Wait returns the response; for one that cannot be read, an *UnreadableError. When ctx ends first, the request is forgotten: its answer, if one comes, is dropped.
+// lateness is how long after the end of Wait an answer is late and not lost.
+const lateness = time.Minute
+
+// Late has then told of an answer that comes after Wait was cut short, on the goroutine that reads it, which goes on when
+// then returns. It MUST be called before Wait.
+func (p *Pending) Late(then func(Message)) { p.late = then }
+
+// late gets the answer to a request that nobody waits for any more.
+type late func(Message)
+
+func (late) Compose([]byte) []byte { return nil } // it was sent long ago
+
+func (l late) Answered(m Message, err error) {
+	if err == nil {
+		l(m)
+	}
+}
+
+// Wait returns the response; for one that cannot be read, an *UnreadableError. When ctx ends first, the request is
+// forgotten: its answer, if one comes, is dropped, or late.
 func (p *Pending) Wait(ctx context.Context) (Message, error) {
 	if p.exchange != nil {
 		p.exchange(ctx)
@@ -153,9 +174,26 @@ func (p *Pending) Wait(ctx context.Context) (Message, error) {
 	case a := <-p.answer:
 		return a.message, a.err
 	case <-ctx.Done():
-		p.Forget()
-		return Message{}, ctx.Err()
 	}
+	if p.late == nil {
+		p.Forget()
+	} else if !p.leave() {
+		a := <-p.answer // it came with the end
+		return a.message, a.err
+	}
+	return Message{}, ctx.Err()
+}
+
+// leave stops waiting for the answer, but for one that is late; false when the request has ended already.
+func (p *Pending) leave() bool {
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	if p.of.pending[p.number] == nil {
+		return false
+	}
+	p.posted = p.late
+	time.AfterFunc(lateness, func() { p.Forget() })
+	return true
 }
 
 // Forget stops waiting for the answer; false when the request has ended already.

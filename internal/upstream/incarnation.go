@@ -22,6 +22,7 @@ type incarnation struct {
 	link link
 	conn *rpc.Conn
 	log  *throttle // of the reading goroutine
+	late func(rpc.Message)
 
 	info    *Info   // set by greet
 	modern  *modern // likewise; nil for a legacy server
@@ -58,6 +59,7 @@ func (u *Upstream) spawn() (*incarnation, error) {
 		broken: make(chan struct{}),
 		over:   make(chan struct{}),
 	}
+	in.late = in.unwanted
 	in.ctx, in.cancel = context.WithCancel(u.ctx)
 	in.conn = l.connect(rpc.Options{MaxMessage: u.cfg.MaxMessage, Noise: in.noise, Budget: u.budget})
 	go func() {
@@ -144,6 +146,7 @@ func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte)
 	if err != nil {
 		return rpc.Message{}, in.unsent(ctx, err)
 	}
+	p.Late(in.late)
 	m, err := p.Wait(ctx)
 	return in.answered(ctx, p.ID, m, err)
 }

@@ -189,11 +189,7 @@ func (in *incarnation) unasked(kind string) error {
 
 // resultType returns what the server says that its result is; "" when it does not say.
 func resultType(result []byte) string {
-	var m [1]jsonx.Member
-	if jsonx.Members(result, []string{"resultType"}, m[:]) != nil {
-		return ""
-	}
-	kind, _ := jsonx.String(m[0].Value)
+	kind, _ := jsonx.String(member(result, "resultType"))
 	return kind
 }
 

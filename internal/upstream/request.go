@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream/lifetime"
 )
@@ -84,4 +85,27 @@ func oneLine(json []byte) []byte {
 		}
 	}
 	return out
+}
+
+// unwanted stops the task, of this era or the last, that the server had made of a call when it heard that nobody wants it.
+func (in *incarnation) unwanted(answer rpc.Message) {
+	made := answer.Result
+	if !jsonx.MayHold(made, "task") {
+		return
+	}
+	if in.modern == nil {
+		made = member(made, "task")
+	}
+	if id, named := jsonx.String(member(made, "taskId")); named && id != "" {
+		in.workers.Go(func() { (&following{in: in, id: id}).giveUp(in.ctx) })
+	}
+}
+
+// member is a member of an object; nil where there is none.
+func member(object []byte, name string) []byte {
+	var m [1]jsonx.Member
+	if object == nil || jsonx.Members(object, []string{name}, m[:]) != nil {
+		return nil
+	}
+	return m[0].Value
 }

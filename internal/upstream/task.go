@@ -188,8 +188,10 @@ func (f *following) request(ctx context.Context, method string, more []byte) (rp
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
 	params := append(append(append([]byte(`{"taskId":`), jsonx.Quote(f.id)...), more...), '}')
-	described := f.in.modern.describe(params)
-	answer, err := f.in.send(ctx, func(id []byte) []byte { return rpc.Request(id, method, described) })
+	if f.in.modern != nil {
+		params = f.in.modern.describe(params)
+	}
+	answer, err := f.in.send(ctx, func(id []byte) []byte { return rpc.Request(id, method, params) })
 	if err != nil || answer.Error == nil {
 		return answer, err
 	}
@@ -200,11 +202,7 @@ func (f *following) request(ctx context.Context, method string, more []byte) (rp
 }
 
 func codeOf(fault []byte) int {
-	var code [1]jsonx.Member
-	if jsonx.Members(fault, []string{"code"}, code[:]) != nil {
-		return 0
-	}
-	n, _ := strconv.Atoi(string(code[0].Value)) // 0 is no code
+	n, _ := strconv.Atoi(string(member(fault, "code"))) // 0 is no code
 	return n
 }
 

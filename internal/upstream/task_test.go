@@ -19,16 +19,26 @@ import (
 type taskScript struct {
 	made  string   // the result of the call
 	looks []string // the results of tasks/get, the last again and again; "silence" is none, and ! begins an error's code
+	older bool     // it is of the era with a handshake
+	late  bool     // it answers a call when it hears that nobody wants it
 
 	mu    sync.Mutex
 	heard []string // methods of tasks, and the params of tasks/update
 }
 
 func (s *taskScript) serve(_ context.Context, in io.Reader, out io.Writer) error {
+	var call rpc.Message
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		m, err := rpc.Parse([]byte(lines.Text()))
 		if err != nil {
 			return err
+		}
+		if s.late && m.Method == "tools/call" {
+			call = m
+			continue
+		}
+		if m.Method == "notifications/cancelled" {
+			m = call
 		}
 		if m.ID == nil {
 			continue
@@ -36,7 +46,13 @@ func (s *taskScript) serve(_ context.Context, in io.Reader, out io.Writer) error
 		result := "{}"
 		switch m.Method {
 		case "server/discover":
-			result = modernHello
+			if result = modernHello; s.older {
+				result = "!-32601"
+			}
+		case "initialize":
+			if result = "!-32601"; s.older {
+				result = legacyHello
+			}
 		case "tools/list":
 			result = `{"tools":[]}`
 		case "subscriptions/listen":
@@ -226,6 +242,32 @@ func TestFollowTakesQuestionsBack(t *testing.T) {
 			t.Errorf("asked %q, withdrawn %q", asked, withdrawn)
 		}
 	})
+}
+
+// A task that the server makes of a call before it hears that the call is cancelled is stopped.
+func TestTaskOfACancelledCall(t *testing.T) {
+	t.Parallel()
+	for made, older := range map[string]bool{made: false, `{"task":{"taskId":"t","status":"working"}}`: true, `{"content":[]}`: false, `{"task":"t"}`: true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &taskScript{made: made, late: true, older: older}
+			u := New(Config{Name: "s", Serve: s.serve}, Options{})
+			u.Start(Hello{Tasks: true})
+			defer u.Close()
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Minute, cancel)
+			if m, err := u.Request(ctx, "tools/call", []byte(`{"name":"x"}`)); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s, %v", m.Raw, err)
+			}
+			synctest.Wait()
+			stops := 0
+			if strings.Contains(made, "taskId") {
+				stops = 1
+			}
+			if n := s.said("tasks/cancel"); n != stops {
+				t.Errorf("%s: the server was told to stop %d times", made, n)
+			}
+		})
+	}
 }
 
 // What modern servers are told of a host: the extension, where there may be tasks of it, and nothing of those of the
