@@ -44,6 +44,9 @@ func (s statelessHost) TakeBack(id []byte)                         { s.h.takeBac
 func (s statelessHost) Context() context.Context                   { return s.h.ctx }
 func (s statelessHost) Close()                                     { s.h.Close() }
 
+// Welcome has waited for no server: the handshake has.
+func (s statelessHost) Welcome(version string) []byte { return handshake{s.h}.welcome(version) }
+
 func (s statelessHost) Definition(ctx context.Context, tool string) []byte {
 	if e := s.h.offers.tool(ctx, nil, tool); e != nil {
 		return e.Tool.Definition

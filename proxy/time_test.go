@@ -107,6 +107,44 @@ func TestInitializeWithoutServers(t *testing.T) {
 	})
 }
 
+// slowlyKind is a server whose handshake takes twice as long as hosts wait.
+func slowlyKind(_ context.Context, in io.Reader, out io.Writer) error {
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		m, err := rpc.Parse([]byte(lines.Text()))
+		if err != nil {
+			return err
+		}
+		answer := rpc.Result(m.ID, []byte(`{"tools":[]}`))
+		switch {
+		case m.ID == nil:
+			continue
+		case m.Method == "initialize":
+			time.Sleep(2 * patience)
+			answer = rpc.Result(m.ID, []byte(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"instructions":"Be kind."}`))
+		case m.Method == "server/discover":
+			answer = rpc.Error(m.ID, -32601, "no such method")
+		}
+		if _, err := out.Write(append(answer, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A discovery does not wait for a slow server, and the next one knows it.
+func TestDiscoverASlowServer(t *testing.T) {
+	inBubble(t, allowAll, func(w *world, h *testHost) {
+		w.proxy.o.Servers[0].Upstream.Command, w.proxy.o.Servers[0].Upstream.Serve = "", slowlyKind
+		for id, kind := range []bool{false, true} {
+			h.modern(fmt.Sprint(id), "server/discover", `"x":1`, `{}`)
+			if m := h.next(); string(m.ID) != fmt.Sprint(id) || strings.Contains(string(m.Result), "Be kind.") != kind {
+				t.Errorf("%d: %s", id, m.Raw)
+			}
+			time.Sleep(2 * patience)
+		}
+	})
+}
+
 func TestCancelWhileAPersonIsAsked(t *testing.T) {
 	inBubble(t, `{ "*": "ask" }`, func(w *world, h *testHost) {
 		w.offer("do")

@@ -52,6 +52,7 @@ type Host interface {
 	TakeBack(id []byte)                                 // ends a request that nobody wants any more
 	LeadsToPage() bool                                  // the host's person can be led to the page for approvers
 	Definition(ctx context.Context, tool string) []byte // nil for a tool that is not offered
+	Welcome(version string) []byte                      // what the result of the handshake would be now
 	Context() context.Context
 	Close()
 }
@@ -97,12 +98,12 @@ type Client struct {
 	err    error   // why it could not be opened
 	before *Client // until it is open: the one whose session it goes on with; nil for none
 
-	host    Host
-	welcome []byte // the result of initialize
+	host Host
 
 	asked rpc.Requests
 
 	mu            sync.Mutex
+	welcome       []byte // the result of the handshake as the host was told of it last
 	number        uint64
 	requests      map[string]*Request    // requests of the host that run, by the id that we gave them
 	own           map[string]chan []byte // requests of ours that run, likewise: the responses
@@ -223,14 +224,14 @@ func (c *Client) begin(r incoming, before Host) (err error) {
 	if client == nil {
 		client = []byte(`{"name":"unknown","version":"0"}`)
 	}
-	params := fmt.Appendf(nil, `{"protocolVersion":%s,"capabilities":%s,"clientInfo":%s}`, jsonx.Quote(c.all.o.Versions[len(c.all.o.Versions)-1]), withoutTasks(r.capabilities), client)
+	params := fmt.Appendf(nil, `{"protocolVersion":%s,"capabilities":%s,"clientInfo":%s}`, jsonx.Quote(c.all.latest()), withoutTasks(r.capabilities), client)
 	response := c.request(c.host.Context(), "initialize", params)
 	m, err := rpc.Parse(response)
 	if err != nil || m.Result == nil {
 		c.host.Close()
 		return fmt.Errorf("the session could not be opened: %s", response)
 	}
-	c.welcome = m.Result
+	c.welcomed(m.Result)
 	initialized, err := rpc.Parse(rpc.Request(nil, "notifications/initialized", nil))
 	if err == nil {
 		c.host.Handle(initialized)
@@ -382,6 +383,7 @@ func (c *Client) serve(ctx context.Context, x Exchange, r incoming) {
 	respond := func(response []byte) { c.all.told(x.Respond(response)) }
 	switch r.Method {
 	case "server/discover":
+		c.welcomed(c.host.Welcome(c.all.latest())) // servers that were slow may be there by now
 		respond(rpc.Result(r.ID, c.wrap(r.Method, c.discovered())))
 		return
 	case "subscriptions/listen":

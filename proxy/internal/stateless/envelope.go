@@ -88,12 +88,28 @@ func unreadable(id []byte, err error) []byte {
 	return rpc.Error(id, rpc.CodeInternal, "the response cannot be read: "+err.Error())
 }
 
-// discovered is the result of server/discover: what initialize says, in other words.
+// latest is the last revision with a handshake.
+func (all *Clients) latest() string { return all.o.Versions[len(all.o.Versions)-1] }
+
+// welcomed keeps the result of the handshake.
+func (c *Client) welcomed(result []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.welcome = result
+}
+
+// said reads members of the result of the handshake; false when it cannot be read, which cannot be: we made it.
+func (c *Client) said(names []string, into []jsonx.Member) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return jsonx.Members(c.welcome, names, into) == nil
+}
+
+// discovered is the result of server/discover: what the handshake says, in other words.
 func (c *Client) discovered() []byte {
 	var m [2]jsonx.Member
-	names := []string{"capabilities", "instructions"}
-	if jsonx.Members(c.welcome, names, m[:]) != nil {
-		return []byte("{}") // cannot be: we made it
+	if !c.said([]string{"capabilities", "instructions"}, m[:]) {
+		return []byte("{}")
 	}
 	b := []byte(`{"supportedVersions":[`)
 	for i, version := range c.all.supported() {
@@ -113,7 +129,7 @@ func (c *Client) discovered() []byte {
 // serverInfo is who answers, as initialize says it.
 func (c *Client) serverInfo() []byte {
 	var m [1]jsonx.Member
-	if jsonx.Members(c.welcome, []string{"serverInfo"}, m[:]) != nil || m[0].Value == nil {
+	if !c.said([]string{"serverInfo"}, m[:]) || m[0].Value == nil {
 		return []byte(`{"name":"callgate","version":"0"}`)
 	}
 	return m[0].Value
