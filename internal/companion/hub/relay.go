@@ -45,6 +45,7 @@ type Relay struct {
 
 	mu     sync.Mutex
 	owners map[string]owned // by id of session or approval
+	counts map[*Link]int    // of those of each process
 }
 
 // owned says whose a session or an approval is.
@@ -54,7 +55,7 @@ type owned struct {
 }
 
 const (
-	maxOwned    = 20000 // sessions and approvals of all processes together
+	maxOwned    = 20000 // sessions and approvals of one process: of several, none takes the place of another
 	RateWhile   = time.Second
 	linkQueue   = 32 // frames of a client that may wait for one process
 	linkAgain   = time.Second
@@ -67,7 +68,7 @@ var errFlood = errors.New("it sends more than a client could be shown")
 func (h *Hub) Follow(hello []byte, credential func() credentials.Credential, from, person string) *Relay {
 	r := &Relay{
 		hub: h, hello: hello, credential: credential, from: from, person: person,
-		Frames: make(chan []byte), Failed: make(chan struct{}), owners: make(map[string]owned),
+		Frames: make(chan []byte), Failed: make(chan struct{}), owners: make(map[string]owned), counts: make(map[*Link]int),
 	}
 	r.fail = sync.OnceFunc(func() { close(r.Failed) })
 	r.ctx, r.stop = context.WithCancel(h.ctx)
@@ -93,13 +94,32 @@ func (r *Relay) Own(event gate.Event) {
 	defer r.mu.Unlock()
 	switch e := event.(type) {
 	case gate.SessionOpened:
-		r.owners[e.Info.ID] = owned{}
+		r.own(e.Info.ID, owned{})
 	case gate.SessionClosed:
-		delete(r.owners, e.Info.ID)
+		r.disown(e.Info.ID)
 	case gate.Asked:
-		r.owners[e.Approval.ID] = owned{session: e.Approval.SessionID}
+		r.own(e.Approval.ID, owned{session: e.Approval.SessionID})
 	case gate.Resolved:
-		delete(r.owners, e.ID)
+		r.disown(e.ID)
+	}
+}
+
+// own notes whose a session or an approval is. The caller holds mu.
+func (r *Relay) own(id string, o owned) {
+	r.disown(id)
+	r.owners[id] = o
+	r.counts[o.link]++
+}
+
+// disown forgets whose it was. The caller holds mu.
+func (r *Relay) disown(id string) {
+	o, known := r.owners[id]
+	if !known {
+		return
+	}
+	delete(r.owners, id)
+	if r.counts[o.link]--; r.counts[o.link] == 0 {
+		delete(r.counts, o.link)
 	}
 }
 
@@ -275,22 +295,22 @@ func (l *Link) owns(data []byte) (bool, error) {
 			return false, nil
 		}
 	}
-	if len(r.owners) >= maxOwned {
+	if r.counts[l] >= maxOwned {
 		return false, errFlood
 	}
 	if f.session != "" {
-		r.owners[f.session] = owned{link: l}
+		r.own(f.session, owned{link: l})
 		l.process.shows("/api/sessions", f.session, !(f.kind == wire.TypeTeamUpdate && f.empty))
 	}
 	switch {
 	case f.kind == wire.TypeToolApproveRequest && f.call != "":
-		r.owners[f.call] = owned{l, f.session}
+		r.own(f.call, owned{l, f.session})
 		l.process.shows("/api/approvals", f.call, true)
 	case f.kind == wire.TypeToolApproveResolved:
-		delete(r.owners, f.call)
+		r.disown(f.call)
 		l.process.shows("/api/approvals", f.call, false)
 	case f.kind == wire.TypeTeamUpdate && f.empty:
-		delete(r.owners, f.session)
+		r.disown(f.session)
 	}
 	return true, nil
 }
@@ -324,7 +344,7 @@ func (l *Link) retract() {
 				Reason: "The process whose host waited has ended.",
 			})
 		}
-		delete(r.owners, id)
+		r.disown(id)
 	}
 	r.mu.Unlock()
 	for _, frame := range append(calls, sessions...) {
