@@ -54,12 +54,7 @@ func (s *Server) guard(d *hub.Door, next http.Handler) http.Handler {
 		}
 		token := rest.Bearer(r, websocket.Subprotocols(r))
 		shown := s.may.identify(token)
-		if s.tooFast(d, r, shown) {
-			h.Set("Retry-After", "1")
-			rest.WriteError(w, http.StatusTooManyRequests, wire.CodeBadMessage, "too many requests: wait a second")
-			return
-		}
-		if shown == "" && s.lead(w, r, token) {
+		if shown == "" && s.lead(d, w, r, token) || s.tooFast(d, w, r, shown) {
 			return
 		}
 		person, refused := s.may.proven(r, shown)
@@ -150,8 +145,8 @@ func (p *paces) forget() {
 	}
 }
 
-// tooFast reports whether the client has to wait. shown is the credential that it showed.
-func (s *Server) tooFast(d *hub.Door, r *http.Request, shown credentials.Credential) bool {
+// tooFast tells the client to wait if it has to. shown is the credential that it showed.
+func (s *Server) tooFast(d *hub.Door, w http.ResponseWriter, r *http.Request, shown credentials.Credential) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil || shown == "" && !d.Remote {
 		return false
@@ -160,5 +155,7 @@ func (s *Server) tooFast(d *hub.Door, r *http.Request, shown credentials.Credent
 		return false
 	}
 	s.paces.told.Do(func() { s.log.Warn("companion: a client asks too often", "credential", shown, "from", r.RemoteAddr) })
+	w.Header().Set("Retry-After", "1")
+	rest.WriteError(w, http.StatusTooManyRequests, wire.CodeBadMessage, "too many requests: wait a second")
 	return true
 }

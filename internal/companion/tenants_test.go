@@ -1,0 +1,30 @@
+package companion
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/hub"
+)
+
+// An approver of a tenant who asks too often waits, and no approver of another.
+func TestClientsOfOneTenantWait(t *testing.T) {
+	acme, beta := start(t, newFakeBackend("s1")), start(t, newFakeBackend("s1"))
+	ask := func(r *http.Request, s *Server) int {
+		w := httptest.NewRecorder()
+		s.serveFor(&hub.Door{}, w, r, func() credentials.Credential { return credentials.View })
+		return w.Code
+	}
+	r := httptest.NewRequest("GET", "/api/sessions", nil)
+	r.RemoteAddr = "127.0.0.1:1"
+	for acme.paces.allow(string(credentials.View) + " 127.0.0.1") {
+	}
+	if status := ask(r.Clone(t.Context()), acme.Server); status != http.StatusTooManyRequests {
+		t.Errorf("one who asks too often: %d", status)
+	}
+	if status := ask(r.Clone(t.Context()), beta.Server); status != http.StatusOK {
+		t.Errorf("one of another tenant: %d", status)
+	}
+}
