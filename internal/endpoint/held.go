@@ -14,6 +14,7 @@ import (
 type held struct {
 	who        Principal
 	tenants    []string // that the credential named
+	tenant     string   // whose room the request is in; "" until it is in one
 	credential []string // the Authorization header
 	end        func()   // may be called more than once, and does not wait
 	ended      bool     // nothing more is begun by it
@@ -48,6 +49,20 @@ func (s *open) hold(h *held) {
 		s.held = map[*held]struct{}{}
 	}
 	s.held[h] = struct{}{}
+}
+
+// enters notes whose room a request is in.
+func (s *open) enters(h *held, tenant string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.tenant = tenant
+}
+
+// tenantOf is whose room a request is in.
+func (s *open) tenantOf(h *held) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return h.tenant
 }
 
 // release is for a request that has been served. A line that it left goes on.
@@ -95,10 +110,13 @@ func (s *open) endUnless(stays func(*held) bool) {
 	}
 }
 
-// expel ends what is open of hosts that the door does not let in any more: streams whose credential it refuses, and sessions
-// of which it knows nobody, or whose tenant is none any more.
+// expel ends what is open of hosts that the door does not let in any more: requests and streams whose credential it refuses,
+// sessions of which it knows nobody, and both of a tenant that is none any more.
 func (s *Server) expel(door Door) {
-	s.open.endUnless(func(h *held) bool { return h.let(s.ctx, door) })
+	s.open.endUnless(func(h *held) bool {
+		tenant := s.open.tenantOf(h)
+		return (tenant == "" || s.o.Rooms.Knows(tenant)) && h.let(s.ctx, door)
+	})
 	known := func(session *Session) bool {
 		return door.knows(session.who, session.room.Tenant) && s.o.Rooms.Knows(session.room.Tenant)
 	}

@@ -97,6 +97,10 @@ func (s *Server) enter(v visit, who Guest, serve func(visit)) {
 		return
 	}
 	defer leave()
+	if s.open.enters(v.held, room.Tenant); room.Tenant != "" && !s.o.Rooms.Knows(room.Tenant) { // at this moment: who expels may not have seen it
+		expelled(v.w, nil)
+		return
+	}
 	v.room, v.view = room, proxy.View{Server: v.r.PathValue("server"), Agent: v.r.PathValue("agent")}
 	if err := room.Proxy.Knows(v.view); err != nil {
 		refuse(v.w, http.StatusNotFound, nil, rpc.CodeInvalidRequest, err.Error())

@@ -19,6 +19,7 @@ type Pool[T any] struct {
 
 	once    sync.Once
 	opening chan struct{} // a place for each tenant that is being opened
+	look    chan struct{} // has Sweep look at once
 	mu      sync.Mutex
 	of      map[string]*entry[T]
 	ended   bool
@@ -30,6 +31,7 @@ type entry[T any] struct {
 	value T
 	err   error
 
+	retired bool // it closes as soon as nobody holds it
 	holds   int
 	since   time.Time     // nobody holds it since
 	closing chan struct{} // nil until it closes; closed when it has
@@ -45,7 +47,9 @@ var errPanicked = errors.New("it could not be opened")
 var errEnded = errors.New("callgate ends")
 
 func (p *Pool[T]) begin() {
-	p.once.Do(func() { p.of, p.opening = map[string]*entry[T]{}, make(chan struct{}, atOnce) })
+	p.once.Do(func() {
+		p.of, p.opening, p.look = map[string]*entry[T]{}, make(chan struct{}, atOnce), make(chan struct{}, 1)
+	})
 }
 
 // Hold opens the tenant unless it is open, and keeps it so until leave, which may be called more than once.
@@ -110,8 +114,29 @@ func (p *Pool[T]) leave(e *entry[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e.holds--; e.holds == 0 {
-		e.since = time.Now()
+		if e.since = time.Now(); e.retired {
+			p.sweepNow()
+		}
 	}
+}
+
+// sweepNow has Sweep look at once.
+func (p *Pool[T]) sweepNow() {
+	select {
+	case p.look <- struct{}{}:
+	default: // it will
+	}
+}
+
+// Retire has those that are not known close as soon as nobody holds them, busy or not.
+func (p *Pool[T]) Retire(known func(name string) bool) {
+	p.begin()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, e := range p.of {
+		e.retired = !known(name)
+	}
+	p.sweepNow()
 }
 
 // All lists the tenants that are open now, by name. Those that are not held may close meanwhile.
@@ -165,6 +190,7 @@ func (p *Pool[T]) Sweep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		case <-p.look:
 		}
 		for name, e := range p.idle() {
 			p.close(name, e)
@@ -178,7 +204,7 @@ func (p *Pool[T]) idle() map[string]*entry[T] {
 	defer p.mu.Unlock()
 	found := map[string]*entry[T]{}
 	for name, e := range p.of {
-		if e.holds > 0 || e.closing != nil || time.Since(e.since) < p.Idle || p.Busy(e.value) {
+		if e.holds > 0 || e.closing != nil || !e.retired && (time.Since(e.since) < p.Idle || p.Busy(e.value)) {
 			continue
 		}
 		e.closing = make(chan struct{})

@@ -333,3 +333,41 @@ func TestHoldAll(t *testing.T) {
 		p.End()
 	})
 }
+
+// A tenant that is none any more closes when nobody holds it, though it is busy; one that is a tenant again stays.
+func TestRetire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var closed []string
+		p := &Pool[string]{
+			Open: func(name string) (string, error) { return name, nil },
+			Busy: func(string) bool { return true }, Close: func(name string) { closed = append(closed, name) }, Idle: time.Hour,
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		go p.Sweep(ctx)
+		leaves := map[string]func(){}
+		for _, name := range []string{"a", "b", "c"} {
+			_, leave, err := p.Hold(ctx, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leaves[name] = leave
+		}
+		leaves["b"]()
+		p.Retire(func(name string) bool { return name == "c" })
+		synctest.Wait()
+		if !slices.Equal(closed, []string{"b"}) {
+			t.Errorf("%q are closed, and a is held", closed)
+		}
+		p.Retire(func(name string) bool { return true })
+		leaves["a"]()
+		synctest.Wait()
+		p.Retire(func(name string) bool { return name == "a" })
+		leaves["c"]()
+		synctest.Wait()
+		if !slices.Equal(closed, []string{"b", "c"}) {
+			t.Errorf("%q are closed", closed)
+		}
+		stop()
+		p.End()
+	})
+}
