@@ -60,7 +60,7 @@ func (s *Sidecar) joinCluster(ctx context.Context) error {
 			s.replica.shareLogins()
 			return nil
 		case ctx.Err() != nil:
-			return fmt.Errorf("cluster: callgate ends before it heard from the others: %w", err)
+			return fmt.Errorf("cluster: nothing was heard from the others: %w", err)
 		case !errors.Is(err, cluster.ErrAway) && !errors.Is(err, cluster.ErrLost):
 			return err
 		}

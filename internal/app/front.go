@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"callgate/audit"
 	"callgate/internal/app/tenancy"
@@ -25,8 +26,12 @@ func startFront(ctx context.Context, c *config.Config, join func(*Sidecar) error
 	})
 	s.house.Store(house)
 	s.closers = append(s.closers, house.Close)
+	s.replica.meetTenants(house)
 	return s, nil
 }
+
+// joinsWithin is how long a tenant may take to hear from its replicas: others wait to be opened meanwhile.
+const joinsWithin = 15 * time.Second
 
 // startTenant opens the worker of a tenant.
 func (s *Sidecar) startTenant(ctx context.Context, c *config.Config, bytes int64) (*tenancy.Worker, error) {
@@ -36,7 +41,14 @@ func (s *Sidecar) startTenant(ctx context.Context, c *config.Config, bytes int64
 	}
 	one := &Sidecar{config: c, budget: s.budget.Part(bytes), front: s}
 	if s.replica != nil {
-		one.join = func(one *Sidecar) error { return one.joinCluster(ctx) }
+		if err := s.replica.cluster.Fresh(); err != nil {
+			return nil, err
+		}
+		one.join = func(one *Sidecar) error {
+			ctx, cancel := context.WithTimeout(ctx, joinsWithin)
+			defer cancel()
+			return one.joinCluster(ctx)
+		}
 	}
 	if _, err := one.open(servers); err != nil {
 		return nil, err

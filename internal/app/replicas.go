@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 
+	"callgate/internal/app/tenancy"
 	"callgate/internal/cluster"
 	"callgate/internal/companion"
 	"callgate/internal/companion/hub"
@@ -77,11 +78,49 @@ func (r *replica) meet(people *companion.Server) {
 		return
 	}
 	r.serve(r.cluster.Listen(cluster.ServicePeople), people.ServeReplicas)
+	r.others(func(one cluster.Replica, gone <-chan struct{}) {
+		people.Meet(hub.Peer{Name: one.Name, Worker: one.Worker, Version: one.Version, Ended: gone, Open: r.dial(one, cluster.ServicePeople)})
+	})
+}
+
+// meetTenants has the replicas tell each other of the tenants that are open at each.
+func (r *replica) meetTenants(house *tenancy.House) {
+	if r == nil {
+		return
+	}
+	r.serve(r.cluster.Listen(cluster.ServiceTenants), house.Tell)
+	r.others(func(one cluster.Replica, gone <-chan struct{}) {
+		house.Hear(one.Name, one.Version, gone, r.dial(one, cluster.ServiceTenants), func(tenant string) (net.Conn, error) {
+			return r.dial(one, cluster.ServiceOf(cluster.ServicePeople, tenant))()
+		})
+	})
+}
+
+// dial opens streams to a service of another replica.
+func (r *replica) dial(one cluster.Replica, service string) func() (net.Conn, error) {
+	return func() (net.Conn, error) { return r.cluster.Dial(context.Background(), one.Name, one.Epoch, service) }
+}
+
+// others has begin called for each process of another replica that lives, with what is closed when it is gone. It MUST
+// return soon.
+func (r *replica) others(begin func(one cluster.Replica, gone <-chan struct{})) {
 	var mu sync.Mutex
-	met := map[string]func(){} // by name and epoch; what ends each
+	met := map[string]chan struct{}{} // by name and epoch; nil when callgate ends
+	r.onClose(func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, gone := range met {
+			close(gone)
+		}
+		met = nil
+		return nil
+	})
 	r.cluster.Changed(func() {
 		mu.Lock()
 		defer mu.Unlock()
+		if met == nil {
+			return
+		}
 		lives := map[string]bool{}
 		for _, one := range r.cluster.Replicas() {
 			key := one.Name + "\x00" + one.Epoch
@@ -89,21 +128,14 @@ func (r *replica) meet(people *companion.Server) {
 				continue
 			}
 			lives[key] = true
-			if met[key] != nil {
-				continue
+			if met[key] == nil {
+				met[key] = make(chan struct{})
+				begin(one, met[key])
 			}
-			ended := make(chan struct{})
-			met[key] = func() { close(ended) }
-			people.Meet(hub.Peer{
-				Name: one.Name, Worker: one.Worker, Version: one.Version, Ended: ended,
-				Open: func() (net.Conn, error) {
-					return r.cluster.Dial(context.Background(), one.Name, one.Epoch, cluster.ServicePeople)
-				},
-			})
 		}
-		for key, end := range met {
+		for key, gone := range met {
 			if !lives[key] {
-				end()
+				close(gone)
 				delete(met, key)
 			}
 		}

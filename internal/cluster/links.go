@@ -43,9 +43,13 @@ const linkWithin = 3 * time.Second // a link to be made
 
 // Services that replicas open streams to.
 const (
-	ServicePeople = "people" // the companion of the replica
-	ServiceHosts  = "hosts"  // its endpoint
+	ServicePeople  = "people"  // the companion of the replica
+	ServiceHosts   = "hosts"   // its endpoint
+	ServiceTenants = "tenants" // tells which tenants are open there
 )
+
+// ServiceOf is a service of another worker of the replica.
+func ServiceOf(service, worker string) string { return service + "/" + worker }
 
 func newLinks(c *Cluster) *links {
 	return &links{c: c, to: map[string]*link{}, services: map[string]func(net.Conn){}, unproven: make(chan struct{}, mostUnproven)}
@@ -152,7 +156,7 @@ func (l *links) serve(stream net.Conn) {
 // Listen returns the streams that other replicas open to a service of this one.
 func (c *Cluster) Listen(service string) net.Listener {
 	if c.front != nil {
-		return c.front.Listen(service + "/" + c.o.Worker)
+		return c.front.Listen(ServiceOf(service, c.o.Worker))
 	}
 	l := &listener{c: c, service: service, streams: make(chan net.Conn), done: make(chan struct{})}
 	c.links.mu.Lock()
@@ -205,7 +209,7 @@ var ErrGone = errors.New("the replica is gone")
 // Dial opens a stream to a service of one process of a replica.
 func (c *Cluster) Dial(ctx context.Context, name, epoch, service string) (net.Conn, error) {
 	if c.front != nil {
-		return c.front.Dial(ctx, name, epoch, service+"/"+c.o.Worker)
+		return c.front.Dial(ctx, name, epoch, ServiceOf(service, c.o.Worker))
 	}
 	if !c.replicas.lives(name, epoch) {
 		return nil, ErrGone

@@ -6,6 +6,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"callgate/audit"
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 	"callgate/internal/testserver/waits"
 )
 
@@ -179,6 +181,12 @@ func (s *tenanted) connect(path, token string) string {
 // stateless makes a request of 2026-07-28.
 func (s *tenanted) stateless(path, token, method, params string) heard {
 	s.t.Helper()
+	return s.statelessly(path, token, method, params, "application/json, text/event-stream")
+}
+
+// statelessly is stateless for a host that accepts what it says.
+func (s *tenanted) statelessly(path, token, method, params, accepts string) heard {
+	s.t.Helper()
 	header := http.Header{}
 	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
 	stateless(header, []byte(body))
@@ -186,7 +194,7 @@ func (s *tenanted) stateless(path, token, method, params string) heard {
 	for name := range header {
 		flat = append(flat, name, header.Get(name))
 	}
-	return s.ask("POST", s.hosts+path, token, body, flat...)
+	return s.ask("POST", s.hosts+path, token, body, append(flat, "Accept", accepts)...)
 }
 
 // credential is a secret of a tenant's approvers, or of the operators for "".
@@ -229,7 +237,7 @@ const tenantMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-
 // One account has tokens for two tenants. Nothing of one tenant opens anything in the other.
 func TestTenantsAreApart(t *testing.T) {
 	s := serveTenants(t, "tenants:\n  names: [acme, beta]\n  each: [{name: slow, limits: {callsPerMinute: 1}}]\n", map[string]string{
-		"acme": `{ "*": "allow", "demo_write_file": { "*": "allow", "*new.txt": "ask" } }`, "beta": `{ "*": "deny" }`, "slow": `{ "*": "allow" }`,
+		"acme": `{ "*": "allow", "demo_write_file": { "*": "allow", "*new.txt": "ask" } }`, "beta": `{ "*": "deny", "write_file": { "*": "deny", "*ask.txt": "ask" } }`, "slow": `{ "*": "allow" }`,
 	})
 	acme, beta, both := s.sign("acme"), s.sign([]string{"beta"}), s.sign([]string{"acme", "beta"})
 
@@ -238,20 +246,34 @@ func TestTenantsAreApart(t *testing.T) {
 			path, token string
 			status      int
 		}{
-			"own":              {"/mcp", acme, 200},
-			"own path":         {"/t/acme/mcp", acme, 200},
-			"one of several":   {"/t/beta/mcp", both, 200},
-			"several, no path": {"/mcp", both, 403},
-			"another's path":   {"/t/beta/mcp", acme, 403},
-			"no claim":         {"/t/acme/mcp", s.sign(nil), 403},
-			"no such tenant":   {"/mcp", s.sign("gamma"), 403},
-			"upper case":       {"/mcp", s.sign("Acme"), 403},
-			"dots":             {"/mcp", s.sign(".."), 403},
-			"a path in a name": {"/mcp", s.sign("../acme"), 403},
-			"a number":         {"/mcp", s.sign(7), 401},
-			"numbers":          {"/mcp", s.sign([]any{"acme", 7}), 401},
-			"the front's name": {"/mcp", s.sign("default"), 403},
-			"no token":         {"/t/acme/mcp", "", 401},
+			"own":               {"/mcp", acme, 200},
+			"own path":          {"/t/acme/mcp", acme, 200},
+			"one of several":    {"/t/beta/mcp", both, 200},
+			"several, no path":  {"/mcp", both, 403},
+			"another's path":    {"/t/beta/mcp", acme, 403},
+			"no claim":          {"/t/acme/mcp", s.sign(nil), 403},
+			"no such tenant":    {"/mcp", s.sign("gamma"), 403},
+			"upper case":        {"/mcp", s.sign("Acme"), 403},
+			"dots":              {"/mcp", s.sign(".."), 403},
+			"a path in a name":  {"/mcp", s.sign("../acme"), 403},
+			"a number":          {"/mcp", s.sign(7), 401},
+			"numbers":           {"/mcp", s.sign([]any{"acme", 7}), 401},
+			"the front's name":  {"/mcp", s.sign("default"), 403},
+			"nothing":           {"/mcp", s.sign(""), 403},
+			"an empty list":     {"/t/acme/mcp", s.sign([]string{}), 403},
+			"an object":         {"/mcp", s.sign(map[string]string{"name": "acme"}), 401},
+			"lists in a list":   {"/mcp", s.sign([]any{[]string{"acme"}}), 401},
+			"nulls":             {"/mcp", s.sign([]any{nil, "acme"}), 401},
+			"a long name":       {"/mcp", s.sign(strings.Repeat("acme", 4000)), 403},
+			"another alphabet":  {"/mcp", s.sign("а" + "cme"), 403},
+			"back and forth":    {"/t/acme/../beta/mcp", acme, 403},
+			"slashes in a part": {"/t/acme%2F..%2Fbeta/mcp", acme, 403},
+			"dots in a part":    {"/t/%2e%2e/mcp", s.sign(".."), 403},
+			"a part in part":    {"/t/acme/mcp%2F..%2F..%2Fbeta/mcp", acme, 404},
+			"escaped":           {"/t/%61cme/mcp", acme, 200},
+			"path in capitals":  {"/t/ACME/mcp", acme, 403},
+			"NUL in a path":     {"/t/acme%00/mcp", acme, 403},
+			"no token":          {"/t/acme/mcp", "", 401},
 		} {
 			if h := s.ask("POST", s.hosts+c.path, c.token, serveHello); h.status != c.status {
 				t.Errorf("%s: %d %s", name, h.status, h.text)
@@ -322,6 +344,29 @@ func TestTenantsAreApart(t *testing.T) {
 		}
 	})
 
+	s.run("states of a call", func(t *testing.T) {
+		byURL := strings.Replace(tenantMeta, `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`, `{"elicitation":{"url":{}}}`, 1)
+		asks := `{"name":"demo_write_file","arguments":{"path":"new.txt","content":"y"},`
+		h := s.stateless("/mcp", acme, "tools/call", asks+byURL+"}")
+		state := regexp.MustCompile(`"requestState":"[^"]+"`).FindString(h.text)
+		if state == "" {
+			t.Fatalf("no state: %d %s", h.status, h.text)
+		}
+		if h := s.stateless("/mcp", beta, "tools/call", asks+state+","+byURL+"}"); !strings.Contains(h.text, "did not give this requestState") {
+			t.Errorf("%d %s", h.status, h.text)
+		}
+		var waiting struct {
+			Approvals []struct{ ApprovalID, ArgsDigest, ToolCallID string }
+		}
+		if err := json.Unmarshal([]byte(s.ask("GET", s.people+"/api/approvals", s.credential("acme", credentials.Approve), "").text), &waiting); err != nil || len(waiting.Approvals) != 2 {
+			t.Fatalf("%v, %v", waiting, err)
+		}
+		last := waiting.Approvals[1]
+		if h := s.ask("POST", s.people+"/api/approvals/"+last.ApprovalID, s.credential("acme", credentials.Approve), `{"decision":"reject","argsDigest":"`+last.ArgsDigest+`"}`); h.status != 200 {
+			t.Errorf("%d %s", h.status, h.text)
+		}
+	})
+
 	s.run("approvals and approvers", func(t *testing.T) {
 		approval := regexp.MustCompile(`"toolCallId":"([^"]+)","[^}]*`)
 		list := func(token string) string { return s.ask("GET", s.people+"/api/approvals", token, "").text }
@@ -345,6 +390,11 @@ func TestTenantsAreApart(t *testing.T) {
 		}
 		for _, path := range []string{"/api/audit", "/api/sessions", "/api/rules", "/api/sessions?worker=acme", "/api/approvals?worker=acme"} {
 			if h := s.ask("GET", s.people+path, others, ""); strings.Contains(h.text, "acme") || strings.Contains(h.text, "demo_write_file") {
+				t.Errorf("beta's approver sees by %s: %s", path, h.text)
+			}
+		}
+		for _, path := range []string{"/api/info", "/api/report", "/api/tools", "/api/hooks", "/api/rules/suggestions", "/api/grants", "/api/checkpoints", "/api/commands", "/api/freeze", "/api/kb", "/metrics", "/health", "//api/audit", "/api/../api/audit", "/api%2Faudit"} {
+			if h := s.ask("GET", s.people+path, others, ""); strings.Contains(h.text, "acme") {
 				t.Errorf("beta's approver sees by %s: %s", path, h.text)
 			}
 		}
@@ -401,6 +451,11 @@ func TestTenantsAreApart(t *testing.T) {
 		if h := s.ask("POST", s.hosts+"/mcp", acme, writes, "Mcp-Session-Id", inAcme); !strings.Contains(h.text, "Frozen") {
 			t.Errorf("the operators' freeze does not hold for acme: %s", h.text)
 		}
+		for _, whose := range []string{"", "beta"} {
+			if h := s.ask("DELETE", s.people+"/api/freeze", s.credential(whose, credentials.Approve), `{}`); h.status != 200 {
+				t.Fatalf("%d %s", h.status, h.text)
+			}
+		}
 	})
 
 	s.run("commands and reload", func(t *testing.T) {
@@ -408,7 +463,27 @@ func TestTenantsAreApart(t *testing.T) {
 		if err != nil || !bytes.Contains(out, []byte("demo_read_file")) {
 			t.Errorf("%v %s", err, out)
 		}
+		found, err := companionclient.Companions(filepath.Join(s.data, "tenants", "beta"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret := s.credential("beta", credentials.Approve)
+		waiting := make(chan heard, 1)
+		go func() {
+			withoutTasks := strings.Replace(tenantMeta, `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`, "{}", 1)
+			waiting <- s.statelessly("/mcp", beta, "tools/call", `{"name":"demo_write_file","arguments":{"path":"ask.txt","content":"x"},`+withoutTasks+"}", "application/json")
+		}()
+		waits.Until(t, "a call of beta waits", func() bool {
+			return strings.Contains(s.ask("GET", "http://"+found[0].Address+"/api/approvals", secret, "").text, "ask.txt")
+		})
 		write(t, s.config, s.configuration+"tenants:\n  names: [acme]\n")
+		if h := <-waiting; h.status != 401 {
+			t.Errorf("a request of a tenant that is none any more: %d %s", h.status, h.text)
+		}
+		waits.Until(t, "nobody comes in at beta's own address", func() bool {
+			_, err := companionclient.Companions(filepath.Join(s.data, "tenants", "beta"))
+			return errors.Is(err, wire.ErrNotRunning)
+		})
 		waits.Until(t, "beta is no tenant any more", func() bool { return s.ask("POST", s.hosts+"/mcp", beta, serveHello).status == 403 })
 		if h := s.ask("GET", s.people+"/api/approvals", s.credential("beta", credentials.Approve), ""); h.status != 401 {
 			t.Errorf("beta's approver still comes in: %d %s", h.status, h.text)

@@ -62,8 +62,9 @@ type House struct {
 
 	tokens index
 
-	stop     context.CancelFunc
-	sweeping sync.WaitGroup
+	ctx     context.Context // ends when Close begins
+	stop    context.CancelFunc
+	working sync.WaitGroup
 }
 
 // tenant is one that is open.
@@ -84,16 +85,15 @@ func Open(o Options) *House {
 	h.now.Store(o.Config)
 	h.tokens.dataDir = o.Config.DataDir
 	h.pool = tenants.Pool[*tenant]{Open: h.open, Busy: busy, Close: (*tenant).close, Idle: o.Config.Tenants.Idle}
-	ctx, stop := context.WithCancel(context.Background())
-	h.stop = stop
-	h.sweeping.Go(func() { h.pool.Sweep(ctx) })
+	h.ctx, h.stop = context.WithCancel(context.Background())
+	h.working.Go(func() { h.pool.Sweep(h.ctx) })
 	return h
 }
 
 // Close closes all tenants.
 func (h *House) Close() error {
 	h.stop()
-	h.sweeping.Wait()
+	h.working.Wait()
 	h.pool.End()
 	return nil
 }
@@ -257,6 +257,7 @@ func (h *House) Prepare(ctx context.Context, next *config.Config, servers bool) 
 	}
 	return func() {
 		h.now.Store(next) // who begins to be opened from now on goes by it
+		h.pool.Retire(h.Knows)
 		names, open, leave := h.pool.HoldAll()
 		defer leave()
 		for i, one := range open {

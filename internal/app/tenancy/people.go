@@ -2,13 +2,9 @@ package tenancy
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"net"
-	"os"
-	"path/filepath"
 	"sync"
-	"time"
 
 	"callgate/internal/companion"
 	"callgate/internal/companion/credentials"
@@ -68,71 +64,9 @@ func (l *inside) Close() error {
 // Addr implements net.Listener.
 func (l *inside) Addr() net.Addr { return &net.UnixAddr{Name: "inside", Net: "unix"} }
 
-// index knows which tenant a credential of an approver belongs to. What it says has to be looked at again: credentials are
-// rotated and end.
-type index struct {
-	dataDir string
-
-	mu    sync.Mutex
-	of    map[[sha256.Size]byte]string
-	built time.Time
-}
-
-// again is how often the folders are read when a credential is not known.
-const again = 3 * time.Second
-
-// tenant finds whose credential a token is, "" when it is not a tenant's.
-func (x *index) tenant(token string) string {
-	if len(token) < 32 || len(token) > 64 {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(token))
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	name, ok := x.of[sum]
-	if ok || time.Since(x.built) < again {
-		return name
-	}
-	x.of, x.built = map[[sha256.Size]byte]string{}, time.Now()
-	folders, err := os.ReadDir(filepath.Dir(tenants.Dir(x.dataDir, "x")))
-	if err != nil {
-		return "" // there is none yet
-	}
-	for _, f := range folders {
-		if tenants.CheckName(f.Name()) == nil {
-			x.read(f.Name())
-		}
-	}
-	return x.of[sum]
-}
-
-// look notes the credentials of a tenant that has new ones.
-func (x *index) look(name string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.of == nil {
-		x.of = map[[sha256.Size]byte]string{}
-	}
-	x.read(name)
-}
-
-// read notes the credentials of one tenant. The caller holds mu.
-func (x *index) read(name string) {
-	store := credentials.At(tenants.Dir(x.dataDir, name))
-	people, err := store.People()
-	if err != nil {
-		return // it has none that anybody could come in with
-	}
-	for _, one := range append(people, credentials.Approve, credentials.View, credentials.Tools, credentials.Prompt) {
-		if token, err := store.Token(one); err == nil {
-			x.of[sha256.Sum256([]byte(token))] = name
-		}
-	}
-}
-
 // People implements companion.Tenants: the companion of the tenant whose credential the token is, and what it opens there.
 func (h *House) People(ctx context.Context, token string) (*companion.Server, func() credentials.Credential, func()) {
-	name := h.tokens.tenant(token)
+	name, here := h.tokens.tenant(token)
 	if name == "" {
 		return nil, nil, nil
 	}
@@ -147,15 +81,15 @@ func (h *House) People(ctx context.Context, token string) (*companion.Server, fu
 		}
 		return found
 	}
-	if may() == "" {
+	if !h.Knows(name) || here && may() == "" {
 		return nil, nil, nil
 	}
 	one, leave, err := h.pool.Hold(ctx, name)
 	if err != nil {
 		h.o.Logger.Error("an approver's tenant could not be opened", "tenant", name, "error", err)
-		return nil, nil, nil
+		return nil, may, nil
 	}
-	if one.Worker.People == nil {
+	if one.Worker.People == nil || may() == "" {
 		leave()
 		return nil, nil, nil
 	}

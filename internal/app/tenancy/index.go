@@ -1,0 +1,175 @@
+package tenancy
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"callgate/internal/companion/credentials"
+	"callgate/internal/tenants"
+)
+
+// sum is of a credential: who knows it cannot come in by it.
+type sum string
+
+func sumOf(token string) sum {
+	s := sha256.Sum256([]byte(token))
+	return sum(base64.RawURLEncoding.EncodeToString(s[:]))
+}
+
+// index knows which tenant a credential of an approver belongs to. What it says has to be looked at again: credentials are
+// rotated and end.
+type index struct {
+	dataDir string
+
+	mu      sync.Mutex
+	of      map[sum]string
+	folders map[string]folder           // of credentials, by tenant
+	theirs  map[string]map[string][]sum // what other replicas know, by replica and tenant
+	looked  time.Time
+}
+
+// folder is what one tenant's folder of credentials was found to hold. Every change of a credential changes the folder.
+type folder struct {
+	changed time.Time // zero when it has to be read again
+	sums    []sum
+}
+
+const (
+	again   = time.Second     // how often folders are looked at when a credential is not known
+	settled = 2 * time.Second // how old a folder's change has to be before a reading is kept: two changes can have one time
+)
+
+// tenant finds whose credential a token is, "" when it is not a tenant's. here is false if only another replica knows it.
+func (x *index) tenant(token string) (name string, here bool) {
+	if len(token) < 32 || len(token) > 64 {
+		return "", false
+	}
+	s := sumOf(token)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if _, known := x.of[s]; !known {
+		x.lookAround()
+	}
+	if name := x.of[s]; name != "" {
+		return name, true
+	}
+	for _, said := range x.theirs {
+		for name, sums := range said {
+			if slices.Contains(sums, s) {
+				return name, false
+			}
+		}
+	}
+	return "", false
+}
+
+// lookAround looks which folders have changed, unless it has just done so. The caller holds mu.
+func (x *index) lookAround() {
+	if time.Since(x.looked) < again {
+		return
+	}
+	x.looked = time.Now()
+	found, err := os.ReadDir(filepath.Dir(tenants.Dir(x.dataDir, "x")))
+	if err != nil {
+		return // there is none yet
+	}
+	gone := maps.Clone(x.folders)
+	for _, f := range found {
+		if tenants.CheckName(f.Name()) == nil {
+			delete(gone, f.Name())
+			x.read(f.Name())
+		}
+	}
+	for name := range gone {
+		x.take(name, folder{})
+		delete(x.folders, name)
+	}
+}
+
+// look notes the credentials of a tenant that has new ones.
+func (x *index) look(name string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.read(name)
+}
+
+// read notes the credentials of one tenant, if its folder has changed. The caller holds mu.
+func (x *index) read(name string) {
+	dir := tenants.Dir(x.dataDir, name)
+	info, err := os.Stat(credentials.Dir(dir))
+	if err != nil {
+		x.take(name, folder{})
+		return
+	}
+	now := folder{changed: info.ModTime()}
+	if before := x.folders[name].changed; !before.IsZero() && before.Equal(now.changed) {
+		return
+	}
+	if time.Since(now.changed) < settled {
+		now.changed = time.Time{}
+	}
+	store := credentials.At(dir)
+	people, err := store.People()
+	if err == nil {
+		for _, one := range append(people, credentials.Approve, credentials.View, credentials.Tools, credentials.Prompt) {
+			if token, err := store.Token(one); err == nil { // nobody could come in with another
+				now.sums = append(now.sums, sumOf(token))
+			}
+		}
+	}
+	x.take(name, now)
+}
+
+// take notes what the folder of a tenant holds. The caller holds mu.
+func (x *index) take(name string, now folder) {
+	before := x.folders[name]
+	if x.of == nil {
+		x.of, x.folders = map[sum]string{}, map[string]folder{}
+	}
+	x.folders[name] = now
+	for _, s := range before.sums {
+		if x.of[s] == name {
+			delete(x.of, s)
+		}
+	}
+	for _, s := range now.sums {
+		x.of[s] = name
+	}
+}
+
+// all are the credentials of the tenants here.
+func (x *index) all() map[string][]sum {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.lookAround()
+	sums := make(map[string][]sum, len(x.folders))
+	for name, f := range x.folders {
+		sums[name] = f.sums
+	}
+	return sums
+}
+
+// hear notes what another replica says of a tenant; forget takes all of that back.
+func (x *index) hear(replica, tenant string, sums []sum) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.theirs == nil {
+		x.theirs = map[string]map[string][]sum{}
+	}
+	if x.theirs[replica] == nil {
+		x.theirs[replica] = map[string][]sum{}
+	}
+	x.theirs[replica][tenant] = sums
+}
+
+func (x *index) forget(replica string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.theirs, replica)
+}
