@@ -36,3 +36,44 @@ func TestCompilerFlags(t *testing.T) {
 		}
 	}
 }
+
+// Variables that choose what a tool loads, starts or talks to are no part of what a rule for the tool names. Those that
+// choose what it shows are.
+func TestVariablesOfTools(t *testing.T) {
+	for text, want := range map[string]string{
+		`GOCACHEPROG=./x go test ./...`:                         "ask",
+		`JAVACMD=./x mvn test`:                                  "ask",
+		`RUSTFMT=./x cargo fmt`:                                 "ask",
+		`KUBECTL_EXTERNAL_DIFF=./x kubectl diff -f a.yaml`:      "ask",
+		`LESSKEYIN=x less a`:                                    "ask",
+		`MANROFFOPT=-U man ./a.1`:                               "ask",
+		`TAPE=host:x tar t`:                                     "ask",
+		`BAZEL_REAL=./x bazel test //...`:                       "ask",
+		`ESBUILD_BINARY_PATH=./x npm run build`:                 "ask",
+		`DBUS_SESSION_BUS_ADDRESS=unixexec:path=x systemctl ps`: "ask",
+		`GH_HOST=x.example gh pr view 1`:                        "ask",
+		`AWS_CONTAINER_CREDENTIALS_FULL_URI=http://x aws s3 ls`: "ask",
+		`HUGO_SECURITY_EXEC_ALLOW=. hugo`:                       "ask",
+		`DEPENDENCIES_OUTPUT=x gcc a.c`:                         "ask",
+		`GH_TOKEN=x gh pr view 1`:                               "allow",
+		`PGPASSWORD=x PGHOST=localhost psql -l`:                 "allow",
+		`XDEBUG_MODE=coverage phpunit`:                          "allow",
+		`LESSCHARSET=utf-8 less a`:                              "allow",
+		`DATABASE_URL=postgres://localhost/x npm run build`:     "allow",
+		`AWS_PROFILE=dev AWS_EC2_METADATA_DISABLED=1 aws s3 ls`: "allow",
+		`MYSQL_PWD=x mysql -e 'show tables'`:                    "allow",
+		`RUFF_NO_CACHE=1 ruff check`:                            "allow",
+		`HUGO_ENV=production hugo`:                              "allow",
+		`COMPOSER_NO_INTERACTION=1 composer test`:               "allow",
+		`GIT_MERGE_AUTOEDIT=no git merge main`:                  "allow",
+		`BAT_STYLE=plain bat a`:                                 "allow",
+		`TF_IN_AUTOMATION=1 DOCKER_BUILDKIT=1 terraform fmt`:    "allow",
+	} {
+		s := Parse(text, Options{Dir: "/w"})
+		rules := []string{"go *", "mvn *", "cargo *", "kubectl *", "less *", "man *", "tar *", "bazel *", "npm *", "systemctl *", "gh *", "aws *", "hugo *",
+			"gcc *", "psql *", "phpunit *", "mysql *", "ruff *", "composer *", "git *", "bat *", "terraform *"}
+		if got := judge(s, rules, nil, []string{"*"}); got != want {
+			t.Errorf("%s: %s, want %s%s", text, got, want, describe(s))
+		}
+	}
+}
