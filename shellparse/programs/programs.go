@@ -25,7 +25,7 @@ type Command struct {
 	Operation uint8    // how many of these name what it does, where that is less
 	Handler   string   // the function of shellparse that runs it instead of the table
 	Inspector string   // the function of shellparse that looks at what the table cannot say
-	Passes    []string // programs, one of which gets the words behind --
+	Passes    []string // programs, one of which gets the words behind --; "git:clone" with a subcommand
 	Is        Trait
 
 	Risk     Risk    // how bad it can be

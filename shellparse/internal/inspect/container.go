@@ -10,12 +10,19 @@ import (
 	"callgate/shellparse/script"
 )
 
-// inspectKubectl notes that secrets are printed.
-func inspectKubectl(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
+// inspectKubectl notes that secrets are printed, that an address is fetched, and the file that holds a format.
+func inspectKubectl(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	for _, w := range c.Argv[1:] {
+		format, file, ok := strings.Cut(w.Text, "file=")
+		if format = strings.TrimPrefix(format, "--output="); ok && !strings.HasPrefix(format, "--") && (strings.HasSuffix(format, "-") || strings.HasSuffix(format, "template")) {
+			a.Reads(c, word.Word{Text: file, Known: w.Known})
+		}
 		if w.Text == "secret" || w.Text == "secrets" || w.Text == "--raw" || strings.Contains(w.Text, ",secret") ||
 			word.HasPrefix(w.Text, "secret/", "secrets/", "secret,", "secrets,") {
 			c.EffectAt("secrets", w)
+		}
+		if strings.Contains(w.Text, "://") {
+			c.EffectAt("address "+w.Text, w)
 		}
 	}
 }

@@ -96,8 +96,13 @@ func passedOn(a *walk.Walker, c *walk.Call) {
 		return
 	}
 	for _, p := range passes {
-		inner := c.Inner(append([]word.Word{word.Lit(p)}, c.Argv[at+1:]...), word.Texts(c.Argv[:at]))
-		inner.Name, inner.Sc.Effects, inner.Sc.Dirs = p, nil, c.Sc.Dirs
+		name, sub, has := strings.Cut(p, ":")
+		argv := []word.Word{word.Lit(name)}
+		if has {
+			argv = append(argv, word.Lit(sub))
+		}
+		inner := c.Inner(append(argv, c.Argv[at+1:]...), word.Texts(c.Argv[:at]))
+		inner.Name, inner.Sc.Effects, inner.Sc.Dirs = name, nil, c.Sc.Dirs
 		inner.Reads, inner.Writes, inner.Outer = nil, nil, nil
 		Inspect(a, inner)
 		for _, e := range inner.Effects {

@@ -11,7 +11,7 @@ import (
 
 // xargsOptions are those of GNU and BSD xargs.
 var xargsOptions = word.MustOptions("-0,--null -a,--arg-file=r -d,--delimiter= -E= -e? --eof? -I= -i? --replace? -J= -L= -l? --max-lines? " +
-	"-n,--max-args= -o,--open-tty -P,--max-procs= -p,--interactive --process-slot-var= -R= " +
+	"-n,--max-args= -o,--open-tty -P,--max-procs= -p,--interactive --process-slot-var=x -R= " +
 	"-r,--no-run-if-empty -S= -s,--max-chars= --show-limits -t,--verbose -x,--exit --help --version")
 
 // runXargs unwraps xargs. What it reads becomes words that are not known.

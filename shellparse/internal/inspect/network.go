@@ -37,7 +37,16 @@ func inspectLookup(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 // inspectFetch notes addresses that are no web pages, and requests that go to several places at once.
 func inspectFetch(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	hosts, away := map[string]bool{}, false
-	for _, w := range s.Operands {
+	addresses := slices.Clone(s.Operands)
+	for _, h := range s.Hits {
+		switch {
+		case h.Opt.Last == "--url":
+			addresses = append(addresses, h.Value)
+		case h.Opt.Last == "--write-out" && strings.Contains(h.Value.Text, "%output{"):
+			c.EffectOf("option "+h.Name+" "+h.Value.Text, h) // it writes that file
+		}
+	}
+	for _, w := range addresses {
 		if host, elsewhere := fetches(a, c, w); host != "" {
 			hosts[host] = true
 			away = away || elsewhere
@@ -49,13 +58,10 @@ func inspectFetch(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 			c.EffectOf("option "+h.Name+" "+h.Value.Text, h)
 		}
 	}
-	if v, ok := s.Find("--url"); ok && !v.Known {
-		c.EffectAt("address "+v.Text, v)
-	}
 	if len(hosts) > 1 && c.Name != "http" && c.Name != "https" {
-		c.EffectAt("several hosts", s.Operands[len(s.Operands)-1])
+		c.EffectAt("several hosts", addresses[len(addresses)-1])
 	}
-	keeps(a, c, s)
+	keeps(a, c, s, addresses)
 }
 
 // fetches looks at one address, and returns its host and whether that is another machine; "" when nothing of it is
@@ -104,7 +110,7 @@ func fetches(a *walk.Walker, c *walk.Call, w word.Word) (host string, away bool)
 }
 
 // keeps notes the files that are named by the addresses they come from.
-func keeps(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+func keeps(a *walk.Walker, c *walk.Call, s *word.Scanned, addresses []word.Word) {
 	how := programs.Find(c.Name).Keeps
 	if how == nil || how.When != nil && !slices.ContainsFunc(s.Hits, func(h word.Hit) bool { return slices.Contains(how.When, h.Name) }) {
 		return
@@ -112,7 +118,7 @@ func keeps(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if _, ok := s.Find(how.Unless...); ok {
 		return
 	}
-	for _, w := range s.Operands {
+	for _, w := range addresses {
 		fetched(a, c, s, w, how)
 	}
 }

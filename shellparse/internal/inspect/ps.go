@@ -28,6 +28,9 @@ func inspectPs(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	skip := false
 	for _, w := range c.Argv[1:] {
 		letters, dash := strings.CutPrefix(w.Text, "-")
+		if strings.Contains(w.Text, "environ") { // a column
+			c.Effect("prints the environment")
+		}
 		switch {
 		case skip:
 			skip = false

@@ -364,7 +364,7 @@ func (l *loader) whole() {
 			l.fail(l.places[c.Name], "%q begins with an alias of %q", c.Name, of)
 		}
 		for _, p := range c.Passes {
-			if _, ok := l.places[p]; !ok {
+			if _, ok := l.places[strings.ReplaceAll(p, ":", " ")]; !ok {
 				l.fail(l.places[c.Name], "it passes words to %q, which has no entry", p)
 			}
 		}
