@@ -48,10 +48,14 @@ func (b *shells) dir(given string) {
 	b.record.note(kinds.Dir, given)
 	list := b.files.locate(given)
 	for i := range list {
-		if b.record.tool.Kind == KindShell {
+		_, _, inside := b.record.place.InWorkspace(list[i].Real())
+		switch {
+		case b.record.tool.Kind == KindShell:
 			b.record.touch(&list[i])
-		} else {
+		case inside || b.record.tool.remote || b.record.place.Dir == "":
 			b.files.deny(KindReadFile, &list[i])
+		default: // what it shows lies there
+			b.files.fileSubject(KindReadFile, given, &list[i], true)
 		}
 	}
 	if len(list) == 0 || b.record.tool.remote {
@@ -377,6 +381,9 @@ func (b *shells) effects(c *shellparse.Command, elsewhere string) (list []permis
 			named = 0
 		}
 		list = append(list, permissions.Effect{Text: e.Text, Named: named})
+	}
+	if why, words := commands.Act(c); why != "" {
+		list = append(list, permissions.Effect{Text: why, Named: commands.SpanOf(c, words)})
 	}
 	return list
 }

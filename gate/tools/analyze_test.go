@@ -85,6 +85,8 @@ func TestSubjects(t *testing.T) {
 		{"program text", browser, "browser_evaluate", `{"function":"() => 1"}`, []string{` "" UNKNOWN arguments`}, []string{"code"}, permissions.Unknown, CategoryNetwork},
 		{"a revision that names a file", git, "git_show", `{"repo_path":".","revision":"HEAD:.env"}`,
 			[]string{` "" READ_ONLY arguments`, `read_file "$WS" READ_ONLY denies`, `read_file "$WS/.env" READ_ONLY denies`}, nil, permissions.ReadOnly, kinds.CategoryGitRead},
+		{"a repository elsewhere", git, "git_log", `{"repo_path":"/elsewhere"}`,
+			[]string{` "" READ_ONLY arguments`, `read_file "/elsewhere" READ_ONLY`}, nil, permissions.ReadOnly, kinds.CategoryGitRead},
 		{"a revision that is an option", git, "git_diff", `{"repo_path":".","target":"--output=/x"}`,
 			[]string{` "" READ_ONLY arguments`, `read_file "$WS" READ_ONLY denies`}, []string{"option"}, permissions.ReadOnly, kinds.CategoryGitRead},
 		{"statements", sqlite, "read_query", `{"query":"DROP TABLE x"}`, []string{` "" DESTRUCTIVE arguments`}, nil, permissions.Destructive, kinds.CategoryRead},

@@ -45,6 +45,33 @@ func TestRisksOfPrograms(t *testing.T) {
 	}
 }
 
+// TestActsAreNamed holds that a rule for a program alone does not speak of what one of its subcommands destroys.
+func TestActsAreNamed(t *testing.T) {
+	p := project(t, nil)
+	p.Home = t.TempDir()
+	for command, want := range map[string]string{
+		"kind delete cluster":        "kind delete",
+		"kind get clusters":          "",
+		"redis-cli -h x flushdb":     "redis-cli -h x flushdb",
+		"redis-cli get key":          "",
+		"k3d cluster delete -a":      "k3d cluster delete",
+		"mkfs.ext4 /dev/sdz1":        "",
+		"rm -r build":                "",
+		"minikube -p x delete --all": "minikube -p x delete",
+	} {
+		var got string
+		a := analyzeCommand(t, command, p)
+		for _, e := range a.Subjects[0].Effects {
+			if e.Named > 0 && a.Subjects[0].Risk == permissions.Destructive {
+				got = a.Subjects[0].Value[:e.Named]
+			}
+		}
+		if got != want {
+			t.Errorf("%s: destroys from %q on, want %q", command, got, want)
+		}
+	}
+}
+
 // worstRisk is the worst class among the commands of a line that need an allow.
 func worstRisk(t testing.TB, command string, p Place) permissions.Risk {
 	a := analyzeCommand(t, command, p)

@@ -59,6 +59,28 @@ func actOf(program string, args []shellparse.Word) string {
 	return ""
 }
 
+// maxActWords bounds how many words Act tries.
+const maxActWords = 32
+
+// Act returns what a command that one word names destroys, and how many leading words say so: "kind delete". A rule for
+// kind alone does not speak of that. There is nothing to return where the program alone destroys (mkfs), or several words
+// name the command.
+func Act(c *shellparse.Command) (why string, words int) {
+	if c.DenyOnly || c.Operation > 1 || len(c.Argv) < 2 || !c.Argv[0].Known {
+		return "", 0
+	}
+	name, args := PlainName(c.Argv[0].Value), c.Argv[1:]
+	if why = actOf(name, args); why == "" || actOf(name, nil) != "" {
+		return "", 0
+	}
+	for n := 1; n < min(len(args), maxActWords); n++ {
+		if actOf(name, args[:n]) != "" {
+			return why, n + 1
+		}
+	}
+	return why, len(c.Argv)
+}
+
 // anySQL reports whether one of the words is a statement that deletes.
 func anySQL(args []shellparse.Word) bool {
 	return slices.ContainsFunc(args, func(w shellparse.Word) bool {
