@@ -23,7 +23,7 @@ func Packages(command string, args []string, address string) []string {
 	}
 	name := programName(command)
 	if r, rest := runnerOf(name, args); r != nil {
-		return r.packages(rest)
+		return bridged(r.packages(rest), rest)
 	}
 	switch {
 	case name == "cmd" && len(args) > 1 && strings.EqualFold(args[0], "/c"):
@@ -35,6 +35,21 @@ func Packages(command string, args []string, address string) []string {
 		return []string{pkg}
 	}
 	return []string{name}
+}
+
+// bridge is the package that speaks to a server at the address behind its name.
+const bridge = "mcp-remote"
+
+// bridged adds the host of the address to the package of a command if that is the bridge.
+func bridged(names, args []string) []string {
+	if !slices.Equal(names, []string{bridge}) {
+		return names
+	}
+	at := 1 + slices.IndexFunc(args, func(arg string) bool { return arg == bridge || strings.HasPrefix(arg, bridge+"@") })
+	if at == 0 || at == len(args) || !strings.HasPrefix(args[at], "https://") {
+		return names
+	}
+	return append(names, Packages("", nil, args[at])...)
 }
 
 // Specs returns how a configured command names the packages that it has a package manager run, with versions as they are
