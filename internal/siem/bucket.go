@@ -84,21 +84,27 @@ func (b *bucket) send(ctx context.Context, records []audit.Line) (bool, error) {
 // keys are those of an account at AWS, or at who speaks S3.
 type keys struct{ id, secret, token string }
 
-// readKeys reads a file as AWS' tools have it: lines of the form name = value.
+// readKeys reads a file as AWS' tools have it: lines of the form name = value. Of several profiles, the default one counts.
 func readKeys(file string) (k keys, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return k, fmt.Errorf("keys: %w", err)
 	}
 	of := map[string]*string{"aws_access_key_id": &k.id, "aws_secret_access_key": &k.secret, "aws_session_token": &k.token}
+	counts := true
 	for line := range strings.Lines(string(text)) {
+		if profile, ok := strings.CutPrefix(strings.TrimSpace(line), "["); ok {
+			profile, _, _ = strings.Cut(profile, "]")
+			counts = strings.TrimSpace(profile) == "default"
+			continue
+		}
 		name, value, _ := strings.Cut(line, "=")
-		if to := of[strings.TrimSpace(name)]; to != nil {
+		if to := of[strings.TrimSpace(name)]; to != nil && counts {
 			*to = strings.TrimSpace(value)
 		}
 	}
 	if k.id == "" || k.secret == "" {
-		return k, fmt.Errorf("keys: %s holds no aws_access_key_id and aws_secret_access_key", file)
+		return k, fmt.Errorf("keys: %s holds no aws_access_key_id and aws_secret_access_key of the default profile", file)
 	}
 	return k, nil
 }

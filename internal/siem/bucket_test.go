@@ -45,6 +45,28 @@ func TestSign(t *testing.T) {
 	}
 }
 
+func TestKeys(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys")
+	for _, c := range []struct {
+		text string
+		want keys
+	}{
+		{"aws_access_key_id=a\r\naws_secret_access_key = s=/+\r\n", keys{"a", "s=/+", ""}},
+		{"# aws_access_key_id = old\naws_access_key_id = a\naws_secret_access_key = s\naws_session_token = t", keys{"a", "s", "t"}},
+		{"[other]\naws_access_key_id = b\n[default]\naws_access_key_id = a\naws_secret_access_key = s\n[third]\naws_secret_access_key = c\naws_session_token = t\n", keys{"a", "s", ""}},
+		{"[other]\naws_access_key_id = b\naws_secret_access_key = c\n", keys{}},
+		{"aws_access_key_id = a\n", keys{}},
+	} {
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := readKeys(file)
+		if wrong := c.want == (keys{}); wrong != (err != nil) || !wrong && got != c.want {
+			t.Errorf("%q: %v %v", c.text, got, err)
+		}
+	}
+}
+
 // objects hands the records of all objects to the bench. The server keeps each in a file.
 func (b *bench) objects(dir string) (n int) {
 	b.t.Helper()

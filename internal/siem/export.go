@@ -214,14 +214,14 @@ func (e *Export) batch(ctx context.Context, to receiver, log string) (more bool,
 	if len(lines) == 0 {
 		return false, broken, nil
 	}
-	if due := lines[0].Time.Add(to.patience()); !more && time.Now().Before(due) {
-		e.due[log] = due
+	if !more && e.waits(log, lines[0].Time, to.patience()) {
 		return false, broken, nil
 	}
 	sure, err := to.send(ctx, lines)
 	if err != nil {
 		return false, nil, err
 	}
+	delete(e.due, log)
 	e.sent[log] = lines[len(lines)-1].End
 	e.Sent.Add(int64(len(lines)))
 	if sure {
@@ -234,6 +234,18 @@ func (e *Export) batch(ctx context.Context, to receiver, log string) (more bool,
 		e.marks = append(e.marks, mark{now, now, maps.Clone(e.sent)})
 	}
 	return more, broken, nil
+}
+
+// waits reports whether records of a log wait for others, the oldest of which was written then: never longer than patience,
+// also where the clock was set back since.
+func (e *Export) waits(log string, oldest time.Time, patience time.Duration) bool {
+	now := time.Now()
+	due, known := e.due[log]
+	if !known {
+		due = now.Add(min(oldest.Add(patience).Sub(now), patience))
+		e.due[log] = due
+	}
+	return now.Before(due)
 }
 
 // keep notes that everything up to there has arrived.
@@ -258,6 +270,6 @@ func (e *Export) measure(logs []string) {
 		}
 	}
 	maps.DeleteFunc(e.sent, func(log string, _ int64) bool { return !slices.Contains(logs, log) })
-	maps.DeleteFunc(e.due, func(_ string, due time.Time) bool { return time.Since(due) > 0 })
+	maps.DeleteFunc(e.due, func(log string, _ time.Time) bool { return !slices.Contains(logs, log) })
 	e.Behind.Store(behind)
 }

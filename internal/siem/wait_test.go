@@ -1,0 +1,52 @@
+package siem
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"callgate/audit"
+)
+
+// patient takes all, and lets records wait for others.
+type patient struct{ took int }
+
+func (p *patient) send(_ context.Context, records []audit.Line) (bool, error) {
+	p.took += len(records)
+	return true, nil
+}
+func (p *patient) patience() time.Duration { return time.Minute }
+func (p *patient) lost() error             { return nil }
+func (p *patient) close()                  {}
+
+// TestWaits sends records whose time is still to come, as after the clock was set back, as soon as others.
+func TestWaits(t *testing.T) {
+	b := newBench(t)
+	e := b.export(Config{Name: "x", URL: "https://siem.example"})
+	e.State = filepath.Join(t.TempDir(), "x.json")
+	b.write(2)
+	if err := e.load(); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) { // in the year 2000
+		to := &patient{}
+		for _, c := range []struct {
+			wait time.Duration
+			took int
+		}{{0, 0}, {59 * time.Second, 0}, {time.Second, 2}, {time.Hour, 2}} {
+			time.Sleep(c.wait)
+			if err := e.step(t.Context(), to); err != nil || to.took != c.took {
+				t.Errorf("after %v it has %d records, want %d: %v", c.wait, to.took, c.took, err)
+			}
+		}
+		b.write(1)
+		for _, want := range []int{2, 3} {
+			if err := e.step(t.Context(), to); err != nil || to.took != want {
+				t.Errorf("it has %d records, want %d: %v", to.took, want, err)
+			}
+			time.Sleep(time.Minute)
+		}
+	})
+}
