@@ -42,7 +42,10 @@ func setting(name string) string {
 
 // newCollector reads the environment.
 func newCollector() (*collector, error) {
-	c := &collector{client: &http.Client{Timeout: defaultTimeout}, header: http.Header{}}
+	c := &collector{header: http.Header{}, client: &http.Client{
+		Timeout:       defaultTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // headers are for this collector
+	}}
 	address := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 	if address == "" { // that of everything is a base
 		address = strings.TrimRight(cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), defaultCollector), "/") + "/v1/traces"
@@ -162,7 +165,11 @@ func (c *collector) send(ctx context.Context, body []byte) (again bool, wait tim
 		request.Header.Set("Content-Encoding", "gzip")
 	}
 	response, err := c.client.Do(request)
-	if err != nil {
+	var wrapped *url.Error
+	switch {
+	case errors.As(err, &wrapped): // it repeats the address, where some collectors have their secret
+		return false, 0, wrapped.Err
+	case err != nil:
 		return false, 0, err
 	}
 	defer response.Body.Close()

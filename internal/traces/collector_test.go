@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -49,6 +50,31 @@ func TestCollector(t *testing.T) {
 	}
 	if n := requests.Load(); n != 2 {
 		t.Errorf("%d requests", n)
+	}
+}
+
+// TestCollectorElsewhere says so when what stands at the address is no collector: it goes nowhere else, and tells no secret.
+func TestCollectorElsewhere(t *testing.T) {
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusForbidden, http.StatusInternalServerError} {
+		var requests atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if requests.Add(1) == 1 {
+				w.Header().Set("Location", "/elsewhere")
+				w.WriteHeader(status)
+			}
+		}))
+		t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", server.URL+"/?key=hidden")
+		c, err := newCollector()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.upload(t.Context(), []byte("sent")); err == nil || !strings.Contains(err.Error(), strconv.Itoa(status)) || requests.Load() != 1 {
+			t.Errorf("%d: %v, %d requests", status, err, requests.Load())
+		}
+		server.Close()
+		if err := c.upload(t.Context(), []byte("sent")); err == nil || strings.Contains(err.Error(), "hidden") {
+			t.Errorf("it is gone: %v", err)
+		}
 	}
 }
 

@@ -69,10 +69,13 @@ func setOr(standard int, names ...string) int {
 	return standard
 }
 
+// mostNumber is the largest number of milliseconds, a day, and of spans that is taken.
+const mostNumber = 24 * 60 * 60 * 1000
+
 // readLimits reads the variables of the batch span processor.
 func readLimits() limits {
 	number := func(name string, standard int) int {
-		if n := setOr(standard, "OTEL_BSP_"+name); n > 0 {
+		if n := setOr(standard, "OTEL_BSP_"+name); n > 0 && n <= mostNumber {
 			return n
 		}
 		return standard
