@@ -70,6 +70,7 @@ const (
 var (
 	errConflict = errors.New("somebody else changed it first")
 	errNone     = errors.New("there is no such key")
+	errUnsaved  = errors.New("what this replica has seen of it cannot be saved")
 	errTaken    = fmt.Errorf("%w: it is gone, but no replica removed it: restore it with callgate cluster restore --replace", ErrLost)
 	errOlder    = fmt.Errorf("%w: it was rolled back to an older value: restore it with callgate cluster restore --replace", ErrLost)
 )
@@ -246,6 +247,9 @@ func (b *bucket) owned(ctx context.Context, stop func()) {
 			if time.Since(looked) > b.c.o.Lease {
 				looked = time.Now()
 				b.look(ctx)
+				if b.unsaved() {
+					return // it is told again
+				}
 			}
 			select {
 			case <-ticker.C:
@@ -257,6 +261,16 @@ func (b *bucket) owned(ctx context.Context, stop func()) {
 			}
 		}
 	})
+}
+
+// unsaved reports whether a document is unknown because it could not be saved, as when the disk was full.
+func (b *bucket) unsaved() bool {
+	for _, v := range b.under("") {
+		if errors.Is(v.err, errUnsaved) {
+			return true
+		}
+	}
+	return false
 }
 
 // look asks for the documents that this replica has seen, because a purge is not announced.
@@ -289,7 +303,7 @@ func (b *bucket) take(key string, m jetstream.Msg, rev uint64) {
 			v.body, v.err = nil, errOlder
 		case v.err == nil && !b.c.o.onlooker && !b.memory.is(key, rev, m.Data()):
 			if err := b.memory.saw(key, rev, m.Data()); err != nil {
-				v.body, v.err = nil, fmt.Errorf("cannot save what was seen of it: %w", err)
+				v.body, v.err = nil, fmt.Errorf("%w: %w", errUnsaved, err)
 			}
 		}
 	}
@@ -345,7 +359,7 @@ func (b *bucket) note(key string, v value) {
 	b.telling.Lock()
 	defer b.telling.Unlock()
 	b.mu.Lock()
-	if known := b.seen[key]; known.rev >= v.rev {
+	if known := b.seen[key]; known.rev > v.rev || known.rev == v.rev && !errors.Is(known.err, errUnsaved) {
 		b.mu.Unlock()
 		return
 	}

@@ -135,6 +135,36 @@ func TestDocumentsDoNotVanish(t *testing.T) {
 	}
 }
 
+// TestUnsavedDocumentComesBack has a document change while this replica's disk is full: nothing goes by it until it could be
+// saved, and then all does, without another change.
+func TestUnsavedDocumentComesBack(t *testing.T) {
+	t.Parallel()
+	c := one(t)
+	rules := c.Document("rules")
+	rev, err := rules.Replace(t.Context(), 0, []byte("first"), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(Version{Text: []byte("second"), Chance: chance()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	saveAt := func(file string) (before string) {
+		c.bucket.memory.mu.Lock()
+		defer c.bucket.memory.mu.Unlock()
+		before, c.bucket.memory.file = c.bucket.memory.file, file
+		return before
+	}
+	waits.Until(t, "the first is saved", func() bool { return c.bucket.memory.knows("rules") })
+	file := saveAt(filepath.Join(t.TempDir(), "full", "file"))
+	if _, err := c.bucket.write(t.Context(), "rules", body, rev, 0); err != nil { // as another replica does
+		t.Fatal(err)
+	}
+	waits.Until(t, "it is not gone by", func() bool { _, err := rules.Now(); return errors.Is(err, errUnsaved) })
+	saveAt(file)
+	waits.Until(t, "it is", func() bool { v, err := rules.Now(); return err == nil && string(v.Text) == "second" })
+}
+
 // TestNewerFormat has a newer callgate write in a format that this one does not know: nothing runs here, and what it wrote
 // stays as it is, until it is taken back. Who has no key stops nobody so.
 func TestNewerFormat(t *testing.T) {
