@@ -4,7 +4,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	mathrand "math/rand/v2"
 	"net/http"
@@ -285,7 +284,10 @@ func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address strin
 	}
 	alive := func() error { return conn.SetReadDeadline(time.Now().Add(clientSilence)) }
 	pong := conn.PingHandler()
-	conn.SetPingHandler(func(data string) error { return errors.Join(alive(), pong(data)) })
+	conn.SetPingHandler(func(data string) error {
+		_ = pong(data) // to a server that has gone: what it said last, and why, is still to be read
+		return alive()
+	})
 	conn.SetPongHandler(func(string) error { return alive() })
 	beside, stop := context.WithCancel(ctx)
 	var helpers sync.WaitGroup
