@@ -81,7 +81,7 @@ func newOwnHost(t *testing.T, untouched bool, own []ownTool, tool string) *ownHo
 		Tools:    tools.Server{Name: "aw", Identity: "aw"}, Place: tools.Place{Dir: dir, Roots: []string{dir}, Home: dir},
 	}
 	c := &config.Config{DataDir: data, Worker: "default", Listen: "off", MaxPending: 8, Timeout: time.Second, ClaimWithin: time.Minute, Level: slog.LevelError}
-	s, err := Start(c, append((&Sidecar{own: own}).ownServer(), awkward))
+	s, err := Start(c, append((&Sidecar{own: own, config: c}).ownServer(), awkward))
 	if err != nil {
 		t.Fatal(err)
 	}
