@@ -40,6 +40,7 @@ func (r *Record) appendBody(dst []byte) []byte {
 	dst = appendMember(dst, `,"kind":`, r.Kind)
 	dst = appendMember(dst, `,"decision":`, r.Decision)
 	dst = appendMember(dst, `,"risk":`, r.Risk)
+	dst = appendMember(dst, `,"category":`, r.Category)
 	dst = appendMember(dst, `,"by":`, r.By)
 	dst = appendMember(dst, `,"from":`, r.From)
 	dst = appendMember(dst, `,"rule":`, r.Rule)
