@@ -29,8 +29,8 @@ type index struct {
 
 	mu      sync.Mutex
 	of      map[sum]string
-	folders map[string]folder           // of credentials, by tenant
-	theirs  map[string]map[string][]sum // what other replicas know, by replica and tenant
+	folders map[string]folder            // of credentials, by tenant
+	theirs  map[hearing]map[string][]sum // what other replicas know, by tenant
 	looked  time.Time
 }
 
@@ -155,21 +155,24 @@ func (x *index) all() map[string][]sum {
 	return sums
 }
 
+// hearing is one connection to another replica. The next process of that replica may be heard before this one has ended.
+type hearing <-chan struct{}
+
 // hear notes what another replica says of a tenant; forget takes all of that back.
-func (x *index) hear(replica, tenant string, sums []sum) {
+func (x *index) hear(from hearing, tenant string, sums []sum) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.theirs == nil {
-		x.theirs = map[string]map[string][]sum{}
+		x.theirs = map[hearing]map[string][]sum{}
 	}
-	if x.theirs[replica] == nil {
-		x.theirs[replica] = map[string][]sum{}
+	if x.theirs[from] == nil {
+		x.theirs[from] = map[string][]sum{}
 	}
-	x.theirs[replica][tenant] = sums
+	x.theirs[from][tenant] = sums
 }
 
-func (x *index) forget(replica string) {
+func (x *index) forget(from hearing) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.theirs, replica)
+	delete(x.theirs, from)
 }

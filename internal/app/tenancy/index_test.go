@@ -56,9 +56,13 @@ func TestIndexFollowsTheFolders(t *testing.T) {
 	if err := os.RemoveAll(filepath.Dir(credentials.Dir(tenants.Dir(x.dataDir, "beta")))); err != nil {
 		t.Fatal(err)
 	}
-	x.hear("gate-2", "gamma", []sum{sumOf(old)})
+	before, after := make(chan struct{}), make(chan struct{}) // two processes of one replica
+	x.hear(before, "gamma", []sum{sumOf(old)})
 	finds(old, "gamma", false)
-	x.forget("gate-2")
+	x.hear(after, "gamma", []sum{sumOf(old)})
+	x.forget(before)
+	finds(old, "gamma", false)
+	x.forget(after)
 	finds(old, "", false)
 	if _, known := x.folders["beta"]; known {
 		t.Error("a folder that is gone is remembered")

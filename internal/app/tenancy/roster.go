@@ -128,7 +128,7 @@ func (h *House) hear(conn net.Conn, gone <-chan struct{}, peer hub.Peer, open fu
 	})
 	met := map[string]chan struct{}{}
 	defer func() {
-		h.tokens.forget(peer.Name)
+		h.tokens.forget(heard)
 		for _, ended := range met {
 			close(ended)
 		}
@@ -139,7 +139,7 @@ func (h *House) hear(conn net.Conn, gone <-chan struct{}, peer hub.Peer, open fu
 		if in.Decode(&s) != nil || tenants.CheckName(s.Tenant) != nil {
 			return
 		}
-		h.tokens.hear(peer.Name, s.Tenant, s.Sums)
+		h.tokens.hear(heard, s.Tenant, s.Sums)
 		switch ended := met[s.Tenant]; {
 		case h.o.Front == nil:
 		case s.Open && ended == nil:
