@@ -64,6 +64,8 @@ func TestVariablesOfTools(t *testing.T) {
 		`MYSQL_PWD=x mysql -e 'show tables'`:                    "allow",
 		`RUFF_NO_CACHE=1 ruff check`:                            "allow",
 		`HUGO_ENV=production hugo`:                              "allow",
+		`SYSTEMD_LOG_LEVEL=debug systemctl status x`:            "allow",
+		`GH_SPINNER_DISABLED=1 gh pr list`:                      "allow",
 		`COMPOSER_NO_INTERACTION=1 composer test`:               "allow",
 		`GIT_MERGE_AUTOEDIT=no git merge main`:                  "allow",
 		`BAT_STYLE=plain bat a`:                                 "allow",
