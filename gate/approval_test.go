@@ -791,6 +791,11 @@ func TestSubscribersGetTheReplayAndNeverHoldUpTheGate(t *testing.T) {
 	if e, ok := (<-late.Events).(Asked); !ok || e.Approval != a {
 		t.Errorf("the replay goes on with %+v", e)
 	}
+	questions := b.gate.SubscribeQuestions()
+	defer questions.Close()
+	for range 2 { // the same replay
+		<-questions.Events
+	}
 	deaf := b.gate.Subscribe()
 	for i := range subscriptionBuffer {
 		b.gate.Decide(t.Context(), b.session, b.shell(fmt.Sprint("ls", i), "ls"))
@@ -802,10 +807,18 @@ func TestSubscribersGetTheReplayAndNeverHoldUpTheGate(t *testing.T) {
 	if n < subscriptionBuffer {
 		t.Errorf("the deaf subscriber got %d events before it was dropped", n)
 	}
+	select {
+	case e := <-questions.Events:
+		t.Errorf("who listens to questions hears of a call: %+v", e)
+	default:
+	}
 	if err := b.answer(a, "reject", nil); err != nil {
 		t.Fatal(err)
 	}
 	<-end
+	if e, ok := (<-questions.Events).(Resolved); !ok || e.ID != a.ID {
+		t.Errorf("who listens to questions hears %+v", e)
+	}
 }
 
 func BenchmarkDecideAllowed(bb *testing.B) {

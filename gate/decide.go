@@ -72,7 +72,7 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 		}
 		s.past.Begin(call.ID, v.Analysis, time.Now())
 		s.will(call, &v)
-		if g.journal.events.listening() {
+		if g.journal.events.followed() {
 			g.journal.events.publish(Started{SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent), ID: call.ID, Tool: call.Tool.Qualified, Arguments: call.Arguments, Risk: v.Risk(), Thinks: call.Thinks()})
 		}
 	}
@@ -169,7 +169,7 @@ func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failur
 			Event: audit.Outcome, CallID: id, SessionID: s.id, Agent: agent, Server: tool.Server, Tool: tool.Qualified, Digest: digest,
 			IsError: isError, Error: failure, Result: len(result), Duration: float64(took) / float64(time.Millisecond),
 		})
-		if g.journal.events.listening() {
+		if g.journal.events.followed() {
 			g.journal.events.publish(Finished{SessionID: s.id, Agent: agent, ID: id, Tool: tool.Qualified, Duration: took, Result: result, IsError: isError || failure != ""})
 		}
 	}

@@ -26,13 +26,19 @@ func (s Subscription) Close() { s.close() }
 // hub hands events to subscribers without ever waiting for one.
 type hub struct {
 	mu     sync.Mutex
-	subs   map[chan Event]struct{}
-	count  atomic.Int32
+	subs   map[chan Event]bool // whether they follow calls, too
+	calls  atomic.Int32        // those that do
 	closed bool
 }
 
 // Subscribe begins a subscription. It starts with every session, then every pending approval, oldest first.
-func (g *Gate) Subscribe() Subscription {
+func (g *Gate) Subscribe() Subscription { return g.subscribe(true) }
+
+// SubscribeQuestions is Subscribe without what every call makes: Started, Finished and Recorded. An allowed call does not
+// wake who listens to the rest.
+func (g *Gate) SubscribeQuestions() Subscription { return g.subscribe(false) }
+
+func (g *Gate) subscribe(calls bool) Subscription {
 	g.queue.mu.Lock() // no event about approvals or sessions can come between the replay and the subscription
 	defer g.queue.mu.Unlock()
 	g.registry.opening.Lock()
@@ -45,20 +51,21 @@ func (g *Gate) Subscribe() Subscription {
 	for _, a := range pending {
 		events <- Asked{a}
 	}
-	return g.journal.events.add(events)
+	return g.journal.events.add(events, calls)
 }
 
-func (h *hub) add(events chan Event) Subscription {
+func (h *hub) add(events chan Event, calls bool) Subscription {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
 		close(events)
 	} else {
 		if h.subs == nil {
-			h.subs = map[chan Event]struct{}{}
+			h.subs = map[chan Event]bool{}
 		}
-		h.subs[events] = struct{}{}
-		h.count.Add(1)
+		if h.subs[events] = calls; calls {
+			h.calls.Add(1)
+		}
 	}
 	return NewSubscription(events, func() {
 		h.mu.Lock()
@@ -69,29 +76,40 @@ func (h *hub) add(events chan Event) Subscription {
 
 // drop removes a subscriber; the caller holds mu.
 func (h *hub) drop(events chan Event) {
-	if _, ok := h.subs[events]; ok {
+	if calls, ok := h.subs[events]; ok {
 		delete(h.subs, events)
-		h.count.Add(-1)
+		if calls {
+			h.calls.Add(-1)
+		}
 		close(events)
 	}
 }
 
-// listening reports whether anybody would get an event. If nobody would, no event is made.
-func (h *hub) listening() bool { return h.count.Load() > 0 }
+// followed reports whether anybody would get what a call makes. If nobody would, no such event is made.
+func (h *hub) followed() bool { return h.calls.Load() > 0 }
 
 func (h *hub) publish(e Event) {
-	if !h.listening() {
-		return
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for events := range h.subs {
+	for events, calls := range h.subs {
+		if !calls && ofCalls(e) {
+			continue
+		}
 		select {
 		case events <- e:
 		default:
 			h.drop(events)
 		}
 	}
+}
+
+// ofCalls reports whether every call makes such an event.
+func ofCalls(e Event) bool {
+	switch e.(type) {
+	case Started, Finished, Recorded:
+		return true
+	}
+	return false
 }
 
 func (h *hub) close() {
@@ -104,8 +122,4 @@ func (h *hub) close() {
 }
 
 // Tell publishes an event that happened elsewhere in callgate, in order with all others. It never blocks.
-func (g *Gate) Tell(e Event) {
-	if g.journal.events.listening() {
-		g.journal.events.publish(e)
-	}
-}
+func (g *Gate) Tell(e Event) { g.journal.events.publish(e) }

@@ -66,7 +66,7 @@ func (j *journal) control(who audit.Author, r audit.Record) error {
 func (j *journal) record(r audit.Record) error {
 	r.Worker = j.o.Worker
 	written, err := j.o.Audit.Append(r)
-	if err == nil && j.events.listening() {
+	if err == nil && j.events.followed() {
 		j.events.publish(Recorded{written})
 	}
 	return err

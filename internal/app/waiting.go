@@ -12,7 +12,7 @@ import (
 func tellWhoWaits(ctx context.Context, g *gate.Gate, log *slog.Logger, page func() string) {
 	told := map[string]bool{}
 	for ctx.Err() == nil {
-		subscription := g.Subscribe() // again after one that fell behind
+		subscription := g.SubscribeQuestions() // again after one that fell behind
 		tellWaiting(ctx, subscription, told, func(a *gate.Approval) {
 			log.Info("a call waits for a person: answer on the page or with callgate approve", "tool", a.Tool, "risk", a.Analysis.Risk, "page", page(), "until", a.ExpiresAt)
 		})

@@ -20,7 +20,7 @@ func (r *Runner) Watch(g *gate.Gate) {
 		return
 	}
 	w := watcher{runner: r, sessions: map[string]gate.SessionInfo{}, asked: map[string]*gate.Approval{}}
-	subscription := g.Subscribe()
+	subscription := g.SubscribeQuestions()
 	r.watching.Go(func() {
 		for {
 			ended := make(chan struct{})
@@ -39,7 +39,7 @@ func (r *Runner) Watch(g *gate.Gate) {
 			case <-r.unwatch:
 				return
 			case <-time.After(time.Second): // too slow: the replay says what there is now
-				subscription = g.Subscribe()
+				subscription = g.SubscribeQuestions()
 			}
 		}
 	})
