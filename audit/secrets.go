@@ -52,58 +52,52 @@ var shapes = [...]shape{
 	{prefix: "Bearer ", min: 8, digit: true}, {prefix: "bearer ", min: 8, digit: true}, // HTTP
 }
 
-// trigger says which shapes can begin with a byte; special bytes begin something other than a token.
-var trigger = func() (t [256]struct {
-	special bool
-	shapes  []shape
-}) {
+// shapesOf are the shapes that can begin with a byte. seconds has a bit for what can stand behind it, by its last six bits:
+// most words are passed over by that.
+var shapesOf, seconds = func() (by [256][]shape, second [256]uint64) {
 	for _, s := range shapes {
-		t[s.prefix[0]].shapes = append(t[s.prefix[0]].shapes, s)
+		by[s.prefix[0]] = append(by[s.prefix[0]], s)
+		second[s.prefix[0]] |= 1 << (s.prefix[1] & 63)
 	}
-	for _, b := range []byte("=:-") {
-		t[b].special = true
-	}
-	return t
+	return by, second
 }()
+
+// special are the bytes that begin something other than a token.
+var special = [256]bool{'=': true, ':': true, '-': true}
 
 // nextSecret finds the first secret in s at or after from. All shapes begin with a letter or digit that follows none,
 // so that the rest of a word is passed over.
 func nextSecret(s string, from int) (start, end int, ok bool) {
 	for i := from; i < len(s); {
-		t := &trigger[s[i]]
-		if t.shapes != nil && (i == 0 || !isAlnum(s[i-1])) {
-			if end = shapeEnd(s, i, t.shapes); end > 0 {
-				return i, end, true
+		switch c := s[i]; {
+		case alnum[c]:
+			if i+1 < len(s) && seconds[c]>>(s[i+1]&63)&1 != 0 {
+				if end = tokenAt(s, i); end > 0 {
+					return i, end, true
+				}
 			}
-		}
-		if isAlnum(s[i]) {
-			i = endOfWord(s, i)
+			i = textscan.Alnum(s, i)
 			continue
+		case !special[c]:
+		case c == '-':
+			start, end, ok = dashed(s, i)
+		default:
+			start, end, ok = assigned(s, i)
 		}
-		if t.special {
-			switch s[i] {
-			case '=', ':':
-				start, end, ok = assigned(s, i)
-			case '-':
-				start, end, ok = dashed(s, i)
-			}
-			if ok {
-				return start, end, true
-			}
+		if ok {
+			return start, end, true
 		}
 		i++
 	}
 	return 0, 0, false
 }
 
-// endOfWord returns where the letters and digits end that begin at i.
-func endOfWord(s string, i int) int {
-	for end := i + 16; i < end; i++ { // most words
-		if i == len(s) || !isAlnum(s[i]) {
-			return i
-		}
+// tokenAt returns where the token ends that begins with the letter or digit at i, or 0 when none does.
+func tokenAt(s string, i int) int {
+	if i > 0 && alnum[s[i-1]] {
+		return 0
 	}
-	return textscan.Alnum(s, i)
+	return shapeEnd(s, i, shapesOf[s[i]])
 }
 
 // digitWithin is how far a digit is looked for: it keeps text like "sk-sk-sk-…" from costing the square of
@@ -383,14 +377,12 @@ func isTokenByte(c byte) bool {
 // Token returns the first credential in a text that its form alone gives away: a known issuer's token, or a private
 // key. "" if there is none; a password is not recognised by its form.
 func Token(text string) string {
-	for i := 0; i < len(text); i = max(i+1, endOfWord(text, i)) {
+	for i := 0; i < len(text); i = max(i+1, textscan.Alnum(text, i)) {
 		if i > 0 && isAlnum(text[i-1]) {
 			continue
 		}
-		if list := trigger[text[i]].shapes; list != nil && !strings.HasPrefix(text[i:], "Bearer ") && !strings.HasPrefix(text[i:], "bearer ") {
-			if end := shapeEnd(text, i, list); end > 0 {
-				return text[i:end]
-			}
+		if end := tokenAt(text, i); end > 0 && !strings.HasPrefix(text[i:], "Bearer ") && !strings.HasPrefix(text[i:], "bearer ") {
+			return text[i:end]
 		}
 		if line, ok := strings.CutPrefix(text[i:], "-----BEGIN "); ok {
 			if line, _, _ = strings.Cut(line, "\n"); strings.Contains(line[:min(len(line), 60)], "PRIVATE KEY-----") {
