@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"math"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -112,28 +111,55 @@ type beginnings struct {
 // Formed is a credential that a text holds.
 type Formed struct{ Kind, Value string }
 
+// Words is what is known of a text: whether it holds words, which are in lower case, in any case.
+type Words interface {
+	MayHold(word string) bool // answers fast
+	Holds(word string) bool
+	HoldsSecret() bool // whether audit.Secrets finds any
+}
+
 // Form returns the first credential that a text holds by its form: as it is, percent-encoded, or in base64 or hex, up to two
-// layers. fine, when not nil, passes over what may go anywhere. holds, when not nil, says whether the text as it is holds a
-// word, which is in lower case, in any case: a long text that holds no word of a format is not looked at for each.
-func Form(text string, holds, fine func(string) bool) (Formed, bool) {
-	if holds != nil && (len(text) > searched || !textscan.IsASCII(text)) {
-		holds = nil // it is not that text which is looked at
+// layers. fine, when not nil, passes over what may go anywhere. known, when not nil, is what is known of the text: a long one
+// that holds no word of a format is not looked at for each.
+func Form(text string, known Words, fine func(string) bool) (Formed, bool) {
+	plain := textscan.IsASCII(text)
+	if known != nil && (len(text) > searched || !plain) {
+		known = nil // it is not that text which is looked at
 	}
-	text = visible(text[:min(len(text), searched)])
+	if text = text[:min(len(text), searched)]; !plain {
+		text = visible(text)
+	}
 	for i, reading := range readings(text, 2) {
-		words := i > 0 || holds == nil || slices.ContainsFunc(keywords(), holds)
-		if f, ok := formed(reading, words, fine); ok {
+		if i > 0 {
+			known = nil
+		}
+		if f, ok := formed(reading, known, fine); ok {
 			return f, true
 		}
 	}
 	return Formed{}, false
 }
 
+// mayHoldKeyword reports whether a text may hold a keyword of a format. One that may hold many, as noise does, is not searched
+// for each.
+func mayHoldKeyword(known Words) bool {
+	searched := 0
+	for _, k := range keywords() {
+		if !known.MayHold(k) {
+			continue
+		}
+		if searched++; searched > fewKeywords || known.Holds(k) {
+			return true
+		}
+	}
+	return false
+}
+
+// fewKeywords are as many as a text is searched for in the time of a look at all.
+const fewKeywords = 4
+
 // visible is the text without the characters that show nothing: they may stand within a credential to hide it.
 func visible(text string) string {
-	if textscan.IsASCII(text) {
-		return text
-	}
 	hidden := func(r rune) bool { return r > unicode.MaxASCII && unicode.Is(unicode.Cf, r) }
 	if strings.IndexFunc(text, hidden) < 0 {
 		return text
@@ -146,15 +172,18 @@ func visible(text string) string {
 	}, text)
 }
 
-// formed is Form for one reading. words says that the text may hold words of formats.
-func formed(text string, words bool, fine func(string) bool) (Formed, bool) {
-	if words {
+// formed is Form for one reading.
+func formed(text string, known Words, fine func(string) bool) (Formed, bool) {
+	if known == nil || mayHoldKeyword(known) {
 		list, where := suspects(text)
 		for _, f := range list {
 			if value, ok := f.in(text, where[f], fine); ok {
 				return Formed{strings.ReplaceAll(f.ID, "-", " "), value}, true
 			}
 		}
+	}
+	if known != nil && !known.HoldsSecret() {
+		return Formed{}, false
 	}
 	for start, end := range audit.Secrets(text) {
 		if value := text[start:end]; carriesPower(text, start, value) && (fine == nil || !fine(value)) {
@@ -215,11 +244,12 @@ func runsOn(text string) bool {
 
 // in returns a credential of the format that stands in one of the parts of a text.
 func (f *format) in(text string, where parts, fine func(string) bool) (string, bool) {
-	if slices.ContainsFunc(f.reach().demands, func(word string) bool { return !strings.Contains(text, word) }) {
-		return "", false
-	}
 	for _, part := range where {
-		for _, m := range f.compiled().FindAllStringSubmatch(text[part.start:part.end], -1) {
+		part := text[part.start:part.end]
+		if r := f.reach(); !r.may(part) {
+			continue
+		}
+		for _, m := range f.compiled().FindAllStringSubmatch(part, -1) {
 			if value := f.credential(m); entropy(value) >= f.Entropy && (fine == nil || !fine(value)) {
 				return value, true
 			}

@@ -12,6 +12,7 @@ import (
 type reach struct {
 	around  int      // bytes before and after a keyword that a match with it lies in; 0 where that is not known
 	demands []string // stand in every text that has a match
+	signs   []string // sets of characters that are no letters and digits: every match holds one of each
 }
 
 // unbounded is the length of a match that can be of any length.
@@ -26,8 +27,23 @@ func reachOf(expression string, keywords []string) (r reach, err error) {
 	if n := longestOf(tree); n < unbounded && alwaysHolds(tree, keywords) {
 		r.around = n + utf8.UTFMax // the characters beside a match say whether words begin and end there
 	}
-	r.demands = demandsOf(tree)
+	r.demands, r.signs = demandsOf(tree), signsOf(tree)
 	return r, nil
+}
+
+// may reports whether a part of a text has what every match has.
+func (r *reach) may(part string) bool {
+	for _, word := range r.demands {
+		if !strings.Contains(part, word) {
+			return false
+		}
+	}
+	for _, set := range r.signs {
+		if !strings.ContainsAny(part, set) {
+			return false
+		}
+	}
+	return true
 }
 
 // longestOf is how many bytes a match has at most.
@@ -155,6 +171,51 @@ func demandsOf(tree *syntax.Regexp) (list []string) {
 		}
 	}
 	return list
+}
+
+// signsOf are the sets of signs of which every match holds one, as the operators of an assignment are.
+func signsOf(tree *syntax.Regexp) (sets []string) {
+	switch tree.Op {
+	case syntax.OpLiteral:
+		if i := slices.IndexFunc(tree.Rune, isSign); i >= 0 {
+			return []string{string(tree.Rune[i])}
+		}
+	case syntax.OpCharClass:
+		set := ""
+		for i := 0; i < len(tree.Rune); i += 2 {
+			for r := tree.Rune[i]; r <= tree.Rune[i+1]; r++ {
+				if !isSign(r) {
+					return nil
+				}
+				set += string(r)
+			}
+		}
+		return []string{set}
+	case syntax.OpCapture, syntax.OpPlus, syntax.OpConcat:
+		for _, sub := range tree.Sub {
+			sets = append(sets, signsOf(sub)...)
+		}
+	case syntax.OpRepeat:
+		if tree.Min > 0 {
+			return signsOf(tree.Sub[0])
+		}
+	case syntax.OpAlternate:
+		all := ""
+		for _, sub := range tree.Sub {
+			of := signsOf(sub)
+			if len(of) == 0 {
+				return nil
+			}
+			all += of[0]
+		}
+		return []string{all}
+	}
+	return sets
+}
+
+// isSign reports whether a character is one of ASCII that can be seen, and no letter or digit.
+func isSign(r rune) bool {
+	return r > ' ' && r < 0x7f && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
 }
 
 // span is a part of a text.

@@ -161,6 +161,9 @@ func gram(a, b, c byte) uint32 {
 func (g *Grams) Of(text string) {
 	clear(g[:])
 	b := bytesOf(text)
+	for i := 0; len(b) < 3 && i < len(g); i++ { // it may hold what is shorter
+		g[i] = true
+	}
 	for ; len(b) >= 8; b = b[6:] { // six runs begin in six bytes, and none waits for the one before
 		w := binary.LittleEndian.Uint64(b)
 		g[uint32(w)<<8*gramHash>>gramShift] = true
@@ -175,14 +178,27 @@ func (g *Grams) Of(text string) {
 	}
 }
 
-// MayHold reports whether the text may hold a word, as it is spelled; of less than three bytes every text may.
+// MayHold reports whether the text may hold a word, as it is spelled.
 func (g *Grams) MayHold(word string) bool {
+	if len(word) == 2 {
+		return g.mayHoldPair(word[0], word[1])
+	}
 	for i := 2; i < len(word); i++ {
 		if !g[gram(word[i-2], word[i-1], word[i])] {
 			return false
 		}
 	}
 	return true
+}
+
+// mayHoldPair is MayHold for two bytes, which another one stands behind or before.
+func (g *Grams) mayHoldPair(a, b byte) bool {
+	for c := range 256 {
+		if g[gram(a, b, byte(c))] || g[gram(byte(c), a, b)] {
+			return true
+		}
+	}
+	return false
 }
 
 // Unescaped is a text with its percent-encoding taken off. A percent sign that begins none stays.

@@ -37,15 +37,15 @@ func (c *Call) Said() []Text {
 	return c.texts
 }
 
-// HoldsIn returns Holds of a long text of the call; nil for other texts.
-func (c *Call) HoldsIn(said string) func(word string) bool {
+// Known is what is known of a long text of the call; nil of other texts.
+func (c *Call) Known(said string) *Text {
 	if len(said) < textscan.Long {
 		return nil
 	}
 	texts := c.Said()
 	for i := range texts {
 		if t := &texts[i]; t.Grams != nil && t.Said == said {
-			return t.Holds
+			return t
 		}
 	}
 	return nil

@@ -3,7 +3,9 @@ package facts
 import (
 	"slices"
 	"strings"
+	"sync"
 
+	"callgate/audit"
 	"callgate/internal/address"
 	"callgate/internal/jsonx"
 	"callgate/internal/textscan"
@@ -16,6 +18,8 @@ type Text struct {
 	Lower string
 	ascii bool
 	Grams *textscan.Grams // of Lower, where that is long; nil for others
+
+	secret func() bool // HoldsSecret, which looks once at a long text; nil for others
 }
 
 // TextsOf returns every string in the arguments, names included.
@@ -31,6 +35,7 @@ func TextsOf(arguments []byte) (texts []Text) {
 		if len(t.Lower) >= textscan.Long {
 			t.Grams = new(textscan.Grams)
 			t.Grams.Of(t.Lower)
+			t.secret = sync.OnceValue(func() bool { return holdsSecret(said) })
 		}
 		texts = append(texts, t)
 	}
@@ -38,8 +43,24 @@ func TextsOf(arguments []byte) (texts []Text) {
 }
 
 // Holds reports whether the text holds the word, which is in lower case, in any case.
-func (t *Text) Holds(word string) bool {
-	return (t.Grams == nil || t.Grams.MayHold(word)) && strings.Contains(t.Lower, word)
+func (t *Text) Holds(word string) bool { return t.MayHold(word) && strings.Contains(t.Lower, word) }
+
+// MayHold is Holds as far as Grams tell.
+func (t *Text) MayHold(word string) bool { return t.Grams == nil || t.Grams.MayHold(word) }
+
+// HoldsSecret reports whether audit.Secrets finds a credential in the text.
+func (t *Text) HoldsSecret() bool {
+	if t.secret == nil {
+		return holdsSecret(t.Said)
+	}
+	return t.secret()
+}
+
+func holdsSecret(text string) bool {
+	for range audit.Secrets(text) {
+		return true
+	}
+	return false
 }
 
 // HoldsAny reports whether the text holds one of the words, which are in lower case, in any case.

@@ -18,8 +18,9 @@ func (f *floored) tellsTokens() string {
 		if f.a.Risk == permissions.ReadOnly || facts.FileKind(f.call.Tool.Kind) && f.call.Tool.Bound {
 			return ""
 		}
-		for _, t := range f.call.Said() {
-			if audit.Token(t.Said) != "" {
+		texts := f.call.Said()
+		for i := range texts {
+			if texts[i].HoldsSecret() && audit.Token(texts[i].Said) != "" { // a token is a secret, too
 				return "hands a credential to a tool that may send it away"
 			}
 		}

@@ -51,7 +51,11 @@ func (j *Asker) credentialMark(call *facts.Call, a *tools.Analysis) (tools.Mark,
 		if v.Number {
 			continue
 		}
-		f, ok := secrets.Form(v.Text, call.HoldsIn(v.Text), said)
+		var known secrets.Words
+		if t := call.Known(v.Text); t != nil {
+			known = t
+		}
+		f, ok := secrets.Form(v.Text, known, said)
 		if word := len(v.Text) <= 64 && !strings.ContainsAny(v.Text, " \n/"); !word {
 			before = ""
 		} else if !ok && before != "" { // one argument may hold the beginning, and the next the rest
