@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"slices"
 	"strings"
@@ -201,6 +202,25 @@ func FuzzScan(f *testing.F) {
 			t.Errorf("what the user said is carried: %q", c.Text)
 		}
 	})
+}
+
+// A word that stands alone is known like one within a token.
+func TestLoneWords(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	pieces := []string{"a", "Word", "7", "1200", "x9", " ", " ", " ", ",", ", ", ".", "-", "/", "=", "%41", "é", "日", "\u200b", "\n", "(", "\x00", "internationalization", "aGVsbG8gd29ybGQh"}
+	for range 3000 {
+		text := ""
+		for range r.IntN(20) {
+			text += pieces[r.IntN(len(pieces))]
+		}
+		codes := r.IntN(2) == 0
+		fast, slow := scanner{seed: 7, codes: codes}, scanner{seed: 7, codes: codes, slow: true}
+		fast.scan(text, layers)
+		slow.scan(text, layers)
+		if !slices.Equal(fast.prints, slow.prints) {
+			t.Errorf("%q: %v, and not %v", text, fast.prints, slow.prints)
+		}
+	}
 }
 
 func BenchmarkSaw100KiB(b *testing.B) {

@@ -74,6 +74,7 @@ type scanner struct {
 	prints []print
 	into   shelf          // takes the prints as they come, when nobody wants more of them than that
 	codes  bool           // shorter words than a code has are left out
+	slow   bool           // every word is read like one within a token, as a test wants it
 	recent [16]recentWord // a ring: the words of the span that ends with the last one
 	first  int            // in it, of the span
 	last   int            // behind the newest
@@ -162,7 +163,11 @@ func (s *scanner) within(text string, depth int) {
 	for i := 0; i < len(text); {
 		switch class[text[i]] {
 		case wordByte:
-			i = t.letters(i)
+			if end := t.lone(i); end > i {
+				i = end
+			} else {
+				i = t.letters(i)
+			}
 		case joins:
 			t.join(text[i])
 			i++
@@ -208,6 +213,23 @@ func (t *spans) begin(at int) {
 // reached notes that a letter or digit ends at i.
 func (t *spans) reached(i int) {
 	t.word.end, t.part.good, t.part.end, t.token.good, t.token.end = i, t.part.hash, i, t.token.hash, i
+}
+
+// lone reads a word at i that is a token by itself, as most are, and returns where it ends; i if it is none.
+func (t *spans) lone(i int) int {
+	if t.inToken || t.slow {
+		return i
+	}
+	h, end := t.seed, i
+	for ; end < len(t.text) && class[t.text[end]] == wordByte; end++ {
+		h = (h ^ uint64(lower[t.text[end]])) * prime
+	}
+	if end-i >= encodedMin || end < len(t.text) && (class[t.text[end]] != other || t.text[end] == ',') {
+		return i
+	}
+	t.add(h, i, end)
+	t.span(run{hash: h, start: i, end: end}, end-i)
+	return end
 }
 
 // letters reads the letters and digits of ASCII at i.
