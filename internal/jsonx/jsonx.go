@@ -128,6 +128,30 @@ func Read(text []byte, names []string, dst []Member, check bool) (Known, error) 
 	return Clean, nil
 }
 
+// MembersBefore is Members of what stands before the member called end, and reports whether there is one. What it has and what
+// follows is not looked at: it is for text that callgate has made itself.
+func MembersBefore(text []byte, end string, names []string, dst []Member) bool {
+	s := scanner{text: text}
+	for next := byte('{'); s.byte(next); next = ',' {
+		name, ok := s.name()
+		if !ok {
+			return false
+		}
+		name = name[1 : len(name)-1]
+		if string(name) == end {
+			return true
+		}
+		start := s.at
+		if !s.value(2, MaxDepth) {
+			return false
+		}
+		if i := slices.Index(names, string(name)); i >= 0 {
+			dst[i] = Member{Value: text[start:s.at:s.at], Start: start}
+		}
+	}
+	return false
+}
+
 // members is Members for every text: strings may hold what is not UTF-8.
 func members(text []byte, names []string, dst []Member) error {
 	r := open(text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -302,12 +326,20 @@ func SharedStrings(text []byte) iter.Seq[string] {
 
 func stringsFrom(text []byte, decode func(quoted []byte) string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		s := scanner{text: text}
+		var room [64]span
+		s := scanner{text: text, strings: room[:0]}
 		if !s.document(maxNesting) {
 			stringsIn(text)(yield)
 			return
 		}
-		for s.at = 0; ; { // a quotation mark outside of strings begins one
+		s.at = 0
+		for _, found := range s.strings {
+			if !yield(decode(text[found.start:found.end])) {
+				return
+			}
+			s.at = found.end
+		}
+		for s.strings = nil; ; { // those that there was no room for: a quotation mark outside of strings begins one
 			i := bytes.IndexByte(text[s.at:], '"')
 			if i < 0 {
 				return

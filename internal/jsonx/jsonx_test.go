@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -103,6 +104,16 @@ func TestStrings(t *testing.T) {
 	}
 	if want := "[\"a\" \"b\" \"c\" \"d\\n\"]"; fmt.Sprintf("%q", got) != want {
 		t.Errorf("got %q, want %s", got, want)
+	}
+}
+
+// More strings than are remembered while the text is checked are the same strings.
+func TestManyStrings(t *testing.T) {
+	for n := range 200 {
+		text := []byte(`{"a":[` + strings.Repeat(`"b\n" , {"c":"d"},`, n) + `"e"]}`)
+		if got, want := slices.Collect(Strings(text)), slices.Collect(stringsIn(text)); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, and not %q", text, got, want)
+		}
 	}
 }
 

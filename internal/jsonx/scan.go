@@ -20,6 +20,7 @@ type scanner struct {
 	lenient bool       // what names refuses, and what nests deeper than MaxDepth, is noted and passes
 	refused bool       // there was some
 	spread  bool       // there is white space between tokens, an escape that need not be, or a name out of order
+	strings []span     // where strings stand, with their quotation marks, as far as there is room
 }
 
 // maxNesting is how deep jsontext goes.
@@ -206,6 +207,9 @@ func (s *scanner) quoted() bool {
 		}
 		switch c := s.text[i]; {
 		case c == '"':
+			if len(s.strings) < cap(s.strings) {
+				s.strings = append(s.strings, span{s.at, i + 1})
+			}
 			s.at = i + 1
 			return true
 		case c == '\\':

@@ -258,7 +258,7 @@ func (e *Endpoint) Write(line []byte) (int, error) {
 
 // Exchange implements rpc.Exchanger. The answer, or why there is none, is delivered.
 func (e *Endpoint) Exchange(request []byte) (func(context.Context), error) {
-	m, err := rpc.Parse(request)
+	m, err := rpc.Composed(request)
 	if err != nil {
 		return nil, fmt.Errorf("not sent: %w", err)
 	}

@@ -90,6 +90,9 @@ func (r *requester) post(ctx context.Context, address string, m rpc.Message) (*h
 	request.Body, request.ContentLength = newSentBody(m.Raw), int64(len(m.Raw))
 	request.GetBody = func() (io.ReadCloser, error) { return newSentBody(m.Raw), nil }
 	if mcp.IsModernProtocol(draft.Header.Get(mcp.HeaderProtocolVersion)) {
+		if m, err = rpc.Parse(m.Raw); err != nil { // headers repeat params
+			return nil, err
+		}
 		request.Header = request.Header.Clone()
 		r.describe(request, m)
 	}

@@ -52,6 +52,17 @@ func Parse(line []byte) (Message, error) { return parse(line, false) }
 // need not.
 func ParseRequest(line []byte) (Message, error) { return parse(line, true) }
 
+// Composed reads a request that callgate has composed: its id and method, and nothing of its params, if those stand last.
+func Composed(request []byte) (Message, error) {
+	var m [2]jsonx.Member
+	if jsonx.MembersBefore(request, "params", envelope[1:3], m[:]) && m[0].Value != nil {
+		if method, ok := jsonx.String(m[1].Value); ok && method != "" {
+			return Message{Raw: request, ID: m[0].Value, Method: method, idStart: m[0].Start}, nil
+		}
+	}
+	return Parse(request)
+}
+
 // Check is jsonx.Check of the whole message.
 func (m Message) Check() error {
 	if m.known == jsonx.Checked {

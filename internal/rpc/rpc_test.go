@@ -43,6 +43,25 @@ func describeMessage(m Message) string {
 	}
 }
 
+// What Composed reads of a request is what Parse reads, whatever the order and the spelling of its members.
+func TestComposed(t *testing.T) {
+	lines := []string{
+		`{"jsonrpc":"2.0","id":"cg-1","method":"tools/call","params":{"id":2,"method":"x"},"more":1}`,
+		`{ "more" : {"id":3}, "id" : 1 , "m\u0065thod" : "a\u0062" , "params" : [] , "jsonrpc" : "2.0" }`,
+		`{"jsonrpc":"2.0","id":1,"p\u0061rams":{"params":{}},"method":"ping"}`,
+	}
+	for _, c := range parseCases {
+		lines = append(lines, c.line)
+	}
+	for _, line := range lines {
+		want, wrong := Parse([]byte(line))
+		got, err := Composed([]byte(line))
+		if (err == nil) != (wrong == nil) || err == nil && (string(got.ID) != string(want.ID) || got.Method != want.Method || string(got.Raw) != line) {
+			t.Errorf("%s: %s %v, and not %s %v", line, describeMessage(got), err, describeMessage(want), wrong)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	for _, c := range parseCases {
 		t.Run(c.name, func(t *testing.T) {
