@@ -66,6 +66,8 @@ func TestVariablesOfTools(t *testing.T) {
 		`HUGO_ENV=production hugo`:                              "allow",
 		`SYSTEMD_LOG_LEVEL=debug systemctl status x`:            "allow",
 		`GH_SPINNER_DISABLED=1 gh pr list`:                      "allow",
+		`TURBO_TEAM=a TURBO_TOKEN=b npm run build`:              "allow",
+		`TURBO_API=http://x npm run build`:                      "ask",
 		`COMPOSER_NO_INTERACTION=1 composer test`:               "allow",
 		`GIT_MERGE_AUTOEDIT=no git merge main`:                  "allow",
 		`BAT_STYLE=plain bat a`:                                 "allow",
