@@ -29,7 +29,7 @@ type mcpServer struct {
 	URL      string            `json:"url" toml:"url"`
 	Headers  map[string]string `json:"headers" toml:"http_headers"`
 	Disabled bool              `json:"disabled"`
-	Others   jsontext.Value    `json:",unknown" toml:"-"`
+	Others   jsontext.Value    `json:",embed" toml:"-"`
 
 	// Of Codex.
 	Enabled    *bool             `json:"-" toml:"enabled"`
@@ -252,6 +252,8 @@ func explainJSON(path string, text []byte, at string, err error) error {
 			what = "the value"
 		}
 		err = fmt.Errorf("%s cannot be %s", strings.ReplaceAll(what, "/", "."), article(shape.JSONKind))
+	default:
+		return err // it names its place
 	}
 	if at != "" {
 		err = fmt.Errorf("%s: %w", at, err)

@@ -223,23 +223,23 @@ func TestExport(t *testing.T) {
 	for to, want := range map[string]struct{ has, hasNot, left []string }{
 		"claude": {
 			has:    []string{`"Read"`, `"Read(**/*.env*)"`, `"Read(~/.ssh/**)"`, `"Edit(./**)"`, `"Bash(git status:*)"`, `"Bash(git log:*)"`, `"Bash(git log -p)"`, `"Bash(npm test)"`, `"Bash(rm:*)"`, `"mcp__github"`},
-			hasNot: []string{`"Bash"`, "/tmp", "make"}, left: []string{"exception to", "allow the pattern for both", "ls [a-z]", "a ceiling", "looks at no arguments"},
+			hasNot: []string{`"Bash"`, "/tmp", "make"}, left: []string{"exception to", "allow the pattern for both", "ls [a-z]", "a highest risk", "cannot look at arguments"},
 		},
 		"codex": {
 			has:    []string{`prefix_rule(pattern = ["git", "status"], decision = "allow")`, `["git", "log", "-p"], decision = "prompt"`, `["rm"], decision = "forbidden"`},
-			hasNot: []string{"npm", "read"}, left: []string{"further arguments", "only commands have rules"},
+			hasNot: []string{"npm", "read"}, left: []string{"further arguments", "rules only for commands"},
 		},
 		"opencode": {
 			has:    []string{`"*": "ask"`, `"git status *": "allow"`, `"git log -p": "ask"`, `"~/.ssh/*": "deny"`, `"github_*": "deny"`, `"github_create_issue": "ask"`, `"edit": "allow"`},
-			hasNot: []string{"confirm", "/tmp", "make"}, left: []string{"a ceiling", "no arguments"},
+			hasNot: []string{"confirm", "/tmp", "make"}, left: []string{"a highest risk", "no arguments"},
 		},
 		"gemini": {
 			has:    []string{"commandPrefix = \"git status\"\ndecision = \"allow\"", "commandPrefix = \"rm\"\ndecision = \"deny\"", "mcpName = \"github\"\ntoolName = \"create_issue\"\ndecision = \"ask_user\"", "toolName = \"*\"\ndecision = \"ask_user\"\npriority = 1"},
-			hasNot: []string{"npm", ".env"}, left: []string{"only commands have patterns", "further arguments"},
+			hasNot: []string{"npm", ".env"}, left: []string{"patterns only for commands", "further arguments"},
 		},
 		"cedar": {
 			has:    []string{`permit (principal, action, resource)` + "\n" + `when { context.kind == "read_file" }`, `context.value like "*.env*"`, `unless { context.kind == "read_file" && context.value like "*.env.example" }`, `@callgate("ask")`, `resource.name like "github_*"`, `context.value == "git log" || context.value like "git log *"`},
-			hasNot: []string{"ls ", "make", "mail_send"}, left: []string{"ls [a-z]", "a ceiling"},
+			hasNot: []string{"ls ", "make", "mail_send"}, left: []string{"ls [a-z]", "a highest risk"},
 		},
 	} {
 		text, left := export(t, to)
