@@ -29,6 +29,7 @@ type bucket struct {
 	until atomic.Int64 // Fresh holds until then, in ns since began; 0 before the first beat came back
 	wall  atomic.Int64 // and until then, in ns of Unix time: the clock of until stands still while the machine sleeps
 
+	taking  sync.Mutex // one change is taken at a time
 	telling sync.Mutex // watchers hear one change at a time
 
 	ahead atomic.Pointer[error] // ErrNewer while something stands in the bucket that a newer callgate wrote; nil else
@@ -219,7 +220,7 @@ func (b *bucket) follow() error {
 		}
 		key := strings.TrimPrefix(m.Subject(), b.subject(""))
 		told[key] = true
-		b.take(key, m, meta.Sequence.Stream)
+		b.take(key, m.Headers(), m.Data(), meta.Sequence.Stream)
 		if first && meta.NumPending == 0 { // what was there before and is not any more ended unheard
 			first = false
 			b.forget(told)
@@ -247,9 +248,6 @@ func (b *bucket) owned(ctx context.Context, stop func()) {
 			if time.Since(looked) > b.c.o.Lease {
 				looked = time.Now()
 				b.look(ctx)
-				if b.unsaved() {
-					return // it is told again
-				}
 			}
 			select {
 			case <-ticker.C:
@@ -263,34 +261,42 @@ func (b *bucket) owned(ctx context.Context, stop func()) {
 	})
 }
 
-// unsaved reports whether a document is unknown because it could not be saved, as when the disk was full.
-func (b *bucket) unsaved() bool {
-	for _, v := range b.under("") {
-		if errors.Is(v.err, errUnsaved) {
-			return true
+// look asks for the documents that this replica has seen, because a purge is not announced. A document that is unknown may
+// be known again: what was seen of it could not be saved, as when the disk was full, or NATS did not find it for a while,
+// as when its leader's storage failed.
+func (b *bucket) look(ctx context.Context) {
+	for key, known := range b.under("") {
+		if !isDocument(key) {
+			continue
+		}
+		m, err := b.get(ctx, key)
+		switch {
+		case errors.Is(err, errNone) && b.memory.knows(key):
+			b.gone(key)
+		case err == nil && (errors.Is(known.err, errUnsaved) || errors.Is(known.err, errTaken)):
+			b.take(key, m.Header, m.Data, m.Sequence)
 		}
 	}
-	return false
 }
 
-// look asks for the documents that this replica has seen, because a purge is not announced.
-func (b *bucket) look(ctx context.Context) {
-	for key := range b.memory.before() {
-		_, v, err := b.read(ctx, key)
-		if errors.Is(err, errNone) && v.rev == 0 {
-			b.c.log.Error("cluster: a value is ignored", "key", key, "error", errTaken)
-			b.note(key, value{rev: b.last(key).rev + 1, err: errTaken})
-		}
+// gone notes that a document that no replica removed is not there, at the change that was seen: it may come back.
+func (b *bucket) gone(key string) {
+	known := b.last(key)
+	if known.err == nil || errors.Is(known.err, errUnsaved) {
+		b.c.log.Error("cluster: a value is ignored", "key", key, "error", errTaken)
+		b.note(key, value{rev: known.rev, err: errTaken})
 	}
 }
 
 // take notes a change and tells the watchers. A document that was removed, does not open or is older than a seen one
 // counts as unknown. Replicas never do that, but other users of NATS might.
-func (b *bucket) take(key string, m jetstream.Msg, rev uint64) {
+func (b *bucket) take(key string, h nats.Header, sealed []byte, rev uint64) {
+	b.taking.Lock()
+	defer b.taking.Unlock()
 	v := value{rev: rev}
 	var after uint64
-	if !isEnd(m.Headers()) {
-		v, after = b.unseal(key, m.Headers(), m.Data())
+	if !isEnd(h) {
+		v, after = b.unseal(key, h, sealed)
 		v.rev = rev
 	}
 	if isDocument(key) {
@@ -299,10 +305,10 @@ func (b *bucket) take(key string, m jetstream.Msg, rev uint64) {
 			return // it was overtaken by one of this replica's own
 		case v.err == nil && v.body == nil:
 			v.err = errTaken
-		case v.err == nil && after < b.last(key).rev && rev > b.last(key).rev && !b.memory.is(key, rev, m.Data()):
+		case v.err == nil && after < b.last(key).rev && rev > b.last(key).rev && !b.memory.is(key, rev, sealed):
 			v.body, v.err = nil, errOlder
-		case v.err == nil && !b.c.o.onlooker && !b.memory.is(key, rev, m.Data()):
-			if err := b.memory.saw(key, rev, m.Data()); err != nil {
+		case v.err == nil && !b.c.o.onlooker && !b.memory.is(key, rev, sealed):
+			if err := b.memory.saw(key, rev, sealed); err != nil {
 				v.body, v.err = nil, fmt.Errorf("%w: %w", errUnsaved, err)
 			}
 		}
@@ -359,7 +365,9 @@ func (b *bucket) note(key string, v value) {
 	b.telling.Lock()
 	defer b.telling.Unlock()
 	b.mu.Lock()
-	if known := b.seen[key]; known.rev > v.rev || known.rev == v.rev && !errors.Is(known.err, errUnsaved) {
+	known := b.seen[key]
+	again := errors.Is(known.err, errUnsaved) || errors.Is(known.err, errTaken) != errors.Is(v.err, errTaken) // and not what is known
+	if known.rev > v.rev || known.rev == v.rev && !again {
 		b.mu.Unlock()
 		return
 	}
@@ -389,14 +397,11 @@ func (b *bucket) forget(told map[string]bool) {
 	}
 	b.mu.Unlock()
 	for _, key := range gone {
-		b.mu.Lock()
-		rev := b.seen[key].rev
-		b.mu.Unlock()
-		v := value{rev: rev + 1}
 		if isDocument(key) {
-			v.err = errTaken
+			b.gone(key)
+		} else {
+			b.note(key, value{rev: b.last(key).rev + 1})
 		}
-		b.note(key, v)
 	}
 }
 
@@ -423,18 +428,9 @@ func (b *bucket) under(prefix string) map[string]value {
 // read asks the leader for what was written last under a key, which may end with ".*". The error is errNone when there
 // is nothing.
 func (b *bucket) read(ctx context.Context, key string) (found string, v value, err error) {
-	stream, err := b.there()
+	m, err := b.get(ctx, key)
 	if err != nil {
 		return "", v, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, writeWithin)
-	defer cancel()
-	m, err := stream.GetLastMsgForSubject(ctx, b.subject(key))
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return "", v, errNone
-	}
-	if err != nil {
-		return "", v, fmt.Errorf("%w: %w", ErrAway, err)
 	}
 	found, v.rev = strings.TrimPrefix(m.Subject, b.subject("")), m.Sequence
 	if isEnd(m.Header) {
@@ -443,6 +439,24 @@ func (b *bucket) read(ctx context.Context, key string) (found string, v value, e
 	v, _ = b.unseal(found, m.Header, m.Data)
 	v.rev = m.Sequence
 	return found, v, v.err
+}
+
+// get is read, of what is stored as it is.
+func (b *bucket) get(ctx context.Context, key string) (*jetstream.RawStreamMsg, error) {
+	stream, err := b.there()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	m, err := stream.GetLastMsgForSubject(ctx, b.subject(key))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, errNone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAway, err)
+	}
+	return m, nil
 }
 
 // there returns the stream, or an error if the cluster is away, so that no request waits for long.

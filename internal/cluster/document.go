@@ -42,7 +42,7 @@ func (b *bucket) version(key string) (Version, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	v := b.seen[key]
-	if known, ok := b.versions[key]; ok && known.Revision == v.rev {
+	if known, ok := b.versions[key]; ok && known.Revision == v.rev && v.err == nil {
 		return known, nil
 	}
 	version, err := decodeVersion(v)

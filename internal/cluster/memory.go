@@ -96,13 +96,13 @@ func (m *memory) saw(key string, rev uint64, sealed []byte) error {
 	return err
 }
 
-// before are the documents that were seen, each at a revision before the one that was.
+// before are the documents that were seen: unknown until they are heard of.
 func (m *memory) before() map[string]value {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	held := map[string]value{}
 	for key, one := range m.kept.Documents {
-		held[key] = value{rev: one.Revision - 1, err: errTaken}
+		held[key] = value{rev: one.Revision, err: errTaken}
 	}
 	return held
 }

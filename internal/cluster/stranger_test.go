@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -163,6 +164,50 @@ func TestUnsavedDocumentComesBack(t *testing.T) {
 	waits.Until(t, "it is not gone by", func() bool { _, err := rules.Now(); return errors.Is(err, errUnsaved) })
 	saveAt(file)
 	waits.Until(t, "it is", func() bool { v, err := rules.Now(); return err == nil && string(v.Text) == "second" })
+}
+
+// blind is a stream of which NATS finds nothing while its leader's storage fails.
+type blind struct {
+	jetstream.Stream
+	fails atomic.Bool
+}
+
+func (b *blind) GetLastMsgForSubject(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
+	if b.fails.Load() {
+		return nil, jetstream.ErrMsgNotFound
+	}
+	return b.Stream.GetLastMsgForSubject(ctx, subject)
+}
+
+// TestUnfoundDocumentComesBack has NATS not find a document for a while, and another replica write a newer one meanwhile.
+func TestUnfoundDocumentComesBack(t *testing.T) {
+	t.Parallel()
+	c := one(t)
+	rules := c.Document("rules")
+	rev, err := rules.Replace(t.Context(), 0, []byte("first"), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits.Until(t, "it is saved", func() bool { return c.bucket.memory.knows("rules") })
+	c.bucket.mu.Lock()
+	stream := &blind{Stream: c.bucket.stream}
+	c.bucket.stream = stream
+	c.bucket.mu.Unlock()
+	for _, text := range []string{"first", "second"} {
+		stream.fails.Store(true)
+		waits.Until(t, "it is not gone by", func() bool { _, err := rules.Now(); return errors.Is(err, errTaken) })
+		if text != "first" {
+			body, err := json.Marshal(Version{Text: []byte(text), Chance: chance()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.bucket.write(t.Context(), "rules", body, rev, 0); err != nil { // as another replica does
+				t.Fatal(err)
+			}
+		}
+		stream.fails.Store(false)
+		waits.Until(t, "it is", func() bool { v, err := rules.Now(); return err == nil && string(v.Text) == text })
+	}
 }
 
 // TestNewerFormat has a newer callgate write in a format that this one does not know: nothing runs here, and what it wrote
