@@ -432,13 +432,27 @@ func (b *bucket) read(ctx context.Context, key string) (found string, v value, e
 	if err != nil {
 		return "", v, err
 	}
-	found, v.rev = strings.TrimPrefix(m.Subject, b.subject("")), m.Sequence
-	if isEnd(m.Header) {
-		return found, v, errNone
+	found = strings.TrimPrefix(m.Subject, b.subject(""))
+	v, _, err = b.open(found, m)
+	return found, v, err
+}
+
+// standing reads a key, and says after which change what stands there was written.
+func (b *bucket) standing(ctx context.Context, key string) (v value, after uint64, err error) {
+	m, err := b.get(ctx, key)
+	if err != nil {
+		return v, 0, err
 	}
-	v, _ = b.unseal(found, m.Header, m.Data)
+	return b.open(key, m)
+}
+
+func (b *bucket) open(key string, m *jetstream.RawStreamMsg) (v value, after uint64, err error) {
+	if isEnd(m.Header) {
+		return value{rev: m.Sequence}, 0, errNone
+	}
+	v, after = b.unseal(key, m.Header, m.Data)
 	v.rev = m.Sequence
-	return found, v, v.err
+	return v, after, v.err
 }
 
 // get is read, of what is stored as it is.
@@ -501,13 +515,11 @@ func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint
 	}
 	var api *jetstream.APIError
 	conflict := errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
-	_, now, reading := b.read(ctx, key)
+	now, after, reading := b.standing(ctx, key)
 	switch {
 	case reading == nil && now.rev != expect && bytes.Equal(now.body, body):
 		return now.rev, nil // the answer was lost
-	case conflict:
-		return 0, errConflict
-	case reading == nil && now.rev != expect:
+	case conflict, reading == nil && after == expect && now.rev > expect: // what stands there came in place of this, and not after it
 		return 0, errConflict
 	}
 	b.silent.Store(!beats && reading != nil && !b.c.o.onlooker)

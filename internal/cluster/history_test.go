@@ -251,7 +251,11 @@ func (a *asking) check(what string) string {
 				a.t.Errorf("%s: %v", id, done)
 			}
 		}
-		a.t.Errorf("%s: no order of the %d steps of approvals fits", what, len(a.h.ops))
+		for _, part := range approvalModel.Partition(a.h.ops) {
+			if !porcupine.CheckOperations(approvalModel, part) {
+				a.t.Errorf("%s: no order of these steps fits: %v", what, part)
+			}
+		}
 	}
 	return fmt.Sprintf("%d steps of approvals", len(a.h.ops))
 }

@@ -210,6 +210,55 @@ func TestUnfoundDocumentComesBack(t *testing.T) {
 	}
 }
 
+// deaf is a connection of which the answer to a write is lost, after others wrote.
+type deaf struct {
+	jetstream.JetStream
+	others func()
+}
+
+func (d deaf) PublishMsg(ctx context.Context, m *nats.Msg, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	if _, err := d.JetStream.PublishMsg(ctx, m, options...); err != nil {
+		return nil, err
+	}
+	d.others()
+	return nil, context.DeadlineExceeded
+}
+
+// TestOvertakenWriteIsUnknown has another replica write on top of a write whose answer is lost: nobody may say that it did
+// not happen. Who wrote in its place is told apart.
+func TestOvertakenWriteIsUnknown(t *testing.T) {
+	c := one(t)
+	write := func(text string, expect uint64) uint64 {
+		rev, err := c.bucket.write(t.Context(), "rules", []byte(text), expect, 0)
+		if err != nil {
+			t.Error(err)
+		}
+		return rev
+	}
+	stream, err := c.bucket.there()
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := func() {}
+	hard, err := newBucket(&Cluster{o: c.o, conn: c.conn, js: deaf{c.js, func() { others() }}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hard.stream = stream
+	first := write("first", 0)
+	if rev, err := hard.write(t.Context(), "rules", []byte("second"), first, 0); err != nil || rev != stored(t, c, "rules").Sequence {
+		t.Errorf("a write whose answer is lost ends in %v", err)
+	}
+	second := stored(t, c, "rules").Sequence
+	others = func() { write("fourth", stored(t, c, "rules").Sequence) }
+	if _, err := hard.write(t.Context(), "rules", []byte("third"), second, 0); !errors.Is(err, ErrAway) {
+		t.Errorf("a write that was overtaken ends in %v", err)
+	}
+	if _, err := hard.write(t.Context(), "rules", []byte("late"), second, 0); !errors.Is(err, errConflict) {
+		t.Errorf("a write of what was changed ends in %v", err)
+	}
+}
+
 // TestNewerFormat has a newer callgate write in a format that this one does not know: nothing runs here, and what it wrote
 // stays as it is, until it is taken back. Who has no key stops nobody so.
 func TestNewerFormat(t *testing.T) {
