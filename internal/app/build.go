@@ -1,4 +1,0 @@
-package app
-
-// Version is set when a release is built.
-var Version = "dev"
