@@ -18,8 +18,8 @@ type Request struct {
 	over    error                   // why it ended; nil while it lasts
 	err     error                   // likewise, as Err says it
 	watcher Watcher                 // hears that; nil for nobody
-	heir    context.Context         // derived from the parent; nil before anybody needs it
-	end     context.CancelCauseFunc // of heir
+	child   context.Context         // derived from the parent; nil before anybody needs it
+	end     context.CancelCauseFunc // of child
 }
 
 var _ context.Context = (*Request)(nil)
@@ -120,18 +120,18 @@ func (r *Request) Value(key any) any {
 func (r *Request) derived() context.Context {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.heir != nil {
-		return r.heir
+	if r.child != nil {
+		return r.child
 	}
 	parent := r.parent
 	if r.over != nil && !errors.Is(context.Cause(parent), r.over) { // it may have ended since, for another reason
 		parent = context.WithoutCancel(parent)
 	}
-	r.heir, r.end = context.WithCancelCause(parent)
+	r.child, r.end = context.WithCancelCause(parent)
 	if r.over != nil {
 		r.end(r.over)
 	}
-	return r.heir
+	return r.child
 }
 
 type causeKey struct{}
