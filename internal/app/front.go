@@ -5,12 +5,13 @@ import (
 	"strconv"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+
 	"callgate/audit"
 	"callgate/internal/app/tenancy"
 	"callgate/internal/companion"
 	"callgate/internal/config"
 	"callgate/internal/endpoint"
-	"callgate/internal/exposition"
 )
 
 // startFront opens what serves tenants: what people and hosts of all of them come to, and no worker of its own.
@@ -71,7 +72,7 @@ func (s *Sidecar) startTenant(ctx context.Context, c *config.Config, bytes int64
 		},
 	}
 	if one.metrics != nil {
-		w.Metrics = one.metrics.Page
+		w.Metrics = one.metrics
 	}
 	return w, nil
 }
@@ -100,10 +101,10 @@ func (s *Sidecar) tenantsOfPeople() companion.Tenants {
 	return nil
 }
 
-// countedOfTenants is what is counted of the open tenants.
-func (s *Sidecar) countedOfTenants() exposition.Page {
+// gatherTenants is what is counted of the open tenants.
+func (s *Sidecar) gatherTenants() ([]*dto.MetricFamily, error) {
 	if house := s.house.Load(); house != nil {
-		return house.Counted()
+		return house.Gather()
 	}
-	return nil
+	return nil, nil
 }

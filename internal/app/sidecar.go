@@ -298,7 +298,7 @@ func (s *Sidecar) openCompanion() error {
 		switch {
 		case s.metrics == nil:
 		case s.front == nil && s.config.Tenants.On():
-			options.Metrics = s.metrics.With(s.countedOfTenants)
+			options.Metrics = s.metrics.With(s.gatherTenants)
 		case !s.onlooker:
 			options.Metrics = s.metrics
 		}

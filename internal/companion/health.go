@@ -1,15 +1,22 @@
 package companion
 
 import (
+	dto "github.com/prometheus/client_model/go"
+
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 
 	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
-	"callgate/internal/exposition"
 )
 
 // health counts upstreams by state. Probes bring no credential, so it tells nothing that a stranger on this machine
@@ -128,22 +135,44 @@ func (s probeAPI) handleMetrics(w http.ResponseWriter, r *http.Request) {
 	plain := r.Clone(r.Context())
 	plain.Header.Del("Accept-Encoding") // the answers are read here, as text
 	plain.Header.Del("Accept")
-	all := exposition.Page{}
+	families := map[string]*dto.MetricFamily{}
 	counting := false
 	for _, one := range a.Each(plain, a.Everyone(), "/metrics") {
 		if one.Status != http.StatusOK {
 			continue
 		}
 		counting = true
-		page, err := exposition.Parse(one.Body)
-		if err != nil {
+		if err := merge(families, one.Body); err != nil {
 			s.log.Warn("companion: the metrics of a process cannot be read", slog.Any("error", err))
 		}
-		all.Merge(page)
 	}
 	if !counting {
 		rest.WriteError(w, http.StatusNotFound, wire.CodeBadMessage, "metrics are off: set metrics: true in the configuration")
 		return
 	}
-	all.Answer(w, r)
+	format := expfmt.NewFormat(expfmt.TypeTextPlain)
+	w.Header().Set("Content-Type", string(format))
+	encoder := expfmt.NewEncoder(w, format)
+	for _, name := range slices.Sorted(maps.Keys(families)) {
+		if err := encoder.Encode(families[name]); err != nil {
+			return // the client is gone
+		}
+	}
+}
+
+// merge adds the series of one process to those of others.
+func merge(families map[string]*dto.MetricFamily, text []byte) error {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	parsed, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	for name, family := range parsed {
+		if known := families[name]; known == nil {
+			families[name] = family
+		} else if known.GetType() == family.GetType() {
+			known.Metric = append(known.Metric, family.Metric...)
+		}
+	}
+	return nil
 }

@@ -5,17 +5,18 @@
 package metrics
 
 import (
-	"cmp"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+
 	"callgate/audit"
 	"callgate/gate"
-	"callgate/internal/exposition"
 	"callgate/internal/hooks"
 )
 
@@ -60,31 +61,16 @@ type Upstream struct {
 
 // Metrics counts from New on. Close ends it.
 type Metrics struct {
-	o       Options
-	close   chan struct{}
-	closing sync.Once
-	running sync.WaitGroup
-	asked   map[string]time.Time // approvals that wait, by id; only follow touches it
+	o        Options
+	registry *prometheus.Registry
+	close    chan struct{}
+	closing  sync.Once
+	running  sync.WaitGroup
+	asked    map[string]time.Time // approvals that wait, by id; only follow touches it
 
-	mu        sync.Mutex // guards what is below
-	decisions map[decision]int
-	waits     sized
-	calls     sized
-}
-
-type decision struct{ decision, risk string }
-
-// sized are histograms by the label that tells them apart.
-type sized struct {
-	bounds []float64
-	by     map[string]*exposition.Histogram
-}
-
-func (s sized) observe(label string, value float64) {
-	if s.by[label] == nil {
-		s.by[label] = exposition.NewHistogram(s.bounds)
-	}
-	s.by[label].Observe(value)
+	decisions *prometheus.CounterVec
+	waits     *prometheus.HistogramVec
+	calls     *prometheus.HistogramVec
 }
 
 // waitBuckets reach from a machine's answer to a person's, in seconds.
@@ -96,9 +82,25 @@ var callBuckets = []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
 // New begins to count. No session may be open yet, or its past is missing.
 func New(o Options) *Metrics {
 	m := &Metrics{
-		o: o, close: make(chan struct{}), asked: map[string]time.Time{}, decisions: map[decision]int{},
-		waits: sized{waitBuckets, map[string]*exposition.Histogram{}}, calls: sized{callBuckets, map[string]*exposition.Histogram{}},
+		o: o, close: make(chan struct{}), asked: map[string]time.Time{},
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "callgate_decisions_total", Help: "Decisions about calls, as the audit trail words them, by class of risk.",
+		}, []string{"decision", "risk"}),
+		waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "callgate_approval_wait_seconds", Help: "How long approvals waited, by how they ended.", Buckets: waitBuckets,
+		}, []string{"decision"}),
+		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "callgate_call_duration_seconds", Help: "How long forwarded calls ran, by how they ended.", Buckets: callBuckets,
+		}, []string{"outcome"}),
 	}
+	registry := prometheus.NewRegistry()
+	here := prometheus.WrapRegistererWith(prometheus.Labels{"worker": o.Worker, "process": strconv.Itoa(o.Process)}, registry)
+	here.MustRegister(m.decisions, m.waits, m.calls, moment{m})
+	if !o.Part {
+		here.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{PidFn: func() (int, error) { return o.Process, nil }}))
+	}
+	m.registry = registry
+
 	subscription := o.Gate.Subscribe()
 	m.running.Go(func() { m.follow(subscription) })
 	return m
@@ -106,49 +108,20 @@ func New(o Options) *Metrics {
 
 // ServeHTTP answers a scrape.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	m.Page().Answer(w, r)
+	m.With(nil).ServeHTTP(w, r)
 }
 
-// With answers scrapes with what others in this process count too.
-func (m *Metrics) With(more func() exposition.Page) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		page := m.Page()
-		page.Merge(more())
-		page.Answer(w, r)
-	})
+// With answers scrapes with what others in this process count too. more may be nil.
+func (m *Metrics) With(more prometheus.GathererFunc) http.Handler {
+	all := prometheus.Gatherers{m.registry}
+	if more != nil {
+		all = append(all, more)
+	}
+	return promhttp.HandlerFor(all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// Page is what is counted.
-func (m *Metrics) Page() exposition.Page {
-	page := exposition.Page{}
-	w := page.With("worker", m.o.Worker, "process", strconv.Itoa(m.o.Process))
-	m.counted(w)
-	m.moment(w)
-	if !m.o.Part {
-		goRuntime(w)
-		process(w)
-	}
-	return page
-}
-
-// counted writes what events add up to.
-func (m *Metrics) counted(w exposition.Writer) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	order := func(a, b decision) int {
-		return cmp.Or(cmp.Compare(a.decision, b.decision), cmp.Compare(a.risk, b.risk))
-	}
-	for _, d := range slices.SortedFunc(maps.Keys(m.decisions), order) {
-		w.Counter("callgate_decisions_total", "Decisions about calls, as the audit trail words them, by class of risk.",
-			float64(m.decisions[d]), "decision", d.decision, "risk", d.risk)
-	}
-	for _, decision := range slices.Sorted(maps.Keys(m.waits.by)) {
-		w.Histogram("callgate_approval_wait_seconds", "How long approvals waited, by how they ended.", m.waits.by[decision], "decision", decision)
-	}
-	for _, outcome := range slices.Sorted(maps.Keys(m.calls.by)) {
-		w.Histogram("callgate_call_duration_seconds", "How long forwarded calls ran, by how they ended.", m.calls.by[outcome], "outcome", outcome)
-	}
-}
+// Gather implements prometheus.Gatherer.
+func (m *Metrics) Gather() ([]*dto.MetricFamily, error) { return m.registry.Gather() }
 
 // Close ends the counting and waits for it.
 func (m *Metrics) Close() {
@@ -179,26 +152,24 @@ func (m *Metrics) follow(s gate.Subscription) {
 }
 
 func (m *Metrics) count(e gate.Event) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	switch e := e.(type) {
 	case gate.Recorded:
 		switch r := &e.Record; r.Event {
 		case audit.Decision:
-			m.decisions[decision{r.Decision, r.Risk}]++
+			m.decisions.WithLabelValues(r.Decision, r.Risk).Inc()
 		case audit.Outcome:
 			outcome := "ok"
 			if r.IsError || r.Error != "" {
 				outcome = "error"
 			}
-			m.calls.observe(outcome, r.Duration/1000)
+			m.calls.WithLabelValues(outcome).Observe(r.Duration / 1000)
 		}
 	case gate.Asked:
 		m.asked[e.Approval.ID] = e.Approval.CreatedAt
 	case gate.Resolved:
 		if since, ok := m.asked[e.ID]; ok {
 			delete(m.asked, e.ID)
-			m.waits.observe(e.Decision, time.Since(since).Seconds())
+			m.waits.WithLabelValues(e.Decision).Observe(time.Since(since).Seconds())
 		}
 	}
 }

@@ -2,22 +2,24 @@ package metrics
 
 import (
 	"encoding/json"
-	"fmt"
+	"io"
 	"log/slog"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
 	"callgate/audit"
 	"callgate/gate"
-	"callgate/internal/exposition"
 	"callgate/internal/hooks"
 	"callgate/internal/testserver/waits"
 	"callgate/permissions"
@@ -55,30 +57,51 @@ func world(t *testing.T) (*gate.Gate, *Metrics) {
 	return g, m
 }
 
-// scrape returns what a scraper gets: families, and the value of each series by its text.
-func scrape(t *testing.T, m *Metrics) (exposition.Page, map[string]float64) {
+// scrape returns what a scraper reads, in its own parser's words.
+func scrape(t *testing.T, m *Metrics) map[string]*dto.MetricFamily {
 	t.Helper()
 	answer := httptest.NewRecorder()
 	m.ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
-	text := answer.Body.String()
-	page, err := exposition.Parse([]byte(text))
+	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.Code != 200 {
 		t.Fatalf("%d %s: %v", answer.Code, text, err)
 	}
-	values := map[string]float64{}
-	for line := range strings.Lines(text) {
-		series, value, _ := strings.Cut(strings.TrimSpace(line), "} ")
-		if strings.HasPrefix(line, "#") {
-			continue
+	problems, err := promlint.New(strings.NewReader(string(text))).Lint()
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, parseErr := parser.TextToMetricFamilies(strings.NewReader(string(text)))
+	if err != nil || parseErr != nil {
+		t.Fatal(err, parseErr)
+	}
+	return families
+}
+
+// value returns the series of a family that has the labels.
+func value(t *testing.T, families map[string]*dto.MetricFamily, name string, labels map[string]string) *dto.Metric {
+	t.Helper()
+	for _, metric := range families[name].GetMetric() {
+		has := map[string]string{}
+		for _, l := range metric.Label {
+			has[l.GetName()] = l.GetValue()
 		}
-		if !strings.Contains(series, `worker="w"`) {
-			t.Errorf("%s is of another worker", line)
+		if has["worker"] != "w" {
+			t.Errorf("%s is of worker %q", name, has["worker"])
 		}
-		if values[series+"}"], err = strconv.ParseFloat(value, 64); err != nil {
-			t.Errorf("%s: %v", line, err)
+		if !slices.ContainsFunc(keys(labels), func(k string) bool { return has[k] != labels[k] }) {
+			return metric
 		}
 	}
-	return page, values
+	t.Fatalf("%s%v is not there: %v", name, labels, families[name])
+	return nil
+}
+
+func keys(m map[string]string) (list []string) {
+	for k := range m {
+		list = append(list, k)
+	}
+	return list
 }
 
 // happen lets one of everything happen that is counted.
@@ -106,31 +129,23 @@ func TestMetrics(t *testing.T) {
 	m.Close() // counted by hand from here on
 	happen(t, g, m)
 	m.count(gate.Recorded{Record: audit.Record{Event: audit.Decision, Decision: "denied", Risk: "UNKNOWN"}})
-	_, values := scrape(t, m)
-	is := func(want float64, name string, labels ...string) {
-		t.Helper()
-		labels = append(labels, fmt.Sprintf("process=%q", strconv.Itoa(os.Getpid())), `worker="w"`)
-		slices.Sort(labels)
-		if series := name + "{" + strings.Join(labels, ",") + "}"; values[series] != want {
-			t.Errorf("%s is %v", series, values[series])
+	families := scrape(t, m)
+	if got := value(t, families, "callgate_decisions_total", map[string]string{"decision": "denied", "risk": "UNKNOWN"}).Counter.GetValue(); got != 1 {
+		t.Errorf("%v decisions", got)
+	}
+	if h := value(t, families, "callgate_call_duration_seconds", map[string]string{"outcome": "error"}).Histogram; h.GetSampleCount() != 1 || h.GetSampleSum() != 3 {
+		t.Errorf("%v", h)
+	}
+	if h := value(t, families, "callgate_approval_wait_seconds", map[string]string{"decision": "approve"}).Histogram; h.GetSampleCount() != 1 || h.GetSampleSum() < 4 || h.GetSampleSum() > 60 {
+		t.Errorf("%v", h)
+	}
+	for name, want := range map[string]float64{"callgate_sessions": 1, "callgate_pending_approvals": 0} {
+		if got := value(t, families, name, nil).Gauge.GetValue(); got != want {
+			t.Errorf("%s is %v", name, got)
 		}
 	}
-	is(1, "callgate_decisions_total", `decision="denied"`, `risk="UNKNOWN"`)
-	is(1, "callgate_call_duration_seconds_count", `outcome="error"`)
-	is(3, "callgate_call_duration_seconds_sum", `outcome="error"`)
-	is(1, "callgate_approval_wait_seconds_count", `decision="approve"`)
-	is(1, "callgate_sessions")
-	is(0, "callgate_pending_approvals")
-	is(1, "callgate_upstream_up", `upstream="files"`)
-	is(0, "callgate_upstream_up", `upstream="dead"`)
-	is(7, "callgate_upstream_tools", `upstream="files"`)
-	for _, name := range []string{"process_cpu_seconds_total", "process_start_time_seconds", "go_memstats_sys_bytes", "process_open_fds", "process_max_fds"} {
-		if runtime.GOOS != "linux" && runtime.GOOS != "darwin" && runtime.GOOS != "windows" {
-			break
-		}
-		if series := fmt.Sprintf(`%s{process="%d",worker="w"}`, name, os.Getpid()); values[series] <= 0 {
-			t.Errorf("%s is %v", series, values[series])
-		}
+	if up, dead := value(t, families, "callgate_upstream_up", map[string]string{"upstream": "files"}), value(t, families, "callgate_upstream_up", map[string]string{"upstream": "dead"}); up.Gauge.GetValue() != 1 || dead.Gauge.GetValue() != 0 {
+		t.Errorf("%v %v", up, dead)
 	}
 }
 
@@ -139,7 +154,7 @@ func TestMetricsFollowTheGate(t *testing.T) {
 	g, m := world(t)
 	happen(t, g, m)
 	for deadline := time.Now().Add(waits.Limit); ; time.Sleep(5 * time.Millisecond) {
-		if families, _ := scrape(t, m); families["callgate_decisions_total"] != nil {
+		if scrape(t, m)["callgate_decisions_total"] != nil {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -155,7 +170,7 @@ func TestDashboard(t *testing.T) {
 	g, m := world(t)
 	happen(t, g, m)
 	m.count(gate.Recorded{Record: audit.Record{Event: audit.Decision, Decision: "denied", Risk: "UNKNOWN"}})
-	families, _ := scrape(t, m)
+	families := scrape(t, m)
 	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "grafana.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +194,7 @@ func TestDashboard(t *testing.T) {
 		for _, name := range names {
 			family := name
 			for _, suffix := range []string{"_bucket", "_count", "_sum"} {
-				if base, ok := strings.CutSuffix(name, suffix); ok && families[base] != nil && families[base].Type == "histogram" {
+				if base, ok := strings.CutSuffix(name, suffix); ok && families[base].GetType() == dto.MetricType_HISTOGRAM {
 					family = base
 				}
 			}

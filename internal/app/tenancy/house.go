@@ -17,13 +17,15 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
 	"callgate/gate"
 	"callgate/internal/budget"
 	"callgate/internal/companion"
 	"callgate/internal/config"
 	"callgate/internal/durable"
 	"callgate/internal/endpoint"
-	"callgate/internal/exposition"
 	"callgate/internal/tenants"
 	"callgate/proxy"
 )
@@ -33,8 +35,8 @@ type Worker struct {
 	Gate    *gate.Gate
 	Proxy   *proxy.Proxy
 	Budget  *budget.Budget
-	People  *companion.Server      // nil where no approver comes in
-	Metrics func() exposition.Page // nil where nothing is counted
+	People  *companion.Server   // nil where no approver comes in
+	Metrics prometheus.Gatherer // nil where nothing is counted
 	Prepare func(ctx context.Context, next *config.Config, servers bool) (apply func(), err error)
 	Close   func()
 }
@@ -287,14 +289,14 @@ func (t *tenant) prepare(ctx context.Context, next *config.Config, name string, 
 	return func() { t.room.Share.Quota.Set(limits); each() }, nil
 }
 
-// Counted is what is counted of each open tenant, by its label worker.
-func (h *House) Counted() exposition.Page {
-	all := exposition.Page{}
+// Gather implements prometheus.Gatherer: what is counted of each open tenant, by its label worker.
+func (h *House) Gather() ([]*dto.MetricFamily, error) {
+	var all prometheus.Gatherers
 	_, open := h.pool.All()
 	for _, one := range open {
 		if one.Metrics != nil {
-			all.Merge(one.Metrics())
+			all = append(all, one.Metrics)
 		}
 	}
-	return all
+	return all.Gather()
 }
