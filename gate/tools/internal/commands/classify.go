@@ -151,6 +151,9 @@ func Risks(program string, args []shellparse.Word) permissions.Risk {
 			break
 		}
 		n, args = next, rest[1:]
+		if !n.Parent && strings.HasSuffix(n.Name, "*") {
+			args = rest // the word that its pattern stands for may be what makes it worse
+		}
 	}
 	switch {
 	case n.Risk == programs.NoRisk:
