@@ -63,7 +63,7 @@ var racedStories = []string{
 //	host NAME call ID TOOL [ARGUMENTS]          send a tools/call
 //	host NAME list METHOD                       send a list request with the method as its id
 //	[!] host NAME until ID REGEXP TOOL [ARGUMENTS]  make a tools/call again and again, until its response matches
-//	[!] host NAME expect ID REGEXP              wait for the response to ID and match it
+//	[!] host NAME expect ID REGEXP              wait for the response to ID and match it; a list is asked for until it matches
 //	host NAME forget ID                         the next expect of ID waits for another response
 //	host NAME save ID FILE                      wait for the response to ID and write it to FILE
 //	host NAME notified REGEXP                   wait for a notification or request that matches; it is $NOTIFICATION
@@ -236,13 +236,20 @@ func cmdHost(ts *testscript.TestScript, neg bool, args []string) {
 			h.forget(rest[0])
 		}
 	case "list":
-		ts.Check(h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":%q}`, rest[0], rest[0])))
+		ts.Check(h.list(rest[0]))
 	case "expect":
-		response, err := h.response(rest[0])
-		ts.Check(err)
-		ts.Logf("response: %.2000s", response)
-		if matched := regexp.MustCompile("(?s)" + rest[1]).Match(response); matched == neg {
-			ts.Fatalf("the response to %s is %.3000s", rest[0], response)
+		pattern := regexp.MustCompile("(?s)" + rest[1])
+		for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+			response, err := h.response(rest[0])
+			ts.Check(err)
+			ts.Logf("response: %.2000s", response)
+			if pattern.Match(response) != neg {
+				break
+			} else if neg || !strings.HasSuffix(rest[0], "/list") || time.Now().After(deadline) {
+				ts.Fatalf("the response to %s is %.3000s", rest[0], response)
+			}
+			h.forget(rest[0]) // a server that starts slowly is listed later
+			ts.Check(h.list(rest[0]))
 		}
 	case "forget":
 		h.forget(rest[0])
@@ -325,6 +332,11 @@ func (c *client) call(id string, what []string) error {
 		arguments = `,"arguments":` + what[1]
 	}
 	return c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":%q%s}}`, id, what[0], arguments))
+}
+
+// list asks for a list; its method is its id.
+func (c *client) list(method string) error {
+	return c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":%q}`, method, method))
 }
 
 // forget drops the response to an id, which may be used again.
