@@ -102,7 +102,7 @@ func Ports(dataDir string) (ports []string) {
 	return ports
 }
 
-// announcedPort reads the port from the name PID-PORT.json.
+// announcedPort reads the port from the name PID-PORT.json or PID.remote-PORT.json.
 func announcedPort(name string) (port string, ok bool) {
 	name, ok = strings.CutSuffix(name, ".json")
 	if !ok {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"callgate/internal/companion/client"
@@ -19,7 +20,7 @@ import (
 	"callgate/internal/spawn"
 )
 
-// A process with a door announces it in {dataDir}/companions/PID-PORT.json: the hub, and processes that cannot join it.
+// A process with a door announces it in a file of {dataDir}/companions: the hub, and processes that cannot join it.
 // Beside these there is {dataDir}/companion.json, for clients that want one: a copy of the hub's announcement, or of
 // the newest whose companion answers when no hub does. Each process updates the copy when it starts, when it ends, and
 // from time to time in between. So it stays correct after the process that it names has ended, orderly or not.
@@ -28,13 +29,17 @@ const (
 	publishEvery = 5 * time.Second // how long companion.json may name a process that crashed
 )
 
-// ownPath is where a companion of this process at address announces itself.
-func ownPath(dataDir, address string) (string, error) {
-	_, port, err := net.SplitHostPort(address)
+// pathOf is where a door is announced. One for other machines may have the port of one for this machine, at another address.
+func pathOf(dataDir string, a client.Announcement) (string, error) {
+	_, port, err := net.SplitHostPort(a.Address)
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(client.PortsDir(dataDir), fmt.Sprintf("%d-%s.json", os.Getpid(), port)), nil
+	whose := strconv.Itoa(a.PID)
+	if a.Remote {
+		whose += ".remote"
+	}
+	return filepath.Join(client.PortsDir(dataDir), whose+"-"+port+".json"), nil
 }
 
 // Announce writes the announcement of a companion of this process and removes those of processes that are gone. A hub
@@ -66,7 +71,7 @@ func announcementOf(a client.Announcement) client.Announcement {
 
 // write announces a door of this process.
 func write(dataDir string, a client.Announcement) error {
-	path, err := ownPath(dataDir, a.Address)
+	path, err := pathOf(dataDir, a)
 	if err != nil {
 		return err
 	}
@@ -83,9 +88,10 @@ func write(dataDir string, a client.Announcement) error {
 	return nil
 }
 
-// withdraw removes the announcement of a companion of this process, and leaves companion.json to another.
-func withdraw(dataDir, address string) error {
-	path, err := ownPath(dataDir, address)
+// withdraw removes the announcement of a door of this process, and leaves companion.json to another.
+func withdraw(dataDir string, a client.Announcement) error {
+	a.PID = os.Getpid()
+	path, err := pathOf(dataDir, a)
 	if err != nil {
 		return err
 	}
@@ -144,10 +150,8 @@ func (h *Hub) publish(own string) {
 func sweep(dataDir string) {
 	found, _ := client.Announced(dataDir)
 	for _, a := range found {
-		_, port, err := net.SplitHostPort(a.Address)
-		if err != nil || spawn.Exists(a.PID) || client.Answers(dataDir, a.Address) {
-			continue
+		if path, err := pathOf(dataDir, a); err == nil && !spawn.Exists(a.PID) && !client.Answers(dataDir, a.Address) {
+			os.Remove(path)
 		}
-		os.Remove(filepath.Join(client.PortsDir(dataDir), fmt.Sprintf("%d-%s.json", a.PID, port)))
 	}
 }

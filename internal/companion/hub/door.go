@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"callgate/internal/companion/client"
 )
 
 // bindWithin is how long a new hub tries to get the address of the one before: the system may still be
@@ -113,7 +115,7 @@ func (d *Door) close() error {
 
 // leaveDoor closes the door and takes its announcement away.
 func (h *Hub) leaveDoor(d *Door) {
-	if err := errors.Join(d.close(), withdraw(h.o.DataDir, d.Address)); err != nil {
+	if err := errors.Join(d.close(), withdraw(h.o.DataDir, client.Announcement{Address: d.Address, Remote: d.Remote})); err != nil {
 		h.o.Log.Warn("companion: the address was not given up cleanly", slog.Any("error", err))
 	}
 }
