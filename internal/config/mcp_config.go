@@ -238,7 +238,7 @@ func translateVariables(text string) (string, error) {
 // explainJSON says at which line and column of a file something is wrong. What at names is the part of the file that
 // err counts from; "" is the whole.
 func explainJSON(path string, text []byte, at string, err error) error {
-	offset := int64(-1)
+	var offset int64
 	var syntax *jsontext.SyntacticError
 	var shape *json.SemanticError
 	switch {
@@ -257,11 +257,11 @@ func explainJSON(path string, text []byte, at string, err error) error {
 	}
 	if at != "" {
 		err = fmt.Errorf("%s: %w", at, err)
-		if start := bytes.Index(text, []byte(`"`+at[strings.LastIndexByte(at, '.')+1:]+`"`)); offset >= 0 && start >= 0 {
+		if start := bytes.Index(text, []byte(`"`+at[strings.LastIndexByte(at, '.')+1:]+`"`)); start >= 0 {
 			offset += int64(start + bytes.IndexByte(text[start:], '{'))
 		}
 	}
-	if offset < 0 || offset > int64(len(text)) {
+	if offset > int64(len(text)) {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	before := text[:offset]
