@@ -100,7 +100,7 @@ func runScripts(t *testing.T, path string, env ...string) {
 			}
 		})
 	}
-	if (err != nil && !t.Failed()) || ran == 0 {
+	if err != nil || ran == 0 {
 		t.Errorf("%s: %d tests ran, %v\n%s", path, ran, err, &stderr)
 	}
 }

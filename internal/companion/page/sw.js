@@ -2,12 +2,21 @@
 // handler and no cache: what is asked and answered passes it by.
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
-self.addEventListener("push", (event) => event.waitUntil(show(event.data?.json() ?? {})));
-self.addEventListener("notificationclose", (event) => event.waitUntil(count()));
+self.addEventListener("push", (event) => event.waitUntil(inTurn(() => show(event.data?.json() ?? {}))));
+self.addEventListener("notificationclose", (event) => event.waitUntil(inTurn(count)));
 self.addEventListener("notificationclick", (event) => {
   event.notification.close();
-  event.waitUntil(Promise.all([lead(event.notification.data?.open), count()]));
+  event.waitUntil(Promise.all([lead(event.notification.data?.open), inTurn(count)]));
 });
+
+// inTurn lets nobody count while a notification is being shown: Chromium then forgets the notification, and a tap on it leads
+// nowhere.
+let last = Promise.resolve();
+function inTurn(work) {
+  const mine = last.then(work);
+  last = mine.catch(() => {});
+  return mine;
+}
 
 // show puts what happened last in the place of what was told before of the same question.
 async function show({ tag, title, body, open, over }) {

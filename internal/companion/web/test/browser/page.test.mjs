@@ -8,6 +8,7 @@ import { after, test } from "node:test";
 import { browser, desktop, phone, quiet, ready, setLevel, visit } from "./browser.mjs";
 import { Gate } from "./gate.mjs";
 import { story } from "./story.mjs";
+import { until } from "./within.mjs";
 
 after(() => browser.close());
 
@@ -323,21 +324,14 @@ test("the hub is killed while a call waits", { timeout: 1_200_000 }, async () =>
   const other = await Gate.start({ beside: hub, client: "Other Host" });
   try {
     const addresses = [hub.page(), hub.page()];
-    const pages = await Promise.all(
-      addresses.map((address) =>
-        visit(address, desktop, async (page) => {
-          page.opened = 0;
-          page.on("websocket", () => page.opened++);
-        }),
-      ),
-    );
+    const pages = await Promise.all(addresses.map((address) => visit(address)));
     const call = other.shell("echo survived");
     await Promise.all(pages.map(ready));
-    const before = pages.map((page) => page.opened);
+    const again = pages.map((page) => page.waitForEvent("websocket"));
     hub.process.kill("SIGKILL");
     await hub.exited;
     for (const [i, page] of pages.entries()) {
-      while (page.opened === before[i]) await page.waitForTimeout(50); // the connection breaks
+      await again[i]; // the connection breaks
       await page.locator(".connection.open").waitFor();
       await ready(page);
       assert.equal(await page.locator(".item").count(), 1, "what waited is shown once");
@@ -469,8 +463,10 @@ story(
         };
         new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
       }, text);
-      do assert.equal((await gate.shell(`echo ${text}`)).isError, true);
-      while ((await page.evaluate(() => window.soon)) === 0);
+      await until(`a page that shows ${text} in time`, async () => {
+        assert.equal((await gate.shell(`echo ${text}`)).isError, true);
+        return (await page.evaluate(() => window.soon)) > 0;
+      });
       return page.evaluate(() => window.soon);
     };
     assert.equal(await shown("late"), 2, "little time is left, in the list and beside it");

@@ -8,6 +8,7 @@ import { after } from "node:test";
 import { browser, quiet, ready, visit } from "./browser.mjs";
 import { Gate } from "./gate.mjs";
 import { story } from "./story.mjs";
+import { within } from "./within.mjs";
 
 after(() => browser.close());
 
@@ -97,12 +98,12 @@ story(
     const client = spawn(CALLGATE, ["approve", "--json", "--data-dir", gate.data]);
     try {
       client.stdin.write(`${frame}\n`);
-      for await (const line of createInterface({ input: client.stdout })) {
-        if (!line.includes('"error"')) continue;
-        assert.match(line, /needs your passkey: answer on the page http:\/\/localhost:/);
-        assert.match(line, /"code":"PRESENCE"/);
-        break;
-      }
+      const refusal = async () => {
+        for await (const line of createInterface({ input: client.stdout })) if (line.includes('"error"')) return line;
+      };
+      const line = await within("a refusal for callgate approve", refusal());
+      assert.match(line, /needs your passkey: answer on the page http:\/\/localhost:/);
+      assert.match(line, /"code":"PRESENCE"/);
     } finally {
       client.kill(); // it would outlive a failure, and this process would wait for it
     }

@@ -6,6 +6,7 @@ import { after, test } from "node:test";
 import { browser, desktop, quiet, ready, visit } from "./browser.mjs";
 import { Gate } from "./gate.mjs";
 import { story } from "./story.mjs";
+import { until } from "./within.mjs";
 
 after(() => browser.close());
 
@@ -182,11 +183,12 @@ story(
     // An approval of the changed tool shows the difference, and so does the list, where it can be accepted.
     // The server's list is read again a moment after it announces a change.
     const known = page.getByText("One tool definition has changed.");
-    do {
+    await until("a changed definition", async () => {
       await show(page, "Approvals");
       await show(page, "Tools");
       await demo.getByText("demo_read_file").waitFor();
-    } while (!(await known.isVisible()));
+      return known.isVisible();
+    });
     await show(page, "Approvals");
     const call = gate.call("awkward_echo", { text: "x" });
     await ready(page);
