@@ -48,10 +48,11 @@ type bucket struct {
 
 // value is what stands under a key.
 type value struct {
-	body []byte // nil when nothing does
-	rev  uint64 // of the last change
-	old  bool   // an older secret of the key sealed it
-	err  error  // why nobody knows what a document says; nil when its body does
+	body  []byte // nil when nothing does
+	rev   uint64 // of the last change
+	after uint64 // the change that it was written after: NATS was told to expect it
+	old   bool   // an older secret of the key sealed it
+	err   error  // why nobody knows what a document says; nil when its body does
 }
 
 // sending is when a beat was sent, by the clock that never jumps and by the one that goes on while the machine sleeps.
@@ -271,7 +272,7 @@ func (b *bucket) look(ctx context.Context) {
 		}
 		m, err := b.get(ctx, key)
 		switch {
-		case errors.Is(err, errNone) && b.memory.knows(key):
+		case errors.Is(err, errNone) && b.memory.revision(key) > 0:
 			b.gone(key)
 		case err == nil && (errors.Is(known.err, errUnsaved) || errors.Is(known.err, errTaken)):
 			b.take(key, m.Header, m.Data, m.Sequence)
@@ -284,7 +285,7 @@ func (b *bucket) gone(key string) {
 	known := b.last(key)
 	if known.err == nil || errors.Is(known.err, errUnsaved) {
 		b.c.log.Error("cluster: a value is ignored", "key", key, "error", errTaken)
-		b.note(key, value{rev: known.rev, err: errTaken})
+		b.note(key, value{rev: known.rev, after: known.after, err: errTaken})
 	}
 }
 
@@ -293,21 +294,22 @@ func (b *bucket) gone(key string) {
 func (b *bucket) take(key string, h nats.Header, sealed []byte, rev uint64) {
 	b.taking.Lock()
 	defer b.taking.Unlock()
-	v := value{rev: rev}
-	var after uint64
+	v := value{}
 	if !isEnd(h) {
-		v, after = b.unseal(key, h, sealed)
-		v.rev = rev
+		v = b.unseal(key, h, sealed)
 	}
+	v.rev = rev
 	if isDocument(key) {
+		known := b.last(key)
 		switch {
-		case rev < b.last(key).rev:
+		case rev < known.rev:
 			return // it was overtaken by one of this replica's own
 		case v.err == nil && v.body == nil:
 			v.err = errTaken
-		case v.err == nil && after < b.last(key).rev && rev > b.last(key).rev && !b.memory.is(key, rev, sealed):
+		case v.err != nil || b.memory.is(key, rev, sealed):
+		case v.after < b.memory.revision(key) || rev > known.rev && v.after < known.rev || rev == known.rev && v.after < known.after:
 			v.body, v.err = nil, errOlder
-		case v.err == nil && !b.c.o.onlooker && !b.memory.is(key, rev, sealed):
+		case !b.c.o.onlooker:
 			if err := b.memory.saw(key, rev, sealed); err != nil {
 				v.body, v.err = nil, fmt.Errorf("%w: %w", errUnsaved, err)
 			}
@@ -340,25 +342,26 @@ func isEnd(h nats.Header) bool {
 // place is what a value is sealed for: its key, and the change that it follows. So nobody can put back an old value.
 func place(key string, after uint64) string { return key + "\x00" + strconv.FormatUint(after, 10) }
 
-// unseal opens a value, and says after which change it was written: the one that NATS was told to expect.
-func (b *bucket) unseal(key string, h nats.Header, sealed []byte) (v value, after uint64) {
+// unseal opens a value.
+func (b *bucket) unseal(key string, h nats.Header, sealed []byte) (v value) {
 	said := h.Values(jetstream.ExpectedLastSubjSeqHeader)
 	if len(said) != 1 || len(h.Values(jetstream.ExpectedLastSubjSeqSubjHeader)) > 0 {
-		return value{err: errSealed}, 0
+		return value{err: errSealed}
 	}
 	after, err := strconv.ParseUint(said[0], 10, 64)
 	if err != nil {
-		return value{err: errSealed}, 0
+		return value{err: errSealed}
 	}
 	format, err := formatOf(h)
 	if err != nil {
-		return value{err: errSealed}, 0
+		return value{err: errSealed}
 	}
+	v.after = after
 	v.body, v.old, v.err = b.sealer.unsealBy(place(key, after)+format.seals(), sealed)
 	if v.err == nil && format > newest { // who has the key says so
 		v.body, v.err = nil, fmt.Errorf("%s: %w: its format is %d, and this callgate knows %d", key, ErrNewer, format, newest)
 	}
-	return v, after
+	return v
 }
 
 func (b *bucket) note(key string, v value) {
@@ -433,26 +436,12 @@ func (b *bucket) read(ctx context.Context, key string) (found string, v value, e
 		return "", v, err
 	}
 	found = strings.TrimPrefix(m.Subject, b.subject(""))
-	v, _, err = b.open(found, m)
-	return found, v, err
-}
-
-// standing reads a key, and says after which change what stands there was written.
-func (b *bucket) standing(ctx context.Context, key string) (v value, after uint64, err error) {
-	m, err := b.get(ctx, key)
-	if err != nil {
-		return v, 0, err
-	}
-	return b.open(key, m)
-}
-
-func (b *bucket) open(key string, m *jetstream.RawStreamMsg) (v value, after uint64, err error) {
 	if isEnd(m.Header) {
-		return value{rev: m.Sequence}, 0, errNone
+		return found, value{rev: m.Sequence}, errNone
 	}
-	v, after = b.unseal(key, m.Header, m.Data)
+	v = b.unseal(found, m.Header, m.Data)
 	v.rev = m.Sequence
-	return v, after, v.err
+	return found, v, v.err
 }
 
 // get is read, of what is stored as it is.
@@ -515,11 +504,11 @@ func (b *bucket) write(ctx context.Context, key string, body []byte, expect uint
 	}
 	var api *jetstream.APIError
 	conflict := errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
-	now, after, reading := b.standing(ctx, key)
+	_, now, reading := b.read(ctx, key)
 	switch {
 	case reading == nil && now.rev != expect && bytes.Equal(now.body, body):
 		return now.rev, nil // the answer was lost
-	case conflict, reading == nil && after == expect && now.rev > expect: // what stands there came in place of this, and not after it
+	case conflict, reading == nil && now.after == expect && now.rev > expect: // what stands there came in place of this, and not after it
 		return 0, errConflict
 	}
 	b.silent.Store(!beats && reading != nil && !b.c.o.onlooker)

@@ -68,7 +68,7 @@ func decodeVersion(v value) (Version, error) {
 func (d Document) Read(ctx context.Context) (Version, error) {
 	_, v, err := d.c.bucket.read(ctx, d.key)
 	switch {
-	case errors.Is(err, errNone) && v.rev == 0 && !d.c.bucket.memory.knows(d.key):
+	case errors.Is(err, errNone) && v.rev == 0 && d.c.bucket.memory.revision(d.key) == 0:
 		return Version{}, nil
 	case errors.Is(err, errNone):
 		return Version{}, fmt.Errorf("%s: %w", d.key, errTaken)

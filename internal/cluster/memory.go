@@ -76,6 +76,13 @@ func sumOf(sealed []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// revision is the change of a document that was seen, 0 for none.
+func (m *memory) revision(key string) uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.kept.Documents[key].Revision
+}
+
 // saw notes a change: with sealed, one of a document. It is on disk when saw returns.
 func (m *memory) saw(key string, rev uint64, sealed []byte) error {
 	m.mu.Lock()
@@ -110,12 +117,4 @@ func (m *memory) before() map[string]value {
 // lost says what was found of the bucket, and what to do.
 func (m *memory) lost(what string) error {
 	return fmt.Errorf("%w: %s: restore a backup with callgate cluster restore --replace, or start over by removing %s at every replica", ErrLost, what, filepath.Base(m.file))
-}
-
-// knows reports whether a document was seen.
-func (m *memory) knows(key string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, ok := m.kept.Documents[key]
-	return ok
 }

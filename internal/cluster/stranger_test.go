@@ -136,6 +136,46 @@ func TestDocumentsDoNotVanish(t *testing.T) {
 	}
 }
 
+// TestOlderInTheSamePlace has somebody without the key make a bucket in which an older value has the very place of the newest.
+func TestOlderInTheSamePlace(t *testing.T) {
+	c := one(t)
+	rules := c.Document("rules")
+	rev, err := rules.Replace(t.Context(), 0, []byte("allow"), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := stored(t, c, "rules")
+	if rev, err = rules.Replace(t.Context(), rev, []byte("deny"), "x"); err != nil {
+		t.Fatal(err)
+	}
+	newest := stored(t, c, "rules")
+	waits.Until(t, "it is remembered", func() bool { return c.bucket.memory.revision("rules") == rev })
+	again := func() *bucket { // as it is after a restart
+		b, err := newBucket(&Cluster{o: c.o, log: c.log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for name, b := range map[string]*bucket{"one that runs": c.bucket, "one that begins": again()} {
+		b.take("rules", older.Header, older.Data, rev)
+		if v, err := b.version("rules"); err == nil && string(v.Text) != "deny" {
+			t.Errorf("%s goes by %q", name, v.Text)
+		}
+	}
+	b := again()
+	b.take("rules", older.Header, older.Data, rev)
+	b.take("rules", newest.Header, newest.Data, rev)
+	if v, err := b.version("rules"); err == nil { // another may have stood there meanwhile
+		t.Errorf("what was rolled back is believed: %q", v.Text)
+	}
+	b = again()
+	b.take("rules", newest.Header, newest.Data, rev)
+	if v, err := b.version("rules"); err != nil || string(v.Text) != "deny" {
+		t.Errorf("the newest is not known after a restart: %q, %v", v.Text, err)
+	}
+}
+
 // TestUnsavedDocumentComesBack has a document change while this replica's disk is full: nothing goes by it until it could be
 // saved, and then all does, without another change.
 func TestUnsavedDocumentComesBack(t *testing.T) {
@@ -156,7 +196,7 @@ func TestUnsavedDocumentComesBack(t *testing.T) {
 		before, c.bucket.memory.file = c.bucket.memory.file, file
 		return before
 	}
-	waits.Until(t, "the first is saved", func() bool { return c.bucket.memory.knows("rules") })
+	waits.Until(t, "the first is saved", func() bool { return c.bucket.memory.revision("rules") > 0 })
 	file := saveAt(filepath.Join(t.TempDir(), "full", "file"))
 	if _, err := c.bucket.write(t.Context(), "rules", body, rev, 0); err != nil { // as another replica does
 		t.Fatal(err)
@@ -188,7 +228,7 @@ func TestUnfoundDocumentComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waits.Until(t, "it is saved", func() bool { return c.bucket.memory.knows("rules") })
+	waits.Until(t, "it is saved", func() bool { return c.bucket.memory.revision("rules") > 0 })
 	c.bucket.mu.Lock()
 	stream := &blind{Stream: c.bucket.stream}
 	c.bucket.stream = stream
@@ -456,7 +496,7 @@ func TestBucketDoesNotVanish(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			waits.Until(t, "it is remembered", func() bool { return c.bucket.memory.knows("rules") && c.bucket.memory.last() > 2 })
+			waits.Until(t, "it is remembered", func() bool { return c.bucket.memory.revision("rules") > 0 && c.bucket.memory.last() > 2 })
 			var backup bytes.Buffer
 			if _, err := c.Backup(&backup); err != nil {
 				t.Fatal(err)
