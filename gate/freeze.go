@@ -35,6 +35,8 @@ type Freezer struct {
 	path  string
 	above *Freezer // what it has frozen as a whole is frozen here too; nil for none
 
+	changing sync.Mutex // one change at a time; taken before mu
+
 	mu   sync.Mutex
 	last durable.Stamp // as the file was when it was read; none before
 	held map[string]Freeze
@@ -78,6 +80,7 @@ func (f *Freezer) read() (map[string]Freeze, error) {
 	return all, nil
 }
 
+// readShared returns what holds on all machines. The caller holds mu and MUST NOT change the map.
 func (f *Freezer) readShared() (held map[string]Freeze, revision uint64, err error) {
 	text, revision, err := f.shared.Text()
 	if err != nil {
@@ -210,12 +213,14 @@ func frozenWhat(sessionID string) string {
 
 // change rewrites the file, under a lock that all processes take. It replaces a file that cannot be read.
 func (f *Freezer) change(edit func(map[string]Freeze)) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.changing.Lock()
+	defer f.changing.Unlock()
 	var shared error
-	if f.shared != nil {
+	if f.shared != nil { // other machines are waited for, and no call is
 		shared = f.changeShared(edit)
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return errors.Join(shared, durable.Locked(f.path+".lock", func() error {
 		held, _ := f.readFile()
 		if f.shared != nil && shared == nil && len(held) == 0 {
@@ -233,7 +238,9 @@ func (f *Freezer) change(edit func(map[string]Freeze)) error {
 // changeShared changes what holds on all machines.
 func (f *Freezer) changeShared(edit func(map[string]Freeze)) error {
 	return permissions.WhileStale(func() error {
+		f.mu.Lock()
 		held, revision, err := f.readShared()
+		f.mu.Unlock()
 		if err != nil {
 			return err
 		}

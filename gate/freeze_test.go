@@ -99,3 +99,29 @@ func TestFrozenCalls(t *testing.T) {
 		}
 	}
 }
+
+// stale is a text of other machines, of which somebody else always changes it first.
+type stale struct{}
+
+func (stale) Text() ([]byte, uint64, error) { return nil, 1, nil }
+func (stale) Replace(uint64, []byte) error  { return permissions.ErrStale }
+
+// Calls go on while a freeze waits for other machines.
+func TestCallsGoOnWhileAFreezeIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := OpenFreezer(filepath.Join(t.TempDir(), "frozen.json")).Share(stale{})
+		done := make(chan error)
+		go func() { done <- f.Freeze(Freeze{At: time.Now()}, func(string) error { return nil }) }()
+		synctest.Wait()
+		began := time.Now()
+		if _, err := f.Of("s", time.Now()); err != nil || time.Since(began) > 0 {
+			t.Errorf("a call waits for %v: %v", time.Since(began), err)
+		}
+		if err := <-done; !errors.Is(err, permissions.ErrStale) {
+			t.Error(err)
+		}
+		if one, err := f.Of("s", time.Now()); one == nil || err != nil {
+			t.Errorf("this machine is not frozen: %v", err)
+		}
+	})
+}

@@ -52,7 +52,8 @@ func (s *Store) sharedPolicy() (*Policy, error) {
 	return s.policy, s.err
 }
 
-// sharedUpdate is update where the text is shared. The caller holds mu.
+// sharedUpdate is update where the text is shared. The caller holds changing, and not mu: other machines are waited for, and
+// no call is.
 func (s *Store) sharedUpdate(change func(data []byte) ([]byte, error)) error {
 	return WhileStale(func() error {
 		text, revision, err := s.shared.Text()

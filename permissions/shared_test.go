@@ -2,6 +2,7 @@ package permissions
 
 import (
 	"errors"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -45,6 +46,30 @@ func TestWhileStale(t *testing.T) {
 		}
 		if waited := time.Since(began); waited > 2*time.Second {
 			t.Errorf("it gave up after %v", waited)
+		}
+	})
+}
+
+// slow is a text of other machines, of which somebody else always changes it first.
+type slow struct{ tries int }
+
+func (s *slow) Text() ([]byte, uint64, error) { return []byte(`{"*": "ask"}`), 1, nil }
+func (s *slow) Replace(uint64, []byte) error  { s.tries++; return ErrStale }
+
+// Rules are read while a change waits for other machines.
+func TestRulesAreReadWhileTheyChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &slow{}
+		s := OpenStore(filepath.Join(t.TempDir(), "permissions.jsonc"), StoreOptions{Shared: shared})
+		done := make(chan error)
+		go func() { done <- s.AddGrants([]Grant{{Tool: "x_y", Pattern: "*", Risk: ReadOnly}}) }()
+		synctest.Wait()
+		began := time.Now()
+		if _, err := s.Policy(); err != nil || time.Since(began) > 0 {
+			t.Errorf("who reads waits for %v: %v", time.Since(began), err)
+		}
+		if err := <-done; !errors.Is(err, ErrStale) || shared.tries < 2 {
+			t.Errorf("%v after %d tries", err, shared.tries)
 		}
 	})
 }

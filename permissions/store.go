@@ -31,6 +31,8 @@ type Store struct {
 	logger *slog.Logger
 	shared Shared
 
+	changing sync.Mutex // one change at a time; taken before mu
+
 	mu     sync.Mutex
 	seen   bool // the file existed: from now on its absence is a fault
 	stamp  stamp
@@ -224,11 +226,13 @@ func (s *Store) edit(change func(*document) (int, error)) (n int, err error) {
 // update replaces the file, under the lock, by what change makes of it; nil leaves it. When a person saves the
 // file in between, change is called again with the new text.
 func (s *Store) update(change func(data []byte) ([]byte, error)) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.changing.Lock()
+	defer s.changing.Unlock()
 	if s.shared != nil {
 		return s.sharedUpdate(change)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.locked(func() error {
 		if err := s.ensure(); err != nil {
 			return err
