@@ -146,6 +146,7 @@ func (m *Metrics) follow(s gate.Subscription) {
 		case <-m.close:
 			return
 		case <-time.After(time.Second):
+			clear(m.asked) // what still waits comes again, and what ended meanwhile does not
 			s = m.o.Gate.Subscribe()
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
@@ -215,4 +216,22 @@ func TestDashboard(t *testing.T) {
 			t.Errorf("%s is on no panel", name)
 		}
 	}
+}
+
+// Of an approval whose end was lost, because counting was too slow, nothing is left.
+func TestAnApprovalWhoseEndIsLostIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := make(chan gate.Event)
+		g := gate.New(gate.Options{})
+		defer g.Close()
+		m := &Metrics{o: Options{Gate: g}, close: make(chan struct{}), asked: map[string]time.Time{}}
+		m.running.Go(func() { m.follow(gate.NewSubscription(events, func() {})) })
+		events <- gate.Asked{Approval: &gate.Approval{ID: "a", CreatedAt: time.Now()}}
+		close(events)
+		time.Sleep(time.Minute)
+		m.Close()
+		if len(m.asked) != 0 {
+			t.Errorf("it is kept: %v", m.asked)
+		}
+	})
 }
