@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,7 +50,14 @@ type Export struct {
 
 	sent, kept map[string]int64 // by log: how far it was sent, and how far it surely arrived
 	marks      []mark
-	due        map[string]time.Time // by log: when a batch that is not full is sent
+	gathered   map[string]*gathering // by log: the batch that is not full
+}
+
+// gathering is a batch that waits for more records.
+type gathering struct {
+	due     time.Time // when it is sent, full or not
+	records int       // that were counted
+	end     int64     // of the last of them
 }
 
 // mark is how far everything had been sent at some moment.
@@ -142,9 +150,9 @@ func (e *Export) attempt(ctx context.Context, to *receiver) error {
 	return e.step(ctx, *to)
 }
 
-// load reads how far it got.
-func (e *Export) load() error {
-	text, err := os.ReadFile(e.State)
+// readState reads how far an export got with each log.
+func readState(file string) (map[string]int64, error) {
+	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		text, err = []byte("{}"), nil
 	}
@@ -153,9 +161,37 @@ func (e *Export) load() error {
 		err = json.Unmarshal(text, &kept)
 	}
 	if err != nil {
-		return fmt.Errorf("%s, which says how far the trail was sent, cannot be read: remove it to send all again: %w", e.State, err)
+		return nil, fmt.Errorf("%s, which says how far the trail was sent, cannot be read: remove it to send all again: %w", file, err)
 	}
-	e.kept, e.sent, e.marks, e.due = kept, maps.Clone(kept), nil, map[string]time.Time{}
+	return kept, nil
+}
+
+// Reached says, of exports with these State files, to which byte of a log all have sent it: everything where there are none.
+func Reached(states []string) (func(log string) int64, error) {
+	var all []map[string]int64
+	for _, file := range states {
+		kept, err := readState(file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, kept)
+	}
+	return func(log string) int64 {
+		reached := int64(math.MaxInt64)
+		for _, kept := range all {
+			reached = min(reached, kept[log])
+		}
+		return reached
+	}, nil
+}
+
+// load reads how far it got.
+func (e *Export) load() error {
+	kept, err := readState(e.State)
+	if err != nil {
+		return err
+	}
+	e.kept, e.sent, e.marks, e.gathered = kept, maps.Clone(kept), nil, map[string]*gathering{}
 	return nil
 }
 
@@ -194,7 +230,7 @@ func (e *Export) step(ctx context.Context, to receiver) error {
 // batch sends the next records of a log. more reports whether there may be others; broken is a line that is not a record.
 func (e *Export) batch(ctx context.Context, to receiver, log string) (more bool, broken, err error) {
 	if info, err := os.Stat(filepath.Join(e.Dir, log)); err == nil {
-		if news := info.Size() - e.sent[log]; news <= 0 || news < maxBytes && time.Now().Before(e.due[log]) {
+		if news := info.Size() - e.sent[log]; news <= 0 || news < maxBytes && e.gathers(log, info.Size()) {
 			return false, nil, nil
 		}
 	}
@@ -214,14 +250,14 @@ func (e *Export) batch(ctx context.Context, to receiver, log string) (more bool,
 	if len(lines) == 0 {
 		return false, broken, nil
 	}
-	if !more && e.waits(log, lines[0].Time, to.patience()) {
+	if !more && e.waits(log, lines, to.patience()) {
 		return false, broken, nil
 	}
 	sure, err := to.send(ctx, lines)
 	if err != nil {
 		return false, nil, err
 	}
-	delete(e.due, log)
+	delete(e.gathered, log)
 	e.sent[log] = lines[len(lines)-1].End
 	e.Sent.Add(int64(len(lines)))
 	if sure {
@@ -236,16 +272,38 @@ func (e *Export) batch(ctx context.Context, to receiver, log string) (more bool,
 	return more, broken, nil
 }
 
-// waits reports whether records of a log wait for others, the oldest of which was written then: never longer than patience,
-// also where the clock was set back since.
-func (e *Export) waits(log string, oldest time.Time, patience time.Duration) bool {
+// waits reports whether records of a log wait for others: never longer than patience, also where the clock was set back
+// since the oldest was written.
+func (e *Export) waits(log string, lines []audit.Line, patience time.Duration) bool {
 	now := time.Now()
-	due, known := e.due[log]
-	if !known {
-		due = now.Add(min(oldest.Add(patience).Sub(now), patience))
-		e.due[log] = due
+	g := e.gathered[log]
+	if g == nil {
+		g = &gathering{due: now.Add(min(lines[0].Time.Add(patience).Sub(now), patience))}
+		e.gathered[log] = g
 	}
-	return now.Before(due)
+	g.records, g.end = len(lines), lines[len(lines)-1].End
+	return now.Before(g.due)
+}
+
+// gathers reports whether a log of that size goes on waiting. It counts each record once.
+func (e *Export) gathers(log string, size int64) bool {
+	g := e.gathered[log]
+	if g == nil || !time.Now().Before(g.due) {
+		return false
+	}
+	if size <= g.end {
+		return true
+	}
+	for line, err := range audit.Lines(e.Dir, log, g.end) {
+		if err != nil {
+			break
+		}
+		g.end = line.End
+		if g.records++; g.records == maxRecords {
+			return false
+		}
+	}
+	return true
 }
 
 // keep notes that everything up to there has arrived.
@@ -270,6 +328,6 @@ func (e *Export) measure(logs []string) {
 		}
 	}
 	maps.DeleteFunc(e.sent, func(log string, _ int64) bool { return !slices.Contains(logs, log) })
-	maps.DeleteFunc(e.due, func(log string, _ time.Time) bool { return !slices.Contains(logs, log) })
+	maps.DeleteFunc(e.gathered, func(log string, _ *gathering) bool { return !slices.Contains(logs, log) })
 	e.Behind.Store(behind)
 }

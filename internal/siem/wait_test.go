@@ -48,5 +48,21 @@ func TestWaits(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 		}
+		for _, more := range []int{1, 100, maxRecords - 102} { // short of a batch
+			b.write(more)
+			for range 2 {
+				if err := e.step(t.Context(), to); err != nil || to.took != 3 {
+					t.Errorf("it has %d records, want 3: %v", to.took, err)
+				}
+			}
+		}
+		b.write(2)
+		if err := e.step(t.Context(), to); err != nil || to.took != 3+maxRecords {
+			t.Errorf("a whole batch is there, and it has %d records: %v", to.took, err)
+		}
+		time.Sleep(time.Minute)
+		if err := e.step(t.Context(), to); err != nil || to.took != 4+maxRecords {
+			t.Errorf("it has %d records: %v", to.took, err)
+		}
 	})
 }
