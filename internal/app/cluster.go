@@ -115,7 +115,7 @@ func (r *replica) watch(g *gate.Gate) {
 	r.gate = g
 	r.cluster.Document(documentRules).Watch(r.rulesChanged)
 	r.cluster.Approvals().Serve(r.gate)
-	r.cluster.ShareTrail(audit.Dir(r.config.DataDir), func(err error) {
+	r.cluster.ShareTrail(audit.Dir(r.config.DataDir), r.exported, func(err error) {
 		if err != nil {
 			r.problems.set("the cluster's audit trail", "records are on this machine alone until the cluster takes them: "+err.Error())
 		} else {

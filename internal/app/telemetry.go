@@ -9,6 +9,7 @@ import (
 
 	"callgate/audit"
 	"callgate/internal/app/backend"
+	"callgate/internal/cluster"
 	"callgate/internal/companion/wire"
 	"callgate/internal/config"
 	"callgate/internal/metrics"
@@ -41,13 +42,27 @@ func startExports(c *config.Config, p *problems, log *slog.Logger) (list exports
 	var sending sync.WaitGroup
 	for _, to := range c.Export {
 		one := &siem.Export{
-			Config: to, Dir: audit.Dir(c.DataDir), State: filepath.Join(c.Files().Exports(), to.Name+".json"), Logger: log,
+			Config: to, Dir: audit.Dir(c.DataDir), State: exportState(c, to), Logger: log,
 			Trouble: func(text ...string) { p.set("the export "+to.Name, text...) },
 		}
 		list = append(list, one)
 		sending.Go(func() { one.Run(ctx) })
 	}
 	return list, func() error { cancel(); sending.Wait(); return nil }
+}
+
+// exportState is the file that says how far an export is.
+func exportState(c *config.Config, to siem.Config) string {
+	return filepath.Join(c.Files().Exports(), to.Name+".json")
+}
+
+// exported says how far all exports of this replica's trail are.
+func (r *replica) exported() (cluster.Taken, error) {
+	var states []string
+	for _, to := range r.config.Export {
+		states = append(states, exportState(r.config, to))
+	}
+	return siem.Reached(states)
 }
 
 // progress is how far each of them is.

@@ -39,7 +39,10 @@ type Options struct {
 	Creds   string   // file with the JWT and seed, or the NKey seed, for an outside NATS
 	TLS     *tls.Config
 	Lease   time.Duration // 0 means DefaultLease
-	Version string        // of callgate, for people
+
+	TrailAge time.Duration // of records that the stream of the audit trail need not keep any more; 0 keeps all
+
+	Version string // of callgate, for people
 	Logger  *slog.Logger
 
 	Restores bool // it makes a bucket that is gone, or was taken back, anew

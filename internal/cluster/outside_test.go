@@ -82,7 +82,7 @@ func TestOutside(t *testing.T) {
 		}
 		return logs[0].Records == n && logs[0].Behind == 0
 	}
-	all[0].ShareTrail(dir, func(error) {})
+	all[0].ShareTrail(dir, nil, func(error) {})
 	waits.Until(t, "the stream has all", func() bool { return verified(all[0], 100) })
 	write(50)
 	all[0].Close()
@@ -93,7 +93,7 @@ func TestOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.ShareTrail(dir, func(error) {})
+	c.ShareTrail(dir, nil, func(error) {})
 	waits.Until(t, "the stream has the rest", func() bool { return verified(c, 150) })
 	if err := log.Close(); err != nil {
 		t.Fatal(err)

@@ -34,6 +34,9 @@ type exported struct {
 	rev   uint64 // of the last message
 	seq   uint64 // of the last line in it
 	next  int64  // where the next line begins
+
+	cut  uint64 // the last message that was taken out because it is old
+	held int64  // where in the log on the disk the line after it begins
 }
 
 const (
@@ -47,14 +50,16 @@ func (c *Cluster) trailOf(dir string) *trail {
 }
 
 // ShareTrail has the logs of a folder copied to the stream until the cluster closes. It never holds up the writers of
-// the logs. It calls trouble with the reason if it cannot go on, and with nil once it can again, from one goroutine.
-func (c *Cluster) ShareTrail(dir string, trouble func(error)) {
+// the logs. It calls trouble with the reason if it cannot go on, and with nil once it can again, from one goroutine. What is
+// old stays in the stream while exported fails, which says how far all exports are.
+func (c *Cluster) ShareTrail(dir string, exported func() (Taken, error), trouble func(error)) {
 	t := c.trailOf(dir)
 	c.trail.Store(t)
 	c.owned.Go(func() {
 		ticker := time.NewTicker(trailEvery)
 		defer ticker.Stop()
 		var failing bool
+		trimmed := time.Now()
 		for {
 			select {
 			case <-ticker.C:
@@ -67,6 +72,16 @@ func (c *Cluster) ShareTrail(dir string, trouble func(error)) {
 				return
 			}
 			err := t.export(c.ctx)
+			if err == nil && c.o.TrailAge > 0 && time.Since(trimmed) >= trimEvery {
+				trimmed = time.Now()
+				taken, err := exported()
+				if err == nil {
+					err = t.trim(c.ctx, taken)
+				}
+				if err != nil && c.ctx.Err() == nil {
+					c.log.Warn("cluster: old records stay in the audit trail's stream", "error", err)
+				}
+			}
 			if c.ctx.Err() != nil || err == nil && !failing {
 				continue
 			}
@@ -113,9 +128,10 @@ func (t *trail) stream(ctx context.Context) (jetstream.Stream, error) {
 	}
 	config := jetstream.StreamConfig{
 		Name: t.name, Description: "callgate, audit trail of worker " + t.c.o.Worker, Subjects: []string{"callgate.audit." + t.name + ".>"},
-		Storage: jetstream.FileStorage, Replicas: t.c.copies(), DenyDelete: true, DenyPurge: true, MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: -1,
+		Storage: jetstream.FileStorage, Replicas: t.c.copies(), DenyDelete: true, MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: -1,
 	}
 	if err == nil {
+		config.DenyPurge = stream.CachedInfo().Config.DenyPurge // with it, nothing is ever too old
 		return stream, t.c.fits(stream.CachedInfo(), config)
 	}
 	return t.c.create(ctx, config)
@@ -346,8 +362,9 @@ func (t *trail) compare(found map[string]*TrailLog) error {
 				one.Breaks = append(one.Breaks, err.Error())
 				break
 			}
-			if first && one.Records > 0 && one.Last-uint64(one.Records)+1 != line.Seq {
-				one.Breaks = append(one.Breaks, fmt.Sprintf("the stream begins with record %d, the log with %d", one.Last-uint64(one.Records)+1, line.Seq))
+			begins := one.Last - uint64(one.Records) + 1 // in the stream
+			if one.Records > 0 && (first && begins < line.Seq || line.Seq+1 == begins && !t.old(line)) {
+				one.Breaks = append(one.Breaks, fmt.Sprintf("the stream begins with record %d, the log has record %d", begins, line.Seq))
 			}
 			first = false
 			switch {
