@@ -17,10 +17,14 @@ DEV := internal/dev
 # The race detector needs a C compiler on most systems; everything else does without.
 RACE ?= $(shell command -v "$$(go env CC | cut -d' ' -f1)" >/dev/null && echo -race)
 
-# Packages whose code runs on one goroutine. The race detector finds nothing there and takes eight times as long.
-ONE_GOROUTINE := ./docs ./examples ./examples/demo ./internal/address ./internal/companion/wire ./internal/gitfiles ./internal/loopback \
-	./internal/manual ./internal/packaging ./internal/policy ./internal/report ./internal/suggest ./internal/supply ./internal/textscan \
-	./internal/translate ./internal/vault ./shellparse/... ./rag/chunks ./rag/ignore ./rag/internal/extract ./rag/internal/terms
+# Packages whose tests run on one goroutine. The race detector finds nothing there and takes eight times as long.
+ONE_GOROUTINE := ./docs ./examples ./examples/demo ./gate/internal/... ./gate/tools/internal/... ./internal/address \
+	./internal/checkpoint ./internal/companion/wire ./internal/gitfiles ./internal/install ./internal/jsonx ./internal/loopback \
+	./internal/manual ./internal/oncall ./internal/output ./internal/packaging ./internal/policy ./internal/push \
+	./internal/report ./internal/startup ./internal/suggest ./internal/supply ./internal/textscan ./internal/translate \
+	./internal/upstream/environment ./internal/vault ./proxy/internal/catalogue ./proxy/internal/chat \
+	./proxy/internal/elicitation ./proxy/internal/tasks ./proxy/internal/workspace ./rag/chunks ./rag/ignore \
+	./rag/internal/extract ./rag/internal/terms ./shellparse/...
 
 # What takes longest begins first.
 LONGEST := ./internal/command ./internal/companion ./internal/cluster

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"callgate/internal/testserver/unraced"
 )
 
 // crashDir tells a child of the test where to append until it is killed.
@@ -15,7 +17,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(crashDir); dir != "" {
 		appendForever(dir)
 	}
-	os.Exit(m.Run())
+	os.Exit(unraced.Main(m, "TestFollow", "TestSyncAndAnchorAreBatched"))
 }
 
 func appendForever(dir string) {

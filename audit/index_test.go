@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"callgate/internal/durable"
-	"callgate/internal/testserver/unraced"
 )
 
 // manyRecords writes several blocks to two logs, with a rare word here and there.
@@ -55,9 +54,6 @@ func indexFiles(t testing.TB, dir string) []string {
 
 // An index changes no answer, whatever state it is in.
 func TestIndexChangesNoAnswer(t *testing.T) {
-	if unraced.Elsewhere(t) {
-		return
-	}
 	dir := t.TempDir()
 	manyRecords(t, dir, 1000)
 	filters := []Filter{

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"callgate/internal/testserver/unraced"
 )
 
 // write makes a closed log of n records in dir and returns them.
@@ -256,9 +254,6 @@ func TestClosedLogRefuses(t *testing.T) {
 }
 
 func TestLargeRecordsAreCutToTheCap(t *testing.T) {
-	if unraced.Elsewhere(t) {
-		return
-	}
 	manySubjects := make([]Subject, 2000)
 	for i := range manySubjects {
 		manySubjects[i] = Subject{Tool: "t", Value: strings.Repeat("\x01", 3000), Action: "deny", Risk: "UNKNOWN"}

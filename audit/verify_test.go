@@ -10,8 +10,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
-
-	"callgate/internal/testserver/unraced"
 )
 
 // three makes a folder with three logs: closed, sealed and killed.
@@ -335,9 +333,6 @@ func TestAnchoredHeadsCatchWhatTheManifestCannot(t *testing.T) {
 
 // Whatever Append writes Verify accepts, and no single byte of it can be changed unnoticed.
 func TestNoByteChangesUnnoticed(t *testing.T) {
-	if unraced.Elsewhere(t) {
-		return
-	}
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "audit")
 		if err != nil {

@@ -11,7 +11,6 @@ import (
 	"callgate/gate/internal/floor"
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
-	"callgate/internal/testserver/unraced"
 	"callgate/permissions"
 )
 
@@ -76,9 +75,6 @@ func readLines(t *testing.T, name string) []string {
 var shellTool = tools.Describe(tools.Server{Name: "commands", Packages: []string{"mcp-server-commands"}}, "run_command", "commands_run_command", []byte(`{"name":"run_command","inputSchema":{"type":"object","properties":{"command":{"type":"string"}}}}`))
 
 func TestFloorHoldsCommands(t *testing.T) {
-	if unraced.Elsewhere(t) {
-		return
-	}
 	place := floorPlace(t)
 	for _, c := range []struct {
 		file string

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -17,22 +18,27 @@ import (
 	"time"
 
 	"callgate/internal/durable"
+	"callgate/internal/testserver/unraced"
 	"callgate/internal/testserver/waits"
 )
 
 // With writerEnv set the test binary is a process that writes grants: "path prefix count", where count 0 means
-// until it is killed.
+// until it is killed. It ends with its standard input, and so with the test.
 const writerEnv = "PERMISSIONS_TEST_WRITER"
 
 func TestMain(m *testing.M) {
 	if job := os.Getenv(writerEnv); job != "" {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			os.Exit(2)
+		}()
 		if err := writeGrants(strings.Split(job, "\n")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(unraced.Main(m))
 }
 
 func writeGrants(job []string) error {
@@ -57,6 +63,9 @@ func writer(t *testing.T, path, prefix string, count int) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), writerEnv+"="+strings.Join([]string{path, prefix, strconv.Itoa(count)}, "\n"))
 	cmd.Stderr = os.Stderr
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,6 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"callgate/internal/testserver/unraced"
 	"callgate/rag/internal/hostile"
 )
 
@@ -293,9 +292,6 @@ func TestKilledWriter(t *testing.T) {
 
 // TestHostileWorkspace indexes files that are made to be trouble, and a crowd of tiny ones.
 func TestHostileWorkspace(t *testing.T) {
-	if unraced.Elsewhere(t) {
-		return
-	}
 	root := t.TempDir()
 	files := map[string]string{"found.go": "package found\n\nfunc NeedleInHaystack() {}\n", "line.txt": strings.Repeat("word ", 2<<20)}
 	for name, text := range hostile.Texts() {

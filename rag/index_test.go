@@ -12,7 +12,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"callgate/internal/testserver/unraced"
 )
+
+func TestMain(m *testing.M) {
+	os.Exit(unraced.Main(m, "TestCancel", "TestClosed", "TestEvents", "TestIncremental", "TestRemote"))
+}
 
 // project is a small workspace.
 var project = map[string]string{

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"callgate/internal/testserver/unraced"
 	"callgate/rag/internal/terms"
 )
 
@@ -68,9 +67,6 @@ func TestVectors(t *testing.T) {
 
 // TestSketchRecall holds the sketches to what the search counts on: the true nearest are among the candidates.
 func TestSketchRecall(t *testing.T) {
-	if unraced.Elsewhere(t) {
-		return
-	}
 	r := rand.New(rand.NewPCG(3, 4))
 	const n, nearest = 20_000, 20
 	m := &vectors{Dim: 256}

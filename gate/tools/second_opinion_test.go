@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) {
 	lab.Main()
-	os.Exit(m.Run())
+	os.Exit(unraced.Main(m))
 }
 
 // What command lines are made of: a program with its options, a text, files, and what stands around a command. Most
@@ -39,9 +39,6 @@ func FuzzReadOnlyLeavesNoTrace(f *testing.F) {
 // TestReadOnlyLeavesNoTrace runs command lines that are READ_ONLY with a real bash: they start nothing that is not
 // theirs, write nothing, and print no secret that they were not told to read.
 func TestReadOnlyLeavesNoTrace(t *testing.T) {
-	if unraced.Elsewhere(t) {
-		return
-	}
 	leaveNoTrace(t, newLab(t), rand.New(rand.NewPCG(7, 7)), 400)
 }
 

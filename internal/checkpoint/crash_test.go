@@ -12,15 +12,10 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"callgate/internal/testserver/unraced"
 )
 
 // A segment that was torn at any byte shows every checkpoint that was whole, and its contents.
 func TestTornAnywhere(t *testing.T) {
-	if unraced.Elsewhere(t) {
-		return
-	}
 	d := newDesk(t, Options{})
 	d.write("a.txt", "first", 0o644)
 	var ends []int64 // size of the segment when each checkpoint was on the disk

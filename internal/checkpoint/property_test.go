@@ -12,16 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
-
-	"callgate/internal/testserver/unraced"
 )
 
 // Whatever a command does to a workspace, all of it can be put back, and that can be taken back: whether its end was
 // seen, or only its beginning.
 func TestAnythingCanBePutBack(t *testing.T) {
-	if unraced.Elsewhere(t) {
-		return
-	}
 	d := newDesk(t, Options{Dir: "memory"})
 	d.must(os.Mkdir(d.path(".git"), 0o755))
 	outside := filepath.Join(filepath.Dir(d.dir), "outside")

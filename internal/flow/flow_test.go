@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"callgate/internal/testserver/unraced"
 )
 
 func saw(m *Memory, label Label, texts ...string) {
@@ -248,9 +246,6 @@ func BenchmarkCarry4KiB(b *testing.B) {
 
 // However much a session reads, and says, what is kept of it stays below 8 MiB.
 func TestMemoryIsBounded(t *testing.T) {
-	if unraced.Elsewhere(t) {
-		return
-	}
 	var m Memory
 	var text strings.Builder
 	for i := range 40 {

@@ -1,14 +1,101 @@
-// Package unraced runs single tests without the race detector, where it would look at one goroutine, or at the test alone
-// because what is tested is another process, and take five times as long.
+// Package unraced runs tests without the race detector, where it would look at one goroutine, or at the test alone because
+// what is tested is another process, and take five times as long.
 package unraced
 
 import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"callgate/internal/testserver/built"
 )
+
+// Main is for the TestMain of a package whose tests mostly have one goroutine, or test other processes. The race detector,
+// where this program has it, sees the tests that start goroutines, themselves or through a function of a test file, and
+// those of further, whose goroutines the tested code starts. All others run in a program without. Main returns the exit
+// code.
+func Main(m interface{ Run() int }, further ...string) int {
+	flag.Parse()
+	if !Raced || slices.ContainsFunc([]string{"list", "fuzz", "bench", "coverprofile"}, func(name string) bool { return value("test."+name) != "" }) {
+		return m.Run()
+	}
+	raced, err := concurrent(".")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	raced = append(raced, further...)
+	code := 0
+	top, below, _ := strings.Cut(value("test.run"), "/")
+	here := slices.DeleteFunc(slices.Clone(raced), func(name string) bool { return !regexp.MustCompile(top).MatchString(name) })
+	if len(here) > 0 {
+		set("test.run", strings.TrimSuffix(oneOf(here)+"/"+below, "/"))
+		code = m.Run()
+	}
+	if err := others(raced, len(here) > 0); err != nil {
+		fmt.Fprintln(os.Stderr, "without the race detector:", err)
+		code = max(code, 1)
+	}
+	return code
+}
+
+func value(name string) string { return flag.Lookup(name).Value.String() }
+
+func set(name, value string) {
+	if err := flag.Set(name, value); err != nil {
+		panic(err) // testing has the flag
+	}
+}
+
+func oneOf(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
+
+// others runs the tests but the raced ones in a program without the race detector. After says that others have run before.
+func others(raced []string, after bool) (err error) {
+	folder, err := os.MkdirTemp("", "callgate-unraced-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	program, err := built.Tests(folder)
+	if err != nil {
+		return err
+	}
+	args := slices.Clone(os.Args[1:])
+	if len(raced) > 0 {
+		args = append(args, "-test.skip="+strings.TrimPrefix(value("test.skip")+"|"+oneOf(raced), "|"))
+	}
+	log, opened := value("test.testlogfile"), filepath.Join(folder, "opened")
+	if log != "" && after {
+		args = append(args, "-test.testlogfile="+opened)
+		defer func() { err = errors.Join(err, appendTo(log, opened)) }()
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return cmd.Run()
+}
+
+// appendTo adds what the other program opened to what this one did: the go command runs the tests again when it changes.
+func appendTo(log, opened string) error {
+	text, err := os.ReadFile(opened)
+	if err != nil {
+		return err
+	}
+	_, text, _ = bytes.Cut(text, []byte("\n")) // the heading
+	f, err := os.OpenFile(log, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
+}
 
 // Elsewhere runs the whole test in a process without the race detector, if this one has it, and reports whether it did.
 func Elsewhere(t *testing.T) bool {
