@@ -3,6 +3,7 @@ package remote
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -20,8 +21,9 @@ import (
 )
 
 // direct sends a message to a server without TLS on the goroutine that waits for the answer, and reads the answer there:
-// net/http's transport has two goroutines for each connection, and each message is handed over four times. What is out of
-// the ordinary (another method, TLS, a proxy, an odd address, a long message) goes to net/http.
+// net/http's transport has two goroutines for each connection, and each message is handed over four times. It asks for
+// streams likewise, whose goroutines would wait for hours. What is out of the ordinary (another method, TLS, a proxy, an
+// odd address, a long message) goes to net/http.
 type direct struct {
 	plain  *http.Transport
 	unused time.Duration // a connection that nobody used for so long is closed
@@ -52,8 +54,8 @@ func (*sentBody) Close() error { return nil }
 // RoundTrip implements http.RoundTripper. It MUST NOT send a request twice. It uses another connection only if the
 // request did not leave this machine.
 func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, ok := r.Body.(*sentBody)
-	if !ok || r.Method != http.MethodPost || r.URL.Scheme != "http" || r.URL.User != nil || r.Host != "" && r.Host != r.URL.Host || len(body.raw) > longest || !ordinary(r.URL.Host) || !safe(r.Header) {
+	body, ok := messageOf(r)
+	if !ok || r.URL.Scheme != "http" || r.URL.User != nil || r.Host != "" && r.Host != r.URL.Host || !ordinary(r.URL.Host) || !safe(r.Header) {
 		return d.plain.RoundTrip(r)
 	}
 	if proxy, err := d.plain.Proxy(r); proxy != nil || err != nil {
@@ -68,7 +70,7 @@ func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		response, sent, err := w.exchange(ctx, r, body.raw)
+		response, sent, err := w.exchange(ctx, r, body)
 		if err == nil {
 			return response, nil
 		}
@@ -80,6 +82,18 @@ func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+}
+
+// messageOf is what a request sends in one piece: nothing in a GET.
+func messageOf(r *http.Request) (body []byte, ok bool) {
+	if r.Method == http.MethodGet {
+		return nil, r.Body == nil
+	}
+	sent, ok := r.Body.(*sentBody)
+	if !ok || r.Method != http.MethodPost || len(sent.raw) > longest {
+		return nil, false
+	}
+	return sent.raw, true
 }
 
 // CloseIdleConnections closes those of both.
@@ -165,7 +179,7 @@ func (d *direct) wire(ctx context.Context, host string) (w *wire, reused bool, e
 		return nil, false, err
 	}
 	w = &wire{of: d, conn: conn}
-	w.in = bufio.NewReader(w)
+	w.in = bufio.NewReaderSize(w, cmp.Or(d.plain.ReadBufferSize, 4<<10))
 	return w, false, nil
 }
 
@@ -177,10 +191,12 @@ func (w *wire) exchange(ctx context.Context, r *http.Request, body []byte) (_ *h
 			stop()
 		}
 	}()
-	head := append(w.head[:0], "POST "...)
+	head := append(append(w.head[:0], r.Method...), ' ')
 	head = append(append(head, r.URL.RequestURI()...), " HTTP/1.1\r\nHost: "...)
-	head = append(append(head, r.URL.Host...), "\r\nAccept-Encoding: gzip\r\nContent-Length: "...)
-	head = append(strconv.AppendInt(head, int64(len(body)), 10), "\r\n"...)
+	head = append(append(head, r.URL.Host...), "\r\nAccept-Encoding: gzip\r\n"...)
+	if r.Method == http.MethodPost {
+		head = append(strconv.AppendInt(append(head, "Content-Length: "...), int64(len(body)), 10), "\r\n"...)
+	}
 	for name, values := range r.Header {
 		for _, v := range values {
 			head = append(append(append(append(head, name...), ": "...), textproto.TrimString(v)...), "\r\n"...)

@@ -211,6 +211,42 @@ func TestDirectEnds(t *testing.T) {
 	}
 }
 
+// TestDirectStreams: a stream is read on the goroutine of its reader, and ends with the context.
+func TestDirectStreams(t *testing.T) {
+	seen := make(chan *http.Request, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen <- r.Clone(context.Background())
+		_, _ = io.WriteString(w, "data: 1\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	defer s.Close()
+	r := &requester{cfg: &Config{}, clients: reach(s.URL), session: "s1"}
+	defer release(s.URL)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	response, err := r.get(ctx, s.URL+"/mcp?a=b", position{last: "7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, ok := response.Body.(*answerBody); !ok {
+		t.Errorf("it came through net/http: %T", response.Body)
+	}
+	got := <-seen
+	if line := got.Method + " " + got.RequestURI + " " + got.Header.Get("Last-Event-ID") + " " + got.Header.Get("Mcp-Session-Id"); line != "GET /mcp?a=b 7 s1" || got.Header["Content-Length"] != nil || got.ContentLength != 0 {
+		t.Errorf("asked for with %q, %v", line, got.Header)
+	}
+	text := make([]byte, 9)
+	if _, err := io.ReadFull(response.Body, text); err != nil || string(text) != "data: 1\n\n" {
+		t.Fatalf("%q, %v", text, err)
+	}
+	why := errors.New("nobody listens")
+	go cancel(why)
+	if n, err := response.Body.Read(text); n > 0 || !errors.Is(err, why) {
+		t.Errorf("%q, %v", text[:n], err)
+	}
+}
+
 // TestDirectLetsGo closes connections that nobody uses.
 func TestDirectLetsGo(t *testing.T) {
 	var conns atomic.Int32
