@@ -265,7 +265,9 @@ func (g answering) always(id string, answer Answer) error {
 		}
 	}
 	g.keep(a.session, grants, answer.Scope)
-	g.cascade(a, answer)
+	always := &given{approval: a.shown.ID, session: a.session, scope: answer.Scope, by: answer.By, from: answer.From}
+	g.gate.queue.given.Store(always)
+	g.cascade(always)
 	return nil
 }
 
@@ -367,13 +369,22 @@ func contentOf(v *Verdict, offer tools.Offer) string {
 // cascaded is the prefix of "by" for a call that the cascade released.
 const cascaded = "cascade:"
 
+// given is an "always" whose grants hold.
+type given struct {
+	approval string // that it was given for
+	session  *Session
+	scope    string
+	by, from string
+}
+
 // cascade judges the other pending approvals in the grant's scope again and releases those that the rules
 // and grants now allow. It never releases what is DESTRUCTIVE or marked, nor what needs a passkey.
 //
-// Judging looks at files, so it happens without the lock. A call is then resolved only if it still waits unchanged.
-func (g answering) cascade(granted *approval, answer Answer) {
+// Judging looks at files, so it happens without the lock. A call is then resolved only if it still waits unchanged. A call
+// that was judged before the grants held and waits only now is not among them: who asks MUST call this then.
+func (g answering) cascade(always *given) {
 	for _, c := range g.gate.queue.waitingCalls() {
-		if answer.Scope == "session" && c.session != granted.session || c.approval.restored || c.presence {
+		if always.scope == "session" && c.session != always.session || c.approval.restored || c.presence {
 			continue
 		}
 		v := g.gate.judging().judge(c.session, c.call)
@@ -382,7 +393,7 @@ func (g answering) cascade(granted *approval, answer Answer) {
 		}
 		g.gate.queue.mu.Lock()
 		if g.gate.queue.pending[c.call.ID] == c.approval && c.approval.call.Digest == c.call.Digest {
-			r := resolution{decision: "approve", by: cascaded + answer.By, from: answer.From, reason: fmt.Sprintf("Covered by the always given for %s.", granted.shown.ID)}
+			r := resolution{decision: "approve", by: cascaded + always.by, from: always.from, reason: fmt.Sprintf("Covered by the always given for %s.", always.approval)}
 			if _, err := g.answer(c.approval, r); err != nil {
 				g.gate.journal.o.Logger.Error("a call that an always covers still waits for an answer", "approval", c.call.ID, "error", err)
 			}

@@ -290,6 +290,34 @@ func TestAlwaysIsKeptAndCascades(t *testing.T) {
 	<-fourth
 }
 
+// TestAlwaysReleasesACallThatWasBeingAsked: it was judged before the grant held, and put before people after.
+func TestAlwaysReleasesACallThatWasBeingAsked(t *testing.T) {
+	for _, scope := range []string{"session", "worker"} {
+		t.Run(scope, func(t *testing.T) {
+			var b *bench
+			b = newBench(t, asking, func(o *Options) {
+				o.Undo = func(call Call, _ *tools.Analysis) *Undo {
+					if call.ID == "2" { // which is judged by now, and not yet shown
+						if err := b.answer(b.waiting(1)[0], "always", func(a *Answer) { a.Scope = scope }); err != nil {
+							t.Error(err)
+						}
+					}
+					return nil
+				}
+			})
+			first := b.decide(t.Context(), b.shell("1", "git push origin main"))
+			b.waiting(1)
+			second := b.decide(t.Context(), b.shell("2", "git push origin main"))
+			if d := <-first; d.verdict.Action != permissions.Allow {
+				t.Errorf("the answered call: %+v", d.verdict)
+			}
+			if d := <-second; d.verdict.Action != permissions.Allow || d.verdict.By != "cascade:test" {
+				t.Errorf("the covered call: %s by %s", d.verdict.Action, d.verdict.By)
+			}
+		})
+	}
+}
+
 // broadest is the last pattern of an approval's ladder.
 func broadest(b *bench, a *Approval) GrantChoice {
 	b.t.Helper()

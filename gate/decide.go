@@ -81,11 +81,14 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 
 // judging judges the calls of sessions by the settings of one moment.
 type judging struct {
-	gate *Gate
-	set  *Settings
+	gate   *Gate
+	set    *Settings
+	always *given // the last one by then, whose grants are looked at
 }
 
-func (g *Gate) judging() judging { return judging{g, g.journal.set.Load()} }
+func (g *Gate) judging() judging {
+	return judging{gate: g, always: g.queue.given.Load(), set: g.journal.set.Load()}
+}
 
 // lose counts the irreversible changes of an allowed call, and judges the call again if there are more than may happen
 // without a question.

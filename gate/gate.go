@@ -124,6 +124,8 @@ type queue struct {
 	pending map[string]*approval
 	order   []string // ids of pending, oldest first
 	asked   askedBook
+
+	given atomic.Pointer[given] // the last "always"; nil for none
 }
 
 // registry is the sessions that are open.
