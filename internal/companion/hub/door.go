@@ -51,11 +51,14 @@ func (h *Hub) openDoor(addresses ...string) (*Door, error) {
 	return d, nil
 }
 
-// openRemoteDoor listens where other machines come in.
+// openRemoteDoor listens where other machines come in. Nobody does before no tool reaches the port (Ports).
 func (h *Hub) openRemoteDoor() (*Door, error) {
 	listener, err := net.Listen("tcp", h.o.Remote.Address)
 	if err != nil {
 		return nil, fmt.Errorf("companion: the address for other machines: %w", err)
+	}
+	if err := announceRemote(h.o.DataDir, listener.Addr().String()); err != nil {
+		return nil, errors.Join(err, listener.Close())
 	}
 	secured := tls.NewListener(listener, &tls.Config{
 		Certificates: []tls.Certificate{*h.o.Remote.Certificate},

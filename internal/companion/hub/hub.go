@@ -110,11 +110,6 @@ func (l *leader) letMachinesIn() {
 		return
 	}
 	d, err := l.hub.openRemoteDoor()
-	if err == nil {
-		if err = announceRemote(l.hub.o.DataDir, d.Address); err != nil {
-			err = errors.Join(err, d.close())
-		}
-	}
 	if err != nil {
 		l.hub.o.Log.Error("companion: other machines cannot come in; trying again", slog.Any("error", err))
 		return
