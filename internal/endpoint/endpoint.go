@@ -68,7 +68,7 @@ type Server struct {
 	set      atomic.Pointer[settings] // as they are now
 	refusals refusals
 	http     *http.Server
-	relay    http.Handler // to other replicas; nil when there are none
+	relay    *relay // to other replicas; nil when there are none
 	idle     chan struct{}
 
 	withdraw func() error // takes the note of the port away
@@ -104,10 +104,10 @@ func Listen(o Options) (*Server, error) {
 		open: open{idleTimeout: o.IdleTimeout, sessions: map[string]*Session{}, empty: time.Now()},
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.relay = s.newRelay()
+	s.relay = newRelay(o.Replicas, s.log)
 	s.set.Store(s.settings(o.Settings))
 	s.http = &http.Server{
-		Handler:           s.guard(s.relayed(http.HandlerFunc(s.route))),
+		Handler:           s.guard(s.relay.sessions(s.known, http.HandlerFunc(s.route))),
 		ReadHeaderTimeout: headerPatience,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,

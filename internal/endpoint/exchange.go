@@ -90,7 +90,7 @@ func (s *Server) exchange(v visit, m rpc.Message) {
 		refuse(v.w, http.StatusBadRequest, nil, rpc.CodeInvalidRequest, "hosts of this revision send requests: to take one back, close its connection")
 		return
 	}
-	if s.passExchange(v, m) {
+	if s.relay.exchange(v, m) {
 		return
 	}
 	end, ok := s.admit(v, m)

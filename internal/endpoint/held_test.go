@@ -24,10 +24,8 @@ func (o outOfReach) DialHosts(context.Context, string, string) (net.Conn, error)
 // A host that is not let in any more while its request is passed on is told so, instead of getting an empty success.
 func TestExpelledWhileARequestIsPassedOn(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
-	s := &Server{o: Options{Replicas: outOfReach{end: end}}, log: slog.New(slog.DiscardHandler)}
-	s.relay = s.newRelay()
 	w := httptest.NewRecorder()
-	s.passOn(visit{w: w, r: httptest.NewRequestWithContext(ctx, "POST", "/mcp", nil)}, "other", "1", home{request: []byte("1")})
+	newRelay(outOfReach{end: end}, slog.New(slog.DiscardHandler)).passOn(visit{w: w, r: httptest.NewRequestWithContext(ctx, "POST", "/mcp", nil)}, "other", "1", home{request: []byte("1")})
 	if w.Code != http.StatusUnauthorized {
 		t.Errorf("answered %d %s", w.Code, w.Body)
 	}

@@ -29,9 +29,14 @@ type Replicas interface {
 	DialHosts(ctx context.Context, name, epoch string) (net.Conn, error)
 }
 
-// newRelay makes what passes requests on to other replicas; nil when there are none.
-func (s *Server) newRelay() http.Handler {
-	if s.o.Replicas == nil {
+// relay passes requests on to other replicas. It is nil when there are none.
+type relay struct {
+	replicas Replicas
+	proxy    *httputil.ReverseProxy
+}
+
+func newRelay(replicas Replicas, log *slog.Logger) *relay {
+	if replicas == nil {
 		return nil
 	}
 	transport := &http.Transport{
@@ -40,12 +45,12 @@ func (s *Server) newRelay() http.Handler {
 			if err != nil {
 				return nil, err
 			}
-			return s.o.Replicas.DialHosts(ctx, name, epoch)
+			return replicas.DialHosts(ctx, name, epoch)
 		},
 		MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second, DisableCompression: true,
 	}
-	return &httputil.ReverseProxy{
-		Transport: transport, FlushInterval: -1, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	return &relay{replicas, &httputil.ReverseProxy{
+		Transport: transport, FlushInterval: -1, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL.Scheme, p.Out.URL.Host = "http", homeOf(p.In.Context()).address
 		},
@@ -59,40 +64,41 @@ func (s *Server) newRelay() http.Handler {
 			case errors.Is(err, ErrGone):
 				refuse(w, http.StatusNotFound, nil, codeNoSession, "session not found: the replica that it lived at is gone: initialize again")
 			default:
-				s.log.Warn("a request could not be passed on to another replica", "error", err)
+				log.Warn("a request could not be passed on to another replica", "error", err)
 				w.Header().Set("Retry-After", "1")
 				refuse(w, http.StatusServiceUnavailable, to.request, rpc.CodeInternal, "the replica that this belongs to cannot be reached; try again")
 			}
 		},
-	}
+	}}
 }
 
 // passOn passes a request on to the process of another replica. That one looks at the credential too, and at the tenant.
-func (s *Server) passOn(v visit, name, epoch string, to home) {
+func (r *relay) passOn(v visit, name, epoch string, to home) {
 	to.address = hex.EncodeToString([]byte(name)) + "." + epoch
 	expect(v.w, 0) // the other replica has the same patience
-	s.relay.ServeHTTP(v.w, v.r.WithContext(context.WithValue(v.r.Context(), homeKey{}, to)))
+	r.proxy.ServeHTTP(v.w, v.r.WithContext(context.WithValue(v.r.Context(), homeKey{}, to)))
 }
 
-// relayed passes requests of sessions that live elsewhere on.
-func (s *Server) relayed(next http.Handler) http.Handler {
-	if s.relay == nil {
+// sessions passes requests of sessions that live elsewhere on if the door knows who sends them, see Server.known. All
+// others go to next.
+func (r *relay) sessions(known func(serve func(visit, Guest)) http.HandlerFunc, next http.Handler) http.Handler {
+	if r == nil {
 		return next
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := r.Header.Get(headerSession)
-		if isOldPost(r.URL.Path) {
-			id = r.URL.Query().Get("sessionId")
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		id := req.Header.Get(headerSession)
+		if isOldPost(req.URL.Path) {
+			id = req.URL.Query().Get("sessionId")
 		}
 		name, epoch, elsewhere := "", "", false
 		if id != "" {
-			name, epoch, elsewhere = s.o.Replicas.Home(id)
+			name, epoch, elsewhere = r.replicas.Home(id)
 		}
 		if !elsewhere {
-			next.ServeHTTP(w, r)
+			next.ServeHTTP(w, req)
 			return
 		}
-		s.known(func(v visit, _ Guest) { s.passOn(v, name, epoch, home{}) })(w, r)
+		known(func(v visit, _ Guest) { r.passOn(v, name, epoch, home{}) })(w, req)
 	})
 }
 
@@ -105,16 +111,16 @@ func isOldPost(path string) bool {
 	return path == "/messages"
 }
 
-// passExchange passes a request of a stateless host on that goes on with a call, or with tasks, which all run at one other
+// exchange passes a request of a stateless host on that goes on with a call, or with tasks, which all run at one other
 // replica. It is false when it is to be served here.
-func (s *Server) passExchange(v visit, m rpc.Message) bool {
-	if s.relay == nil || !m.IsRequest() {
+func (r *relay) exchange(v visit, m rpc.Message) bool {
+	if r == nil || !m.IsRequest() {
 		return false
 	}
 	type process struct{ name, epoch string }
 	var at process
 	for i, id := range proxy.Places(m) {
-		name, epoch, elsewhere := s.o.Replicas.Home(id)
+		name, epoch, elsewhere := r.replicas.Home(id)
 		if !elsewhere || i > 0 && at != (process{name, epoch}) {
 			return false
 		}
@@ -128,7 +134,7 @@ func (s *Server) passExchange(v visit, m rpc.Message) bool {
 		what = "task"
 	}
 	v.r.Body, v.r.ContentLength = io.NopCloser(bytes.NewReader(m.Raw)), int64(len(m.Raw))
-	s.passOn(v, at.name, at.epoch, home{what: what, request: m.ID})
+	r.passOn(v, at.name, at.epoch, home{what: what, request: m.ID})
 	return true
 }
 
@@ -146,7 +152,7 @@ type homeKey struct{}
 
 func homeOf(ctx context.Context) home { return ctx.Value(homeKey{}).(home) }
 
-// parseHome reads an address that relayed made.
+// parseHome reads an address that passOn made.
 func parseHome(address string) (name, epoch string, err error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
