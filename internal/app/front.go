@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -20,14 +21,14 @@ func startFront(ctx context.Context, c *config.Config, join func(*Sidecar) error
 	if _, err := s.open(nil); err != nil {
 		return nil, err
 	}
-	house := tenancy.Open(tenancy.Options{
+	registry := tenancy.Open(tenancy.Options{
 		Config: c, Version: Version, Logger: s.log, Front: s.companion.Load(),
 		Start:  func(c *config.Config, bytes int64) (*tenancy.Worker, error) { return s.startTenant(ctx, c, bytes) },
 		Record: func(summary string) error { return s.Gate.Controls.Note("", audit.Author{By: "callgate"}, summary) },
 	})
-	s.house.Store(house)
-	s.closers = append(s.closers, house.Close)
-	s.replica.meetTenants(house)
+	s.tenants.Store(registry)
+	s.closers = append(s.closers, registry.Close)
+	s.replica.meetTenants(registry)
 	return s, nil
 }
 
@@ -62,7 +63,7 @@ func (s *Sidecar) startTenant(ctx context.Context, c *config.Config, bytes int64
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
-		tellWhoWaits(telling, one.Gate, one.log, one.page)
+		tellWhoWaits(telling, one.Gate, one.log, one.companion.page)
 	}()
 	one.closers = append(one.closers, func() error { stop(); <-told; return nil })
 	w := &tenancy.Worker{
@@ -79,7 +80,7 @@ func (s *Sidecar) startTenant(ctx context.Context, c *config.Config, bytes int64
 
 // noteDoor has all tenants' tools be kept away from where approvers of this one come in.
 func (s *Sidecar) noteDoor() error {
-	for _, text := range s.ports {
+	for _, text := range s.companion.ports {
 		port, err := strconv.Atoi(text)
 		if err != nil {
 			return err
@@ -93,18 +94,23 @@ func (s *Sidecar) noteDoor() error {
 	return nil
 }
 
-// tenantsOfPeople leads approvers to their tenants; nil when there are none, or none yet.
-func (s *Sidecar) tenantsOfPeople() companion.Tenants {
-	if house := s.house.Load(); house != nil {
-		return house
+// tenants are those that a front serves: none while they are not open, and in every other sidecar.
+type tenants struct {
+	atomic.Pointer[tenancy.Registry]
+}
+
+// forPeople leads approvers to their tenants; nil when there are none, or none yet.
+func (t *tenants) forPeople() companion.Tenants {
+	if registry := t.Load(); registry != nil {
+		return registry
 	}
 	return nil
 }
 
-// gatherTenants is what is counted of the open tenants.
-func (s *Sidecar) gatherTenants() ([]*dto.MetricFamily, error) {
-	if house := s.house.Load(); house != nil {
-		return house.Gather()
+// gather is what is counted of the open tenants.
+func (t *tenants) gather() ([]*dto.MetricFamily, error) {
+	if registry := t.Load(); registry != nil {
+		return registry.Gather()
 	}
 	return nil, nil
 }

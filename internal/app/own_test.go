@@ -3,8 +3,6 @@ package app
 import (
 	"bufio"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -19,6 +17,7 @@ import (
 
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/app/own"
 	"callgate/internal/config"
 	"callgate/internal/testserver/built"
 	"callgate/internal/testserver/waits"
@@ -28,15 +27,15 @@ import (
 
 // ownTestTools are own tools as packages contribute them: one that answers with its session, one that waits
 // until it is cancelled, and one that panics.
-func ownTestTools(began, cancelled chan<- struct{}) []ownTool {
-	simple := func(name string, answer func(context.Context, *gate.Session) string) ownTool {
+func ownTestTools(began, cancelled chan<- struct{}) []own.Tool {
+	simple := func(name string, answer func(context.Context, *gate.Session) string) own.Tool {
 		return func(session *gate.Session) server.ServerTool {
 			return server.ServerTool{Tool: mcp.NewTool(name), Handler: func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				return mcp.NewToolResultText(answer(ctx, session)), nil
 			}}
 		}
 	}
-	return []ownTool{
+	return []own.Tool{
 		simple("whoami", func(_ context.Context, session *gate.Session) string { return "session " + session.ID() }),
 		simple("wait", func(ctx context.Context, _ *gate.Session) string {
 			began <- struct{}{}
@@ -65,7 +64,7 @@ type ownHost struct {
 	lines chan string
 }
 
-func newOwnHost(t *testing.T, untouched bool, own []ownTool, tool string) *ownHost {
+func newOwnHost(t *testing.T, untouched bool, offered []own.Tool, tool string) *ownHost {
 	t.Helper()
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
@@ -81,7 +80,7 @@ func newOwnHost(t *testing.T, untouched bool, own []ownTool, tool string) *ownHo
 		Tools:    tools.Server{Name: "aw", Identity: "aw"}, Place: tools.Place{Dir: dir, Roots: []string{dir}, Home: dir},
 	}
 	c := &config.Config{DataDir: data, Worker: "default", Listen: "off", MaxPending: 8, Timeout: time.Second, ClaimWithin: time.Minute, Level: slog.LevelError}
-	s, err := Start(c, append((&Sidecar{own: own, config: c}).ownServer(), awkward))
+	s, err := Start(c, append((&own.Server{Tools: offered}).Configured(), awkward))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,48 +171,6 @@ func TestOwnTools(t *testing.T) {
 				t.Fatal("the cancellation did not reach the tool")
 			}
 		})
-	}
-}
-
-// A request may be cancelled before it runs: right behind it, or while all places are taken. The place is free
-// again, and a tool that was not begun does not begin.
-func TestOwnToolsAreCancelledBeforeTheyRun(t *testing.T) {
-	const calls = 10 * maxOwnCalls
-	began, cancelled := make(chan struct{}, calls), make(chan struct{}, calls)
-	s := server.NewMCPServer("own", "1")
-	for _, tool := range ownTestTools(began, cancelled) {
-		s.AddTools(tool(new(gate.Session)))
-	}
-	in, toServer := io.Pipe()
-	fromServer, out := io.Pipe()
-	ended := make(chan error, 1)
-	go func() {
-		err := answerLines(t.Context(), s, in, out)
-		ended <- errors.Join(err, out.Close())
-	}()
-	go func() {
-		for id := range calls {
-			fmt.Fprintf(toServer, `{"jsonrpc":"2.0","id":"%d","method":"tools/call","params":{"name":"wait"}}`+"\n", id)
-			fmt.Fprintf(toServer, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"%d"}}`+"\n", id)
-		}
-		fmt.Fprintln(toServer, `{"jsonrpc":"2.0","id":"last","method":"ping"}`)
-	}()
-	defer time.AfterFunc(waits.Limit, func() { fromServer.Close() }).Stop()
-	answers := bufio.NewScanner(fromServer)
-	for answers.Scan() && !strings.Contains(answers.Text(), `"last"`) {
-	}
-	if !strings.Contains(answers.Text(), `"last"`) {
-		t.Fatal("calls that were cancelled keep their places")
-	}
-	go func() {
-		for answers.Scan() {
-		}
-	}()
-	if err := errors.Join(toServer.Close(), <-ended); err != nil {
-		t.Error(err)
-	}
-	if len(began) != len(cancelled) {
-		t.Errorf("%d calls began and %d were cancelled", len(began), len(cancelled))
 	}
 }
 

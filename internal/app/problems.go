@@ -9,6 +9,7 @@ import (
 
 	"callgate/audit"
 	"callgate/internal/durable"
+	"callgate/proxy"
 )
 
 // problems are faults in callgate's files. They are logged when they are found and when they end, and shown by health
@@ -54,27 +55,26 @@ func (p *problems) list() (all []string) {
 const maxCheckedAtStart = 64 << 20
 
 // look checks the files that earlier processes left, and removes unfinished ones.
-func (s *Sidecar) look() {
-	dir := s.config.DataDir
+func (p *problems) look(dir string, keeps *proxy.Checkpoints) {
 	for _, folder := range []string{"approvals", "companions", "credentials", "hub", "workers", "logins", "hooks", "webhooks", "cache"} {
 		durable.Sweep(filepath.Join(dir, folder), 3)
 	}
 	durable.Sweep(dir, 0)
-	if s.keeps != nil {
-		if found, err := s.keeps.Store.Check(); err != nil {
-			s.problems.set("the checkpoints", "checkpoints cannot be looked at: "+err.Error())
+	if keeps != nil {
+		if found, err := keeps.Store.Check(); err != nil {
+			p.set("the checkpoints", "checkpoints cannot be looked at: "+err.Error())
 		} else {
-			s.problems.set("the checkpoints", found...)
+			p.set("the checkpoints", found...)
 		}
 	}
 	trail := audit.Dir(dir)
 	if size := sizeOf(trail); size > maxCheckedAtStart {
-		s.log.Info("the audit logs are not verified at the start: run callgate audit verify", "bytes", size)
+		p.log.Info("the audit logs are not verified at the start: run callgate audit verify", "bytes", size)
 		return
 	}
 	report, err := audit.Verify(trail)
 	if err != nil {
-		s.problems.set("the audit log", "the audit log cannot be verified: "+err.Error())
+		p.set("the audit log", "the audit log cannot be verified: "+err.Error())
 		return
 	}
 	var found []string
@@ -85,7 +85,7 @@ func (s *Sidecar) look() {
 		}
 		found = append(found, "the audit log is damaged: "+b.String()+"; run callgate audit verify")
 	}
-	s.problems.set("the audit log", found...)
+	p.set("the audit log", found...)
 }
 
 // maxShownBreaks is how many places people are told of without asking.

@@ -84,13 +84,13 @@ func (r *replica) meet(people *companion.Server) {
 }
 
 // meetTenants has the replicas tell each other of the tenants that are open at each.
-func (r *replica) meetTenants(house *tenancy.House) {
+func (r *replica) meetTenants(registry *tenancy.Registry) {
 	if r == nil {
 		return
 	}
-	r.serve(r.cluster.Listen(cluster.ServiceTenants), house.Tell)
+	r.serve(r.cluster.Listen(cluster.ServiceTenants), registry.Tell)
 	r.others(func(one cluster.Replica, gone <-chan struct{}) {
-		house.Hear(one.Name, one.Version, gone, r.dial(one, cluster.ServiceTenants), func(tenant string) (net.Conn, error) {
+		registry.Hear(one.Name, one.Version, gone, r.dial(one, cluster.ServiceTenants), func(tenant string) (net.Conn, error) {
 			return r.dial(one, cluster.ServiceOf(cluster.ServicePeople, tenant))()
 		})
 	})

@@ -47,9 +47,9 @@ func (s *Sidecar) openRetrieval() (proxy.Workspaces, error) {
 	s.retrieval = retrieval.New(o)
 	s.closers = append(s.closers, s.retrieval.Close)
 	for i := range s.retrieval.Tools("") {
-		s.own = append(s.own, func(session *gate.Session) server.ServerTool { return s.retrieval.Tools(session.ID())[i] })
+		s.own.Tools = append(s.own.Tools, func(session *gate.Session) server.ServerTool { return s.retrieval.Tools(session.ID())[i] })
 	}
-	s.prompts = func(session *gate.Session) []server.ServerPrompt { return s.retrieval.Prompts(session.ID()) }
+	s.own.Prompts = func(session *gate.Session) []server.ServerPrompt { return s.retrieval.Prompts(session.ID()) }
 	return s.retrieval, nil
 }
 

@@ -28,9 +28,9 @@ func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)
 		return err
 	}
 	rooms := endpoint.One(s.Proxy, s.budget)
-	house := s.house.Load()
-	if house != nil {
-		rooms = house
+	registry := s.tenants.Load()
+	if registry != nil {
+		rooms = registry
 	}
 	e, err := endpoint.Listen(endpoint.Options{
 		Address: c.MCPListen, Settings: door,
@@ -42,13 +42,13 @@ func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)
 	s.closers = append(s.closers, e.Close)
 	s.replica.serveHosts(e)
 	how := []any{"url", e.URL(), "auth", c.Auth}
-	if c.Auth == "token" && house == nil {
+	if c.Auth == "token" && registry == nil {
 		how = append(how, "token", filepath.Join(s.config.DataDir, "credentials", "mcp"))
 	}
 	s.log.Info("hosts are served", how...)
 	watching, stop := context.WithCancel(ctx)
 	var watchers sync.WaitGroup
-	watchers.Go(func() { tellWhoWaits(watching, s.Gate, s.log, s.page) })
+	watchers.Go(func() { tellWhoWaits(watching, s.Gate, s.log, s.companion.page) })
 	watchers.Go(func() { s.watch(watching, load, e) })
 	watchers.Go(func() { rest(watching) })
 	watchers.Go(func() { s.Gate.Recall(watching) })
@@ -57,8 +57,8 @@ func (s *Sidecar) Serve(ctx context.Context, load func() (*config.Config, error)
 	select {
 	case <-ctx.Done():
 		s.Gate.Leave() // hosts find callgate again at its address, and repeat what waits
-		if house != nil {
-			house.Leave()
+		if registry != nil {
+			registry.Leave()
 		}
 	case <-e.Idle():
 		s.log.Info("callgate ends: there was no session", "for", c.IdleShutdown)
@@ -115,13 +115,13 @@ func (t taking) take(ctx context.Context, next *config.Config, byServers bool) (
 	if next.Tenants.On() != s.config.Tenants.On() {
 		return nil, errors.New("tenants: to begin or end with tenants, restart callgate")
 	}
-	protected, err := s.protected(next)
+	protected, err := s.companion.protected(next)
 	if err != nil {
 		return nil, err
 	}
 	each := func() {}
-	if house := s.house.Load(); house != nil {
-		if each, err = house.Prepare(ctx, next, byServers); err != nil {
+	if registry := s.tenants.Load(); registry != nil {
+		if each, err = registry.Prepare(ctx, next, byServers); err != nil {
 			return nil, err
 		}
 	}
@@ -179,7 +179,7 @@ func (t taking) servers(next *config.Config, renewed bool) (apply func(), err er
 		return nil, err
 	}
 	config.Bound(servers, next.Limits.MaxResultBytes)
-	set := proxy.Settings{Servers: append(servers, t.s.ownServer()...), Reserved: names, HandOver: next.HandOver, Hosts: next.HostLimits}
+	set := proxy.Settings{Servers: append(servers, t.s.own.Configured()...), Reserved: names, HandOver: next.HandOver, Hosts: next.HostLimits}
 	if apply, err = t.s.Proxy.Configure(set, renewed); err != nil {
 		return nil, fmt.Errorf("servers: %w", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,13 +20,12 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/app/anchor"
 	"callgate/internal/app/backend"
+	"callgate/internal/app/own"
 	"callgate/internal/app/reload"
-	"callgate/internal/app/tenancy"
 	"callgate/internal/budget"
 	"callgate/internal/checkpoint"
 	"callgate/internal/companion"
 	"callgate/internal/companion/credentials"
-	"callgate/internal/companion/hub"
 	"callgate/internal/config"
 	"callgate/internal/guard"
 	"callgate/internal/hooks"
@@ -45,22 +43,19 @@ import (
 // Sidecar is a running callgate: the gate, its records, the side server for people, and the proxy.
 type Sidecar struct {
 	config    *config.Config
-	onlooker  bool                          // it serves no host, and has no proxy
-	front     *Sidecar                      // serves the tenant that this is; nil when this is none
-	house     atomic.Pointer[tenancy.House] // of the tenants that this serves; nil for none
+	onlooker  bool     // it serves no host, and has no proxy
+	front     *Sidecar // serves the tenant that this is; nil when this is none
+	tenants   tenants
 	log       *slog.Logger
 	Gate      *gate.Gate
 	rules     *permissions.Store
 	people    *backend.Backend // what the companion shows; set when all else is open
-	presence  *presence.Desk
 	Proxy     *proxy.Proxy
-	companion atomic.Pointer[companion.Server]
-	ports     []string           // of the companion
+	companion sideServer
 	metrics   *metrics.Metrics   // nil when nothing is counted
 	keeps     *proxy.Checkpoints // nil when checkpoints are off
-	own       []ownTool          // what callgate itself offers to models; complete before the proxy is made
+	own       own.Server         // what callgate itself offers to models; complete before the proxy is made
 	retrieval *retrieval.Service // nil unless rag.enabled
-	prompts   ownPrompts         // nil for none
 	budget    *budget.Budget     // of messages in flight
 	replica   *replica           // nil when this callgate is by itself
 	problems  problems
@@ -96,7 +91,7 @@ func (s *Sidecar) open(servers []proxy.Server) (*Sidecar, error) {
 	s.replica.watch(s.Gate)
 	s.replica.meet(s.companion.Load())
 	var looking sync.WaitGroup
-	looking.Go(s.look)
+	looking.Go(func() { s.problems.look(s.config.DataDir, s.keeps) })
 	s.closers = append(s.closers, func() error { looking.Wait(); return nil })
 	return s, nil
 }
@@ -166,9 +161,9 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 		return err
 	}
 	s.rules = permissions.OpenStore(c.Files().Permissions(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log, Shared: s.replica.document(documentRules)})
-	s.presence = presence.Open(c.DataDir, c.Presence, s.page)
+	s.companion.presence = presence.Open(c.DataDir, c.Presence, s.companion.page)
 	s.Gate = gate.New(gate.Options{
-		Presence: s.presence, Credentials: namedSecrets(c.Secrets.Keyring, c.Secrets.Files, s.log),
+		Presence: s.companion.presence, Credentials: namedSecrets(c.Secrets.Keyring, c.Secrets.Files, s.log),
 		Worker: c.Worker, Audit: trail, Logger: s.log, Store: s.rules,
 		Mode: c.GateMode, Autonomy: c.AutonomyLevel, AskEscalations: c.AsksEscalations, Timeout: c.Timeout, MaxPending: c.MaxPending, MaxPendingAll: c.MaxPendingAll, Agents: agents,
 		Advisors: c.PolicyEngines,
@@ -218,24 +213,42 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 			s.log.Warn("the server's package has no version: tomorrow the same command may run another program", "server", server.Tools.Name, "package", server.Tools.Packages)
 		}
 	}
-	s.own = append(append(s.own, s.exposeTools()...), s.rollbackTool()...)
+	s.own.Version, s.own.Here = Version, c.Try // a doctor's calls may come before the folders of its host
+	shown := exposed(c)
+	if shown != nil {
+		find := func(ctx context.Context, sessionID, query string, limit int) (proxy.Found, error) {
+			return s.Proxy.FindTools(ctx, sessionID, query, limit)
+		}
+		s.own.Tools = append(s.own.Tools, own.FindTools(find), own.CallTool)
+	}
+	if s.keeps != nil && c.Checkpoints.Tool {
+		s.own.Tools = append(s.own.Tools, own.RollbackTool(s.Gate, s.keeps.Store))
+	}
 	if c.Try {
-		s.own = append(s.own, tryTool)
+		s.own.Tools = append(s.own.Tools, tryTool)
 	}
 	names, err := c.ServerNames()
 	if err != nil {
 		return err
 	}
 	s.Proxy, err = proxy.New(proxy.Options{
-		Gate: s.Gate, Servers: append(servers, s.ownServer()...), Reserved: names, Pins: pins, Agent: c.Agent, Version: Version, CacheDir: c.Files().Cache(), Logger: s.log,
-		HandOver: c.HandOver, Hosts: c.HostLimits, HostApproves: c.Approvers.Host, Page: s.page, IdleTimeout: c.IdleTimeout, Secret: c.Files().SealingSecret(), MaxSessions: c.MaxSessions, Place: s.replica.place(),
-		Expose: exposed(c), Workspaces: workspaces, Hooks: c.HookRunner, Tracer: tracer, Checkpoints: s.keeps, Verification: checks, Budget: s.budget,
+		Gate: s.Gate, Servers: append(servers, s.own.Configured()...), Reserved: names, Pins: pins, Agent: c.Agent, Version: Version, CacheDir: c.Files().Cache(), Logger: s.log,
+		HandOver: c.HandOver, Hosts: c.HostLimits, HostApproves: c.Approvers.Host, Page: s.companion.page, IdleTimeout: c.IdleTimeout, Secret: c.Files().SealingSecret(), MaxSessions: c.MaxSessions, Place: s.replica.place(),
+		Expose: shown, Workspaces: workspaces, Hooks: c.HookRunner, Tracer: tracer, Checkpoints: s.keeps, Verification: checks, Budget: s.budget,
 	})
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, func() error { s.Proxy.Close(); return nil })
 	return nil
+}
+
+// exposed is what the proxy shows hosts; nil for every tool.
+func exposed(c *config.Config) *proxy.Expose {
+	if c.Tools.Expose != config.ExposeSearch {
+		return nil
+	}
+	return &proxy.Expose{Pinned: c.Tools.PinnedGlobs}
 }
 
 // openAudit opens the trail, and the place where its heads are kept.
@@ -285,8 +298,8 @@ func (s *Sidecar) openCompanion() error {
 		}
 		options := companion.Options{
 			Replica: s.replica.name(), Replicas: s.replica.forPeople(), DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
-			Backend: s.people.Parts(kept, nil), Tenants: s.tenantsOfPeople,
-			Presence: s.presence, Identity: s.config.Approvers.OIDC.Provider(s.config.Tenants.SignInClaim()), Problems: s.troubles, Credentials: held, Logger: s.log,
+			Backend: s.people.Parts(kept, nil), Tenants: s.tenants.forPeople,
+			Presence: s.companion.presence, Identity: s.config.Approvers.OIDC.Provider(s.config.Tenants.SignInClaim()), Problems: s.troubles, Credentials: held, Logger: s.log,
 		}
 		if s.front == nil { // the hosts of this machine are nobody's tenants
 			options.Backend = s.people.Parts(kept, hostsHere(s.config.DataDir))
@@ -298,7 +311,7 @@ func (s *Sidecar) openCompanion() error {
 		switch {
 		case s.metrics == nil:
 		case s.front == nil && s.config.Tenants.On():
-			options.Metrics = s.metrics.With(s.gatherTenants)
+			options.Metrics = s.metrics.With(s.tenants.gather)
 		case !s.onlooker:
 			options.Metrics = s.metrics
 		}
@@ -306,110 +319,26 @@ func (s *Sidecar) openCompanion() error {
 		if err != nil {
 			return err
 		}
-		s.companion.Store(people)
 		s.closers = append(s.closers, people.Close)
-		_, port, err := net.SplitHostPort(people.Address())
-		if err != nil {
+		if err := s.companion.opened(people); err != nil {
 			return err
 		}
-		s.ports = []string{port}
 		s.log.Info("companion is listening", "address", "http://"+people.Address())
 	}
-	protected, err := s.protected(s.config)
+	protected, err := s.companion.protected(s.config)
 	if err == nil {
 		s.Gate.Protect(protected)
 	}
 	return err
 }
 
-// protected is what no call may touch with a configuration.
-func (s *Sidecar) protected(c *config.Config) (*gate.Protected, error) {
-	protected, err := gate.NewProtected(c.OwnFiles(), xdg.Home, s.ports)
-	if err != nil {
-		return nil, err
-	}
-	return protected.WithNames(hub.SocketName).WithPorts(c.OwnPorts()), nil
-}
-
-// page is the address of the page for approvers, "" while there is none.
-func (s *Sidecar) page() string {
-	people := s.companion.Load()
-	if people == nil {
-		return ""
-	}
-	address := people.Address()
-	if _, port, err := net.SplitHostPort(address); err == nil && s.presence.On() {
-		address = net.JoinHostPort("localhost", port) // browsers use no passkeys on addresses
-	}
-	return "http://" + address + "/"
-}
-
 // troubles are faults in callgate's files, and reasons why nobody can answer.
 func (s *Sidecar) troubles() []string {
 	all := s.problems.list()
-	if why := s.presence.Problem(); why != "" {
+	if why := s.companion.presence.Problem(); why != "" {
 		all = append(all, why)
 	}
 	return all
-}
-
-// How far back the audit trail is read, in records: for commands of this worker, and for what people answered. The first
-// question waits for it, unless Gate.Recall came before.
-const (
-	rememberedDecisions = 500
-	rememberedAnswers   = 5000
-)
-
-// history returns the shell commands that the worker's audit trail remembers, the newest first.
-func history(ctx context.Context, c *config.Config) (commands []string) {
-	for r, err := range audit.Read(audit.Dir(c.DataDir), audit.Filter{Limit: rememberedDecisions}) {
-		if ctx.Err() != nil {
-			break
-		}
-		if err != nil || r.Worker != c.Worker || r.Event != audit.Decision {
-			continue // a damaged line is the business of audit verify
-		}
-		for _, s := range r.Subjects {
-			if s.Kind == tools.KindShell && s.Value != "" {
-				commands = append(commands, s.Value)
-			}
-		}
-	}
-	return commands
-}
-
-// answered returns what people answered since then, as far as the newest records tell, the oldest first.
-func answered(ctx context.Context, c *config.Config, since time.Time) (list []gate.Answered) {
-	marked := map[string]bool{}
-	for r, err := range audit.Read(audit.Dir(c.DataDir), audit.Filter{Since: since, Limit: rememberedAnswers}) {
-		if ctx.Err() != nil {
-			break
-		}
-		if err != nil || r.Worker != c.Worker {
-			continue // a damaged line is the business of audit verify
-		}
-		if r.Event == audit.Asked && r.By == "mark" {
-			marked[r.CallID] = true
-		}
-		if r.Event != audit.Decision || !gate.ByPerson(r.Decision, r.By) {
-			continue
-		}
-		from := len(list)
-		for _, s := range r.Subjects {
-			if risk, err := permissions.ParseRisk(s.Risk); err == nil && s.Action == permissions.Ask.String() {
-				list = append(list, gate.Answered{
-					CallID: r.CallID, At: r.Time, Project: r.Project, Server: r.Server, Tool: s.Tool, Kind: s.Kind, Value: s.Value, Risk: risk,
-					Rejected: r.Decision == gate.DecidedRejected,
-				})
-			}
-		}
-		for i := from; i < len(list); i++ {
-			list[i].Several = len(list)-from > 1
-		}
-	}
-	list = slices.DeleteFunc(list, func(a gate.Answered) bool { return marked[a.CallID] })
-	slices.SortStableFunc(list, func(a, b gate.Answered) int { return a.At.Compare(b.At) })
-	return list
 }
 
 // Relay serves the host on standard input and output until it ends.
@@ -431,32 +360,6 @@ func (s *Sidecar) Close() {
 			s.log.Error("shutdown", "error", err)
 		}
 	}
-}
-
-// openLog sends the log to standard error, because standard output belongs to MCP, and to the log file. From here on,
-// neither of their readers can end or hold up the process.
-func (s *Sidecar) openLog() error {
-	if s.front != nil {
-		s.current.Store(s.config)
-		s.log = s.front.log.With("tenant", s.config.Worker)
-		return nil
-	}
-	OutlivePipes()
-	s.level.Set(s.config.Level)
-	s.current.Store(s.config)
-	stderr := newSpool(os.Stderr)
-	s.closers = append(s.closers, stderr.close)
-	out := everyWriter{stderr}
-	if s.config.LogFile != "" {
-		file, err := os.OpenFile(s.config.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		if err != nil {
-			return fmt.Errorf("logFile: %w", err)
-		}
-		s.closers = append(s.closers, file.Close)
-		out = append(out, file)
-	}
-	s.log = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: &s.level}))
-	return nil
 }
 
 // freezer is what is frozen here. What is frozen at the front is frozen for its tenants.

@@ -65,7 +65,7 @@ func (l *inside) Close() error {
 func (l *inside) Addr() net.Addr { return &net.UnixAddr{Name: "inside", Net: "unix"} }
 
 // People implements companion.Tenants: the companion of the tenant whose credential the token is, and what it opens there.
-func (h *House) People(ctx context.Context, token string) (*companion.Server, func() credentials.Credential, func()) {
+func (h *Registry) People(ctx context.Context, token string) (*companion.Server, func() credentials.Credential, func()) {
 	name, here := h.tokens.tenant(token)
 	if name == "" {
 		return nil, nil, nil
@@ -97,7 +97,7 @@ func (h *House) People(ctx context.Context, token string) (*companion.Server, fu
 }
 
 // Store implements companion.Tenants.
-func (h *House) Store(tenant string) *credentials.Store {
+func (h *Registry) Store(tenant string) *credentials.Store {
 	if tenants.CheckName(tenant) != nil {
 		tenant = "-" // which no tenant is called
 	}
@@ -105,7 +105,7 @@ func (h *House) Store(tenant string) *credentials.Store {
 }
 
 // SignIn implements companion.Tenants.
-func (h *House) SignIn(ctx context.Context, named []string, chosen string, role credentials.Credential, person, account string) (credential credentials.Credential, name string, err error) {
+func (h *Registry) SignIn(ctx context.Context, named []string, chosen string, role credentials.Credential, person, account string) (credential credentials.Credential, name string, err error) {
 	if len(named) > 1 && chosen == "" {
 		return "", "", errors.New("your account is in several tenants: sign in at /signin?tenant=NAME")
 	}

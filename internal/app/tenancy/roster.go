@@ -30,7 +30,7 @@ const (
 )
 
 // Tell tells other replicas of the tenants here, until the listener is closed.
-func (h *House) Tell(l net.Listener) {
+func (h *Registry) Tell(l net.Listener) {
 	for {
 		conn, err := l.Accept()
 		if err != nil {
@@ -45,7 +45,7 @@ func (h *House) Tell(l net.Listener) {
 }
 
 // tell tells one replica until it hears no more.
-func (h *House) tell(to net.Conn) {
+func (h *Registry) tell(to net.Conn) {
 	told := map[string]standing{}
 	ticker := time.NewTicker(tellEvery)
 	defer ticker.Stop()
@@ -81,7 +81,7 @@ func (h *House) tell(to net.Conn) {
 }
 
 // standings is how the tenants stand here.
-func (h *House) standings() map[string]standing {
+func (h *Registry) standings() map[string]standing {
 	all := map[string]standing{}
 	for name, sums := range h.tokens.all() {
 		all[name] = standing{Tenant: name, Sums: sums}
@@ -97,7 +97,7 @@ func (h *House) standings() map[string]standing {
 
 // Hear hears from a replica how the tenants stand there, until it is gone. dial opens a connection to its Tell, open to the
 // people of one of its tenants.
-func (h *House) Hear(replica, version string, gone <-chan struct{}, dial func() (net.Conn, error), open func(tenant string) (net.Conn, error)) {
+func (h *Registry) Hear(replica, version string, gone <-chan struct{}, dial func() (net.Conn, error), open func(tenant string) (net.Conn, error)) {
 	h.working.Go(func() {
 		for {
 			if conn, err := dial(); err == nil {
@@ -115,7 +115,7 @@ func (h *House) Hear(replica, version string, gone <-chan struct{}, dial func() 
 }
 
 // hear is Hear for one connection.
-func (h *House) hear(conn net.Conn, gone <-chan struct{}, peer hub.Peer, open func(tenant string) (net.Conn, error)) {
+func (h *Registry) hear(conn net.Conn, gone <-chan struct{}, peer hub.Peer, open func(tenant string) (net.Conn, error)) {
 	heard := make(chan struct{})
 	defer close(heard)
 	h.working.Go(func() {

@@ -1,4 +1,6 @@
-package app
+// Package own is callgate's own MCP server: tools and prompts that a host sees beside those of the configured servers. Its
+// calls go through the gate like calls of any server.
+package own
 
 import (
 	"bufio"
@@ -21,53 +23,59 @@ import (
 	"callgate/proxy"
 )
 
-// ownTool makes one of callgate's own tools for a session. Its name at the server has no prefix: hosts and rules
-// know it as callgate_{name}. What it does is judged like a call of any server, by the entry that the catalogue
-// in gate/tools has for the package "callgate"; a tool without one asks.
-type ownTool func(*gate.Session) server.ServerTool
+// Tool makes one of the tools for a session. Its name at the server has no prefix: hosts and rules know it as
+// callgate_{name}. What it does is judged by the entry that the catalogue in gate/tools has for the package "callgate"; a
+// tool without one asks.
+type Tool func(*gate.Session) server.ServerTool
 
-// ownPrompts makes callgate's own prompts for a session, named as own tools are.
-type ownPrompts func(*gate.Session) []server.ServerPrompt
+// Prompts makes the prompts for a session, named as tools are.
+type Prompts func(*gate.Session) []server.ServerPrompt
 
-// ownServer returns callgate's own server, or nothing when it has no tools.
-func (s *Sidecar) ownServer() []proxy.Server {
-	if len(s.own) == 0 {
+// Server is callgate's own server. Tools and Prompts MUST be complete before the first session.
+type Server struct {
+	Version string
+	Tools   []Tool
+	Prompts Prompts // nil for none
+	Here    bool    // until a host names its folders, its calls are judged as calls in the current directory
+}
+
+// Configured returns the server for the proxy, or nothing when it has no tools.
+func (s *Server) Configured() []proxy.Server {
+	if len(s.Tools) == 0 {
 		return nil
 	}
 	own := proxy.Server{
 		Upstream: upstream.Config{Name: proxy.OwnName},
 		Tools:    tools.Server{Name: proxy.OwnName, Packages: []string{proxy.OwnName}, Identity: proxy.OwnName, Trusted: true},
-		Own: func(session *gate.Session) func(context.Context, io.Reader, io.Writer) error {
-			return serveOwn(session, s.own, s.prompts)
-		},
+		Own:      s.serve,
 	}
-	if here, err := os.Getwd(); err == nil && s.config.Try { // doctor's calls may come before its roots
+	if here, err := os.Getwd(); err == nil && s.Here {
 		own.Place = tools.Place{Dir: here, Workspace: []string{here}, Home: xdg.Home}
 	}
 	return []proxy.Server{own}
 }
 
-// maxOwnCalls bounds the calls of own tools that run at once in one session.
-const maxOwnCalls = 16
+// maxCalls bounds the calls that run at once in one session.
+const maxCalls = 16
 
-// serveOwn speaks MCP for the tools and prompts of one session, a message a line. Prompts may be nil.
-func serveOwn(session *gate.Session, own []ownTool, prompts ownPrompts) func(context.Context, io.Reader, io.Writer) error {
+// serve speaks MCP for one session, a message a line.
+func (s *Server) serve(session *gate.Session) func(context.Context, io.Reader, io.Writer) error {
 	return func(ctx context.Context, in io.Reader, out io.Writer) error {
-		s := server.NewMCPServer(proxy.OwnName, Version, server.WithToolCapabilities(false), server.WithRecovery())
-		for _, tool := range own {
-			s.AddTools(tool(session))
+		mcp := server.NewMCPServer(proxy.OwnName, s.Version, server.WithToolCapabilities(false), server.WithRecovery())
+		for _, tool := range s.Tools {
+			mcp.AddTools(tool(session))
 		}
-		if prompts != nil {
-			s.AddPrompts(prompts(session)...)
+		if s.Prompts != nil {
+			mcp.AddPrompts(s.Prompts(session)...)
 		}
 		connection := server.NewInProcessSession(session.ID(), nil)
-		if err := s.RegisterSession(ctx, connection); err != nil {
+		if err := mcp.RegisterSession(ctx, connection); err != nil {
 			return err
 		}
-		defer s.UnregisterSession(ctx, connection.SessionID())
-		ctx, cancel := context.WithCancel(s.WithContext(ctx, connection))
+		defer mcp.UnregisterSession(ctx, connection.SessionID())
+		ctx, cancel := context.WithCancel(mcp.WithContext(ctx, connection))
 		defer cancel()
-		return answerLines(ctx, s, in, out)
+		return answerLines(ctx, mcp, in, out)
 	}
 }
 
@@ -78,7 +86,7 @@ func answerLines(ctx context.Context, s *server.MCPServer, in io.Reader, out io.
 	defer running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	slots := make(chan struct{}, maxOwnCalls)
+	slots := make(chan struct{}, maxCalls)
 	requests := runningRequests{cancel: map[string]context.CancelFunc{}}
 	var writing sync.Mutex
 	lines := bufio.NewReader(in)

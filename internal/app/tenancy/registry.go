@@ -41,7 +41,7 @@ type Worker struct {
 	Close   func()
 }
 
-// Options of a House. All of it is required.
+// Options of a Registry. All of it is required.
 type Options struct {
 	Config  *config.Config
 	Start   func(c *config.Config, bytes int64) (*Worker, error) // opens a tenant's worker, as serve opens its own
@@ -51,8 +51,8 @@ type Options struct {
 	Logger  *slog.Logger
 }
 
-// House is all tenants. Close it.
-type House struct {
+// Registry has all tenants. Close it.
+type Registry struct {
 	o      Options
 	now    atomic.Pointer[config.Config] // as it was read last
 	turns  *tenants.Turns
@@ -77,13 +77,13 @@ type tenant struct {
 }
 
 var (
-	_ endpoint.Rooms    = (*House)(nil)
-	_ companion.Tenants = (*House)(nil)
+	_ endpoint.Rooms    = (*Registry)(nil)
+	_ companion.Tenants = (*Registry)(nil)
 )
 
-// Open opens the house, and no tenant.
-func Open(o Options) *House {
-	h := &House{o: o, turns: tenants.NewTurns(0), refusals: rate.Sometimes{First: 20, Interval: time.Second}}
+// Open opens the registry, and no tenant.
+func Open(o Options) *Registry {
+	h := &Registry{o: o, turns: tenants.NewTurns(0), refusals: rate.Sometimes{First: 20, Interval: time.Second}}
 	h.now.Store(o.Config)
 	h.tokens.dataDir = o.Config.DataDir
 	h.pool = tenants.Pool[*tenant]{Open: h.open, Busy: busy, Close: (*tenant).close, Idle: o.Config.Tenants.Idle}
@@ -93,7 +93,7 @@ func Open(o Options) *House {
 }
 
 // Close closes all tenants.
-func (h *House) Close() error {
+func (h *Registry) Close() error {
 	h.stop()
 	h.working.Wait()
 	h.pool.End()
@@ -101,7 +101,7 @@ func (h *House) Close() error {
 }
 
 // Enter implements endpoint.Rooms.
-func (h *House) Enter(r *http.Request, who endpoint.Guest, path string) (*endpoint.Room, func(), error) {
+func (h *Registry) Enter(r *http.Request, who endpoint.Guest, path string) (*endpoint.Room, func(), error) {
 	c := h.now.Load()
 	name, err := c.Tenants.Choose(who.Tenants, path, c.Auth == "none")
 	if err == nil {
@@ -118,7 +118,7 @@ func (h *House) Enter(r *http.Request, who endpoint.Guest, path string) (*endpoi
 }
 
 // record puts on record whom no tenant lets in. Of a flood it is the first, one a second, and how many there were between.
-func (h *House) record(who endpoint.Guest, refused *tenants.Refused) {
+func (h *Registry) record(who endpoint.Guest, refused *tenants.Refused) {
 	h.unrecorded.Add(1)
 	h.refusals.Do(func() {
 		n := h.unrecorded.Swap(0)
@@ -133,13 +133,13 @@ func (h *House) record(who endpoint.Guest, refused *tenants.Refused) {
 }
 
 // Knows implements endpoint.Rooms.
-func (h *House) Knows(name string) bool {
+func (h *Registry) Knows(name string) bool {
 	_, err := h.now.Load().Tenants.Choose([]string{name}, "", false)
 	return err == nil
 }
 
 // Expel implements endpoint.Rooms.
-func (h *House) Expel(known func(tenant, who string) bool) {
+func (h *Registry) Expel(known func(tenant, who string) bool) {
 	names, open := h.pool.All()
 	for i, one := range open {
 		one.Proxy.Expel(func(who string) bool { return h.Knows(names[i]) && known(names[i], who) })
@@ -147,7 +147,7 @@ func (h *House) Expel(known func(tenant, who string) bool) {
 }
 
 // Farewell implements endpoint.Rooms.
-func (h *House) Farewell() {
+func (h *Registry) Farewell() {
 	_, open := h.pool.All()
 	for _, one := range open {
 		one.Proxy.Farewell()
@@ -155,7 +155,7 @@ func (h *House) Farewell() {
 }
 
 // Leave tells the gates that hosts find callgate again at its address.
-func (h *House) Leave() {
+func (h *Registry) Leave() {
 	_, open := h.pool.All()
 	for _, one := range open {
 		one.Gate.Leave()
@@ -173,7 +173,7 @@ func (t *tenant) close() {
 }
 
 // have lists the tenants that have a folder.
-func (h *House) have() (names []string, err error) {
+func (h *Registry) have() (names []string, err error) {
 	entries, err := os.ReadDir(filepath.Dir(tenants.Dir(h.o.Config.DataDir, "x")))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -187,7 +187,7 @@ func (h *House) have() (names []string, err error) {
 }
 
 // begin makes the folder of a tenant that may begin: from then on it is one of those that there are.
-func (h *House) begin(c *config.Config, name string) error {
+func (h *Registry) begin(c *config.Config, name string) error {
 	h.begins.Lock()
 	defer h.begins.Unlock()
 	have, err := h.have()
@@ -201,7 +201,7 @@ func (h *House) begin(c *config.Config, name string) error {
 }
 
 // open opens one tenant.
-func (h *House) open(name string) (*tenant, error) {
+func (h *Registry) open(name string) (*tenant, error) {
 	now := h.now.Load()
 	if err := h.begin(now, name); err != nil {
 		return nil, err
@@ -245,7 +245,7 @@ func firstRules(path, from string) error {
 }
 
 // Prepare makes and checks all that the next configuration needs in each open tenant, before anything changes.
-func (h *House) Prepare(ctx context.Context, next *config.Config, servers bool) (apply func(), err error) {
+func (h *Registry) Prepare(ctx context.Context, next *config.Config, servers bool) (apply func(), err error) {
 	if !next.Tenants.On() {
 		return nil, errors.New("tenants: to end with tenants, restart callgate")
 	}
@@ -290,7 +290,7 @@ func (t *tenant) prepare(ctx context.Context, next *config.Config, name string, 
 }
 
 // Gather implements prometheus.Gatherer: what is counted of each open tenant, by its label worker.
-func (h *House) Gather() ([]*dto.MetricFamily, error) {
+func (h *Registry) Gather() ([]*dto.MetricFamily, error) {
 	var all prometheus.Gatherers
 	_, open := h.pool.All()
 	for _, one := range open {

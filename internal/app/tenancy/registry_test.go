@@ -20,7 +20,7 @@ func TestTenantsThatBeginAtOnce(t *testing.T) {
 			if err := c.Tenants.Check(); err != nil {
 				t.Fatal(err)
 			}
-			h := &House{o: Options{Config: c}}
+			h := &Registry{o: Options{Config: c}}
 			var began atomic.Int32
 			var all sync.WaitGroup
 			for _, name := range names {

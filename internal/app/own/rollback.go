@@ -1,4 +1,4 @@
-package app
+package own
 
 import (
 	"context"
@@ -19,13 +19,9 @@ import (
 // rollbackName is what the tool is known by, and who restored where it did.
 const rollbackName = "callgate_rollback_checkpoint"
 
-// rollbackTool lets the model of a session put back what its own calls changed, when the configuration offers
-// that.
-func (s *Sidecar) rollbackTool() []ownTool {
-	if s.keeps == nil || !s.config.Checkpoints.Tool {
-		return nil
-	}
-	return []ownTool{func(session *gate.Session) server.ServerTool {
+// RollbackTool lets the model of a session put back what its own calls changed.
+func RollbackTool(g *gate.Gate, store *checkpoint.Store) Tool {
+	return func(session *gate.Session) server.ServerTool {
 		return server.ServerTool{
 			Tool: mcp.NewTool("rollback_checkpoint",
 				mcp.WithDescription("Put files back to what they were before one of your own calls changed them: contents, modes, and files that were not there. Nothing is touched when a file was changed since by anybody else. The rollback can be rolled back by the id that it returns."),
@@ -34,14 +30,14 @@ func (s *Sidecar) rollbackTool() []ownTool {
 				mcp.WithReadOnlyHintAnnotation(false), mcp.WithDestructiveHintAnnotation(true), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
 			),
 			Handler: func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				text, err := rollbacks{s.Gate, s.keeps.Store, session}.restore(ctx, r.GetString("id", ""), r.GetStringSlice("paths", nil))
+				text, err := rollbacks{g, store, session}.restore(ctx, r.GetString("id", ""), r.GetStringSlice("paths", nil))
 				if err != nil {
 					return mcp.NewToolResultError(err.Error()), nil
 				}
 				return mcp.NewToolResultText(text), nil
 			},
 		}
-	}}
+	}
 }
 
 // rollbacks puts back what the calls of one session changed.
