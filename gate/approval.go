@@ -17,16 +17,16 @@ import (
 // and one waiting call consumes the decision. When the host cannot wait so long, the approval is handed
 // over: it stays pending without a call, and the repeated call attaches to it or claims what was decided.
 type approval struct {
-	call    Call
-	verdict Verdict
-	session *Session
-	expires time.Time
-	reach   string          // fingerprint of what was shown
-	key     string          // what a repeated call finds it by: the call as it came, whatever becomes of its arguments
-	shown   *Approval       // what people see; replaced, never changed
-	done    chan resolution // has room for one; only resolve sends, once
-	twins   []*approval     // the same call again while this one waits: not shown, asked in turn
-	edited  json.RawMessage // arguments that an approver put in place of the call's, which are shown since
+	call       Call
+	verdict    Verdict
+	session    *Session
+	expires    time.Time
+	reach      string          // fingerprint of what was shown
+	key        string          // what a repeated call finds it by: the call as it came, whatever becomes of its arguments
+	shown      *Approval       // what people see; replaced, never changed
+	done       chan resolution // has room for one; only resolve sends, once
+	duplicates []*approval     // the same call again while this one waits: not shown, asked in turn
+	edited     json.RawMessage // arguments that an approver put in place of the call's, which are shown since
 
 	detached bool        // no call waits on it
 	stale    string      // the server ended while the call waited: what is said of that
@@ -44,7 +44,7 @@ type resolution struct {
 	reach     string          // of what was shown
 	presence  []byte          // the proof that the approver was there; nil when none was needed
 	persons   int             // who approved with a credential of their own, where several have to
-	twin      bool            // it was given to the same call, and holds for this one too
+	duplicate bool            // it was given to the same call, and holds for this one too
 	stale     string          // why an approval does not hold: the server that was to run the call has ended since
 	ending    *ending         // of the answer that waits to hear what became of it; nil when none does
 	approval  string          // which one ended, and the session that it was shown for
@@ -79,7 +79,7 @@ func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claim
 		no := v.deny(DecidedLimited, "callgate", "tenants.limits.pending", fmt.Sprintf("%d calls of this tenant already wait for a person (tenants.limits.pending). Wait until some are answered.", most))
 		return nil, nil, &no
 	}
-	first := g.gate.queue.twinOf(a)
+	first := g.gate.queue.duplicateOf(a)
 	if first == nil && g.gate.queue.pending[call.ID] != nil { // a call keeps its id when it is repeated, in another session too
 		return nil, &resolution{decision: "pending", reason: waitsAlready}, nil
 	}
@@ -88,7 +88,7 @@ func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claim
 		return nil, nil, &no
 	}
 	if first != nil {
-		first.twins = append(first.twins, a)
+		first.duplicates = append(first.duplicates, a)
 		g.gate.queue.recount(s)
 		return a, nil, nil
 	}
@@ -111,9 +111,9 @@ func (q *queue) put(a *approval) {
 	q.journal.events.publish(Asked{a.shown})
 }
 
-// twinOf returns the pending approval of the very same call, nil when there is none. A flood of one call is
+// duplicateOf returns the pending approval of the very same call, nil when there is none. A flood of one call is
 // one question; each yes still lets only one of them run. The caller holds mu.
-func (q *queue) twinOf(a *approval) *approval {
+func (q *queue) duplicateOf(a *approval) *approval {
 	for _, other := range q.pending {
 		if other.session == a.session && other.call.Tool.Qualified == a.call.Tool.Qualified && other.call.Digest == a.call.Digest {
 			return other
@@ -161,11 +161,11 @@ func (q *queue) giveUp(a *approval, r resolution) resolution {
 	return <-a.done
 }
 
-// leave takes a twin out of the queue behind the approval that is shown. The caller holds mu.
-func (q *queue) leave(twin *approval) bool {
+// leave takes a duplicate out of the queue behind the approval that is shown. The caller holds mu.
+func (q *queue) leave(duplicate *approval) bool {
 	for _, first := range q.pending {
-		if i := slices.Index(first.twins, twin); i >= 0 {
-			first.twins = slices.Delete(first.twins, i, i+1)
+		if i := slices.Index(first.duplicates, duplicate); i >= 0 {
+			first.duplicates = slices.Delete(first.duplicates, i, i+1)
 			q.recount(first.session)
 			return true
 		}
@@ -196,28 +196,28 @@ func (q *queue) resolve(a *approval, r resolution) bool {
 	if r.ending == nil { // else the caller that gets the resolution says how it ended
 		q.journal.events.publish(Resolved{SessionID: a.session.id, ID: a.call.ID, Decision: r.decision, By: r.by, Reason: r.reason})
 	}
-	q.resolveTwins(a, r)
+	q.resolveDuplicates(a, r)
 	return true
 }
 
-// resolveTwins passes a refusal on to the same calls that wait behind this one. After any other ending it asks about
+// resolveDuplicates passes a refusal on to the same calls that wait behind this one. After any other ending it asks about
 // the next of them. The caller holds mu.
-func (q *queue) resolveTwins(a *approval, r resolution) {
-	if len(a.twins) == 0 {
+func (q *queue) resolveDuplicates(a *approval, r resolution) {
+	if len(a.duplicates) == 0 {
 		return
 	}
 	if r.decision == "reject" {
-		r.twin, r.ending = true, nil
-		for _, twin := range a.twins {
-			twin.done <- r
+		r.duplicate, r.ending = true, nil
+		for _, duplicate := range a.duplicates {
+			duplicate.done <- r
 		}
 		return
 	}
-	next := a.twins[0]
-	next.twins = a.twins[1:]
+	next := a.duplicates[0]
+	next.duplicates = a.duplicates[1:]
 	if err := q.enter(next); err != nil {
-		for _, twin := range append([]*approval{next}, next.twins...) {
-			twin.done <- resolution{decision: "withdrawn", by: "callgate", reason: fmt.Sprintf("The cluster cannot be told that the call waits: %v. %s", err, repeat)}
+		for _, duplicate := range append([]*approval{next}, next.duplicates...) {
+			duplicate.done <- resolution{decision: "withdrawn", by: "callgate", reason: fmt.Sprintf("The cluster cannot be told that the call waits: %v. %s", err, repeat)}
 		}
 		return
 	}
@@ -228,7 +228,7 @@ func (q *queue) resolveTwins(a *approval, r resolution) {
 func (q *queue) withdraw(who audit.Author, reason string, which func(*approval) bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i := 0; i < len(q.order); { // a twin may take the place of what is withdrawn
+	for i := 0; i < len(q.order); { // a duplicate may take the place of what is withdrawn
 		if a := q.pending[q.order[i]]; which(a) {
 			q.resolve(a, resolution{decision: "withdrawn", by: who.By, from: who.From, reason: reason})
 		} else {

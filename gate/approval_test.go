@@ -164,16 +164,16 @@ func TestAnswersThatDoNotFit(t *testing.T) {
 		change func(*Answer)
 		want   error
 	}{
-		"other arguments":    {func(a *Answer) { a.Digest = strings.Repeat("0", 64) }, ErrDigest},
-		"no digest":          {func(a *Answer) { a.Digest = "" }, ErrDigest},
-		"other session":      {func(a *Answer) { a.SessionID = "s-other" }, ErrSession},
-		"all sessions":       {func(a *Answer) { a.SessionID = "*" }, ErrSession},
-		"no decision":        {func(a *Answer) { a.Decision = "" }, ErrAnswer},
-		"unknown decision":   {func(a *Answer) { a.Decision = "APPROVE" }, ErrAnswer},
-		"grant not offered":  {func(a *Answer) { a.Decision, a.Grants = "always", []GrantChoice{{"shell_exec", "*"}} }, ErrAnswer},
-		"unknown scope":      {func(a *Answer) { a.Decision, a.Scope = "always", "world" }, ErrAnswer},
-		"edited is not JSON": {func(a *Answer) { a.Arguments = []byte(`{"command":`) }, ErrAnswer},
-		"edited has a twin":  {func(a *Answer) { a.Arguments = []byte(`{"command":"ls","Command":"rm x"}`) }, ErrAnswer},
+		"other arguments":        {func(a *Answer) { a.Digest = strings.Repeat("0", 64) }, ErrDigest},
+		"no digest":              {func(a *Answer) { a.Digest = "" }, ErrDigest},
+		"other session":          {func(a *Answer) { a.SessionID = "s-other" }, ErrSession},
+		"all sessions":           {func(a *Answer) { a.SessionID = "*" }, ErrSession},
+		"no decision":            {func(a *Answer) { a.Decision = "" }, ErrAnswer},
+		"unknown decision":       {func(a *Answer) { a.Decision = "APPROVE" }, ErrAnswer},
+		"grant not offered":      {func(a *Answer) { a.Decision, a.Grants = "always", []GrantChoice{{"shell_exec", "*"}} }, ErrAnswer},
+		"unknown scope":          {func(a *Answer) { a.Decision, a.Scope = "always", "world" }, ErrAnswer},
+		"edited is not JSON":     {func(a *Answer) { a.Arguments = []byte(`{"command":`) }, ErrAnswer},
+		"edited has a duplicate": {func(a *Answer) { a.Arguments = []byte(`{"command":"ls","Command":"rm x"}`) }, ErrAnswer},
 	} {
 		if err := b.answer(a, "approve", c.change); !errors.Is(err, c.want) {
 			t.Errorf("%s: error = %v, want %v", name, err, c.want)
@@ -318,7 +318,7 @@ func TestAlwaysReleasesACallThatWasBeingAsked(t *testing.T) {
 	}
 }
 
-// broadest is the last pattern of an approval's ladder.
+// broadest is the last pattern of an approval's patterns.
 func broadest(b *bench, a *Approval) GrantChoice {
 	b.t.Helper()
 	if len(a.Offers) == 0 {
@@ -514,7 +514,7 @@ func TestTheSameCallIsOneQuestionAtATime(t *testing.T) {
 	b.inSession(5)
 	cancel()
 	if d := <-fifth; d.verdict.Decision != DecidedCancelled {
-		t.Errorf("the cancelled twin: %s", d.verdict.Decision)
+		t.Errorf("the cancelled duplicate: %s", d.verdict.Decision)
 	}
 	if err := b.answer(b.waiting(1)[0], "approve", nil); err != nil {
 		t.Fatal(err)
@@ -642,7 +642,7 @@ func TestOffersTellWhatTheyWouldNewlyAllow(t *testing.T) {
 	}
 	last := offers[len(offers)-1].NewlyAllows
 	if offers[0].NewlyAllows != nil || last == nil || last.Examples[0] != "git push origin release" {
-		t.Errorf("the ladder tells %q", told)
+		t.Errorf("the patterns tell %q", told)
 	}
 	for _, example := range last.Examples {
 		if strings.Contains(example, "--force") || strings.Contains(example, "--delete") {

@@ -107,7 +107,7 @@ func (g questions) answered(s *Session, call Call, v Verdict, r resolution) (Ver
 		s.refused.Forget(call.Tool.Qualified, call.Digest)
 		return g.stillAllowed(s, call, v, r)
 	case "reject":
-		if !r.twin {
+		if !r.duplicate {
 			r.reason += s.refused.Note(call.Tool.Qualified, call.Digest, time.Now())
 		}
 		return v.deny(DecidedRejected, r.by, v.Rule, r.reason), call

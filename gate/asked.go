@@ -282,10 +282,10 @@ func (g *Gate) Leave() {
 		g.queue.detach(a)
 		r := resolution{decision: "pending", reason: fmt.Sprintf("callgate is ending. Approval %s still waits for a person. %s", a.call.ID, repeat)}
 		a.done <- r
-		for _, twin := range a.twins {
-			twin.done <- r
+		for _, duplicate := range a.duplicates {
+			duplicate.done <- r
 		}
-		a.twins = nil
+		a.duplicates = nil
 		g.queue.recount(a.session)
 	}
 }

@@ -45,7 +45,7 @@ func (j *journal) handOverKey(call Call) string {
 func (q *queue) handOver(a *approval) resolution {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.pending[a.call.ID] != a { // it was answered at this moment, or is the twin of one that is shown
+	if q.pending[a.call.ID] != a { // it was answered at this moment, or is the duplicate of one that is shown
 		select {
 		case r := <-a.done:
 			return r

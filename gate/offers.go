@@ -54,22 +54,21 @@ func (v *Verdict) Offers(call Call) []tools.Offer {
 	})
 }
 
-// preselect makes the narrowest rung of each command's ladder the default that would have saved most of what was asked
-// before. Without a repeat it stays the command itself; a rung that opens more than the command is about is never
-// chosen.
+// preselect makes the narrowest pattern of each command the default that would have saved most of what was asked before.
+// Without a repeat it stays the command itself; a pattern that opens more than the command is about is never chosen.
 func (g questions) preselect(a *tools.Analysis, offers []tools.Offer) {
 	for i := 0; i < len(offers); {
 		end := i + 1
 		for end < len(offers) && offers[end].Subject == offers[i].Subject {
 			end++
 		}
-		ladder := offers[i:end]
+		choices := offers[i:end]
 		i = end
-		if a.Subjects[ladder[0].Subject].Kind != tools.KindShell {
+		if a.Subjects[choices[0].Subject].Kind != tools.KindShell {
 			continue
 		}
 		best, most := -1, 0
-		for k, o := range ladder {
+		for k, o := range choices {
 			glob, err := permissions.CompileGlob(o.Pattern)
 			if err != nil || !o.Bound {
 				continue
@@ -85,8 +84,8 @@ func (g questions) preselect(a *tools.Analysis, offers []tools.Offer) {
 			}
 		}
 		if best >= 0 {
-			for k := range ladder {
-				ladder[k].Default = k == best
+			for k := range choices {
+				choices[k].Default = k == best
 			}
 		}
 	}

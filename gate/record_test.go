@@ -127,9 +127,9 @@ func TestUndecidedApprovalsSurviveARestart(t *testing.T) {
 				first := b.decide(t.Context(), call)
 				synctest.Wait()
 				if name == "approved after a clean end" {
-					twin := call
-					twin.ID = "twin"
-					second := b.decide(t.Context(), twin)
+					duplicate := call
+					duplicate.ID = "duplicate"
+					second := b.decide(t.Context(), duplicate)
 					synctest.Wait()
 					defer func() {
 						if d := <-second; d.verdict.Decision != DecidedPending {
@@ -241,14 +241,14 @@ func TestWhatIsLeftIsCounted(t *testing.T) {
 		first := b.decide(t.Context(), call)
 		synctest.Wait()
 		call.ID = "2"
-		twin := b.decide(t.Context(), call)
+		duplicate := b.decide(t.Context(), call)
 		synctest.Wait()
 		if n := b.session.pending(); n != 2 {
 			t.Errorf("%d wait, want 2", n)
 		}
 		b.gate.Leave()
 		<-first
-		<-twin
+		<-duplicate
 		if n := b.session.pending(); n != 1 {
 			t.Errorf("%d wait, want 1", n)
 		}
@@ -284,11 +284,11 @@ func TestARemovedAgentsCallsAreWithdrawn(t *testing.T) {
 	}
 	theirs := b.shell("1", "make")
 	theirs.Agent = id
-	twin := theirs
-	twin.ID = "2"
+	duplicate := theirs
+	duplicate.ID = "2"
 	ends := []<-chan decided{b.decide(t.Context(), theirs)}
 	b.waiting(1)
-	ends = append(ends, b.decide(t.Context(), twin))
+	ends = append(ends, b.decide(t.Context(), duplicate))
 	own := b.decide(t.Context(), b.shell("3", "make other"))
 	b.waiting(2)
 	for b.gate.Sessions()[0].Pending != 3 {

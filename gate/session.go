@@ -352,7 +352,7 @@ func (q *queue) recount(s *Session) {
 	n, of := 0, map[string]int{}
 	for _, a := range q.pending {
 		if a.session == s {
-			n += 1 + len(a.twins)
+			n += 1 + len(a.duplicates)
 			of[a.call.Agent]++
 		}
 	}

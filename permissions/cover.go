@@ -159,8 +159,8 @@ func (g *Glob) meets(h *Glob) (value string, ok bool) {
 	return "", false
 }
 
-// maxMeet bounds the work of looking for a common value.
-const maxMeet = 1 << 16
+// maxIntersect bounds the work of looking for a common value.
+const maxIntersect = 1 << 16
 
 // star is `*` among the bytes of a pattern.
 const star = -1
@@ -171,25 +171,25 @@ func (p starPattern) meets(q starPattern) (string, bool) {
 		return "", false
 	}
 	a, b := p.flat(), q.flat()
-	if len(a)*len(b) > maxMeet {
+	if len(a)*len(b) > maxIntersect {
 		return "", false
 	}
-	m := meeting{a: a, b: b, dead: make([]bool, (len(a)+1)*(len(b)+1))}
+	m := intersection{a: a, b: b, dead: make([]bool, (len(a)+1)*(len(b)+1))}
 	if !m.walk(0, 0) {
 		return "", false
 	}
 	return string(m.value), true
 }
 
-// meeting is a search for a value that two patterns share.
-type meeting struct {
+// intersection is a search for a value that two patterns share.
+type intersection struct {
 	a, b  []int
 	dead  []bool // for each pair of places: nothing shared follows
 	value []byte // shared so far
 }
 
 // walk looks for what follows place i of a and place j of b.
-func (m *meeting) walk(i, j int) bool {
+func (m *intersection) walk(i, j int) bool {
 	a, b := m.a, m.b
 	if i == len(a) && j == len(b) {
 		return true
@@ -212,7 +212,7 @@ func (m *meeting) walk(i, j int) bool {
 	return false
 }
 
-func (m *meeting) step(c, i, j int) bool {
+func (m *intersection) step(c, i, j int) bool {
 	m.value = append(m.value, byte(c))
 	if m.walk(i, j) {
 		return true

@@ -87,7 +87,7 @@ func (x *Index) Search(ctx context.Context, q Query) ([]Hit, error) {
 		q.Text = strings.ToValidUTF8(q.Text[:maxQuery], "")
 	}
 	q.Limit = min(cmp.Or(max(0, q.Limit), 10), maxHits)
-	x.obey(ctx)
+	x.purgeDenied(ctx)
 	snap, err := x.acquire()
 	if err != nil {
 		return nil, err

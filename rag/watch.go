@@ -132,7 +132,7 @@ func (w *watch) run(ctx context.Context) error {
 			changed["."] = true
 			timer.Reset(quiet)
 		case <-rules.C:
-			if !w.x.obeys() {
+			if !w.x.rulesCurrent() {
 				changed["."] = true
 				timer.Reset(quiet)
 			}

@@ -32,7 +32,7 @@ func TestArity(t *testing.T) {
 	}
 }
 
-// TestPatterns holds the whole ladder, its order, its default (*), and what may be preselected (+).
+// TestPatterns holds all patterns, their order, the default (*), and what may be preselected (+).
 func TestPatterns(t *testing.T) {
 	for text, want := range map[string]string{
 		"git push origin main":       "*git push origin main|+git push origin *|+git push *",

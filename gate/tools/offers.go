@@ -48,11 +48,11 @@ func Offers(c Call, a *Analysis) []Offer {
 		if s.Kind != "" && s.KindBound {
 			o.Tool = s.Kind
 		}
-		ladder := patterns(c, a, s, from)
-		if len(s.Effects) > 0 && len(ladder) == 0 {
+		choices := patterns(c, a, s, from)
+		if len(s.Effects) > 0 && len(choices) == 0 {
 			return nil
 		}
-		for _, p := range ladder {
+		for _, p := range choices {
 			if o := o.with(p, s, from); !slices.Contains(list, o) {
 				list = append(list, o)
 			}
@@ -95,7 +95,7 @@ func FolderOffers(a *Analysis, i int, folder string, files []string, denied stri
 	return []Offer{o}
 }
 
-// patterns returns the ladder of one subject.
+// patterns returns the patterns of one subject.
 func patterns(c Call, a *Analysis, s *permissions.Subject, from source) []shellparse.Pattern {
 	switch {
 	case a.Risk == permissions.Destructive && s.Value != "" && (from.command == nil || len(shellparse.Patterns(from.command)) > 0):
@@ -103,9 +103,9 @@ func patterns(c Call, a *Analysis, s *permissions.Subject, from source) []shellp
 	case from.command != nil:
 		return shellparse.Patterns(from.command)
 	case from.path != "" && len(s.Decides) > 0:
-		return pathLadder(c.Place, s, from)
+		return pathPatterns(c.Place, s, from)
 	case s.Kind == KindFetch && s.Risk != permissions.Destructive && len(s.Decides) > 0:
-		return urlLadder(s.Decides[0])
+		return urlPatterns(s.Decides[0])
 	case s.Value == "" && len(s.Decides) == 0 && s.Risk == permissions.Destructive:
 		return nil // there is no text to be exact about
 	case s.Value == "" && len(s.Decides) == 0:
@@ -120,17 +120,17 @@ func exactly(value string) []shellparse.Pattern {
 	return []shellparse.Pattern{{Text: permissions.QuoteGlob(value), Default: true, Bound: true}}
 }
 
-// pathLadder offers the path and then its folder: relative to the workspace where it lies in one, never a
+// pathPatterns offers the path and then its folder: relative to the workspace where it lies in one, never a
 // folder that holds the workspace, or everything.
-func pathLadder(p Place, s *permissions.Subject, from source) []shellparse.Pattern {
+func pathPatterns(p Place, s *permissions.Subject, from source) []shellparse.Pattern {
 	root, rel, inside := p.InWorkspace(from.path)
 	exact := from.path
 	if inside && rel != "." {
 		exact = rel
 	}
-	ladder := exactly(portable(exact))
+	patterns := exactly(portable(exact))
 	if s.Risk == permissions.Destructive {
-		return ladder
+		return patterns
 	}
 	folder := from.path
 	if !from.folder {
@@ -140,22 +140,22 @@ func pathLadder(p Place, s *permissions.Subject, from source) []shellparse.Patte
 	switch {
 	case inside:
 		if _, ok := workspace.Within(root, folder); !ok {
-			return ladder
+			return patterns
 		}
 		broad = folder // absolute for files of the root itself: relative it would be "*"
 		if folder != root {
 			broad, _ = workspace.Within(root, folder)
 		}
 	case p.Dir == "" || !filepath.IsAbs(folder) || holds(folder, p):
-		return ladder
+		return patterns
 	default:
 		broad = folder
 	}
-	ladder = append(ladder, shellparse.Pattern{Text: permissions.QuoteGlob(portable(broad)) + "/*"})
+	patterns = append(patterns, shellparse.Pattern{Text: permissions.QuoteGlob(portable(broad)) + "/*"})
 	if inside && !from.folder && folder != root { // nobody means the whole workspace by one file
-		ladder[1].Bound = true
+		patterns[1].Bound = true
 	}
-	return ladder
+	return patterns
 }
 
 // holds reports whether folder is the root of a volume, the home directory, or above one of these or above
@@ -195,14 +195,14 @@ func HoldsHome(p Place, folder string) bool {
 // portable writes a path with slashes, which rules use everywhere.
 func portable(path string) string { return filepath.ToSlash(path) }
 
-// urlLadder offers the address and then its host.
-func urlLadder(address string) []shellparse.Pattern {
-	ladder := exactly(address)
+// urlPatterns offers the address and then its host.
+func urlPatterns(address string) []shellparse.Pattern {
+	patterns := exactly(address)
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return ladder
+		return patterns
 	}
-	return append(ladder, shellparse.Pattern{Text: permissions.QuoteGlob(u.Scheme+"://"+u.Host) + "/*", Bound: true})
+	return append(patterns, shellparse.Pattern{Text: permissions.QuoteGlob(u.Scheme+"://"+u.Host) + "/*", Bound: true})
 }
 
 // Suggestions returns the rules, from narrow to broad, each of which would allow one subject of the call: its text, and

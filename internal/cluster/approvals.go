@@ -55,15 +55,15 @@ const (
 type Approvals struct {
 	c *Cluster
 
-	mu     sync.Mutex
-	owned  map[string]held   // pending ones of this process, by id
-	taken  map[string]string // entries whose decision a call of this process took, by the call's id
-	ending []string          // keys of entries to end
-	unsure map[string]bool   // of them, those whose decision was taken by a write that nobody answered
-	begun  map[string]bool   // keys of entries that this process writes for a call which comes now
-	orphan map[string]bool   // keys of entries whose owner is not this process
-	heir   Heir              // nil until Serve
-	wake   chan struct{}
+	mu      sync.Mutex
+	owned   map[string]held   // pending ones of this process, by id
+	taken   map[string]string // entries whose decision a call of this process took, by the call's id
+	ending  []string          // keys of entries to end
+	unsure  map[string]bool   // of them, those whose decision was taken by a write that nobody answered
+	begun   map[string]bool   // keys of entries that this process writes for a call which comes now
+	orphan  map[string]bool   // keys of entries whose owner is not this process
+	adopter Adopter           // nil until Serve
+	wake    chan struct{}
 }
 
 // held is an entry of this process: nobody else changes it while the process lives.
@@ -74,8 +74,8 @@ type held struct {
 	left  bool // by a process that is gone: its host may have repeated the call elsewhere, before anybody knew
 }
 
-// Heir is the gate that shows what waits.
-type Heir interface {
+// Adopter is the gate that shows what waits.
+type Adopter interface {
 	// Adopt shows an approval that a gone process left; no call waits on it.
 	Adopt(question []byte) error
 	// Lose ends an approval that is another process's now.
@@ -94,9 +94,9 @@ func newApprovals(c *Cluster) *Approvals {
 func (c *Cluster) Approvals() *Approvals { return c.approvals }
 
 // Serve begins to take over what others left.
-func (a *Approvals) Serve(heir Heir) {
+func (a *Approvals) Serve(adopter Adopter) {
 	a.mu.Lock()
-	a.heir = heir
+	a.adopter = adopter
 	a.mu.Unlock()
 	a.nudge()
 }
@@ -371,11 +371,11 @@ func (a *Approvals) changed(key string, v value) {
 	} else {
 		delete(a.orphan, key)
 	}
-	heir := a.heir
+	adopter := a.adopter
 	a.mu.Unlock()
 	for _, id := range lose {
-		if heir != nil {
-			go heir.Lose(id, moved) // it may wait for the gate, and this must not
+		if adopter != nil {
+			go adopter.Lose(id, moved) // it may wait for the gate, and this must not
 		}
 	}
 }
@@ -496,13 +496,13 @@ func (a *Approvals) keepOut(key string, rev uint64) error {
 // inherit takes over the entries of processes that are gone, each by one replica.
 func (a *Approvals) inherit() {
 	a.mu.Lock()
-	heir := a.heir
+	adopter := a.adopter
 	keys := make([]string, 0, len(a.orphan))
 	for key := range a.orphan {
 		keys = append(keys, key)
 	}
 	a.mu.Unlock()
-	if heir == nil {
+	if adopter == nil {
 		return
 	}
 	for _, key := range keys {
@@ -511,7 +511,7 @@ func (a *Approvals) inherit() {
 		if v.body == nil || json.Unmarshal(v.body, &e) != nil || a.c.replicas.lives(e.Replica, e.Epoch) || !a.c.replicas.first(key) {
 			continue
 		}
-		if err := a.take(heir, key, v, e); err != nil {
+		if err := a.take(adopter, key, v, e); err != nil {
 			a.c.log.Warn("cluster: an approval of a lost replica cannot be taken over; trying again", "approval", idOf(key), "error", err)
 			if errors.Is(err, ErrAway) {
 				return
@@ -520,10 +520,10 @@ func (a *Approvals) inherit() {
 	}
 }
 
-func (a *Approvals) take(heir Heir, key string, v value, e entry) error {
+func (a *Approvals) take(adopter Adopter, key string, v value, e entry) error {
 	id := idOf(key)
 	if e.State == stateClaimed { // the call may have run: it never runs again
-		if err := heir.Unknown(e.Question, e.Call); err != nil {
+		if err := adopter.Unknown(e.Question, e.Call); err != nil {
 			return err
 		}
 		e.State = stateDone
@@ -549,12 +549,12 @@ func (a *Approvals) take(heir Heir, key string, v value, e entry) error {
 		a.End(id)
 		return nil
 	}
-	if err := heir.Adopt(e.Question); err != nil {
+	if err := adopter.Adopt(e.Question); err != nil {
 		a.c.log.Error("cluster: an approval of a lost replica cannot be shown; it is asked again when its host repeats the call", "approval", id, "error", err)
 		a.End(id)
 	}
 	if _, still := a.of(id); !still { // changed may have been faster than Adopt
-		heir.Lose(id, moved)
+		adopter.Lose(id, moved)
 	}
 	return nil
 }

@@ -132,10 +132,10 @@ func TestThree(t *testing.T) {
 	for _, one := range all {
 		waits.Until(t, "all know each other", func() bool { return len(one.Replicas()) == 3 })
 	}
-	heirs := make([]*gateOf, 3)
+	adopters := make([]*gateOf, 3)
 	for i, one := range all {
-		heirs[i] = &gateOf{}
-		one.Approvals().Serve(heirs[i])
+		adopters[i] = &gateOf{}
+		one.Approvals().Serve(adopters[i])
 	}
 
 	t.Run("documents change by compare-and-set", func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestThree(t *testing.T) {
 		if decision, err := b.Approvals().Claim("mk", "m2"); err != nil || decision != nil {
 			t.Fatalf("%s, %v", decision, err)
 		}
-		waits.Until(t, "the owner hears", func() bool { _, lost, _ := heirs[0].counts(); return lost == 1 })
+		waits.Until(t, "the owner hears", func() bool { _, lost, _ := adopters[0].counts(); return lost == 1 })
 		if err := a.Approvals().Decide("m1", []byte(`"yes"`), false, time.Now()); !errors.Is(err, gate.ErrNotPending) {
 			t.Fatalf("decided although it moved: %v", err)
 		}
@@ -246,14 +246,14 @@ func TestThree(t *testing.T) {
 		ask(t, b.Approvals(), "again", "rk", true)
 		a.die()
 		waits.Until(t, "the others take over", func() bool {
-			one, _, u := heirs[1].counts()
-			two, _, v := heirs[2].counts()
+			one, _, u := adopters[1].counts()
+			two, _, v := adopters[2].counts()
 			return one+two == 21 && u+v >= 1 && stateAt(c, "ask.rk.early") == stateEnded
 		})
-		if one, _, _ := heirs[1].counts(); one == 0 || one == 21 {
+		if one, _, _ := adopters[1].counts(); one == 0 || one == 21 {
 			t.Logf("one replica took over %d of 21", one)
 		}
-		for _, h := range heirs[1:] {
+		for _, h := range adopters[1:] {
 			if h.mu.Lock(); slices.Contains(h.adopted, `"early"`) {
 				t.Error("what its host has repeated is shown once more")
 			}
@@ -262,8 +262,8 @@ func TestThree(t *testing.T) {
 		ask(t, b.Approvals(), "later", "lk", true) // as one does that has not heard of the end, and claims nothing
 		waits.Until(t, "what was taken over makes room", func() bool { return stateAt(c, "ask.lk.late") == stateEnded })
 		waits.Until(t, "and is shown no more", func() bool {
-			_, one, _ := heirs[1].counts()
-			_, two, _ := heirs[2].counts()
+			_, one, _ := adopters[1].counts()
+			_, two, _ := adopters[2].counts()
 			return one+two > 0
 		})
 		for i := range 20 {
@@ -325,9 +325,9 @@ func TestOneReplicaKeepsWhatItHad(t *testing.T) {
 	c.die()
 	c = start()
 	defer c.Close()
-	heir := &gateOf{}
-	c.Approvals().Serve(heir)
-	waits.Until(t, "the approval of the process before is shown", func() bool { n, _, _ := heir.counts(); return n == 1 })
+	adopter := &gateOf{}
+	c.Approvals().Serve(adopter)
+	waits.Until(t, "the approval of the process before is shown", func() bool { n, _, _ := adopter.counts(); return n == 1 })
 	if v, err := c.Document("rules").Now(); err != nil || string(v.Text) != "{}" {
 		t.Fatalf("%s, %v", v.Text, err)
 	}

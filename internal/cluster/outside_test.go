@@ -149,8 +149,8 @@ func TestBackup(t *testing.T) {
 	}
 	file.Close()
 	after := start()
-	heir := &gateOf{}
-	after.Approvals().Serve(heir)
+	adopter := &gateOf{}
+	after.Approvals().Serve(adopter)
 	for i, want := range []int{2, 0} {
 		file, err := os.Open(path)
 		if err != nil {
@@ -162,7 +162,7 @@ func TestBackup(t *testing.T) {
 			t.Fatalf("time %d: restored %d, kept %d, %v", i+1, restored, kept, err)
 		}
 	}
-	waits.Until(t, "what waited is shown", func() bool { n, _, _ := heir.counts(); return n == 1 })
+	waits.Until(t, "what waited is shown", func() bool { n, _, _ := adopter.counts(); return n == 1 })
 	if decision, err := after.Approvals().Claim("k2", "c"); err != nil || decision != nil {
 		t.Errorf("a decision came back, and could be taken twice: %s, %v", decision, err)
 	}

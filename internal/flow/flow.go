@@ -149,7 +149,7 @@ func (m *Memory) Said(by Speaker, texts ...string) {
 func (m *Memory) note(text string, t *table, flags uint8, source uint16) {
 	r := &m.reader
 	r.reset()
-	r.into = shelf{t, flags, source}
+	r.into = sink{t, flags, source}
 	r.scan(text, layers)
 	r.flush()
 }
@@ -242,15 +242,15 @@ func (m *Memory) saidBy(hash uint64) Speaker {
 	return by
 }
 
-// Carried is text of a result that a value holds.
-type Carried struct {
+// Match is text of a result that a value holds.
+type Match struct {
 	Text string // as the value has it
 	From Source
 }
 
-// Carry returns the longest piece of a value that stood in results of the label, as it is or encoded, and that neither the
+// Match returns the longest piece of a value that stood in results of the label, as it is or encoded, and that neither the
 // user nor an answer said. Short codes count too: six characters with a digit.
-func (m *Memory) Carry(value string, label Label) (c Carried, ok bool) {
+func (m *Memory) Match(value string, label Label) (c Match, ok bool) {
 	m.lock()
 	defer m.mu.Unlock()
 	if m.any&label == 0 {

@@ -100,15 +100,15 @@ func TestCarry(t *testing.T) {
 	} {
 		var m Memory
 		saw(&m, Private, mail)
-		got, ok := m.Carry(c.argument, Private)
+		got, ok := m.Match(c.argument, Private)
 		if ok != (c.want != "") || ok && got.Text != c.want && c.name != "percent" {
 			t.Errorf("%s: %q, %v, want %q", c.name, got.Text, ok, c.want)
 		}
-		if _, ok := m.Carry(c.argument, Untrusted); ok {
+		if _, ok := m.Match(c.argument, Untrusted); ok {
 			t.Errorf("%s: carries untrusted text", c.name)
 		}
 		m.Said(Prompt, mail)
-		if got, ok := m.Carry(c.argument, Private); ok && c.name != "base64" {
+		if got, ok := m.Match(c.argument, Private); ok && c.name != "base64" {
 			t.Errorf("%s: what the user said counts as carried: %q", c.name, got.Text)
 		}
 	}
@@ -178,7 +178,7 @@ func TestNothingKnown(t *testing.T) {
 	if k := m.Know("x"); k.In != 0 || k.Said != 0 {
 		t.Errorf("%+v", k)
 	}
-	if _, ok := m.Carry("some text that is long enough", Private); ok {
+	if _, ok := m.Match("some text that is long enough", Private); ok {
 		t.Error("carried")
 	}
 	saw(&m, Untrusted, "a")
@@ -196,7 +196,7 @@ func FuzzScan(f *testing.F) {
 		saw(&m, Private|Untrusted, s)
 		m.Said(Prompt, s)
 		m.Know(s)
-		if c, ok := m.Carry(s, Private); ok {
+		if c, ok := m.Match(s, Private); ok {
 			t.Errorf("what the user said is carried: %q", c.Text)
 		}
 	})
@@ -240,7 +240,7 @@ func BenchmarkCarry4KiB(b *testing.B) {
 	text := strings.Repeat("Shall we meet for lunch tomorrow at the usual place? ", 78)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		m.Carry(text, Private)
+		m.Match(text, Private)
 	}
 }
 

@@ -72,7 +72,7 @@ const prime = 1099511628211
 type scanner struct {
 	seed   uint64
 	prints []print
-	into   shelf          // takes the prints as they come, when nobody wants more of them than that
+	into   sink           // takes the prints as they come, when nobody wants more of them than that
 	codes  bool           // shorter words than a code has are left out
 	slow   bool           // every word is read like one within a token, as a test wants it
 	recent [16]recentWord // a ring: the words of the span that ends with the last one
@@ -88,7 +88,7 @@ type recentWord struct {
 }
 
 func (s *scanner) reset() {
-	s.prints, s.into, s.first, s.last, s.length = s.prints[:0], shelf{}, 0, 0, 0
+	s.prints, s.into, s.first, s.last, s.length = s.prints[:0], sink{}, 0, 0, 0
 }
 
 // scan adds the prints of a text. What is encoded in it is looked through up to depth layers, and is said to stand where
@@ -368,14 +368,14 @@ func (s *scanner) add(hash uint64, start, end int) {
 	s.prints = append(s.prints, print{hash: hash, start: int32(start), end: int32(end)})
 }
 
-// shelf is where prints are put, and with what. Without a table it takes none.
-type shelf struct {
+// sink is where prints are put, and with what. Without a table it takes none.
+type sink struct {
 	table  *table
 	flags  uint8
 	source uint16
 }
 
-// flush puts the prints that are there into the shelf.
+// flush puts the prints that are there into the sink.
 func (s *scanner) flush() {
 	for i := range s.prints {
 		s.into.table.put(s.prints[i].hash, s.into.flags, s.into.source)

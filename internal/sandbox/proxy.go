@@ -179,7 +179,7 @@ func (p *Proxy) http(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 		if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 			return err
 		}
-		return p.carry(ctx, c, in, out, host, target)
+		return p.tunnel(ctx, c, in, out, host, target)
 	}
 	swap(request.Header, p.swapsOf(host))
 	request.Close = true // one request: the next may go elsewhere
@@ -255,11 +255,11 @@ func (p *Proxy) socks(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 	if err != nil {
 		return err
 	}
-	return p.carry(ctx, c, in, out, host, target)
+	return p.tunnel(ctx, c, in, out, host, target)
 }
 
-// carry carries a connection until it ends. TLS to a host that a secret is for ends here, if the server trusts that.
-func (p *Proxy) carry(ctx context.Context, c net.Conn, in *bufio.Reader, out net.Conn, host, target string) error {
+// tunnel carries a connection until it ends. TLS to a host that a secret is for ends here, if the server trusts that.
+func (p *Proxy) tunnel(ctx context.Context, c net.Conn, in *bufio.Reader, out net.Conn, host, target string) error {
 	if swaps := p.swapsOf(host); p.Authority != nil && len(swaps) > 0 {
 		if first, err := in.Peek(1); err == nil && first[0] == tlsHandshake {
 			return p.intercept(ctx, &read{c, in}, out, host, target, swaps)

@@ -12,7 +12,7 @@ import (
 // The cost of a pattern, in hundredths of a question: for the pattern itself, and for everything that it newly allows.
 const (
 	patternCost   = 2 * units
-	operationCost = 3 * units // for a rung that "always" does not preselect: an operation with any operands
+	operationCost = 3 * units // for a pattern that "always" does not preselect: an operation with any operands
 	openedCost    = 5
 )
 
@@ -53,7 +53,7 @@ func (c *candidate) compile() (err error) {
 	return err
 }
 
-// candidates are the rungs that "always" would have offered for a project's approved calls, except those that alone
+// candidates are the patterns that "always" would have offered for a project's approved calls, except those that alone
 // release a rejected call or a bypass.
 func (t *trail) candidates(p *project, corpus *corpus) ([]*candidate, error) {
 	type key struct{ tool, pattern, server string }

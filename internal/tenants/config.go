@@ -97,8 +97,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// twin is the name among those that looks the same and is another; "" for none.
-func twin(name string, among []string) string {
+// lookalike is the name among those that looks the same and is another; "" for none.
+func lookalike(name string, among []string) string {
 	seen := credentials.Skeleton(name)
 	for _, other := range among {
 		if other != name && credentials.Skeleton(other) == seen {
@@ -150,7 +150,7 @@ func (c *Config) Check() error {
 		if err := CheckName(name); err != nil {
 			return fmt.Errorf("names: %w", err)
 		}
-		if other := twin(name, c.Names[:i]); other != "" {
+		if other := lookalike(name, c.Names[:i]); other != "" {
 			return fmt.Errorf("names: %q and %q look the same", other, name)
 		}
 	}
@@ -216,7 +216,7 @@ func (c *Config) MayBegin(name string, have []string) error {
 		return nil
 	}
 	all := slices.Concat(have, c.Names)
-	if other := twin(name, all); other != "" {
+	if other := lookalike(name, all); other != "" {
 		return &Refused{fmt.Sprintf("the tenant %q looks the same as another", name)}
 	}
 	slices.Sort(all)

@@ -69,8 +69,8 @@ func validState(text string) string {
 	return strings.Join(members, ",")
 }
 
-// carry is what the _meta of a request below p carries.
-func (p place) carry() map[string]string {
+// carrier is what the _meta of a request below p carries.
+func (p place) carrier() map[string]string {
 	text := hex.AppendEncode(append(make([]byte, 0, 55), "00-"...), p.trace[:])
 	text = hex.AppendEncode(append(text, '-'), p.id[:])
 	text = hex.AppendEncode(append(text, '-'), []byte{p.flags})

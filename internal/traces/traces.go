@@ -149,7 +149,7 @@ func (c *Call) Forwarding(name string) (carried map[string]string, forwarded fun
 	}
 	at := c.below()
 	inner := c.begin(at, c.id, spanName(c.method, name), clientSpan)
-	return at.carry(), func() { c.end(inner) }
+	return at.carrier(), func() { c.end(inner) }
 }
 
 // Failed says how the call failed: a word that has nothing of the call in it. "" is no failure.

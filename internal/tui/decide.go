@@ -30,7 +30,7 @@ func (m *model) choose(choice int) tea.Cmd {
 			m.hint("Nothing was sent: this call cannot be allowed always.")
 			return nil
 		}
-		m.dialog = newLadder(a)
+		m.dialog = newGrantDialog(a)
 	case chooseEdit:
 		return m.edit(a)
 	}

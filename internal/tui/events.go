@@ -114,7 +114,7 @@ func (m listener) asked(f *wire.ToolApproveRequest) tea.Cmd {
 }
 
 func (m listener) resolved(f *wire.ToolApproveResolved) tea.Cmd {
-	gone, heir := m.model.queue.remove(f.ToolCallID)
+	gone, next := m.model.queue.remove(f.ToolCallID)
 	if gone == nil {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (m listener) resolved(f *wire.ToolApproveResolved) tea.Cmd {
 	m.model.toast(kind, "%s", text)
 	if gone == m.model.current {
 		m.model.dialog = keepHelp(m.model.dialog)
-		m.show(heir)
+		m.show(next)
 	}
 	if m.model.once {
 		m.model.outcome = outcomeOf(f.Decision)

@@ -73,7 +73,7 @@ func (q *queue) put(f *wire.ToolApproveRequest) *approval {
 
 // remove removes the approval with that id. It returns the approval, or nil, and the one that takes its place on the
 // screen: the next one, otherwise the previous one.
-func (q *queue) remove(id string) (removed, heir *approval) {
+func (q *queue) remove(id string) (removed, next *approval) {
 	all := q.all()
 	at := slices.IndexFunc(all, func(a *approval) bool { return a.ToolCallID == id })
 	if at < 0 {
@@ -86,9 +86,9 @@ func (q *queue) remove(id string) (removed, heir *approval) {
 	}
 	q.groups = slices.DeleteFunc(q.groups, func(g group) bool { return len(g.items) == 0 })
 	if len(all) > 0 {
-		heir = all[min(at, len(all)-1)]
+		next = all[min(at, len(all)-1)]
 	}
-	return removed, heir
+	return removed, next
 }
 
 // beside returns the approval so many places after a, or a itself at the ends.

@@ -145,7 +145,7 @@ func (q *flowQuestions) ofParts() {
 		if len(q.marks) > 0 || len(command) < 12 {
 			continue
 		}
-		if c, ok := q.memory.Carry(command, flow.Untrusted); ok && 3*len(c.Text) >= 2*len(command) && !q.judge.trusts(c.From) {
+		if c, ok := q.memory.Match(command, flow.Untrusted); ok && 3*len(c.Text) >= 2*len(command) && !q.judge.trusts(c.From) {
 			q.mark(markFlowUntrusted, c.Text, c.From, "The command %s stands in %s.", shown(c.Text), described(c.From))
 		}
 	}
@@ -162,11 +162,11 @@ func (q *flowQuestions) ofContent(private bool, unnamed string) {
 		if len(q.out.commands) == 0 {
 			q.ofLinks(text)
 		}
-		if c, ok := q.memory.Carry(text, flow.Secret); ok {
+		if c, ok := q.memory.Match(text, flow.Secret); ok {
 			q.mark(markFlowSecret, "", c.From, "It takes a secret out that %s held.", described(c.From))
 		} else if !private {
 			continue
-		} else if c, ok := q.memory.Carry(text, flow.Private); ok {
+		} else if c, ok := q.memory.Match(text, flow.Private); ok {
 			q.mark(markFlowPrivate, c.Text, c.From, "It takes %s from %s %s.", shown(c.Text), described(c.From), toward(unnamed))
 		}
 	}
@@ -244,7 +244,7 @@ func (j *Asker) Facts(call *facts.Call, a *tools.Analysis) (carries, from []stri
 		}
 	}
 	for label, name := range map[flow.Label]string{flow.Private: "private", flow.Secret: "secret"} {
-		if slices.ContainsFunc(texts, func(t string) bool { _, ok := m.Carry(t, label); return ok }) {
+		if slices.ContainsFunc(texts, func(t string) bool { _, ok := m.Match(t, label); return ok }) {
 			carries = append(carries, name)
 		}
 	}

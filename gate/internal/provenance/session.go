@@ -76,7 +76,7 @@ func (p *Session) makes(id string, call *facts.Call, a *tools.Analysis, o origin
 	from, made := flow.Source{}, false
 	if _, armed := p.Memory.Seen(flow.Untrusted, nil); armed {
 		for _, v := range call.Values() {
-			if c, ok := p.Memory.Carry(v.Text, flow.Untrusted); ok && (len(c.Text) >= 24 || 2*len(c.Text) >= len(v.Text)) {
+			if c, ok := p.Memory.Match(v.Text, flow.Untrusted); ok && (len(c.Text) >= 24 || 2*len(c.Text) >= len(v.Text)) {
 				from, made = c.From, true
 				break
 			}

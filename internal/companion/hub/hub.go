@@ -70,7 +70,7 @@ func (h *Hub) lead(lock *flock.Flock, address string, own *Door) (_ place, err e
 	return l, nil
 }
 
-func (l *leader) heir() string { return l.door.Address }
+func (l *leader) successor() string { return l.door.Address }
 
 // hold lets processes join until ctx ends. It releases the lock last, because the next hub removes the socket that it
 // finds.

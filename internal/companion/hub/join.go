@@ -50,7 +50,7 @@ func (h *Hub) join() (place, error) {
 	return &membership{hub: h, peer: peer, token: token, session: session, stopped: suspended(conn)}, nil
 }
 
-func (m *membership) heir() string { return m.peer.Address }
+func (m *membership) successor() string { return m.peer.Address }
 
 // hold serves what the hub asks until the hub ends.
 func (m *membership) hold(ctx context.Context) place {

@@ -41,8 +41,8 @@ type place interface {
 	// hold returns when the place is lost or given up for next, or when ctx ends. It leaves nothing running or open,
 	// except what next owns.
 	hold(ctx context.Context) (next place)
-	// heir is the address at which people look for the next process; "" if any will do.
-	heir() string
+	// successor is the address at which people look for the next process; "" if any will do.
+	successor() string
 }
 
 func Dir(dataDir string) string    { return filepath.Join(dataDir, "hub") }
@@ -58,7 +58,7 @@ func (h *Hub) keepPlace(p place) {
 				return
 			}
 			var err error
-			if next, err = h.takePlace(cmp.Or(p.heir(), h.o.Address), min(h.o.Timing.Alone, silence)); err != nil {
+			if next, err = h.takePlace(cmp.Or(p.successor(), h.o.Address), min(h.o.Timing.Alone, silence)); err != nil {
 				h.o.Log.Error("companion: people cannot reach this callgate; trying again", slog.Any("error", err))
 				h.pause(aloneEvery)
 			}
@@ -163,7 +163,7 @@ func (h *Hub) Problems() (said []string) {
 	return said
 }
 
-func (a *alone) heir() string { return "" }
+func (a *alone) successor() string { return "" }
 
 func (a *alone) hold(ctx context.Context) place {
 	defer a.hub.apart.Store(false)

@@ -142,7 +142,7 @@ func (a Request) forward(w http.ResponseWriter, r *http.Request, to *Process) {
 	proxy := httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = "http", "process", "process"
-			a.dress(p.Out)
+			a.setHeaders(p.Out)
 		},
 		Transport: to.HTTP.Transport,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
@@ -153,8 +153,8 @@ func (a Request) forward(w http.ResponseWriter, r *http.Request, to *Process) {
 	proxy.ServeHTTP(w, r)
 }
 
-// dress tells a process for whom the request is, and removes what concerns only the client and the hub.
-func (a Request) dress(r *http.Request) {
+// setHeaders tells a process for whom the request is, and removes what concerns only the client and the hub.
+func (a Request) setHeaders(r *http.Request) {
 	for _, name := range []string{"Authorization", "Cookie", "Origin", "Referer"} {
 		r.Header.Del(name)
 	}
@@ -192,7 +192,7 @@ func (a Request) Each(r *http.Request, whom []*Process, uri string) []answer {
 				answers[i].WriteHeader(http.StatusOK)
 				return
 			}
-			a.dress(request)
+			a.setHeaders(request)
 			response, err := p.HTTP.Do(request)
 			if err == nil {
 				defer response.Body.Close()

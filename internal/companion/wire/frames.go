@@ -321,7 +321,7 @@ type Command struct {
 	Risk   string   `json:"risk"`
 }
 
-// Offer is one grant that "always" may choose; the ladder goes from narrow to broad within a subject.
+// Offer is one grant that "always" may choose; they go from narrow to broad within a subject.
 type Offer struct {
 	Tool    string `json:"tool"`
 	Pattern string `json:"pattern"`

@@ -86,7 +86,7 @@ type template struct {
 // Make makes the catalogue of what the sources list now. view is the alias of the one server that the session is shown,
 // "" for all. later runs what nobody waits for.
 func (m *Maker) Make(view string, sources []*Source, later func(func())) *Catalogue {
-	seen := sight{sources}
+	seen := snapshot{sources}
 	named := seen.named(upstream.Tools)
 	unlike := map[*Source]map[string]*gate.Redefinition{}
 	for _, s := range sources {
@@ -125,7 +125,7 @@ func (m *Maker) describe(s *Source, name, qualified string, definition []byte) *
 }
 
 // compose makes the catalogue of what was seen, with the tools as they are named.
-func (m *Maker) compose(seen sight, named []listing) *Catalogue {
+func (m *Maker) compose(seen snapshot, named []listing) *Catalogue {
 	c := &Catalogue{Tools: make(map[string]*Offer, len(named)), Prompts: map[string]*Offer{}, resources: map[string]int{}}
 	for _, n := range named {
 		if n.hidden {
@@ -168,15 +168,15 @@ func (m *Maker) compose(seen sight, named []listing) *Catalogue {
 	return c
 }
 
-// sight is what the servers list at one moment.
-type sight struct{ sources []*Source }
+// snapshot is what the servers list at one moment.
+type snapshot struct{ sources []*Source }
 
 // key is a digest of all that a catalogue depends on beside the configuration.
 type key [sha256.Size]byte
 
 // key returns the catalogue's key; alike is false when it is this session's alone: where clients have brought tools,
 // or the definitions differ from those that people know.
-func (l sight) key(view string, named []listing) (of key, alike bool) {
+func (l snapshot) key(view string, named []listing) (of key, alike bool) {
 	text := append([]byte(view), 0)
 	for _, s := range l.sources {
 		if s.Guest != nil {
@@ -214,7 +214,7 @@ type listing struct {
 }
 
 // listed collects the items of a kind from all servers, in the order of the configuration.
-func (l sight) listed(k upstream.Kind) (items []listing) {
+func (l snapshot) listed(k upstream.Kind) (items []listing) {
 	for i, s := range l.sources {
 		for _, item := range s.Choice.Items(k, s.Lists[k].Items) {
 			items = append(items, listing{source: s, from: i, name: item.Key, shown: item.Key, raw: item.Raw})
@@ -224,7 +224,7 @@ func (l sight) listed(k upstream.Kind) (items []listing) {
 }
 
 // named is listed for items that have names, which are qualified.
-func (l sight) named(k upstream.Kind) []listing {
+func (l snapshot) named(k upstream.Kind) []listing {
 	items := l.listed(k)
 	origins := make([]Origin, len(items))
 	for i, item := range items {
@@ -245,7 +245,7 @@ func (l sight) named(k upstream.Kind) []listing {
 // merge makes the result of a list method. One server's list keeps its own envelope, and is passed on byte
 // for byte when there is nothing to change; members beside the items cannot be merged from several. callgate's own
 // list, and those of guests, have envelopes that say nothing.
-func (l sight) merge(k upstream.Kind, items []listing) []byte {
+func (l snapshot) merge(k upstream.Kind, items []listing) []byte {
 	var lists []upstream.List
 	for _, s := range l.sources {
 		if list := s.Lists[k]; list.Envelope != nil && !s.Own && s.Guest == nil {

@@ -73,7 +73,7 @@ func TestMerge(t *testing.T) {
 		{"none", nil, same, "", `{"tools":[]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var seen sight
+			var seen snapshot
 			for _, list := range c.lists {
 				seen.sources = append(seen.sources, &Source{Lists: [len(upstream.Kinds)]upstream.List{upstream.Tools: list}})
 			}

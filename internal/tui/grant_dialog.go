@@ -21,9 +21,9 @@ var scopes = [...]struct{ name, words string }{
 	{"session", "this session only"},
 }
 
-// ladder is the dialog that chooses what "always" means: at most one pattern for each subject, for whom, and for how
+// grantDialog is the dialog that chooses what "always" means: at most one pattern for each subject, for whom, and for how
 // long. The cursor moves over the offers, the scope, the expiry and the buttons.
-type ladder struct {
+type grantDialog struct {
 	approval *approval
 	picked   []bool // by offer
 	scope    int
@@ -32,8 +32,8 @@ type ladder struct {
 	allow    bool // the chosen button; the other one goes back
 }
 
-func newLadder(a *approval) *ladder {
-	d := &ladder{approval: a, picked: make([]bool, len(a.Always))}
+func newGrantDialog(a *approval) *grantDialog {
+	d := &grantDialog{approval: a, picked: make([]bool, len(a.Always))}
 	for i, o := range a.Always {
 		if o.Default && !wire.HighRisk(o.Risk) { // Enter alone never makes a grant that may lose data
 			d.pick(i)
@@ -43,12 +43,12 @@ func newLadder(a *approval) *ladder {
 }
 
 // Rows below the offers.
-func (d *ladder) scopeRow() int  { return len(d.approval.Always) }
-func (d *ladder) expiryRow() int { return d.scopeRow() + 1 }
-func (d *ladder) buttonRow() int { return d.scopeRow() + 2 }
+func (d *grantDialog) scopeRow() int  { return len(d.approval.Always) }
+func (d *grantDialog) expiryRow() int { return d.scopeRow() + 1 }
+func (d *grantDialog) buttonRow() int { return d.scopeRow() + 2 }
 
 // pick chooses an offer instead of the others of its subject, or drops it.
-func (d *ladder) pick(i int) {
+func (d *grantDialog) pick(i int) {
 	was := d.picked[i]
 	for j, o := range d.approval.Always {
 		if o.Subject == d.approval.Always[i].Subject {
@@ -58,7 +58,7 @@ func (d *ladder) pick(i int) {
 	d.picked[i] = !was
 }
 
-func (d *ladder) key(m *model, k tea.KeyPressMsg) tea.Cmd {
+func (d *grantDialog) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	step := 0
 	switch k.String() {
 	case "esc", "q":
@@ -99,7 +99,7 @@ func (d *ladder) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 }
 
 // grant sends the picked offers.
-func (d *ladder) grant(m *model) tea.Cmd {
+func (d *grantDialog) grant(m *model) tea.Cmd {
 	if !slices.Contains(d.picked, true) {
 		m.hint("Nothing was sent: pick a pattern with Space, or go back.")
 		return nil
@@ -143,7 +143,7 @@ func reach(o wire.Offer) string {
 	return text
 }
 
-func (d *ladder) content(m *model, width, _ int) boxed {
+func (d *grantDialog) content(m *model, width, _ int) boxed {
 	s := &m.styles
 	b := boxed{title: s.title.Styled("Always allow"), note: view{m}.timeLeft(d.approval), edge: s.warn}
 	cursor := func(row int) string {

@@ -18,8 +18,8 @@ func (x *Index) rules() string {
 // patienceOfSearch is how long a search waits for a writer before it goes on without having purged.
 const patienceOfSearch = 50 * time.Millisecond
 
-// obeys reports whether the rules are those that the index's files were held against.
-func (x *Index) obeys() bool {
+// rulesCurrent reports whether the rules are those that the index's files were held against.
+func (x *Index) rulesCurrent() bool {
 	if x.options.Rules == nil {
 		return true
 	}
@@ -31,10 +31,10 @@ func (x *Index) obeys() bool {
 	return snap.release() == nil && held == x.rules()
 }
 
-// obey purges the index if the rules have changed since its files were checked. While somebody writes, it leaves that
+// purgeDenied purges the index if the rules have changed since its files were checked. While somebody writes, it leaves that
 // to them or to the next search. Denied files are left out of answers in any case.
-func (x *Index) obey(ctx context.Context) {
-	if x.obeys() {
+func (x *Index) purgeDenied(ctx context.Context) {
+	if x.rulesCurrent() {
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, patienceOfSearch)

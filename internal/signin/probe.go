@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// wanted is what the server says of how to get in: at the door, or when it last refused what callgate had. Of two
-// answers the door's is newer, and both name scopes that are missed.
+// wanted is what the server says of how to get in: now, to a request without a login, or when it last refused what
+// callgate had. Of two answers the one of now is newer, and both name scopes that are missed.
 func (a *Account) wanted(ctx context.Context) (challenge, error) {
-	door, shut, err := a.knock(ctx)
+	now, shut, err := a.probe(ctx)
 	if err != nil {
 		return challenge{}, err
 	}
@@ -21,7 +21,7 @@ func (a *Account) wanted(ctx context.Context) (challenge, error) {
 	case !shut && !demanded && a.server.Grant == Person:
 		return challenge{}, ErrNotNeeded
 	}
-	c, before := read(door), read(headers)
+	c, before := read(now), read(headers)
 	if c.metadata == "" {
 		c.metadata = before.metadata
 	}
@@ -41,9 +41,9 @@ var hello = []string{
 	`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
 }
 
-// knock speaks to the server without a login, and returns its refusal, which says where to sign in. shut is false when
+// probe speaks to the server without a login, and returns its refusal, which says where to sign in. shut is false when
 // there is none.
-func (a *Account) knock(ctx context.Context) (refusal []string, shut bool, err error) {
+func (a *Account) probe(ctx context.Context) (refusal []string, shut bool, err error) {
 	session, web := "", a.web()
 	for i, message := range hello {
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.URL, strings.NewReader(message))
