@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"callgate/audit"
@@ -18,24 +19,25 @@ import (
 // Answer applies an approver's answer to the pending approval with that id. The first answer wins, and a later one gets
 // ErrNotPending. An answer with a different session or different arguments than the approval shows changes nothing.
 func (g *Gate) Answer(id string, answer Answer) error {
-	err := g.answering().apply(id, answer)
+	err := answering{g}.apply(id, answer)
 	if err == nil {
-		g.someoneIsThere(answer.By)
+		g.lastPerson.note(answer.By)
 	}
 	return err
 }
 
-// someoneIsThere notes that a person has just used the gate.
-func (g *Gate) someoneIsThere(by string) {
+// lastPerson is when a person did something last, in ns of Unix time; 0 is never.
+type lastPerson struct{ atomic.Int64 }
+
+// note notes that by has just used the gate, if that is a person.
+func (l *lastPerson) note(by string) {
 	if by != "" && !strings.HasPrefix(by, "host") {
-		g.answeredAt.Store(time.Now().UnixNano())
+		l.Store(time.Now().UnixNano())
 	}
 }
 
 // answering applies what people say of approvals.
 type answering struct{ gate *Gate }
-
-func (g *Gate) answering() answering { return answering{g} }
 
 func (g answering) apply(id string, answer Answer) error {
 	switch answer.Decision {

@@ -245,7 +245,7 @@ func (g judging) judgeOf(s *Session, agent string) Judge {
 // circumstances are what conditions of the rules look at for a call of the session under an agent.
 func (g judging) circumstances(s *Session, agent string) *permissions.Circumstances {
 	c := &permissions.Circumstances{Host: s.Client().Name, Agent: agent, Known: true, Past: s.past.Each}
-	if at := g.gate.answeredAt.Load(); at != 0 {
+	if at := g.gate.lastPerson.Load(); at != 0 {
 		c.Answered = time.Unix(0, at)
 	}
 	return c

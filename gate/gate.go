@@ -99,7 +99,7 @@ type Gate struct {
 	credentials func() []Credential // of Options, asked once
 	protected   atomic.Pointer[Protected]
 
-	answeredAt atomic.Int64 // when a person did something last, in ns of Unix time; 0 is never
+	lastPerson lastPerson
 	history    history
 	granted    grantBook // for the worker, while grants stay in memory
 	agents     map[string]permissions.Agent
@@ -209,7 +209,7 @@ func (c Controls) SetAutonomy(sessionID, level string, who audit.Author) error {
 	} else {
 		_ = s.stand() // others may have set another since; what cannot be read now is read at the next call
 	}
-	g.someoneIsThere(who.By)
+	g.lastPerson.note(who.By)
 	g.journal.events.publish(AutonomyChanged{SessionID: s.id, Level: autonomy.String(), By: who.By})
 	return nil
 }

@@ -102,8 +102,8 @@ func TestForgottenCallsAreNotAbsent(t *testing.T) {
 func TestWhoIsThere(t *testing.T) {
 	b := newBench(t, `{}`, nil)
 	for by, want := range map[string]bool{"host": false, "host:elicitation": false, "": false, "web:alice": true} {
-		b.gate.answeredAt.Store(0)
-		b.gate.someoneIsThere(by)
+		b.gate.lastPerson.Store(0)
+		b.gate.lastPerson.note(by)
 		if got := b.gate.judging().circumstances(b.session, "default"); !got.Known || got.Answered.IsZero() == want {
 			t.Errorf("%q: %+v", by, got)
 		}

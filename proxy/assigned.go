@@ -13,24 +13,28 @@ import (
 	"callgate/proxy/internal/tasks"
 )
 
-// assigns reports whether the server may have the host carry out requests as tasks.
-func (s *server) assigns() bool {
+// assigned are the requests of one server that the host carries out as tasks.
+type assigned struct{ server *server }
+
+// possible reports whether the server may have the host do so.
+func (t assigned) possible() bool {
+	s := t.server
 	can := s.host.capable.Load()
 	info, known := s.up.Info()
 	return can != nil && can.tasks.Any() && s.shared == nil && known && info.ProtocolVersion >= "2025-11-25" && info.ProtocolVersion != StatelessVersion
 }
 
-// taskWanted returns a server's request with the part of its wish to be a task that callgate passes on. If the host
+// wanted returns a server's request with what callgate passes on of what it says of being a task. If the host
 // cannot do such requests as tasks, nothing is passed on, and the host answers as if the server had not asked for a
 // task.
-func (s *server) taskWanted(m rpc.Message) (passed rpc.Message, asTask bool, err error) {
+func (t assigned) wanted(m rpc.Message) (passed rpc.Message, asTask bool, err error) {
 	var task [1]jsonx.Member
 	if m.Params == nil || jsonx.Members(m.Params, []string{"task"}, task[:]) != nil || task[0].Value == nil {
 		return m, false, nil
 	}
-	can := s.host.capable.Load().tasks
+	can := t.server.host.capable.Load().tasks
 	done := m.Method == "sampling/createMessage" && can.Sampling || m.Method == "elicitation/create" && can.Elicitation
-	if !done || !s.assigns() {
+	if !done || !t.possible() {
 		return raw.WithParams(m, jsonx.Without(m.Params, "task")), false, nil
 	}
 	wanted, err := tasks.ReadRequest(task[0].Value)
@@ -40,10 +44,10 @@ func (s *server) taskWanted(m rpc.Message) (passed rpc.Message, asTask bool, err
 	return raw.WithParams(m, jsonx.Put(m.Params, "task", wanted)), true, nil
 }
 
-// assign takes the host's answer to a request that was to be a task, and returns it with callgate's id. A result that
+// add takes the host's answer to a request that was to be a task, and returns it with callgate's id. A result that
 // is no task is the answer to the request.
-func (s *server) assign(ctx context.Context, m, answer rpc.Message) []byte {
-	h := s.host
+func (t assigned) add(ctx context.Context, m, answer rpc.Message) []byte {
+	s, h := t.server, t.server.host
 	made, ok := tasks.In(answer.Result)
 	if !ok {
 		return s.forServer(answer).WithID(m.ID)
@@ -76,19 +80,20 @@ func (h taskCalls) recall(ctx context.Context, a *tasks.Assignment) {
 	}
 }
 
-// cancelAssignments stops what the host does for a server that has ended, because nobody will ask for the result.
-func (s *server) cancelAssignments(state upstream.State) {
+// cancel stops what the host does for a server that has ended, because nobody will ask for the result.
+func (t assigned) cancel(state upstream.State) {
 	if state != upstream.Down {
 		return
 	}
-	for _, a := range s.host.assignments.Leave(s) {
-		s.host.work.Go(func() { taskCalls{s.host}.recall(s.host.ctx, a) })
+	h := t.server.host
+	for _, a := range h.assignments.Leave(t.server) {
+		h.work.Go(func() { taskCalls{h}.recall(h.ctx, a) })
 	}
 }
 
-// askAboutTask answers a server's request about what the host does for it as a task.
-func (s *server) askAboutTask(ctx context.Context, m rpc.Message, r *inflight) []byte {
-	h := s.host
+// ask answers a server's request about what the host does for it as a task.
+func (t assigned) ask(ctx context.Context, m rpc.Message, r *inflight) []byte {
+	s, h := t.server, t.server.host
 	if m.Method == "tasks/list" {
 		if raw.HasCursor(m) {
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown cursor: the list has one page")
@@ -114,10 +119,10 @@ func (s *server) askAboutTask(ctx context.Context, m rpc.Message, r *inflight) [
 	}
 	result := tasks.Related(answer.Result, a.Named)
 	if m.Method != "tasks/result" && answer.Error == nil {
-		t, ok := tasks.Read(answer.Result)
+		now, ok := tasks.Read(answer.Result)
 		shown := []byte(nil)
 		if ok {
-			shown = h.assignments.Sees(a, t)
+			shown = h.assignments.Sees(a, now)
 		}
 		if shown == nil {
 			return rpc.Error(m.ID, rpc.CodeInternal, "the host answered with something else than its task")

@@ -39,7 +39,7 @@ func (p *Proxy) Chat(ctx context.Context, sessionID string, turns []ChatTurn) (C
 	defer h.chats.begin(newCallID(), cancel)()
 	params := chat.Params(turns)
 	asker := &server{host: h, alias: chatServer}
-	call, err := h.kindCall(kindTool(tools.KindSampling, asker), asker, "server", asker.alias, params)
+	call, err := h.kindCall(kindTool(tools.KindSampling, asker), asker, named("server", asker.alias, params))
 	if err != nil {
 		return ChatAnswer{}, err
 	}

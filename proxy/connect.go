@@ -268,5 +268,5 @@ func (s *server) Changed(up *upstream.Upstream, state upstream.State) {
 	}
 	s.tellState(up, state)
 	s.withdrawApprovals(up, state)
-	s.cancelAssignments(state)
+	assigned{s}.cancel(state)
 }

@@ -70,7 +70,7 @@ func (h resources) passKind(ctx context.Context, m rpc.Message, r *inflight, s *
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	call, err := h.host.kindCall(tool, s, argument, value, more)
+	call, err := h.host.kindCall(tool, s, named(argument, value, more))
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, err.Error())
 	}
@@ -131,18 +131,18 @@ func (k *kindRequest) forward(g *gated, _ bool) {
 	g.ended(answer, err)
 }
 
-// kindCall makes the Call of a kind whose rules see one argument. The rest of the request, an object or nil, is shown,
-// digested and recorded with it. An approver cannot change it, because it is not what is sent.
-func (h *host) kindCall(tool *tools.Tool, s *server, argument, value string, more []byte) (gate.Call, error) {
+// named are the arguments of a call of a kind whose rules see one of them. The rest of the request, an object or nil, is
+// shown, digested and recorded with it.
+func named(argument, value string, more []byte) []byte {
 	arguments := raw.Named(argument, value)
 	if more != nil {
 		arguments = append(append(append(arguments[:len(arguments)-1], `,"params":`...), more...), '}')
 	}
-	return h.kindCallOf(tool, s, arguments)
+	return arguments
 }
 
-// kindCallOf is kindCall for arguments as they are.
-func (h *host) kindCallOf(tool *tools.Tool, s *server, arguments []byte) (gate.Call, error) {
+// kindCall makes the Call of a kind. An approver cannot change its arguments, because they are not what is sent.
+func (h *host) kindCall(tool *tools.Tool, s *server, arguments []byte) (gate.Call, error) {
 	digest, err := jsonx.Digest(arguments, h.session.Agent())
 	if err != nil {
 		return gate.Call{}, err
@@ -234,7 +234,7 @@ func (e *hostError) Error() string { return e.text }
 // sample lets a request to the host's model pass the gate as the kind sampling, with what it says. message is what the
 // host gets.
 func (s serverSide) sample(ctx context.Context, m, message rpc.Message, asTask bool, r *inflight) []byte {
-	call, err := s.server.host.kindCall(kindTool(tools.KindSampling, s.server), s.server, "server", s.server.alias, m.Params)
+	call, err := s.server.host.kindCall(kindTool(tools.KindSampling, s.server), s.server, named("server", s.server.alias, m.Params))
 	if err != nil {
 		return rpc.Error(m.ID, -1, "callgate denied sampling. "+err.Error())
 	}
@@ -303,7 +303,7 @@ func (s wall) refused(a guard.Access) { s.server.refusals.add(a) }
 // judges takes something that a server wants beside its calls through the gate, as a kind.
 func (s wall) judges(ctx context.Context, kind string, arguments []byte) error {
 	h := s.server.host
-	call, err := h.kindCallOf(kindTool(kind, s.server), s.server, arguments)
+	call, err := h.kindCall(kindTool(kind, s.server), s.server, arguments)
 	if err != nil {
 		return err
 	}

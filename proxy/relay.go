@@ -105,9 +105,9 @@ func (s serverSide) asked(m rpc.Message, r *inflight) {
 	case "sampling/createMessage":
 		ok = can.sampling
 	case "tasks/get", "tasks/result", "tasks/list":
-		ok = s.server.assigns()
+		ok = assigned{s.server}.possible()
 	case "tasks/cancel":
-		ok = s.server.assigns() && can.tasks.Cancel
+		ok = assigned{s.server}.possible() && can.tasks.Cancel
 	}
 	if !ok {
 		s.server.up.Reply(rpc.Error(m.ID, rpc.CodeMethodNotFound, "the host does not offer "+m.Method))
@@ -138,9 +138,9 @@ func (s serverSide) askHost(ctx context.Context, m rpc.Message, r *inflight) []b
 	}
 	m.Label = label
 	if isAboutTasks(m.Method) {
-		return s.server.askAboutTask(ctx, m, r)
+		return assigned{s.server}.ask(ctx, m, r)
 	}
-	m, asTask, err := s.server.taskWanted(m)
+	m, asTask, err := assigned{s.server}.wanted(m)
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
@@ -178,7 +178,7 @@ func (s serverSide) askHost(ctx context.Context, m rpc.Message, r *inflight) []b
 // answered is the host's answer to the server's request m, as the server gets it.
 func (s serverSide) answered(ctx context.Context, m, answer rpc.Message, asTask bool) []byte {
 	if asTask {
-		return s.server.assign(ctx, m, answer)
+		return assigned{s.server}.add(ctx, m, answer)
 	}
 	return s.server.forServer(answer).WithID(m.ID)
 }

@@ -24,14 +24,10 @@ func (r *replica) name() string {
 }
 
 // sessions says where the sessions of hosts live.
-type sessions struct{ cluster *cluster.Cluster }
-
-func (s sessions) SessionID() string { return s.cluster.SessionID() }
-
-func (s sessions) Home(id string) (name, epoch string, elsewhere bool) { return s.cluster.Home(id) }
+type sessions struct{ cluster.Sessions }
 
 func (s sessions) DialHosts(ctx context.Context, name, epoch string) (net.Conn, error) {
-	conn, err := s.cluster.DialHosts(ctx, name, epoch)
+	conn, err := s.Sessions.DialHosts(ctx, name, epoch)
 	if errors.Is(err, cluster.ErrGone) {
 		return nil, fmt.Errorf("%w: %w", endpoint.ErrGone, err)
 	}
@@ -43,7 +39,7 @@ func (r *replica) forHosts() endpoint.Replicas {
 	if r == nil {
 		return nil
 	}
-	return sessions{r.cluster}
+	return sessions{r.cluster.Sessions()}
 }
 
 // place makes names of tasks and calls that say where they run; nil without a cluster.
@@ -51,7 +47,7 @@ func (r *replica) place() func() string {
 	if r == nil {
 		return nil
 	}
-	return r.cluster.SessionID
+	return r.cluster.Sessions().SessionID
 }
 
 // serveHosts answers requests that came to other replicas, of sessions that live here.

@@ -161,7 +161,7 @@ func (b *bucket) bind(ctx context.Context) (jetstream.Stream, error) {
 			return nil, b.memory.lost(fmt.Sprintf("the bucket ends at change %d, and this replica has seen change %d", info.State.LastSeq, last))
 		}
 		if info.State.LastSeq >= last {
-			return stream, b.c.fits(info, b.config(b.c.copies()))
+			return stream, fits(info, b.config(b.c.copies()))
 		}
 		if err := b.c.js.DeleteStream(ctx, "KV_"+b.name); err != nil {
 			return nil, err

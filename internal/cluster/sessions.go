@@ -11,17 +11,24 @@ import (
 // sessionPlace is where ids of sessions are sealed for: nothing else opens as one.
 const sessionPlace = "session"
 
+// Sessions makes ids of hosts' sessions, and knows where they live.
+type Sessions struct{ c *Cluster }
+
+func (c *Cluster) Sessions() Sessions { return Sessions{c} }
+
 // SessionID makes an id for a session of this process that says, to replicas alone, where it lives.
-func (c *Cluster) SessionID() string {
+func (s Sessions) SessionID() string {
+	c := s.c
 	if c.front != nil {
-		return c.front.SessionID() // hosts' requests are passed on by who has the endpoint
+		return c.front.Sessions().SessionID() // hosts' requests are passed on by who has the endpoint
 	}
 	return base64.RawURLEncoding.EncodeToString(c.bucket.sealer.seal(sessionPlace, []byte(c.o.Name+"\x00"+c.epoch+"\x00"+rand.Text()[:16])))
 }
 
 // Home says which replica has the session with that id. It is false for ids of this process, and for ids that no
 // replica made.
-func (c *Cluster) Home(id string) (name, epoch string, elsewhere bool) {
+func (s Sessions) Home(id string) (name, epoch string, elsewhere bool) {
+	c := s.c
 	sealed, err := base64.RawURLEncoding.DecodeString(id)
 	if err != nil || len(id) > 1024 {
 		return "", "", false
@@ -38,6 +45,6 @@ func (c *Cluster) Home(id string) (name, epoch string, elsewhere bool) {
 }
 
 // DialHosts opens a connection to the endpoint of one process of a replica. The error is ErrGone when it has ended.
-func (c *Cluster) DialHosts(ctx context.Context, name, epoch string) (net.Conn, error) {
-	return c.Dial(ctx, name, epoch, ServiceHosts)
+func (s Sessions) DialHosts(ctx context.Context, name, epoch string) (net.Conn, error) {
+	return s.c.Dial(ctx, name, epoch, ServiceHosts)
 }

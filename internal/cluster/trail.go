@@ -132,7 +132,7 @@ func (t *trail) stream(ctx context.Context) (jetstream.Stream, error) {
 	}
 	if err == nil {
 		config.DenyPurge = stream.CachedInfo().Config.DenyPurge // with it, nothing is ever too old
-		return stream, t.c.fits(stream.CachedInfo(), config)
+		return stream, fits(stream.CachedInfo(), config)
 	}
 	return t.c.create(ctx, config)
 }

@@ -71,8 +71,8 @@ func TestWorkersAreApart(t *testing.T) {
 			t.Errorf("%s reached %q, %v", name, said, err)
 		}
 	}
-	id := acme[0].SessionID()
-	if name, _, elsewhere := all[1].Home(id); !elsewhere || name != "r0" {
+	id := acme[0].Sessions().SessionID()
+	if name, _, elsewhere := all[1].Sessions().Home(id); !elsewhere || name != "r0" {
 		t.Errorf("the tenant's session lives at %q", name)
 	}
 	if acme[2].Close(); acme[1].Fresh() != nil || all[2].Fresh() != nil {

@@ -371,7 +371,10 @@ func (c *Config) ForTenant(name string) (*Config, error) {
 
 // validate checks every value once and fills in what depends on the machine.
 func (c *Config) validate() (err error) {
-	for _, word := range c.words() {
+	for _, word := range []*string{ // values that are one of a few words, in any case
+		&c.LogLevel, &c.Escalation, &c.Remember, &c.Gate, &c.Terminal, &c.Tools.Expose, &c.Checkpoints.Storage, &c.Checkpoints.OnFailure,
+		&c.Verify.OnFailure, &c.RAG.KB, &c.RAG.Embedder.Kind, &c.Auth, &c.Approvers.Presence, &c.Shell.Dialect, &c.Limits.Preset,
+	} {
 		*word = strings.ToLower(*word)
 	}
 	if err := c.place(); err != nil {

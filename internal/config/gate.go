@@ -45,9 +45,6 @@ func (c *Config) validateGate() (err error) {
 	if c.PolicyEngines, err = c.Policy.open(c.DataDir); err != nil {
 		return err
 	}
-	if err := c.validateSwitches(); err != nil {
-		return err
-	}
 	if c.Presence, err = presence.ParseClass(c.Approvers.Presence); err != nil {
 		return invalid("approvers.presence", err)
 	}
@@ -60,7 +57,15 @@ func (c *Config) validateGate() (err error) {
 	if c.GateLimits, err = c.Limits.assemble(); err != nil {
 		return invalid("limits", err)
 	}
-	return c.validateWaits()
+	switch { // how long calls wait for a person, and how many do
+	case c.Timeout <= 0:
+		return invalid("timeout", fmt.Errorf("%s: use a positive duration such as 120s", c.Timeout))
+	case c.ClaimWithin <= 0:
+		return invalid("claimWithin", fmt.Errorf("%s: use a positive duration such as 15m", c.ClaimWithin))
+	case c.MaxPending <= 0:
+		return invalid("maxPending", fmt.Errorf("%d: use a positive number", c.MaxPending))
+	}
+	return nil
 }
 
 // validateJudgment checks what decides where the rules ask.
@@ -71,67 +76,32 @@ func (c *Config) validateJudgment() (err error) {
 	if c.AutonomyLevel, err = gate.ParseAutonomy(c.Autonomy); err != nil {
 		return invalid("autonomy", err)
 	}
-	switch c.Escalation {
-	case "reject":
-	case "ask":
-		c.AsksEscalations = true
-	default:
-		return invalid("escalation", fmt.Errorf("%q: use reject or ask", c.Escalation))
+	var listed bool
+	for _, choice := range []struct {
+		key, value, usual, other string
+		chosen                   *bool // the other one
+	}{
+		{"escalation", c.Escalation, "reject", "ask", &c.AsksEscalations},
+		{"remember", c.Remember, "storage", "memory", &c.InMemory},
+		{"flow", onOff(c.Flow), "on", "off", &c.NoFlow},
+		{"gate", onOff(c.Gate), "on", "off", &c.GateOff},
+		{"terminal", c.Terminal, "open", "allowlist", &listed},
+	} {
+		if choice.value != choice.usual && choice.value != choice.other {
+			return invalid(choice.key, fmt.Errorf("%q: use %s or %s", choice.value, choice.usual, choice.other))
+		}
+		*choice.chosen = choice.value == choice.other
 	}
-	switch c.Remember {
-	case "storage":
-	case "memory":
-		c.InMemory = true
-	default:
-		return invalid("remember", fmt.Errorf("%q: use storage or memory", c.Remember))
+	if listed {
+		c.TerminalList = &gate.Terminal{Write: c.AllowTerminalWrite}
 	}
-	return nil
-}
-
-// validateSwitches checks what is on or off, and where secrets are.
-func (c *Config) validateSwitches() error {
-	switch c.Flow {
-	case "on", "true":
-	case "off", "false", "0":
-		c.NoFlow = true
-	default:
-		return invalid("flow", fmt.Errorf("%q: use on or off", c.Flow))
+	if _, err := guard.ParseMode(onOff(c.Guard)); err != nil {
+		return invalid("guard", err)
 	}
 	for _, name := range c.Secrets.Keyring {
 		if service, account, ok := strings.Cut(name, "/"); !ok || service == "" || account == "" {
 			return invalid("secrets.keyring", fmt.Errorf("%q: use SERVICE/ACCOUNT", name))
 		}
-	}
-	switch c.Gate {
-	case "on", "true": // YAML reads a bare on and off as true and false
-	case "off", "false", "0":
-		c.GateOff = true
-	default:
-		return invalid("gate", fmt.Errorf("%q: use on or off", c.Gate))
-	}
-	if _, err := guard.ParseMode(onOff(c.Guard)); err != nil {
-		return invalid("guard", err)
-	}
-	switch c.Terminal {
-	case "open":
-	case "allowlist":
-		c.TerminalList = &gate.Terminal{Write: c.AllowTerminalWrite}
-	default:
-		return invalid("terminal", fmt.Errorf("%q: use open or allowlist", c.Terminal))
-	}
-	return nil
-}
-
-// validateWaits checks how long calls wait for a person, and how many do.
-func (c *Config) validateWaits() error {
-	if c.Timeout <= 0 {
-		return invalid("timeout", fmt.Errorf("%s: use a positive duration such as 120s", c.Timeout))
-	}
-	if c.ClaimWithin <= 0 {
-		return invalid("claimWithin", fmt.Errorf("%s: use a positive duration such as 15m", c.ClaimWithin))
-	}
-	if c.MaxPending <= 0 {
-		return invalid("maxPending", fmt.Errorf("%d: use a positive number", c.MaxPending))
 	}
 	return nil
 }

@@ -58,14 +58,6 @@ func (s *Settings) readMilliseconds() {
 	}
 }
 
-// words are the values that are one of a few words, in any case.
-func (c *Config) words() []*string {
-	return []*string{
-		&c.LogLevel, &c.Escalation, &c.Remember, &c.Gate, &c.Terminal, &c.Tools.Expose, &c.Checkpoints.Storage, &c.Checkpoints.OnFailure,
-		&c.Verify.OnFailure, &c.RAG.KB, &c.RAG.Embedder.Kind, &c.Auth, &c.Approvers.Presence, &c.Shell.Dialect, &c.Limits.Preset,
-	}
-}
-
 // zero reports whether the value is the empty one of its type: a bare 0 is a duration too.
 func zero(value any) bool { return reflect.ValueOf(value).IsZero() }
 
