@@ -228,8 +228,8 @@ func (x *indexReader) passOver(lines *backward) error {
 }
 
 // BuildIndex brings the indexes of all logs in dir up to date, which a search then uses. It takes at most half of a
-// processor, and removes those of logs that are gone. While another process builds them, or where there is no dir, it does
-// nothing.
+// processor, and removes those of logs that are gone. While another process builds them, or where there is no dir, it
+// does nothing.
 func BuildIndex(ctx context.Context, dir string) (err error) {
 	unlock, err := durable.TryLock(filepath.Join(dir, "index"+lockExt))
 	if errors.Is(err, durable.ErrHeld) || errors.Is(err, fs.ErrNotExist) {

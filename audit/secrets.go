@@ -52,8 +52,8 @@ var shapes = [...]shape{
 	{prefix: "Bearer ", min: 8, digit: true}, {prefix: "bearer ", min: 8, digit: true}, // HTTP
 }
 
-// shapesOf are the shapes that can begin with a byte. seconds has a bit for what can stand behind it, by its last six bits:
-// most words are passed over by that.
+// shapesOf are the shapes that can begin with a byte. seconds has a bit for what can stand behind it, by its last six
+// bits: most words are passed over by that.
 var shapesOf, seconds = func() (by [256][]shape, second [256]uint64) {
 	for _, s := range shapes {
 		by[s.prefix[0]] = append(by[s.prefix[0]], s)

@@ -53,7 +53,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// source is a file or folder of the repository as pages for developers name it: gate/judge.go, wrap_*.go, internal/spawn.
+// source is a file or folder of the repository as pages for developers name it: gate/judge.go, wrap_*.go,
+// internal/spawn.
 var source = regexp.MustCompile("`([A-Za-z0-9_*/.-]+\\.(?:go|ya?ml|jsonc?|txt)|(?:audit|cmd|docs|examples|gate|internal|permissions|proxy|rag|shellparse)/[A-Za-z0-9_*/-]+)`")
 
 // TestSources looks for every file that the pages for developers name. Names in capitals are for the reader to choose.

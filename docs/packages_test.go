@@ -18,7 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the pages that are made from code")
 
-// unlisted are folders that the ladder leaves out: they see callgate from outside, serve its development, or come from elsewhere.
+// unlisted are folders that the ladder leaves out: they see callgate from outside, serve its development, or come from
+// elsewhere.
 var unlisted = []string{"cmd/callgate-opa", "examples", "internal/dev", "internal/jsoniter", "internal/jsonschema", "internal/packaging", "internal/testserver"}
 
 // TestPackages holds the code against testdata/imports.txt, and testdata/packages.txt against both: every package is

@@ -200,8 +200,8 @@ func (q *queue) resolve(a *approval, r resolution) bool {
 	return true
 }
 
-// resolveDuplicates passes a refusal on to the same calls that wait behind this one. After any other ending it asks about
-// the next of them. The caller holds mu.
+// resolveDuplicates passes a refusal on to the same calls that wait behind this one. After any other ending it asks
+// about the next of them. The caller holds mu.
 func (q *queue) resolveDuplicates(a *approval, r resolution) {
 	if len(a.duplicates) == 0 {
 		return

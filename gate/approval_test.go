@@ -225,7 +225,8 @@ func TestWaitsEndByThemselves(t *testing.T) {
 	}
 }
 
-// TestNothingHoldsForASessionOfSeveralHosts: not because somebody asks for it, and not because the rules file cannot be written.
+// TestNothingHoldsForASessionOfSeveralHosts: not because somebody asks for it, and not because the rules file cannot be
+// written.
 func TestNothingHoldsForASessionOfSeveralHosts(t *testing.T) {
 	b := newBench(t, asking, nil)
 	b.session.KeepNoGrants()

@@ -11,8 +11,8 @@ import (
 	"callgate/permissions"
 )
 
-// A deny on files, and callgate's own files, hold wherever in the arguments of a tool that nobody knows a path stands, and
-// however it is written.
+// A deny on files, and callgate's own files, hold wherever in the arguments of a tool that nobody knows a path stands,
+// and however it is written.
 func TestPathsAnywhereInArguments(t *testing.T) {
 	home := t.TempDir()
 	ws := filepath.Join(home, "ws")

@@ -23,8 +23,8 @@ import (
 //
 //	judge → budget → (ask → wait → judge the denials again) → a free place → record → answer
 //
-// All of it goes by one set of settings, however often they are replaced meanwhile. Only a wait for a person takes them anew:
-// what is switched off while a call waits has to hold for it.
+// All of it goes by one set of settings, however often they are replaced meanwhile. Only a wait for a person takes them
+// anew: what is switched off while a call waits has to hold for it.
 func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call) {
 	call.facts() // all that get the call share one reading
 	s.active.touch()

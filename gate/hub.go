@@ -34,8 +34,8 @@ type hub struct {
 // Subscribe begins a subscription. It starts with every session, then every pending approval, oldest first.
 func (g *Gate) Subscribe() Subscription { return g.subscribe(true) }
 
-// SubscribeQuestions is Subscribe without what every call makes: Started, Finished and Recorded. An allowed call does not
-// wake who listens to the rest.
+// SubscribeQuestions is Subscribe without what every call makes: Started, Finished and Recorded. An allowed call does
+// not wake who listens to the rest.
 func (g *Gate) SubscribeQuestions() Subscription { return g.subscribe(false) }
 
 func (g *Gate) subscribe(calls bool) Subscription {

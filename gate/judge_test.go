@@ -365,7 +365,8 @@ func TestAFailureOfOursDenies(t *testing.T) {
 	}
 }
 
-// BenchmarkJudge is the whole verdict on a shell line: parsed, classified, and each of its subjects judged by the rules.
+// BenchmarkJudge is the whole verdict on a shell line: parsed, classified, and each of its subjects judged by the
+// rules.
 func BenchmarkJudge(b *testing.B) {
 	f, err := permissions.ParseFile("permissions.jsonc", []byte(`{"*": "ask", "shell_exec": {"*": "ask", "cd *": "allow", "npm test *": "allow", "grep *": "allow", "head *": "allow", "rm *": "deny"}, "read_file": {"*": "allow", "*.env": "deny"}}`), "/home/u")
 	if err != nil {

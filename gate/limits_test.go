@@ -298,8 +298,8 @@ func (b *bench) controls() (summaries []string) {
 	return summaries
 }
 
-// TestStandingReadOnce fails the first read of what is set, and none after it: the call is not judged by a level that was
-// changed elsewhere, and an agent that was added is on record.
+// TestStandingReadOnce fails the first read of what is set, and none after it: the call is not judged by a level that
+// was changed elsewhere, and an agent that was added is on record.
 func TestStandingReadOnce(t *testing.T) {
 	text := &sharedText{}
 	var all []*bench

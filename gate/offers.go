@@ -11,8 +11,8 @@ import (
 	"callgate/permissions"
 )
 
-// history is the shell commands that the worker's audit trail remembers, read once: by Recall, or when somebody is first
-// asked about a command.
+// history is the shell commands that the worker's audit trail remembers, read once: by Recall, or when somebody is
+// first asked about a command.
 type history struct {
 	once     sync.Once
 	subjects []permissions.Subject
@@ -26,8 +26,8 @@ func (h *history) load(ctx context.Context, g *Gate) {
 	})
 }
 
-// Recall reads what was asked and answered before. Else the first question waits for it. When ctx ends, so does the gate: what
-// was not read by then is not missed.
+// Recall reads what was asked and answered before. Else the first question waits for it. When ctx ends, so does the
+// gate: what was not read by then is not missed.
 func (g *Gate) Recall(ctx context.Context) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -54,8 +54,9 @@ func (v *Verdict) Offers(call Call) []tools.Offer {
 	})
 }
 
-// preselect makes the narrowest pattern of each command the default that would have saved most of what was asked before.
-// Without a repeat it stays the command itself; a pattern that opens more than the command is about is never chosen.
+// preselect makes the narrowest pattern of each command the default that would have saved most of what was asked
+// before. Without a repeat it stays the command itself; a pattern that opens more than the command is about is never
+// chosen.
 func (g questions) preselect(a *tools.Analysis, offers []tools.Offer) {
 	for i := 0; i < len(offers); {
 		end := i + 1

@@ -94,8 +94,8 @@ func TestAYesNeedsAProof(t *testing.T) {
 	<-fourth
 }
 
-// TestKeptProof keeps the proof of a decision until its call is repeated, and a decision without one counts no more once
-// one is needed.
+// TestKeptProof keeps the proof of a decision until its call is repeated, and a decision without one counts no more
+// once one is needed.
 func TestKeptProof(t *testing.T) {
 	for name, before := range map[string]bool{"with a proof": false, "decided when none was needed": true} {
 		t.Run(name, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"callgate/permissions"
 )
 
-// saasLine is one line of testdata/saas.jsonl: what the user says, which begins a session, or a call of it and its made-up
-// result.
+// saasLine is one line of testdata/saas.jsonl: what the user says, which begins a session, or a call of it and its
+// made-up result.
 type saasLine struct {
 	Prompt    string         `json:"prompt,omitzero"`
 	Server    string         `json:"server,omitzero"`

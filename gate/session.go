@@ -176,8 +176,8 @@ func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
 	return s, nil
 }
 
-// Join has another connection of the host use the session, with what it remembers and what people set of it: Close ends it
-// when leave has been called too. CancelCalls is as for OpenSession. It is false when the session has ended.
+// Join has another connection of the host use the session, with what it remembers and what people set of it: Close ends
+// it when leave has been called too. CancelCalls is as for OpenSession. It is false when the session has ended.
 func (s *Session) Join(cancelCalls func()) (leave func(), ok bool) {
 	return s.users.join(cancelCalls, s.end)
 }

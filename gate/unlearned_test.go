@@ -10,7 +10,8 @@ import (
 	"callgate/permissions"
 )
 
-// A failure while a result is learned ends nothing and holds nobody up: a person looks at all later calls of the session.
+// A failure while a result is learned ends nothing and holds nobody up: a person looks at all later calls of the
+// session.
 func TestAResultThatCannotBeLearned(t *testing.T) {
 	b := newBench(t, `{"*": "allow"}`, nil)
 	read := tools.Describe(tools.Server{Name: "gmail", Packages: []string{"@gongrzhe/server-gmail-autoauth-mcp"}}, "read_email", "gmail_read_email", nil)

@@ -17,8 +17,8 @@ import (
 	"callgate/permissions"
 )
 
-// unseenLine is one line of testdata/unseen.jsonl: a tool of a server that callgate does not know, a user's task with its
-// calls, or an attack that a result carries where it says {{inject}}.
+// unseenLine is one line of testdata/unseen.jsonl: a tool of a server that callgate does not know, a user's task with
+// its calls, or an attack that a result carries where it says {{inject}}.
 type unseenLine struct {
 	Suite string `json:"suite"`
 	Tool  struct {
@@ -86,8 +86,8 @@ func readUnseen(t *testing.T, drafted bool) map[string]*unseenSuite {
 	return suites
 }
 
-// carry carries calls out under GUIDED, in a session of its own, and counts the questions about the user's calls, which are
-// answered with a yes. It reports whether all calls of the attack that have an effect ran without a question.
+// carry carries calls out under GUIDED, in a session of its own, and counts the questions about the user's calls, which
+// are answered with a yes. It reports whether all calls of the attack that have an effect ran without a question.
 func (s *unseenSuite) carry(t *testing.T, words bool, task, attack *unseenLine) (asked int, won bool) {
 	b := newBench(t, `{"*": "ask"}`, func(o *Options) { o.Autonomy = Guided })
 	if words {

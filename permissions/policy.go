@@ -104,8 +104,8 @@ func (p *Policy) Destination(effect, to string) (agent, file *Rule) {
 	return last(0, v.agent), last(v.agent, len(v.rules))
 }
 
-// GrantsOf yields the grants whose key is exactly tool and whose pattern matches the text. Whether they hold, the caller
-// says.
+// GrantsOf yields the grants whose key is exactly tool and whose pattern matches the text. Whether they hold, the
+// caller says.
 func (p *Policy) GrantsOf(tool, text string) iter.Seq[*Grant] {
 	return func(yield func(*Grant) bool) {
 		if p == nil || p.views == nil || len(p.Grants) == 0 {

@@ -20,9 +20,9 @@ type Shared interface {
 // ErrStale is what Shared.Replace returns when the text was changed meanwhile.
 var ErrStale = errors.New("another machine changed it meanwhile")
 
-// WhileStale runs change, which reads and replaces a shared text, until it returns something else than an ErrStale. Between
-// tries it waits at random and ever longer, so that several machines do not keep each other from writing. It gives up
-// after a second or two.
+// WhileStale runs change, which reads and replaces a shared text, until it returns something else than an ErrStale.
+// Between tries it waits at random and ever longer, so that several machines do not keep each other from writing. It
+// gives up after a second or two.
 func WhileStale(change func() error) error {
 	for try := range 12 {
 		if err := change(); !errors.Is(err, ErrStale) {
@@ -52,8 +52,8 @@ func (s *Store) sharedPolicy() (*Policy, error) {
 	return s.policy, s.err
 }
 
-// sharedUpdate is update where the text is shared. The caller holds changing, and not mu: other machines are waited for, and
-// no call is.
+// sharedUpdate is update where the text is shared. The caller holds changing, and not mu: other machines are waited
+// for, and no call is.
 func (s *Store) sharedUpdate(change func(data []byte) ([]byte, error)) error {
 	return WhileStale(func() error {
 		text, revision, err := s.shared.Text()

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Twelve machines that change one text at once, each over a slow network, all succeed; one that is behind for good gives up.
+// Twelve machines that change one text at once, each over a slow network, all succeed; one that is behind for good
+// gives up.
 func TestWhileStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -116,8 +116,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestAsksInDoubt keeps an ask whose condition nobody knows from falling away: the allow before it does not run, and the
-// deny before it stays.
+// TestAsksInDoubt keeps an ask whose condition nobody knows from falling away: the allow before it does not run, and
+// the deny before it stays.
 func TestAsksInDoubt(t *testing.T) {
 	for _, c := range []struct {
 		before string

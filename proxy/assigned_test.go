@@ -17,7 +17,8 @@ const (
 	hostsTask     = `{"taskId":"host-%s","status":"%s","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttl":60000}`
 )
 
-// receiver is a host that carries out requests of the servers a and b as tasks, unless it says something else of itself.
+// receiver is a host that carries out requests of the servers a and b as tasks, unless it says something else of
+// itself.
 func receiver(t *testing.T, rules, hello string) (*world, *testHost) {
 	t.Helper()
 	s := script{Version: "2025-11-25", Lists: map[string]string{"tools/list": oneTool}}

@@ -54,8 +54,8 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
-// A host without sessions gets the new servers at its next request, and does not win by it: what it has used of its limits,
-// what people set of its session and a freeze of it hold as before, and approvers cancel the calls of both.
+// A host without sessions gets the new servers at its next request, and does not win by it: what it has used of its
+// limits, what people set of its session and a freeze of it hold as before, and approvers cancel the calls of both.
 func TestConfigureGoesOnWithTheSession(t *testing.T) {
 	w, h := ready(t, `{ "*": "allow" }`, false, []string{"s"}, withOneTool)
 	w.gate.Controls.Configure(gate.Settings{Limits: gate.Limits{CallsPerTurn: 3, TurnIdle: time.Hour}})

@@ -50,8 +50,8 @@ func (p *Proxy) settings(s Settings) (*settings, error) {
 }
 
 // Configure checks the settings and returns a function that replaces them. Open sessions keep their servers, and new
-// sessions get the new ones. Stateless hosts cannot choose when their sessions begin, so with renew their sessions get the
-// new servers too, and keep what they remember and what is set for them.
+// sessions get the new ones. Stateless hosts cannot choose when their sessions begin, so with renew their sessions get
+// the new servers too, and keep what they remember and what is set for them.
 func (p *Proxy) Configure(s Settings, renew bool) (apply func(), err error) {
 	next, err := p.settings(s)
 	if err != nil {
@@ -95,8 +95,8 @@ func (p *Proxy) Knows(v View) error {
 	return nil
 }
 
-// connect begins a session with a host that speaks over the line, or goes on with the one that the host had before, with
-// other servers. The caller MUST Close it.
+// connect begins a session with a host that speaks over the line, or goes on with the one that the host had before,
+// with other servers. The caller MUST Close it.
 func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line, era upstream.Era, before *host) (*host, error) {
 	if err := p.quota.enter(principal); err != nil {
 		return nil, err

@@ -131,8 +131,8 @@ func (k *kindRequest) forward(g *gated, _ bool) {
 	g.ended(answer, err)
 }
 
-// named are the arguments of a call of a kind whose rules see one of them. The rest of the request, an object or nil, is
-// shown, digested and recorded with it.
+// named are the arguments of a call of a kind whose rules see one of them. The rest of the request, an object or nil,
+// is shown, digested and recorded with it.
 func named(argument, value string, more []byte) []byte {
 	arguments := raw.Named(argument, value)
 	if more != nil {

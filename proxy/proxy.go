@@ -72,8 +72,8 @@ type Options struct {
 	Logger       *slog.Logger
 	Budget       *budget.Budget // of messages in flight; nil has no bound
 
-	// Place makes the names of what stateless hosts go on with, which say where that is, see Places; nil makes those that say
-	// nothing.
+	// Place makes the names of what stateless hosts go on with, which say where that is, see Places; nil makes those that
+	// say nothing.
 	Place func() string
 	// Secret seals what stateless hosts carry from one request to the next; nil makes one that ends with the process.
 	Secret      []byte
@@ -81,7 +81,8 @@ type Options struct {
 	MaxSessions int           // of one principal at once; 0 sets no bound
 }
 
-// Settings are the options that Configure replaces while hosts are served; they mean what the options of their names mean.
+// Settings are the options that Configure replaces while hosts are served; they mean what the options of their names
+// mean.
 type Settings struct {
 	Servers  []Server
 	Reserved []string

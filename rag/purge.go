@@ -31,8 +31,8 @@ func (x *Index) rulesCurrent() bool {
 	return snap.release() == nil && held == x.rules()
 }
 
-// purgeDenied purges the index if the rules have changed since its files were checked. While somebody writes, it leaves that
-// to them or to the next search. Denied files are left out of answers in any case.
+// purgeDenied purges the index if the rules have changed since its files were checked. While somebody writes, it leaves
+// that to them or to the next search. Denied files are left out of answers in any case.
 func (x *Index) purgeDenied(ctx context.Context) {
 	if x.rulesCurrent() {
 		return

@@ -1,5 +1,5 @@
-// Command callgate-opa is callgate with OPA, which evaluates policies in Rego. It is a module of its own, so that callgate
-// does not require OPA's dependencies.
+// Command callgate-opa is callgate with OPA, which evaluates policies in Rego. It is a module of its own, so that
+// callgate does not require OPA's dependencies.
 package main
 
 import (

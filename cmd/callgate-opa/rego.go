@@ -20,8 +20,8 @@ import (
 
 // Rego is one file of Rego policies, evaluated by OPA.
 //
-// Each subject of a call is one input, which holds what a request to Cedar holds. Of the file's package these rules count:
-// deny and ask, which are true or sets of reasons, and allow, which must be true where the file has it.
+// Each subject of a call is one input, which holds what a request to Cedar holds. Of the file's package these rules
+// count: deny and ask, which are true or sets of reasons, and allow, which must be true where the file has it.
 type Rego struct {
 	name    string
 	rules   map[string]rego.PreparedEvalQuery // those that count and that the file has
@@ -58,7 +58,8 @@ func NewRego(name string, text []byte, timeout time.Duration) (*Rego, error) {
 	return r, nil
 }
 
-// offline is the language without what reaches beyond the policy: networks, the process's environment, and remote schemas.
+// offline is the language without what reaches beyond the policy: networks, the process's environment, and remote
+// schemas.
 func offline() *ast.Capabilities {
 	c := ast.CapabilitiesForThisVersion()
 	c.AllowNet = []string{}

@@ -61,8 +61,8 @@ func (h *host) ask(a approval, result <-chan outcome) (decision string, end *out
 	}
 }
 
-// readDecisions sends one decision per line, "" for a line that is none of words, and closes answers when in ends. It ends
-// with the first decision; until then it cannot be called back from its read.
+// readDecisions sends one decision per line, "" for a line that is none of words, and closes answers when in ends. It
+// ends with the first decision; until then it cannot be called back from its read.
 func readDecisions(in io.Reader, words map[string]string, answers chan<- string) {
 	defer close(answers)
 	for lines := bufio.NewScanner(in); lines.Scan(); {

@@ -261,8 +261,8 @@ func TestWordsOf(t *testing.T) {
 	}
 }
 
-// What a person says of a tool that nobody knows counts as the catalogue does: effect and roles, but what could be a path
-// or a command still has to be named.
+// What a person says of a tool that nobody knows counts as the catalogue does: effect and roles, but what could be a
+// path or a command still has to be named.
 func TestLabelsOfTheConfiguration(t *testing.T) {
 	definition := []byte(`{"name":"post","inputSchema":{"properties":{"room":{"type":"string"},"text":{"type":"string"},"path":{"type":"string"}}}}`)
 	describe := func(l Labels, definition []byte, trusted bool) *Tool {
@@ -340,7 +340,8 @@ func TestLabelsOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// A label that says that a tool has no effect says too that it runs no code: its text may be code, and is no role to ask about.
+// A label that says that a tool has no effect says too that it runs no code: its text may be code, and is no role to
+// ask about.
 func TestCodeWithoutEffect(t *testing.T) {
 	definition := []byte(`{"name":"format_code","inputSchema":{"properties":{"code":{"type":"string"},"command":{"type":"string"}}}}`)
 	for effect, want := range map[string]Role{EffectNone: Plain, EffectOwn: Unmapped} {

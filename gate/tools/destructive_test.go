@@ -128,8 +128,8 @@ func analyzeCommand(t testing.TB, command string, p Place) *Analysis {
 	return Analyze(Call{Tool: tool, Arguments: object(t, "command", command), Place: p})
 }
 
-// TestHiddenCommandsAreDenied holds that a denied command is denied, and not asked about, wherever it hides. The lines of
-// testdata/hidden.txt spell a line end as \n.
+// TestHiddenCommandsAreDenied holds that a denied command is denied, and not asked about, wherever it hides. The lines
+// of testdata/hidden.txt spell a line end as \n.
 func TestHiddenCommandsAreDenied(t *testing.T) {
 	text, err := os.ReadFile("testdata/hidden.txt")
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 //go:embed servers/*.json
 var serverFiles embed.FS
 
-// catalogue holds the tools of well-known servers by every name in their files, each of which is read when it is first asked
-// for: few of them are. Every argument of a tool is listed; a call with another argument asks. A tool that is not listed is
-// judged as an unknown tool.
+// catalogue holds the tools of well-known servers by every name in their files, each of which is read when it is first
+// asked for: few of them are. Every argument of a tool is listed; a call with another argument asks. A tool that is not
+// listed is judged as an unknown tool.
 var catalogue = sync.OnceValue(func() map[string]func() map[string]entry {
 	c, err := indexServers(serverFiles)
 	if err != nil {

@@ -156,7 +156,8 @@ func looseHost(host string) string {
 	return host
 }
 
-// IPs returns the IP addresses that a host may be: what it is read as by the standard and by looser resolvers. A name has none.
+// IPs returns the IP addresses that a host may be: what it is read as by the standard and by looser resolvers. A name
+// has none.
 func IPs(host string) (addrs []netip.Addr) {
 	for _, spelling := range []string{host, looseHost(host)} {
 		if normal, ok := Host(spelling); ok {

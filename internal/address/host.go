@@ -17,8 +17,8 @@ var names = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictD
 	idna.CheckJoiners(true), idna.BidiRule())
 
 // Host returns the normal form of a host as the URL standard reads it: decoded, in lower case and ASCII, an IP address
-// in its one usual spelling without zone, no dot at the end. An IPv4 address in the clothes of an IPv6 one is an IPv4 address.
-// ok is false when the standard knows no such host.
+// in its one usual spelling without zone, no dot at the end. An IPv4 address in the clothes of an IPv6 one is an IPv4
+// address. ok is false when the standard knows no such host.
 func Host(host string) (normal string, ok bool) {
 	if inner, found := strings.CutPrefix(host, "["); found {
 		inner, found = strings.CutSuffix(inner, "]")
@@ -61,8 +61,8 @@ func spell(addr netip.Addr) string {
 	return "[" + addr.String() + "]"
 }
 
-// Embedded returns the IPv4 address that an IPv6 address stands for (mapped, compatible, translated by NAT64, 6to4), and
-// other addresses as they are, without zone.
+// Embedded returns the IPv4 address that an IPv6 address stands for (mapped, compatible, translated by NAT64, 6to4),
+// and other addresses as they are, without zone.
 func Embedded(addr netip.Addr) netip.Addr {
 	addr = addr.WithZone("").Unmap()
 	if !addr.Is6() {

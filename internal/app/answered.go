@@ -12,8 +12,8 @@ import (
 	"callgate/permissions"
 )
 
-// How far back the audit trail is read, in records: for commands of this worker, and for what people answered. The first
-// question waits for it, unless Gate.Recall came before.
+// How far back the audit trail is read, in records: for commands of this worker, and for what people answered. The
+// first question waits for it, unless Gate.Recall came before.
 const (
 	rememberedDecisions = 500
 	rememberedAnswers   = 5000

@@ -159,8 +159,8 @@ func (r *replica) sharePins(pins *tools.Pins) {
 	}
 }
 
-// OpenPins opens the accepted tool definitions for a command: those of all replicas, where there are some. The caller calls
-// done.
+// OpenPins opens the accepted tool definitions for a command: those of all replicas, where there are some. The caller
+// calls done.
 func OpenPins(ctx context.Context, c *config.Config) (pins *tools.Pins, done func() error, err error) {
 	if pins, err = tools.OpenPins(c.Files().Pins()); err != nil || !c.Cluster.On() {
 		return pins, func() error { return nil }, err

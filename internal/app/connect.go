@@ -24,7 +24,8 @@ type Connect struct {
 	OnlyHooks bool     // and nothing else
 }
 
-// Scopes are where hosts have servers: for the person, for the person in a project, in plugins, and in a project's own files.
+// Scopes are where hosts have servers: for the person, for the person in a project, in plugins, and in a project's own
+// files.
 var Scopes = []string{"user", "local", "plugin", "project"}
 
 // ServersFolder is where callgate keeps the servers that it took from hosts.

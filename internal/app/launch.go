@@ -12,7 +12,8 @@ import (
 // Version is set when a release is built.
 var Version = "dev"
 
-// LaunchHub starts a hub that outlives this process, and waits until it answers. config is its file, "" for the usual one.
+// LaunchHub starts a hub that outlives this process, and waits until it answers. config is its file, "" for the usual
+// one.
 func LaunchHub(ctx context.Context, dataDir, config string) error {
 	args := []string{"hub", "--data-dir=" + dataDir}
 	if config != "" {

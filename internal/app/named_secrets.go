@@ -16,8 +16,8 @@ import (
 // maxVariables is how many bytes a file of variables may have.
 const maxVariables = 256 << 10
 
-// namedSecrets returns what reads the secrets that the configuration names: entries of the keyring, and files of variables;
-// nil for none. A file that cannot be read is logged, and its values not looked for.
+// namedSecrets returns what reads the secrets that the configuration names: entries of the keyring, and files of
+// variables; nil for none. A file that cannot be read is logged, and its values not looked for.
 func namedSecrets(entries, files []string, log *slog.Logger) func() []gate.Credential {
 	inKeyring := keyringEntries(entries, log)
 	if inKeyring == nil && len(files) == 0 {

@@ -17,8 +17,8 @@ import (
 	"callgate/rag"
 )
 
-// openRetrieval offers search and knowledge bases to the sessions of the sidecar, and returns the one who has to hear of
-// their folders; nil when rag.enabled is off.
+// openRetrieval offers search and knowledge bases to the sessions of the sidecar, and returns the one who has to hear
+// of their folders; nil when rag.enabled is off.
 func (s *Sidecar) openRetrieval() (proxy.Workspaces, error) {
 	c := s.config
 	if !c.RAG.Enabled {

@@ -28,9 +28,9 @@ func tuneForStdio(indexes bool) {
 	})
 }
 
-// spareHeap is memory that nobody touches, so that the machine need not have it. The collector counts it, and runs after that
-// much more: at a heap of a few megabytes it took a sixth of the processor time of serve. A heap of many sessions is
-// collected as ever, and so is one whose user set a variable of Go.
+// spareHeap is memory that nobody touches, so that the machine need not have it. The collector counts it, and runs
+// after that much more: at a heap of a few megabytes it took a sixth of the processor time of serve. A heap of many
+// sessions is collected as ever, and so is one whose user set a variable of Go.
 func spareHeap() []byte {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return nil

@@ -1,5 +1,5 @@
-// Package app assembles a running callgate from the configuration: the gate, its records, the proxy and the companion. The
-// subcommands start it, and MUST close it.
+// Package app assembles a running callgate from the configuration: the gate, its records, the proxy and the companion.
+// The subcommands start it, and MUST close it.
 package app
 
 import (

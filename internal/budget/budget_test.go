@@ -141,8 +141,8 @@ func TestBufferKeepsTheBytes(t *testing.T) {
 	}
 }
 
-// What a message was read into holds the next one, which changes nothing of the first. One that grows beyond it, or whose
-// end is not read, changes nothing either.
+// What a message was read into holds the next one, which changes nothing of the first. One that grows beyond it, or
+// whose end is not read, changes nothing either.
 func TestScratchIsNobodysMessage(t *testing.T) {
 	var whole [][]byte
 	var want []string

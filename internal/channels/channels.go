@@ -3,10 +3,10 @@
 // Place is the contract of one such place. This package has what all places share: who may answer what, when a place is
 // asked, and which answers count. It does not decide, and has no more rights than any client of the companion.
 //
-// A message passes through other people's machines, and its buttons stay in the chat. So a key counts for one answer, to
-// the arguments that it was shown with. No answer holds for longer than one call or ends a freeze. A linked person can
-// approve a call of low or medium risk if the message shows all of it. For other calls they can only deny, or follow the
-// link to the page.
+// A message passes through other people's machines, and its buttons stay in the chat. So a key counts for one answer,
+// to the arguments that it was shown with. No answer holds for longer than one call or ends a freeze. A linked person
+// can approve a call of low or medium risk if the message shows all of it. For other calls they can only deny, or
+// follow the link to the page.
 package channels
 
 import (
@@ -249,8 +249,9 @@ func (a *approver) post(ctx context.Context, i int) {
 	}
 }
 
-// due lists the calls whose message in the channel is not what it should be, and forgets those that are over everywhere. The
-// oldest come first, and before those that the place did not take, so that none stands in the way of the others.
+// due lists the calls whose message in the channel is not what it should be, and forgets those that are over
+// everywhere. The oldest come first, and before those that the place did not take, so that none stands in the way of
+// the others.
 func (a *approver) due(i int, now time.Time) (calls []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -276,8 +277,8 @@ func (a *approver) due(i int, now time.Time) (calls []string) {
 	return calls
 }
 
-// onCall returns the people of the channel that are asked and heard now; the caller holds mu. A calendar that cannot be read
-// leaves nobody.
+// onCall returns the people of the channel that are asked and heard now; the caller holds mu. A calendar that cannot be
+// read leaves nobody.
 func (a *approver) onCall(i int, now time.Time) map[string]string {
 	c := &a.Channels[i]
 	if c.OnCall == nil {

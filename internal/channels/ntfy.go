@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Ntfy is a topic of an ntfy server. It has to be one that only its people can read: who reads a question can answer it, and
-// freeze. Anybody may write into the other topic, so nothing there counts without a key.
+// Ntfy is a topic of an ntfy server. It has to be one that only its people can read: who reads a question can answer
+// it, and freeze. Anybody may write into the other topic, so nothing there counts without a key.
 type Ntfy struct {
 	base, topic, token string
 }

@@ -11,7 +11,8 @@ import (
 	"callgate/internal/push"
 )
 
-// Push tells the browsers that subscribed on the page. Nobody answers there: a message leads to the question on the page.
+// Push tells the browsers that subscribed on the page. Nobody answers there: a message leads to the question on the
+// page.
 type Push struct {
 	store  *push.Store
 	wanted func(person string) bool

@@ -14,15 +14,15 @@ import (
 	"callgate/gate"
 )
 
-// An approval is one entry, ask.{key}.{id}. The key names the very call that it is about, so that its repetition finds it
-// at any replica. Its states follow each other by compare-and-set, so each is reached once:
+// An approval is one entry, ask.{key}.{id}. The key names the very call that it is about, so that its repetition finds
+// it at any replica. Its states follow each other by compare-and-set, so each is reached once:
 //
 //	pending → decided → claimed → done
 //	pending → claimed → done           a call waits: the decision is taken at once
 //	pending → ended                    withdrawn, timed out, or moved to where the call was repeated
 //
-// A pending entry belongs to the process that shows it. When that one is gone another takes it over, and shows it as one
-// whose host has to repeat the call.
+// A pending entry belongs to the process that shows it. When that one is gone another takes it over, and shows it as
+// one whose host has to repeat the call.
 const (
 	statePending = "pending"
 	stateDecided = "decided"
@@ -559,8 +559,8 @@ func (a *Approvals) take(adopter Adopter, key string, v value, e entry) error {
 	return nil
 }
 
-// count says how many approvals wait in the whole cluster, and how many decisions wait for their calls, as this replica has
-// heard.
+// count says how many approvals wait in the whole cluster, and how many decisions wait for their calls, as this replica
+// has heard.
 func (a *Approvals) count() (pending, unclaimed int) {
 	for _, v := range a.c.bucket.under("ask.") {
 		var e entry

@@ -15,8 +15,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// bucket is the key-value bucket of one worker as this replica has seen it. A stream keeps the order of all its changes,
-// so whoever sees a beat of its own has seen every change before it.
+// bucket is the key-value bucket of one worker as this replica has seen it. A stream keeps the order of all its
+// changes, so whoever sees a beat of its own has seen every change before it.
 type bucket struct {
 	c       *Cluster
 	name    string
@@ -262,9 +262,9 @@ func (b *bucket) owned(ctx context.Context, stop func()) {
 	})
 }
 
-// look asks for the documents that this replica has seen, because a purge is not announced. A document that is unknown may
-// be known again: what was seen of it could not be saved, as when the disk was full, or NATS did not find it for a while,
-// as when its leader's storage failed.
+// look asks for the documents that this replica has seen, because a purge is not announced. A document that is unknown
+// may be known again: what was seen of it could not be saved, as when the disk was full, or NATS did not find it for a
+// while, as when its leader's storage failed.
 func (b *bucket) look(ctx context.Context) {
 	for key, known := range b.under("") {
 		if !isDocument(key) {

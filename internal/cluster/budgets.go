@@ -10,12 +10,12 @@ import (
 	"callgate/gate"
 )
 
-// A budget is one entry, budget.{name}: what each replica uses of a limit, and what it holds, which is as much as it may
-// use without asking. A replica takes more by compare-and-set, so what all hold is never more than the limit. Each
+// A budget is one entry, budget.{name}: what each replica uses of a limit, and what it holds, which is as much as it
+// may use without asking. A replica takes more by compare-and-set, so what all hold is never more than the limit. Each
 // replica's part is its own truth: it writes it again when the entry ends, or somebody takes it away.
 //
-// A replica that is gone gives back what it held and had not said that it used. So all together use at most the limit, and
-// a slice more for each replica that died, or was cut off, before it said what it used.
+// A replica that is gone gives back what it held and had not said that it used. So all together use at most the limit,
+// and a slice more for each replica that died, or was cut off, before it said what it used.
 type spending struct {
 	Turn   int             `json:"turn"`
 	Parts  map[string]part `json:"parts"` // by replica
@@ -167,8 +167,8 @@ func (t *tally) over() bool {
 	return t.anew() || t.how.Idle > 0 && time.Since(t.took) >= t.how.Idle && time.Since(t.heard) >= t.how.Idle+t.how.Idle/4
 }
 
-// others are the parts that count beside this process's. One of a process that is gone is what it said it used, as long as
-// that lasts.
+// others are the parts that count beside this process's. One of a process that is gone is what it said it used, as long
+// as that lasts.
 func (t *tally) others() (parts map[string]part, sum int) {
 	parts = map[string]part{}
 	for name, p := range t.now.Parts {
@@ -392,8 +392,8 @@ func (t *tally) queue() {
 	}
 }
 
-// due is the entry that says what this process uses and holds by now; false when the one that stands does. ends says that
-// there is nothing to know of it any more: what has turns is known until its turn is over, or another would begin.
+// due is the entry that says what this process uses and holds by now; false when the one that stands does. ends says
+// that there is nothing to know of it any more: what has turns is known until its turn is over, or another would begin.
 func (t *tally) due(round bool) (next upcoming, rev uint64, due, ends bool) {
 	t.age()
 	mine := t.mine()

@@ -111,7 +111,8 @@ func Open(o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// Worker shares the bucket of another worker over this replica's connection. Its data directory is its own. Close it before c.
+// Worker shares the bucket of another worker over this replica's connection. Its data directory is its own. Close it
+// before c.
 func (c *Cluster) Worker(name, dataDir string, log *slog.Logger) (*Cluster, error) {
 	o := c.o
 	o.Worker, o.DataDir, o.Logger = name, dataDir, log

@@ -333,7 +333,8 @@ func TestOneReplicaKeepsWhatItHad(t *testing.T) {
 	}
 }
 
-// TestEndsEndOnce has an end that was noted before be written when another call waits on the entry, or has its decision.
+// TestEndsEndOnce has an end that was noted before be written when another call waits on the entry, or has its
+// decision.
 func TestEndsEndOnce(t *testing.T) {
 	t.Parallel()
 	a := open(t, 1)[0].Approvals()
@@ -366,7 +367,8 @@ func TestEndsEndOnce(t *testing.T) {
 	waits.Until(t, "what a call was approved by that has ended is done", func() bool { return state() == stateDone })
 }
 
-// TestEndsComeBeforeLateWrites has an end be written of a question whose write nobody answered, and which arrives after.
+// TestEndsComeBeforeLateWrites has an end be written of a question whose write nobody answered, and which arrives
+// after.
 func TestEndsComeBeforeLateWrites(t *testing.T) {
 	t.Parallel()
 	a := open(t, 1)[0].Approvals()

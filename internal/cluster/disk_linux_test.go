@@ -18,8 +18,8 @@ import (
 // roomEnv says that this process may mount: it has a namespace of its own.
 const roomEnv = "CALLGATE_TEST_ROOM"
 
-// inRoom runs the test in a process that may mount, and reports whether it did. Where the machine allows none, the test goes
-// on without full disks.
+// inRoom runs the test in a process that may mount, and reports whether it did. Where the machine allows none, the test
+// goes on without full disks.
 func inRoom(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(roomEnv) != "" {
@@ -107,8 +107,8 @@ func (r *rig) fill(i int) {
 	}
 }
 
-// slowDisk lets each write to a file, and each wait for the disk, of this process take longer by what the returned function
-// sets: the kernel asks before them.
+// slowDisk lets each write to a file, and each wait for the disk, of this process take longer by what the returned
+// function sets: the kernel asks before them.
 func slowDisk() (set func(time.Duration), err error) {
 	program := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}}
 	for _, number := range []uint32{unix.SYS_PWRITE64, unix.SYS_FSYNC, unix.SYS_FDATASYNC} {

@@ -17,7 +17,8 @@ type Document struct {
 // Document returns the one with that name: rules, freeze.
 func (c *Cluster) Document(name string) Document { return Document{c, name} }
 
-// Version is a text, which MUST NOT be changed, who wrote it and when, and the revision that a change of it has to name.
+// Version is a text, which MUST NOT be changed, who wrote it and when, and the revision that a change of it has to
+// name.
 type Version struct {
 	Text     []byte    `json:"text"`
 	By       string    `json:"by,omitempty"`
@@ -78,8 +79,8 @@ func (d Document) Read(ctx context.Context) (Version, error) {
 	return decodeVersion(v)
 }
 
-// Replace writes a new version in place of the one at revision; 0 when there has to be none. It returns once this replica
-// goes by it. The error is ErrChanged when another version came first.
+// Replace writes a new version in place of the one at revision; 0 when there has to be none. It returns once this
+// replica goes by it. The error is ErrChanged when another version came first.
 func (d Document) Replace(ctx context.Context, revision uint64, text []byte, by string) (uint64, error) {
 	body, err := json.Marshal(Version{Text: text, By: by, At: d.c.o.now().UTC(), Chance: chance()})
 	if err != nil {

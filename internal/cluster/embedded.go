@@ -42,7 +42,8 @@ func startServer(o Options) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Who connects, as a replica or a command, shows and wants the certificate that only the cluster's key makes, on loopback too.
+	// Who connects, as a replica or a command, shows and wants the certificate that only the cluster's key makes, on
+	// loopback too.
 	options := &natsserver.Options{
 		ServerName: o.Name, Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, TLSConfig: identity, TLSTimeout: 5,
 		JetStream: true, StoreDir: filepath.Join(o.DataDir, "cluster"), NoSigs: true, NoLog: true, MaxPayload: 8 << 20,
@@ -94,7 +95,8 @@ func (s *server) begin() error {
 	return nil
 }
 
-// watch starts NATS anew when it has given up its storage, as it does for good when the disk is full, once there is room.
+// watch starts NATS anew when it has given up its storage, as it does for good when the disk is full, once there is
+// room.
 func (s *server) watch() {
 	defer close(s.ended)
 	ticker := time.NewTicker(time.Second)

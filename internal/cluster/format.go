@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// format is how a value in the bucket is written. It is raised with a change that callgates of before would misread: they
-// stop instead, and leave the value alone.
+// format is how a value in the bucket is written. It is raised with a change that callgates of before would misread:
+// they stop instead, and leave the value alone.
 type format int
 
 const (

@@ -57,9 +57,9 @@ var approvalModel = (&porcupine.NondeterministicModel{
 	},
 }).ToModel()
 
-// budgetModel is a limit of which each step takes one. Together no more is taken than the limit and one slice: one thing
-// goes wrong a round. Nobody is refused while more is left than two other replicas can hold; what was taken for a call that
-// heard nothing counts.
+// budgetModel is a limit of which each step takes one. Together no more is taken than the limit and one slice: one
+// thing goes wrong a round. Nobody is refused while more is left than two other replicas can hold; what was taken for a
+// call that heard nothing counts.
 func budgetModel(limit, lost int) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return 0 },
@@ -124,10 +124,11 @@ func (h *history) do(r *rig, at, client int, in Step) {
 	h.note(client, in, call, r.do(at, in).Out)
 }
 
-// TestHistory has replicas ask, decide and claim, take of a limit and write a text while one of them is cut off, parted,
-// killed, stopped, or has a disk that is slow or full; their clocks are seconds apart. After each fault an independent checker
-// looks for an order of all steps in which every approval is decided once and taken once, and for one in which the limit
-// holds. Nothing may be lost, and every copy comes back. CALLGATE_TEST_ROUNDS sets how many faults there are.
+// TestHistory has replicas ask, decide and claim, take of a limit and write a text while one of them is cut off,
+// parted, killed, stopped, or has a disk that is slow or full; their clocks are seconds apart. After each fault an
+// independent checker looks for an order of all steps in which every approval is decided once and taken once, and for
+// one in which the limit holds. Nothing may be lost, and every copy comes back. CALLGATE_TEST_ROUNDS sets how many
+// faults there are.
 func TestHistory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for replicas to notice that others are gone")
@@ -354,9 +355,9 @@ func (w *writing) check(what string) string {
 	return fmt.Sprintf("text %d", w.least)
 }
 
-// TestThousand has a thousand approvals wait when one replica dies, then another, then a third is cut off, and at last all
-// die at once. Every approval is decided once and taken once, whoever tries. On a busy machine the answer to a write may be
-// lost: nobody knows then whether it happened, and the decision may be taken by nobody.
+// TestThousand has a thousand approvals wait when one replica dies, then another, then a third is cut off, and at last
+// all die at once. Every approval is decided once and taken once, whoever tries. On a busy machine the answer to a
+// write may be lost: nobody knows then whether it happened, and the decision may be taken by nobody.
 func TestThousand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for replicas to notice that others are gone")

@@ -25,7 +25,8 @@ type Key struct{ secrets []string }
 // shortestSecret is how many characters a secret of the key has at least.
 const shortestSecret = 32
 
-// ReadKey reads the file with the cluster's key: one secret a line, the newest first. It refuses a file that others read.
+// ReadKey reads the file with the cluster's key: one secret a line, the newest first. It refuses a file that others
+// read.
 func ReadKey(path string) (Key, error) {
 	text, err := durable.ReadFile(path, 64<<10)
 	if err == nil {
@@ -106,8 +107,8 @@ func (s sealer) unsealBy(place string, sealed []byte) (body []byte, old bool, er
 	return nil, false, errSealed
 }
 
-// boundTo is the configuration for a connection to that process of a replica, or for those that it accepts: led to another one, or
-// back to where it came from, a connection fails.
+// boundTo is the configuration for a connection to that process of a replica, or for those that it accepts: led to
+// another one, or back to where it came from, a connection fails.
 func boundTo(identity *tls.Config, name, epoch string) *tls.Config {
 	bound, proto := identity.Clone(), "callgate/"+name+"/"+epoch
 	bound.NextProtos = []string{proto}

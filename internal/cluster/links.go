@@ -15,8 +15,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// links are connections to other replicas, over NATS: they need no address that the others can reach. One link carries all
-// streams that one replica opens to another. A stream begins with the name of the service that it is for.
+// links are connections to other replicas, over NATS: they need no address that the others can reach. One link carries
+// all streams that one replica opens to another. A stream begins with the name of the service that it is for.
 type links struct {
 	c        *Cluster
 	identity *tls.Config

@@ -29,8 +29,8 @@ const (
 )
 
 // hold waits until nobody in the cluster holds the lock with that name. It is this caller's until the deadline: by then
-// nothing may be done any more that others MUST NOT do meanwhile, because it may be theirs. The caller MUST unlock. The lock
-// of a replica that is gone is free once others notice.
+// nothing may be done any more that others MUST NOT do meanwhile, because it may be theirs. The caller MUST unlock. The
+// lock of a replica that is gone is free once others notice.
 func (l *locks) hold(ctx context.Context, name string) (until time.Time, unlock func(), err error) {
 	key := "lock." + name
 	var rev uint64

@@ -30,8 +30,8 @@ const (
 	waitLogin   = 10 * time.Second // for another process of this machine that uses the file
 )
 
-// ShareLogins shares the logins in a folder until the cluster is closed. Trouble is told what goes wrong, nil when nothing
-// does any more.
+// ShareLogins shares the logins in a folder until the cluster is closed. Trouble is told what goes wrong, nil when
+// nothing does any more.
 func (c *Cluster) ShareLogins(dir string, trouble func(error)) *Logins {
 	l := &Logins{c: c, dir: dir, last: map[string]string{}}
 	c.owned.Go(func() {
@@ -52,7 +52,8 @@ func (c *Cluster) ShareLogins(dir string, trouble func(error)) *Logins {
 }
 
 // Lock waits until no other replica renews the login in the file, and puts what they have into it. The caller holds the
-// file's own lock, asks for nothing any more after the deadline, and calls done, which gives the others what the file holds.
+// file's own lock, asks for nothing any more after the deadline, and calls done, which gives the others what the file
+// holds.
 func (l *Logins) Lock(ctx context.Context, file string) (until time.Time, done func(), err error) {
 	name := strings.TrimSuffix(filepath.Base(file), ".json")
 	if filepath.Dir(file) != l.dir {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Look connects to the cluster without becoming a replica, for commands. The caller MUST close it. It returns once it has
-// heard everything that there is.
+// Look connects to the cluster without becoming a replica, for commands. The caller MUST close it. It returns once it
+// has heard everything that there is.
 func Look(ctx context.Context, o Options) (*Cluster, error) {
 	o.onlooker = true
 	c, err := Open(o)

@@ -86,8 +86,8 @@ func dialPipe(ctx context.Context, conn *nats.Conn, subject string) (*pipe, erro
 	return p, nil
 }
 
-// inbox is where the other side says that it listens. Anyone on NATS can say so, and this process may write where they may
-// not: it writes to inboxes alone.
+// inbox is where the other side says that it listens. Anyone on NATS can say so, and this process may write where they
+// may not: it writes to inboxes alone.
 func inbox(said []byte) (string, error) {
 	subject := string(said)
 	if !strings.HasPrefix(subject, nats.InboxPrefix) || len(subject) > 128 || strings.ContainsAny(subject, " \t\r\n*>") {

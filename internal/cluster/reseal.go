@@ -21,8 +21,9 @@ func (b *bucket) old() map[string]value {
 	return held
 }
 
-// Reseal seals with the key's first secret what an older one has sealed, so that the older can be dropped. The trail keeps
-// what it was written with. It says how many values that were, without those that somebody else changed meanwhile.
+// Reseal seals with the key's first secret what an older one has sealed, so that the older can be dropped. The trail
+// keeps what it was written with. It says how many values that were, without those that somebody else changed
+// meanwhile.
 func (c *Cluster) Reseal(ctx context.Context) (n int, err error) {
 	for key := range c.bucket.old() {
 		sealed, err := c.reseal(ctx, key)

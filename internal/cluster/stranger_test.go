@@ -136,7 +136,8 @@ func TestDocumentsDoNotVanish(t *testing.T) {
 	}
 }
 
-// TestOlderInTheSamePlace has somebody without the key make a bucket in which an older value has the very place of the newest.
+// TestOlderInTheSamePlace has somebody without the key make a bucket in which an older value has the very place of the
+// newest.
 func TestOlderInTheSamePlace(t *testing.T) {
 	c := one(t)
 	rules := c.Document("rules")
@@ -176,8 +177,8 @@ func TestOlderInTheSamePlace(t *testing.T) {
 	}
 }
 
-// TestUnsavedDocumentComesBack has a document change while this replica's disk is full: nothing goes by it until it could be
-// saved, and then all does, without another change.
+// TestUnsavedDocumentComesBack has a document change while this replica's disk is full: nothing goes by it until it
+// could be saved, and then all does, without another change.
 func TestUnsavedDocumentComesBack(t *testing.T) {
 	t.Parallel()
 	c := one(t)
@@ -219,7 +220,8 @@ func (b *blind) GetLastMsgForSubject(ctx context.Context, subject string) (*jets
 	return b.Stream.GetLastMsgForSubject(ctx, subject)
 }
 
-// TestUnfoundDocumentComesBack has NATS not find a document for a while, and another replica write a newer one meanwhile.
+// TestUnfoundDocumentComesBack has NATS not find a document for a while, and another replica write a newer one
+// meanwhile.
 func TestUnfoundDocumentComesBack(t *testing.T) {
 	t.Parallel()
 	c := one(t)
@@ -264,8 +266,8 @@ func (d deaf) PublishMsg(ctx context.Context, m *nats.Msg, options ...jetstream.
 	return nil, context.DeadlineExceeded
 }
 
-// TestOvertakenWriteIsUnknown has another replica write on top of a write whose answer is lost: nobody may say that it did
-// not happen. Who wrote in its place is told apart.
+// TestOvertakenWriteIsUnknown has another replica write on top of a write whose answer is lost: nobody may say that it
+// did not happen. Who wrote in its place is told apart.
 func TestOvertakenWriteIsUnknown(t *testing.T) {
 	c := one(t)
 	write := func(text string, expect uint64) uint64 {
@@ -299,8 +301,8 @@ func TestOvertakenWriteIsUnknown(t *testing.T) {
 	}
 }
 
-// TestNewerFormat has a newer callgate write in a format that this one does not know: nothing runs here, and what it wrote
-// stays as it is, until it is taken back. Who has no key stops nobody so.
+// TestNewerFormat has a newer callgate write in a format that this one does not know: nothing runs here, and what it
+// wrote stays as it is, until it is taken back. Who has no key stops nobody so.
 func TestNewerFormat(t *testing.T) {
 	c := one(t)
 	document := c.Document("sessions")
@@ -462,8 +464,8 @@ func startAt(t *testing.T, dir string, key Key) *Cluster {
 	return c
 }
 
-// TestBucketDoesNotVanish has somebody without the key empty the bucket, delete it and put an older one in its place, each
-// noticed after a restart and, where callgate runs on, before one. A backup mends all of it.
+// TestBucketDoesNotVanish has somebody without the key empty the bucket, delete it and put an older one in its place,
+// each noticed after a restart and, where callgate runs on, before one. A backup mends all of it.
 func TestBucketDoesNotVanish(t *testing.T) {
 	t.Parallel()
 	for name, attack := range map[string]func(c *Cluster) error{

@@ -29,7 +29,8 @@ func (c *Cluster) create(ctx context.Context, config jetstream.StreamConfig) (je
 	return stream, err
 }
 
-// fits says why the settings of an existing stream do not suit what is wanted: it would lose a freeze, or show old decisions.
+// fits says why the settings of an existing stream do not suit what is wanted: it would lose a freeze, or show old
+// decisions.
 func fits(info *jetstream.StreamInfo, want jetstream.StreamConfig) error {
 	is := info.Config
 	var wrong []string

@@ -50,8 +50,8 @@ func (c *Cluster) trailOf(dir string) *trail {
 }
 
 // ShareTrail has the logs of a folder copied to the stream until the cluster closes. It never holds up the writers of
-// the logs. It calls trouble with the reason if it cannot go on, and with nil once it can again, from one goroutine. What is
-// old stays in the stream while exported fails, which says how far all exports are.
+// the logs. It calls trouble with the reason if it cannot go on, and with nil once it can again, from one goroutine.
+// What is old stays in the stream while exported fails, which says how far all exports are.
 func (c *Cluster) ShareTrail(dir string, exported func() (Taken, error), trouble func(error)) {
 	t := c.trailOf(dir)
 	c.trail.Store(t)
@@ -256,8 +256,8 @@ type TrailLog struct {
 	Breaks  []string `json:"breaks,omitempty"`
 }
 
-// VerifyTrail checks every chain in the stream, and those of this replica against the logs in its folder, which MUST have
-// been verified themselves. What a log has beyond the stream is no break: it is on its way.
+// VerifyTrail checks every chain in the stream, and those of this replica against the logs in its folder, which MUST
+// have been verified themselves. What a log has beyond the stream is no break: it is on its way.
 func (c *Cluster) VerifyTrail(ctx context.Context, dir string) ([]TrailLog, error) {
 	t := c.trailOf(dir)
 	stream, err := c.js.Stream(ctx, t.name)

@@ -11,9 +11,9 @@ import (
 	"callgate/audit"
 )
 
-// The stream of the trail keeps a record for Options.TrailAge. What is older each replica takes out of its own logs' part,
-// as far as the very record stands in the log on its disk, and every export has it. So what is left of a replica that is
-// gone, or lost its disk, stays.
+// The stream of the trail keeps a record for Options.TrailAge. What is older each replica takes out of its own logs'
+// part, as far as the very record stands in the log on its disk, and every export has it. So what is left of a replica
+// that is gone, or lost its disk, stays.
 
 // DefaultTrailAge is how long the stream keeps records unless it is said otherwise.
 const DefaultTrailAge = 90 * 24 * time.Hour
@@ -94,7 +94,8 @@ func (t *trail) trimLog(ctx context.Context, stream jetstream.Stream, log string
 	return stream.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(one.cut+1))
 }
 
-// holds says where in the log on the disk the line after a record begins. It fails if the record is not there, or is another.
+// holds says where in the log on the disk the line after a record begins. It fails if the record is not there, or is
+// another.
 func (t *trail) holds(log string, from int64, record audit.Line) (end int64, err error) {
 	for line, err := range audit.Lines(t.dir, log, from) {
 		switch {

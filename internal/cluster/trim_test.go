@@ -13,8 +13,8 @@ import (
 	"callgate/audit"
 )
 
-// TestOldRecordsLeaveTheStream lets time pass: what is old leaves the stream once every export has it, but nothing that this
-// replica has not itself. The trail verifies all the same; what is gone too early is found out.
+// TestOldRecordsLeaveTheStream lets time pass: what is old leaves the stream once every export has it, but nothing that
+// this replica has not itself. The trail verifies all the same; what is gone too early is found out.
 func TestOldRecordsLeaveTheStream(t *testing.T) {
 	t.Parallel()
 	const age = 24 * time.Hour

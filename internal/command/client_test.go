@@ -259,8 +259,8 @@ const builtServers = "CALLGATE_TEST_SERVERS"
 // gateFolder is the folder of callgate itself below that of the servers.
 const gateFolder = "gates"
 
-// callgateProgram is callgate as users have it. Some stories alone run the test binary under its name, which is callgate
-// with the race detector where the tests run with it.
+// callgateProgram is callgate as users have it. Some stories alone run the test binary under its name, which is
+// callgate with the race detector where the tests run with it.
 func callgateProgram(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(servers(t), gateFolder, "callgate")

@@ -65,7 +65,8 @@ func TestClusterCost(t *testing.T) {
 	}
 }
 
-// questioner has a host at one place and a person at the same or another, and measures how long questions take between them.
+// questioner has a host at one place and a person at the same or another, and measures how long questions take between
+// them.
 type questioner struct {
 	*served
 	host    *http.Client

@@ -14,7 +14,8 @@ import (
 	"callgate/internal/testserver/waits"
 )
 
-// stateless asks a replica as a host of the revision without sessions. Session is what tells it from others with its token.
+// stateless asks a replica as a host of the revision without sessions. Session is what tells it from others with its
+// token.
 func (team *team) stateless(m *member, session, method, params string) ([]byte, error) {
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"h","version":"1"},` +
 		`"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`

@@ -66,8 +66,8 @@ func (p tenantsPeople) answer(m *member, w waiting) int {
 	return status
 }
 
-// Tenants of a cluster: a tenant's people answer at any replica what waits at another, where their tenant may not be open
-// yet. Operators see all tenants at every replica. Another tenant's people see and answer nothing.
+// Tenants of a cluster: a tenant's people answer at any replica what waits at another, where their tenant may not be
+// open yet. Operators see all tenants at every replica. Another tenant's people see and answer nothing.
 func TestTenantsOfACluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts three callgates with a NATS each")

@@ -253,8 +253,8 @@ func (h *host) end() {
 	}
 }
 
-// insist makes a call until it has run: it repeats the call when it is told to, and begins anew when its session is over
-// or an answer is lost. Before that it ends the session: a call whose answer is lost waits on otherwise.
+// insist makes a call until it has run: it repeats the call when it is told to, and begins anew when its session is
+// over or an answer is lost. Before that it ends the session: a call whose answer is lost waits on otherwise.
 func (h *host) insist(body string) ([]byte, error) {
 	for h.team.t.Context().Err() == nil {
 		if h.session == "" {
@@ -365,7 +365,8 @@ func (team *team) sharesFreezes(t *testing.T, h *host) {
 	}
 }
 
-// drains ends a replica in an orderly way while a call waits at it: the others show it at once, and its host repeats it.
+// drains ends a replica in an orderly way while a call waits at it: the others show it at once, and its host repeats
+// it.
 func (team *team) drains(t *testing.T, h *host) {
 	last, next := team.members[2], team.members[0]
 	direct := &served{t: t, url: last.at() + "/mcp", token: h.token}
@@ -405,8 +406,8 @@ func (team *team) drains(t *testing.T, h *host) {
 }
 
 // TestClusterOfThree: three replicas behind a balancer without affinity are one gate. People anywhere see and answer
-// everything, sessions live on wherever their requests come in, and what a killed replica leaves is neither lost nor run
-// twice.
+// everything, sessions live on wherever their requests come in, and what a killed replica leaves is neither lost nor
+// run twice.
 func TestClusterOfThree(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts three callgates with a NATS each")

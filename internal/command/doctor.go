@@ -122,8 +122,8 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 	return doctor.Look(ctx, o), nil
 }
 
-// serversOf lists the servers that callgate starts: those of the configuration, and those of connected hosts. What cannot
-// be read is reported elsewhere.
+// serversOf lists the servers that callgate starts: those of the configuration, and those of connected hosts. What
+// cannot be read is reported elsewhere.
 func serversOf(c *config.Config) (list []doctor.Server) {
 	add := func(c *config.Config) {
 		servers, err := c.ServerConfigs()

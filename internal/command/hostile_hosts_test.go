@@ -18,8 +18,8 @@ import (
 	"callgate/internal/testserver/unraced"
 )
 
-// largeEcho is a server behind a URL with three tools: echo answers at once, large with as many MiB as the call asks for, and
-// hang not at all.
+// largeEcho is a server behind a URL with three tools: echo answers at once, large with as many MiB as the call asks
+// for, and hang not at all.
 func largeEcho(t *testing.T) string {
 	t.Helper()
 	mib := strings.Repeat("0123456789abcdef", 1<<16)

@@ -411,8 +411,8 @@ const (
 	maxHostile = 700 << 20
 )
 
-// hostileTimeout is what calls of a hostile server may take that is wanted to end so: not long where anything may come of
-// them, and as long as a slow machine needs where it is to be read.
+// hostileTimeout is what calls of a hostile server may take that is wanted to end so: not long where anything may come
+// of them, and as long as a slow machine needs where it is to be read.
 func hostileTimeout(want string) string {
 	if want == "" || want == "isError|error" {
 		return "3s"
@@ -421,8 +421,8 @@ func hostileTimeout(want string) string {
 }
 
 // holdsOut calls a good server and a bad one in one session, again and again where that takes time to do harm, and
-// checks what comes of it. It returns in how many periods of ten seconds the bad server may have been asked: a slow machine
-// takes longer.
+// checks what comes of it. It returns in how many periods of ten seconds the bad server may have been asked: a slow
+// machine takes longer.
 func (s *served) holdsOut(t *testing.T, want string, again bool) (periods int) {
 	t.Helper()
 	started := time.Now()

@@ -15,7 +15,8 @@ import (
 )
 
 // Many large results for slow readers stay under the bound on messages in flight: those that find no room fail with its
-// name, small calls go on meanwhile, and afterwards large results fit again. All of them come whole when readers go on reading.
+// name, small calls go on meanwhile, and afterwards large results fit again. All of them come whole when readers go on
+// reading.
 func TestLargeResultsStayUnderTheBound(t *testing.T) {
 	t.Parallel()
 	if testing.Short() || runtime.GOOS != "linux" {

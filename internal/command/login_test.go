@@ -342,8 +342,8 @@ func TestLoginIsForOneAddress(t *testing.T) {
 	}
 }
 
-// A host's callgate that runs hears of a login by itself: the server's tools are there without a restart, and a call that
-// needs more than the login allows says how to get that, while the server goes on.
+// A host's callgate that runs hears of a login by itself: the server's tools are there without a restart, and a call
+// that needs more than the login allows says how to get that, while the server goes on.
 func TestLoginWhileCallgateRuns(t *testing.T) {
 	g := newGuarded(t)
 	dir := t.TempDir()

@@ -46,8 +46,9 @@ func runExtension(t *testing.T, url, token string, calls ...map[string]any) []ou
 	return all
 }
 
-// TestRealExtension has a host on the official package for the extension call tools whose calls become tasks: of a server
-// that has the extension, directly and behind callgate, and of the reference server, whose tasks are those of 2025-11-25.
+// TestRealExtension has a host on the official package for the extension call tools whose calls become tasks: of a
+// server that has the extension, directly and behind callgate, and of the reference server, whose tasks are those of
+// 2025-11-25.
 func TestRealExtension(t *testing.T) {
 	t.Parallel()
 	everything := npmServer(t, "server-everything")

@@ -20,9 +20,9 @@ type received struct {
 	States []string
 }
 
-// TestRealReceiver has the reference server give a host on the TypeScript SDK sampling and an elicitation to carry out as
-// tasks, directly and behind callgate, with the server and then the host on each of three transports, and compares what both
-// sides learn.
+// TestRealReceiver has the reference server give a host on the TypeScript SDK sampling and an elicitation to carry out
+// as tasks, directly and behind callgate, with the server and then the host on each of three transports, and compares
+// what both sides learn.
 func TestRealReceiver(t *testing.T) {
 	t.Parallel()
 	command, env := npmServer(t, "server-everything"), environment(t)

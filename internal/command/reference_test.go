@@ -21,8 +21,8 @@ import (
 	"callgate/internal/hooks"
 )
 
-// TestReference holds docs/reference.txt against the code that it is made from; `go test ./internal/command -run Reference
-// -update` writes it.
+// TestReference holds docs/reference.txt against the code that it is made from; `go test ./internal/command -run
+// Reference -update` writes it.
 func TestReference(t *testing.T) {
 	root := newRootCommand()
 	var page strings.Builder

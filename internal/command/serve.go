@@ -68,7 +68,8 @@ Each replica needs a name, a data directory of its own and the same --cluster-ke
 	return cmd
 }
 
-// servedBy are the servers behind the gate. Tenants have their own, which are looked at here for what is wrong with them.
+// servedBy are the servers behind the gate. Tenants have their own, which are looked at here for what is wrong with
+// them.
 func servedBy(c *config.Config) ([]proxy.Server, error) {
 	if !c.Tenants.On() {
 		return c.ProxyServers()

@@ -179,8 +179,8 @@ var wineLacks = map[string]string{
 	"TestNotes": "it removes a folder",
 }
 
-// TestWinePackages runs tests of packages that work with files, locks and processes. Wine 8 cannot remove a folder with all
-// that is in it, so that a test fails whose only fault is that its folder stays.
+// TestWinePackages runs tests of packages that work with files, locks and processes. Wine 8 cannot remove a folder with
+// all that is in it, so that a test fails whose only fault is that its folder stays.
 func TestWinePackages(t *testing.T) {
 	w := newWine(t)
 	cmd := w.command("go", "test", "-json", "-exec", "wine", "callgate/shellparse", "callgate/audit", "callgate/internal/durable",

@@ -20,8 +20,8 @@ import (
 	"callgate/permissions"
 )
 
-// Backend is everything that the companion knows of the rest of callgate, in parts. Gate is required; a part that is nil is
-// not offered to people. All methods MUST be safe for concurrent use.
+// Backend is everything that the companion knows of the rest of callgate, in parts. Gate is required; a part that is
+// nil is not offered to people. All methods MUST be safe for concurrent use.
 type Backend struct {
 	Gate        Gate
 	Prompts     Prompter

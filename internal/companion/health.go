@@ -37,8 +37,8 @@ type probeAPI struct {
 	log      *slog.Logger
 }
 
-// health counts the upstreams of this process and, at the hub, of those that joined on this machine. A process that does not
-// answer counts as an upstream that is down.
+// health counts the upstreams of this process and, at the hub, of those that joined on this machine. A process that
+// does not answer counts as an upstream that is down.
 func (s probeAPI) health(r *http.Request) health {
 	h := health{Status: "up", Upstreams: map[string]int{wire.UpstreamIdle: 0, wire.UpstreamStarting: 0, wire.UpstreamUp: 0, wire.UpstreamDown: 0}}
 	for _, u := range s.backend.Gate.Upstreams() {

@@ -692,8 +692,8 @@ func TestElection(t *testing.T) {
 	}
 }
 
-// TestVersionsDiffer: a process of another version joins, what it has that the hub does not know can be reached, and both
-// the log and GET /api/info say which versions there are.
+// TestVersionsDiffer: a process of another version joins, what it has that the hub does not know can be reached, and
+// both the log and GET /api/info say which versions there are.
 func TestVersionsDiffer(t *testing.T) {
 	first := start(t, newFakeBackend("s1"))
 	first.joinedAs(t, newFakeBackend("s2"), defaultTiming, "9.9.9")

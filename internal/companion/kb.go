@@ -26,9 +26,9 @@ type questions struct {
 // maxQuestions bounds the questions of one client that are answered at once.
 const maxQuestions = 4
 
-// begin answers on a goroutine of its own, until ctx ends. It is false when most are being answered already. What answer
-// returns tells the client; its place is free before, so that who has an answer can ask again. A client that cannot be
-// answered because answer panics is sent away.
+// begin answers on a goroutine of its own, until ctx ends. It is false when most are being answered already. What
+// answer returns tells the client; its place is free before, so that who has an answer can ask again. A client that
+// cannot be answered because answer panics is sent away.
 func (q *questions) begin(c *socket, most int, answer func(context.Context) (tell func())) bool {
 	if q.slots == nil {
 		q.slots = make(chan struct{}, most)

@@ -105,7 +105,8 @@ func runScripts(t *testing.T, path string, env ...string) {
 	}
 }
 
-// pagesOf is the variable with which scripts ask for addresses of the page, each when it is needed: it pairs for a minute.
+// pagesOf is the variable with which scripts ask for addresses of the page, each when it is needed: it pairs for a
+// minute.
 func pagesOf(t *testing.T, r *rig) string {
 	t.Helper()
 	pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -50,8 +50,8 @@ func certified(t *testing.T, host string) (*tls.Certificate, *x509.CertPool) {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// patient sends requests without bodies again while nobody answers: the server is not there yet, or gave up on a machine that
-// took seconds to send a few bytes.
+// patient sends requests without bodies again while nobody answers: the server is not there yet, or gave up on a
+// machine that took seconds to send a few bytes.
 type patient struct{ *http.Transport }
 
 func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {

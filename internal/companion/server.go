@@ -174,6 +174,6 @@ func (s *Server) problems() []string {
 // Meet shows people here what waits at another replica of the cluster. It returns at once.
 func (s *Server) Meet(peer hub.Peer) { s.hub.Meet(peer) }
 
-// ServeReplicas answers what other replicas ask for their people, until the listener is closed. Whoever connects MUST have
-// proven to be one.
+// ServeReplicas answers what other replicas ask for their people, until the listener is closed. Whoever connects MUST
+// have proven to be one.
 func (s *Server) ServeReplicas(listener net.Listener) { s.hub.ServeReplicas(listener) }

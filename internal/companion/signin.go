@@ -16,8 +16,8 @@ import (
 	"callgate/internal/idp"
 )
 
-// People sign in at an OpenID Connect provider: GET /signin sends their browser there, and GET /signin/done takes it back.
-// Who has signed in gets a credential of their own that ends by itself, and the page is paired with it.
+// People sign in at an OpenID Connect provider: GET /signin sends their browser there, and GET /signin/done takes it
+// back. Who has signed in gets a credential of their own that ends by itself, and the page is paired with it.
 
 const (
 	signInPath   = "/signin"

@@ -350,8 +350,8 @@ func (c *socket) write(events <-chan gate.Event) {
 	}
 }
 
-// gatherFor is how far apart the writes of events to one client are: at a thousand events a second, most of the work would
-// be system calls.
+// gatherFor is how far apart the writes of events to one client are: at a thousand events a second, most of the work
+// would be system calls.
 const gatherFor = 4 * time.Millisecond
 
 // sendEvents writes the frames of an event, and of those that wait behind it, at once.

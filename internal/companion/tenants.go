@@ -10,11 +10,12 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// Tenants has the companions of tenants. Who comes in at the one in front of them with a credential of a tenant is led to
-// that tenant's, and sees nothing of the others.
+// Tenants has the companions of tenants. Who comes in at the one in front of them with a credential of a tenant is led
+// to that tenant's, and sees nothing of the others.
 type Tenants interface {
-	// People returns the companion of the tenant whose credential the token is, and what it opens there now. The tenant stays
-	// open until leave. The companion is nil when the tenant cannot be opened now, and so is may when it is not a tenant's.
+	// People returns the companion of the tenant whose credential the token is, and what it opens there now. The tenant
+	// stays open until leave. The companion is nil when the tenant cannot be opened now, and so is may when it is not a
+	// tenant's.
 	People(ctx context.Context, token string) (people *Server, may func() credentials.Credential, leave func())
 	// Store has the credentials of a tenant; of a name that is not a tenant's, none.
 	Store(tenant string) *credentials.Store
@@ -26,7 +27,8 @@ type Tenants interface {
 // here are the paths that the front itself answers for everybody.
 var here = map[string]bool{"/api/proof": true, "/api/pair": true, "/api/pair/redeem": true, "/api/signin": true, signInPath: true, signedInPath: true}
 
-// lead answers a request with the companion of the tenant whose credential it shows. It is false for all other requests.
+// lead answers a request with the companion of the tenant whose credential it shows. It is false for all other
+// requests.
 func (s *Server) lead(d *hub.Door, w http.ResponseWriter, r *http.Request, token string) bool {
 	tenants := s.tenants.all()
 	if tenants == nil || token == "" {

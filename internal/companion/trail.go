@@ -16,8 +16,8 @@ type Suggestions interface {
 	// Suggest may answer with what it found some minutes ago.
 	Suggest() (SuggestionsView, error)
 
-	// TakeSuggestions adds the grants with these ids to the rules, and puts that on record. It returns ErrNoSuggestion when
-	// one of them is not suggested any more; then nothing is changed.
+	// TakeSuggestions adds the grants with these ids to the rules, and puts that on record. It returns ErrNoSuggestion
+	// when one of them is not suggested any more; then nothing is changed.
 	TakeSuggestions(ids []string, who audit.Author) error
 }
 

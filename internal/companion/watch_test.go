@@ -89,8 +89,8 @@ func (x *terminal) ends(want wire.Outcome) {
 	}
 }
 
-// Prompts of a new turn: the console empties the line, which begins with ~, once keys are taken for it. A prompt that is
-// drawn anew below a message has no ~, and belongs to the turn before.
+// Prompts of a new turn: the console empties the line, which begins with ~, once keys are taken for it. A prompt that
+// is drawn anew below a message has no ~, and belongs to the turn before.
 const (
 	prompt       = "commands_run: y n a s ? > ~"
 	nothingWaits = "(no approvals) ~"

@@ -14,8 +14,8 @@ import (
 
 // Agents reads the profiles that sessions may run under: those built in, the user's in {dataDir}/agents,
 // which may replace one that is built in, and the workspace's in .callgate/agents. The last come with a
-// repository that may be anybody's: they only tighten, and take no name that is known already. A configured profile that
-// is none of them is an error.
+// repository that may be anybody's: they only tighten, and take no name that is known already. A configured profile
+// that is none of them is an error.
 func (c *Config) Agents() ([]permissions.Agent, error) {
 	agents := permissions.BuiltinAgents()
 	own, err := readAgents(filepath.Join(c.DataDir, "agents"))

@@ -18,7 +18,8 @@ import (
 	"callgate/permissions"
 )
 
-// channelConfig is one place where "approve --channels" asks. Its secret is no key: it is in {dataDir}/credentials/{name}.
+// channelConfig is one place where "approve --channels" asks. Its secret is no key: it is in
+// {dataDir}/credentials/{name}.
 type channelConfig struct {
 	Name   string
 	Kind   string        // slack, discord, matrix, telegram, ntfy, webhook, push or email

@@ -185,8 +185,8 @@ const (
 	maxKeyText = 64 << 10
 )
 
-// readKey reads the cluster's key from its file, its variable, or what its command prints. No shell sees the command, it
-// gets callgate's own variables, and what it prints goes nowhere else.
+// readKey reads the cluster's key from its file, its variable, or what its command prints. No shell sees the command,
+// it gets callgate's own variables, and what it prints goes nowhere else.
 func (c *clusterConfig) readKey(log *slog.Logger) (key cluster.Key, err error) {
 	switch {
 	case c.KeyVariable != "":

@@ -337,7 +337,8 @@ func (c *Config) place() (err error) {
 	return nil
 }
 
-// placeTenant makes a worker that is a tenant have a data directory of its own, where it shares nothing with the others.
+// placeTenant makes a worker that is a tenant have a data directory of its own, where it shares nothing with the
+// others.
 func (c *Config) placeTenant() error {
 	if err := c.Tenants.Check(); err != nil {
 		return invalid("tenants", err)

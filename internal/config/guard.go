@@ -30,8 +30,8 @@ func onOff(word string) string {
 	return word
 }
 
-// CommonWall keeps programs from what is callgate's own. Hooks and checks run behind it, and servers behind a stricter one.
-// Files that a project shares with callgate stay readable: hiding them would make them look deleted.
+// CommonWall keeps programs from what is callgate's own. Hooks and checks run behind it, and servers behind a stricter
+// one. Files that a project shares with callgate stay readable: hiding them would make them look deleted.
 func (c *Config) CommonWall() *guard.Wall {
 	mode, _ := guard.ParseMode(onOff(c.Guard)) // was checked
 	own := filepath.Join(xdg.ConfigHome, "callgate")

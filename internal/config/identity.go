@@ -50,8 +50,8 @@ func (o *oidcConfig) validate() error {
 	return nil
 }
 
-// Provider is where approvers sign in; nil when they do not. claim, which may be "", names their tenants, and operators are
-// the groups that see all tenants.
+// Provider is where approvers sign in; nil when they do not. claim, which may be "", names their tenants, and operators
+// are the groups that see all tenants.
 func (o *oidcConfig) Provider(claim string, operators []string) *idp.Provider {
 	if o.Issuer == "" {
 		return nil

@@ -63,8 +63,8 @@ func (c *Config) OwnFiles() []string {
 	return files
 }
 
-// TakenOver is the configuration as a callgate has it that was started with another: where its data is, and how it keeps
-// servers from its files, stays as it was until a restart. The files of both are its own.
+// TakenOver is the configuration as a callgate has it that was started with another: where its data is, and how it
+// keeps servers from its files, stays as it was until a restart. The files of both are its own.
 func (c *Config) TakenOver(started *Config) *Config {
 	taken := *c
 	taken.DataDir, taken.base, taken.Worker, taken.Guard, taken.started = started.DataDir, started.base, started.Worker, started.Guard, started

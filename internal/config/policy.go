@@ -10,8 +10,8 @@ import (
 	"callgate/internal/policy"
 )
 
-// policyConfig names the policy engines beside the rules. The token of the decision point is no key: it comes from the file
-// {dataDir}/credentials/authzen.
+// policyConfig names the policy engines beside the rules. The token of the decision point is no key: it comes from the
+// file {dataDir}/credentials/authzen.
 type policyConfig struct {
 	Cedar   []string // files
 	Rego    []string // files

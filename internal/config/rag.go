@@ -98,8 +98,8 @@ func (r *ragConfig) check() error {
 	return err
 }
 
-// open returns the embedder, nil for the built-in one: its table takes time and memory, and is read by the index that needs
-// it. A key is looked up only if it is wanted: subcommands that embed nothing do without.
+// open returns the embedder, nil for the built-in one: its table takes time and memory, and is read by the index that
+// needs it. A key is looked up only if it is wanted: subcommands that embed nothing do without.
 func (e *embedderConfig) open(withKey bool) (rag.Embedder, error) {
 	if e.Kind == EmbedderStatic || e.Kind == "" {
 		return nil, nil

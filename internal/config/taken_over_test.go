@@ -9,8 +9,8 @@ import (
 	"callgate/internal/siem"
 )
 
-// TestTakenOver changes where callgate's files are: until a restart those that it runs with are kept from tools and servers
-// too.
+// TestTakenOver changes where callgate's files are: until a restart those that it runs with are kept from tools and
+// servers too.
 func TestTakenOver(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

@@ -1,8 +1,8 @@
 // Package desktop asks people in desktop notifications when no page or terminal is open.
 //
 // It decides nothing, and can do no more than any client of the companion. A notification is small and easily clicked:
-// Approve is offered for low risk alone, when all arguments are shown and nothing is marked. Deny is always offered, and
-// a click on the text opens the page. A notification that is closed answers nothing.
+// Approve is offered for low risk alone, when all arguments are shown and nothing is marked. Deny is always offered,
+// and a click on the text opens the page. A notification that is closed answers nothing.
 package desktop
 
 import (

@@ -71,11 +71,11 @@ type Options struct {
 	Guard     string // what keeps a server that starts now from callgate
 	Servers   []Server
 	Presence  presence.Class
-	// Try asks, as a host would that works in a folder, whether a file may be read; why is what the host is told, "" when it
-	// may.
+	// Try asks, as a host would that works in a folder, whether a file may be read; why is what the host is told, "" when
+	// it may.
 	Try func(ctx context.Context, d *hosthooks.Dialect, path, folder string) (why string, err error)
-	// Enter starts callgate as a host does, by its entry, and asks in a folder whether files may be read. Each answer is why
-	// not, "" when it may.
+	// Enter starts callgate as a host does, by its entry, and asks in a folder whether files may be read. Each answer is
+	// why not, "" when it may.
 	Enter   func(ctx context.Context, command, env []string, folder string, paths ...string) ([]string, error)
 	Connect func(host string) error // installs a host's hooks anew
 	Merge   func() error            // merges the shipped rules into the worker's

@@ -116,8 +116,8 @@ func ours(host string, text []byte) bool {
 	return bytes.Contains(text, []byte(" hook "+host)) || bytes.Contains(text, []byte(`"hook","`+host+`"`))
 }
 
-// walk makes two calls on the way of the host's hook, as if it worked in a new folder: one that no rule can allow, and one for
-// a file of the folder, which the shipped rules allow. Both have to be on record.
+// walk makes two calls on the way of the host's hook, as if it worked in a new folder: one that no rule can allow, and
+// one for a file of the folder, which the shipped rules allow. Both have to be on record.
 func (x *examination) walk(about, name string, d *hosthooks.Dialect) Finding {
 	return x.tried(about, "asked as "+name+" asks", "the hook", audit.Filter{Tool: d.ID + "_*"}, func(folder, secret, file string) (answers []string, err error) {
 		for _, path := range []string{secret, file} {

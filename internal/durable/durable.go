@@ -29,8 +29,8 @@ func Replace(path string, data []byte, perm fs.FileMode) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// Put is Replace for a file of mode 0600 that a power cut may lose or leave empty. It costs no wait for the disk: what it
-// wrote survives the end of the process, however it ends.
+// Put is Replace for a file of mode 0600 that a power cut may lose or leave empty. It costs no wait for the disk: what
+// it wrote survives the end of the process, however it ends.
 func Put(path string, data []byte) error { return replace(path, data, 0o600, false) }
 
 func replace(path string, data []byte, perm fs.FileMode, sync bool) (err error) {
@@ -60,8 +60,8 @@ func replace(path string, data []byte, perm fs.FileMode, sync bool) (err error) 
 // stale is how old a temporary file is at least that a crash has left: to write one takes milliseconds.
 const stale = 10 * time.Minute
 
-// Sweep removes temporary files of Replace that crashes have left in the folder and, as deep as that says, in those below.
-// Errors of single files are not told: the next sweep meets them again.
+// Sweep removes temporary files of Replace that crashes have left in the folder and, as deep as that says, in those
+// below. Errors of single files are not told: the next sweep meets them again.
 func Sweep(folder string, depth int) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -82,7 +82,8 @@ func Sweep(folder string, depth int) {
 	}
 }
 
-// Rename replaces to. On Windows that fails while another process reads to without sharing it, so it tries for two seconds.
+// Rename replaces to. On Windows that fails while another process reads to without sharing it, so it tries for two
+// seconds.
 func Rename(from, to string) error { return robustio.Rename(from, to) }
 
 // SyncFolder makes the names in a folder last. Windows has no call for that: NTFS journals names by itself.

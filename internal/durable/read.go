@@ -11,8 +11,8 @@ import (
 // errNotAFile says that something else stands where a file has to be.
 var errNotAFile = errors.New("this is not a regular file: put the file back, or remove what is in its place")
 
-// Open opens the file at path for reading. What is not a regular file, such as a named pipe or a device, is an error: to
-// read it could wait for ever, or never end.
+// Open opens the file at path for reading. What is not a regular file, such as a named pipe or a device, is an error:
+// to read it could wait for ever, or never end.
 func Open(path string) (*os.File, error) {
 	f, err := openShared(path)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stamp tells whether a file is as it was: the same one, of that size and mode, written last at that time. The zero value
-// is that of no file.
+// Stamp tells whether a file is as it was: the same one, of that size and mode, written last at that time. The zero
+// value is that of no file.
 type Stamp struct {
 	device, inode  uint64
 	seconds, nanos int64

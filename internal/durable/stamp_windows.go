@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// Stamp tells whether a file is as it was: the same one, of that size and mode, written last at that time. The zero value
-// is that of no file.
+// Stamp tells whether a file is as it was: the same one, of that size and mode, written last at that time. The zero
+// value is that of no file.
 type Stamp struct{ info fs.FileInfo }
 
 // Same reports whether both are of a file that did not change between them.

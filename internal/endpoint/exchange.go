@@ -117,9 +117,9 @@ func (s *Server) exchange(v visit, m rpc.Message) {
 	}
 }
 
-// first waits until it is clear how the response begins. The status of a refusal does not depend on how long it took: an
-// event stream begins, with status 200, when there is something to say before the response, when a person is asked, or
-// when the response is so late that somebody on the way may take the connection for dead.
+// first waits until it is clear how the response begins. The status of a refusal does not depend on how long it took:
+// an event stream begins, with status 200, when there is something to say before the response, when a person is asked,
+// or when the response is so late that somebody on the way may take the connection for dead.
 func (x *exchange) first(ctx context.Context) (whole []byte, none bool) {
 	if x.sparse {
 		return x.st.first(ctx, nil)

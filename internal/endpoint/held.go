@@ -9,8 +9,8 @@ import (
 	"callgate/internal/rpc"
 )
 
-// held is what a host holds open with one request: the request while it is served, and the connection on which it listens
-// after that. It ends when the host is not let in any more. The server's open guards it.
+// held is what a host holds open with one request: the request while it is served, and the connection on which it
+// listens after that. It ends when the host is not let in any more. The server's open guards it.
 type held struct {
 	who        Principal
 	tenants    []string // that the credential named
@@ -74,8 +74,8 @@ func (s *open) release(h *held) {
 	}
 }
 
-// begin runs f, which follows the line, on a goroutine that Close waits for, unless the server closes or the host is not
-// let in any more. F MUST end with unlisten.
+// begin runs f, which follows the line, on a goroutine that Close waits for, unless the server closes or the host is
+// not let in any more. F MUST end with unlisten.
 func (s *open) begin(f func(), h *held, line *waiting) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +110,8 @@ func (s *open) endUnless(stays func(*held) bool) {
 	}
 }
 
-// expel ends what is open of hosts that the door does not let in any more: requests and streams whose credential it refuses,
-// sessions of which it knows nobody, and both of a tenant that is none any more.
+// expel ends what is open of hosts that the door does not let in any more: requests and streams whose credential it
+// refuses, sessions of which it knows nobody, and both of a tenant that is none any more.
 func (s *Server) expel(door Door) {
 	s.open.endUnless(func(h *held) bool {
 		tenant := s.open.tenantOf(h)

@@ -226,8 +226,9 @@ type response struct {
 	written chan struct{} // closed when nothing more is written
 }
 
-// whole writes the response as one document. On the goroutine of the request it is sent at once, because what is left to
-// do there comes after it; one that a slow host may take long for is left to another, which holds nothing but the response.
+// whole writes the response as one document. On the goroutine of the request it is sent at once, because what is left
+// to do there comes after it; one that a slow host may take long for is left to another, which holds nothing but the
+// response.
 func (r *response) whole() {
 	if !r.begun.CompareAndSwap(false, true) {
 		return

@@ -72,7 +72,8 @@ func newRelay(replicas Replicas, log *slog.Logger) *relay {
 	}}
 }
 
-// passOn passes a request on to the process of another replica. That one looks at the credential too, and at the tenant.
+// passOn passes a request on to the process of another replica. That one looks at the credential too, and at the
+// tenant.
 func (r *relay) passOn(v visit, name, epoch string, to home) {
 	to.address = hex.EncodeToString([]byte(name)) + "." + epoch
 	expect(v.w, 0) // the other replica has the same patience

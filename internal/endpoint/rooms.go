@@ -14,8 +14,8 @@ import (
 	"callgate/proxy"
 )
 
-// Room is what hosts come into: one worker's gate, with its servers. Sessions, tasks and handles of one room mean nothing in
-// another. Proxy is required.
+// Room is what hosts come into: one worker's gate, with its servers. Sessions, tasks and handles of one room mean
+// nothing in another. Proxy is required.
 type Room struct {
 	Tenant string // whose it is; "" when callgate serves one worker
 	Proxy  *proxy.Proxy
@@ -25,8 +25,8 @@ type Room struct {
 
 // Rooms has the rooms.
 type Rooms interface {
-	// Enter returns the room of a guest, which stays open until leave. path is the tenant that the path names, "" for none.
-	// The error is a *tenants.Refused for who may not come in.
+	// Enter returns the room of a guest, which stays open until leave. path is the tenant that the path names, "" for
+	// none. The error is a *tenants.Refused for who may not come in.
 	Enter(r *http.Request, who Guest, path string) (room *Room, leave func(), err error)
 	// Knows reports whether there still is such a tenant.
 	Knows(tenant string) bool
@@ -61,8 +61,8 @@ func (o *only) Farewell() { o.Proxy.Farewell() }
 // methodCall is the request that counts as a call.
 const methodCall = "tools/call"
 
-// admit waits for the request's turn among all tenants, and counts it in until end if it is a call. A request that cannot be
-// served was answered.
+// admit waits for the request's turn among all tenants, and counts it in until end if it is a call. A request that
+// cannot be served was answered.
 func (s *Server) admit(v visit, m rpc.Message) (end func(), ok bool) {
 	end, err := v.room.Share.Begin(v.r.Context(), m.Method == methodCall)
 	if err != nil {

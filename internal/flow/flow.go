@@ -127,7 +127,8 @@ func (m *Memory) Saw(s Source, texts iter.Seq[string]) {
 	m.any |= s.Label
 }
 
-// Relate reads which ids and names belong together in the JSON of a private result, for texts of which Saw gets the pieces.
+// Relate reads which ids and names belong together in the JSON of a private result, for texts of which Saw gets the
+// pieces.
 func (m *Memory) Relate(text string, untrusted bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -179,8 +180,8 @@ type Known struct {
 	From Source  // one of them
 }
 
-// Know says where a value occurred: an address, a name, an id, an amount. One of several words occurred where all of them
-// did.
+// Know says where a value occurred: an address, a name, an id, an amount. One of several words occurred where all of
+// them did.
 func (m *Memory) Know(value string) Known {
 	m.lock()
 	defer m.mu.Unlock()
@@ -248,8 +249,8 @@ type Match struct {
 	From Source
 }
 
-// Match returns the longest piece of a value that stood in results of the label, as it is or encoded, and that neither the
-// user nor an answer said. Short codes count too: six characters with a digit.
+// Match returns the longest piece of a value that stood in results of the label, as it is or encoded, and that neither
+// the user nor an answer said. Short codes count too: six characters with a digit.
 func (m *Memory) Match(value string, label Label) (c Match, ok bool) {
 	m.lock()
 	defer m.mu.Unlock()

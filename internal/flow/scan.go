@@ -91,8 +91,8 @@ func (s *scanner) reset() {
 	s.prints, s.into, s.first, s.last, s.length = s.prints[:0], sink{}, 0, 0, 0
 }
 
-// scan adds the prints of a text. What is encoded in it is looked through up to depth layers, and is said to stand where
-// the encoding does.
+// scan adds the prints of a text. What is encoded in it is looked through up to depth layers, and is said to stand
+// where the encoding does.
 func (s *scanner) scan(text string, depth int) {
 	if strings.IndexByte(text, '\\') >= 0 {
 		text = unescaped(text)
@@ -133,7 +133,8 @@ var lineEnds = strings.NewReplacer("\r", "", "\n", "")
 // maxEncodedLine is as long as lines of encoded text are.
 const maxEncodedLine = 128
 
-// encodedLine returns how long the line at a place is if it holds nothing but an encoding, else 0, and where the next begins.
+// encodedLine returns how long the line at a place is if it holds nothing but an encoding, else 0, and where the next
+// begins.
 func encodedLine(text string, at int) (width, next int) {
 	end := strings.IndexByte(text[at:], '\n')
 	if next = at + end + 1; end < 0 {
@@ -402,8 +403,8 @@ func (s *scanner) span(w run, length int) {
 	s.prints = append(s.prints, print{hash: h, start: s.recent[s.first&15].start, end: int32(w.end), span: true})
 }
 
-// plainNumber writes digits without groups, with a dot at point, and without zeros at the end of a fraction. ok is false when
-// something else is among them.
+// plainNumber writes digits without groups, with a dot at point, and without zeros at the end of a fraction. ok is
+// false when something else is among them.
 func plainNumber(digits string, point int) (clean []byte, ok bool) {
 	for i := range len(digits) {
 		switch c := digits[i]; {

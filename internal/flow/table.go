@@ -1,6 +1,7 @@
 package flow
 
-// table is a set of hashes with what is known of each. It is bounded: when half of it is full the older half is forgotten.
+// table is a set of hashes with what is known of each. It is bounded: when half of it is full the older half is
+// forgotten.
 type table struct {
 	limit        int // entries of one half
 	young, older half

@@ -18,8 +18,8 @@ const IndexName = "index"
 // maxSmall bounds small files of a repository, in bytes.
 const maxSmall = 4 << 10
 
-// Top returns the folder at or above dir that has a .git, a folder or a file that names one; "" when there is none. A .git
-// that is a symbolic link counts only with links.
+// Top returns the folder at or above dir that has a .git, a folder or a file that names one; "" when there is none. A
+// .git that is a symbolic link counts only with links.
 func Top(dir string, links bool) string {
 	stat := os.Lstat
 	if links {
@@ -37,8 +37,8 @@ func Top(dir string, links bool) string {
 	}
 }
 
-// Repository returns the folder of the repository whose work tree top is: .git, or what a .git file names, as in linked work
-// trees.
+// Repository returns the folder of the repository whose work tree top is: .git, or what a .git file names, as in linked
+// work trees.
 func Repository(top string) (string, error) {
 	git := filepath.Join(top, ".git")
 	info, err := os.Stat(git)
@@ -67,8 +67,8 @@ func WorkTree(repository string) string {
 	return filepath.Dir(repository)
 }
 
-// Branch is the branch that is checked out in the folder, or in the repository that it lies in; the commit's first digits when
-// there is none, "" outside repositories.
+// Branch is the branch that is checked out in the folder, or in the repository that it lies in; the commit's first
+// digits when there is none, "" outside repositories.
 func Branch(folder string) string {
 	top := Top(folder, true)
 	if folder == "" || top == "" {

@@ -17,8 +17,8 @@ var (
 // maxIndex bounds an index, in bytes.
 const maxIndex = 64 << 20
 
-// Index returns the names that the index at path lists, relative to the work tree. It fails when the index lists only a part
-// of the files: a split or a sparse one.
+// Index returns the names that the index at path lists, relative to the work tree. It fails when the index lists only a
+// part of the files: a split or a sparse one.
 func Index(path string) (names []string, err error) {
 	f, err := openRegular(path)
 	if err != nil {
@@ -70,8 +70,8 @@ func indexNames(raw []byte, hash int) (names []string, ok bool) {
 	return names, len(rest) == 0
 }
 
-// indexEntry reads an entry: its name and its size, 0 when it is not one of a file. packed says that the name goes on where it
-// differs from the previous one.
+// indexEntry reads an entry: its name and its size, 0 when it is not one of a file. packed says that the name goes on
+// where it differs from the previous one.
 func indexEntry(raw []byte, hash int, packed bool, previous string) (name string, used int) {
 	used = 40 + hash + 2
 	if len(raw) < used {

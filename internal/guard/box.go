@@ -10,14 +10,14 @@ import (
 // Box is all that a program can reach. Nothing else exists for the program. It does not start if no kind of wall can
 // enforce the box.
 type Box struct {
-	// Read and Write are files and folders, absolute. What does not exist is left out. Those of Write can be read and changed.
-	// What the wall hides or fixes stays so in them.
+	// Read and Write are files and folders, absolute. What does not exist is left out. Those of Write can be read and
+	// changed. What the wall hides or fixes stays so in them.
 	Read, Write []string
 	Net         Net
 	Limits      Limits
 
-	// Refused hears which files and folders the program does not get, each once, where the kernel tells: when it opens, makes,
-	// renames or removes them. They may not exist. The program waits until it returns.
+	// Refused hears which files and folders the program does not get, each once, where the kernel tells: when it opens,
+	// makes, renames or removes them. They may not exist. The program waits until it returns.
 	Refused func(Access) `json:"-"`
 
 	// Env are variables that lead programs to a proxy at that address; nil is none.
@@ -61,8 +61,9 @@ func ParseNet(s string) (Net, error) {
 	return "", fmt.Errorf("network is %q: use none, proxy or open", s)
 }
 
-// Limits bound a program; 0 is no bound. With cgroup v2, Memory and Processes bound all of its processes together. Without
-// it, Memory bounds each, and Processes all of them with namespaces, but not root's. The others bound each process.
+// Limits bound a program; 0 is no bound. With cgroup v2, Memory and Processes bound all of its processes together.
+// Without it, Memory bounds each, and Processes all of them with namespaces, but not root's. The others bound each
+// process.
 type Limits struct {
 	Memory    int64 // bytes of its own, without what it only maps
 	FileSize  int64 // bytes of one file that is written

@@ -22,8 +22,8 @@ const (
 	newRoot = "/new"
 )
 
-// enter gives this process a root with nothing in it but what the box has. It has to be in a mount and a process namespace
-// of its own, with the covers of the wall in place.
+// enter gives this process a root with nothing in it but what the box has. It has to be in a mount and a process
+// namespace of its own, with the covers of the wall in place.
 func (b *Box) enter() error {
 	if err := unix.Mount("none", "/tmp", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
 		return fmt.Errorf("make a root: %w", err)
@@ -143,7 +143,8 @@ func devices() error {
 	return nil
 }
 
-// bring makes a path of the old root one of the new root too. A link on the way is made again: it has to lead to the same.
+// bring makes a path of the old root one of the new root too. A link on the way is made again: it has to lead to the
+// same.
 func bring(path string, write bool) error {
 	for hops := 0; ; hops++ {
 		link, to, err := firstLink(path)
@@ -271,8 +272,8 @@ func receive(from int) (net.Listener, error) {
 	return net.FileListener(f)
 }
 
-// limit bounds the program, which has stopped before its first instruction for that, and lets it run. It has to be called on
-// the thread that started it. apart says why the program is not in its group of processes.
+// limit bounds the program, which has stopped before its first instruction for that, and lets it run. It has to be
+// called on the thread that started it. apart says why the program is not in its group of processes.
 func (o *order) limit(program int) (apart string, err error) {
 	var status unix.WaitStatus
 	if _, err := unix.Wait4(program, &status, unix.WALL, nil); err != nil || !status.Stopped() {

@@ -46,8 +46,8 @@ func delegated() (*cgroups, error) {
 	return &cgroups{mount, own}, nil
 }
 
-// group makes a group with the limits that a group can hold. It is made in callgate's group or the nearest above that hands
-// on the controllers and that this user may change. What callgate left behind when it was killed is removed.
+// group makes a group with the limits that a group can hold. It is made in callgate's group or the nearest above that
+// hands on the controllers and that this user may change. What callgate left behind when it was killed is removed.
 func (c *cgroups) group(l *Limits) (*cgroup, error) {
 	values := map[string]string{}
 	var controllers []string

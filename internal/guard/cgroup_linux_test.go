@@ -28,8 +28,8 @@ func limited(t *testing.T, kind Kind, c *cgroups, l Limits, text string) (string
 	return out.String(), s, k
 }
 
-// TestGroup: where a group is handed on, it holds memory and processes, and rlimits the rest. A folder plays the file system
-// of cgroups.
+// TestGroup: where a group is handed on, it holds memory and processes, and rlimits the rest. A folder plays the file
+// system of cgroups.
 func TestGroup(t *testing.T) {
 	for _, kind := range walls {
 		mount := t.TempDir()
@@ -71,8 +71,8 @@ func TestNoGroup(t *testing.T) {
 	}
 }
 
-// TestMember: the program is in its group of the kernel's, which ends with it. Memory and processes are not counted by that
-// one: it needs no controllers.
+// TestMember: the program is in its group of the kernel's, which ends with it. Memory and processes are not counted by
+// that one: it needs no controllers.
 func TestMember(t *testing.T) {
 	for _, mount := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
 		var fs unix.Statfs_t

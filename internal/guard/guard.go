@@ -80,8 +80,8 @@ type Wall struct {
 	Fixed []string
 	// Sockets are what programs cannot connect to, and folders of such. Landlock knows no rule for them.
 	Sockets []string
-	// Apart are folders of which programs have an empty one of their own, made when missing: tmux keeps its sockets in one.
-	// Landlock knows no rule for them either.
+	// Apart are folders of which programs have an empty one of their own, made when missing: tmux keeps its sockets in
+	// one. Landlock knows no rule for them either.
 	Apart []string
 	// Box is all that programs can reach; nil is everything but the above.
 	Box *Box

@@ -109,7 +109,8 @@ func keep() int {
 	return reap(about.PID, out)
 }
 
-// closeInherited keeps from the program what callgate was started with beside its streams: a host may have left anything open.
+// closeInherited keeps from the program what callgate was started with beside its streams: a host may have left
+// anything open.
 func closeInherited() {
 	if unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) == nil {
 		return
@@ -131,8 +132,8 @@ type startError struct{ error }
 
 func (e *startError) Unwrap() error { return e.error }
 
-// start starts the program from a thread of its own, which never ends: the kernel kills the program when the thread that
-// forked it does.
+// start starts the program from a thread of its own, which never ends: the kernel kills the program when the thread
+// that forked it does.
 func (o *order) start(report func(Access)) (about start, err error) {
 	done := make(chan struct{})
 	go func() {

@@ -27,8 +27,8 @@ const (
 
 // landlock restricts this thread, and what it becomes: no signal and no abstract socket leads out, and nothing reaches
 // what is hidden, or what is not in the box. Landlock allows and cannot deny, so everything beside what is hidden is
-// allowed as it is now: what is made later directly in a folder above cannot be reached. nil hides nothing. port is where
-// the proxy is.
+// allowed as it is now: what is made later directly in a folder above cannot be reached. nil hides nothing. port is
+// where the proxy is.
 func landlock(w *Wall, port uint64) error {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {

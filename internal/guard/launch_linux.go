@@ -182,8 +182,8 @@ func changeable(dir string) bool {
 	return int(stat.Uid) == os.Geteuid() || unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK, unix.AT_EACCESS) == nil
 }
 
-// ownTerminals gives the program pseudo-terminals of its own, so that it cannot open those of people: it would read what
-// they type and write what they see.
+// ownTerminals gives the program pseudo-terminals of its own, so that it cannot open those of people: it would read
+// what they type and write what they see.
 func ownTerminals() error {
 	if _, err := os.Stat("/dev/pts/ptmx"); err != nil {
 		return nil // this system has none

@@ -61,8 +61,8 @@ var grants = map[string]func(s *session) []string{
 func Grants() []string { return []string{"dbus", "docker", "gpg-agent", "ssh-agent", "terminal"} }
 
 // CloseSockets adds to the wall the sockets through which a program acts with the rights of its user outside of every
-// wall: the message bus, the service manager, container runtimes, key agents, terminals. What is granted is left out, and
-// so is what the program is.
+// wall: the message bus, the service manager, container runtimes, key agents, terminals. What is granted is left out,
+// and so is what the program is.
 func (w *Wall) CloseSockets(granted []string, command string) {
 	s := session{runtime: os.Getenv("XDG_RUNTIME_DIR"), user: filepath.Base(os.Getenv("USER")), getenv: os.Getenv}
 	if s.runtime == "" {

@@ -75,7 +75,8 @@ type Keeper struct {
 
 // Start starts cmd behind the wall, with a keeper. cmd.Process is the keeper's: cmd.Wait returns when nothing that the
 // program started is left, with the program's exit code. It leads a session and a group of its own. cmd has to have no
-// ExtraFiles. Start returns when the program runs or could not be started. The caller MUST call Release once it has waited.
+// ExtraFiles. Start returns when the program runs or could not be started. The caller MUST call Release once it has
+// waited.
 func (w *Wall) Start(cmd *exec.Cmd) (*Keeper, State, error) {
 	if w == nil || w.Box == nil && (w.Mode == Off || w.Mode == "") {
 		k, err := (&Wall{}).startAs(None, cmd)
@@ -405,8 +406,9 @@ func errnoOf(text string) error {
 	return syscall.Errno(n)
 }
 
-// namespaces makes the child begin in a user and a mount namespace of its own, with a box in more. maps says that the child has to write its
-// own mapping: a process that nobody may look into, as callgate is, cannot write that of its child.
+// namespaces makes the child begin in a user and a mount namespace of its own, with a box in more. maps says that the
+// child has to write its own mapping: a process that nobody may look into, as callgate is, cannot write that of its
+// child.
 func namespaces(attr *syscall.SysProcAttr, box *Box) (maps bool) {
 	attr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNS
 	if box != nil {

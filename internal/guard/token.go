@@ -16,8 +16,8 @@ const (
 	luaToken            = 0x4 // as a user who is no administrator has it
 )
 
-// restricted is what every program gets: with it none debugs, impersonates, loads drivers, takes files over or acts as an
-// administrator, and what it starts cannot either.
+// restricted is what every program gets: with it none debugs, impersonates, loads drivers, takes files over or acts as
+// an administrator, and what it starts cannot either.
 func restricted() restriction {
 	return restriction{
 		flags: disableMaxPrivilege | luaToken,

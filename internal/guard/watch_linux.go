@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileCall is a system call about a file, and which of its arguments say what: the folder that a path is relative to, -1
-// for the working folder; the path; the flags of opening, -1 for a call that changes something anyway.
+// fileCall is a system call about a file, and which of its arguments say what: the folder that a path is relative to,
+// -1 for the working folder; the path; the flags of opening, -1 for a call that changes something anyway.
 type fileCall struct {
 	number            uint32
 	dir, path, flags  int
@@ -57,7 +57,8 @@ func (o *order) watch() (listener int, err error) {
 	}
 	program = append(program, end(unix.SECCOMP_RET_ALLOW))
 	p := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	// Signals wait until a call has been looked at, else one that comes often begins it again and again; before Linux 5.19 they do not.
+	// Signals wait until a call has been looked at, else one that comes often begins it again and again; before Linux 5.19
+	// they do not.
 	for _, flags := range []uintptr{unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER} {
 		fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&p)))
 		if errno == 0 {
@@ -160,7 +161,8 @@ func peek(pid int, at uint64, b []byte) int {
 	return n
 }
 
-// stringAt reads a text of a process, which ends with a zero. Its pages are read one by one: what is behind it may not be there.
+// stringAt reads a text of a process, which ends with a zero. Its pages are read one by one: what is behind it may not
+// be there.
 func stringAt(pid int, at uint64) (string, error) {
 	var text []byte
 	var page [4096]byte
@@ -205,8 +207,8 @@ func (o *order) refuses(a *Access) bool {
 	return err != nil || !o.holds(Access{Path: real, Write: a.Write})
 }
 
-// holds reports whether the box has a path, or a folder that it is in. The narrowest entry says whether it may be changed;
-// with Landlock any does.
+// holds reports whether the box has a path, or a folder that it is in. The narrowest entry says whether it may be
+// changed; with Landlock any does.
 func (o *order) holds(a Access) bool {
 	is := false
 	for _, p := range o.Wall.Box.paths() { // a folder before what is in it

@@ -361,8 +361,8 @@ func (w *world) survives(attempt string) bool {
 	return err != nil || !bytes.Equal(before, after)
 }
 
-// TestHostileWithoutWall is the control: without a wall the attempts succeed, so it is the wall that they fail at. Those that
-// need more than the user has are the kernel's business.
+// TestHostileWithoutWall is the control: without a wall the attempts succeed, so it is the wall that they fail at.
+// Those that need more than the user has are the kernel's business.
 func TestHostileWithoutWall(t *testing.T) {
 	if unraced.Elsewhere(t) {
 		return

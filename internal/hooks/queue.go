@@ -18,8 +18,8 @@ import (
 )
 
 // queue is what waits to be posted: a folder that all processes of the worker put files into, one event a file,
-// named by time. The process that holds the lock posts them in that order. A file is there as a whole or not at all, is on
-// there before anybody relies on it, and is removed as soon as the receiver has it: a process that is killed loses
+// named by time. The process that holds the lock posts them in that order. A file is there as a whole or not at all, is
+// on there before anybody relies on it, and is removed as soon as the receiver has it: a process that is killed loses
 // nothing of what is in the folder, and the next one goes on. A power cut can lose the newest events.
 type queue struct {
 	dir string

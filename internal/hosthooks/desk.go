@@ -361,8 +361,8 @@ func (d *Desk) judge(ctx context.Context, v *visit, e *Event, q *question) {
 	q.reply = d.yes(v, e, verdict.Reason)
 }
 
-// yes lets the call run. It gives no answer while the host is in plan mode, so that callgate does not allow more than the
-// host would.
+// yes lets the call run. It gives no answer while the host is in plan mode, so that callgate does not allow more than
+// the host would.
 func (d *Desk) yes(v *visit, e *Event, reason string) Reply {
 	if slices.Contains(v.dialect.Planning, e.Mode) {
 		return Reply{}

@@ -137,8 +137,8 @@ func (d *Dialect) argumentsOf(raw []byte, tool string) ([]byte, error) {
 	return raw, nil
 }
 
-// reshape brings an argument into the form that the analysis reads: a list of command lines becomes one text, and a list
-// of objects a list of their relevant members. An argument of another form stays unchanged, and asks.
+// reshape brings an argument into the form that the analysis reads: a list of command lines becomes one text, and a
+// list of objects a list of their relevant members. An argument of another form stays unchanged, and asks.
 func reshape(raw []byte, name, how string) []byte {
 	var m [1]jsonx.Member
 	if jsonx.Members(raw, []string{name}, m[:]) != nil || m[0].Value == nil {

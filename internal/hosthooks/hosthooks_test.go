@@ -248,8 +248,8 @@ func TestRulesForAServerTightenTheOneBesideTheGate(t *testing.T) {
 	}
 }
 
-// Hosts that give calls no id of their own tell of a call that ran by what it was: one that nobody was asked about is found
-// between others, and one that was allowed is no alarm beside one that was denied.
+// Hosts that give calls no id of their own tell of a call that ran by what it was: one that nobody was asked about is
+// found between others, and one that was allowed is no alarm beside one that was denied.
 func TestCallsWithoutAnIdAreToldApart(t *testing.T) {
 	var alarms []string
 	d, _ := desk(t, `{"*":"ask","shell_exec":{"ls *":"allow"}}`, Options{Alarm: func(_ string, texts ...string) { alarms = append(alarms, texts...) }})
@@ -317,8 +317,8 @@ var shells = map[string]struct{ event, tool, argument string }{
 	"cline": {"PreToolUse", "run_commands", "commands"}, "cursor": {"beforeShellExecution", "Shell", "command"}, "windsurf": {"pre_run_command", "run_command", "command_line"},
 }
 
-// Every command that the shell corpus wants denied is refused in the built-in shell of every host, by the rules of the case and
-// in the words of the host.
+// Every command that the shell corpus wants denied is refused in the built-in shell of every host, by the rules of the
+// case and in the words of the host.
 func TestNoCorpusCommandRunsInAnyBuiltInShell(t *testing.T) {
 	if unraced.Elsewhere(t) {
 		return

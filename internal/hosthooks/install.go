@@ -26,8 +26,8 @@ type Place struct {
 //go:embed hosts/opencode.js
 var plugins embed.FS
 
-// Hooks returns the files with which a host runs "callgate hook". command is the program, with the arguments that choose
-// its data directory. It is nil for a host without hooks.
+// Hooks returns the files with which a host runs "callgate hook". command is the program, with the arguments that
+// choose its data directory. It is nil for a host without hooks.
 func Hooks(host string, program string, arguments []string) []install.HookFile {
 	d, ok := Dialects()[host]
 	if !ok {

@@ -23,8 +23,8 @@ var managedFolders = map[string]map[string]string{
 	"vscode": {"linux": "/etc/vscode", "darwin": "/Library/Managed Preferences", "windows": "C:/ProgramData/callgate"},
 }
 
-// Managed returns the files for hosts (all if none are named) on an operating system. program is the path of callgate on
-// the machines. The files name no user's folder.
+// Managed returns the files for hosts (all if none are named) on an operating system. program is the path of callgate
+// on the machines. The files name no user's folder.
 func Managed(hosts []string, system, program string) ([]ManagedFile, error) {
 	all := []struct {
 		id    string

@@ -35,8 +35,8 @@ func (s *stamp) take(config string) {
 	s.config = at(config)
 }
 
-// OwnEntries returns a function for the names of callgate's entries among a host's MCP servers. It reads the host's files
-// at most once a second.
+// OwnEntries returns a function for the names of callgate's entries among a host's MCP servers. It reads the host's
+// files at most once a second.
 func OwnEntries() func(host, project string) []string {
 	type seen struct {
 		at    time.Time

@@ -20,8 +20,8 @@ import (
 // PostToken is the secret for hosts that send over HTTP.
 func PostToken(credential string) string { return door.Vouch([]byte(credential), "post", "", "") }
 
-// Posted answers hosts that send over HTTP, in the same way as "callgate hook". Every answer is in the host's words, also
-// the refusal of a wrong secret, because some hosts run a call if they get an error.
+// Posted answers hosts that send over HTTP, in the same way as "callgate hook". Every answer is in the host's words,
+// also the refusal of a wrong secret, because some hosts run a call if they get an error.
 func Posted(o door.Order, token func() (string, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d, err := Find(r.PathValue("host"))

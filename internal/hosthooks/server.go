@@ -68,7 +68,8 @@ const (
 )
 
 // Run answers hooks at a desk until ctx ends, nobody has asked for a long time, or another process should replace this
-// one. stale says that the program or its configuration has changed; Run then returns as soon as nothing is in progress.
+// one. stale says that the program or its configuration has changed; Run then returns as soon as nothing is in
+// progress.
 func (s *Server) Run(ctx context.Context, desk *Desk, stale func() bool) {
 	s.desk, s.stale = desk, stale
 	ctx, stop := context.WithCancel(ctx)

@@ -39,8 +39,8 @@ func (d *Desk) Close() {
 	}
 }
 
-// Rest ends visits that have been silent for so long. It returns how long the desk has had no visit and no request; 0 if
-// it has one.
+// Rest ends visits that have been silent for so long. It returns how long the desk has had no visit and no request; 0
+// if it has one.
 func (d *Desk) Rest(patience time.Duration) time.Duration {
 	d.mu.Lock()
 	var old []*visit

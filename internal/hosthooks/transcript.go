@@ -13,8 +13,8 @@ import (
 	"callgate/gate/tools"
 )
 
-// A host that skips its hooks still writes its transcript, or mentions the call elsewhere. callgate matches each such call
-// with the questions of the hook.
+// A host that skips its hooks still writes its transcript, or mentions the call elsewhere. callgate matches each such
+// call with the questions of the hook.
 
 // Transcript describes a host's transcript: a file with a JSON value on each line, or one that is a single JSON value.
 type Transcript struct {
@@ -252,8 +252,8 @@ type reading struct {
 	version string              // the host's version in the first line
 }
 
-// follow begins to read a transcript: at its start if results have times, otherwise at its end, because its content may be
-// from an earlier session.
+// follow begins to read a transcript: at its start if results have times, otherwise at its end, because its content may
+// be from an earlier session.
 func (v *visit) follow(path string) {
 	if path == "" || path == v.reading.path || v.dialect.Transcript.Form == "" {
 		return

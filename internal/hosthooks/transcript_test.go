@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A host that skips its hooks before and after a call is found by what it writes down. Calls that were asked about, that were
-// refused, and that are of an earlier session raise no alarm. The lines are as hosts write them.
+// A host that skips its hooks before and after a call is found by what it writes down. Calls that were asked about,
+// that were refused, and that are of an earlier session raise no alarm. The lines are as hosts write them.
 func TestTranscriptsShowWhatTheHookWasNotAsked(t *testing.T) {
 	for _, c := range []struct {
 		host, event, tool, idle, version string
@@ -90,8 +90,8 @@ func TestTranscriptsShowWhatTheHookWasNotAsked(t *testing.T) {
 	}
 }
 
-// Copilot CLI names its transcript when a turn is over, Cline writes one file anew, and opencode tells of calls beside its
-// hooks. What is older than the session raises no alarm.
+// Copilot CLI names its transcript when a turn is over, Cline writes one file anew, and opencode tells of calls beside
+// its hooks. What is older than the session raises no alarm.
 func TestOtherTranscripts(t *testing.T) {
 	old, now := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	copilot := func(id, command string, fine bool, at time.Time) string {

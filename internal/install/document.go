@@ -24,7 +24,8 @@ type member struct {
 	value any
 }
 
-// document is a host's file. A change of one entry keeps every other byte: comments, order, spacing and unknown members.
+// document is a host's file. A change of one entry keeps every other byte: comments, order, spacing and unknown
+// members.
 type document interface {
 	// entries lists the entries at a place. A missing place has none.
 	entries(place []string) ([]entry, error)
@@ -84,8 +85,8 @@ func taken(name string) error { return fmt.Errorf("there is already an entry %q"
 // missing is the error if a remove finds nothing.
 func missing(name string) error { return fmt.Errorf("there is no entry %q", name) }
 
-// unharmed checks that edits changed only the entries that they name. The layout of a file can hide where an entry ends,
-// and other parts of the file can refer to an entry.
+// unharmed checks that edits changed only the entries that they name. The layout of a file can hide where an entry
+// ends, and other parts of the file can refer to an entry.
 func unharmed(f *File, before, after []byte, edits []edit) error {
 	var rest [2]any
 	var stay [2][]map[string]any

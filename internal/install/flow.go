@@ -16,8 +16,8 @@ type flow struct {
 	mark        string // begins a comment that ends with the line
 }
 
-// lexis steps over the token at an index: a whole string or comment, otherwise one byte. prev is the last byte before it
-// that is not a space or in a comment.
+// lexis steps over the token at an index: a whole string or comment, otherwise one byte. prev is the last byte before
+// it that is not a space or in a comment.
 type lexis func(text string, i int, prev byte) int
 
 // openFlow reads the text between the bracket at open and its closing bracket.

@@ -20,8 +20,8 @@ var hookTexts = []string{
 	`{"hooks":{"Before":[{"hooks":[{"command":"/old/cg hook h --data-dir=/d"}]}]}}`,
 }
 
-// Hooks go in once, everything else keeps its meaning, and what is taken out of a file that changed since leaves what was
-// there before.
+// Hooks go in once, everything else keeps its meaning, and what is taken out of a file that changed since leaves what
+// was there before.
 func FuzzHooksGoInAndOut(f *testing.F) {
 	for _, text := range hookTexts {
 		f.Add(text)

@@ -297,8 +297,9 @@ func TestHostRewrote(t *testing.T) {
 	}
 }
 
-// TestHostWroteAnew lets the host write its whole file from what it read, in the form of its own library, with a setting more:
-// no comments, another order, blocks for brackets and the other way around. The servers come back as they were.
+// TestHostWroteAnew lets the host write its whole file from what it read, in the form of its own library, with a
+// setting more: no comments, another order, blocks for brackets and the other way around. The servers come back as they
+// were.
 func TestHostWroteAnew(t *testing.T) {
 	for _, c := range cases {
 		for _, brackets := range []bool{false, true} {
@@ -585,8 +586,8 @@ func TestPlugins(t *testing.T) {
 	}
 }
 
-// A host can read several files of one scope, and several hosts one file: each server moves once, behind an entry that hides
-// no other one.
+// A host can read several files of one scope, and several hosts one file: each server moves once, behind an entry that
+// hides no other one.
 func TestFilesThatHostsJoin(t *testing.T) {
 	server := func(name string) string { return `{"command":` + quote(name) + `}` }
 	files := map[string]string{
@@ -747,8 +748,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestOnlyServersChange: where an entry ends is not always seen by its lines, and other parts can refer to it. Such files
-// are changed rightly or not at all.
+// TestOnlyServersChange: where an entry ends is not always seen by its lines, and other parts can refer to it. Such
+// files are changed rightly or not at all.
 func TestOnlyServersChange(t *testing.T) {
 	for _, c := range []struct{ host, path, text, why string }{
 		{"goose", "home/.config/goose/config.yaml", "extensions:\n  a:\n    cmd: x\n# why\n    type: stdio\nother: 1\n", ""},

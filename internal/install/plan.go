@@ -394,8 +394,8 @@ func (p *Plan) alias(name string, kept []named) (string, error) {
 	return "", fmt.Errorf("callgate cannot name it: %w", err)
 }
 
-// rename plans the new names of moved servers and tools in settings files. earlier are the earlier changes, which may be
-// of the same files.
+// rename plans the new names of moved servers and tools in settings files. earlier are the earlier changes, which may
+// be of the same files.
 func (p *Plan) rename(h *Host, s *Settings, moved map[string][]moving, earlier []Change) (list []Change) {
 	scope := cmp.Or(s.Scope, "user")
 	var all []moving

@@ -65,8 +65,8 @@ type yamlItem struct {
 	node     *yaml.Node
 }
 
-// yamlBlock is the list or mapping of entries: its items, their indentation, and the line after the last. In flow style,
-// items have only names and nodes, and the brackets have the text.
+// yamlBlock is the list or mapping of entries: its items, their indentation, and the line after the last. In flow
+// style, items have only names and nodes, and the brackets have the text.
 type yamlBlock struct {
 	items  []yamlItem
 	indent int

@@ -118,8 +118,8 @@ func (s *lockedServer) drift(ctx context.Context, c *config.Config, x *supply.Ex
 	return changes, nil
 }
 
-// definitions starts the server and returns the digests of its tools' definitions. held are those that read like an attack,
-// with the reason; they are left out.
+// definitions starts the server and returns the digests of its tools' definitions. held are those that read like an
+// attack, with the reason; they are left out.
 func (s *lockedServer) definitions(ctx context.Context, c *config.Config) (digests, held map[string]string, err error) {
 	server := s.Server
 	server.Upstream.Check, server.Upstream.Checked = nil, nil // it was looked at

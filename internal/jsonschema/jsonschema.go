@@ -1,6 +1,7 @@
-// Package jsonschema is as much of github.com/santhosh-tekuri/jsonschema/v6 as mcp-go's servers need, on the JSON Schema
-// of google/jsonschema-go, which mcp-go brings too. The original compiles the schemas of six drafts whenever a program
-// starts, which takes a fifth of the time that a hook of callgate runs, and callgate's servers validate nothing with it.
+// Package jsonschema is as much of github.com/santhosh-tekuri/jsonschema/v6 as mcp-go's servers need, on the JSON
+// Schema of google/jsonschema-go, which mcp-go brings too. The original compiles the schemas of six drafts whenever a
+// program starts, which takes a fifth of the time that a hook of callgate runs, and callgate's servers validate nothing
+// with it.
 package jsonschema
 
 import (

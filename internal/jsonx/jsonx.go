@@ -108,8 +108,8 @@ func Members(text []byte, names []string, dst []Member) error {
 	return err
 }
 
-// Read is Members, and says what is known of the text then. With check it looks at what is below the object's members too:
-// what Check accepts is Checked.
+// Read is Members, and says what is known of the text then. With check it looks at what is below the object's members
+// too: what Check accepts is Checked.
 func Read(text []byte, names []string, dst []Member, check bool) (Known, error) {
 	seen := nameStacks.Get().(*nameStack)
 	s := scanner{text: text, lenient: true}
@@ -128,8 +128,8 @@ func Read(text []byte, names []string, dst []Member, check bool) (Known, error) 
 	return Clean, nil
 }
 
-// MembersBefore is Members of what stands before the member called end, and reports whether there is one. What it has and what
-// follows is not looked at: it is for text that callgate has made itself.
+// MembersBefore is Members of what stands before the member called end, and reports whether there is one. What it has
+// and what follows is not looked at: it is for text that callgate has made itself.
 func MembersBefore(text []byte, end string, names []string, dst []Member) bool {
 	s := scanner{text: text}
 	for next := byte('{'); s.byte(next); next = ',' {
@@ -221,9 +221,9 @@ func (s *scanner) members(seen *nameStack, names []string, dst []Member) bool {
 	return s.at == len(s.text)
 }
 
-// Parts calls part with the raw name and value of each member of the object that text holds, or with each element of the
-// array, whose name is nil. It is false, and what part was told counts for nothing, where Check refuses the text, or it
-// holds anything else.
+// Parts calls part with the raw name and value of each member of the object that text holds, or with each element of
+// the array, whose name is nil. It is false, and what part was told counts for nothing, where Check refuses the text,
+// or it holds anything else.
 func Parts(text []byte, part func(name, value []byte)) bool {
 	names := nameStacks.Get().(*nameStack)
 	s := scanner{text: text, names: names}

@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Write writes a page for a command and for each below it that help shows, into a folder that is made when it is missing.
+// Write writes a page for a command and for each below it that help shows, into a folder that is made when it is
+// missing.
 func Write(folder string, cmd *cobra.Command, version string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err

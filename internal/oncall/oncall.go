@@ -172,8 +172,8 @@ func shiftOf(e *ical.Event) (*shift, error) {
 	return s, nil
 }
 
-// recurrence is all starts of an event, nil for one that takes place once. (The library takes no lists of days, and takes days
-// that are added for days that are left out.)
+// recurrence is all starts of an event, nil for one that takes place once. (The library takes no lists of days, and
+// takes days that are added for days that are left out.)
 func recurrence(e *ical.Event, start time.Time) (*rrule.Set, error) {
 	rule, added := e.Props.Get(ical.PropRecurrenceRule), e.Props.Values(ical.PropRecurrenceDates)
 	if rule == nil && len(added) == 0 {

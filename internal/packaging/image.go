@@ -28,8 +28,8 @@ func (b blob) descriptor() map[string]any {
 	return map[string]any{"mediaType": b.kind, "digest": b.digest(), "size": len(b.text)}
 }
 
-// image writes a container image for both kinds of Linux machines as an OCI layout: callgate, certificates, and nothing to
-// run but it.
+// image writes a container image for both kinds of Linux machines as an OCI layout: callgate, certificates, and nothing
+// to run but it.
 func image(r *release) error {
 	const oci = "application/vnd.oci.image."
 	var blobs []blob

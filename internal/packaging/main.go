@@ -1,6 +1,6 @@
-// Command packaging makes the rest of a release from the binaries and archives that goreleaser built: an npm package, MCP
-// bundles, the registry's server.json, a plugin and an extension with hooks, manifests for Homebrew and winget, a container
-// image, bills of materials, and checksums.
+// Command packaging makes the rest of a release from the binaries and archives that goreleaser built: an npm package,
+// MCP bundles, the registry's server.json, a plugin and an extension with hooks, manifests for Homebrew and winget, a
+// container image, bills of materials, and checksums.
 //
 //	packaging DIST OUT
 package main

@@ -28,7 +28,8 @@ type AuthZEN struct {
 // maxDecision bounds an answer, in bytes.
 const maxDecision = 64 << 10
 
-// NewAuthZEN checks the address of a decision point: its base, below which access/v1/evaluation lies. token may be empty.
+// NewAuthZEN checks the address of a decision point: its base, below which access/v1/evaluation lies. token may be
+// empty.
 func NewAuthZEN(address, token string, timeout time.Duration) (*AuthZEN, error) {
 	u, err := url.Parse(address)
 	switch {

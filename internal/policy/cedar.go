@@ -19,8 +19,8 @@ import (
 
 // Cedar is one file of Cedar policies.
 //
-// Each subject of a call is one request; docs/policy.md says what it holds. A file that speaks of the namespace AgentCore is
-// asked once a call, as Amazon Bedrock AgentCore asks its gateways' policies.
+// Each subject of a call is one request; docs/policy.md says what it holds. A file that speaks of the namespace
+// AgentCore is asked once a call, as Amazon Bedrock AgentCore asks its gateways' policies.
 type Cedar struct {
 	name    string
 	set     *cedar.PolicySet
@@ -62,8 +62,8 @@ func NewCedar(name string, text []byte) (*Cedar, error) {
 // Name is the file's.
 func (c *Cedar) Name() string { return c.name }
 
-// Advise asks about every subject of the call in all its spellings. What a shell command only reads, and spellings beside
-// the first, can be forbidden and need no permit; as with rules, nobody is asked because of such a spelling.
+// Advise asks about every subject of the call in all its spellings. What a shell command only reads, and spellings
+// beside the first, can be forbidden and need no permit; as with rules, nobody is asked because of such a spelling.
 func (c *Cedar) Advise(q gate.Question) (permissions.Action, string, error) {
 	input, err := cedarInput(q.Call.Arguments)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package policy asks other policy engines about calls: Cedar and Rego policies in files, and a decision point that speaks
-// AuthZEN.
+// Package policy asks other policy engines about calls: Cedar and Rego policies in files, and a decision point that
+// speaks AuthZEN.
 //
 // They only tighten what the rules say. Any failure denies.
 package policy
@@ -83,8 +83,8 @@ var (
 	_ gate.Advisor = (*AuthZEN)(nil)
 )
 
-// valuesOf is what policies see of a subject: the spelling that an allow would have to match first, and then the others,
-// such as the file that a link leads to and a command with the wrapper around it, which a policy may forbid.
+// valuesOf is what policies see of a subject: the spelling that an allow would have to match first, and then the
+// others, such as the file that a link leads to and a command with the wrapper around it, which a policy may forbid.
 func valuesOf(s *permissions.Subject) []string {
 	values := slices.Clone(s.Decides)
 	for _, form := range s.Also {
@@ -102,8 +102,8 @@ func valuesOf(s *permissions.Subject) []string {
 	return all
 }
 
-// OpenRego reads a file of Rego policies; timeout bounds the evaluation of one call. It refuses: OPA is as large as a third of
-// callgate, so that only the program in cmd/callgate-opa has it, and sets this when it starts.
+// OpenRego reads a file of Rego policies; timeout bounds the evaluation of one call. It refuses: OPA is as large as a
+// third of callgate, so that only the program in cmd/callgate-opa has it, and sets this when it starts.
 var OpenRego = func(string, time.Duration) (gate.Advisor, error) {
 	return nil, errors.New("this callgate was built without OPA; build one with it: make build OPA=1, or go build -C cmd/callgate-opa -o callgate")
 }
@@ -116,9 +116,9 @@ func subjectsOf(q *gate.Question) []permissions.Subject {
 	return q.Analysis.Subjects
 }
 
-// EachValue asks about every subject of the call in all its spellings and returns the strictest answer. What a shell command
-// only reads, and spellings beside the first, can be forbidden and need no permit; as with rules, nobody is asked because of
-// such a spelling.
+// EachValue asks about every subject of the call in all its spellings and returns the strictest answer. What a shell
+// command only reads, and spellings beside the first, can be forbidden and need no permit; as with rules, nobody is
+// asked because of such a spelling.
 func EachValue(q *gate.Question, ask func(s *permissions.Subject, value string, deniesOnly bool) (permissions.Action, string, error)) (permissions.Action, string, error) {
 	worst, why := permissions.Allow, ""
 	subjects := subjectsOf(q)

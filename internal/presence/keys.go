@@ -145,8 +145,8 @@ func (k *Keys) add(key Key, code string, record func() error) error {
 	})
 }
 
-// A code lets one passkey be registered. It is told to whoever can write the data directory, and its hash is kept: whoever
-// holds a credential or reads the files cannot register.
+// A code lets one passkey be registered. It is told to whoever can write the data directory, and its hash is kept:
+// whoever holds a credential or reads the files cannot register.
 
 const (
 	codeLife      = 10 * time.Minute

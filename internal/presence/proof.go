@@ -112,7 +112,8 @@ func (p *Proof) checkClientData(challenge string) error {
 	return nil
 }
 
-// PartyOf is the name that passkeys of a page belong to: its host. Browsers take names alone, and http for localhost alone.
+// PartyOf is the name that passkeys of a page belong to: its host. Browsers take names alone, and http for localhost
+// alone.
 func PartyOf(origin string) (string, error) {
 	u, err := url.Parse(origin)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package push sends Web Push messages about questions to browsers that subscribed, and keeps the list of them.
 //
-// A message is encrypted for its browser; the push service on the way sees its size and when it was sent. A push service is
-// one of the browsers' own: whoever may subscribe cannot make callgate talk to any other place.
+// A message is encrypted for its browser; the push service on the way sees its size and when it was sent. A push
+// service is one of the browsers' own: whoever may subscribe cannot make callgate talk to any other place.
 package push
 
 import (
@@ -59,8 +59,8 @@ type Store struct {
 // services are the hosts of browsers' push services, and those below them.
 var services = []string{"fcm.googleapis.com", "push.services.mozilla.com", "push.apple.com", "notify.windows.com"}
 
-// Open names no file yet. page is the address of the page, and service the host of a push service beside the known ones; "" for
-// none.
+// Open names no file yet. page is the address of the page, and service the host of a push service beside the known
+// ones; "" for none.
 func Open(dataDir, page, service string) *Store {
 	s := &Store{dataDir: dataDir, subject: "callgate@localhost", allowed: services}
 	if strings.HasPrefix(page, "https://") {
@@ -188,8 +188,8 @@ func (s *Store) Remove(endpoint string) (known bool, err error) {
 // client follows nothing.
 var client = &http.Client{Timeout: 15 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
-// Send tells the devices whose persons wanted says yes to, and forgets those that their push service does not know any more. It
-// fails when no device could be told.
+// Send tells the devices whose persons wanted says yes to, and forgets those that their push service does not know any
+// more. It fails when no device could be told.
 func (s *Store) Send(ctx context.Context, m Message, wanted func(person string) bool) error {
 	c, err := s.read()
 	if err != nil {

@@ -20,10 +20,10 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// direct sends a message to a server without TLS on the goroutine that waits for the answer, and reads the answer there:
-// net/http's transport has two goroutines for each connection, and each message is handed over four times. It asks for
-// streams likewise, whose goroutines would wait for hours. What is out of the ordinary (another method, TLS, a proxy, an
-// odd address, a long message) goes to net/http.
+// direct sends a message to a server without TLS on the goroutine that waits for the answer, and reads the answer
+// there: net/http's transport has two goroutines for each connection, and each message is handed over four times. It
+// asks for streams likewise, whose goroutines would wait for hours. What is out of the ordinary (another method, TLS, a
+// proxy, an odd address, a long message) goes to net/http.
 type direct struct {
 	plain  *http.Transport
 	unused time.Duration // a connection that nobody used for so long is closed

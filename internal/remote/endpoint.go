@@ -159,8 +159,8 @@ func (e *Endpoint) Close() {
 // Speak fixes the revision of MCP for what is sent from now on; "" before the handshake.
 func (e *Endpoint) Speak(version string) { e.http.speak(version) }
 
-// Sessionless reports whether the server is spoken to over Streamable HTTP and keeps no session, once it has answered the
-// handshake.
+// Sessionless reports whether the server is spoken to over Streamable HTTP and keeps no session, once it has answered
+// the handshake.
 func (e *Endpoint) Sessionless() bool {
 	return e.stream() == nil && e.http.sessionID() == ""
 }
@@ -233,8 +233,8 @@ const (
 )
 
 // Write sends the message of one line, which is not a request. It does not wait for the server but for
-// notifications/initialized, which the server must have before anything else comes, and for its answer where it wants to
-// say something by itself.
+// notifications/initialized, which the server must have before anything else comes, and for its answer where it wants
+// to say something by itself.
 func (e *Endpoint) Write(line []byte) (int, error) {
 	m, err := rpc.Parse(bytes.Clone(bytes.TrimSpace(line)))
 	if err != nil {

@@ -40,8 +40,8 @@ func (e *Endpoint) listen() {
 	}
 }
 
-// follow leaves the stream to a goroutine of its own, because to ask takes a deep stack, which would be kept for hours of
-// waiting; and asks until there is one.
+// follow leaves the stream to a goroutine of its own, because to ask takes a deep stack, which would be kept for hours
+// of waiting; and asks until there is one.
 func (l *listening) follow(stream io.ReadCloser, again bool) {
 	for {
 		if stream != nil {

@@ -668,8 +668,8 @@ func TestRunRequestIsNotOneToRepeat(t *testing.T) {
 	}
 }
 
-// The server says by itself what it likes before it is asked for anything else, and one that never opens its stream holds
-// nothing up for good.
+// The server says by itself what it likes before it is asked for anything else, and one that never opens its stream
+// holds nothing up for good.
 func TestListensBeforeItAsks(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		var mu sync.Mutex

@@ -48,11 +48,12 @@ var (
 // a known one, a request that is also a response. It does not check anything below the envelope.
 func Parse(line []byte) (Message, error) { return parse(line, false) }
 
-// ParseRequest is Parse for a message that will be checked too: it looks below the envelope in the same pass, so that Check
-// need not.
+// ParseRequest is Parse for a message that will be checked too: it looks below the envelope in the same pass, so that
+// Check need not.
 func ParseRequest(line []byte) (Message, error) { return parse(line, true) }
 
-// Composed reads a request that callgate has composed: its id and method, and nothing of its params, if those stand last.
+// Composed reads a request that callgate has composed: its id and method, and nothing of its params, if those stand
+// last.
 func Composed(request []byte) (Message, error) {
 	var m [2]jsonx.Member
 	if jsonx.MembersBefore(request, "params", envelope[1:3], m[:]) && m[0].Value != nil {
@@ -122,8 +123,8 @@ func (m Message) WithID(id []byte) []byte {
 	return jsonx.Splice(m.Raw, jsonx.Edit{Start: m.idStart, End: m.idStart + len(m.ID), With: id})
 }
 
-// Readdressed is WithID for an answer of which nobody else will read more than its result or error: those stay where they
-// are, and the other side of a long one moves up to a shorter id.
+// Readdressed is WithID for an answer of which nobody else will read more than its result or error: those stay where
+// they are, and the other side of a long one moves up to a shorter id.
 func (m Message) Readdressed(id []byte) []byte {
 	end := m.idStart + len(m.ID)
 	spare := len(m.ID) - len(id)

@@ -149,8 +149,8 @@ func (r *Requests) Abandon() {
 // lateness is how long after the end of Wait an answer is late and not lost.
 const lateness = time.Minute
 
-// Late has then told of an answer that comes after Wait was cut short, on the goroutine that reads it, which goes on when
-// then returns. It MUST be called before Wait.
+// Late has then told of an answer that comes after Wait was cut short, on the goroutine that reads it, which goes on
+// when then returns. It MUST be called before Wait.
 func (p *Pending) Late(then func(Message)) { p.late = then }
 
 // late gets the answer to a request that nobody waits for any more.

@@ -25,8 +25,8 @@ import (
 	"callgate/proxy"
 )
 
-// Checker judges calls without a session. It runs the code of the live gate on the rules as they are. Its fields are what
-// the configuration says.
+// Checker judges calls without a session. It runs the code of the live gate on the rules as they are. Its fields are
+// what the configuration says.
 type Checker struct {
 	Judge    gate.Judge // how calls are judged; the rules and the time come at each call
 	Store    *permissions.Store

@@ -20,8 +20,8 @@ type Level string
 
 const (
 	Off Level = "off"
-	// Workspace has the workspace, folders that the server's command line names and caches of the program that starts it, all to
-	// change; and the proxy.
+	// Workspace has the workspace, folders that the server's command line names and caches of the program that starts it,
+	// all to change; and the proxy.
 	Workspace Level = "workspace"
 	// Strict has what the rules allow, and no network.
 	Strict Level = "strict"
@@ -152,8 +152,8 @@ var (
 	writing = []string{"write_file", "edit_file", "delete_file", "move_file", "sandbox_write"}
 )
 
-// opened is the folder, or the file, that a rule is about; "" for one that names none. A pattern that begins with a wildcard
-// names none, and neither does one for a whole home.
+// opened is the folder, or the file, that a rule is about; "" for one that names none. A pattern that begins with a
+// wildcard names none, and neither does one for a whole home.
 func opened(rule *permissions.Rule, o *Options) (path string, writes bool) {
 	tool := rule.Tool
 	if own, ok := strings.CutPrefix(tool, o.Server+"_"); ok && strings.HasPrefix(own, "sandbox_") {
@@ -227,8 +227,8 @@ func named(arg string, o *Options, folders bool) []string {
 	return append(installation(path, o.Home), path)
 }
 
-// installation are the folders that a program needs of its own: what is around its bin, or the packages that it is one of,
-// and what interprets it. Those of the system are there anyway.
+// installation are the folders that a program needs of its own: what is around its bin, or the packages that it is one
+// of, and what interprets it. Those of the system are there anyway.
 func installation(path, home string) (dirs []string) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

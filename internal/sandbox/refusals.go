@@ -35,8 +35,8 @@ const (
 	maxWaiting = 4
 )
 
-// NewRefusals returns those of one server, which Close ends. tell hears of each at once and judge, unless it is nil, says
-// once whether the next process may have it; it may wait for a person.
+// NewRefusals returns those of one server, which Close ends. tell hears of each at once and judge, unless it is nil,
+// says once whether the next process may have it; it may wait for a person.
 func NewRefusals(tell func(guard.Access), judge func(context.Context, guard.Access) error) *Refusals {
 	r := &Refusals{tell: tell, judge: judge, asked: map[guard.Access]bool{}, opened: make(chan struct{})}
 	r.home, _ = os.UserHomeDir() // without one there is none to keep
@@ -101,8 +101,8 @@ func (r *Refusals) refused(a guard.Access) {
 	})
 }
 
-// concerns reports whether a person could say something about it: a file or a folder that is there, or that was to be made
-// there, and not everything that the user has.
+// concerns reports whether a person could say something about it: a file or a folder that is there, or that was to be
+// made there, and not everything that the user has.
 func (r *Refusals) concerns(a guard.Access) bool {
 	info, err := os.Stat(a.Path)
 	if err != nil && a.Write && !a.Aside {

@@ -64,7 +64,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRemovedFileOpensNoFolder: what was allowed as a file stays that, though the file is gone when the next box is made.
+// TestRemovedFileOpensNoFolder: what was allowed as a file stays that, though the file is gone when the next box is
+// made.
 func TestRemovedFileOpensNoFolder(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

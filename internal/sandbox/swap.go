@@ -24,8 +24,8 @@ import (
 	"callgate/internal/address"
 )
 
-// Swap is a secret that a server does not get: it has the placeholder, and the proxy puts the secret into the headers of
-// requests to the host. Requests to other hosts keep the placeholder.
+// Swap is a secret that a server does not get: it has the placeholder, and the proxy puts the secret into the headers
+// of requests to the host. Requests to other hosts keep the placeholder.
 type Swap struct{ Placeholder, Secret, Host string }
 
 // swapsOf are those for a host, in its normal form.
@@ -117,8 +117,8 @@ func (a *Authority) of(host string) (*tls.Certificate, error) {
 	return c, nil
 }
 
-// intercept answers TLS on c in the name of the host and carries requests on over TLS, with the secrets that they name. out
-// is the first connection to the target.
+// intercept answers TLS on c in the name of the host and carries requests on over TLS, with the secrets that they name.
+// out is the first connection to the target.
 func (p *Proxy) intercept(ctx context.Context, c net.Conn, out net.Conn, host, target string, swaps []Swap) error {
 	cert, err := p.Authority.of(host)
 	if err != nil {

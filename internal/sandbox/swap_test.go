@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// A secret reaches the host that it is for and no other, over plain HTTP and, where the server trusts the authority, over
-// TLS. What the server has is a placeholder.
+// A secret reaches the host that it is for and no other, over plain HTTP and, where the server trusts the authority,
+// over TLS. What the server has is a placeholder.
 func TestSwap(t *testing.T) {
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

@@ -35,8 +35,8 @@ func encoded(text string) (parts []string) {
 // shortestCode is how many digits something encoded has at least.
 const shortestCode = 20
 
-// runOf returns where the first shortestCode bytes of a set stand in a row, from start on; negative where none do. Nothing of
-// the set stands before start.
+// runOf returns where the first shortestCode bytes of a set stand in a row, from start on; negative where none do.
+// Nothing of the set stands before start.
 func runOf(set *[256]bool, text string, start int) int {
 	for start+shortestCode <= len(text) {
 		i := start + shortestCode - 1 // a run from here on has this byte, and most have none so far
@@ -79,8 +79,8 @@ func decode64(to, from []byte) (int, error) {
 // every credential but a private key, which has a beginning that is found without its end.
 const longestEnd = 8 << 10
 
-// said are the readings of what a part of a text says decoded, without what can be no text. What is left is read as one:
-// some formats have their keyword far from the credential.
+// said are the readings of what a part of a text says decoded, without what can be no text. What is left is read as
+// one: some formats have their keyword far from the credential.
 func (d *digits) said(depth int) []string {
 	defer d.done()
 	var text strings.Builder
@@ -137,8 +137,8 @@ func (d *digits) part(start, end int) []byte {
 }
 
 // stretches yields the parts that can be text with a credential or a keyword in it: so many printable characters as the
-// shortest has stand in a row in each, and two control characters nowhere but at ends of lines. A picture has few of them,
-// and a text is one. Each is valid until the next.
+// shortest has stand in a row in each, and two control characters nowhere but at ends of lines. A picture has few of
+// them, and a text is one. Each is valid until the next.
 func (d *digits) stretches() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for end, i := 0, shortestNamed-1; ; i = end + shortestNamed {
@@ -188,14 +188,14 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 // shortestRun is how many characters of ASCII a credential has at least.
 const shortestRun = 10
 
-// Most that could be encoded is no text, and is not decoded: so many printable characters of ASCII stand in a row in none of
-// it. Of most bytes that are no text one in ten is looked at.
+// Most that could be encoded is no text, and is not decoded: so many printable characters of ASCII stand in a row in
+// none of it. Of most bytes that are no text one in ten is looked at.
 
 // hexSays reports whether hexadecimal digits can say a credential.
 func hexSays(digits string) bool { return hexRun(digits, shortestRun-1, shortestRun) >= 0 }
 
-// hexRun returns where the first printable characters end that stand in a row, so many as long says, at the byte i or behind
-// it; negative where none do.
+// hexRun returns where the first printable characters end that stand in a row, so many as long says, at the byte i or
+// behind it; negative where none do.
 func hexRun(digits string, i, long int) int {
 	for i < len(digits)/2 {
 		if digits[2*i]-'2' > '7'-'2' { // no character of ASCII that can be printed begins so
@@ -284,8 +284,8 @@ var printableGroup = func() (set [256]bool) {
 	return set
 }()
 
-// hexIn yields the runs of hexadecimal digits in a part that are long enough to be a credential: a path in an address goes
-// before them, or 0x. all says that it holds nothing else.
+// hexIn yields the runs of hexadecimal digits in a part that are long enough to be a credential: a path in an address
+// goes before them, or 0x. all says that it holds nothing else.
 func hexIn(part string, all bool) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if all { // a long one

@@ -32,8 +32,8 @@ type format struct {
 	reach    func() reach
 }
 
-// formats are the rules by the first two bytes of their keywords. A regular expression is compiled when a text first holds
-// one of its keywords.
+// formats are the rules by the first two bytes of their keywords. A regular expression is compiled when a text first
+// holds one of its keywords.
 var formats = sync.OnceValue(func() map[[2]byte][]*keyword {
 	var file struct {
 		Rules []*format `json:"rules"`
@@ -74,8 +74,8 @@ type keyword struct {
 	format *format
 }
 
-// starts tells which keywords begin with two bytes, without regard to case. Most of a text is passed over by it, so it is
-// small enough to stay in the processor's first cache: it knows each byte as one of a few classes.
+// starts tells which keywords begin with two bytes, without regard to case. Most of a text is passed over by it, so it
+// is small enough to stay in the processor's first cache: it knows each byte as one of a few classes.
 var starts = sync.OnceValue(func() *beginnings {
 	s := &beginnings{lists: [][]*keyword{nil}}
 	count := uint8(0)
@@ -118,9 +118,9 @@ type Words interface {
 	HoldsSecret() bool // whether audit.Secrets finds any
 }
 
-// Form returns the first credential that a text holds by its form: as it is, percent-encoded, or in base64 or hex, up to two
-// layers. fine, when not nil, passes over what may go anywhere. known, when not nil, is what is known of the text: a long one
-// that holds no word of a format is not looked at for each.
+// Form returns the first credential that a text holds by its form: as it is, percent-encoded, or in base64 or hex, up
+// to two layers. fine, when not nil, passes over what may go anywhere. known, when not nil, is what is known of the
+// text: a long one that holds no word of a format is not looked at for each.
 func Form(text string, known Words, fine func(string) bool) (Formed, bool) {
 	plain := textscan.IsASCII(text)
 	if known != nil && (len(text) > searched || !plain) {
@@ -140,8 +140,8 @@ func Form(text string, known Words, fine func(string) bool) (Formed, bool) {
 	return Formed{}, false
 }
 
-// mayHoldKeyword reports whether a text may hold a keyword of a format. One that may hold many, as noise does, is not searched
-// for each.
+// mayHoldKeyword reports whether a text may hold a keyword of a format. One that may hold many, as noise does, is not
+// searched for each.
 func mayHoldKeyword(known Words) bool {
 	searched := 0
 	for _, k := range keywords() {
@@ -225,8 +225,8 @@ func suspects(text string) (list []*format, where map[*format]parts) {
 	return list, where
 }
 
-// shortKeyword is how long a keyword is that says something by itself: many words hold "ey" or "sk". Of the formats with
-// shorter ones the credential begins there, so that a long word has to follow.
+// shortKeyword is how long a keyword is that says something by itself: many words hold "ey" or "sk". Of the formats
+// with shorter ones the credential begins there, so that a long word has to follow.
 const shortKeyword = 4
 
 // runsOn reports whether a text begins with twelve bytes of a credential.

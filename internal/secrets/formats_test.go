@@ -68,8 +68,8 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// What is known of the words of a text hides no credential: not one that is encoded, nor one in which something invisible
-// stands.
+// What is known of the words of a text hides no credential: not one that is encoded, nor one in which something
+// invisible stands.
 func TestFormByWords(t *testing.T) {
 	secret := "glpat-" + "x7Kq2mZ9vR4tLw8pYd3s"
 	filler := strings.Repeat("0123456789abcdef", 1000)
@@ -87,7 +87,8 @@ func TestFormByWords(t *testing.T) {
 	}
 }
 
-// Noise around a credential hides it in no encoding: not where it begins anywhere, nor with a control character beside it.
+// Noise around a credential hides it in no encoding: not where it begins anywhere, nor with a control character beside
+// it.
 func TestFormInNoise(t *testing.T) {
 	secret, r := "glpat-"+"x7Kq2mZ9vR4tLw8pYd3s", rand.NewChaCha8([32]byte{5})
 	for n := range 40 {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// reach is what a regular expression says about where its matches can be. A text that holds keywords by chance, as a picture
-// in base64 does, is looked at around them and not as a whole.
+// reach is what a regular expression says about where its matches can be. A text that holds keywords by chance, as a
+// picture in base64 does, is looked at around them and not as a whole.
 type reach struct {
 	around  int      // bytes before and after a keyword that a match with it lies in; 0 where that is not known
 	demands []string // stand in every text that has a match

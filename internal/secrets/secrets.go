@@ -135,8 +135,8 @@ func variable(line string) (found [][2]string) {
 	return found
 }
 
-// LearnValue remembers a credential that is known to be one. A shorter one than eight bytes is passed over: it could stand
-// in any text.
+// LearnValue remembers a credential that is known to be one. A shorter one than eight bytes is passed over: it could
+// stand in any text.
 func (m *Memory) LearnValue(value, place string) {
 	if len(value) >= shortestNamed {
 		m.add(value, place, kind(value))

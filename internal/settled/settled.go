@@ -3,8 +3,8 @@ package settled
 
 import "sync"
 
-// Mutex is a sync.Mutex that can be locked for a change, with Lock, or for an answer, with LockSettled. Its zero value is
-// ready.
+// Mutex is a sync.Mutex that can be locked for a change, with Lock, or for an answer, with LockSettled. Its zero value
+// is ready.
 type Mutex struct {
 	sync.Mutex
 	announced int       // changes

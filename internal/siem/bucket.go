@@ -20,8 +20,8 @@ import (
 	"callgate/audit"
 )
 
-// bucket puts batches into object storage that speaks S3. Each is an object: gzip of one record a line. An object is named by
-// its first record, so that one which is sent again takes the place of the one before.
+// bucket puts batches into object storage that speaks S3. Each is an object: gzip of one record a line. An object is
+// named by its first record, so that one which is sent again takes the place of the one before.
 type bucket struct {
 	web
 	base   *url.URL // of the bucket, with what the names of its objects begin with
@@ -84,7 +84,8 @@ func (b *bucket) send(ctx context.Context, records []audit.Line) (bool, error) {
 // keys are those of an account at AWS, or at who speaks S3.
 type keys struct{ id, secret, token string }
 
-// readKeys reads a file as AWS' tools have it: lines of the form name = value. Of several profiles, the default one counts.
+// readKeys reads a file as AWS' tools have it: lines of the form name = value. Of several profiles, the default one
+// counts.
 func readKeys(file string) (k keys, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -26,8 +26,8 @@ const (
 	maxBytes   = 1 << 20
 )
 
-// How often is looked for new records, how long to wait after failures, and when what syslog was sent counts as arrived:
-// when the connection still lives then.
+// How often is looked for new records, how long to wait after failures, and when what syslog was sent counts as
+// arrived: when the connection still lives then.
 const (
 	lookEvery  = 250 * time.Millisecond
 	firstPause = time.Second
@@ -166,7 +166,8 @@ func readState(file string) (map[string]int64, error) {
 	return kept, nil
 }
 
-// Reached says, of exports with these State files, to which byte of a log all have sent it: everything where there are none.
+// Reached says, of exports with these State files, to which byte of a log all have sent it: everything where there are
+// none.
 func Reached(states []string) (func(log string) int64, error) {
 	var all []map[string]int64
 	for _, file := range states {
@@ -227,7 +228,8 @@ func (e *Export) step(ctx context.Context, to receiver) error {
 	return nil
 }
 
-// batch sends the next records of a log. more reports whether there may be others; broken is a line that is not a record.
+// batch sends the next records of a log. more reports whether there may be others; broken is a line that is not a
+// record.
 func (e *Export) batch(ctx context.Context, to receiver, log string) (more bool, broken, err error) {
 	if info, err := os.Stat(filepath.Join(e.Dir, log)); err == nil {
 		if news := info.Size() - e.sent[log]; news <= 0 || news < maxBytes && e.gathers(log, info.Size()) {

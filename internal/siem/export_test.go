@@ -234,8 +234,8 @@ func (b *bench) listener(address string) (addr string, down func()) {
 	}
 }
 
-// TestSyslog has a receiver that dies with what it was sent, and comes back: syslog has no receipts, so the last seconds
-// come again.
+// TestSyslog has a receiver that dies with what it was sent, and comes back: syslog has no receipts, so the last
+// seconds come again.
 func TestSyslog(t *testing.T) {
 	b := newBench(t)
 	address, down := b.listener("127.0.0.1:0")

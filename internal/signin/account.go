@@ -47,9 +47,9 @@ type Server struct {
 
 // Shared keeps logins for several machines.
 type Shared interface {
-	// Lock waits until no other machine renews the login in a file, and puts into the file what they have. The caller holds
-	// the file's lock. By the deadline it asks for nothing any more, and then it calls done, which gives the others what
-	// the file holds.
+	// Lock waits until no other machine renews the login in a file, and puts into the file what they have. The caller
+	// holds the file's lock. By the deadline it asks for nothing any more, and then it calls done, which gives the others
+	// what the file holds.
 	Lock(ctx context.Context, file string) (until time.Time, done func(), err error)
 }
 

@@ -15,8 +15,8 @@ import (
 	"callgate/internal/guard"
 )
 
-// Tree is the process group of a program, its process and what that starts. What leaves the group, by setsid or a double
-// fork, is not in it: these systems have no way to find it.
+// Tree is the process group of a program, its process and what that starts. What leaves the group, by setsid or a
+// double fork, is not in it: these systems have no way to find it.
 //
 // Its leader is a guard, a shell that waits for the end of a pipe which callgate holds: when callgate
 // dies, however it dies, the guard kills the group, itself included. As the guard is reaped last, the

@@ -15,8 +15,8 @@ const (
 	start = time.Second // by then a program that stays has started
 )
 
-// The package has few imports and its name comes before those of other modules, so this runs before their tables are made.
-// Go's own percentage holds again from the first collection on, or once the program has started.
+// The package has few imports and its name comes before those of other modules, so this runs before their tables are
+// made. Go's own percentage holds again from the first collection on, or once the program has started.
 func init() {
 	if os.Getenv("GOGC") != "" {
 		return

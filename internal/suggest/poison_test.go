@@ -46,7 +46,8 @@ func (w *workplace) write(path string) string {
 	return path
 }
 
-// An agent that makes many calls has no say in what they become: who approved a call looked at it, and at what it touched then.
+// An agent that makes many calls has no say in what they become: who approved a call looked at it, and at what it
+// touched then.
 func TestTheTrailCannotBePoisoned(t *testing.T) {
 	t.Run("released with another call", func(t *testing.T) {
 		w := newWorkplace(t)

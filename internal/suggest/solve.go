@@ -208,9 +208,9 @@ func (s *search) needs(it *item) (met, possible bool) {
 	return met, true
 }
 
-// bound returns what the choice so far pays, and an upper limit for what it can pay with more candidates. Each item that
-// can still be won bears its share of the cheapest candidate for its dearest need. Each further candidate wins at most
-// all of its items.
+// bound returns what the choice so far pays, and an upper limit for what it can pay with more candidates. Each item
+// that can still be won bears its share of the cheapest candidate for its dearest need. Each further candidate wins at
+// most all of its items.
 func (s *search) bound() (value, bound int) {
 	value = -s.cost
 	won, gains := 0, make([]int, len(s.state))

@@ -59,8 +59,8 @@ type denial struct {
 }
 
 // Tighten looks for allows and grants that nobody used since then, grants that a rule covers, rules that no call can
-// reach, denies that applied, and a level that is wider than necessary. It can return a result and an error, which names
-// unreadable records.
+// reach, denies that applied, and a level that is wider than necessary. It can return a result and an error, which
+// names unreadable records.
 func Tighten(ch *rulebook.Checker, since time.Time) (*Tightening, error) {
 	ch = unadvised(ch)
 	policy, err := ch.Store.Policy()

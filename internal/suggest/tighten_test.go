@@ -116,7 +116,8 @@ func TestTighten(t *testing.T) {
 	}
 }
 
-// A rule that was added in the period had no time to be used; shipped rules are not the user's; a deny is never removed.
+// A rule that was added in the period had no time to be used; shipped rules are not the user's; a deny is never
+// removed.
 func TestTightenLeavesWhatIsNew(t *testing.T) {
 	w := newWorkplace(t)
 	w.append(ran("ls", gate.DecidedAutoApproved, "rule", "x"))

@@ -115,8 +115,8 @@ func personName(raw json.RawMessage) string {
 	return name
 }
 
-// Young lists the packages of now, beyond those that the lock holds, that were published less than cooldown ago; 0 looks
-// at none. The registry is asked what it would have said then.
+// Young lists the packages of now, beyond those that the lock holds, that were published less than cooldown ago; 0
+// looks at none. The registry is asked what it would have said then.
 func (x *Examiner) Young(ctx context.Context, s *Server, locked, now *Entry, cooldown time.Duration) ([]string, error) {
 	if cooldown <= 0 || now.Version == "" {
 		return nil, nil

@@ -208,8 +208,9 @@ type tree struct {
 	registry map[string]map[string]npmPackage // by folder that holds the outermost node_modules: what npm put there
 }
 
-// visit takes in the package in a folder, which code finds by the name of the folder. alias is the name that it may have
-// instead, as who needs it says. It cannot pass for another package of the lock, which might not be compared by content.
+// visit takes in the package in a folder, which code finds by the name of the folder. alias is the name that it may
+// have instead, as who needs it says. It cannot pass for another package of the lock, which might not be compared by
+// content.
 func (t *tree) visit(dir, alias string) error {
 	if t.seen[dir] {
 		return nil

@@ -150,8 +150,8 @@ func TestNPMNested(t *testing.T) {
 	}
 }
 
-// A server whose version is open runs what was locked, although the registry has newer packages by then, between the look at
-// it and the start too.
+// A server whose version is open runs what was locked, although the registry has newer packages by then, between the
+// look at it and the start too.
 func TestNPMRunsWhatWasLocked(t *testing.T) {
 	r, s := npmWorld(t)
 	path := filepath.Join(t.TempDir(), "callgate.lock")

@@ -1,5 +1,5 @@
-// Package tenants keeps the tenants of callgate serve apart: which there are, what each may have at once, whose turn it is,
-// and when each is opened and closed.
+// Package tenants keeps the tenants of callgate serve apart: which there are, what each may have at once, whose turn it
+// is, and when each is opened and closed.
 package tenants
 
 import (
@@ -111,8 +111,8 @@ func lookalike(name string, among []string) string {
 // On reports whether there are tenants.
 func (c *Config) On() bool { return c.Any || len(c.Names)+len(c.Each) > 0 }
 
-// SignInClaim is the claim that names the tenants of a person who signs in, and the groups of those who see all; "" when there
-// are no tenants.
+// SignInClaim is the claim that names the tenants of a person who signs in, and the groups of those who see all; ""
+// when there are no tenants.
 func (c *Config) SignInClaim() (claim string, operators []string) {
 	if !c.On() {
 		return "", nil
@@ -182,8 +182,8 @@ type Refused struct{ Text string }
 
 func (e *Refused) Error() string { return e.Text }
 
-// Choose says which tenant a request is for: the one that the credential names. Of several, the path says which; path is
-// what it names, "" for nothing. A credential that names none, or another than the path, is refused.
+// Choose says which tenant a request is for: the one that the credential names. Of several, the path says which; path
+// is what it names, "" for nothing. A credential that names none, or another than the path, is refused.
 func (c *Config) Choose(named []string, path string, open bool) (name string, err error) {
 	switch {
 	case open && path == "":

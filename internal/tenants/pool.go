@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Pool has the tenants that are open: each from its first request until nobody used it for long. Its functions are called
-// by one goroutine at once for each tenant.
+// Pool has the tenants that are open: each from its first request until nobody used it for long. Its functions are
+// called by one goroutine at once for each tenant.
 type Pool[T any] struct {
 	Open  func(name string) (T, error)
 	Busy  func(T) bool // it stays open though nobody holds it
@@ -157,8 +157,8 @@ func (p *Pool[T]) All() (names []string, values []T) {
 	return names, values
 }
 
-// HoldAll lists the tenants that are open now, by name, and those that are being opened once they are. All stay open until
-// leave.
+// HoldAll lists the tenants that are open now, by name, and those that are being opened once they are. All stay open
+// until leave.
 func (p *Pool[T]) HoldAll() (names []string, values []T, leave func()) {
 	p.mu.Lock()
 	all := maps.Clone(p.of)

@@ -17,8 +17,8 @@ func NewShare(t Tenant, turns *Turns) *Share {
 	return &Share{Quota: NewQuota(t.Limits), turns: turns, tenant: t.Name}
 }
 
-// Begin counts a request in until end, which may be called more than once, and waits for its turn. Calls count as such. The
-// error is a *QuotaError, or that of ctx.
+// Begin counts a request in until end, which may be called more than once, and waits for its turn. Calls count as such.
+// The error is a *QuotaError, or that of ctx.
 func (s *Share) Begin(ctx context.Context, call bool) (end func(), err error) {
 	if s == nil {
 		return func() {}, nil

@@ -296,8 +296,8 @@ func TestPoolAfterAPanic(t *testing.T) {
 	})
 }
 
-// Who takes a configuration over meets every tenant that was begun before, those too that are still being opened; none of
-// them closes meanwhile.
+// Who takes a configuration over meets every tenant that was begun before, those too that are still being opened; none
+// of them closes meanwhile.
 func TestHoldAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		closed := false

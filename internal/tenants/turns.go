@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Turns hands the processor out among tenants. A request takes a turn before it is judged. While there are more requests
-// than turns, tenants come one after the other, each with as many requests in a row as its weight: who has a thousand
-// waiting delays the next request of another by one round.
+// Turns hands the processor out among tenants. A request takes a turn before it is judged. While there are more
+// requests than turns, tenants come one after the other, each with as many requests in a row as its weight: who has a
+// thousand waiting delays the next request of another by one round.
 //
-// Nobody holds a turn for long: it ends with the request, or after slice, because what takes longer waits for a server or
-// a person and needs no processor.
+// Nobody holds a turn for long: it ends with the request, or after slice, because what takes longer waits for a server
+// or a person and needs no processor.
 type Turns struct {
 	mu     sync.Mutex
 	free   int

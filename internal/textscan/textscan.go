@@ -140,8 +140,8 @@ var alnum = func() (set [256]bool) {
 	return set
 }()
 
-// Grams are the runs of three bytes that a text has. What they say of a text's words is either sure, that it has none, or
-// nothing. To gather them costs one look at every byte, and each question no more than its word.
+// Grams are the runs of three bytes that a text has. What they say of a text's words is either sure, that it has none,
+// or nothing. To gather them costs one look at every byte, and each question no more than its word.
 type Grams [gramCount]bool
 
 // Long is how many bytes a text has for whose words Grams are worth their price.

@@ -53,7 +53,8 @@ func TestCollector(t *testing.T) {
 	}
 }
 
-// TestCollectorElsewhere says so when what stands at the address is no collector: it goes nowhere else, and tells no secret.
+// TestCollectorElsewhere says so when what stands at the address is no collector: it goes nowhere else, and tells no
+// secret.
 func TestCollectorElsewhere(t *testing.T) {
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusForbidden, http.StatusInternalServerError} {
 		var requests atomic.Int32

@@ -104,7 +104,8 @@ func (t *Tracer) Begin(carried map[string]string, a About) *Call {
 	return c
 }
 
-// begin begins the span of a place in the trace of a call, below another one. It is nil where the trace is not recorded.
+// begin begins the span of a place in the trace of a call, below another one. It is nil where the trace is not
+// recorded.
 func (c *Call) begin(at place, parent [8]byte, name string, kind uint64) *span {
 	if c.flags&sampled == 0 {
 		return nil

@@ -77,8 +77,8 @@ func (im *Import) withdraw(tool, pattern, from string) {
 	im.Rules = im.Rules[:len(im.Rules)-1]
 }
 
-// WithdrawFor removes and lists the allows that come before a lost rule and overlap it. lost has the indexes of the lost
-// rules.
+// WithdrawFor removes and lists the allows that come before a lost rule and overlap it. lost has the indexes of the
+// lost rules.
 func (im *Import) WithdrawFor(lost []int, why string) {
 	rules := im.Rules[:0:0]
 	for i, r := range im.Rules {
@@ -186,8 +186,8 @@ func (im *Import) File() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Ordered returns the rules without those that a later rule for everything makes ineffective. Allows for whole tools come
-// before the rules for kinds, whose denies they must not lift.
+// Ordered returns the rules without those that a later rule for everything makes ineffective. Allows for whole tools
+// come before the rules for kinds, whose denies they must not lift.
 func (im *Import) Ordered() []Rule {
 	rules := im.Rules
 	for i := len(rules) - 1; i > 0; i-- {

@@ -156,7 +156,8 @@ priority = 1`)
 	}
 }
 
-// TestImportsNeverWiden holds that what the other program asks about or denies is not allowed where the rule for that is lost.
+// TestImportsNeverWiden holds that what the other program asks about or denies is not allowed where the rule for that
+// is lost.
 func TestImportsNeverWiden(t *testing.T) {
 	for _, c := range []struct{ from, text, tool, value, want string }{
 		{"claude", `{"permissions": {"allow": ["WebFetch"], "ask": ["WebFetch(https://x.org/*)"]}}`, "web_fetch", "https://x.org/a", "ask"},

@@ -21,8 +21,8 @@ var scopes = [...]struct{ name, words string }{
 	{"session", "this session only"},
 }
 
-// grantDialog is the dialog that chooses what "always" means: at most one pattern for each subject, for whom, and for how
-// long. The cursor moves over the offers, the scope, the expiry and the buttons.
+// grantDialog is the dialog that chooses what "always" means: at most one pattern for each subject, for whom, and for
+// how long. The cursor moves over the offers, the scope, the expiry and the buttons.
 type grantDialog struct {
 	approval *approval
 	picked   []bool // by offer

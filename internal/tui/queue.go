@@ -15,8 +15,8 @@ type approval struct {
 	changes []wire.FileChange // how it would change files; nil if not known yet
 }
 
-// queue holds the pending approvals, grouped by session. Groups and approvals keep the order in which they came, so that
-// nothing moves under the cursor until it ends.
+// queue holds the pending approvals, grouped by session. Groups and approvals keep the order in which they came, so
+// that nothing moves under the cursor until it ends.
 type queue struct {
 	groups []group
 }

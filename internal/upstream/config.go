@@ -21,8 +21,8 @@ type Config struct {
 	Args    []string // as they are, no shell
 	Env     []string // NAME=value, expanded; added to the clean environment, later entries win
 
-	// Secret returns the value of a secret that Env names; nil knows none. Intercept lets the proxy of a sandbox read what the
-	// process sends over TLS to the hosts that secrets are for, to put them in.
+	// Secret returns the value of a secret that Env names; nil knows none. Intercept lets the proxy of a sandbox read what
+	// the process sends over TLS to the hosts that secrets are for, to put them in.
 	Secret    func(name string) (string, error)
 	Intercept bool
 
@@ -40,8 +40,8 @@ type Config struct {
 	// Connect says whether a server in a sandbox may connect; nil is yes. It may wait. Without it nothing connects.
 	Connect func(ctx context.Context, to sandbox.Peer) error
 
-	// Refused hears what the sandbox keeps from a server, and Widen says whether its next process may have it; nil is no. It
-	// may wait.
+	// Refused hears what the sandbox keeps from a server, and Widen says whether its next process may have it; nil is no.
+	// It may wait.
 	Refused func(guard.Access)
 	Widen   func(ctx context.Context, a guard.Access) error
 

@@ -116,9 +116,9 @@ type greeting struct {
 	err    error
 }
 
-// probe asks the server for its era, and offers it the handshake when it does not know the question, or does not answer it
-// for so long: servers that start slowly, and those that ignore what they do not know, look the same. One that answers
-// both is met in the legacy era then, because some keep to what they were told last.
+// probe asks the server for its era, and offers it the handshake when it does not know the question, or does not answer
+// it for so long: servers that start slowly, and those that ignore what they do not know, look the same. One that
+// answers both is met in the legacy era then, because some keep to what they were told last.
 func (g *greeter) probe(ctx context.Context, patient time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -167,8 +167,8 @@ func (g *greeter) probe(ctx context.Context, patient time.Duration) error {
 	}
 }
 
-// hearLate hears the answer to the question for the era that came before the handshake failed: each answer has a goroutine
-// of its own, so the later one may be heard first.
+// hearLate hears the answer to the question for the era that came before the handshake failed: each answer has a
+// goroutine of its own, so the later one may be heard first.
 func (g *greeter) hearLate() {
 	late := time.NewTimer(lateness)
 	defer late.Stop()
@@ -199,8 +199,8 @@ func (g *greeter) offer(ctx context.Context) {
 	g.ask(ctx, Legacy, "initialize", initializeParams(g.hello))
 }
 
-// modern reports whether the answer to the question settles the era. Else the question is put once more, or the handshake
-// offered.
+// modern reports whether the answer to the question settles the era. Else the question is put once more, or the
+// handshake offered.
 func (g *greeter) modern(ctx context.Context, heard greeting) bool {
 	if g.acceptModern(heard.answer, heard.err) == nil {
 		return true

@@ -26,8 +26,8 @@ const (
 )
 
 // scripted is a server inside this program that answers by method; "" is for all others. An answer of "exit" ends
-// it, one of "silence" is none, one that begins with ! is an error, and one that begins with + is an acknowledgement without
-// an end.
+// it, one of "silence" is none, one that begins with ! is an error, and one that begins with + is an acknowledgement
+// without an end.
 func scripted(seen func(rpc.Message), answers map[string]string) func(context.Context, io.Reader, io.Writer) error {
 	return func(_ context.Context, in io.Reader, out io.Writer) error {
 		for lines := bufio.NewScanner(in); lines.Scan(); {
@@ -67,8 +67,8 @@ func scripted(seen func(rpc.Message), answers map[string]string) func(context.Co
 	}
 }
 
-// A server that starts so slowly that it is asked for its era and offered the handshake at once is met in the legacy era
-// if it takes the handshake, because that is what it was told last; else in the modern one, if it has that.
+// A server that starts so slowly that it is asked for its era and offered the handshake at once is met in the legacy
+// era if it takes the handshake, because that is what it was told last; else in the modern one, if it has that.
 func TestErasOfSlowServers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

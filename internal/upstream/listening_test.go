@@ -20,7 +20,8 @@ import (
 
 const updates = "file:///a"
 
-// What changes after the answer to resources/subscribe is heard of: a modern server has said by then that it announces it.
+// What changes after the answer to resources/subscribe is heard of: a modern server has said by then that it announces
+// it.
 func TestNothingIsMissedAfterASubscription(t *testing.T) {
 	t.Parallel()
 	subscribed := func(context.Context, *gomcp.SubscribeRequest) error { return nil }

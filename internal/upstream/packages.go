@@ -52,9 +52,9 @@ func bridged(names, args []string) []string {
 	return append(names, Packages("", nil, args[at])...)
 }
 
-// Specs returns how a configured command names the packages that it has a package manager run, with versions as they are
-// written, and that package manager's runner: "npx" and "@scope/name@1.2.3". A command that is not understood to the last
-// option has none.
+// Specs returns how a configured command names the packages that it has a package manager run, with versions as they
+// are written, and that package manager's runner: "npx" and "@scope/name@1.2.3". A command that is not understood to
+// the last option has none.
 func Specs(command string, args []string) (program string, specs []string) {
 	program = programName(command)
 	if program == "cmd" && len(args) > 1 && strings.EqualFold(args[0], "/c") {

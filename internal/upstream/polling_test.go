@@ -12,8 +12,8 @@ import (
 	gomcp "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A server may end the stream of a call to be asked for its rest later. One of the official Go SDK that keeps its events
-// numbers them, and is asked; one that does not keeps no answer either, and the call has an end that says so.
+// A server may end the stream of a call to be asked for its rest later. One of the official Go SDK that keeps its
+// events numbers them, and is asked; one that does not keeps no answer either, and the call has an end that says so.
 func TestServerThatEndsTheStreamOfACall(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -126,8 +126,8 @@ func startProcess(cfg Config, own []string, refusals *sandbox.Refusals, log *slo
 	return p, nil
 }
 
-// keepSecrets puts the secrets into the environment. Those that are for one host need the network proxy of a sandbox, which
-// swaps them in; authority is nil when nothing is intercepted for that.
+// keepSecrets puts the secrets into the environment. Those that are for one host need the network proxy of a sandbox,
+// which swaps them in; authority is nil when nothing is intercepted for that.
 func (p *process) keepSecrets(cfg *Config, env []string, wall *guard.Wall) (filled []string, swaps []sandbox.Swap, authority *sandbox.Authority, err error) {
 	filled, swaps, err = cfg.secrets(env)
 	if err != nil || len(swaps) == 0 {

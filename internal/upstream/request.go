@@ -40,9 +40,9 @@ func (u *Upstream) Forward(ctx context.Context, compose func(id []byte) []byte) 
 }
 
 // Post is Forward for a caller that does not wait. The request gets what Forward would return, once: an answer on the
-// goroutine that reads from the server, which goes on when Answered returns, and an error on a goroutine of its own, for
-// which Close does not wait. Post is false, and nothing is sent, where it takes a wait: for a server that is down, of the
-// modern era, or no process.
+// goroutine that reads from the server, which goes on when Answered returns, and an error on a goroutine of its own,
+// for which Close does not wait. Post is false, and nothing is sent, where it takes a wait: for a server that is down,
+// of the modern era, or no process.
 func (u *Upstream) Post(life *lifetime.Request, request rpc.Posted) bool {
 	in := u.current.Load()
 	if in == nil || in.modern != nil || life.Err() != nil {
@@ -87,7 +87,8 @@ func oneLine(json []byte) []byte {
 	return out
 }
 
-// unwanted stops the task, of this era or the last, that the server had made of a call when it heard that nobody wants it.
+// unwanted stops the task, of this era or the last, that the server had made of a call when it heard that nobody wants
+// it.
 func (in *incarnation) unwanted(answer rpc.Message) {
 	made := answer.Result
 	if !jsonx.MayHold(made, "task") {

@@ -14,8 +14,8 @@ import (
 	"callgate/internal/sandbox"
 )
 
-// secretPrefix begins the value of a variable that names a secret: "secret:NAME", or "secret:NAME@HOST" for one that the
-// process only gets a placeholder of.
+// secretPrefix begins the value of a variable that names a secret: "secret:NAME", or "secret:NAME@HOST" for one that
+// the process only gets a placeholder of.
 const secretPrefix = "secret:"
 
 // SecretOf reads what an entry of an environment says of a secret. ok is false for a plain value.
@@ -61,7 +61,8 @@ func (cfg *Config) secrets(env []string) (filled []string, swaps []sandbox.Swap,
 // systemRoots are where systems keep the certificates that programs trust.
 var systemRoots = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem", "/etc/ssl/ca-bundle.pem"}
 
-// trust makes an authority that the process alone trusts, in a file that the box can read; folder goes with the process.
+// trust makes an authority that the process alone trusts, in a file that the box can read; folder goes with the
+// process.
 func (cfg *Config) trust(env []string, box *guard.Box) (authority *sandbox.Authority, folder string, more []string, err error) {
 	if authority, err = sandbox.NewAuthority(cfg.Name); err != nil {
 		return nil, "", nil, err

@@ -7,8 +7,8 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// reconsider meets a server in the modern era that has just answered the handshake of the legacy one without beginning a
-// session. Without one it can ask its host nothing there; in the modern era, where nobody keeps anything, it can. It
+// reconsider meets a server in the modern era that has just answered the handshake of the legacy one without beginning
+// a session. Without one it can ask its host nothing there; in the modern era, where nobody keeps anything, it can. It
 // reports false for a server that stays in the legacy era: it speaks no other, or nothing would be gained.
 func (g *greeter) reconsider(ctx context.Context) bool {
 	a, ok := g.in.link.(*address)

@@ -50,8 +50,8 @@ func IsTask(result []byte) bool {
 
 // Follow waits for the end of the task that the server has made of a call, and returns what the server would have
 // answered the call. What the server asks in the meantime goes where questions in the middle of a request go. seen is
-// told of the task at once, and as often as the server says that it still runs, on this goroutine. When ctx ends, the server is told that nobody
-// wants the task any more.
+// told of the task at once, and as often as the server says that it still runs, on this goroutine. When ctx ends, the
+// server is told that nobody wants the task any more.
 func (u *Upstream) Follow(ctx context.Context, made []byte, seen func(Task)) (rpc.Message, error) {
 	in, err := u.acquire(ctx)
 	if err != nil {

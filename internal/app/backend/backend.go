@@ -33,8 +33,8 @@ type Backend struct {
 	indexing    indexing
 }
 
-// Parts are what the companion is given: all of it, or, where no host is served, what needs none. kept, which may be nil,
-// has the checkpoints.
+// Parts are what the companion is given: all of it, or, where no host is served, what needs none. kept, which may be
+// nil, has the checkpoints.
 func (b *Backend) Parts(kept *checkpoint.Store, hosts func() []wire.HostState) companion.Backend {
 	parts := companion.Backend{
 		Gate: b, Prompts: b, Rules: rulesPart{b}, Suggestions: trailPart{b}, Reports: trailPart{b}, Pusher: b.pusher(), Hooks: hooksPart{b},

@@ -90,8 +90,8 @@ func search(dir string, q companion.AuditQuery) ([]companion.AuditRecord, string
 	return companion.ReadAudit(audit.Read(dir, f), q)
 }
 
-// searchCalls is search among the calls of the newest records that hold the text. known is false when others could belong
-// among those it finds.
+// searchCalls is search among the calls of the newest records that hold the text. known is false when others could
+// belong among those it finds.
 func searchCalls(dir string, f audit.Filter, q companion.AuditQuery, many int) (records []companion.AuditRecord, next string, known bool) {
 	var after time.Time // what is known to be found is of after this
 	seen := map[string]bool{}

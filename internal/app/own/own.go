@@ -1,5 +1,5 @@
-// Package own is callgate's own MCP server: tools and prompts that a host sees beside those of the configured servers. Its
-// calls go through the gate like calls of any server.
+// Package own is callgate's own MCP server: tools and prompts that a host sees beside those of the configured servers.
+// Its calls go through the gate like calls of any server.
 package own
 
 import (
@@ -24,8 +24,8 @@ import (
 )
 
 // Tool makes one of the tools for a session. Its name at the server has no prefix: hosts and rules know it as
-// callgate_{name}. What it does is judged by the entry that the catalogue in gate/tools has for the package "callgate"; a
-// tool without one asks.
+// callgate_{name}. What it does is judged by the entry that the catalogue in gate/tools has for the package "callgate";
+// a tool without one asks.
 type Tool func(*gate.Session) server.ServerTool
 
 // Prompts makes the prompts for a session, named as tools are.

@@ -22,8 +22,8 @@ func sumOf(token string) sum {
 	return sum(base64.RawURLEncoding.EncodeToString(s[:]))
 }
 
-// index knows which tenant a credential of an approver belongs to. What it says has to be looked at again: credentials are
-// rotated and end.
+// index knows which tenant a credential of an approver belongs to. What it says has to be looked at again: credentials
+// are rotated and end.
 type index struct {
 	dataDir string
 
@@ -45,7 +45,8 @@ const (
 	settled = 2 * time.Second // how old a folder's change has to be before a reading is kept: two changes can have one time
 )
 
-// tenant finds whose credential a token is, "" when it is not a tenant's. here is false if only another replica knows it.
+// tenant finds whose credential a token is, "" when it is not a tenant's. here is false if only another replica knows
+// it.
 func (x *index) tenant(token string) (name string, here bool) {
 	if len(token) < 32 || len(token) > 64 {
 		return "", false
@@ -155,7 +156,8 @@ func (x *index) all() map[string][]sum {
 	return sums
 }
 
-// hearing is one connection to another replica. The next process of that replica may be heard before this one has ended.
+// hearing is one connection to another replica. The next process of that replica may be heard before this one has
+// ended.
 type hearing <-chan struct{}
 
 // hear notes what another replica says of a tenant; forget takes all of that back.

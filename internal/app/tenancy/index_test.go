@@ -10,7 +10,8 @@ import (
 	"callgate/internal/tenants"
 )
 
-// A credential is found as soon as its folder is looked at again, wherever it came from, and forgotten when it is replaced.
+// A credential is found as soon as its folder is looked at again, wherever it came from, and forgotten when it is
+// replaced.
 func TestIndexFollowsTheFolders(t *testing.T) {
 	x := &index{dataDir: t.TempDir()}
 	finds := func(token, want string, wantHere bool) {

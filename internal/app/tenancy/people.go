@@ -64,7 +64,8 @@ func (l *inside) Close() error {
 // Addr implements net.Listener.
 func (l *inside) Addr() net.Addr { return &net.UnixAddr{Name: "inside", Net: "unix"} }
 
-// People implements companion.Tenants: the companion of the tenant whose credential the token is, and what it opens there.
+// People implements companion.Tenants: the companion of the tenant whose credential the token is, and what it opens
+// there.
 func (h *Registry) People(ctx context.Context, token string) (*companion.Server, func() credentials.Credential, func()) {
 	name, here := h.tokens.tenant(token)
 	if name == "" {

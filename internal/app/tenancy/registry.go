@@ -1,5 +1,5 @@
-// Package tenancy runs the tenants of callgate serve: one worker each, opened at its first request and closed when nobody
-// uses it. It leads each host and each approver to the tenant that their credential names.
+// Package tenancy runs the tenants of callgate serve: one worker each, opened at its first request and closed when
+// nobody uses it. It leads each host and each approver to the tenant that their credential names.
 package tenancy
 
 import (
@@ -117,7 +117,8 @@ func (h *Registry) Enter(r *http.Request, who endpoint.Guest, path string) (*end
 	return nil, nil, err
 }
 
-// record puts on record whom no tenant lets in. Of a flood it is the first, one a second, and how many there were between.
+// record puts on record whom no tenant lets in. Of a flood it is the first, one a second, and how many there were
+// between.
 func (h *Registry) record(who endpoint.Guest, refused *tenants.Refused) {
 	h.unrecorded.Add(1)
 	h.refusals.Do(func() {

@@ -12,8 +12,8 @@ import (
 	"callgate/internal/tenants"
 )
 
-// The replicas of a cluster tell each other which tenants are open at each, so that operators see them at every replica, and
-// whose credentials are there, so that approvers come in where their tenant has not been open yet.
+// The replicas of a cluster tell each other which tenants are open at each, so that operators see them at every
+// replica, and whose credentials are there, so that approvers come in where their tenant has not been open yet.
 
 // standing is what a replica tells of one tenant.
 type standing struct {
@@ -95,8 +95,8 @@ func (h *Registry) standings() map[string]standing {
 	return all
 }
 
-// Hear hears from a replica how the tenants stand there, until it is gone. dial opens a connection to its Tell, open to the
-// people of one of its tenants.
+// Hear hears from a replica how the tenants stand there, until it is gone. dial opens a connection to its Tell, open to
+// the people of one of its tenants.
 func (h *Registry) Hear(replica, version string, gone <-chan struct{}, dial func() (net.Conn, error), open func(tenant string) (net.Conn, error)) {
 	h.working.Go(func() {
 		for {

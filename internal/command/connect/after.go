@@ -33,8 +33,8 @@ func (o *connecting) notes(out io.Writer, plan *install.Plan, args []string) err
 	return o.elsewhere(out, plan, args)
 }
 
-// elsewhere says that files of this folder have servers too, where connect was not told to look. In the home folder they are
-// those of the plan.
+// elsewhere says that files of this folder have servers too, where connect was not told to look. In the home folder
+// they are those of the plan.
 func (o *connecting) elsewhere(out io.Writer, planned *install.Plan, args []string) error {
 	if slices.Contains(o.Scopes, "project") {
 		return nil

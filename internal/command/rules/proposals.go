@@ -49,8 +49,8 @@ func (o *suggestion) show(cmd *cobra.Command, found interface{ Print(io.Writer) 
 	return found.Print(cmd.OutOrStdout())
 }
 
-// change shows what an edit makes of the rules file, or with --apply makes it so. With --json nothing more is printed on
-// stdout.
+// change shows what an edit makes of the rules file, or with --apply makes it so. With --json nothing more is printed
+// on stdout.
 func (o *suggestion) change(cmd *cobra.Command, book *rulebook.Book, summary string, edit func(*permissions.Store) error) error {
 	if o.asJSON && !o.applies {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// restful is how long the keyboard has to rest before a key answers: what was typed into the terminal before the question
-// was there answers nothing.
+// restful is how long the keyboard has to rest before a key answers: what was typed into the terminal before the
+// question was there answers nothing.
 const restful = 400 * time.Millisecond
 
 // Card is a call as people see it before they answer with one key.
@@ -38,8 +38,8 @@ func Card(a *wire.ToolApproveRequest, waiting int) string {
 	return b.String()
 }
 
-// ReadKey reads one key that is pressed after the keyboard has rested. When ctx ends first, nothing more is read, and the
-// error is that of ctx.
+// ReadKey reads one key that is pressed after the keyboard has rested. When ctx ends first, nothing more is read, and
+// the error is that of ctx.
 func ReadKey(ctx context.Context, in *os.File) (byte, error) {
 	state, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {

@@ -87,8 +87,8 @@ func (c *Store) Token(name Credential) (string, error) {
 	return token, err
 }
 
-// read returns the secret called name, and of one that a sign-in made when it ends and what names the account: zero and ""
-// for others.
+// read returns the secret called name, and of one that a sign-in made when it ends and what names the account: zero and
+// "" for others.
 func (c *Store) read(name Credential) (token string, until time.Time, account string, err error) {
 	data, err := ReadPrivate(filepath.Join(c.dir, string(name)))
 	if err != nil {

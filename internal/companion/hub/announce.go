@@ -29,7 +29,8 @@ const (
 	publishEvery = 5 * time.Second // how long companion.json may name a process that crashed
 )
 
-// pathOf is where a door is announced. One for other machines may have the port of one for this machine, at another address.
+// pathOf is where a door is announced. One for other machines may have the port of one for this machine, at another
+// address.
 func pathOf(dataDir string, a client.Announcement) (string, error) {
 	_, port, err := net.SplitHostPort(a.Address)
 	if err != nil {

@@ -188,9 +188,9 @@ func (h *Hub) whileHolding(name credentials.Credential, token string, session *y
 	}
 }
 
-// Streams is how a connection between hub and member is divided up: how often one asks whether the other is there, and how
-// long it waits for an answer. A member notices a stopped hub by its silence and soon, because nobody sees its calls
-// then. The hub is patient: it shows a stopped member as silent, and would forget it when the connection ends.
+// Streams is how a connection between hub and member is divided up: how often one asks whether the other is there, and
+// how long it waits for an answer. A member notices a stopped hub by its silence and soon, because nobody sees its
+// calls then. The hub is patient: it shows a stopped member as silent, and would forget it when the connection ends.
 func (h *Hub) Streams(ask, wait time.Duration) *yamux.Config {
 	c := yamux.DefaultConfig()
 	c.KeepAliveInterval, c.ConnectionWriteTimeout = ask, wait

@@ -54,8 +54,8 @@ func WithPerson(r *http.Request, person string) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), personKey{}, person))
 }
 
-// Vouched is what the hub says that the client of a request may do; it is not ok when the client came in by a door of this
-// process.
+// Vouched is what the hub says that the client of a request may do; it is not ok when the client came in by a door of
+// this process.
 func Vouched(r *http.Request) (may credentials.Credential, ok bool) {
 	if may, ok := r.Context().Value(vouchedKey{}).(func() credentials.Credential); ok {
 		return may(), true

@@ -21,8 +21,8 @@ import (
 
 // Of the processes that share a data directory one is the hub: the one that holds the lock on {dataDir}/hub/lock.
 // The system takes the lock from a process that ends, however it ends, so a lock is never stale, and what
-// the file holds means nothing. The others join the hub over the unix socket {dataDir}/hub/callgate.sock. They notice its
-// end because their connection ends; then each of them tries for the lock, one gets it, and the rest join that one.
+// the file holds means nothing. The others join the hub over the unix socket {dataDir}/hub/callgate.sock. They notice
+// its end because their connection ends; then each of them tries for the lock, one gets it, and the rest join that one.
 //
 // A process that can neither get the lock nor join for timing.Alone, because the file system has no locks or no
 // sockets, or because the hub hangs or speaks another version, opens a door of its own, so that people can answer

@@ -315,8 +315,8 @@ func (l *Link) owns(data []byte) (bool, error) {
 	return true, nil
 }
 
-// inherits reports whether what another has may be the link's by now: replicas take over what one of them left, and hear
-// of its end at different times. Tenants have nothing of each other.
+// inherits reports whether what another has may be the link's by now: replicas take over what one of them left, and
+// hear of its end at different times. Tenants have nothing of each other.
 func (l *Link) inherits(o owned) bool {
 	if l.process.Replica == "" {
 		return false

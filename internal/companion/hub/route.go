@@ -382,8 +382,8 @@ func oldestFirst(all []json.RawMessage) []json.RawMessage {
 	return all
 }
 
-// Ask makes a request to those who joined, which are none unless this process is the hub and the request is a client's: what
-// a hub asks, each answers for itself. own is what this process answers, nil when it is not asked.
+// Ask makes a request to those who joined, which are none unless this process is the hub and the request is a client's:
+// what a hub asks, each answers for itself. own is what this process answers, nil when it is not asked.
 func (h *Hub) Ask(r *http.Request, own http.Handler) Request {
 	a := Request{hub: h, own: own, as: h.o.Caller(r), from: ClientAddress(r)}
 	if membershipOf(r) == nil {

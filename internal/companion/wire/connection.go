@@ -37,7 +37,8 @@ type Event struct {
 type Connected struct{ Address string }
 
 // Notice is what a person who looks through this connection should know: calls that cannot be seen here, damage to
-// what callgate keeps. It comes before what a connection that has any shows, and when there are other ones or none any more.
+// what callgate keeps. It comes before what a connection that has any shows, and when there are other ones or none any
+// more.
 type Notice struct{ Problems []string }
 
 // UnseenElsewhere is the problem that only the calls of the process that is connected to are shown.

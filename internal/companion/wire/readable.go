@@ -29,9 +29,9 @@ func Readable(args json.RawMessage) (text []string) {
 	return text
 }
 
-// Indented returns JSON with one member a line, numbers as they are spelled and members in their order. Escapes that hide
-// what could be read are resolved, so that "r\u006d" reads "rm"; those that JSON needs, and half of a character, stay. What
-// cannot be seen is in it too. Text that is not JSON stays as it is.
+// Indented returns JSON with one member a line, numbers as they are spelled and members in their order. Escapes that
+// hide what could be read are resolved, so that "r\u006d" reads "rm"; those that JSON needs, and half of a character,
+// stay. What cannot be seen is in it too. Text that is not JSON stays as it is.
 func Indented(raw json.RawMessage) string {
 	var indented bytes.Buffer
 	if json.Indent(&indented, bytes.TrimSpace(raw), "", "  ") != nil {

@@ -21,7 +21,8 @@ type growth struct {
 	micros []float64          // processor time of callgate for a call, by size
 }
 
-// growths are all kinds. A file of rules may have 1 MiB. The rules and grants are of the tool that is called, so that each could be the one that counts.
+// growths are all kinds. A file of rules may have 1 MiB. The rules and grants are of the tool that is called, so that
+// each could be the one that counts.
 func growths() []*growth {
 	list := func(n int, item string) string {
 		var b strings.Builder

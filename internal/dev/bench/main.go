@@ -4,9 +4,9 @@
 //
 //	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB] [-only approvals|growth|http|parts|peers|replicas|sessions|stdio|tenants|trail] [-peers DIR] [-install] [-sessions N] [-most N] [-records N] [-plots DIR]
 //
-// Then it does the same over HTTP, with Go's reverse proxy for the cheapest relay, and beside other MCP proxies over every
-// transport. At last it has people decide: it measures how long a question takes to a client's screen and an answer
-// back to the call, while many wait and many watch.
+// Then it does the same over HTTP, with Go's reverse proxy for the cheapest relay, and beside other MCP proxies over
+// every transport. At last it has people decide: it measures how long a question takes to a client's screen and an
+// answer back to the call, while many wait and many watch.
 package main
 
 import (

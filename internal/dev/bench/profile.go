@@ -12,8 +12,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// parts are what the processor time of a call is for, by functions: a sample belongs to the first part of which one is in
-// its stack. What is in none is the relay itself.
+// parts are what the processor time of a call is for, by functions: a sample belongs to the first part of which one is
+// in its stack. What is in none is the relay itself.
 var parts = []struct {
 	title     string
 	functions []string

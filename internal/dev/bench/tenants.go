@@ -23,8 +23,8 @@ const (
 // tenantRules have a question for each call whose text begins with ask.
 const tenantRules = `{ "*": "allow", "bench_echo": { "*": "allow", "text=ask *": "ask" } }`
 
-// benchTenants prints the latency of a small call of one tenant while another does nothing and while it floods, and beside
-// it a call of the flooding tenant itself.
+// benchTenants prints the latency of a small call of one tenant while another does nothing and while it floods, and
+// beside it a call of the flooding tenant itself.
 func benchTenants(o options, dir string, out, progress io.Writer) (err error) {
 	h, pid, end, err := serveTenants(o, filepath.Join(dir, "tenants"))
 	if err != nil {

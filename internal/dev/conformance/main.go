@@ -109,8 +109,8 @@ func abs(path string) string {
 	return whole
 }
 
-// parts runs the part with the name; all for "". lost are the checks that pass directly and not through callgate, failing
-// those that fail without callgate, or that callgate's sign-in fails.
+// parts runs the part with the name; all for "". lost are the checks that pass directly and not through callgate,
+// failing those that fail without callgate, or that callgate's sign-in fails.
 func (r *runner) parts(ctx context.Context, only string) (lost int, failing map[string][]string, err error) {
 	failing = map[string][]string{}
 	for _, part := range []struct {

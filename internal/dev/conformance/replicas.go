@@ -15,8 +15,8 @@ import (
 	"callgate/internal/testserver/balancer"
 )
 
-// serveReplicas starts three callgates that are one gate, with a NATS in each, behind a balancer without affinity. The server
-// is behind each of them.
+// serveReplicas starts three callgates that are one gate, with a NATS in each, behind a balancer without affinity. The
+// server is behind each of them.
 func serveReplicas(ctx context.Context, callgate string, server map[string]any) (address string, end func(), err error) {
 	dir, err := os.MkdirTemp("", "callgate-conformance-")
 	if err != nil {

@@ -138,8 +138,8 @@ func serveCallgate(ctx context.Context, callgate string, server map[string]any) 
 	return address, end, nil
 }
 
-// configure writes into dir what a user would for the server, with rules that allow everything. common are the arguments
-// of every callgate there.
+// configure writes into dir what a user would for the server, with rules that allow everything. common are the
+// arguments of every callgate there.
 func configure(dir string, server map[string]any) (common []string, err error) {
 	text, err := yaml.Marshal(map[string]any{"servers": []any{server}})
 	if err != nil {

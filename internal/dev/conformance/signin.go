@@ -36,8 +36,8 @@ type given struct {
 	Assertion    string `json:"valid_jwt"`
 }
 
-// guest is the client of a scenario about authorization: a host in front of callgate, which has the suite's server behind
-// it, and a person who signs in whenever callgate says so.
+// guest is the client of a scenario about authorization: a host in front of callgate, which has the suite's server
+// behind it, and a person who signs in whenever callgate says so.
 type guest struct {
 	callgate, dir string
 	common        []string // arguments of every callgate
@@ -81,7 +81,8 @@ func signIn(ctx context.Context, callgate, url string) (err error) {
 	}
 }
 
-// call lists the tools and calls one. said is what the model would read instead of the tool's answer, "" when that came.
+// call lists the tools and calls one. said is what the model would read instead of the tool's answer, "" when that
+// came.
 func call(ctx context.Context, host *mcp.ClientSession) (said string, err error) {
 	if _, err := host.ListTools(ctx, nil); err != nil {
 		return "", err

@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// decode reads manifests as an API server does that is told to be strict: it refuses fields that it does not know, fields that
-// stand there twice, and values of another type. It returns the kinds.
+// decode reads manifests as an API server does that is told to be strict: it refuses fields that it does not know,
+// fields that stand there twice, and values of another type. It returns the kinds.
 func decode(manifests io.Reader) (kinds []string, err error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{apps.AddToScheme, core.AddToScheme, policy.AddToScheme} {

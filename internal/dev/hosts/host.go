@@ -60,8 +60,8 @@ var silent = []string{
 	"CONTINUE_TELEMETRY_ENABLED=0", "CLINE_TELEMETRY_DISABLED=1",
 }
 
-// door is how callgate is entered in most configurations: as a command, with what else local says, or at an address, whose
-// member has one of several names, with what else remote says.
+// door is how callgate is entered in most configurations: as a command, with what else local says, or at an address,
+// whose member has one of several names, with what else remote says.
 func (r *run) door(address string, local, remote object) object {
 	if r.url == "" {
 		return merge(object{"command": r.command[0], "args": r.command[1:]}, local)
@@ -84,7 +84,8 @@ func (r *run) limited(unit time.Duration) object {
 	return object{"timeout": int(r.limit / unit)}
 }
 
-// write writes a file into the run's folder, which is the host's home and where it works: text as it is, the rest as JSON.
+// write writes a file into the run's folder, which is the host's home and where it works: text as it is, the rest as
+// JSON.
 func (r *run) write(name string, content any) error {
 	text, ok := content.(string)
 	if !ok {

@@ -1,6 +1,6 @@
-// Command hosts runs the LLM hosts that are installed on this machine. Each runs against a scripted model, with callgate
-// between it and a server. The command prints what happened to tools, denials, approvals, elicitation, changed lists and
-// cancellation. The table in docs/testdata/hosts.md is its output:
+// Command hosts runs the LLM hosts that are installed on this machine. Each runs against a scripted model, with
+// callgate between it and a server. The command prints what happened to tools, denials, approvals, elicitation, changed
+// lists and cancellation. The table in docs/testdata/hosts.md is its output:
 //
 //	go run ./internal/dev/hosts -update docs/testdata/hosts.md
 //

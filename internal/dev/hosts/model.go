@@ -29,7 +29,8 @@ type model struct {
 	script []step
 	hidden string // what stands before names that the host lets models call without showing them; "" when there are none
 
-	// told makes a step of what callgate tells the model through its host, and comes first; nil when callgate tells nothing.
+	// told makes a step of what callgate tells the model through its host, and comes first; nil when callgate tells
+	// nothing.
 	told func(command string) step
 	log  io.Writer // for what the host sent; nil for nowhere
 

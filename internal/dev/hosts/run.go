@@ -292,7 +292,8 @@ func (r *run) interrupt(host int) (at time.Time, err error) {
 	return time.Now(), nil
 }
 
-// sweep ends what a host has left running: every process that has the run's folder for a home. It knows processes on Linux alone.
+// sweep ends what a host has left running: every process that has the run's folder for a home. It knows processes on
+// Linux alone.
 func sweep(home string) {
 	processes, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {

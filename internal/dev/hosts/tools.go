@@ -24,8 +24,8 @@ import (
 )
 
 // What is built into hosts is tried in a home of its own: the host has an MCP server, callgate connects the host, the
-// model uses the shell, files, the web and the server, and callgate is disconnected. What ran is seen where it leaves its
-// mark: on the disk, in the results and at the servers.
+// model uses the shell, files, the web and the server, and callgate is disconnected. What ran is seen where it leaves
+// its mark: on the disk, in the results and at the servers.
 
 // The words by which rules know what a call is for: it stands in the command, the path, the address or the text.
 const (
@@ -305,8 +305,8 @@ func snapshot(dir string) (map[string]string, error) {
 	})
 }
 
-// walled makes of a command one that sees everything outside a folder read-only, an empty /tmp, and no process but its own:
-// what it is asked to do must not be done, and if it is done after all, nothing comes of it.
+// walled makes of a command one that sees everything outside a folder read-only, an empty /tmp, and no process but its
+// own: what it is asked to do must not be done, and if it is done after all, nothing comes of it.
 func walled(folder string, command []string) ([]string, error) {
 	if strings.HasPrefix(folder, "/tmp/") {
 		return nil, fmt.Errorf("commands that must not run are tried with an empty /tmp: choose -results elsewhere than %s", folder)
@@ -322,7 +322,8 @@ func walled(folder string, command []string) ([]string, error) {
 	return append(append(walls, "sh", "-c", script, folder), command...), nil
 }
 
-// refuses has the host's shell asked to run commands that the rules of each case deny, and counts those that were denied.
+// refuses has the host's shell asked to run commands that the rules of each case deny, and counts those that were
+// denied.
 func (r *toolRun) refuses(ctx context.Context, cases []shellCase) (refused, tried int, err error) {
 	began := time.Now()
 	command, err := walled(r.dir, r.command)

@@ -216,8 +216,8 @@ func both(a, b map[string]string) map[string]bool {
 	return all
 }
 
-// leftovers are the files that are not as they were before connect. What the host wrote while it was connected is its own
-// matter, as long as callgate is not in it.
+// leftovers are the files that are not as they were before connect. What the host wrote while it was connected is its
+// own matter, as long as callgate is not in it.
 func leftovers(before, connected, used, after map[string]string, program string) (left, rewrote []string) {
 	wrote := differences(connected, used)
 	for _, name := range differences(before, after) {

@@ -1,7 +1,8 @@
 // Package door carries a host's hook event to the process that judges, and the reply back.
 //
 // It imports little, because the host waits for it at every call. Both sides first prove that they hold the hook
-// credential. A program that only knows the socket's path cannot ask, and a program that took over the path cannot answer.
+// credential. A program that only knows the socket's path cannot ask, and a program that took over the path cannot
+// answer.
 package door
 
 import (
@@ -50,8 +51,8 @@ type Reply struct {
 // MaxBody limits a host's message, in bytes.
 const MaxBody = 32 << 20
 
-// Patience is how long a hook waits for its reply. It MUST be shorter than every host's timeout, because hosts run a call
-// if its hook says nothing, and longer than the process that judges takes.
+// Patience is how long a hook waits for its reply. It MUST be shorter than every host's timeout, because hosts run a
+// call if its hook says nothing, and longer than the process that judges takes.
 const Patience = 595 * time.Second
 
 // ErrNobody: no process listens at the socket.

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// New passes each request on to the next of the addresses in turn, by a connection of its own. at returns those that there
-// are now, by URL.
+// New passes each request on to the next of the addresses in turn, by a connection of its own. at returns those that
+// there are now, by URL.
 func New(at func() []*url.URL) http.Handler {
 	var next atomic.Uint64
 	return &httputil.ReverseProxy{

@@ -1,5 +1,5 @@
-// Package built builds the programs that tests run. They stay in bin/tests of the checkout, so that a program is linked once
-// for all packages that test with it, and again only when it changes.
+// Package built builds the programs that tests run. They stay in bin/tests of the checkout, so that a program is linked
+// once for all packages that test with it, and again only when it changes.
 package built
 
 import (
@@ -28,7 +28,8 @@ func Programs(folder string, packages ...string) error {
 	return build(folder, names, append([]string{"build", "-ldflags=-s -w"}, packages...)...)
 }
 
-// Tests puts the tests of the current folder's package into a folder, without the race detector, and returns their path.
+// Tests puts the tests of the current folder's package into a folder, without the race detector, and returns their
+// path.
 func Tests(folder string) (program string, err error) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -81,8 +82,8 @@ func keptPrograms() (string, error) {
 	}
 }
 
-// copied makes a copy of a program. No process is started meanwhile: it would have the copy open as well, and a file that
-// is open for writing cannot be started.
+// copied makes a copy of a program. No process is started meanwhile: it would have the copy open as well, and a file
+// that is open for writing cannot be started.
 func copied(from, to string) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

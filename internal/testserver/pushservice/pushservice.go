@@ -1,5 +1,5 @@
-// Package pushservice is a push service and the browsers behind it, for tests: it checks the signature of who sends (VAPID, RFC
-// 8292) and decrypts what was sent (RFC 8291), as a browser does.
+// Package pushservice is a push service and the browsers behind it, for tests: it checks the signature of who sends
+// (VAPID, RFC 8292) and decrypts what was sent (RFC 8291), as a browser does.
 package pushservice
 
 import (

@@ -15,8 +15,8 @@ type function struct {
 	names  []string // what it may call
 }
 
-// concurrent returns the tests in the folder that start goroutines, themselves or through a function or method of a test file.
-// It goes by names: it may say so of too many, not of too few.
+// concurrent returns the tests in the folder that start goroutines, themselves or through a function or method of a
+// test file. It goes by names: it may say so of too many, not of too few.
 func concurrent(folder string) (tests []string, err error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package unraced runs tests without the race detector, where it would look at one goroutine, or at the test alone because
-// what is tested is another process, and take five times as long.
+// Package unraced runs tests without the race detector, where it would look at one goroutine, or at the test alone
+// because what is tested is another process, and take five times as long.
 package unraced
 
 import (
@@ -18,10 +18,10 @@ import (
 	"callgate/internal/testserver/built"
 )
 
-// Main is for the TestMain of a package whose tests mostly have one goroutine, or test other processes. The race detector,
-// where this program has it, sees the tests that start goroutines, themselves or through a function of a test file, and
-// those of further, whose goroutines the tested code starts. All others run in a program without. Main returns the exit
-// code.
+// Main is for the TestMain of a package whose tests mostly have one goroutine, or test other processes. The race
+// detector, where this program has it, sees the tests that start goroutines, themselves or through a function of a test
+// file, and those of further, whose goroutines the tested code starts. All others run in a program without. Main
+// returns the exit code.
 func Main(m interface{ Run() int }, further ...string) int {
 	flag.Parse()
 	if !Raced || slices.ContainsFunc([]string{"list", "fuzz", "bench", "coverprofile"}, func(name string) bool { return value("test."+name) != "" }) {
@@ -57,7 +57,8 @@ func set(name, value string) {
 
 func oneOf(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
 
-// others runs the tests but the raced ones in a program without the race detector. After says that others have run before.
+// others runs the tests but the raced ones in a program without the race detector. After says that others have run
+// before.
 func others(raced []string, after bool) (err error) {
 	folder, err := os.MkdirTemp("", "callgate-unraced-")
 	if err != nil {
@@ -82,7 +83,8 @@ func others(raced []string, after bool) (err error) {
 	return cmd.Run()
 }
 
-// appendTo adds what the other program opened to what this one did: the go command runs the tests again when it changes.
+// appendTo adds what the other program opened to what this one did: the go command runs the tests again when it
+// changes.
 func appendTo(log, opened string) error {
 	text, err := os.ReadFile(opened)
 	if err != nil {

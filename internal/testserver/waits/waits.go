@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Limit is how long a test waits before it gives up. It is long because machines are slow: only what hangs reaches it. No
-// test waits for less, and none fails because of the time that something took.
+// Limit is how long a test waits before it gives up. It is long because machines are slow: only what hangs reaches it.
+// No test waits for less, and none fails because of the time that something took.
 const Limit = 5 * time.Minute
 
 // Until returns as soon as done says so, and fails the test after Limit.

@@ -14,8 +14,8 @@ import (
 // not even one that inherits the environment.
 const ownVariables = "CALLGATE_"
 
-// Of is the environment of a server's process: what is left of own, callgate's environment, then what is configured. Inherit
-// leaves all but callgate's variables.
+// Of is the environment of a server's process: what is left of own, callgate's environment, then what is configured.
+// Inherit leaves all but callgate's variables.
 func Of(own, configured []string, inherit bool) ([]string, error) {
 	var env []string
 	for _, entry := range own {

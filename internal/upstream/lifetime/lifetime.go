@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Request is the context of one request. Nothing is derived from its parent before somebody waits for its end, or derives
-// a context in turn: most requests are answered without.
+// Request is the context of one request. Nothing is derived from its parent before somebody waits for its end, or
+// derives a context in turn: most requests are answered without.
 type Request struct {
 	parent context.Context
 	cause  any
@@ -34,8 +34,8 @@ func New(parent context.Context, cause any) *Request {
 	return r
 }
 
-// Begin makes r the context of a request, for the sake of cause: the events of a server get it with what the server says
-// about what was sent for the request. The caller MUST End it, soon after the end of parent at the latest.
+// Begin makes r the context of a request, for the sake of cause: the events of a server get it with what the server
+// says about what was sent for the request. The caller MUST End it, soon after the end of parent at the latest.
 func (r *Request) Begin(parent context.Context, cause any) { r.parent, r.cause = parent, cause }
 
 // End ends the request, if it lasts. why is what context.Cause returns then; nil is context.Canceled.

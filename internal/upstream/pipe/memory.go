@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// Memory is a pipe inside this program whose writer never waits: what nobody has read yet stays in memory, up to MaxBacklog.
+// Memory is a pipe inside this program whose writer never waits: what nobody has read yet stays in memory, up to
+// MaxBacklog.
 type Memory struct {
 	mu      sync.Mutex
 	more    sync.Cond

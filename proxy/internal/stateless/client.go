@@ -137,8 +137,8 @@ func (all *Clients) enter() bool {
 	return true
 }
 
-// Renew opens another Host for the requests that come from now on, with the session of the one before. That one ends when
-// nothing uses it.
+// Renew opens another Host for the requests that come from now on, with the session of the one before. That one ends
+// when nothing uses it.
 func (all *Clients) Renew() {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -174,8 +174,8 @@ func (all *Clients) client(from Sender, r incoming) (*Client, error) {
 	return c, nil
 }
 
-// before returns the client whose session goes on with the key's; nil when there is none. The caller holds mu and MUST leave
-// it.
+// before returns the client whose session goes on with the key's; nil when there is none. The caller holds mu and MUST
+// leave it.
 func (all *Clients) before(key clientKey) (last *Client) {
 	now := key.times
 	for _, c := range all.clients {

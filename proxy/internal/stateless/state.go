@@ -71,8 +71,8 @@ func (all *Clients) unseal(from Sender, text, digest string) (h requestState, er
 	return h, nil
 }
 
-// PlacesOf are the places (Options.Place) of what a request of a stateless host goes on with: a call that its requestState
-// names, or tasks.
+// PlacesOf are the places (Options.Place) of what a request of a stateless host goes on with: a call that its
+// requestState names, or tasks.
 func PlacesOf(m rpc.Message) (places []string) {
 	var state [1]jsonx.Member
 	if slices.Contains(repeatable, m.Method) && jsonx.Members(m.Params, []string{"requestState"}, state[:]) == nil {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// What programs are is said by the YAML files and nowhere else. Code may compare a word with the name of a program where
-// this says so: the inspectors of a program, the words of languages, and texts for people.
+// What programs are is said by the YAML files and nowhere else. Code may compare a word with the name of a program
+// where this says so: the inspectors of a program, the words of languages, and texts for people.
 func TestNamesOfPrograms(t *testing.T) {
 	table, err := Load(os.DirFS(".."))
 	if err != nil {
