@@ -59,7 +59,7 @@ func (x *Examiner) examine(ctx context.Context, s *Server, before time.Time) (*E
 	}
 	runner, specs := upstream.Specs(s.Command, s.Args)
 	switch {
-	case slices.Contains([]string{"npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx"}, runner) && len(specs) > 0:
+	case slices.Contains(npmRunners, runner) && len(specs) > 0:
 		return e, x.npm(ctx, s, e, program, specs[0], before)
 	case slices.Contains([]string{"uvx", "uv"}, runner) && len(specs) > 0:
 		return e, x.python(ctx, s, e, program, specs[0], before)

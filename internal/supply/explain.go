@@ -23,7 +23,7 @@ const explained = 10
 func (x *Examiner) Explain(ctx context.Context, s *Server, changes []Change, now time.Time) {
 	runner, _ := upstream.Specs(s.Command, s.Args)
 	program, err := environment.LookPath(s.Command, s.Dir, s.Env)
-	if err != nil || !slices.Contains([]string{"npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx"}, runner) {
+	if err != nil || !slices.Contains(npmRunners, runner) {
 		return
 	}
 	npm := beside(program, "npm")

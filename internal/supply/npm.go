@@ -17,6 +17,9 @@ import (
 	"callgate/internal/upstream/environment"
 )
 
+// npmRunners are the programs that run npm packages.
+var npmRunners = []string{"npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx"}
+
 // exactVersion is a spec that names one version, and no tag or range.
 var exactVersion = lazyregexp.New(`^(.[^@]*)@([0-9]+\.[0-9]+\.[0-9]+[A-Za-z0-9.+-]*)$`)
 
