@@ -54,7 +54,7 @@ type watcher struct {
 
 func (w *watcher) follow(e gate.Event) {
 	switch e := e.(type) {
-	case gate.SessionOpened: // comes again when the host has named itself
+	case gate.SessionOpened: // comes again when the host has named itself, and with a new subscription
 		_, known := w.sessions[e.Info.ID]
 		if w.sessions[e.Info.ID] = e.Info; !known {
 			w.runner.Fire(w.about(SessionStart, e.Info.ID))
@@ -63,7 +63,7 @@ func (w *watcher) follow(e gate.Event) {
 		event := w.about(SessionEnd, e.Info.ID)
 		delete(w.sessions, e.Info.ID)
 		w.runner.Fire(event)
-	case gate.Asked: // comes again when an approver changed the arguments
+	case gate.Asked: // comes again when an approver changed the arguments, and with a new subscription
 		_, known := w.asked[e.Approval.ID]
 		if w.asked[e.Approval.ID] = e.Approval; !known {
 			w.runner.Fire(w.approval(ApprovalAsked, e.Approval))
