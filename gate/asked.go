@@ -219,11 +219,11 @@ func (g *Gate) revive(q question) *approval {
 	if !shown.AwaitsHost {
 		shown.AwaitsHost, shown.Reason = true, strings.TrimSpace(shown.Reason+" "+awaitsHost)
 	}
-	ghost := &Session{gate: g, id: shown.SessionID, agent: q.Agent, closed: make(chan struct{})}
-	ghost.client.Store(&shown.Host)
-	ghost.origin.Store(&shown.Origin)
+	revived := &Session{gate: g, id: shown.SessionID, agent: q.Agent, closed: make(chan struct{})}
+	revived.client.Store(&shown.Host)
+	revived.origin.Store(&shown.Origin)
 	a := &approval{
-		key: q.Key, reach: q.Reach, session: ghost, expires: shown.ExpiresAt, shown: &shown, edited: q.Edited, done: make(chan resolution, 1),
+		key: q.Key, reach: q.Reach, session: revived, expires: shown.ExpiresAt, shown: &shown, edited: q.Edited, done: make(chan resolution, 1),
 		verdict: Verdict{Reason: q.Approval.Reason, Analysis: shown.Analysis, Marks: shown.Marks},
 		call: Call{
 			ID: shown.ID, SessionID: shown.SessionID, Principal: q.Principal, Agent: q.CallAgent, Arguments: shown.Arguments, Digest: shown.Digest, Fixed: true,

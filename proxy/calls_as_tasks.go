@@ -24,7 +24,7 @@ type deferred struct {
 	r      *inflight
 	server *server
 
-	stopping sync.Mutex // held while the host's wish to stop it is with the server
+	stopping sync.Mutex // held while the server hears that the host wants it stopped
 }
 
 // taskCalls are the calls of one host that it gets as tasks.

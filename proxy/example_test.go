@@ -20,8 +20,8 @@ import (
 	"callgate/proxy"
 )
 
-// A host calls two tools of a server, and the rules deny one of them. Here the server is in the same process; one of its
-// own has a Command.
+// A host calls two tools of a server, and the rules deny one of them. Here the server is in the same process; one of
+// its own has a Command.
 func Example() {
 	dir, err := os.MkdirTemp("", "proxy")
 	check(err)

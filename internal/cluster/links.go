@@ -55,7 +55,7 @@ func newLinks(c *Cluster) *links {
 	return &links{c: c, to: map[string]*link{}, services: map[string]func(net.Conn){}, unproven: make(chan struct{}, mostUnproven)}
 }
 
-// subject is where a process of a replica takes links.
+// linkSubject is where a process of a replica takes links.
 func linkSubject(name, epoch string) string { return "callgate.link." + keyed(name) + "." + epoch }
 
 // listen takes links of other replicas.

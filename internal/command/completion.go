@@ -73,7 +73,7 @@ func completeFrom(s *config.Settings, words func(*config.Config) []string) cobra
 	}
 }
 
-// arguments completes the first argument with the first function, and so on; nil completes nothing.
+// completeArguments completes the first argument with the first function, and so on; nil completes nothing.
 func completeArguments(s *config.Settings, at ...func(*config.Config) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= len(at) || at[len(args)] == nil {

@@ -57,7 +57,7 @@ Hosts: ` + strings.Join(hosthooks.IDs(), ", ") + `.`,
 	return cmd
 }
 
-// hook answers the host. Any failure is a denial in the host's words, if the event waits for an answer.
+// answerHook answers the host. Any failure is a denial in the host's words, if the event waits for an answer.
 func answerHook(s *config.Settings, cmd *cobra.Command, o door.Order) error {
 	dialect, err := hosthooks.Find(o.Host)
 	if err != nil {

@@ -19,7 +19,7 @@ var listenSettings = []setting{
 	{"tls.key", "tls-key", "`file` with the certificate's key", ""},
 }
 
-// remote is where approvers on other machines come in; nil when they do not.
+// RemoteDoor is where approvers on other machines come in; nil when they do not.
 func (c *Config) RemoteDoor() (*hub.Remote, error) {
 	if c.ListenRemote == "" {
 		return nil, nil

@@ -79,7 +79,7 @@ func (c *Config) ServerNames() ([]string, error) {
 	return names, err
 }
 
-// servers assembles what the proxy needs of every enabled server, from the configuration and from the
+// ProxyServers assembles what the proxy needs of every enabled server, from the configuration and from the
 // mcpServers files. Each is checked here, once, and an error names the entry.
 func (c *Config) ProxyServers() ([]proxy.Server, error) {
 	all, err := c.ServerConfigs()

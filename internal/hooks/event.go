@@ -166,7 +166,7 @@ func resultText(result []byte) string {
 	return strings.Join(texts, "\n")
 }
 
-// Failure says why a call that ran has failed, from its result or from the reason why it has none.
+// FailureOf says why a call that ran has failed, from its result or from the reason why it has none.
 func FailureOf(result []byte, isError bool, failure string) string {
 	switch {
 	case failure != "":

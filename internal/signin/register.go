@@ -37,15 +37,15 @@ func (a *Account) identify(ctx context.Context, web *http.Client, at *oauthex.Au
 	case at.RegistrationEndpoint == "":
 		return client{}, errors.New("clients cannot register themselves there: " + registerYourself)
 	}
-	wish := methodNone
+	wanted := methodNone
 	if known := at.TokenEndpointAuthMethodsSupported; len(known) > 0 && !slices.Contains(known, methodNone) {
-		wish = methodPost
+		wanted = methodPost
 		if slices.Contains(known, methodBasic) {
-			wish = methodBasic
+			wanted = methodBasic
 		}
 	}
 	got, err := oauthex.RegisterClient(ctx, at.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
-		ClientName: "callgate", RedirectURIs: []string{redirect}, ApplicationType: "native", TokenEndpointAuthMethod: wish,
+		ClientName: "callgate", RedirectURIs: []string{redirect}, ApplicationType: "native", TokenEndpointAuthMethod: wanted,
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 	}, web)
 	if err != nil {

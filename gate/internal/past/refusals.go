@@ -55,7 +55,7 @@ func (r *Refusals) Forget(tool, digest string) {
 	delete(r.of, refusedCall{tool, digest})
 }
 
-// tired says why nobody is asked about the call now; "" when somebody can be.
+// CoolingDown says why nobody is asked about the call now; "" when somebody can be.
 func (r *Refusals) CoolingDown(tool, digest string, now time.Time) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -27,7 +27,7 @@ type Judged struct {
 	Findings []permissions.Finding
 }
 
-// flowMarks says what flow asks about the call.
+// Marks says what flow asks about the call.
 func (j *Asker) Marks(v Judged, call *facts.Call) []tools.Mark {
 	if j.Session == nil {
 		return nil
@@ -208,7 +208,7 @@ func shown(text string) string {
 // IsFlow reports whether flow set the mark.
 func IsFlow(m tools.Mark) bool { return strings.HasPrefix(m.Code, "flow-") }
 
-// flowOffers are answers that last, for a call that only flow marks: its destinations, the results that the marks
+// Offers are answers that last, for a call that only flow marks: its destinations, the results that the marks
 // speak of, and the tool that gave one.
 func (j *Asker) Offers(v Judged, call *facts.Call, marks []tools.Mark) (offers []tools.Offer) {
 	if j.Session == nil || len(marks) == 0 || slices.ContainsFunc(marks, func(m tools.Mark) bool { return !IsFlow(m) || m.Code == markFlowSecret || m.Code == markFlowRuns }) {
@@ -231,7 +231,7 @@ func (j *Asker) Offers(v Judged, call *facts.Call, marks []tools.Mark) (offers [
 	return offers
 }
 
-// flowFacts says what rules with a condition ask of a call.
+// Facts says what rules with a condition ask of a call.
 func (j *Asker) Facts(call *facts.Call, a *tools.Analysis) (carries, from []string) {
 	if j.Session == nil || !j.Policy.AsksFlow() {
 		return nil, nil

@@ -16,7 +16,7 @@ import (
 	"callgate/internal/companion/wire"
 )
 
-// announcement says how clients of the same user find one running companion.
+// Announcement says how clients of the same user find one running companion.
 type Announcement struct {
 	PID     int       `json:"pid"`
 	Address string    `json:"address"`          // host:port
@@ -30,7 +30,7 @@ func AnnouncePath(dataDir string) string { return filepath.Join(dataDir, "compan
 // PortsDir is the folder in which companions are announced, each in a file of its own.
 func PortsDir(dataDir string) string { return filepath.Join(dataDir, "companions") }
 
-// companions reads the announcement of every door for clients of this machine; see announced.
+// Companions reads the announcement of every door for clients of this machine; see announced.
 func Companions(dataDir string) ([]Announcement, error) {
 	found, err := Announced(dataDir)
 	found = slices.DeleteFunc(found, func(a Announcement) bool { return a.Remote })
@@ -40,7 +40,7 @@ func Companions(dataDir string) ([]Announcement, error) {
 	return found, err
 }
 
-// announced reads every announcement, the hub's first, then the newest. Some may be of processes that are gone; what
+// Announced reads every announcement, the hub's first, then the newest. Some may be of processes that are gone; what
 // cannot be read is left out unless it is all there is. The error is ErrNotRunning when there is none.
 func Announced(dataDir string) (found []Announcement, err error) {
 	files, err := os.ReadDir(PortsDir(dataDir))
@@ -115,7 +115,7 @@ func announcedPort(name string) (port string, ok bool) {
 // proofTimeout is how long one of several announced companions may take to prove itself.
 const proofTimeout = 2 * time.Second
 
-// answers reports whether this user's callgate listens at address.
+// Answers reports whether this user's callgate listens at address.
 func Answers(dataDir, address string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), proofTimeout)
 	defer cancel()

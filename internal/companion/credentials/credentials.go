@@ -36,7 +36,7 @@ const (
 	tokenLength = 43 // of tokenBytes in unpadded base64url
 )
 
-// Credentials reads and makes the secrets of one data directory. Each secret is 32 random bytes in
+// Store reads and makes the secrets of one data directory. Each secret is 32 random bytes in
 // base64url, in a file of its own: 0600, in a directory that is 0700. They are handed over by file only,
 // never in arguments or the environment, where every process of the user could read them.
 //
@@ -46,7 +46,7 @@ type Store struct{ dir string }
 
 func Dir(dataDir string) string { return filepath.Join(dataDir, "credentials") }
 
-// OpenCredentials makes what is missing and checks what is there. Processes that start at the same time agree on the
+// Open makes what is missing and checks what is there. Processes that start at the same time agree on the
 // same secrets. It refuses files and directories that others may read or write. A secret that others could read must be
 // rotated; changing its mode is not enough.
 func Open(dataDir string) (*Store, error) {
@@ -121,7 +121,7 @@ func (c *Store) Rotate(name Credential) error {
 	return c.locked(func() error { return c.replace(name) })
 }
 
-// identify returns which credential of the companion token is, which may be a person's, or "".
+// Identify returns which credential of the companion token is, which may be a person's, or "".
 func (c *Store) Identify(token string) (Credential, error) {
 	if len(token) != tokenLength {
 		return "", nil

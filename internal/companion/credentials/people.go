@@ -20,7 +20,7 @@ import (
 
 var personalName = lazyregexp.New(`^(approve|view)@([A-Za-z0-9][A-Za-z0-9._@+-]{0,62})$`)
 
-// CredentialOf names the secret of one person. role is approve or view.
+// Of names the secret of one person. role is approve or view.
 func Of(role Credential, person string) (Credential, error) {
 	c := Credential(string(role) + "@" + person)
 	if role != Approve && role != View || !personalName.MatchString(string(c)) {

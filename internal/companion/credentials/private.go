@@ -10,7 +10,7 @@ import (
 // maxPrivate bounds a private file, in bytes: all of them are small.
 const maxPrivate = 4096
 
-// readPrivate reads a small file that only the user can read and write.
+// ReadPrivate reads a small file that only the user can read and write.
 func ReadPrivate(path string) ([]byte, error) {
 	if err := CheckPrivate(path); err != nil {
 		return nil, err
@@ -30,5 +30,5 @@ func ReadPrivate(path string) ([]byte, error) {
 	return data, nil
 }
 
-// writePrivate puts data at path, whole or not at all, readable and writable by the user alone.
+// WritePrivate puts data at path, whole or not at all, readable and writable by the user alone.
 func WritePrivate(path string, data []byte) error { return durable.Replace(path, data, 0o600) }

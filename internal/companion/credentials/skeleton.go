@@ -26,7 +26,7 @@ var drawnAlike = strings.NewReplacer(
 	"rn", "m", "vv", "w", "ø", "o", "đ", "d", "ł", "l", "ħ", "h",
 )
 
-// skeleton is what a name looks like: without case, without accents, and without what nobody sees.
+// Skeleton is what a name looks like: without case, without accents, and without what nobody sees.
 func Skeleton(name string) string {
 	seen := strings.Map(func(r rune) rune {
 		switch {
@@ -38,7 +38,7 @@ func Skeleton(name string) string {
 	return drawnAlike.Replace(strings.ToLower(seen))
 }
 
-// scripts counts the scripts that the letters of a name are of.
+// Scripts counts the scripts that the letters of a name are of.
 func Scripts(name string) int {
 	found := map[string]bool{}
 	for _, r := range norm.NFKC.String(name) {

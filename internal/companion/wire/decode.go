@@ -36,7 +36,7 @@ var serverFrames = map[string]func() any{
 // ServerTypes are the types of frames that a server sends.
 func ServerTypes() []string { return slices.Sorted(maps.Keys(serverFrames)) }
 
-// decodeServer reads a frame of the server. It is nil for a type that this version does not know.
+// DecodeServer reads a frame of the server. It is nil for a type that this version does not know.
 func DecodeServer(data []byte) (any, error) {
 	var head Head
 	if err := json.Unmarshal(data, &head); err != nil {

@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// head begins a frame.
+// NewHead begins a frame.
 func NewHead(kind, session string) Head { return Head{V: Version, Type: kind, SessionID: session} }
 
-// noTeam says that a session has ended.
+// NoTeam says that a session has ended.
 func NoTeam(session string) TeamUpdate {
 	return TeamUpdate{Head: NewHead(TypeTeamUpdate, session), Agents: []TeamAgent{}, Strategy: "single"}
 }
 
-// object returns the arguments as they were received, and {} for a call that has none.
+// Object returns the arguments as they were received, and {} for a call that has none.
 func Object(arguments json.RawMessage) json.RawMessage {
 	if len(arguments) == 0 {
 		return json.RawMessage("{}")
@@ -23,7 +23,7 @@ func Object(arguments json.RawMessage) json.RawMessage {
 	return arguments
 }
 
-// list makes JSON of no items [] and not null.
+// List makes JSON of no items [] and not null.
 func List[T any](items []T) []T {
 	if items == nil {
 		return []T{}
@@ -31,7 +31,7 @@ func List[T any](items []T) []T {
 	return items
 }
 
-// encode writes one frame or one REST answer as JSON text. Raw JSON keeps its spelling of numbers, and text
+// Encode writes one frame or one REST answer as JSON text. Raw JSON keeps its spelling of numbers, and text
 // stays as people read it: && is not \u0026\u0026. Bytes that are not UTF-8, which an upstream's result may
 // hold and a WebSocket text frame may not, become U+FFFD.
 func Encode(v any) ([]byte, error) {

@@ -74,7 +74,7 @@ func (m *metadata) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// check says what is wrong with the question.
+// Check says what is wrong with the question.
 func (f *KBSearch) Check() *Refusal {
 	switch {
 	case f.Query == "":

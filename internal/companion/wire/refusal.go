@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// refusal is why something that a client sent was not done, in the words of the protocol.
+// Refusal is why something that a client sent was not done, in the words of the protocol.
 type Refusal struct {
 	Code    string
 	Message string
@@ -18,7 +18,7 @@ func Refuse(code, format string, args ...any) *Refusal {
 	return &Refusal{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// oneSession checks that a mutation names one session.
+// OneSession checks that a mutation names one session.
 func OneSession(id string) *Refusal {
 	switch id {
 	case "":
@@ -29,7 +29,7 @@ func OneSession(id string) *Refusal {
 	return nil
 }
 
-// restError is the member "error" of a REST answer.
+// RestError is the member "error" of a REST answer.
 type RestError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -37,7 +37,7 @@ type RestError struct {
 	Presence *PresenceChallenge `json:"presence,omitempty"`
 }
 
-// errorFrame names the session that the refused frame named, if it could be one.
+// ErrorFrame names the session that the refused frame named, if it could be one.
 func ErrorFrame(r *Refusal, session, call string) Error {
 	if session == AllSessions {
 		session = ""
@@ -45,7 +45,7 @@ func ErrorFrame(r *Refusal, session, call string) Error {
 	return Error{Head: NewHead(TypeError, session), Message: r.Message, Code: r.Code, ToolCallID: call}
 }
 
-// checkClient says what is wrong with how a client names itself.
+// CheckClient says what is wrong with how a client names itself.
 func CheckClient(c ClientInfo) *Refusal {
 	switch c.Kind {
 	case "web", "tui", "custom":

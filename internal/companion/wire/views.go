@@ -100,7 +100,7 @@ type PromptTold struct {
 	Prompt    string `json:"prompt"`
 }
 
-// processInfo is what people see of one callgate.
+// ProcessInfo is what people see of one callgate.
 type ProcessInfo struct {
 	PID      int    `json:"pid"`               // 0 for a replica elsewhere
 	Replica  string `json:"replica,omitempty"` // of a cluster
@@ -120,13 +120,13 @@ type ReplicaInfo struct {
 	Self    bool   `json:"self,omitempty"`
 }
 
-// pairRequest is what POST /api/pair takes.
+// PairRequest is what POST /api/pair takes.
 type PairRequest struct {
 	Credential string `json:"credential"` // approve or view; none means view
 	Name       string `json:"name"`       // of the person, for the audit trail
 }
 
-// pairCode is what it answers.
+// PairCode is what it answers.
 type PairCode struct {
 	Code      string `json:"code"`
 	ExpiresIn int    `json:"expiresIn"`      // seconds

@@ -15,13 +15,13 @@ type Choice struct {
 	As    map[string]string   // other names, by the server's own
 }
 
-// has reports whether there is a tool of that name.
+// Has reports whether there is a tool of that name.
 func (c *Choice) Has(name string) bool {
 	matches := func(g *permissions.Glob) bool { return g.Match(name) }
 	return (len(c.Allow) == 0 || slices.ContainsFunc(c.Allow, matches)) && !slices.ContainsFunc(c.Hide, matches)
 }
 
-// name is what the tool is called instead of its own name.
+// Name is what the tool is called instead of its own name.
 func (c *Choice) Name(own string) string {
 	if as, ok := c.As[own]; ok {
 		return as
@@ -29,7 +29,7 @@ func (c *Choice) Name(own string) string {
 	return own
 }
 
-// items returns the entries of a list that there are for hosts.
+// Items returns the entries of a list that there are for hosts.
 func (c *Choice) Items(k upstream.Kind, all []upstream.Item) []upstream.Item {
 	if k != upstream.Tools || len(c.Allow)+len(c.Hide) == 0 {
 		return all

@@ -24,7 +24,7 @@ const (
 	maxHeld = 64
 )
 
-// request is one request of a stateless host from its first round to its result. A round is an HTTP request, or a
+// Request is one request of a stateless host from its first round to its result. A round is an HTTP request, or a
 // message over stdio: it ends with the result, or with questions that the host brings the answers to on the
 // next round. Between two rounds the request is parked, and whatever runs goes on.
 type Request struct {
@@ -291,7 +291,7 @@ func (e *Request) gone(l *round) {
 	}
 }
 
-// wants reports whether the request has a way for the notification: a round that asked for log messages so severe, or
+// Wants reports whether the request has a way for the notification: a round that asked for log messages so severe, or
 // one to come.
 func (e *Request) Wants(m rpc.Message) bool {
 	e.mu.Lock()

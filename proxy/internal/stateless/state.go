@@ -17,7 +17,7 @@ import (
 	"callgate/internal/rpc"
 )
 
-// state is what a stateless host carries from one round of a request to the next, sealed: it can neither read
+// requestState is what a stateless host carries from one round of a request to the next, sealed: it can neither read
 // nor make one. It is good for one principal, one view, one request and some time.
 type requestState struct {
 	Errand    string    `json:"e,omitempty"` // that is parked

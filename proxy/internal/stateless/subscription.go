@@ -13,7 +13,7 @@ import (
 	"callgate/internal/rpc"
 )
 
-// listener is one subscriptions/listen: a request that stays open and tells what changes.
+// subscription is one subscriptions/listen: a request that stays open and tells what changes.
 type subscription struct {
 	x     Exchange
 	id    []byte // of the request, which tags everything that it tells
