@@ -34,7 +34,7 @@ func (g questions) ask(ctx context.Context, s *Session, call Call, v Verdict) (V
 			return *refused, call, nil
 		}
 		if always := g.gate.queue.given.Load(); always != g.at.always {
-			g.gate.answering().cascade(always) // it may have come between the judgement and the question
+			answering{g.gate}.cascade(always) // it may have come between the judgement and the question
 		}
 		r := g.putTo(ctx, s, a, call)
 		if r.stale == "" || r.decision != "approve" && r.decision != "always" {
