@@ -123,6 +123,9 @@ func (g questions) answered(s *Session, call Call, v Verdict, r resolution) (Ver
 // stillAllowed runs phase 1 again on the approved call, because a rule, a link or a file may have changed while the
 // call waited. A person's yes holds only for what was shown.
 func (g questions) stillAllowed(s *Session, call Call, asked Verdict, r resolution) (Verdict, Call) {
+	if err := call.changed(); err != nil {
+		return asked.deny(DecidedDenied, "callgate", "changed", fmt.Sprintf("It was approved, but %v.", err)), call
+	}
 	note := ""
 	if r.arguments != nil {
 		edited, err := call.withArguments(r.arguments)

@@ -27,6 +27,7 @@ type Call struct {
 	HandOver  time.Duration                 // how long the host waits for a person before it gets an answer; 0 is as long as it takes
 	Asked     func(*Approval) (done func()) // told when a person is asked; done when nobody is any more; may be nil
 	Revive    func(context.Context) error   // starts the server again when it ended while the call waited; may be nil
+	Changed   func() error                  // says why the tool is another one than when the call came; may be nil
 	Unasked   bool                          // nobody is asked: what would wait for a person is denied
 	Fixed     bool                          // an approver cannot change the arguments: they stand for more, or for other things, than what is sent as arguments
 
@@ -55,6 +56,13 @@ func (c *Call) revive(ctx context.Context) error {
 		return nil
 	}
 	return c.Revive(ctx)
+}
+
+func (c *Call) changed() error {
+	if c.Changed == nil {
+		return nil
+	}
+	return c.Changed()
 }
 
 // Thinks reports whether the call goes to the model of the session's host (sampling).

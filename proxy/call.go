@@ -135,7 +135,7 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight, respond fun
 		return
 	}
 	t := &toolCall{gated: gated{call: call, method: m.Method, params: m.Params, server: to.server}, m: m, p: p, to: to}
-	t.steps = t
+	t.steps, t.call.Changed = t, t.redefined
 	h.pass(ctx, r, &t.gated, respond)
 }
 
@@ -213,9 +213,9 @@ func (t *toolCall) forward(g *gated, onward bool) {
 	if len(trace) > 0 || tasks.MayRelate(params.of) {
 		params = changed{of: raw.WithTrace(tasks.Related(params.bytes(), t.to.server.nameOf), trace)}
 	}
-	if !t.host.offers.still(t.to) {
+	if err := t.redefined(); err != nil {
 		forwarded()
-		g.ended(rpc.Message{}, errRedefined)
+		g.ended(rpc.Message{}, err)
 		return
 	}
 	t.sent = params
@@ -239,6 +239,14 @@ func (t *toolCall) Compose(id []byte) []byte {
 
 // Answered implements rpc.Posted.
 func (t *toolCall) Answered(answer rpc.Message, err error) { t.to.server.heard(&t.gated, answer, err) }
+
+// redefined says that the host's tool is not the one any more that the call was judged for.
+func (t *toolCall) redefined() error {
+	if !t.host.offers.still(t.to) {
+		return errRedefined
+	}
+	return nil
+}
 
 var errRedefined = errors.New("the server changed the tool's definition while the call waited; look at the tool again before you repeat the call")
 

@@ -265,3 +265,27 @@ func TestGuestIsPinned(t *testing.T) {
 	v.visit.Leave("gone")
 	h.wants("1")
 }
+
+// A yes does not count for a tool that changed while the call waited: the answer says so, and the record has a denial.
+func TestAYesForAnotherDefinition(t *testing.T) {
+	w, h := ready(t, `{ "*": "ask" }`, false, []string{"s"}, withOneTool)
+	v, err := w.bring("desk", echoTool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.listed("desk_echo")
+	h.calls("1", "desk_echo", `{}`)
+	a := w.asked()
+	v.visit.Offer([][]byte{[]byte(`{"name":"echo","title":"changed","inputSchema":{"type":"object"}}`)})
+	h.listed("changed")
+	err = w.gate.Answer(a.ID, gate.Answer{SessionID: a.SessionID, Digest: a.Digest, Decision: "approve", By: "test"})
+	if !errors.Is(err, gate.ErrRefused) || !strings.Contains(err.Error(), "changed the tool's definition") {
+		t.Errorf("the answer got %v", err)
+	}
+	if text := h.wants("1"); !strings.Contains(text, "changed the tool's definition") {
+		t.Errorf("the model reads %q", text)
+	}
+	if d := w.records(audit.Decision); len(d) != 1 || d[0].Decision != gate.DecidedDenied {
+		t.Errorf("recorded as %+v", d)
+	}
+}
