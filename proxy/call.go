@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,6 +99,9 @@ func (h *host) pass(ctx context.Context, r *inflight, g *gated, respond func(res
 func (g *gated) ended(answer rpc.Message, err error) {
 	defer g.span.End()
 	g.kept.End(g.ctx)
+	if errors.Is(err, context.Canceled) {
+		err = cmp.Or(context.Cause(g.ctx), err)
+	}
 	result, isError, failure := outcome(answer, err)
 	g.span.Failed(failureKind(isError, failure))
 	took := time.Since(g.began)

@@ -249,7 +249,7 @@ func TestCancelWhileTheServerWorks(t *testing.T) {
 	i := slices.IndexFunc(w.records(audit.Decision), func(r audit.Record) bool { return strings.Contains(string(r.Arguments), "hang") })
 	hung := w.records(audit.Decision)[i].CallID
 	if !slices.ContainsFunc(w.outcomes(2), func(r audit.Record) bool {
-		return r.CallID == hung && strings.Contains(r.Error, "context canceled")
+		return r.CallID == hung && strings.Contains(r.Error, "the host cancelled the request")
 	}) {
 		t.Error("the end of the cancelled call is not on record")
 	}
@@ -281,7 +281,7 @@ func TestCancelByAnApprover(t *testing.T) {
 	if err := w.gate.Controls.Cancel(w.gate.Sessions()[0].ID, audit.Author{By: "web:alice"}); err != nil {
 		t.Fatal(err)
 	}
-	if text, isError := h.text("1"); !isError || !strings.Contains(text, "did not end") { // the host gets an answer
+	if text, isError := h.text("1"); !isError || !strings.Contains(text, "did not end: a person cancelled the call") { // the host gets an answer
 		t.Errorf("%q, %v", text, isError)
 	}
 }

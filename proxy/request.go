@@ -172,7 +172,7 @@ func (h *host) notified(m rpc.Message) {
 
 // cancelCalls ends every running request, because an approver wants it.
 func (h *host) cancelCalls() {
-	h.running.cancel()
+	h.running.cancel(errCancelled)
 	for _, cancel := range h.chats.all() {
 		cancel(gate.ErrCancelled)
 	}

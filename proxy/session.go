@@ -112,7 +112,7 @@ func (h *host) refuse(err error) {
 // Close ends everything of the connection, in the order in which each needs the other, and waits for it.
 func (h *host) Close() {
 	h.cancel()
-	h.running.cancel()
+	h.running.cancel(nil)
 	h.leave()
 	h.line.Hurry()
 	h.jobs.Wait()
@@ -272,12 +272,12 @@ func (q *running) byToken(token []byte) *inflight {
 	return nil
 }
 
-// cancel ends every request.
-func (q *running) cancel() {
+// cancel ends every request; why is as of lifetime.Request.End.
+func (q *running) cancel(why error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, r := range q.byKey {
-		r.life.End(nil)
+		r.life.End(why)
 	}
 }
 
@@ -303,6 +303,9 @@ func (h *host) takeBack(id []byte) {
 
 // errTakenBack is why a request ended that the host cancelled: such a request gets no response.
 var errTakenBack = errors.New("the host cancelled the request")
+
+// errCancelled is why a request ended that a person cancelled.
+var errCancelled = errors.New("a person cancelled the call")
 
 // about is the id of the request that messages about r belong to; nil for none.
 func (r *inflight) about() []byte {
