@@ -107,7 +107,7 @@ func (s *Store) read() (*Policy, error) {
 		return nil, s.forget(err)
 	}
 	unchanged := s.data != nil && bytes.Equal(data, s.data)
-	s.stamp = stamp{durable.StampOf(info), time.Since(info.ModTime()) < youth}
+	s.stamp = stamp{info.stamp, time.Since(info.ModTime()) < youth}
 	if s.room = nil; unchanged {
 		s.room = data
 		return s.policy, s.err
@@ -135,43 +135,49 @@ var errReplaced = errors.New("the file keeps being replaced while it is opened")
 
 // readFile reads a file that only its owner can change, into room when it fits. Another process may just be replacing
 // it.
-func readFile(path string, room []byte) (data []byte, info fs.FileInfo, err error) {
+func readFile(path string, room []byte) (data []byte, as known, err error) {
 	for range 10 {
-		if data, info, err = tryReadFile(path, room); !errors.Is(err, errReplaced) {
+		if data, as, err = tryReadFile(path, room); !errors.Is(err, errReplaced) {
 			break
 		}
 	}
-	return data, info, err
+	return data, as, err
 }
 
-func tryReadFile(path string, room []byte) ([]byte, fs.FileInfo, error) {
+// known is what is known of a file that was read, as it was before.
+type known struct {
+	fs.FileInfo
+	stamp durable.Stamp
+}
+
+func tryReadFile(path string, room []byte) (text []byte, as known, err error) {
 	entry, err := os.Lstat(path)
-	if err != nil {
-		return nil, nil, err
+	if err == nil {
+		err = checkFile(path, entry)
 	}
-	if err := checkFile(path, entry); err != nil {
-		return nil, nil, err
+	if err != nil {
+		return nil, as, err
 	}
 	f, err := durable.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, as, err
 	}
 	defer f.Close() // it was only read
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, err
+	if as.stamp, err = durable.StampOf(f); err == nil {
+		as.FileInfo, err = f.Stat()
 	}
-	if !os.SameFile(entry, info) {
-		return nil, nil, errReplaced
+	switch {
+	case err != nil:
+		return nil, as, err
+	case !os.SameFile(entry, as.FileInfo):
+		return nil, as, errReplaced
 	}
-	if need := int(min(info.Size(), maxFileSize)) + bytes.MinRead; cap(room) < need {
+	if need := int(min(as.Size(), maxFileSize)) + bytes.MinRead; cap(room) < need {
 		room = make([]byte, 0, need)
 	}
 	data := bytes.NewBuffer(room[:0])
-	if _, err := data.ReadFrom(io.LimitReader(f, maxFileSize+1)); err != nil {
-		return nil, nil, err
-	}
-	return data.Bytes(), info, nil
+	_, err = data.ReadFrom(io.LimitReader(f, maxFileSize+1))
+	return data.Bytes(), as, err
 }
 
 // seed writes the defaults when there is no file. The caller holds the lock.
@@ -271,7 +277,7 @@ func (s *Store) tryUpdate(change func(data []byte) ([]byte, error)) error {
 	if err != nil {
 		return s.forget(err)
 	}
-	if !now.Same(durable.StampOf(info)) {
+	if !now.Same(info.stamp) {
 		return errEdited
 	}
 	return durable.Replace(s.path, written, info.Mode().Perm())

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -212,6 +213,27 @@ func TestTheNextCallSeesAnEdit(t *testing.T) {
 	if got := Evaluate(policy(t, s), Context{}, &ls).Action; got != Deny {
 		t.Errorf("after another file took its place: %v", got)
 	}
+}
+
+func TestAnEditThatKeepsSizeAndTimeIsSeen(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a file keeps no other time there")
+	}
+	s := storeWith(t, `{"shell_exec": "allow"}`)
+	age(t, s)
+	policy(t, s)
+	ls := run("ls")
+	waits.Until(t, "the deny holds", func() bool { // as soon as the clock of the file system goes on
+		info, err := os.Stat(s.Path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, s, `{"shell_exec": "deny" }`)
+		if err := os.Chtimes(s.Path(), time.Time{}, info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+		return Evaluate(policy(t, s), Context{}, &ls).Action == Deny
+	})
 }
 
 func TestAnUnchangedFileIsTheSamePolicy(t *testing.T) {

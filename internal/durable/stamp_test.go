@@ -5,13 +5,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
+
+	"callgate/internal/testserver/waits"
 
 	"pgregory.net/rapid"
 )
 
-// A stamp says of a file what os.Lstat and os.Stat say.
+// A stamp sees of a file whatever os.Lstat and os.Stat see, and nothing where there is nothing.
 func TestStamp(t *testing.T) {
 	dir := t.TempDir()
 	path, other := filepath.Join(dir, "file"), filepath.Join(dir, "other")
@@ -31,7 +34,8 @@ func TestStamp(t *testing.T) {
 		var infos [2]fs.FileInfo
 		for range rapid.IntRange(1, 6).Draw(t, "steps") {
 			at := time.Unix(1_700_000_000, rapid.Int64Range(0, 2).Draw(t, "time"))
-			switch rapid.SampledFrom([]string{"write", "mode", "touch", "replace", "remove", "link", "nothing"}).Draw(t, "step") {
+			step := rapid.SampledFrom([]string{"write", "mode", "touch", "replace", "remove", "link", "nothing"}).Draw(t, "step")
+			switch step {
 			case "write":
 				must(t, os.WriteFile(path, make([]byte, rapid.IntRange(1, 2).Draw(t, "size")), 0o600))
 				must(t, os.Chtimes(path, at, at))
@@ -60,14 +64,43 @@ func TestStamp(t *testing.T) {
 				}
 				same := info != nil && infos[i] != nil && os.SameFile(info, infos[i]) && info.ModTime().Equal(infos[i].ModTime()) &&
 					info.Size() == infos[i].Size() && info.Mode() == infos[i].Mode()
-				if stamp.Same(stamps[i]) != same {
-					t.Fatalf("the same file: %v, want %v", stamp.Same(stamps[i]), same)
-				}
-				if info != nil && !StampOf(info).Same(stamp) {
-					t.Fatal("two stamps of one file differ")
+				switch as := stamp.Same(stamps[i]); {
+				case as && !same:
+					t.Fatal("a change is not seen")
+				case !as && same && step == "nothing":
+					t.Fatal("what did not change differs")
 				}
 				stamps[i], infos[i] = stamp, info
 			}
 		}
+	})
+}
+
+// Who edits a file and sets its time back is seen, where the system keeps the time of that.
+func TestATimeThatIsSetBack(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("its files have no such time")
+	}
+	path := filepath.Join(t.TempDir(), "file")
+	at := time.Unix(1_700_000_000, 0)
+	edit := func(text string) {
+		if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit("allow")
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	before, err := StampOf(f)
+	if now, fails := Look(path); err != nil || fails != nil || !now.Same(before) {
+		t.Fatalf("two stamps of one file differ: %v %v", err, fails)
+	}
+	waits.Until(t, "the edit is seen", func() bool { // as soon as the clock of the file system goes on
+		edit("deny ")
+		now, err := Look(path)
+		return err == nil && !now.Same(before)
 	})
 }

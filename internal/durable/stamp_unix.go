@@ -5,16 +5,17 @@ package durable
 import (
 	"errors"
 	"io/fs"
-	"syscall"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// Stamp tells whether a file is as it was: the same one, of that size and mode, written last at that time. The zero
-// value is that of no file.
+// Stamp tells whether a file is as it was: the same one, of that size and mode, written and changed last at those times.
+// Who writes a file can set back the one time, not the other. The zero value is that of no file.
 type Stamp struct {
 	device, inode  uint64
-	seconds, nanos int64
+	seconds, nanos int64 // of the last write
+	since, within  int64 // seconds and nanoseconds of the last change of any kind
 	size           int64
 	mode           uint32
 }
@@ -22,14 +23,24 @@ type Stamp struct {
 // Same reports whether both are of a file that did not change between them.
 func (s Stamp) Same(as Stamp) bool { return s == as && s != Stamp{} }
 
-// StampOf returns the stamp of the file that info is of.
-func StampOf(info fs.FileInfo) Stamp {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return Stamp{}
+// StampOf returns the stamp of an open file.
+func StampOf(f *os.File) (Stamp, error) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return Stamp{}, err
 	}
-	written := info.ModTime()
-	return Stamp{uint64(st.Dev), st.Ino, written.Unix(), int64(written.Nanosecond()), st.Size, uint32(st.Mode)}
+	var st unix.Stat_t
+	failed := conn.Control(func(fd uintptr) { err = unix.Fstat(int(fd), &st) })
+	if err = errors.Join(failed, err); err != nil {
+		return Stamp{}, &fs.PathError{Op: "stat", Path: f.Name(), Err: err}
+	}
+	return stampOf(&st), nil
+}
+
+func stampOf(st *unix.Stat_t) Stamp {
+	seconds, nanos := st.Mtim.Unix()
+	since, within := st.Ctim.Unix()
+	return Stamp{uint64(st.Dev), st.Ino, seconds, nanos, since, within, st.Size, uint32(st.Mode)}
 }
 
 // Look returns the stamp of what stands at a path, without following it. It costs less than os.Lstat.
@@ -50,6 +61,5 @@ func look(path string, flags int) (Stamp, error) {
 	case err != nil:
 		return Stamp{}, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
-	seconds, nanos := st.Mtim.Unix()
-	return Stamp{uint64(st.Dev), st.Ino, seconds, nanos, st.Size, uint32(st.Mode)}, nil
+	return stampOf(&st), nil
 }

@@ -15,8 +15,11 @@ func (s Stamp) Same(as Stamp) bool {
 		s.info.Size() == as.info.Size() && s.info.Mode() == as.info.Mode() && os.SameFile(s.info, as.info)
 }
 
-// StampOf returns the stamp of the file that info is of.
-func StampOf(info fs.FileInfo) Stamp { return Stamp{info} }
+// StampOf returns the stamp of an open file.
+func StampOf(f *os.File) (Stamp, error) {
+	info, err := f.Stat()
+	return Stamp{info}, err
+}
 
 // Look returns the stamp of what stands at a path, without following it.
 func Look(path string) (Stamp, error) {
