@@ -17,28 +17,20 @@ import (
 // Tools prints a table of tools and of servers that are down, and the guard of each server.
 func Tools(w io.Writer, found *inventory.Found) error {
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(out, "TOOL\tKIND\tSUBJECTS\tEFFECT\tVERDICT\tWHY")
+	fmt.Fprintln(out, "TOOL\tKIND\tEFFECT\tVERDICT\tRULE")
 	for _, r := range found.Tools {
 		kind := r.Kind
 		if kind != "" && !r.Bound {
 			kind += "?"
 		}
-		var subjects []string
-		for _, argument := range slices.Sorted(maps.Keys(r.Subjects)) {
-			subjects = append(subjects, visible.Text(argument)+":"+r.Subjects[argument])
-		}
 		verdict := r.Verdict
 		if r.Patterns > 0 {
 			verdict += fmt.Sprintf(" (%d by value)", r.Patterns)
 		}
-		why := r.Rule
-		if r.Why != "" {
-			why += "; kind from " + r.Why
-		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Tool, orDash(kind), orDash(strings.Join(subjects, " ")), effectOf(r.Labels), verdict, visible.Text(why))
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", r.Tool, orDash(kind), effectOf(r.Labels), verdict, visible.Text(placeOf(r.Rule)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(found.Down)) {
-		fmt.Fprintf(out, "%s\t-\t-\t-\tdown\t%s\n", name, visible.Text(found.Down[name]))
+		fmt.Fprintf(out, "%s\t-\t-\tdown\t%s\n", name, visible.Text(found.Down[name]))
 	}
 	err := out.Flush()
 	if len(found.Tools) > 0 && err == nil {
@@ -49,6 +41,16 @@ func Tools(w io.Writer, found *inventory.Found) error {
 		err = errors.Join(err, more)
 	}
 	return err
+}
+
+// placeOf returns where a rule of the file stands, and what decides otherwise as it is.
+func placeOf(rule string) string {
+	if at := strings.LastIndexByte(rule, '('); at >= 0 {
+		if place, ok := strings.CutSuffix(rule[at+1:], ", file)"); ok {
+			return place
+		}
+	}
+	return rule
 }
 
 // effectOf is what a tool does and what it gives: "outside", "none (private, untrusted)".
