@@ -81,6 +81,7 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 	} else if o.Config = c.File; c.Listen != "" {
 		o.Listen = c.Listen
 	}
+	o.Hooks, o.HooksErr = hooksOf(c)
 	o.Guard = c.CommonWall().Probe().String()
 	o.Presence, o.Servers = c.Presence, serversOf(c)
 	o.DataDir, o.Rules = c.DataDir, c.Files().Permissions()
@@ -120,6 +121,18 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 	}
 	o.Start = func() error { return app.LaunchHub(ctx, c.DataDir, o.Config) }
 	return doctor.Look(ctx, o), nil
+}
+
+// hooksOf lists the hooks of the configuration.
+func hooksOf(c *config.Config) (list []doctor.Hook, err error) {
+	if c.HookRunner == nil {
+		return nil, nil
+	}
+	known, err := config.KnownNames(c)
+	for _, h := range c.HookRunner.List(known) {
+		list = append(list, doctor.Hook{Name: tools.Visible(h.Name), Problem: h.Problem})
+	}
+	return list, err
 }
 
 // serversOf lists the servers that callgate starts: those of the configuration, and those of connected hosts. What

@@ -70,6 +70,8 @@ type Options struct {
 	Target    client.Target
 	Guard     string // what keeps a server that starts now from callgate
 	Servers   []Server
+	Hooks     []Hook
+	HooksErr  error // why it cannot be told what they match
 	Presence  presence.Class
 	// Try asks, as a host would that works in a folder, whether a file may be read; why is what the host is told, "" when
 	// it may.
@@ -87,6 +89,11 @@ type Server struct {
 	Name, Guard, Sandbox string // Guard is "" for that of all
 }
 
+// Hook is a hook of the configuration, and why it cannot run or never will.
+type Hook struct {
+	Name, Problem string // Problem is "" for a hook that can run
+}
+
 // examination collects findings.
 type examination struct {
 	o        Options
@@ -99,6 +106,7 @@ func Look(ctx context.Context, o Options) []Finding {
 	x := &examination{o: o, ctx: ctx}
 	x.add(Finding{About: "callgate", State: OK, Text: fmt.Sprintf("version %s on %s/%s", o.Version, runtime.GOOS, runtime.GOARCH)})
 	x.configuration()
+	x.hooks()
 	x.hosts()
 	x.rules()
 	x.credentials()
@@ -152,6 +160,17 @@ func (x *examination) configuration() {
 		x.add(Finding{About: "configuration", State: OK, Text: "no file: defaults"})
 	default:
 		x.add(Finding{About: "configuration", State: OK, Text: x.o.Config})
+	}
+}
+
+func (x *examination) hooks() {
+	if x.o.HooksErr != nil {
+		x.add(Finding{About: "hooks", Text: x.o.HooksErr.Error()})
+	}
+	for _, h := range x.o.Hooks {
+		if h.Problem != "" {
+			x.add(Finding{About: "hook " + h.Name, State: Warning, Text: h.Problem, Cure: "callgate hooks test " + h.Name})
+		}
 	}
 }
 
@@ -367,17 +386,14 @@ func (x *examination) files() {
 
 // tryWriting makes and removes a file in a folder, or in the closest folder above it that exists.
 func tryWriting(dir string) error {
-	for {
-		f, err := os.CreateTemp(dir, ".callgate-doctor-*")
-		if err == nil {
-			return errors.Join(f.Close(), os.Remove(f.Name()))
-		}
-		if parent := filepath.Dir(dir); errors.Is(err, fs.ErrNotExist) && parent != dir {
-			dir = parent
-			continue
-		}
+	for _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir; _, err = os.Stat(dir) {
+		dir = filepath.Dir(dir)
+	}
+	f, err := os.CreateTemp(dir, ".callgate-doctor-*")
+	if err != nil {
 		return err
 	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // maxRead bounds how much of the trail is verified, in bytes: more takes too long to wait for.
