@@ -132,8 +132,11 @@ test("a phone", { timeout: 1_200_000 }, async () => {
 test("a long queue on every width", { timeout: 1_200_000 }, async () => {
   const page = await visit(await freshPage(), { viewport: { width: 1280, height: 800 }, deviceScaleFactor: scale });
   await ready(page);
+  await page.evaluate(() => document.querySelectorAll(".item-tool bdi").forEach((e) => (e.textContent = `server_${"x".repeat(57)}`)));
   for (const width of [375, 768, 1280, 1920]) {
     await page.setViewportSize({ width, height: 800 });
+    const right = (selector) => page.locator(".queue " + selector).first().evaluate((e) => e.getBoundingClientRect().right);
+    assert.ok((await right(".countdown")) <= (await right(".item")), `${width}: a long name hides how long the call still waits`);
     const wide = await page.evaluate(() => [document.documentElement, ...document.querySelectorAll(".queue")].map((e) => e.scrollWidth - e.clientWidth));
     assert.ok(Math.max(...wide) <= 0, `${width}: ${wide}`);
   }
