@@ -323,7 +323,9 @@ func (s *Sidecar) openCompanion() error {
 		if err := s.companion.opened(people); err != nil {
 			return err
 		}
-		s.log.Info("companion is listening", "address", "http://"+people.Address())
+		if !people.Leads() { // the hub has said so
+			s.log.Info("companion is listening", "address", "http://"+people.Address())
+		}
 	}
 	protected, err := s.companion.protected(s.config)
 	if err == nil {

@@ -139,6 +139,9 @@ func listen(o Options, t timing) (*Server, error) {
 // another process becomes the hub.
 func (s *Server) Address() string { return s.hub.Address() }
 
+// Leads reports whether this process is the hub.
+func (s *Server) Leads() bool { return s.hub.Leads() }
+
 // Close ends every connection, gives up the place among the others and waits until nothing runs any more.
 func (s *Server) Close() error { return s.closed() }
 

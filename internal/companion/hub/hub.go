@@ -66,7 +66,7 @@ func (h *Hub) lead(lock *flock.Flock, address string, own *Door) (_ place, err e
 		}
 		return nil, err
 	}
-	h.o.Log.Info("companion: this process is the hub", "address", "http://"+l.door.Address)
+	h.o.Log.Info("companion is listening, and this process is the hub", "address", "http://"+l.door.Address)
 	return l, nil
 }
 
