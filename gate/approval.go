@@ -84,7 +84,7 @@ func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claim
 		return nil, &resolution{decision: "pending", reason: waitsAlready}, nil
 	}
 	if err := g.gate.journal.recordAsked(s, call, v); err != nil {
-		no := v.deny(DecidedDenied, "callgate", "audit", fmt.Sprintf("A person would have to approve the call, but that could not be recorded, so it does not run: %v", err))
+		no := v.deny(DecidedDenied, "callgate", "audit", fmt.Sprintf("A person would have to approve the call, but that could not be recorded, so it does not run: %v.", err))
 		return nil, nil, &no
 	}
 	if first != nil {
@@ -93,7 +93,7 @@ func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claim
 		return a, nil, nil
 	}
 	if err := g.gate.queue.enter(a); err != nil {
-		no := v.deny(DecidedDenied, "callgate", "cluster", fmt.Sprintf("A person would have to approve the call, and the cluster cannot be told, so it does not run: %v", err))
+		no := v.deny(DecidedDenied, "callgate", "cluster", fmt.Sprintf("A person would have to approve the call, and the cluster could not be told, so it does not run: %v.", err))
 		return nil, nil, &no
 	}
 	g.gate.queue.put(a)
@@ -217,7 +217,7 @@ func (q *queue) resolveDuplicates(a *approval, r resolution) {
 	next.duplicates = a.duplicates[1:]
 	if err := q.enter(next); err != nil {
 		for _, duplicate := range append([]*approval{next}, next.duplicates...) {
-			duplicate.done <- resolution{decision: "withdrawn", by: "callgate", reason: fmt.Sprintf("The cluster cannot be told that the call waits: %v. %s", err, repeat)}
+			duplicate.done <- resolution{decision: "withdrawn", by: "callgate", reason: fmt.Sprintf("callgate could not tell the cluster that the call waits: %v. %s", err, repeat)}
 		}
 		return
 	}

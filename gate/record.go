@@ -18,7 +18,7 @@ func (j *journal) recordDecision(s *Session, call Call, v Verdict) (Verdict, err
 	if err != nil {
 		j.o.Logger.Error("a decision could not be recorded: the call is denied", "tool", r.Tool, "error", err)
 		if v.Action == permissions.Allow {
-			v = v.deny(DecidedDenied, "callgate", "audit", fmt.Sprintf("The decision could not be recorded, so the call does not run: %v", err))
+			v = v.deny(DecidedDenied, "callgate", "audit", fmt.Sprintf("The decision could not be recorded, so the call does not run: %v.", err))
 		}
 	}
 	return v, err

@@ -64,7 +64,7 @@ func removeMember(object *hujson.Object, i int) {
 		above = bytes.TrimRight(above, " \t\r\n")
 	}
 	if last && i > 0 {
-		// The member before now decides whether a comma trails the members.
+		// It was the last: the comma that may follow the last member is that of the one before now.
 		before := &object.Members[i-1].Value
 		if !before.AfterExtra.IsStandard() {
 			beside = slices.Concat(before.AfterExtra, beside)

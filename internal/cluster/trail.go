@@ -97,7 +97,7 @@ func (c *Cluster) ShareTrail(dir string, exported func() (Taken, error), trouble
 	})
 }
 
-// TrailBehind is the age of the oldest record that the cluster has not.
+// TrailBehind is the age of the oldest record that the cluster lacks.
 func (c *Cluster) TrailBehind() time.Duration {
 	t := c.trail.Load()
 	if t == nil {

@@ -28,13 +28,17 @@ func newAuditCommand(dataDir func() (string, error), s *config.Settings) *cobra.
 		Long: `Audit prints the newest records of all logs, oldest first: decisions, outcomes of calls, and changes of rules,
 grants and autonomy. Secrets are redacted.
 
-With --format ocsf or cef it prints what security systems read. callgate sends that itself where "export" in callgate.yaml
-names receivers: in batches by HTTPS (OCSF as a JSON array, CEF as lines; an answer of 2xx is a receipt), by syslog
-(RFC 5424 with octet counting, over TLS; TCP on this machine alone), or into a bucket that speaks S3, where each batch is an
-object under its day: gzip of one record a line, of 500 records or a minute. How far each receiver got is in {dataDir}/export, so
-that a record is sent at least once, and again after a crash or without a receipt. Syslog has no receipts: what was sent
-counts as arrived when the connection lives five seconds later. A receiver that is down or slow is tried again within a
-minute, or when its Retry-After says; meanwhile records stay in the logs, and at most 1 MiB of them in memory.
+--format ocsf or cef prints what security systems read. callgate also sends records to the receivers that "export" in
+callgate.yaml names:
+
+  https://      batches: a JSON array for OCSF, lines for CEF. An answer of 2xx is the receipt.
+  syslog+tls:// RFC 5424 with octet counting. It has no receipts: what was sent counts as arrived if the connection
+                still lives five seconds later. syslog+tcp:// works on this machine only.
+  s3+https://   one object for each 500 records or each minute, as gzip of one record a line, under its day
+
+Each record is sent at least once, and again if callgate crashes or the receipt is missing. {dataDir}/export holds how
+far each receiver got. If a receiver is down or slow, callgate tries again within a minute, or when Retry-After says.
+Meanwhile the records stay in the logs, and at most 1 MiB of them in memory.
 
 "callgate audit verify" checks whether anybody changed the logs. "callgate audit show" prints one call.`,
 		Example: `  callgate audit --tail 20

@@ -26,13 +26,13 @@ func newAuditVerifyCommand(dataDir func() (string, error), s *config.Settings) *
 		Short: "Check that nobody changed, cut or removed a log",
 		Long: `Verify checks every record of every log against the hash chain, and the logs against the manifest. It names the
 first broken record and exits with 1 if something does not fit. A log that is being written, or whose process was
-killed, is not broken. It checks every passkey's signature again, and that it was for the call on record.
+killed, is not broken. It also checks that each passkey signed the call on record.
 
 Whoever can write to the data directory can rewrite logs and manifest together. To detect that, keep heads
 elsewhere: the key auditAnchor writes them to the system log or a file. Pass one with --head, or a file of them
 with --anchors.
 
-With --cluster, verify checks the logs of all replicas too, as the cluster has them, and this replica's against them.`,
+With --cluster, verify also checks the cluster's copies of all logs, and compares this replica's logs with them.`,
 		Example: `  callgate audit verify
   callgate audit verify --cluster --config callgate.yaml
   journalctl -t callgate | callgate audit verify --anchors -

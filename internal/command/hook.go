@@ -107,7 +107,7 @@ func printPosting(s *config.Settings, cmd *cobra.Command, host string) error {
 	}
 	address := cmp.Or(c.Listen, companionclient.DefaultAddress)
 	if _, port, err := net.SplitHostPort(address); err != nil || port == "0" {
-		return fmt.Errorf("a host that posts needs an address that stays: set listen to %s, not to %s", companionclient.DefaultAddress, address)
+		return fmt.Errorf("hosts that post their hooks need a fixed address: set listen to %s instead of %s", companionclient.DefaultAddress, address)
 	}
 	held, err := credentials.Open(c.DataDir)
 	if err != nil {

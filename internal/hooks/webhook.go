@@ -61,7 +61,7 @@ func newWebhook(a Action, c Config, o Options) (*webhook, error) {
 	case address.Scheme == "https":
 	case address.Scheme == "http" && a.AllowPrivate && loopback.Host(address.Hostname()):
 	case address.Scheme == "http":
-		return nil, errors.New("url: only https is posted to; plain http takes allowPrivate: true and an address of this machine, such as http://127.0.0.1:8080/")
+		return nil, errors.New("url: use https; plain http needs allowPrivate: true and an address of this machine, such as http://127.0.0.1:8080/")
 	default:
 		return nil, fmt.Errorf("url: %s is not https", address.Scheme)
 	}

@@ -319,7 +319,7 @@ func holds(text []byte, word string) bool {
 // shares its memory with text, which nobody may change.
 func Strings(text []byte) iter.Seq[string] { return stringsFrom(text, decoded) }
 
-// SharedStrings is Strings for who keeps none of them longer than text: every string shares its memory.
+// SharedStrings is Strings without copies: every string shares the memory of text and keeps it alive.
 func SharedStrings(text []byte) iter.Seq[string] {
 	return stringsFrom(text, func(quoted []byte) string { return textscan.String(unquoted(quoted)) })
 }

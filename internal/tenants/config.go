@@ -210,7 +210,7 @@ func (c *Config) Choose(named []string, path string, open bool) (name string, er
 	return name, nil
 }
 
-// MayBegin says why a tenant that has nothing yet cannot begin, beside those that have a folder.
+// MayBegin says why no tenant of that name can begin here, nil if it can. have are the tenants that have a folder already.
 func (c *Config) MayBegin(name string, have []string) error {
 	if slices.Contains(have, name) {
 		return nil

@@ -50,8 +50,8 @@ func newRestoreCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Put back what backup wrote",
-		Long: `Restore puts back everything in the file that the cluster lacks. With --replace, the rules, freezes and credentials of the
-file win, and restore makes a deleted or rolled back bucket anew. Hosts have to repeat the calls of restored approvals.`,
+		Long: `Restore adds what the cluster lacks from the file. With --replace, the rules, freezes and credentials in the file win, and
+a bucket that was deleted or rolled back is created again. Hosts have to repeat the calls of restored approvals.`,
 		Example: `  callgate cluster restore gate.backup
   callgate cluster restore --replace gate.backup`,
 		Args: config.ArgsExactly(1),

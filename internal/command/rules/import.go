@@ -32,7 +32,7 @@ rules of callgate, and prints them. FILE is - for standard input. Standard error
 		RunE: func(cmd *cobra.Command, args []string) error {
 			read, ok := translate.Importers[from]
 			if from == "cedar" {
-				return fmt.Errorf("--from cedar: Cedar's policies need no translation, and would lose by one: callgate evaluates them as they are. Write policy: {cedar: [%s]} into the configuration", args[0])
+				return fmt.Errorf("--from cedar: callgate evaluates Cedar policies as they are: write policy: {cedar: [%s]} into callgate.yaml instead", args[0])
 			}
 			if !ok {
 				return fmt.Errorf("--from %q: use %s", from, strings.Join(formats, ", "))

@@ -18,8 +18,8 @@ func NewKBCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kb",
 		Short: "Add, list, search and remove documents in the knowledge base",
-		Long: `Kb manages the knowledge base that models search with callgate_kb_search. It takes plain
-text, Markdown, HTML, PDF and DOCX files.`,
+		Long: `Kb manages the knowledge base that models search with callgate_kb_search. It takes plain text, Markdown, HTML,
+PDF and DOCX files.`,
 		Example: `  callgate kb add handbook.pdf notes/*.md
   callgate kb search 'how long are backups kept'
   callgate kb remove doc-3f9c0d7e21b84a6c`,
