@@ -188,7 +188,7 @@ func (b *bucket) follow() error {
 	if err != nil {
 		return err
 	}
-	consumer, err := b.c.js.OrderedConsumer(binding, "KV_"+b.name, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
+	consumer, err := b.c.js.OrderedConsumer(binding, "KV_"+b.name, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, MaxResetAttempts: 1})
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,6 @@ func (b *bucket) follow() error {
 		return err
 	}
 	defer messages.Stop()
-	defer context.AfterFunc(ctx, messages.Stop)()
 	b.mu.Lock()
 	b.stream = stream
 	b.mu.Unlock()
@@ -208,12 +207,13 @@ func (b *bucket) follow() error {
 	first, told := true, map[string]bool{}
 	var noted time.Time
 	for {
-		m, err := messages.Next()
-		if errors.Is(err, jetstream.ErrMsgIteratorClosed) {
+		// Next makes a lost consumer anew, from where it was. A Stop meanwhile would be lost with it.
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if ctx.Err() != nil {
 			return errors.New("no heartbeat came back")
 		}
-		if err != nil { // a heartbeat was missed: the consumer is made anew from where it was
-			continue
+		if err != nil {
+			return err
 		}
 		meta, err := m.Metadata()
 		if err != nil {

@@ -23,13 +23,15 @@ const testLease = 3 * time.Second
 
 var testKey, _ = ParseKey(strings.Repeat("k", shortestSecret))
 
-func logOf(t *testing.T) *slog.Logger { return logAs(t.Name()) }
-
-func logAs(name string) *slog.Logger {
+func logOf(t *testing.T) *slog.Logger {
 	if os.Getenv("CALLGATE_TEST_LOG") != "" {
-		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).With("test", name)
+		return toStderr(t.Name())
 	}
 	return slog.New(slog.DiscardHandler)
+}
+
+func toStderr(name string) *slog.Logger {
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).With("test", name)
 }
 
 // open starts replicas that know each other.

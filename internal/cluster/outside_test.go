@@ -3,17 +3,37 @@
 package cluster
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
 	"callgate/audit"
 	"callgate/internal/testserver/waits"
 )
+
+// startOutside starts a NATS that is not callgate's. Without users, everybody may come in.
+func startOutside(t *testing.T, users ...*natsserver.NkeyUser) *natsserver.Server {
+	t.Helper()
+	outside, err := natsserver.NewServer(&natsserver.Options{
+		Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true, Nkeys: users,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside.Start()
+	t.Cleanup(outside.Shutdown)
+	if !outside.ReadyForConnections(time.Minute) {
+		t.Fatal("NATS is not ready")
+	}
+	return outside
+}
 
 // TestOutside has two replicas share a NATS of somebody else, which knows them by an NKey.
 func TestOutside(t *testing.T) {
@@ -27,17 +47,7 @@ func TestOutside(t *testing.T) {
 	if err := os.WriteFile(creds, seed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	outside, err := natsserver.NewServer(&natsserver.Options{
-		Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true, Nkeys: []*natsserver.NkeyUser{{Nkey: public}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	outside.Start()
-	defer outside.Shutdown()
-	if !outside.ReadyForConnections(time.Minute) {
-		t.Fatal("NATS is not ready")
-	}
+	outside := startOutside(t, &natsserver.NkeyUser{Nkey: public})
 	options := func(name string) Options {
 		return Options{URL: outside.ClientURL(), Name: name, Worker: "default", DataDir: t.TempDir(), Key: testKey, Creds: creds, Lease: testLease, Logger: logOf(t)}
 	}
@@ -116,6 +126,53 @@ func TestOutside(t *testing.T) {
 	if err != nil || len(found) != 1 || len(found[0].Breaks) == 0 {
 		t.Errorf("half of the log is gone, and nobody says so: %+v, %v", found, err)
 	}
+}
+
+// TestFollowsAgain has a replica give up following the bucket while NATS is slow to make its lost consumer anew.
+func TestFollowsAgain(t *testing.T) {
+	t.Parallel()
+	outside := startOutside(t)
+	c, err := Open(Options{URL: outside.ClientURL(), Name: "a", Worker: "default", DataDir: t.TempDir(), Key: testKey, Lease: time.Second, Logger: logOf(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	waits.Until(t, "it hears from the cluster", func() bool { return c.Fresh() == nil })
+	conn, err := nats.Connect(outside.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	wanted, err := conn.SubscribeSync("wanted.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	beats, err := conn.SubscribeSync(c.bucket.subject("beat.>"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const create = "$JS.API.CONSUMER.CREATE."
+	if err := errors.Join(conn.Flush(), outside.GlobalAccount().AddMapping(create+">", "wanted.>")); err != nil {
+		t.Fatal(err)
+	}
+	for lost := range c.bucket.stream.ListConsumers(t.Context()).Info() {
+		if err := c.bucket.stream.DeleteConsumer(t.Context(), lost.Name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	request, err := wanted.NextMsg(waits.Limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil { // it beats until it gives up
+		_, err = beats.NextMsg(c.o.Lease)
+	}
+	outside.GlobalAccount().RemoveMapping(create + ">")
+	request.Subject = create + strings.TrimPrefix(request.Subject, "wanted.")
+	if err := conn.PublishMsg(request); err != nil {
+		t.Fatal(err)
+	}
+	waits.Until(t, "it hears from the cluster again", func() bool { return c.Fresh() == nil })
 }
 
 // TestBackup loses the NATS and puts back what a backup holds.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/rpc"
 	"os"
+	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +55,7 @@ func serveRemote(text string) error {
 		return err
 	}
 	c, err := Open(Options{
-		URL: Embedded, Name: o.Name, Worker: "default", DataDir: o.DataDir, Key: testKey, Lease: testLease, Logger: logAs(o.Name), Listen: o.Listen, Peers: o.Peers,
+		URL: Embedded, Name: o.Name, Worker: "default", DataDir: o.DataDir, Key: testKey, Lease: testLease, Logger: toStderr(o.Name), Listen: o.Listen, Peers: o.Peers,
 		advertise: "127.0.0.1:9", // nobody goes around the cables
 		now:       func() time.Time { return time.Now().Add(o.Skew) },
 	})
@@ -174,9 +175,32 @@ func (r *Remote) do(in Step, out *Answer) error {
 			err = fmt.Errorf("%d of %d copies are current; %v", s.Current, s.Copies, s.Replicas)
 		}
 		return err
+	case "report":
+		out.Out = r.report()
+		return nil
 	case "slow":
 		r.slow(time.Duration(in.N) * time.Millisecond)
 		return nil
 	}
 	return fmt.Errorf("%s is no step", in.What)
+}
+
+// report says what the replica, and its NATS, know now.
+func (r *Remote) report() string {
+	var text strings.Builder
+	b := r.c.bucket
+	fmt.Fprintf(&text, "fresh: %v\nheard: %v\nheard for the last time: %s ago\n", b.fresh(), b.heard(), time.Since(b.began.Add(time.Duration(b.until.Load())-testLease)))
+	if trouble := b.trouble.Load(); trouble != nil {
+		fmt.Fprintf(&text, "trouble: %v\n", *trouble)
+	}
+	for _, one := range r.c.Replicas() {
+		fmt.Fprintf(&text, "%+v\n", one)
+	}
+	if s, ok := any(r.c.server).(interface{ report(io.Writer) }); ok {
+		s.report(&text)
+	}
+	if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {
+		fmt.Fprintln(&text, err)
+	}
+	return text.String()
 }

@@ -83,6 +83,7 @@ type rig struct {
 	t      *testing.T
 	o      []remoteOptions
 	cables [][]*cable // from, to
+	logs   []*os.File
 
 	mu  sync.Mutex
 	all []*process // nil while one is dead
@@ -95,7 +96,7 @@ type process struct {
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{t: t, all: make([]*process, 3), o: make([]remoteOptions, 3), cables: make([][]*cable, 3)}
+	r := &rig{t: t, all: make([]*process, 3), o: make([]remoteOptions, 3), cables: make([][]*cable, 3), logs: make([]*os.File, 3)}
 	free := addresses.Free(t, 3)
 	for i := range r.o {
 		r.o[i] = remoteOptions{Name: fmt.Sprintf("r%d", i), DataDir: t.TempDir(), Listen: free[i], Skew: time.Duration(i-1) * 5 * time.Second}
@@ -109,9 +110,18 @@ func newRig(t *testing.T) *rig {
 			r.o[i].Peers = append(r.o[i].Peers, peer)
 		}
 		smallDisk(t, r.o[i].DataDir)
+		log, err := os.Create(filepath.Join(t.TempDir(), r.o[i].Name+".log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { log.Close() })
+		r.logs[i] = log
 	}
 	t.Cleanup(func() {
 		for i := range r.all {
+			if t.Failed() {
+				r.report(i)
+			}
 			r.kill(i)
 		}
 	})
@@ -139,7 +149,7 @@ func (r *rig) start(i int) {
 		r.t.Fatal(err)
 	}
 	cmd := exec.Command(program)
-	cmd.Env, cmd.Stderr = append(os.Environ(), remoteEnv+"="+string(text)), os.Stderr
+	cmd.Env, cmd.Stderr = append(os.Environ(), remoteEnv+"="+string(text)), r.logs[i]
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		r.t.Fatal(err)
@@ -175,6 +185,27 @@ func (r *rig) do(i int, in Step) (out Answer) {
 		return Answer{Out: unknown, Why: err.Error(), Cut: true}
 	}
 	return out
+}
+
+// report logs what a replica knows, and what it logged last.
+func (r *rig) report(i int) {
+	r.mu.Lock()
+	p := r.all[i]
+	r.mu.Unlock()
+	state := Answer{Out: "it is dead"}
+	if p != nil {
+		call := p.client.Go("Remote.Do", Step{What: "report"}, &state, make(chan *rpc.Call, 1))
+		select {
+		case <-call.Done:
+		case <-time.After(time.Minute): // the test has failed, and waits no more
+			state = Answer{Out: "it does not answer"}
+		}
+	}
+	text, err := os.ReadFile(r.logs[i].Name())
+	if end := len(text) - 64<<10; end > 0 {
+		text = text[end:]
+	}
+	r.t.Logf("replica %d: %s\n%v\nits log ends with:\n%s", i, state.Out, err, text)
 }
 
 // until waits until a replica says yes.

@@ -290,7 +290,7 @@ func (t *trail) walk(ctx context.Context, stream jetstream.Stream, found map[str
 	if err != nil || info.State.Msgs == 0 {
 		return err
 	}
-	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy})
+	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy, MaxResetAttempts: 1})
 	if err != nil {
 		return err
 	}
@@ -299,11 +299,10 @@ func (t *trail) walk(ctx context.Context, stream jetstream.Stream, found map[str
 		return err
 	}
 	defer messages.Stop()
-	defer context.AfterFunc(ctx, messages.Stop)()
 	for {
-		m, err := messages.Next()
+		m, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
-			return errors.Join(err, ctx.Err())
+			return err
 		}
 		meta, err := m.Metadata()
 		if err != nil {

@@ -1,0 +1,26 @@
+//go:build !nonats
+
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+)
+
+// report says what the embedded NATS knows of its streams, who leads them, and whom it is connected to.
+func (s *server) report(w io.Writer) {
+	one := s.nats.Load()
+	streams, err := one.Jsz(&natsserver.JSzOptions{Accounts: true, Streams: true, Consumer: true, RaftGroups: true})
+	fmt.Fprintln(w, "streams:", err)
+	routes, failed := one.Routez(nil)
+	text := json.NewEncoder(w)
+	for _, what := range []any{streams, one.Raftz(&natsserver.RaftzOptions{}), routes} {
+		if err := text.Encode(what); err != nil {
+			fmt.Fprintln(w, err)
+		}
+	}
+	fmt.Fprintln(w, "routes:", failed)
+}
