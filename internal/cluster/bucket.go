@@ -223,8 +223,7 @@ func (b *bucket) follow() error {
 		told[key] = true
 		b.take(key, m.Headers(), m.Data(), meta.Sequence.Stream)
 		if first && meta.NumPending == 0 { // what was there before and is not any more ended unheard
-			first = false
-			b.forget(told)
+			first = b.forget(told, meta.Sequence.Stream)
 			b.whole.Do(func() { close(b.complete) })
 		}
 		if !first && !b.c.o.onlooker && time.Since(noted) > b.c.o.Lease {
@@ -389,12 +388,17 @@ func (b *bucket) note(key string, v value) {
 	}
 }
 
-// forget drops the keys that a fresh look at the bucket did not show.
-func (b *bucket) forget(told map[string]bool) {
+// forget drops the keys that a fresh look at the bucket, as it was at a change, did not show. It reports whether that
+// copy of the bucket lags behind what this replica has seen: what came later is not there yet, and may still come.
+func (b *bucket) forget(told map[string]bool, at uint64) (lags bool) {
 	var gone []string
 	b.mu.Lock()
-	for key := range b.seen {
-		if !told[key] {
+	for key, v := range b.seen {
+		switch {
+		case told[key]:
+		case v.rev > at:
+			lags = true
+		default:
 			gone = append(gone, key)
 		}
 	}
@@ -406,6 +410,7 @@ func (b *bucket) forget(told map[string]bool) {
 			b.note(key, value{rev: b.last(key).rev + 1})
 		}
 	}
+	return lags
 }
 
 // last is the value as this replica has seen it.

@@ -369,6 +369,29 @@ func TestEndsEndOnce(t *testing.T) {
 	waits.Until(t, "what a call was approved by that has ended is done", func() bool { return state() == stateDone })
 }
 
+// TestLaggingCopy has a replica look at the bucket anew, in a copy that lags behind what it has seen.
+func TestLaggingCopy(t *testing.T) {
+	t.Parallel()
+	c := open(t, 1)[0]
+	ask(t, c.approvals, "a", "k", true)
+	key := entryKey("k", "a")
+	waits.Until(t, "it is heard", func() bool { return stateAt(c, key) == statePending })
+	rev := c.bucket.last(key).rev
+	told := map[string]bool{}
+	for other := range c.bucket.under("beat.") {
+		told[other] = true
+	}
+	if lags := c.bucket.forget(told, rev-1); !lags || stateAt(c, key) != statePending {
+		t.Errorf("the copy lags: %t; what it does not have yet is %q", lags, stateAt(c, key))
+	}
+	if _, owned := c.approvals.of("a"); !owned {
+		t.Error("nobody can decide it any more")
+	}
+	if lags := c.bucket.forget(told, rev); lags || stateAt(c, key) != "" {
+		t.Errorf("the copy lags: %t; what has ended unheard is %q", lags, stateAt(c, key))
+	}
+}
+
 // TestEndsComeBeforeLateWrites has an end be written of a question whose write nobody answered, and which arrives
 // after.
 func TestEndsComeBeforeLateWrites(t *testing.T) {

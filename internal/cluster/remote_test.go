@@ -196,6 +196,10 @@ func (r *Remote) report() string {
 	for _, one := range r.c.Replicas() {
 		fmt.Fprintf(&text, "%+v\n", one)
 	}
+	for key, v := range b.under("ask.") {
+		_, owned := r.c.approvals.of(idOf(key))
+		fmt.Fprintf(&text, "%s: %s, change %d, owned here: %t\n", key, stateOf(v.body), v.rev, owned)
+	}
 	if s, ok := any(r.c.server).(interface{ report(io.Writer) }); ok {
 		s.report(&text)
 	}
