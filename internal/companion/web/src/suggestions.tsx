@@ -15,13 +15,10 @@ export function Suggestions({ store, worker, always, added }: { store: Store; wo
   if (!data || data.proposals.length === 0 || !(data.worth || always)) return null;
   const chosen = data.proposals.filter((p) => !off.has(p.id));
   const add = () =>
-    store.ask("POST", at, { ids: chosen.map((p) => p.id) }).then(
-      () => {
-        again();
-        added?.();
-      },
-      (error: unknown) => setTrouble(message(error)),
-    );
+    store
+      .ask("POST", at, { ids: chosen.map((p) => p.id) })
+      .then(added, (error: unknown) => setTrouble(message(error)))
+      .finally(again); // an answer that came too late may have been a yes
   return (
     <section class="sheet suggestions" aria-labelledby="suggestions">
       <header>
