@@ -1,6 +1,9 @@
 package shellparse
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // Values of variables that every CI file sets need no mention; what loads code by the same variable does.
 func TestCompilerFlags(t *testing.T) {
@@ -42,6 +45,10 @@ func TestCompilerFlags(t *testing.T) {
 func TestVariablesOfTools(t *testing.T) {
 	for text, want := range map[string]string{
 		`GOCACHEPROG=./x go test ./...`:                         "ask",
+		`GOSUMDB=off go build ./...`:                            "ask",
+		`GOINSECURE=* go build ./...`:                           "ask",
+		`XDG_CACHE_HOME=./x go build ./...`:                     "ask",
+		`GH_REPO=x.example/a/b gh pr view 1`:                    "ask",
 		`JAVACMD=./x mvn test`:                                  "ask",
 		`RUSTFMT=./x cargo fmt`:                                 "ask",
 		`KUBECTL_EXTERNAL_DIFF=./x kubectl diff -f a.yaml`:      "ask",
@@ -78,6 +85,32 @@ func TestVariablesOfTools(t *testing.T) {
 			"gcc *", "psql *", "phpunit *", "mysql *", "ruff *", "composer *", "git *", "bat *", "terraform *"}
 		if got := judge(s, rules, nil, []string{"*"}); got != want {
 			t.Errorf("%s: %s, want %s%s", text, got, want, describe(s))
+		}
+	}
+}
+
+// A variable that names what is written is judged like a redirection.
+func TestVariablesThatNameFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		`COVERAGE_FILE=.coverage.unit pytest -q`:    "/w/.coverage.unit",
+		`RUFF_CACHE_DIR=../.ssh ruff check .`:       "/.ssh",
+		`MYPY_CACHE_DIR=a mypy src > b`:             "/w/a /w/b",
+		`COVERAGE_FILE=~/x timeout 5 pytest`:        "/home/u/x",
+		`LLVM_PROFILE_FILE=.git/hooks/x cargo test`: "/w/.git/hooks/x",
+	} {
+		s := Parse(text, Options{Dir: "/w", Home: "/home/u"})
+		var got []string
+		for _, f := range s.Commands[0].Writes {
+			got = append(got, f.Path.Value)
+		}
+		if strings.Join(got, " ") != want || len(s.Commands[0].Effects) > 0 {
+			t.Errorf("%s: writes %q, %v", text, got, s.Commands[0].Effects)
+		}
+	}
+	for _, text := range []string{`COVERAGE_FILE=$X pytest`, `export COVERAGE_FILE=x; pytest`, `COVERAGE_FILE+=x pytest`, `env COVERAGE_FILE=x pytest`, `COVERAGE_FILE= pytest`} {
+		s := Parse(text, Options{Dir: "/w"})
+		if got := judge(s, []string{"pytest *", "export *"}, nil, nil); got != "ask" {
+			t.Errorf("%s: %s", text, got)
 		}
 	}
 }

@@ -36,8 +36,12 @@ func (b *shells) installed(c *shellparse.Command) *shellparse.Command {
 	return &inner
 }
 
-// inProject reports whether a file of that name stands in dir or a folder above it, up to the workspace root.
+// inProject reports whether a file of that name stands in dir, which lies in the workspace, or a folder above it, up to
+// the workspace root.
 func (b *shells) inProject(name, dir string) bool {
+	if _, _, inside := b.record.place.InWorkspace(dir); !inside {
+		return false
+	}
 	roots := b.record.place.Bases()
 	for {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {

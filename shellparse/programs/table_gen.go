@@ -3,23 +3,29 @@
 package programs
 
 var options0 = Options{List: []Option{
+	{"--eval", "--eval", 1, 99}, {"--expr", "--eval", 1, 99}, {"-c", "-c", 1, 99}, {"-e", "--eval", 1, 99}, {"-m", "-m", 1, 120},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var language1 = Language{Options: &options0, Python: false}
+
+var options2 = Options{List: []Option{
 	{"--no-absolute-filenames", "--no-absolute-filenames", 0, 0}, {"--rsh-command", "--rsh-command", 1, 120}, {"--to-stdout", "--to-stdout", 0, 0}, {"-D", "-D", 1, 100}, {"-F", "-F", 1, 119}, {"-I", "-I", 1, 114}, {"-O", "-O", 1, 119}, {"-o", "-o", 1, 119},
 	{"-s", "-s", 1, 33}, {"-si", "-si", 0, 0}, {"-so", "-so", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1 = Row{Options: &options0, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row3 = Row{Options: &options2, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive2 = Archive{Shows: []string{"l", "t", "v", "p", "i", "h"}, Makes: []string{"a", "u", "d", "rn"}, Copies: false, File: ""}
+var archive4 = Archive{Shows: []string{"l", "t", "v", "p", "i", "h"}, Makes: []string{"a", "u", "d", "rn"}, Copies: false, File: ""}
 
-var options3 = Options{List: []Option{
+var options5 = Options{List: []Option{
 	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-batch", "-batch", 1, 99},
 	{"-c", "-code", 1, 99}, {"-code", "-code", 1, 99}, {"-e", "--execute", 1, 99}, {"-f", "-f", 1, 120}, {"-g", "-g", 1, 99}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 120}, {"-p", "--print", 1, 99},
 	{"-q", "-q", 0, 0}, {"-r", "-r", 1, 120}, {"-x", "-x", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language4 = Language{Options: &options3, Python: false}
+var language6 = Language{Options: &options5, Python: false}
 
-var acts5 = []Act{
+var acts7 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes machines"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes machines"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes machines"},
@@ -42,19 +48,19 @@ var acts5 = []Act{
 	{Operands: []string{"prune"}, Options: nil, Without: nil, Why: "deletes machines"},
 }
 
-var acts6 = []Act{
+var acts8 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options7 = Options{List: []Option{
+var options9 = Options{List: []Option{
 	{"--", "--", 0, 0}, {"-A", "-A", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 1, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 0, 0}, {"-g", "-g", 1, 0}, {"-i", "-i", 0, 0},
 	{"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 1, 0}, {"-t", "-t", 1, 0},
 	{"-u", "-u", 1, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper8 = Wrapper{Options: &options7, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper10 = Wrapper{Options: &options9, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts9 = []Act{
+var acts11 = []Act{
 	{Operands: []string{"migration:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:refresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -63,14 +69,14 @@ var acts9 = []Act{
 	{Operands: []string{"db:truncate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options10 = Options{List: []Option{
+var options12 = Options{List: []Option{
 	{"--ackrc", "--ackrc", 1, 120}, {"--ignore", "--ignore", 1, 110}, {"--ignore-dir", "--ignore-dir", 1, 110}, {"--pager", "--pager", 1, 120}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0}, {"-G", "-G", 1, 0},
 	{"-m", "-m", 1, 0}, {"-p", "-p", 1, 114},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row11 = Row{Options: &options10, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row13 = Row{Options: &options12, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts12 = []Act{
+var acts14 = []Act{
 	{Operands: []string{"send*"}, Options: nil, Without: nil, Why: "sends or deletes messages"},
 	{Operands: []string{"*", "send*"}, Options: nil, Without: nil, Why: "sends or deletes messages"},
 	{Operands: nil, Options: []string{"-m"}, Without: nil, Why: "sends or deletes messages"},
@@ -87,19 +93,20 @@ var acts12 = []Act{
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "sends or deletes messages"},
 }
 
-var options13 = Options{List: []Option{}, Danger: false, Writes: false, Values: false, Reads: false}
+var options15 = Options{List: []Option{
+	{"-color", "-color", 0, 0}, {"-config-file", "-config-file", 1, 114}, {"-debug", "-debug", 0, 0}, {"-format", "-format", 1, 0}, {"-ignore", "-ignore", 1, 0}, {"-init-config", "-init-config", 0, 33}, {"-no-color", "-no-color", 0, 0}, {"-oneline", "-oneline", 0, 0},
+	{"-pyflakes", "-pyflakes", 1, 120}, {"-shellcheck", "-shellcheck", 1, 120}, {"-stdin-filename", "-stdin-filename", 1, 0}, {"-verbose", "-verbose", 0, 0}, {"-version", "-version", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row14 = Row{Options: &options13, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row16 = Row{Options: &options15, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse15 = []Worse{{When: []string{"--fix", "-w", "--write", "-i", "--write-changes"}, Unless: nil, To: 3, OnlyOptions: true}}
-
-var options16 = Options{List: []Option{
+var options17 = Options{List: []Option{
 	{"-T", "-T", 0, 0}, {"-e", "-e", 1, 0}, {"-n", "-n", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper17 = Wrapper{Options: &options16, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper18 = Wrapper{Options: &options17, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var acts18 = []Act{
+var acts19 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--help"}, Why: "sends or deletes mail"},
 	{Operands: []string{"send"}, Options: nil, Without: nil, Why: "sends or deletes mail"},
 	{Operands: []string{"message", "send"}, Options: nil, Without: nil, Why: "sends or deletes mail"},
@@ -107,7 +114,7 @@ var acts18 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "sends or deletes mail"},
 }
 
-var acts19 = []Act{
+var acts20 = []Act{
 	{Operands: nil, Options: []string{"--delete-*"}, Without: nil, Why: "deletes keys or secrets"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes keys or secrets"},
 	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "deletes keys or secrets"},
@@ -121,19 +128,18 @@ var acts19 = []Act{
 	{Operands: nil, Options: []string{"--gen-revoke"}, Without: nil, Why: "deletes keys or secrets"},
 }
 
-var options20 = Options{List: []Option{
-	{"--clear", "--clear", 0, 0}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--ext", "--exts", 1, 0}, {"--exts", "--exts", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 0, 0}, {"--quiet", "--quiet", 0, 0},
-	{"--restart", "--restart", 1, 0}, {"--watch", "--watch", 1, 0}, {"-c", "--clear", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--exts", 1, 0}, {"-g", "-g", 1, 0}, {"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0},
-	{"-r", "--restart", 1, 0}, {"-s", "-s", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
-}, Danger: false, Writes: false, Values: false, Reads: false}
+var options21 = Options{List: []Option{
+	{"-build.args_bin", "-build.args_bin", 1, 120}, {"-build.bin", "-build.args_bin", 1, 120}, {"-build.cmd", "-build.args_bin", 1, 120}, {"-build.full_bin", "-build.args_bin", 1, 120}, {"-build.post_cmd", "-build.args_bin", 1, 120}, {"-build.pre_cmd", "-build.args_bin", 1, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 0, 0},
+	{"-v", "-v", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper21 = Wrapper{Options: &options20, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var row22 = Row{Options: &options21, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts22 = []Act{
+var acts23 = []Act{
 	{Operands: []string{"downgrade"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var acts23 = []Act{
+var acts24 = []Act{
 	{Operands: []string{"import"}, Options: []string{"--replace*"}, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"import"}, Options: []string{"--prod"}, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -143,11 +149,13 @@ var acts23 = []Act{
 	{Operands: []string{"push"}, Options: []string{"--yes"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var row24 = Row{Options: &options13, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes infrastructure"}
+var options25 = Options{List: []Option{}, Danger: false, Writes: false, Values: false, Reads: false}
 
-var worse25 = []Worse{{When: []string{"destroy", "delete", "remove", "rm", "rollback", "--force"}, Unless: nil, To: 6, OnlyOptions: false}}
+var row26 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes infrastructure"}
 
-var acts26 = []Act{
+var worse27 = []Worse{{When: []string{"destroy", "delete", "remove", "rm", "rollback", "--force"}, Unless: nil, To: 6, OnlyOptions: false}}
+
+var acts28 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "changes or deletes what runs on other machines"},
 	{Operands: []string{"*", "delete"}, Options: []string{"-y"}, Without: nil, Why: "changes or deletes what runs on other machines"},
 	{Operands: []string{"ssl"}, Options: []string{"--deregister"}, Without: nil, Why: "changes or deletes what runs on other machines"},
@@ -162,7 +170,7 @@ var acts26 = []Act{
 	{Operands: []string{"*", "deploy*"}, Options: nil, Without: nil, Why: "changes or deletes what runs on other machines"},
 }
 
-var options27 = Options{List: []Option{
+var options29 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120},
 	{"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33},
 	{"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--stacktrace", "--stacktrace", 0, 0}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0}, {"-D", "-D", 1, 68}, {"-I", "--init-script", 1, 120},
@@ -172,9 +180,9 @@ var options27 = Options{List: []Option{
 	{"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row28 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row30 = Row{Options: &options29, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts29 = []Act{
+var acts31 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"autoremove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -194,24 +202,24 @@ var acts29 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options30 = Options{List: []Option{
+var options32 = Options{List: []Option{
 	{"--browser", "--browser", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--encoding", "--encoding", 1, 0}, {"--html", "--html", 2, 120}, {"--local-file", "--local-file", 0, 120}, {"--locale", "--locale", 1, 0}, {"--manpath", "--manpath", 1, 120}, {"--pager", "--pager", 1, 120},
 	{"--preprocessor", "--preprocessor", 1, 120}, {"--prompt", "--prompt", 1, 0}, {"--recode", "--recode", 1, 0}, {"--sections", "--sections", 1, 0}, {"--systems", "--systems", 1, 0}, {"--troff-device", "--troff-device", 2, 120}, {"-B", "--browser", 1, 120}, {"-C", "--config-file", 1, 120},
 	{"-E", "--encoding", 1, 0}, {"-H", "--html", 2, 120}, {"-L", "--locale", 1, 0}, {"-M", "--manpath", 1, 120}, {"-P", "--pager", 1, 120}, {"-R", "--recode", 1, 0}, {"-S", "--sections", 1, 0}, {"-T", "--troff-device", 2, 120},
 	{"-l", "--local-file", 0, 120}, {"-m", "--systems", 1, 0}, {"-p", "--preprocessor", 1, 120}, {"-r", "--prompt", 1, 0}, {"-s", "--sections", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row31 = Row{Options: &options30, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row33 = Row{Options: &options32, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options32 = Options{List: []Option{
+var options34 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--host-architecture", "--host-architecture", 1, 0}, {"--option", "--option", 1, 120}, {"--target-release", "--target-release", 1, 0}, {"-a", "--host-architecture", 1, 0}, {"-c", "--config-file", 1, 120}, {"-o", "--option", 1, 120}, {"-t", "--target-release", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row33 = Row{Options: &options32, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row35 = Row{Options: &options34, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive34 = Archive{Shows: []string{"t", "p"}, Makes: []string{"r", "q", "d", "m", "s"}, Copies: false, File: ""}
+var archive36 = Archive{Shows: []string{"t", "p"}, Makes: []string{"r", "q", "d", "m", "s"}, Copies: false, File: ""}
 
-var acts35 = []Act{
+var acts37 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -228,7 +236,7 @@ var acts35 = []Act{
 	{Operands: []string{"swap"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var acts36 = []Act{
+var acts38 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
 	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
@@ -257,17 +265,17 @@ var acts36 = []Act{
 	{Operands: []string{"suspend"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
 }
 
-var row37 = Row{Options: &options13, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row39 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var options38 = Options{List: []Option{
+var options40 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0},
 	{"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 120},
 	{"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row39 = Row{Options: &options38, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row41 = Row{Options: &options40, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts40 = []Act{
+var acts42 = []Act{
 	{Operands: []string{"migrate:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate:reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate:refresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -285,7 +293,7 @@ var acts40 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options41 = Options{List: []Option{
+var options43 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -294,16 +302,16 @@ var options41 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row42 = Row{Options: &options41, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row44 = Row{Options: &options43, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options43 = Options{List: []Option{
+var options45 = Options{List: []Option{
 	{"--gemfile", "--gemfile", 1, 120}, {"--keep-file-descriptors", "--keep-file-descriptors", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--site-packages", "--site-packages", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-s", "--site-packages", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper44 = Wrapper{Options: &options43, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper46 = Wrapper{Options: &options45, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var acts45 = []Act{
+var acts47 = []Act{
 	{Operands: []string{"erase*"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
 	{Operands: []string{"partition*"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
 	{Operands: []string{"reformat"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
@@ -319,16 +327,16 @@ var acts45 = []Act{
 	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
 }
 
-var options46 = Options{List: []Option{
+var options48 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row47 = Row{Options: &options46, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row49 = Row{Options: &options48, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts48 = []Act{
+var acts50 = []Act{
 	{Operands: []string{"down*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"redo"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -349,11 +357,11 @@ var acts48 = []Act{
 	{Operands: []string{"migrate"}, Options: []string{"--destination=*"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var acts49 = []Act{
+var acts51 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "deletes jobs"},
 }
 
-var acts50 = []Act{
+var acts52 = []Act{
 	{Operands: []string{"forget"}, Options: nil, Without: nil, Why: "deletes backups"},
 	{Operands: []string{"prune"}, Options: nil, Without: nil, Why: "deletes backups"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes backups"},
@@ -374,34 +382,34 @@ var acts50 = []Act{
 	{Operands: []string{"rewrite"}, Options: nil, Without: nil, Why: "deletes backups"},
 }
 
-var acts51 = []Act{
+var acts53 = []Act{
 	{Operands: []string{"release"}, Options: nil, Without: []string{"--dry-run", "--snapshot"}, Why: "publishes a release"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a release"},
 	{Operands: []string{"version"}, Options: []string{"--yes"}, Without: nil, Why: "publishes a release"},
 	{Operands: []string{"shipit"}, Options: nil, Without: nil, Why: "publishes a release"},
 }
 
-var row52 = Row{Options: &options13, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row54 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options53 = Options{List: []Option{
+var options55 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120},
 	{"--max-line-length", "--max-line-length", 1, 0}, {"--output-file", "--output-file", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120}, {"--rcfile", "--rcfile", 1, 120}, {"--select", "--select", 1, 0},
 	{"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"-c", "-c", 1, 33}, {"-i", "-i", 1, 109}, {"-l", "--line-length", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-q", "-q", 0, 0},
 	{"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row54 = Row{Options: &options53, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row56 = Row{Options: &options55, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options55 = Options{List: []Option{
+var options57 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
 	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0},
 	{"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0},
 	{"-u", "-u", 1, 102},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row56 = Row{Options: &options55, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row58 = Row{Options: &options57, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options57 = Options{List: []Option{
+var options59 = Options{List: []Option{
 	{"--assign", "--assign", 1, 0}, {"--bignum", "--bignum", 0, 0}, {"--characters-as-bytes", "--characters-as-bytes", 0, 0}, {"--csv", "--csv", 0, 0}, {"--debug", "--debug", 2, 120}, {"--dump-variables", "--dump-variables", 2, 33}, {"--exec", "--exec", 1, 120}, {"--field-separator", "--field-separator", 1, 0},
 	{"--file", "--file", 1, 120}, {"--gen-pot", "--gen-pot", 0, 0}, {"--help", "--help", 0, 0}, {"--include", "--include", 1, 120}, {"--lint", "--lint", 2, 0}, {"--load", "--load", 1, 120}, {"--non-decimal-data", "--non-decimal-data", 0, 0}, {"--optimize", "--optimize", 0, 0},
 	{"--posix", "--posix", 0, 0}, {"--pretty-print", "--pretty-print", 2, 33}, {"--profile", "--profile", 2, 33}, {"--re-interval", "--re-interval", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--source", "--source", 1, 120}, {"--traditional", "--traditional", 0, 0}, {"--version", "--version", 0, 0},
@@ -411,16 +419,16 @@ var options57 = Options{List: []Option{
 	{"-r", "--re-interval", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "--assign", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row58 = Row{Options: &options57, Operands: "1r", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row60 = Row{Options: &options59, Operands: "1r", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options59 = Options{List: []Option{
+var options61 = Options{List: []Option{
 	{"--ca-bundle", "--ca-bundle", 1, 114}, {"--cli-binary-format", "--cli-binary-format", 1, 0}, {"--cli-connect-timeout", "--cli-connect-timeout", 1, 0}, {"--cli-read-timeout", "--cli-read-timeout", 1, 0}, {"--color", "--color", 1, 0}, {"--debug", "--debug", 0, 0}, {"--endpoint-url", "--endpoint-url", 1, 33}, {"--no-cli-pager", "--no-cli-pager", 0, 0},
 	{"--no-paginate", "--no-paginate", 0, 0}, {"--no-sign-request", "--no-sign-request", 0, 0}, {"--no-verify-ssl", "--no-verify-ssl", 0, 0}, {"--output", "--output", 1, 0}, {"--profile", "--profile", 1, 0}, {"--query", "--query", 1, 0}, {"--region", "--region", 1, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row60 = Row{Options: &options59, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row62 = Row{Options: &options61, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var acts61 = []Act{
+var acts63 = []Act{
 	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"*", "terminate-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"*", "remove-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
@@ -475,19 +483,19 @@ var acts61 = []Act{
 	{Operands: []string{"emr", "terminate*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 }
 
-var worse62 = []Worse{{When: []string{"*password*", "*token*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse64 = []Worse{{When: []string{"*password*", "*token*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row63 = Row{Options: &options13, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes settings, or runs elsewhere"}
+var row65 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes settings, or runs elsewhere"}
 
-var options64 = Options{List: []Option{
+var options66 = Options{List: []Option{
 	{"--account", "--account", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--format", "--format", 1, 0}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row65 = Row{Options: &options64, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row67 = Row{Options: &options66, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse66 = []Worse{{When: []string{"delete-secret", "delete-parameter", "delete-user", "delete-role", "schedule-key-deletion"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse68 = []Worse{{When: []string{"delete-secret", "delete-parameter", "delete-user", "delete-role", "schedule-key-deletion"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options67 = Options{List: []Option{
+var options69 = Options{List: []Option{
 	{"--acl", "--acl", 1, 0}, {"--ca-bundle", "--ca-bundle", 1, 114}, {"--cache-control", "--cache-control", 1, 0}, {"--checksum-algorithm", "--checksum-algorithm", 1, 0}, {"--checksum-mode", "--checksum-mode", 1, 0}, {"--cli-connect-timeout", "--cli-connect-timeout", 1, 0}, {"--cli-read-timeout", "--cli-read-timeout", 1, 0}, {"--color", "--color", 1, 0},
 	{"--content-disposition", "--content-disposition", 1, 0}, {"--content-encoding", "--content-encoding", 1, 0}, {"--content-language", "--content-language", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--endpoint-url", "--endpoint-url", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--expected-size", "--expected-size", 1, 0}, {"--expires", "--expires", 1, 0},
 	{"--grants", "--grants", 1, 0}, {"--include", "--include", 1, 0}, {"--metadata", "--metadata", 1, 0}, {"--metadata-directive", "--metadata-directive", 1, 0}, {"--output", "--output", 1, 0}, {"--page-size", "--page-size", 1, 0}, {"--profile", "--profile", 1, 0}, {"--query", "--query", 1, 0},
@@ -495,22 +503,22 @@ var options67 = Options{List: []Option{
 	{"--website-redirect", "--website-redirect", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var options68 = Options{List: []Option{
-	{"--", "--", 0, 0}, {"--config", "--config", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--no-masking", "--no-masking", 0, 0}, {"--overload", "--overload", 0, 0}, {"--project", "--project", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"-c", "--config", 1, 0},
-	{"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-o", "--overload", 0, 0}, {"-p", "--project", 1, 0}, {"-q", "--quiet", 0, 0},
+var options70 = Options{List: []Option{
+	{"--duration", "--duration", 1, 0}, {"--ecs-server", "--ecs-server", 0, 0}, {"--json", "--json", 0, 0}, {"--lazy", "--lazy", 0, 0}, {"--mfa-token", "--mfa-token", 1, 0}, {"--no-session", "--no-session", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--region", "--region", 1, 0},
+	{"--server", "--server", 0, 0}, {"--stdout", "--stdout", 0, 0}, {"-d", "--duration", 1, 0}, {"-e", "--ecs-server", 0, 0}, {"-j", "--json", 0, 0}, {"-n", "--no-session", 0, 0}, {"-s", "--server", 0, 0}, {"-t", "--mfa-token", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper69 = Wrapper{Options: &options68, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper71 = Wrapper{Options: &options70, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options70 = Options{List: []Option{
+var options72 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--only-show-errors", "--only-show-errors", 0, 0}, {"--output", "--output", 1, 0}, {"--query", "--query", 1, 0}, {"--subscription", "--subscription", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row71 = Row{Options: &options70, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row73 = Row{Options: &options72, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var worse72 = []Worse{{When: []string{"delete", "remove", "purge", "destroy"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse74 = []Worse{{When: []string{"delete", "remove", "purge", "destroy"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts73 = []Act{
+var acts75 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
@@ -541,42 +549,44 @@ var acts73 = []Act{
 	{Operands: []string{"*", "reimage"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 }
 
-var options74 = Options{List: []Option{
+var options76 = Options{List: []Option{
 	{"--account-key", "--account-key", 1, 0}, {"--account-name", "--account-name", 1, 0}, {"--auth-mode", "--auth-mode", 1, 0}, {"--connection-string", "--connection-string", 1, 0}, {"--container-name", "--container-name", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--dest", "--dest", 1, 0}, {"--destination", "--destination", 1, 114},
 	{"--destination-path", "--destination-path", 1, 0}, {"--file", "--file", 1, 114}, {"--local-path", "--local-path", 1, 114}, {"--name", "--name", 1, 0}, {"--output", "-o", 1, 0}, {"--path", "--path", 1, 0}, {"--pattern", "--pattern", 1, 0}, {"--query", "--query", 1, 0},
 	{"--sas-token", "--sas-token", 1, 0}, {"--share-name", "--share-name", 1, 0}, {"--source", "-s", 1, 114}, {"--subscription", "--subscription", 1, 0}, {"--tier", "--tier", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--container-name", 1, 0}, {"-d", "--destination", 1, 114},
 	{"-f", "--file", 1, 114}, {"-n", "--name", 1, 0}, {"-o", "-o", 1, 0}, {"-s", "-s", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var acts75 = []Act{
+var acts77 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"sync"}, Options: []string{"--delete-destination*"}, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options76 = Options{List: []Option{
+var options78 = Options{List: []Option{
 	{"--acl", "--acl", 1, 0}, {"--attr", "--attr", 1, 0}, {"--config", "--config", 1, 0}, {"--encrypt", "--encrypt", 1, 0}, {"--endpoint-url", "--endpoint-url", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--from-to", "--from-to", 1, 0}, {"--include", "--include", 1, 0},
 	{"--mime-type", "--mime-type", 1, 0}, {"--profile", "--profile", 1, 0}, {"--storage-class", "--storage-class", 1, 0}, {"-c", "--config", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var options77 = Options{List: []Option{
+var options79 = Options{List: []Option{
 	{"--bucket", "--bucket", 1, 0}, {"--bucket-name", "--bucket-name", 1, 0}, {"--config", "-c", 1, 0}, {"--dir", "-d", 1, 114}, {"--file", "--file", 1, 114}, {"--message", "-m", 1, 0}, {"--name", "--name", 1, 0}, {"--project", "--project", 1, 0},
 	{"--src-dir", "--src-dir", 1, 114}, {"-bn", "--bucket-name", 1, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 114}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var options78 = Options{List: []Option{
+var options80 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--length", "--length", 1, 0}, {"-c", "--check", 0, 0}, {"-l", "--length", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row79 = Row{Options: &options78, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row81 = Row{Options: &options80, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts80 = []Act{
+var acts82 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--help", "--version", "-V", "list", "status", "show", "-l", "--list", "print", "get", "history", "--print", "filesystem", "-I", "--detail", "--examine", "-i", "id-ctrl", "smart-log"}, Why: "writes to disks or file systems"},
 }
 
-var row81 = Row{Options: &options53, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row83 = Row{Options: &options55, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts82 = []Act{
+var worse84 = []Worse{{When: []string{"--fix", "-w", "--write", "-i", "--write-changes"}, Unless: nil, To: 3, OnlyOptions: true}}
+
+var acts85 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes secrets"},
 	{Operands: []string{"kv", "delete|destroy|metadata"}, Options: nil, Without: nil, Why: "deletes secrets"},
 	{Operands: []string{"secrets", "disable|move"}, Options: nil, Without: nil, Why: "deletes secrets"},
@@ -589,30 +599,32 @@ var acts82 = []Act{
 	{Operands: []string{"audit", "disable"}, Options: nil, Without: nil, Why: "deletes secrets"},
 }
 
-var options83 = Options{List: []Option{
+var options86 = Options{List: []Option{
 	{"--decode", "--decode", 0, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--wrap", "--wrap", 1, 0}, {"-D", "-D", 0, 0}, {"-b", "-b", 1, 0}, {"-d", "--decode", 0, 0}, {"-i", "--input", 1, 114},
 	{"-o", "--output", 1, 119}, {"-w", "--wrap", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row84 = Row{Options: &options83, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row87 = Row{Options: &options86, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options85 = Options{List: []Option{
+var worse88 = []Worse{{When: []string{"-c", "-i", "-s", "-o", "-O", "--*", "+*"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options89 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--decorations", "--decorations", 1, 0}, {"--diff-context", "--diff-context", 1, 0}, {"--file-name", "--file-name", 1, 0}, {"--generate-config-file", "--generate-config-file", 0, 33}, {"--highlight-line", "--highlight-line", 1, 0}, {"--ignored-suffix", "--ignored-suffix", 1, 0}, {"--italic-text", "--italic-text", 1, 0},
 	{"--language", "--language", 1, 0}, {"--line-range", "--line-range", 1, 0}, {"--map-syntax", "--map-syntax", 1, 0}, {"--pager", "--pager", 1, 120}, {"--paging", "--paging", 1, 0}, {"--style", "--style", 1, 0}, {"--tabs", "--tabs", 1, 0}, {"--terminal-width", "--terminal-width", 1, 0},
 	{"--theme", "--theme", 1, 0}, {"--wrap", "--wrap", 1, 0}, {"-A", "-A", 0, 0}, {"-H", "--highlight-line", 1, 0}, {"-d", "-d", 0, 0}, {"-l", "--language", 1, 0}, {"-m", "--map-syntax", 1, 0}, {"-n", "-n", 0, 0},
 	{"-p", "-p", 0, 0}, {"-r", "--line-range", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row86 = Row{Options: &options85, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row90 = Row{Options: &options89, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options87 = Options{List: []Option{
+var options91 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--formatter", "--formatter", 1, 102}, {"--gather-test-outputs-in", "--gather-test-outputs-in", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--output", "--output", 1, 116}, {"--report-formatter", "--report-formatter", 1, 102}, {"--setup-suite-file", "--setup-suite-file", 1, 120}, {"-F", "--formatter", 1, 102},
 	{"-f", "--filter", 1, 0}, {"-j", "--jobs", 1, 0}, {"-o", "--output", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row88 = Row{Options: &options87, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row92 = Row{Options: &options91, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options89 = Options{List: []Option{
+var options93 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--collection", "--collection", 1, 120},
 	{"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--native-file", "--native-file", 1, 120},
 	{"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120}, {"--override_repository", "--override_repository", 1, 120}, {"--rakefile", "--rakefile", 1, 120}, {"--rakelibdir", "--rakelibdir", 1, 120}, {"--remote_cache", "--remote_cache", 1, 33}, {"--remote_executor", "--remote_executor", 1, 33},
@@ -622,20 +634,20 @@ var options89 = Options{List: []Option{
 	{"-f", "--rakefile", 1, 120}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row90 = Row{Options: &options89, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row94 = Row{Options: &options93, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options91 = Options{List: []Option{
+var options95 = Options{List: []Option{
 	{"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 114}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 114}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row92 = Row{Options: &options91, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row96 = Row{Options: &options95, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row93 = Row{Options: &options13, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row97 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var worse94 = []Worse{{When: []string{"--fix", "--write", "-w", "--apply", "--in-place", "-i", "-a", "--autocorrect"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse98 = []Worse{{When: []string{"--fix", "--write", "-w", "--apply", "--in-place", "-i", "-a", "--autocorrect"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts95 = []Act{
+var acts99 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
 	{Operands: []string{"job", "stop"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
 	{Operands: []string{"system", "gc"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
@@ -653,7 +665,7 @@ var acts95 = []Act{
 	{Operands: []string{"project", "destroy"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
 }
 
-var acts96 = []Act{
+var acts100 = []Act{
 	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "resets settings of the system"},
 	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "resets settings of the system"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "resets settings of the system"},
@@ -666,16 +678,16 @@ var acts96 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var options97 = Options{List: []Option{
+var options101 = Options{List: []Option{
 	{"--check-hash-based-pycs", "--check-hash-based-pycs", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 0, 0}, {"-E", "-E", 0, 0}, {"-I", "-I", 0, 0}, {"-O", "-O", 0, 0}, {"-OO", "-OO", 0, 0},
 	{"-P", "-P", 0, 0}, {"-S", "-S", 0, 0}, {"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-W", "-W", 1, 0}, {"-X", "-X", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 1, 99},
 	{"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 120}, {"-m", "-m", 1, 77}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language98 = Language{Options: &options97, Python: true}
+var language102 = Language{Options: &options101, Python: true}
 
-var acts99 = []Act{
+var acts103 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
@@ -716,15 +728,15 @@ var acts99 = []Act{
 	{Operands: []string{"query", "*truncate*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 }
 
-var options100 = Options{List: []Option{
+var options104 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 0}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120},
 	{"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row101 = Row{Options: &options100, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row105 = Row{Options: &options104, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts102 = []Act{
+var acts106 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
@@ -766,19 +778,21 @@ var acts102 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options103 = Options{List: []Option{
+var options107 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--dictionary", "--dictionary", 1, 114}, {"--lgwin", "--lgwin", 1, 0}, {"--output", "--output", 1, 119}, {"--quality", "--quality", 1, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--suffix", "--suffix", 1, 0},
 	{"--test", "--test", 0, 112}, {"-D", "--dictionary", 1, 114}, {"-S", "--suffix", 1, 0}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-j", "--rm", 0, 33}, {"-o", "--output", 1, 119}, {"-q", "--quality", 1, 0},
 	{"-t", "--test", 0, 112}, {"-w", "--lgwin", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row104 = Row{Options: &options103, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row108 = Row{Options: &options107, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts105 = []Act{
+var acts109 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var acts106 = []Act{
+var wrapper110 = Wrapper{Options: &options25, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+
+var acts111 = []Act{
 	{Operands: []string{"system", "prune"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
 	{Operands: []string{"system", "reset"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
 	{Operands: []string{"volume", "rm|prune|remove"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
@@ -819,17 +833,17 @@ var acts106 = []Act{
 	{Operands: []string{"up"}, Options: []string{"-V"}, Without: nil, Why: "deletes containers, images or volumes"},
 }
 
-var wrapper107 = Wrapper{Options: &options13, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper112 = Wrapper{Options: &options25, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options108 = Options{List: []Option{
+var options113 = Options{List: []Option{
 	{"--bun", "--bun", 0, 0}, {"--config", "-c", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--eval", "--eval", 1, 120}, {"--filter", "--filter", 1, 0}, {"--help", "--help", 0, 0}, {"--hot", "--hot", 0, 0},
 	{"--inspect", "--inspect", 2, 0}, {"--preload", "-r", 1, 120}, {"--print", "--print", 1, 120}, {"--silent", "--silent", 0, 0}, {"--version", "--version", 0, 0}, {"--watch", "--watch", 0, 0}, {"-b", "--bun", 0, 0}, {"-c", "-c", 1, 120},
 	{"-e", "--eval", 1, 120}, {"-h", "--help", 0, 0}, {"-p", "--print", 1, 120}, {"-r", "-r", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row109 = Row{Options: &options108, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row114 = Row{Options: &options113, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options110 = Options{List: []Option{
+var options115 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 0}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -839,9 +853,9 @@ var options110 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language111 = Language{Options: &options110, Python: false}
+var language116 = Language{Options: &options115, Python: false}
 
-var acts112 = []Act{
+var acts117 = []Act{
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"unpublish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"deprecate"}, Options: nil, Without: nil, Why: "changes what is published"},
@@ -857,57 +871,57 @@ var acts112 = []Act{
 	{Operands: []string{"stage", "publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 }
 
-var row113 = Row{Options: &options13, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
+var row118 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
 
-var worse114 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse119 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options115 = Options{List: []Option{
+var options120 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--bun", "--bun", 0, 0}, {"--conditions", "--conditions", 1, 0}, {"--config", "--config", 2, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverage-dir", "--coverage-dir", 1, 116}, {"--coverage-reporter", "--coverage-reporter", 1, 0}, {"--cwd", "--cwd", 1, 100},
 	{"--define", "--define", 1, 120}, {"--env-file", "--env-file", 1, 114}, {"--filter", "--filter", 1, 0}, {"--global", "--global", 0, 33}, {"--hot", "--hot", 0, 0}, {"--import", "--require", 1, 120}, {"--only", "--only", 0, 0}, {"--preload", "--preload", 1, 120},
 	{"--reporter", "--reporter", 1, 0}, {"--reporter-outfile", "--reporter-outfile", 1, 119}, {"--require", "--require", 1, 120}, {"--rerun-each", "--rerun-each", 1, 0}, {"--shell", "--shell", 1, 120}, {"--test-name-pattern", "--test-name-pattern", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--todo", "--todo", 0, 0},
 	{"--update-snapshots", "--update-snapshots", 0, 109}, {"--watch", "--watch", 0, 0}, {"-b", "--bun", 0, 0}, {"-c", "--config", 2, 120}, {"-g", "--global", 0, 33}, {"-r", "--preload", 1, 120}, {"-t", "--test-name-pattern", 1, 0}, {"-u", "--update-snapshots", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row116 = Row{Options: &options115, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row121 = Row{Options: &options120, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row117 = Row{Options: &options115, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row122 = Row{Options: &options120, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options118 = Options{List: []Option{
+var options123 = Options{List: []Option{
 	{"--bun", "--bun", 0, 0}, {"--call", "--call", 1, 99}, {"--from", "--from", 1, 33}, {"--ignore-existing", "--ignore-existing", 0, 0}, {"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--no", "--no", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-install", "--no-install", 0, 0}, {"--offline", "--offline", 0, 0}, {"--package", "--package", 1, 33}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--registry", "--registry", 1, 33},
 	{"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--spec", "--spec", 1, 33}, {"--with", "--with", 1, 33}, {"--workspace", "--workspace", 1, 0}, {"--workspaces", "--workspaces", 0, 0}, {"--yes", "--yes", 0, 0}, {"-c", "--call", 1, 99},
 	{"-p", "-p", 1, 33}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-w", "--workspace", 1, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper119 = Wrapper{Options: &options118, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper124 = Wrapper{Options: &options123, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options120 = Options{List: []Option{
+var options125 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33},
 	{"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row121 = Row{Options: &options120, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row126 = Row{Options: &options125, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options122 = Options{List: []Option{
+var options127 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row123 = Row{Options: &options122, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row128 = Row{Options: &options127, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options124 = Options{List: []Option{}, Danger: false, Writes: false, Values: true, Reads: false}
+var options129 = Options{List: []Option{}, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row125 = Row{Options: &options124, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row130 = Row{Options: &options129, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options126 = Options{List: []Option{
+var options131 = Options{List: []Option{
 	{"--after-context", "--after-context", 1, 0}, {"--before-context", "--before-context", 1, 0}, {"--binary-files", "--binary-files", 1, 0}, {"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--devices", "--devices", 1, 0}, {"--directories", "--directories", 1, 0}, {"--exclude", "--exclude", 1, 110},
 	{"--exclude-dir", "--exclude-dir", 1, 110}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--include", "--include", 1, 110}, {"--label", "--label", 1, 0}, {"--max-count", "--max-count", 1, 0}, {"--regexp", "--regexp", 1, 99}, {"-A", "--after-context", 1, 0},
 	{"-B", "--before-context", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--devices", 1, 0}, {"-d", "--directories", 1, 0}, {"-e", "--regexp", 1, 99}, {"-f", "--file", 1, 114}, {"-m", "--max-count", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row127 = Row{Options: &options126, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row132 = Row{Options: &options131, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts128 = []Act{
+var acts133 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "discards work"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "discards work"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "discards work"},
@@ -927,7 +941,18 @@ var acts128 = []Act{
 	{Operands: []string{"hide"}, Options: nil, Without: nil, Why: "discards work"},
 }
 
-var acts129 = []Act{
+var options134 = Options{List: []Option{
+	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
+	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
+	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fpass-plugin", "-fpass-plugin", 1, 120}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120},
+	{"-imacros", "-imacros", 1, 114}, {"-include", "-include", 1, 114}, {"-iquote", "-iquote", 1, 0}, {"-isystem", "-isystem", 1, 0}, {"-l", "-l", 1, 0}, {"-ld-path", "-ld-path", 1, 120}, {"-load", "-load", 1, 120}, {"-march", "-march", 1, 0},
+	{"-o", "-o", 1, 119}, {"-plugin", "-plugin", 1, 120}, {"-print-prog-name", "-print-prog-name", 1, 0}, {"-rpath", "-rpath", 1, 0}, {"-save-temps", "-save-temps", 2, 0}, {"-specs", "-specs", 1, 120}, {"-std", "-std", 1, 0}, {"-target", "-target", 1, 0},
+	{"-wrapper", "-wrapper", 1, 120}, {"-x", "-x", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row135 = Row{Options: &options134, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+
+var acts136 = []Act{
 	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
@@ -953,13 +978,13 @@ var acts129 = []Act{
 	{Operands: []string{"credentials", "*"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 }
 
-var options130 = Options{List: []Option{
+var options137 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-i", "-i", 0, 0}, {"-m", "-m", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper131 = Wrapper{Options: &options130, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper138 = Wrapper{Options: &options137, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts132 = []Act{
+var acts139 = []Act{
 	{Operands: []string{"doctrine:database:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"doctrine:schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"doctrine:schema:update"}, Options: []string{"--force"}, Without: nil, Why: "drops or rolls back the database"},
@@ -976,27 +1001,27 @@ var acts132 = []Act{
 	{Operands: []string{"cache:pool:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options133 = Options{List: []Option{
+var options140 = Options{List: []Option{
 	{"--print", "--print", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper134 = Wrapper{Options: &options133, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper141 = Wrapper{Options: &options140, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options135 = Options{List: []Option{
+var options142 = Options{List: []Option{
 	{"+beta", "+beta", 0, 0}, {"+nightly", "+nightly", 0, 0}, {"+stable", "+stable", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--explain", "--explain", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--help", "--help", 0, 0},
 	{"--list", "--list", 0, 0}, {"--locked", "--locked", 0, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "-C", 1, 100}, {"-V", "--version", 0, 0},
 	{"-Z", "-Z", 1, 33}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row136 = Row{Options: &options135, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "audit", "b", "bench", "binstall", "build", "c", "check", "clean", "clippy", "config", "d", "deny", "doc", "expand", "fetch", "fix", "flamegraph", "fmt", "generate", "generate-lockfile", "hack", "help", "info", "init", "insta", "install", "llvm-cov", "locate-project", "login", "logout", "machete", "metadata", "miri", "new", "nextest", "outdated", "owner", "package", "pkgid", "publish", "r", "read-manifest", "remove", "report", "rm", "run", "rustc", "rustdoc", "script", "search", "sqlx", "t", "tarpaulin", "test", "tree", "udeps", "uninstall", "update", "upgrade", "vendor", "verify-project", "version", "watch", "xtask", "yank"}, Effect: ""}
+var row143 = Row{Options: &options142, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "audit", "b", "bench", "binstall", "build", "c", "check", "clean", "clippy", "config", "d", "deny", "doc", "expand", "fetch", "fix", "flamegraph", "fmt", "generate", "generate-lockfile", "hack", "help", "info", "init", "insta", "install", "llvm-cov", "locate-project", "login", "logout", "machete", "metadata", "miri", "new", "nextest", "outdated", "owner", "package", "pkgid", "publish", "r", "read-manifest", "remove", "report", "rm", "run", "rustc", "rustdoc", "script", "search", "sqlx", "t", "tarpaulin", "test", "tree", "udeps", "uninstall", "update", "upgrade", "vendor", "verify-project", "version", "watch", "xtask", "yank"}, Effect: ""}
 
-var acts137 = []Act{
+var acts144 = []Act{
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"owner"}, Options: []string{"--add|--remove|-a|-r"}, Without: nil, Why: "changes what is published"},
 }
 
-var options138 = Options{List: []Option{
+var options145 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--all-features", "--all-features", 0, 0}, {"--all-targets", "--all-targets", 0, 0}, {"--artifact-dir", "--artifact-dir", 1, 116}, {"--bench", "--bench", 1, 0}, {"--bin", "--bin", 1, 0}, {"--bins", "--bins", 0, 0}, {"--color", "--color", 1, 0},
 	{"--config", "--config", 1, 120}, {"--example", "--example", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--features", "--features", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--lib", "--lib", 0, 0}, {"--locked", "--locked", 0, 0},
 	{"--lockfile-path", "--lockfile-path", 1, 120}, {"--manifest-path", "--manifest-path", 1, 111}, {"--message-format", "--message-format", 1, 0}, {"--no-default-features", "--no-default-features", 0, 0}, {"--no-fail-fast", "--no-fail-fast", 0, 0}, {"--no-run", "--no-run", 0, 0}, {"--offline", "--offline", 0, 0}, {"--open", "--open", 0, 120},
@@ -1004,17 +1029,25 @@ var options138 = Options{List: []Option{
 	{"-F", "--features", 1, 0}, {"-Z", "-Z", 1, 33}, {"-j", "--jobs", 1, 0}, {"-p", "--package", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "--release", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row139 = Row{Options: &options138, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row146 = Row{Options: &options145, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse140 = []Worse{{When: []string{"--fix"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse147 = []Worse{{When: []string{"--fix"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options141 = Options{List: []Option{
+var options148 = Options{List: []Option{
+	{"--clear", "--clear", 0, 0}, {"--delay", "--delay", 1, 0}, {"--env", "--env", 1, 118}, {"--exec", "--exec", 1, 120}, {"--features", "--features", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--no-gitignore", "--no-gitignore", 0, 0}, {"--postpone", "--postpone", 0, 0},
+	{"--quiet", "--quiet", 0, 0}, {"--shell", "--shell", 1, 115}, {"--watch", "--watch", 1, 0}, {"--why", "--why", 0, 0}, {"--workdir", "--workdir", 1, 100}, {"-B", "-B", 1, 0}, {"-C", "--workdir", 1, 100}, {"-E", "--env", 1, 118},
+	{"-F", "--features", 1, 0}, {"-c", "--clear", 0, 0}, {"-d", "--delay", 1, 0}, {"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--shell", 1, 115}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 120},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var wrapper149 = Wrapper{Options: &options148, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "changes what is installed or published"}
+
+var options150 = Options{List: []Option{
 	{"-e", "-e", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper142 = Wrapper{Options: &options141, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper151 = Wrapper{Options: &options150, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts143 = []Act{
+var acts152 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -1024,37 +1057,44 @@ var acts143 = []Act{
 	{Operands: []string{"bootstrap"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options144 = Options{List: []Option{
+var options153 = Options{List: []Option{
 	{"--args", "--args", 0, 0}, {"-batch", "-batch", 0, 0}, {"-n", "-n", 0, 0}, {"-nx", "-nx", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper145 = Wrapper{Options: &options144, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
+var wrapper154 = Wrapper{Options: &options153, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
 
-var acts146 = []Act{
+var acts155 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "changes users or their rights"},
 }
 
-var options147 = Options{List: []Option{
+var options156 = Options{List: []Option{
+	{"--backend", "--backend", 1, 0}, {"--pristine", "--pristine", 0, 0}, {"--retries", "--retries", 1, 0}, {"--strict", "--strict", 0, 0}, {"--strict-value", "--strict-value", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-b", "--backend", 1, 0}, {"-r", "--retries", 1, 0},
+	{"-v", "--verbose", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var wrapper157 = Wrapper{Options: &options156, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+
+var options158 = Options{List: []Option{
 	{"-R", "-R", 0, 0}, {"-V", "-V", 0, 0}, {"-f", "-f", 0, 0}, {"-p", "-p", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row148 = Row{Options: &options147, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row159 = Row{Options: &options158, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options149 = Options{List: []Option{
+var options160 = Options{List: []Option{
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"-R", "--recursive", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row150 = Row{Options: &options149, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row161 = Row{Options: &options160, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options151 = Options{List: []Option{
+var options162 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 0}, {"--external-checks-dir", "--external-checks-dir", 1, 120}, {"--external-checks-git", "--external-checks-git", 1, 120}, {"--file", "--file", 1, 0}, {"--output-file-path", "--output-file-path", 1, 116}, {"-d", "--directory", 1, 0}, {"-f", "--file", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row152 = Row{Options: &options151, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row163 = Row{Options: &options162, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse153 = []Worse{{When: []string{"*+s*", "*+*s", "4???", "2???", "6???", "7???", "u=*s*", "g=*s*"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse164 = []Worse{{When: []string{"*+s*", "*+*s", "4???", "2???", "6???", "7???", "u=*s*", "g=*s*"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts154 = []Act{
+var acts165 = []Act{
 	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
@@ -1097,20 +1137,20 @@ var acts154 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options155 = Options{List: []Option{
+var options166 = Options{List: []Option{
 	{"--adjust", "--adjust", 1, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--adjust", 1, 0}, {"-p", "--pid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper156 = Wrapper{Options: &options155, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper167 = Wrapper{Options: &options166, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options157 = Options{List: []Option{
+var options168 = Options{List: []Option{
 	{"--groups", "--groups", 1, 0}, {"--help", "--help", 0, 0}, {"--skip-chdir", "--skip-chdir", 0, 0}, {"--userspec", "--userspec", 1, 0}, {"--version", "--version", 0, 0}, {"-G", "-G", 1, 0}, {"-g", "-g", 1, 0}, {"-n", "-n", 0, 0},
 	{"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper158 = Wrapper{Options: &options157, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper169 = Wrapper{Options: &options168, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options159 = Options{List: []Option{
+var options170 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--batch", "--batch", 0, 0}, {"--deadline", "--deadline", 0, 0}, {"--ext", "--ext", 0, 0}, {"--fifo", "--fifo", 0, 0}, {"--help", "--help", 0, 0}, {"--idle", "--idle", 0, 0}, {"--max", "--max", 0, 0},
 	{"--other", "--other", 0, 0}, {"--pid", "--pid", 0, 0}, {"--reset-on-fork", "--reset-on-fork", 0, 0}, {"--rr", "--rr", 0, 0}, {"--sched-deadline", "--sched-deadline", 1, 0}, {"--sched-period", "--sched-period", 1, 0}, {"--sched-runtime", "--sched-runtime", 1, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--version", "--version", 0, 0}, {"-D", "--sched-deadline", 1, 0}, {"-P", "--sched-period", 1, 0}, {"-R", "--reset-on-fork", 0, 0}, {"-T", "--sched-runtime", 1, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-b", "--batch", 0, 0},
@@ -1118,9 +1158,9 @@ var options159 = Options{List: []Option{
 	{"-r", "--rr", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper160 = Wrapper{Options: &options159, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper171 = Wrapper{Options: &options170, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts161 = []Act{
+var acts172 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
@@ -1147,137 +1187,146 @@ var acts161 = []Act{
 	{Operands: []string{"*", "empty"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 }
 
-var options162 = Options{List: []Option{
+var options173 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"--length", "--length", 1, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0}, {"-l", "--length", 1, 0}, {"-o", "-o", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row163 = Row{Options: &options162, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row174 = Row{Options: &options173, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options164 = Options{List: []Option{
+var options175 = Options{List: []Option{
 	{"--Werror", "--Werror", 0, 0}, {"--style", "--style", 1, 0}, {"-assume-filename", "-assume-filename", 1, 0}, {"-files", "-files", 1, 108}, {"-i", "-i", 0, 109}, {"-lines", "-lines", 1, 0}, {"-n", "-n", 0, 0}, {"-style", "-style", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row165 = Row{Options: &options164, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row176 = Row{Options: &options175, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options166 = Options{List: []Option{
+var options177 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 114}, {"--export-fixes", "--export-fixes", 1, 119}, {"--load", "--load", 1, 120}, {"-checks", "-checks", 1, 0}, {"-fix", "-fix", 0, 109}, {"-fix-errors", "-fix-errors", 0, 109}, {"-load", "--load", 1, 120}, {"-p", "-p", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row167 = Row{Options: &options166, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row178 = Row{Options: &options177, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts168 = []Act{
+var acts179 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*truncate*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options169 = Options{List: []Option{
+var options180 = Options{List: []Option{
 	{"--database", "--database", 1, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--input-format", "--input-format", 1, 0}, {"--multiline", "--multiline", 0, 0}, {"--multiquery", "--multiquery", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--password", "--password", 1, 0}, {"--port", "--port", 1, 0}, {"--queries-file", "--queries-file", 1, 120}, {"--query", "--query", 1, 99}, {"--secure", "--secure", 0, 0}, {"--time", "--time", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0},
 	{"-d", "--database", 1, 0}, {"-f", "--format", 1, 0}, {"-h", "--host", 1, 0}, {"-m", "--multiline", 0, 0}, {"-n", "--multiquery", 0, 0}, {"-q", "--query", 1, 99}, {"-s", "--secure", 0, 0}, {"-t", "--time", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row170 = Row{Options: &options169, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row181 = Row{Options: &options180, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options171 = Options{List: []Option{
+var options182 = Options{List: []Option{
 	{"--categorized", "--categorized", 1, 119}, {"--config", "--config", 1, 120}, {"--counted", "--counted", 1, 119}, {"--diff-alignment", "--diff-alignment", 1, 119}, {"--exclude-list-file", "--exclude-list-file", 1, 114}, {"--extract-with", "--extract-with", 1, 120}, {"--force-lang-def", "--force-lang-def", 1, 114}, {"--found", "--found", 1, 119},
 	{"--ignored", "--ignored", 1, 119}, {"--list-file", "--list-file", 1, 108}, {"--out", "--out", 1, 119}, {"--read-lang-def", "--force-lang-def", 1, 114}, {"--report-file", "--out", 1, 119}, {"--sql", "--sql", 1, 119}, {"--strip-code", "--strip-code", 0, 33}, {"--strip-comments", "--strip-comments", 0, 33},
 	{"--vcs", "--vcs", 1, 120}, {"--write-lang-def", "--write-lang-def", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row172 = Row{Options: &options171, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row183 = Row{Options: &options182, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options173 = Options{List: []Option{
+var options184 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--config", "--config", 1, 0}, {"--debugger", "--debugger", 0, 33}, {"--graphviz", "--graphviz", 1, 119}, {"--install", "--install", 1, 33}, {"--install-prefix", "--install-prefix", 1, 116}, {"--open", "--open", 1, 120}, {"--parallel", "--parallel", 2, 0},
 	{"--prefix", "--prefix", 1, 116}, {"--preset", "--preset", 1, 0}, {"--profiling-output", "--profiling-output", 1, 119}, {"--target", "-t", 1, 0}, {"--toolchain", "--toolchain", 1, 120}, {"--trace-redirect", "--trace-redirect", 1, 119}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 116},
 	{"-C", "-C", 1, 120}, {"-D", "-D", 1, 118}, {"-E", "-E", 1, 120}, {"-G", "-G", 1, 0}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 111}, {"-T", "-T", 1, 120}, {"-j", "--parallel", 2, 0},
 	{"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row174 = Row{Options: &options173, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row185 = Row{Options: &options184, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse175 = []Worse{{When: []string{"-E", "-P", "--install"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse186 = []Worse{{When: []string{"-E", "-P", "--install"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options176 = Options{List: []Option{
+var options187 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--ignore-initial", "--ignore-initial", 1, 0}, {"-i", "--ignore-initial", 1, 0}, {"-n", "--bytes", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row177 = Row{Options: &options176, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row188 = Row{Options: &options187, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row178 = Row{Options: &options13, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
+var row189 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
 
-var options179 = Options{List: []Option{
+var row190 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options191 = Options{List: []Option{
 	{"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--diff-program", "--diff-program", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--from-file", "--from-file", 1, 114}, {"--horizon-lines", "--horizon-lines", 1, 0}, {"--ifdef", "--ifdef", 1, 0},
 	{"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 119}, {"--paginate", "--paginate", 0, 120}, {"--palette", "--palette", 1, 0}, {"--show-function-line", "--show-function-line", 1, 0}, {"--starting-file", "--starting-file", 1, 0}, {"--tabsize", "--tabsize", 1, 0},
 	{"--to-file", "--to-file", 1, 114}, {"--unified", "--unified", 1, 0}, {"--width", "--width", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--ifdef", 1, 0}, {"-F", "--show-function-line", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-L", "-L", 1, 0},
 	{"-S", "--starting-file", 1, 0}, {"-U", "--unified", 1, 0}, {"-W", "--width", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-l", "--paginate", 0, 120}, {"-o", "--output", 1, 119}, {"-x", "--exclude", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row180 = Row{Options: &options179, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row192 = Row{Options: &options191, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options181 = Options{List: []Option{
+var options193 = Options{List: []Option{
 	{"--output-separator", "--output-separator", 1, 0}, {"--output-width", "--output-width", 1, 0}, {"--separator", "--separator", 1, 0}, {"--table-columns", "--table-columns", 1, 0}, {"--table-hide", "--table-hide", 1, 0}, {"--table-noextreme", "--table-noextreme", 1, 0}, {"--table-right", "--table-right", 1, 0}, {"--table-truncate", "--table-truncate", 1, 0},
 	{"--table-wrap", "--table-wrap", 1, 0}, {"-E", "--table-noextreme", 1, 0}, {"-H", "--table-hide", 1, 0}, {"-N", "--table-columns", 1, 0}, {"-R", "--table-right", 1, 0}, {"-T", "--table-truncate", 1, 0}, {"-W", "--table-wrap", 1, 0}, {"-c", "--output-width", 1, 0},
 	{"-o", "--output-separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row182 = Row{Options: &options181, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row194 = Row{Options: &options193, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options183 = Options{List: []Option{
+var options195 = Options{List: []Option{
 	{"--output-delimiter", "--output-delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row184 = Row{Options: &options183, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row196 = Row{Options: &options195, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse185 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
+var options197 = Options{List: []Option{
+	{"--hardlink-dupes", "--hardlink-dupes", 0, 0}, {"--invalidation-mode", "--invalidation-mode", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 1, 108}, {"-j", "-j", 1, 0},
+	{"-l", "-l", 0, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 1, 0}, {"-x", "-x", 1, 0},
+}, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options186 = Options{List: []Option{
+var row198 = Row{Options: &options197, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var worse199 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
+
+var options200 = Options{List: []Option{
 	{"-b", "-b", 1, 0}, {"-c", "-c", 0, 112}, {"-d", "-d", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row187 = Row{Options: &options186, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row201 = Row{Options: &options200, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options188 = Options{List: []Option{
+var options202 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row189 = Row{Options: &options188, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row203 = Row{Options: &options202, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row190 = Row{Options: &options13, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
+var row204 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
 
-var options191 = Options{List: []Option{
+var options205 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--file", "--file", 1, 119}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"-c", "--channel", 1, 33}, {"-f", "--file", 1, 119}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row192 = Row{Options: &options191, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row206 = Row{Options: &options205, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options193 = Options{List: []Option{
+var options207 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--export", "--export", 0, 0}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--subdir", "--subdir", 1, 0}, {"-c", "--channel", 1, 33}, {"-e", "-e", 0, 0}, {"-f", "-f", 0, 0},
 	{"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row194 = Row{Options: &options193, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row208 = Row{Options: &options207, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options195 = Options{List: []Option{
+var options209 = Options{List: []Option{
 	{"--attach", "--attach", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--debug-wrapper-scripts", "--debug-wrapper-scripts", 0, 0}, {"--dev", "--dev", 0, 0}, {"--live-stream", "--live-stream", 0, 0}, {"--name", "--name", 1, 0}, {"--no-capture-output", "--no-capture-output", 0, 0}, {"--prefix", "--prefix", 1, 120},
 	{"--verbose", "--verbose", 0, 0}, {"-a", "--attach", 1, 0}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 120}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper196 = Wrapper{Options: &options195, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper210 = Wrapper{Options: &options209, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options197 = Options{List: []Option{
+var options211 = Options{List: []Option{
 	{"--eval", "--eval", 1, 120}, {"-a", "-a", 1, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-f", "-f", 1, 120}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-p", "-p", 1, 0},
 	{"-q", "-q", 1, 0}, {"-u", "-u", 1, 0}, {"-x", "-x", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row198 = Row{Options: &options197, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row212 = Row{Options: &options211, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts199 = []Act{
+var acts213 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
@@ -1293,32 +1342,32 @@ var acts199 = []Act{
 	{Operands: []string{"acl", "*", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 }
 
-var options200 = Options{List: []Option{
-	{"--branch", "--branch", 0, 0}, {"--data-file", "--data-file", 1, 119}, {"--include", "--include", 1, 0}, {"--omit", "--omit", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--source", "--source", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 1, 116},
-	{"-m", "-m", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0},
+var options214 = Options{List: []Option{
+	{"--branch", "--branch", 0, 0}, {"--data-file", "--data-file", 1, 119}, {"--directory", "--directory", 1, 116}, {"--include", "--include", 1, 0}, {"--omit", "--omit", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--source", "--source", 1, 0}, {"-a", "-a", 0, 0},
+	{"-d", "--directory", 1, 116}, {"-m", "-m", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row201 = Row{Options: &options200, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row215 = Row{Options: &options214, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options202 = Options{List: []Option{
+var options216 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--context", "--context", 2, 0}, {"--no-preserve", "--no-preserve", 1, 0}, {"--preserve", "--preserve", 2, 0}, {"--reflink", "--reflink", 2, 0}, {"--sparse", "--sparse", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116},
 	{"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row203 = Row{Options: &options202, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row217 = Row{Options: &options216, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive204 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
+var archive218 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
 
-var options205 = Options{List: []Option{
+var options219 = Options{List: []Option{
 	{"--addon", "--addon", 1, 120}, {"--addon-python", "--addon-python", 1, 120}, {"--checkers-report", "--checkers-report", 1, 119}, {"--clang", "--clang", 2, 120}, {"--cppcheck-build-dir", "--cppcheck-build-dir", 1, 116}, {"--file-list", "--file-list", 1, 108}, {"--output-file", "--output-file", 1, 119}, {"--plist-output", "--plist-output", 1, 116},
 	{"--project", "--project", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row206 = Row{Options: &options205, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row220 = Row{Options: &options219, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse207 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse221 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts208 = []Act{
+var acts222 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -1326,45 +1375,45 @@ var acts208 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 }
 
-var worse209 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse223 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts210 = []Act{
+var acts224 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "replaces or deletes jobs"},
 	{Operands: nil, Options: nil, Without: []string{"-l", "-e", "-V"}, Why: "replaces or deletes jobs"},
 }
 
-var wrapper211 = Wrapper{Options: &options13, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper225 = Wrapper{Options: &options25, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options212 = Options{List: []Option{
+var options226 = Options{List: []Option{
 	{"--additional-suffix", "--additional-suffix", 1, 0}, {"--bytes", "--bytes", 1, 0}, {"--filter", "--filter", 1, 120}, {"--lines", "--lines", 1, 0}, {"--number", "--number", 1, 0}, {"--numeric-suffixes", "--numeric-suffixes", 2, 0}, {"--prefix", "--prefix", 1, 119}, {"--separator", "--separator", 1, 0},
 	{"--suffix-length", "--suffix-length", 1, 0}, {"-C", "-C", 1, 0}, {"-a", "--suffix-length", 1, 0}, {"-b", "--bytes", 1, 0}, {"-d", "-d", 0, 0}, {"-f", "--prefix", 1, 119}, {"-l", "--lines", 1, 0}, {"-n", "--number", 1, 0},
 	{"-t", "--separator", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row213 = Row{Options: &options212, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
+var row227 = Row{Options: &options226, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
 
-var options214 = Options{List: []Option{
+var options228 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--freq-count", "--freq-count", 1, 0}, {"--max-column-width", "--max-column-width", 1, 0}, {"--max-columns", "--max-columns", 1, 0}, {"--max-rows", "--max-rows", 1, 0}, {"--maxfieldsize", "--maxfieldsize", 1, 0},
 	{"--not-columns", "--not-columns", 1, 0}, {"--quotechar", "--quotechar", 1, 0}, {"--quoting", "--quoting", 1, 0}, {"--snifflimit", "--snifflimit", 1, 0}, {"-C", "--not-columns", 1, 0}, {"-c", "--columns", 1, 0}, {"-d", "--delimiter", 1, 0}, {"-e", "--encoding", 1, 0},
 	{"-q", "--quotechar", 1, 0}, {"-u", "--quoting", 1, 0}, {"-y", "--snifflimit", 1, 0}, {"-z", "--maxfieldsize", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row215 = Row{Options: &options214, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row229 = Row{Options: &options228, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options216 = Options{List: []Option{
+var options230 = Options{List: []Option{
 	{"--_xformat", "--_xformat", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--languages", "--languages", 1, 0}, {"--map-c", "--map-c", 1, 0}, {"--options", "--options", 1, 120}, {"-L", "-L", 1, 108}, {"-R", "-R", 0, 0}, {"-f", "-o", 1, 119},
 	{"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row217 = Row{Options: &options216, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row231 = Row{Options: &options230, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts218 = []Act{
+var acts232 = []Act{
 	{Operands: nil, Options: []string{"--deleteIndex*"}, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"*", "delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 }
 
-var options219 = Options{List: []Option{
+var options233 = Options{List: []Option{
 	{"-", "-", 3, 0}, {"--abstract-unix-socket", "--abstract-unix-socket", 1, 33}, {"--alt-svc", "--alt-svc", 1, 119}, {"--cacert", "--cacert", 1, 114}, {"--capath", "--capath", 1, 114}, {"--cert", "--cert", 1, 114}, {"--ciphers", "--ciphers", 1, 0}, {"--config", "--config", 1, 120},
 	{"--connect-timeout", "--connect-timeout", 1, 0}, {"--connect-to", "--connect-to", 1, 33}, {"--continue-at", "--continue-at", 1, 0}, {"--cookie", "--cookie", 1, 117}, {"--cookie-jar", "--cookie-jar", 1, 119}, {"--data", "--data", 1, 117}, {"--data-ascii", "--data-ascii", 1, 117}, {"--data-binary", "--data-binary", 1, 117},
 	{"--data-raw", "--data-raw", 1, 0}, {"--data-urlencode", "--data-urlencode", 1, 117}, {"--delegation", "--delegation", 1, 0}, {"--dns-servers", "--dns-servers", 1, 33}, {"--doh-url", "--doh-url", 1, 33}, {"--dump-header", "--dump-header", 1, 119}, {"--engine", "--engine", 1, 120}, {"--etag-save", "--etag-save", 1, 119},
@@ -1384,11 +1433,11 @@ var options219 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-t", "--telnet-option", 1, 33}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--write-out", 1, 117}, {"-x", "--proxy", 1, 33}, {"-y", "-y", 1, 0}, {"-z", "--time-cond", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row220 = Row{Options: &options219, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row234 = Row{Options: &options233, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse221 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse235 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts222 = []Act{
+var acts236 = []Act{
 	{Operands: nil, Options: []string{"-X=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"--request=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"-T"}, Without: nil, Why: "deletes, uploads or sends"},
@@ -1412,101 +1461,116 @@ var acts222 = []Act{
 	{Operands: []string{"*api.postmarkapp.com/email*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
 }
 
-var keeps223 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
+var keeps237 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
 
-var options224 = Options{List: []Option{
+var options238 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--characters", "--characters", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--fields", "--fields", 1, 0}, {"--output-delimiter", "--output-delimiter", 1, 0}, {"-b", "--bytes", 1, 0}, {"-c", "--characters", 1, 0}, {"-d", "--delimiter", 1, 0},
 	{"-f", "--fields", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row225 = Row{Options: &options224, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row239 = Row{Options: &options238, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options226 = Options{List: []Option{
+var options240 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 0},
 	{"--reporter", "--reporter", 1, 102}, {"--ui", "--ui", 0, 0}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0}, {"-C", "--config-file", 1, 120}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row227 = Row{Options: &options226, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row241 = Row{Options: &options240, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse228 = []Worse{{When: []string{"run", "pub", "install"}, Unless: nil, To: 5, OnlyOptions: false}}
+var options242 = Options{List: []Option{
+	{"--command", "--command", 1, 120}, {"--debug", "--debug", 0, 0}, {"--interactive", "--interactive", 0, 0}, {"--mod", "--mod", 1, 33}, {"--progress", "--progress", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0},
+	{"--web", "--web", 0, 0}, {"-c", "--command", 1, 120}, {"-d", "--debug", 0, 0}, {"-i", "--interactive", 0, 0}, {"-m", "--mod", 1, 33}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
+	{"-w", "--web", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
 
-var options229 = Options{List: []Option{
+var row243 = Row{Options: &options242, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+
+var worse244 = []Worse{{When: []string{"run", "pub", "install"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options245 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--file", "--file", 1, 114}, {"--reference", "--reference", 1, 114}, {"--set", "--set", 1, 33}, {"-I", "-I", 2, 0}, {"-R", "-R", 0, 0}, {"-d", "--date", 1, 0}, {"-f", "--file", 1, 114},
 	{"-j", "-j", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--set", 1, 33}, {"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row230 = Row{Options: &options229, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row246 = Row{Options: &options245, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse231 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse247 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts232 = []Act{
+var acts248 = []Act{
 	{Operands: []string{"run"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"build"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"seed"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"run-operation"}, Options: nil, Without: nil, Why: "rebuilds or drops tables"},
 }
 
-var options233 = Options{List: []Option{
+var options249 = Options{List: []Option{
 	{"--auth-file", "--auth-file", 1, 119}, {"--auto-servernum", "--auto-servernum", 0, 0}, {"--error-file", "--error-file", 1, 119}, {"--exit-with-session", "--exit-with-session", 0, 0}, {"--listen-tcp", "--listen-tcp", 0, 0}, {"--server-args", "--server-args", 1, 0}, {"--server-num", "--server-num", 1, 0}, {"--sh-syntax", "--sh-syntax", 0, 0},
 	{"--xauth-protocol", "--xauth-protocol", 1, 0}, {"-a", "--auto-servernum", 0, 0}, {"-e", "--error-file", 1, 119}, {"-f", "--auth-file", 1, 119}, {"-l", "--listen-tcp", 0, 0}, {"-n", "--server-num", 1, 0}, {"-p", "--xauth-protocol", 1, 0}, {"-s", "--server-args", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper234 = Wrapper{Options: &options233, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper250 = Wrapper{Options: &options249, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts235 = []Act{
+var acts251 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "deletes or empties files"},
 }
 
-var options236 = Options{List: []Option{
+var options252 = Options{List: []Option{
 	{"--dir", "--dir", 0, 0}, {"--force", "--force", 0, 0}, {"--interactive", "--interactive", 2, 0}, {"--no-preserve-root", "--no-preserve-root", 0, 33}, {"--one-file-system", "--one-file-system", 0, 0}, {"--parents", "--parents", 0, 0}, {"--preserve-root", "--preserve-root", 2, 0}, {"--recursive", "--recursive", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"-I", "-I", 0, 0}, {"-P", "-P", 0, 0}, {"-R", "--recursive", 0, 0}, {"-W", "-W", 0, 0}, {"-d", "--dir", 0, 0}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0},
 	{"-p", "--parents", 0, 0}, {"-r", "--recursive", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row237 = Row{Options: &options236, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row253 = Row{Options: &options252, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options238 = Options{List: []Option{
+var options254 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--diff-args", "--diff-args", 1, 33}, {"--generate-completion", "--generate-completion", 1, 0}, {"--pager", "--pager", 1, 120}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row239 = Row{Options: &options238, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row255 = Row{Options: &options254, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options240 = Options{List: []Option{
+var options256 = Options{List: []Option{
 	{"--allow-all", "--allow-all", 0, 33}, {"--allow-env", "--allow-env", 2, 33}, {"--allow-ffi", "--allow-ffi", 2, 33}, {"--allow-import", "--allow-import", 2, 33}, {"--allow-net", "--allow-net", 2, 33}, {"--allow-read", "--allow-read", 2, 33}, {"--allow-run", "--allow-run", 2, 33}, {"--allow-sys", "--allow-sys", 2, 33},
 	{"--allow-write", "--allow-write", 2, 33}, {"--config", "--config", 1, 120}, {"--import-map", "--import-map", 1, 120}, {"--inspect", "--inspect", 2, 0}, {"--inspect-brk", "--inspect-brk", 2, 0}, {"--lock", "--lock", 1, 0}, {"--log-level", "--log-level", 1, 0}, {"--no-check", "--no-check", 0, 0},
 	{"--node-modules-dir", "--node-modules-dir", 2, 0}, {"--permission-set", "--permission-set", 2, 33}, {"--preload", "--preload", 1, 120}, {"--reload", "--reload", 2, 0}, {"--unsafely-ignore-certificate-errors", "--unsafely-ignore-certificate-errors", 2, 33}, {"--watch", "--watch", 2, 0}, {"-A", "--allow-all", 0, 33}, {"-L", "--log-level", 1, 0},
 	{"-P", "--permission-set", 2, 33}, {"-c", "--config", 1, 120}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row241 = Row{Options: &options240, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row257 = Row{Options: &options256, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options242 = Options{List: []Option{
+var options258 = Options{List: []Option{
 	{"--eval", "--eval", 1, 99}, {"--eval-file", "--eval-file", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language243 = Language{Options: &options242, Python: false}
+var language259 = Language{Options: &options258, Python: false}
 
-var options244 = Options{List: []Option{
+var options260 = Options{List: []Option{
+	{"--all-projects", "--all-projects", 0, 0}, {"--config", "--config", 1, 111}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--environment", "--environment", 1, 0}, {"--list", "--list", 0, 0}, {"--pure", "--pure", 0, 0}, {"--quiet", "--quiet", 0, 0},
+	{"--recompute", "--recompute", 2, 0}, {"-c", "--config", 1, 111}, {"-e", "--env", 1, 0}, {"-q", "--quiet", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var wrapper261 = Wrapper{Options: &options260, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+
+var options262 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files0-from", "--files0-from", 1, 108}, {"--max-depth", "--max-depth", 1, 0}, {"--output", "--output", 2, 0}, {"--time-style", "--time-style", 1, 0}, {"-B", "-B", 1, 0}, {"-X", "--exclude-from", 1, 114},
 	{"-d", "--max-depth", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row245 = Row{Options: &options244, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row263 = Row{Options: &options262, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options246 = Options{List: []Option{
+var options264 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--label", "--label", 1, 0}, {"--strip-trailing-cr", "--strip-trailing-cr", 0, 0}, {"-L", "--label", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row247 = Row{Options: &options246, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row265 = Row{Options: &options264, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options248 = Options{List: []Option{
+var options266 = Options{List: []Option{
 	{"--block-size", "--block-size", 1, 0}, {"--color", "--color", 2, 0}, {"--format", "--format", 1, 0}, {"--hide", "--hide", 1, 0}, {"--hyperlink", "--hyperlink", 2, 0}, {"--ignore", "--ignore", 1, 0}, {"--indicator-style", "--indicator-style", 1, 0}, {"--quoting-style", "--quoting-style", 1, 0},
 	{"--sort", "--sort", 1, 0}, {"--time", "--time", 1, 0}, {"--time-style", "--time-style", 1, 0}, {"-I", "--ignore", 1, 0}, {"-T", "-T", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row249 = Row{Options: &options248, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row267 = Row{Options: &options266, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts250 = []Act{
+var acts268 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
@@ -1533,9 +1597,16 @@ var acts250 = []Act{
 	{Operands: []string{"database:*"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 }
 
-var wrapper251 = Wrapper{Options: &options13, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper269 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var acts252 = []Act{
+var options270 = Options{List: []Option{
+	{"--additional-flags", "--additional-flags", 1, 33}, {"--exec", "--exec", 0, 0}, {"--name", "--name", 1, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--no-workdir", "--no-workdir", 0, 0}, {"--root", "--root", 0, 0}, {"-T", "--no-tty", 0, 0}, {"-a", "--additional-flags", 1, 33},
+	{"-e", "--exec", 0, 0}, {"-n", "--name", 1, 0}, {"-nw", "--no-workdir", 0, 0}, {"-r", "--root", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var wrapper271 = Wrapper{Options: &options270, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+
+var acts272 = []Act{
 	{Operands: []string{"flush"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"migrate", "zero"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"reset_db"}, Options: nil, Without: nil, Why: "deletes data of the database"},
@@ -1555,131 +1626,160 @@ var acts252 = []Act{
 	{Operands: []string{"shell", "*delete*|*drop*|*truncate*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 }
 
-var options253 = Options{List: []Option{
+var options273 = Options{List: []Option{
 	{"--clear", "--clear", 0, 33}, {"--console-level", "--console-level", 1, 33}, {"--file", "--file", 1, 114}, {"--human", "--human", 0, 120}, {"--read-clear", "--read-clear", 0, 33}, {"-C", "--clear", 0, 33}, {"-D", "-D", 0, 33}, {"-E", "-E", 0, 33},
 	{"-F", "--file", 1, 114}, {"-H", "--human", 0, 120}, {"-T", "-T", 0, 0}, {"-c", "--read-clear", 0, 33}, {"-f", "-f", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--console-level", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row254 = Row{Options: &options253, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row274 = Row{Options: &options273, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options255 = Options{List: []Option{
+var options275 = Options{List: []Option{
 	{"--any-exprs-report", "--any-exprs-report", 1, 116}, {"--cache-dir", "--cache-dir", 1, 116}, {"--command", "--command", 1, 99}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 33}, {"--exclude", "--exclude", 1, 0}, {"--html-report", "--html-report", 1, 116}, {"--install-types", "--install-types", 0, 33},
 	{"--junit-xml", "--junit-xml", 1, 119}, {"--module", "--module", 1, 0}, {"--package", "--package", 1, 0}, {"--plugin", "--plugin", 1, 120}, {"--python-executable", "--python-executable", 1, 120}, {"--python-version", "--python-version", 1, 0}, {"--shadow-file", "--shadow-file", 1, 33}, {"--strict", "--strict", 0, 0},
 	{"--xml-report", "--xml-report", 1, 116}, {"-c", "--command", 1, 99}, {"-m", "--module", 1, 0}, {"-p", "--package", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row256 = Row{Options: &options255, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row276 = Row{Options: &options275, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options257 = Options{List: []Option{
+var options277 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-L", "-L", 0, 0}, {"-a", "-a", 1, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper258 = Wrapper{Options: &options257, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper278 = Wrapper{Options: &options277, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options259 = Options{List: []Option{
+var options279 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--conmon", "--conmon", 1, 120}, {"--connection", "--connection", 1, 0}, {"--context", "--context", 1, 0}, {"--debug", "--debug", 0, 0}, {"--help", "--help", 0, 0}, {"--hooks-dir", "--hooks-dir", 1, 120}, {"--host", "--host", 1, 33},
 	{"--identity", "--identity", 1, 114}, {"--log-level", "--log-level", 1, 0}, {"--module", "--module", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--remote", "--remote", 0, 0}, {"--root", "--root", 1, 33}, {"--runroot", "--runroot", 1, 33}, {"--runtime", "--runtime", 1, 120},
 	{"--storage-driver", "--storage-driver", 1, 0}, {"--storage-opt", "--storage-opt", 1, 33}, {"--tls", "--tls", 0, 0}, {"--tlscacert", "--tlscacert", 1, 114}, {"--tlscert", "--tlscert", 1, 114}, {"--tlskey", "--tlskey", 1, 114}, {"--tlsverify", "--tlsverify", 0, 0}, {"--url", "--url", 1, 33},
 	{"--version", "--version", 0, 0}, {"-D", "--debug", 0, 0}, {"-H", "--host", 1, 33}, {"-c", "--context", 1, 0}, {"-l", "--log-level", 1, 0}, {"-n", "--namespace", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row260 = Row{Options: &options259, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
+var row280 = Row{Options: &options279, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
 
-var options261 = Options{List: []Option{
+var options281 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--password", "--password", 1, 0}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33}, {"-i", "--input", 1, 114}, {"-o", "--output", 1, 119},
 	{"-p", "-p", 1, 0}, {"-u", "-u", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row262 = Row{Options: &options261, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row282 = Row{Options: &options281, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options263 = Options{List: []Option{
+var options283 = Options{List: []Option{
 	{"--add-host", "--add-host", 1, 0}, {"--allow", "--allow", 1, 33}, {"--build-arg", "--build-arg", 1, 0}, {"--build-context", "--build-context", 1, 33}, {"--builder", "--builder", 1, 0}, {"--cache-from", "--cache-from", 1, 0}, {"--cache-to", "--cache-to", 1, 33}, {"--cgroup-parent", "--cgroup-parent", 1, 0},
 	{"--device", "--device", 1, 33}, {"--file", "--file", 1, 111}, {"--iidfile", "--iidfile", 1, 119}, {"--isolation", "--isolation", 1, 0}, {"--label", "--label", 1, 0}, {"--metadata-file", "--metadata-file", 1, 119}, {"--network", "--network", 1, 33}, {"--output", "--output", 1, 33},
 	{"--platform", "--platform", 1, 0}, {"--progress", "--progress", 1, 0}, {"--push", "--push", 0, 33}, {"--runtime", "--runtime", 1, 120}, {"--secret", "--secret", 1, 33}, {"--security-opt", "--security-opt", 1, 33}, {"--shm-size", "--shm-size", 1, 0}, {"--ssh", "--ssh", 1, 33},
 	{"--tag", "--tag", 1, 0}, {"--target", "--target", 1, 0}, {"--ulimit", "--ulimit", 1, 0}, {"--volume", "--volume", 1, 33}, {"-f", "--file", 1, 111}, {"-o", "--output", 1, 33}, {"-t", "--tag", 1, 0}, {"-v", "--volume", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row264 = Row{Options: &options263, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row284 = Row{Options: &options283, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options265 = Options{List: []Option{
+var options285 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row266 = Row{Options: &options265, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row286 = Row{Options: &options285, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options267 = Options{List: []Option{
+var options287 = Options{List: []Option{
 	{"--all-resources", "--all-resources", 0, 0}, {"--ansi", "--ansi", 1, 0}, {"--compatibility", "--compatibility", 0, 0}, {"--context", "--context", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--env-file", "--env-file", 1, 114}, {"--file", "--file", 1, 111}, {"--host", "--host", 1, 33},
 	{"--parallel", "--parallel", 1, 0}, {"--profile", "--profile", 1, 0}, {"--progress", "--progress", 1, 0}, {"--project-directory", "--project-directory", 1, 111}, {"--project-name", "--project-name", 1, 0}, {"--tls", "--tls", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-H", "--host", 1, 33}, {"-f", "--file", 1, 111}, {"-p", "--project-name", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row268 = Row{Options: &options267, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row288 = Row{Options: &options287, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options269 = Options{List: []Option{
+var options289 = Options{List: []Option{
 	{"--environment", "--environment", 0, 33}, {"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--hash", "--hash", 1, 0}, {"--images", "--images", 0, 0}, {"--index", "--index", 1, 0}, {"--lock-image-digests", "--lock-image-digests", 0, 0}, {"--output", "--output", 1, 119},
 	{"--profiles", "--profiles", 0, 0}, {"--protocol", "--protocol", 1, 0}, {"--services", "--services", 0, 0}, {"--since", "--since", 1, 0}, {"--status", "--status", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--variables", "--variables", 0, 0},
 	{"--volumes", "--volumes", 0, 0}, {"-a", "-a", 0, 0}, {"-f", "-f", 0, 0}, {"-n", "--tail", 1, 0}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row270 = Row{Options: &options269, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row290 = Row{Options: &options289, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options271 = Options{List: []Option{
+var options291 = Options{List: []Option{
 	{"--abort-on-container-exit", "--abort-on-container-exit", 0, 0}, {"--build", "--build", 0, 0}, {"--force-recreate", "--force-recreate", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pull", "--pull", 1, 0}, {"--renew-anon-volumes", "--renew-anon-volumes", 0, 33}, {"--scale", "--scale", 1, 0}, {"--wait", "--wait", 0, 0},
 	{"-V", "--renew-anon-volumes", 0, 33}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row272 = Row{Options: &options271, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row292 = Row{Options: &options291, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options273 = Options{List: []Option{
+var options293 = Options{List: []Option{
 	{"--remove-orphans", "--remove-orphans", 0, 0}, {"--rmi", "--rmi", 1, 33}, {"--volumes", "--volumes", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row274 = Row{Options: &options273, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row294 = Row{Options: &options293, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options275 = Options{List: []Option{
+var options295 = Options{List: []Option{
 	{"--build", "--build", 0, 0}, {"--detach", "--detach", 0, 0}, {"--entrypoint", "--entrypoint", 1, 120}, {"--env", "--env", 1, 0}, {"--index", "--index", 1, 0}, {"--interactive", "--interactive", 0, 0}, {"--label", "--label", 1, 0}, {"--name", "--name", 1, 0},
 	{"--no-TTY", "--no-TTY", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--publish", "--publish", 1, 0}, {"--quiet-pull", "--quiet-pull", 0, 0}, {"--rm", "--rm", 0, 0}, {"--service-ports", "--service-ports", 0, 0},
 	{"--use-aliases", "--use-aliases", 0, 0}, {"--user", "--user", 1, 0}, {"--volume", "--volume", 1, 33}, {"--workdir", "--workdir", 1, 0}, {"-P", "-P", 0, 0}, {"-T", "--no-TTY", 0, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0},
 	{"-i", "--interactive", 0, 0}, {"-l", "--label", 1, 0}, {"-p", "--publish", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--volume", 1, 33}, {"-w", "--workdir", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper276 = Wrapper{Options: &options275, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper296 = Wrapper{Options: &options295, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row277 = Row{Options: &options13, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
+var row297 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
 
-var worse278 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse298 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options279 = Options{List: []Option{
+var options299 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--since", "--since", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "-f", 1, 0}, {"-n", "-n", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row280 = Row{Options: &options279, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row300 = Row{Options: &options299, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options281 = Options{List: []Option{
+var options301 = Options{List: []Option{
 	{"--detach", "--detach", 0, 0}, {"--detach-keys", "--detach-keys", 1, 0}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--interactive", "--interactive", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--tty", "--tty", 0, 0}, {"--user", "--user", 1, 0},
 	{"--workdir", "--workdir", 1, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0}, {"-i", "--interactive", 0, 0}, {"-it", "-it", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0}, {"-u", "--user", 1, 0},
 	{"-w", "--workdir", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper282 = Wrapper{Options: &options281, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper302 = Wrapper{Options: &options301, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options283 = Options{List: []Option{
+var options303 = Options{List: []Option{
+	{"--command", "--command", 1, 115}, {"--config", "--config", 1, 0}, {"--fallback", "--fallback", 1, 119}, {"--mount", "--mount", 1, 119}, {"--mount-template", "--mount-template", 1, 114}, {"--name-transformer", "--name-transformer", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-fallback", "--no-fallback", 0, 0},
+	{"--only-secrets", "--only-secrets", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0}, {"--project", "--project", 1, 0}, {"--silent", "--silent", 0, 0}, {"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "--config", 1, 0}, {"-p", "--project", 1, 0},
+	{"-t", "--token", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var wrapper304 = Wrapper{Options: &options303, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+
+var options305 = Options{List: []Option{
 	{"--convmode", "--convmode", 1, 0}, {"--display-enc", "--display-enc", 1, 0}, {"--newfile", "--newfile", 0, 0}, {"--oldfile", "--oldfile", 0, 0}, {"-D", "--display-enc", 1, 0}, {"-c", "--convmode", 1, 0}, {"-i", "-i", 2, 0}, {"-n", "--newfile", 0, 0},
 	{"-o", "--oldfile", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row284 = Row{Options: &options283, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row306 = Row{Options: &options305, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options285 = Options{List: []Option{
+var options307 = Options{List: []Option{
+	{"--env-file", "--env-file", 1, 114}, {"--environments", "--environments", 1, 0}, {"--expand-envs", "--expand-envs", 0, 0}, {"--fallback", "--fallback", 0, 0}, {"--file", "--env-file", 1, 114}, {"--no-override", "--no-override", 0, 0}, {"--overload", "--override", 0, 0}, {"--override", "--override", 0, 0},
+	{"--quiet", "--quiet", 0, 0}, {"--rc-file", "--rc-file", 1, 120}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-c", "-c", 1, 120}, {"-e", "--environments", 1, 0}, {"-f", "--env-file", 1, 114}, {"-o", "--override", 0, 0},
+	{"-p", "-p", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--rc-file", 1, 120}, {"-v", "-v", 1, 0}, {"-x", "--expand-envs", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var wrapper308 = Wrapper{Options: &options307, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+
+var options309 = Options{List: []Option{
+	{"--no-override", "--no-override", 0, 0}, {"--override", "--override", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var wrapper310 = Wrapper{Options: &options309, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+
+var options311 = Options{List: []Option{
+	{"--", "--", 0, 0}, {"--config", "--config", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--no-masking", "--no-masking", 0, 0}, {"--overload", "--overload", 0, 0}, {"--project", "--project", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"-c", "--config", 1, 0},
+	{"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-o", "--overload", 0, 0}, {"-p", "--project", 1, 0}, {"-q", "--quiet", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var wrapper312 = Wrapper{Options: &options311, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+
+var options313 = Options{List: []Option{
 	{"--additional-deps", "--additional-deps", 1, 120}, {"--additionalprobingpath", "--additionalprobingpath", 1, 120}, {"--configuration", "--configuration", 1, 0}, {"--depsfile", "--depsfile", 1, 120}, {"--diag", "--diag", 1, 119}, {"--filter", "--filter", 1, 0}, {"--framework", "--framework", 1, 0}, {"--logger", "--logger", 1, 120},
 	{"--no-build", "--no-build", 0, 0}, {"--no-restore", "--no-restore", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--property", "--property", 1, 33}, {"--results-directory", "--results-directory", 1, 116}, {"--roll-forward", "--roll-forward", 1, 0}, {"--runtime", "--runtime", 1, 0},
 	{"--runtimeconfig", "--runtimeconfig", 1, 120}, {"--settings", "--settings", 1, 120}, {"--source", "--source", 1, 33}, {"--test-adapter-path", "--test-adapter-path", 1, 120}, {"--verbosity", "--verbosity", 1, 0}, {"-a", "--test-adapter-path", 1, 120}, {"-bl", "-bl", 2, 119}, {"-c", "--configuration", 1, 0},
 	{"-d", "--diag", 1, 119}, {"-f", "--framework", 1, 0}, {"-l", "-l", 1, 120}, {"-o", "--output", 1, 116}, {"-p", "--property", 1, 33}, {"-r", "--runtime", 1, 0}, {"-s", "--source", 1, 33}, {"-v", "--verbosity", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row286 = Row{Options: &options285, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row314 = Row{Options: &options313, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts287 = []Act{
+var acts315 = []Act{
 	{Operands: []string{"ef", "database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"ef", "migrations", "remove"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
@@ -1690,15 +1790,15 @@ var acts287 = []Act{
 	{Operands: []string{"workload", "uninstall"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 }
 
-var options288 = Options{List: []Option{
+var options316 = Options{List: []Option{
 	{"--admindir", "--root", 1, 33}, {"--configure", "--configure", 0, 33}, {"--force-all", "--force-all", 0, 33}, {"--install", "--install", 0, 33}, {"--instdir", "--root", 1, 33}, {"--log", "--log", 1, 119}, {"--post-invoke", "--post-invoke", 1, 120}, {"--pre-invoke", "--pre-invoke", 1, 120},
 	{"--purge", "--purge", 0, 33}, {"--remove", "--remove", 0, 33}, {"--root", "--root", 1, 33}, {"--showformat", "--showformat", 1, 0}, {"--status-logger", "--status-logger", 1, 120}, {"--unpack", "--unpack", 0, 33}, {"-P", "--purge", 0, 33}, {"-f", "--showformat", 1, 0},
 	{"-i", "--install", 0, 33}, {"-r", "--remove", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row289 = Row{Options: &options288, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row317 = Row{Options: &options316, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts290 = []Act{
+var acts318 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-P"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-e"}, Without: nil, Why: "removes packages"},
@@ -1707,18 +1807,18 @@ var acts290 = []Act{
 	{Operands: nil, Options: []string{"--erase"}, Without: nil, Why: "removes packages"},
 }
 
-var acts291 = []Act{
+var acts319 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"migrate:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var acts292 = []Act{
+var acts320 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "drops a database or a user"},
 }
 
-var options293 = Options{List: []Option{
+var options321 = Options{List: []Option{
 	{"-A", "-A", 0, 120}, {"-append", "-append", 0, 33}, {"-ascii", "-ascii", 0, 0}, {"-bail", "-bail", 0, 0}, {"-batch", "-batch", 0, 0}, {"-box", "-box", 0, 0}, {"-c", "-c", 1, 99}, {"-cmd", "-cmd", 1, 99},
 	{"-column", "-column", 0, 0}, {"-csv", "-csv", 0, 0}, {"-deserialize", "-deserialize", 0, 0}, {"-echo", "-echo", 0, 0}, {"-f", "-f", 1, 120}, {"-header", "-header", 0, 0}, {"-help", "-help", 0, 0}, {"-html", "-html", 0, 0},
 	{"-init", "-init", 1, 120}, {"-interactive", "-interactive", 0, 0}, {"-json", "-json", 0, 0}, {"-jsonlines", "-jsonlines", 0, 0}, {"-line", "-line", 0, 0}, {"-list", "-list", 0, 0}, {"-markdown", "-markdown", 0, 0}, {"-memtrace", "-memtrace", 0, 0},
@@ -1727,9 +1827,9 @@ var options293 = Options{List: []Option{
 	{"-zip", "-zip", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row294 = Row{Options: &options293, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row322 = Row{Options: &options321, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts295 = []Act{
+var acts323 = []Act{
 	{Operands: nil, Options: []string{"-F"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-X"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-D"}, Without: nil, Why: "changes the network"},
@@ -1747,39 +1847,48 @@ var acts295 = []Act{
 	{Operands: []string{"off"}, Options: nil, Without: nil, Why: "changes the network"},
 }
 
-var acts296 = []Act{
+var acts324 = []Act{
 	{Operands: nil, Options: []string{"-C"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--unmerge"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--depclean"}, Without: nil, Why: "removes packages"},
 }
 
-var options297 = Options{List: []Option{
+var options325 = Options{List: []Option{
 	{"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-cc", "-cc", 0, 0}, {"-d", "-d", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0},
 	{"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper298 = Wrapper{Options: &options297, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper326 = Wrapper{Options: &options325, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var wrapper299 = Wrapper{Options: &options13, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var options327 = Options{List: []Option{
+	{"--list", "--list", 0, 0}, {"--no-require-passphrase", "--no-require-passphrase", 0, 0}, {"--noecho", "--noecho", 0, 0}, {"--require-passphrase", "--require-passphrase", 0, 0}, {"--set", "--set", 0, 33}, {"--unset", "--unset", 0, 33}, {"-P", "--no-require-passphrase", 0, 0}, {"-l", "--list", 0, 0},
+	{"-n", "--noecho", 0, 0}, {"-p", "--require-passphrase", 0, 0}, {"-s", "--set", 0, 33}, {"-v", "-v", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
 
-var options300 = Options{List: []Option{
+var wrapper328 = Wrapper{Options: &options327, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+
+var wrapper329 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
+
+var wrapper330 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+
+var options331 = Options{List: []Option{
 	{"-checks", "-checks", 1, 0}, {"-conf", "-conf", 1, 120}, {"-config", "-config", 1, 120}, {"-debug.cpuprofile", "-debug.cpuprofile", 1, 119}, {"-debug.memprofile", "-debug.memprofile", 1, 119}, {"-debug.trace", "-debug.trace", 1, 119}, {"-exclude", "-exclude", 1, 0}, {"-f", "-f", 1, 0},
 	{"-fmt", "-fmt", 1, 0}, {"-formatter", "-formatter", 1, 0}, {"-ignore", "-ignore", 1, 0}, {"-o", "-o", 1, 119}, {"-out", "-out", 1, 119}, {"-tags", "-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row301 = Row{Options: &options300, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row332 = Row{Options: &options331, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options302 = Options{List: []Option{
+var options333 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--cache-file", "--cache-file", 1, 119}, {"--cache-location", "--cache-location", 1, 119}, {"--concurrency", "--concurrency", 1, 0}, {"--config", "--config", 1, 120}, {"--env", "--env", 1, 0}, {"--ext", "--ext", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--fix-dry-run", "--fix-dry-run", 0, 0}, {"--flag", "--flag", 1, 0}, {"--format", "--format", 1, 102}, {"--global", "--global", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--ignore-pattern", "--ignore-pattern", 1, 0}, {"--init", "--init", 0, 33}, {"--max-warnings", "--max-warnings", 1, 0},
 	{"--no-eslintrc", "--no-eslintrc", 0, 0}, {"--output-file", "--output-file", 1, 119}, {"--parser", "--parser", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--print-config", "--print-config", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--resolve-plugins-relative-to", "--resolve-plugins-relative-to", 1, 120}, {"--rule", "--rule", 1, 0},
 	{"--rulesdir", "--rulesdir", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"--stdin-filename", "--stdin-filename", 1, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 102}, {"-o", "--output-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row303 = Row{Options: &options302, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row334 = Row{Options: &options333, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts304 = []Act{
+var acts335 = []Act{
 	{Operands: []string{"*/delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*.delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*/remove*"}, Options: nil, Without: nil, Why: "deletes or sends"},
@@ -1787,45 +1896,45 @@ var acts304 = []Act{
 	{Operands: []string{"*/drop*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options305 = Options{List: []Option{
+var options336 = Options{List: []Option{
 	{"--tabs", "--tabs", 1, 0}, {"-t", "--tabs", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row306 = Row{Options: &options305, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row337 = Row{Options: &options336, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options307 = Options{List: []Option{
+var options338 = Options{List: []Option{
 	{"--exclude-monotonic", "--exclude-monotonic", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 0, 0}, {"-p", "-p", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper308 = Wrapper{Options: &options307, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper339 = Wrapper{Options: &options338, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options309 = Options{List: []Option{
+var options340 = Options{List: []Option{
 	{"--keep-size", "--keep-size", 0, 0}, {"--length", "--length", 1, 0}, {"--offset", "--offset", 1, 0}, {"-l", "--length", 1, 0}, {"-n", "--keep-size", 0, 0}, {"-o", "--offset", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row310 = Row{Options: &options309, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row341 = Row{Options: &options340, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options311 = Options{List: []Option{
+var options342 = Options{List: []Option{
 	{"-", "-", 0, 0}, {"-E", "-E", 0, 0}, {"-W", "-W", 0, 0}, {"-e", "-e", 1, 99}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 76}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language312 = Language{Options: &options311, Python: false}
+var language343 = Language{Options: &options342, Python: false}
 
-var options313 = Options{List: []Option{
+var options344 = Options{List: []Option{
 	{"--compile", "--compile", 0, 33}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--magic-file", "--magic-file", 1, 120}, {"--parameter", "--parameter", 1, 0}, {"--separator", "--separator", 1, 0}, {"-C", "--compile", 0, 33}, {"-F", "--separator", 1, 0},
 	{"-L", "-L", 0, 0}, {"-P", "--parameter", 1, 0}, {"-Z", "-Z", 0, 0}, {"-b", "-b", 0, 0}, {"-e", "--exclude", 1, 0}, {"-f", "--files-from", 1, 108}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0},
 	{"-m", "--magic-file", 1, 120}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row314 = Row{Options: &options313, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row345 = Row{Options: &options344, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse315 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse346 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts316 = []Act{
+var acts347 = []Act{
 	{Operands: nil, Options: []string{"-delete"}, Without: nil, Why: "deletes files"},
 }
 
-var acts317 = []Act{
+var acts348 = []Act{
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"*:remove"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"firestore:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
@@ -1847,11 +1956,11 @@ var acts317 = []Act{
 	{Operands: []string{"hosting:channel:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 }
 
-var acts318 = []Act{
+var acts349 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"-l", "-L", "--list", "--help", "--version", "-V"}, Why: "ends processes"},
 }
 
-var acts319 = []Act{
+var acts350 = []Act{
 	{Operands: []string{"db", "downgrade"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"db", "stamp"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"drop*"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -1859,12 +1968,19 @@ var acts319 = []Act{
 	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var acts320 = []Act{
+var acts351 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 }
 
-var acts321 = []Act{
+var options352 = Options{List: []Option{
+	{"--command", "--command", 1, 115}, {"--dir", "--dir", 1, 100}, {"--mode", "--mode", 1, 0}, {"--print-script", "--print-script", 0, 0}, {"--remote", "--remote", 1, 33}, {"--start-services", "--start-services", 0, 0}, {"--trust", "--trust", 0, 0}, {"-c", "--command", 1, 115},
+	{"-d", "--dir", 1, 100}, {"-m", "--mode", 1, 0}, {"-r", "--remote", 1, 33}, {"-s", "--start-services", 0, 0}, {"-t", "--trust", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var wrapper353 = Wrapper{Options: &options352, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+
+var acts354 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -1885,25 +2001,25 @@ var acts321 = []Act{
 	{Operands: []string{"extensions", "*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var acts322 = []Act{
+var acts355 = []Act{
 	{Operands: []string{"clean"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"undo"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"repair"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 }
 
-var options323 = Options{List: []Option{
+var options356 = Options{List: []Option{
 	{"--goal", "--goal", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--width", "--width", 1, 0}, {"-g", "--goal", 1, 0}, {"-p", "--prefix", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row324 = Row{Options: &options323, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row357 = Row{Options: &options356, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options325 = Options{List: []Option{
+var options358 = Options{List: []Option{
 	{"--width", "--width", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row326 = Row{Options: &options325, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row359 = Row{Options: &options358, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts327 = []Act{
+var acts360 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
@@ -1928,40 +2044,40 @@ var acts327 = []Act{
 	{Operands: []string{"stopall"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 }
 
-var options328 = Options{List: []Option{
+var options361 = Options{List: []Option{
 	{"--kill", "--kill", 0, 33}, {"-a", "-a", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "--kill", 0, 33}, {"-m", "-m", 1, 0}, {"-n", "-n", 1, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row329 = Row{Options: &options328, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row362 = Row{Options: &options361, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row330 = Row{Options: &options13, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row363 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var options331 = Options{List: []Option{
+var options364 = Options{List: []Option{
 	{"--become", "--become", 1, 120}, {"--bind", "--bind", 1, 120}, {"--delimiter", "--delimiter", 1, 0}, {"--filter", "--filter", 1, 0}, {"--history", "--history", 1, 119}, {"--listen", "--listen", 2, 33}, {"--listen-unsafe", "--listen-unsafe", 2, 33}, {"--nth", "--nth", 1, 0},
 	{"--preview", "--preview", 1, 120}, {"--query", "--query", 1, 0}, {"--tmux", "--tmux", 2, 0}, {"--with-shell", "--with-shell", 1, 120}, {"-d", "--delimiter", 1, 0}, {"-e", "-e", 0, 0}, {"-f", "--filter", 1, 0}, {"-m", "-m", 0, 0},
 	{"-n", "--nth", 1, 0}, {"-q", "--query", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row332 = Row{Options: &options331, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row365 = Row{Options: &options364, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options333 = Options{List: []Option{
+var options366 = Options{List: []Option{
 	{"--access-token-file", "--access-token-file", 1, 114}, {"--account", "--account", 1, 0}, {"--billing-project", "--billing-project", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--flags-file", "--flags-file", 1, 120}, {"--format", "--format", 1, 0}, {"--impersonate-service-account", "--impersonate-service-account", 1, 33}, {"--log-http", "--log-http", 0, 0},
 	{"--project", "--project", 1, 0}, {"--quiet", "-q", 0, 0}, {"--region", "--region", 1, 0}, {"--user-output-enabled", "--user-output-enabled", 2, 0}, {"--verbosity", "--verbosity", 1, 0}, {"--version", "--version", 0, 0}, {"--zone", "--zone", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row334 = Row{Options: &options333, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row367 = Row{Options: &options366, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var worse335 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse368 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options336 = Options{List: []Option{
+var options369 = Options{List: []Option{
 	{"--account", "--account", 1, 0}, {"--cache-control", "--cache-control", 1, 0}, {"--canned-acl", "--canned-acl", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--custom-metadata", "--custom-metadata", 1, 0}, {"--decryption-keys", "--decryption-keys", 1, 0}, {"--encryption-key", "--encryption-key", 1, 0},
 	{"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--include-managed-folders", "--include-managed-folders", 0, 0}, {"--manifest-path", "--manifest-path", 1, 119}, {"--predefined-acl", "--predefined-acl", 1, 0}, {"--project", "--project", 1, 0}, {"--storage-class", "--storage-class", 1, 0}, {"--verbosity", "--verbosity", 1, 0},
 	{"-L", "-L", 1, 119}, {"-a", "-a", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-s", "-s", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "-x", 1, 0},
 	{"-z", "-z", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var acts337 = []Act{
+var acts370 = []Act{
 	{Operands: []string{"push"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"owner"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
@@ -1970,15 +2086,15 @@ var acts337 = []Act{
 	{Operands: []string{"sources"}, Options: []string{"-r"}, Without: nil, Why: "changes what is published or installed"},
 }
 
-var worse338 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse371 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options339 = Options{List: []Option{
-	{"--help", "--help", 0, 0}, {"--hostname", "--hostname", 1, 33}, {"--repo", "--repo", 1, 0}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 0},
+var options372 = Options{List: []Option{
+	{"--help", "--help", 0, 0}, {"--hostname", "--hostname", 1, 33}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row340 = Row{Options: &options339, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
+var row373 = Row{Options: &options372, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
 
-var acts341 = []Act{
+var acts374 = []Act{
 	{Operands: []string{"repo", "delete|archive|rename"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"release", "delete|delete-asset|create|upload"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"run", "delete|cancel"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
@@ -2010,37 +2126,37 @@ var acts341 = []Act{
 	{Operands: []string{"api", "*delete*"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 }
 
-var row342 = Row{Options: &options13, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
+var row375 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
 
-var options343 = Options{List: []Option{
+var options376 = Options{List: []Option{
 	{"--cache", "--cache", 1, 0}, {"--field", "--field", 1, 70}, {"--header", "--header", 1, 0}, {"--hostname", "--hostname", 1, 33}, {"--input", "--input", 1, 33}, {"--jq", "--jq", 1, 0}, {"--method", "--method", 1, 88}, {"--paginate", "--paginate", 0, 0},
 	{"--preview", "--preview", 1, 0}, {"--raw-field", "--raw-field", 1, 70}, {"--silent", "--silent", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--template", "--template", 1, 0}, {"-F", "--field", 1, 70}, {"-H", "--header", 1, 0}, {"-X", "--method", 1, 88},
 	{"-f", "--raw-field", 1, 70}, {"-i", "-i", 0, 0}, {"-p", "--preview", 1, 0}, {"-q", "--jq", 1, 0}, {"-t", "--template", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row344 = Row{Options: &options343, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row377 = Row{Options: &options376, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse345 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse378 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options346 = Options{List: []Option{
+var options379 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--hostname", "--hostname", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0}, {"--show-token", "--show-token", 0, 33}, {"-a", "--active", 0, 0}, {"-h", "--hostname", 1, 0}, {"-q", "--jq", 1, 0},
 	{"-t", "--show-token", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row347 = Row{Options: &options346, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row380 = Row{Options: &options379, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse348 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse381 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options349 = Options{List: []Option{
+var options382 = Options{List: []Option{
 	{"--base", "--base", 1, 0}, {"--body", "--body", 1, 0}, {"--body-file", "--body-file", 1, 114}, {"--dir", "--dir", 1, 116}, {"--editor", "--editor", 0, 120}, {"--head", "--head", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0},
 	{"--limit", "--limit", 1, 0}, {"--notes-file", "--notes-file", 1, 114}, {"--output", "--output", 1, 119}, {"--repo", "--repo", 1, 0}, {"--state", "--state", 1, 0}, {"--template", "--template", 1, 0}, {"--title", "--title", 1, 0}, {"--web", "--web", 0, 120},
 	{"-B", "--base", 1, 0}, {"-D", "--dir", 1, 116}, {"-F", "--body-file", 1, 114}, {"-H", "--head", 1, 0}, {"-L", "--limit", 1, 0}, {"-O", "--output", 1, 119}, {"-R", "--repo", 1, 0}, {"-T", "--template", 1, 0},
 	{"-b", "--body", 1, 0}, {"-c", "-c", 1, 0}, {"-e", "--editor", 0, 120}, {"-q", "--jq", 1, 0}, {"-s", "--state", 1, 0}, {"-t", "--title", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row350 = Row{Options: &options349, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row383 = Row{Options: &options382, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options351 = Options{List: []Option{
+var options384 = Options{List: []Option{
 	{"--interactive", "--interactive", 0, 120}, {"--run", "--run", 0, 120}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-F", "-F", 0, 120}, {"-L", "-L", 1, 0}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dyno", "-dyno", 1, 119},
 	{"-e", "-e", 1, 120}, {"-fplugin", "-fplugin-library", 1, 120}, {"-fplugin-library", "-fplugin-library", 1, 120}, {"-ghcversion-file", "-ghcversion-file", 1, 120}, {"-hidir", "-dumpdir", 1, 116}, {"-l", "-l", 1, 0}, {"-main-is", "-main-is", 1, 0}, {"-o", "-dyno", 1, 119},
 	{"-odir", "-dumpdir", 1, 116}, {"-outputdir", "-dumpdir", 1, 116}, {"-package", "-package", 1, 0}, {"-package-db", "-package-env", 1, 120}, {"-package-env", "-package-env", 1, 120}, {"-pgmF", "-pgmotool", 1, 120}, {"-pgmL", "-pgmotool", 1, 120}, {"-pgmP", "-pgmotool", 1, 120},
@@ -2048,9 +2164,9 @@ var options351 = Options{List: []Option{
 	{"-pgmlo", "-pgmotool", 1, 120}, {"-pgmotool", "-pgmotool", 1, 120}, {"-pgms", "-pgmotool", 1, 120}, {"-pgmwindres", "-pgmotool", 1, 120}, {"-stubdir", "-dumpdir", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row352 = Row{Options: &options351, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row385 = Row{Options: &options384, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options353 = Options{List: []Option{
+var options386 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-after-run-hook", "-after-run-hook", 1, 120}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0},
 	{"-benchmem", "-benchmem", 0, 0}, {"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-compilers", "-compilers", 1, 0}, {"-count", "-count", 1, 0}, {"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119},
@@ -2065,58 +2181,58 @@ var options353 = Options{List: []Option{
 	{"-trace", "-trace", 1, 119}, {"-trimpath", "-trimpath", 0, 0}, {"-v", "-v", 0, 0}, {"-vet", "-vet", 1, 0}, {"-vettool", "-vettool", 1, 120}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row354 = Row{Options: &options353, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row387 = Row{Options: &options386, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts355 = []Act{
+var acts388 = []Act{
 	{Operands: []string{"trash"}, Options: nil, Without: nil, Why: "deletes files"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes files"},
 }
 
-var options356 = Options{List: []Option{
+var options389 = Options{List: []Option{
 	{"--attr-source", "--attr-source", 1, 0}, {"--bare", "--bare", 0, 0}, {"--config-env", "--config-env", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--git-dir", "--git-dir", 1, 103}, {"--glob-pathspecs", "--glob-pathspecs", 0, 0}, {"--help", "--help", 0, 0}, {"--html-path", "--html-path", 0, 0},
 	{"--icase-pathspecs", "--icase-pathspecs", 0, 0}, {"--info-path", "--info-path", 0, 0}, {"--list-cmds", "--list-cmds", 1, 0}, {"--literal-pathspecs", "--literal-pathspecs", 0, 0}, {"--man-path", "--man-path", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--no-lazy-fetch", "--no-lazy-fetch", 0, 0}, {"--no-optional-locks", "--no-optional-locks", 0, 0},
 	{"--no-pager", "--no-pager", 0, 0}, {"--no-replace-objects", "--no-replace-objects", 0, 0}, {"--noglob-pathspecs", "--noglob-pathspecs", 0, 0}, {"--paginate", "--paginate", 0, 33}, {"--super-prefix", "--super-prefix", 1, 0}, {"--version", "--version", 0, 0}, {"--work-tree", "--work-tree", 1, 103}, {"-C", "-C", 1, 100},
 	{"-P", "--no-pager", 0, 0}, {"-c", "-c", 1, 107}, {"-h", "--help", 0, 0}, {"-p", "--paginate", 0, 33}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row357 = Row{Options: &options356, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
+var row390 = Row{Options: &options389, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
 
-var options358 = Options{List: []Option{
+var options391 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 33}, {"--ignore-errors", "--ignore-errors", 0, 0}, {"--ignore-missing", "--ignore-missing", 0, 0}, {"--intent-to-add", "--intent-to-add", 0, 0},
 	{"--no-all", "--no-all", 0, 0}, {"--no-ignore-removal", "--no-ignore-removal", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-file-nul", "--pathspec-file-nul", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--refresh", "--refresh", 0, 0}, {"--renormalize", "--renormalize", 0, 0}, {"--sparse", "--sparse", 0, 0},
 	{"--update", "--update", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-A", "-A", 0, 0}, {"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 33}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0},
 	{"-p", "--patch", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row359 = Row{Options: &options358, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row392 = Row{Options: &options391, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options360 = Options{List: []Option{
+var options393 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--build-fake-ancestor", "--build-fake-ancestor", 1, 119}, {"--cached", "--cached", 0, 0}, {"--check", "--check", 0, 0}, {"--directory", "--directory", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--include", "--include", 1, 0}, {"--index", "--index", 0, 0},
 	{"--numstat", "--numstat", 0, 0}, {"--reject", "--reject", 0, 0}, {"--resolvemsg", "--resolvemsg", 1, 0}, {"--stat", "--stat", 0, 0}, {"--summary", "--summary", 0, 0}, {"--unsafe-paths", "--unsafe-paths", 0, 33}, {"--whitespace", "--whitespace", 1, 0}, {"-3", "-3", 0, 0},
 	{"-C", "-C", 1, 0}, {"-R", "-R", 0, 0}, {"-S", "-S", 2, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row361 = Row{Options: &options360, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row394 = Row{Options: &options393, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options362 = Options{List: []Option{
+var options395 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 1, 0}, {"--contents", "--contents", 1, 114}, {"--date", "--date", 1, 0}, {"--ignore-rev", "--ignore-rev", 1, 0}, {"--ignore-revs-file", "--ignore-revs-file", 1, 114}, {"--since", "--since", 1, 0}, {"-C", "-C", 2, 0}, {"-L", "-L", 1, 0},
 	{"-M", "-M", 2, 0}, {"-S", "-S", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row363 = Row{Options: &options362, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row396 = Row{Options: &options395, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse364 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse397 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options365 = Options{List: []Option{
+var options398 = Options{List: []Option{
 	{"--add-file", "--add-file", 1, 114}, {"--add-virtual-file", "--add-virtual-file", 1, 0}, {"--exec", "--exec", 1, 120}, {"--format", "--format", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--output", "--output", 1, 119}, {"--prefix", "--prefix", 1, 0}, {"--remote", "--remote", 1, 33},
 	{"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row366 = Row{Options: &options365, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row399 = Row{Options: &options398, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse367 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse400 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options368 = Options{List: []Option{
+var options401 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--copy", "--copy", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit-description", "--edit-description", 0, 120}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--merged", "--merged", 2, 0}, {"--move", "--move", 0, 0}, {"--no-contains", "--no-contains", 2, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--set-upstream-to", "--set-upstream-to", 1, 0},
 	{"--show-current", "--show-current", 0, 0}, {"--sort", "--sort", 1, 0}, {"--track", "--track", 2, 0}, {"-C", "-C", 0, 33}, {"-D", "-D", 0, 33}, {"-M", "-M", 0, 33}, {"-a", "-a", 0, 0}, {"-c", "--copy", 0, 0},
@@ -2124,49 +2240,49 @@ var options368 = Options{List: []Option{
 	{"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row369 = Row{Options: &options368, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row402 = Row{Options: &options401, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse370 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "-D", "--delete", "-m", "-M", "--move", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse403 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "-D", "--delete", "-m", "-M", "--move", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options371 = Options{List: []Option{
+var options404 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row372 = Row{Options: &options371, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row405 = Row{Options: &options404, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options373 = Options{List: []Option{
+var options406 = Options{List: []Option{
 	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
 	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row374 = Row{Options: &options373, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row407 = Row{Options: &options406, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options375 = Options{List: []Option{
+var options408 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
 	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row376 = Row{Options: &options375, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row409 = Row{Options: &options408, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options377 = Options{List: []Option{
+var options410 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--detach", "--detach", 0, 0}, {"--force", "--force", 0, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0}, {"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--ours", "--ours", 0, 33},
 	{"--overwrite-ignore", "--overwrite-ignore", 0, 33}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--theirs", "--theirs", 0, 33}, {"--track", "--track", 2, 0}, {"-B", "-B", 1, 33},
 	{"-b", "-b", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "-l", 0, 0}, {"-m", "--merge", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row378 = Row{Options: &options377, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row411 = Row{Options: &options410, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse379 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse412 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options380 = Options{List: []Option{
+var options413 = Options{List: []Option{
 	{"--aggressive", "--aggressive", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 120}, {"--expire", "--expire", 1, 33}, {"--force-remove", "--force-remove", 0, 33}, {"--graft", "--graft", 0, 33}, {"--index-info", "--index-info", 0, 33}, {"--prune", "--prune", 2, 33},
 	{"--short", "--short", 0, 0}, {"--stdin", "--stdin", 0, 33}, {"-D", "-D", 0, 33}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 33}, {"-f", "-f", 0, 33}, {"-k", "-k", 0, 0}, {"-l", "-l", 0, 0},
 	{"-m", "-m", 0, 33}, {"-q", "-q", 0, 0}, {"-u", "-u", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row381 = Row{Options: &options380, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row414 = Row{Options: &options413, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options382 = Options{List: []Option{
+var options415 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2178,24 +2294,26 @@ var options382 = Options{List: []Option{
 	{"-m", "-m", 0, 0}, {"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row383 = Row{Options: &options382, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row416 = Row{Options: &options415, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options384 = Options{List: []Option{
+var options417 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--continue", "--continue", 0, 0}, {"--edit", "--edit", 0, 0}, {"--ff", "--ff", 0, 0}, {"--ff-only", "--ff-only", 0, 0}, {"--file", "--file", 1, 114}, {"--gpg-sign", "--gpg-sign", 2, 0},
 	{"--into-name", "--into-name", 1, 0}, {"--log", "--log", 2, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-ff", "--no-ff", 0, 0}, {"--quit", "--quit", 0, 0}, {"--skip", "--skip", 0, 0}, {"--squash", "--squash", 0, 0}, {"--strategy", "--strategy", 1, 120},
 	{"--strategy-option", "--strategy-option", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-e", "-e", 0, 0}, {"-m", "-m", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row385 = Row{Options: &options384, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row418 = Row{Options: &options417, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options386 = Options{List: []Option{
+var worse419 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
+
+var options420 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"-e", "--exclude", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row387 = Row{Options: &options386, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
+var row421 = Row{Options: &options420, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
 
-var options388 = Options{List: []Option{
+var options422 = Options{List: []Option{
 	{"--branch", "--branch", 1, 0}, {"--bundle-uri", "--bundle-uri", 1, 33}, {"--config", "--config", 1, 107}, {"--deepen", "--deepen", 1, 0}, {"--depth", "--depth", 1, 0}, {"--exec", "--exec", 1, 120}, {"--filter", "--filter", 1, 0}, {"--force", "--force", 0, 0},
 	{"--jobs", "--jobs", 1, 0}, {"--negotiation-tip", "--negotiation-tip", 1, 0}, {"--origin", "--origin", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--reference-if-able", "--reference-if-able", 1, 114}, {"--refmap", "--refmap", 1, 0},
 	{"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--server-option", "--server-option", 1, 0}, {"--shallow-exclude", "--shallow-exclude", 1, 0}, {"--shallow-since", "--shallow-since", 1, 0}, {"--sort", "--sort", 1, 0}, {"--symref", "--symref", 0, 0}, {"--template", "--template", 1, 120}, {"--upload-pack", "-u", 1, 120},
@@ -2203,9 +2321,9 @@ var options388 = Options{List: []Option{
 	{"-u", "-u", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row389 = Row{Options: &options388, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row423 = Row{Options: &options422, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options390 = Options{List: []Option{
+var options424 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--amend", "--amend", 0, 0}, {"--author", "--author", 1, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--date", "--date", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114},
 	{"--fixup", "--fixup", 1, 0}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--message", "--message", 1, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--reedit-message", "--reedit-message", 1, 0}, {"--reuse-message", "--reuse-message", 1, 0},
 	{"--signoff", "--signoff", 0, 0}, {"--squash", "--squash", 1, 0}, {"--template", "--template", 1, 114}, {"--trailer", "--trailer", 1, 0}, {"-C", "--reuse-message", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-a", "-a", 0, 0},
@@ -2213,32 +2331,39 @@ var options390 = Options{List: []Option{
 	{"-s", "--signoff", 0, 0}, {"-t", "--template", 1, 114}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row391 = Row{Options: &options390, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row425 = Row{Options: &options424, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options392 = Options{List: []Option{
-	{"--blob", "--blob", 1, 0}, {"--comment", "--comment", 1, 0}, {"--default", "--default", 1, 0}, {"--file", "--file", 1, 114}, {"--type", "--type", 1, 0}, {"--url", "--url", 1, 0}, {"--value", "--value", 1, 0}, {"-f", "--file", 1, 114},
+var options426 = Options{List: []Option{
+	{"--blob", "--blob", 1, 0}, {"--comment", "--comment", 1, 0}, {"--default", "--default", 1, 0}, {"--edit", "--edit", 0, 120}, {"--file", "--file", 1, 114}, {"--type", "--type", 1, 0}, {"--url", "--url", 1, 0}, {"--value", "--value", 1, 0},
+	{"-e", "--edit", 0, 120}, {"-f", "--file", 1, 114},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row427 = Row{Options: &options426, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var worse428 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options429 = Options{List: []Option{
+	{"--blob", "--blob", 1, 0}, {"--file", "--file", 1, 114}, {"-f", "--file", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row393 = Row{Options: &options392, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row430 = Row{Options: &options429, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var worse394 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
-
-var options395 = Options{List: []Option{
+var options431 = Options{List: []Option{
 	{"--extcmd", "--extcmd", 1, 120}, {"--tool", "--tool", 1, 120}, {"-t", "--tool", 1, 120}, {"-x", "--extcmd", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row396 = Row{Options: &options395, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row432 = Row{Options: &options431, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var worse397 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse433 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options398 = Options{List: []Option{
+var options434 = Options{List: []Option{
 	{"--commit-filter", "--commit-filter", 1, 115}, {"--env-filter", "--env-filter", 1, 115}, {"--force", "--force", 0, 0}, {"--index-filter", "--index-filter", 1, 115}, {"--msg-filter", "--msg-filter", 1, 115}, {"--original", "--original", 1, 0}, {"--parent-filter", "--parent-filter", 1, 115}, {"--prune-empty", "--prune-empty", 0, 0},
 	{"--setup", "--setup", 1, 115}, {"--subdirectory-filter", "--subdirectory-filter", 1, 0}, {"--tag-name-filter", "--tag-name-filter", 1, 115}, {"--tree-filter", "--tree-filter", 1, 115}, {"-d", "-d", 1, 0}, {"-f", "--force", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row399 = Row{Options: &options398, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row435 = Row{Options: &options434, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options400 = Options{List: []Option{
+var options436 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--attach", "--attach", 2, 0}, {"--author", "--author", 1, 0}, {"--base", "--base", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0},
 	{"--cc", "--cc", 1, 0}, {"--color", "--color", 2, 0}, {"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--cover-letter", "--cover-letter", 0, 0}, {"--creation-factor", "--creation-factor", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0},
 	{"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--description-file", "--description-file", 1, 114}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0}, {"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0},
@@ -2252,188 +2377,188 @@ var options400 = Options{List: []Option{
 	{"-X", "-X", 2, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "--max-count", 1, 0}, {"-o", "--output-directory", 1, 116}, {"-s", "-s", 0, 0}, {"-v", "--reroll-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row401 = Row{Options: &options400, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row437 = Row{Options: &options436, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options402 = Options{List: []Option{
+var options438 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--full", "--full", 0, 0}, {"--lost-found", "--lost-found", 0, 33}, {"--no-reflogs", "--no-reflogs", 0, 0}, {"--root", "--root", 0, 0}, {"--strict", "--strict", 0, 0}, {"--tags", "--tags", 0, 0}, {"--unreachable", "--unreachable", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row403 = Row{Options: &options402, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row439 = Row{Options: &options438, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse404 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse440 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options405 = Options{List: []Option{
+var options441 = Options{List: []Option{
 	{"--ext-grep", "--ext-grep", 0, 120}, {"--max-depth", "--max-depth", 1, 0}, {"--open-files-in-pager", "--open-files-in-pager", 2, 120}, {"--textconv", "--textconv", 0, 120}, {"--threads", "--threads", 1, 0}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0},
 	{"-O", "--open-files-in-pager", 2, 120}, {"-e", "-e", 1, 99}, {"-f", "-f", 1, 114}, {"-m", "-m", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row406 = Row{Options: &options405, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row442 = Row{Options: &options441, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options407 = Options{List: []Option{
+var options443 = Options{List: []Option{
 	{"--bare", "--bare", 0, 0}, {"--initial-branch", "--initial-branch", 1, 0}, {"--object-format", "--object-format", 1, 0}, {"--ref-format", "--ref-format", 1, 0}, {"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--shared", "--shared", 2, 0}, {"--template", "--template", 1, 120}, {"-b", "--initial-branch", 1, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row408 = Row{Options: &options407, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row444 = Row{Options: &options443, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options409 = Options{List: []Option{
+var options445 = Options{List: []Option{
 	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row410 = Row{Options: &options409, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row446 = Row{Options: &options445, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options411 = Options{List: []Option{
+var options447 = Options{List: []Option{
 	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row412 = Row{Options: &options411, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row448 = Row{Options: &options447, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options413 = Options{List: []Option{
+var options449 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
 	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row414 = Row{Options: &options413, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row450 = Row{Options: &options449, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options415 = Options{List: []Option{
+var options451 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row416 = Row{Options: &options415, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row452 = Row{Options: &options451, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options417 = Options{List: []Option{
+var options453 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--ref", "--ref", 1, 0}, {"-C", "-C", 1, 0}, {"-F", "--file", 1, 114}, {"-c", "-c", 1, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row418 = Row{Options: &options417, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row454 = Row{Options: &options453, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse419 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse455 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options420 = Options{List: []Option{
+var options456 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--atomic", "--atomic", 0, 0}, {"--branches", "--branches", 0, 0}, {"--delete", "--delete", 0, 33}, {"--dry-run", "--dry-run", 0, 0}, {"--exec", "--exec", 1, 120}, {"--follow-tags", "--follow-tags", 0, 0}, {"--force", "--force", 0, 33},
 	{"--force-if-includes", "--force-if-includes", 0, 0}, {"--force-with-lease", "--force-with-lease", 2, 33}, {"--mirror", "--mirror", 0, 33}, {"--no-verify", "--no-verify", 0, 0}, {"--porcelain", "--porcelain", 0, 0}, {"--progress", "--progress", 0, 0}, {"--prune", "--prune", 0, 33}, {"--push-option", "--push-option", 1, 0},
 	{"--receive-pack", "--receive-pack", 1, 120}, {"--recurse-submodules", "--recurse-submodules", 1, 0}, {"--repo", "--repo", 1, 33}, {"--set-upstream", "--set-upstream", 0, 0}, {"--signed", "--signed", 2, 0}, {"--tags", "--tags", 0, 0}, {"--thin", "--thin", 0, 0}, {"-d", "--delete", 0, 33},
 	{"-f", "--force", 0, 33}, {"-n", "--dry-run", 0, 0}, {"-o", "--push-option", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--set-upstream", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row421 = Row{Options: &options420, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row457 = Row{Options: &options456, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse422 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse458 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options423 = Options{List: []Option{
+var options459 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--autostash", "--autostash", 0, 0}, {"--continue", "--continue", 0, 0}, {"--edit-todo", "--edit-todo", 0, 120}, {"--empty", "--empty", 1, 0}, {"--exec", "--exec", 1, 115}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--interactive", "--interactive", 0, 0},
 	{"--keep-base", "--keep-base", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--onto", "--onto", 1, 0}, {"--quit", "--quit", 0, 0}, {"--root", "--root", 0, 0}, {"--skip", "--skip", 0, 0}, {"--strategy", "--strategy", 1, 120}, {"--strategy-option", "--strategy-option", 1, 0},
 	{"--whitespace", "--whitespace", 1, 0}, {"-C", "-C", 1, 0}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "--interactive", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 2, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "--exec", 1, 115},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row424 = Row{Options: &options423, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row460 = Row{Options: &options459, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options425 = Options{List: []Option{
+var options461 = Options{List: []Option{
 	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
 	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row426 = Row{Options: &options425, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row462 = Row{Options: &options461, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options427 = Options{List: []Option{
+var options463 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row428 = Row{Options: &options427, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row464 = Row{Options: &options463, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options429 = Options{List: []Option{
+var options465 = Options{List: []Option{
 	{"--hard", "--hard", 0, 33}, {"--keep", "--keep", 0, 33}, {"--merge", "--merge", 0, 33}, {"--mixed", "--mixed", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--soft", "--soft", 0, 0}, {"-N", "-N", 0, 0}, {"-p", "-p", 0, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row430 = Row{Options: &options429, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row466 = Row{Options: &options465, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse431 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse467 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options432 = Options{List: []Option{
+var options468 = Options{List: []Option{
 	{"--ignore-unmerged", "--ignore-unmerged", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--source", "--source", 1, 0}, {"--staged", "--staged", 0, 0},
 	{"--worktree", "--worktree", 0, 0}, {"-S", "--staged", 0, 0}, {"-W", "--worktree", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--source", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row433 = Row{Options: &options432, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row469 = Row{Options: &options468, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse434 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse470 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options435 = Options{List: []Option{
+var options471 = Options{List: []Option{
 	{"--message", "--message", 1, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-a", "-a", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--message", 1, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row436 = Row{Options: &options435, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row472 = Row{Options: &options471, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options437 = Options{List: []Option{
+var options473 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--depth", "--depth", 1, 0}, {"--force", "--force", 0, 33}, {"--init", "--init", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--merge", "--merge", 0, 0}, {"--name", "--name", 1, 0}, {"--rebase", "--rebase", 0, 0},
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--remote", "--remote", 0, 0}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-j", "--jobs", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row438 = Row{Options: &options437, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row474 = Row{Options: &options473, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options439 = Options{List: []Option{
+var options475 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row440 = Row{Options: &options439, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row476 = Row{Options: &options475, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options441 = Options{List: []Option{
+var options477 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--create", "--create", 1, 0}, {"--detach", "--detach", 0, 0}, {"--discard-changes", "--discard-changes", 0, 33}, {"--force", "--force", 0, 33}, {"--force-create", "--force-create", 1, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0},
 	{"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--track", "--track", 2, 0}, {"-C", "--force-create", 1, 33}, {"-c", "--create", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33},
 	{"-m", "--merge", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row442 = Row{Options: &options441, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row478 = Row{Options: &options477, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse443 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse479 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse444 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse480 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options445 = Options{List: []Option{
+var options481 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--local-user", "--local-user", 1, 0}, {"--merged", "--merged", 2, 0}, {"--message", "--message", 1, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--sort", "--sort", 1, 0},
 	{"--verify", "--verify", 0, 0}, {"-F", "--file", 1, 114}, {"-a", "-a", 0, 0}, {"-d", "--delete", 0, 33}, {"-e", "--edit", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "--list", 0, 0}, {"-m", "--message", 1, 0},
 	{"-n", "-n", 2, 0}, {"-s", "-s", 0, 0}, {"-u", "--local-user", 1, 0}, {"-v", "--verify", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row446 = Row{Options: &options445, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row482 = Row{Options: &options481, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse447 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse483 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse448 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse484 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options449 = Options{List: []Option{
+var options485 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--detach", "--detach", 0, 0}, {"--expire", "--expire", 1, 0}, {"--force", "--force", 0, 33}, {"--guess-remote", "--guess-remote", 0, 0}, {"--lock", "--lock", 0, 0}, {"--orphan", "--orphan", 0, 0}, {"--porcelain", "--porcelain", 0, 0},
 	{"--reason", "--reason", 1, 0}, {"--track", "--track", 0, 0}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row450 = Row{Options: &options449, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row486 = Row{Options: &options485, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options451 = Options{List: []Option{
+var options487 = Options{List: []Option{
 	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row452 = Row{Options: &options451, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row488 = Row{Options: &options487, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options453 = Options{List: []Option{
+var options489 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--pager", "--pager", 0, 120}, {"--style", "--style", 1, 0}, {"--tui", "--tui", 0, 120}, {"--width", "--width", 1, 0}, {"-p", "--pager", 0, 120}, {"-s", "--style", 1, 0}, {"-t", "--tui", 0, 120},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row454 = Row{Options: &options453, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row490 = Row{Options: &options489, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options455 = Options{List: []Option{
+var options491 = Options{List: []Option{
 	{"--help", "-version", 0, 0}, {"-C", "-C", 1, 100}, {"-h", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row456 = Row{Options: &options455, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
+var row492 = Row{Options: &options491, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
 
-var options457 = Options{List: []Option{
+var options493 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiler", "-compiler", 1, 120}, {"-cover", "-cover", 2, 0},
 	{"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-d", "-d", 0, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0},
 	{"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0},
@@ -2441,34 +2566,34 @@ var options457 = Options{List: []Option{
 	{"-toolexec", "-toolexec", 1, 120}, {"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row458 = Row{Options: &options457, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row494 = Row{Options: &options493, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse459 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse495 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options460 = Options{List: []Option{
+var options496 = Options{List: []Option{
 	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row461 = Row{Options: &options460, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row497 = Row{Options: &options496, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options462 = Options{List: []Option{
+var options498 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row463 = Row{Options: &options462, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row499 = Row{Options: &options498, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse464 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse500 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options465 = Options{List: []Option{
+var options501 = Options{List: []Option{
 	{"-changed", "-changed", 0, 0}, {"-json", "-json", 0, 0}, {"-u", "-u", 0, 33}, {"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row466 = Row{Options: &options465, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row502 = Row{Options: &options501, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse467 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse503 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options468 = Options{List: []Option{
+var options504 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0}, {"-benchmem", "-benchmem", 0, 0},
 	{"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120}, {"-count", "-count", 1, 0},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119},
@@ -2482,17 +2607,17 @@ var options468 = Options{List: []Option{
 	{"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row469 = Row{Options: &options468, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row505 = Row{Options: &options504, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options470 = Options{List: []Option{
+var options506 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-mod", "-mod", 1, 0}, {"-modfile", "-modfile", 1, 120}, {"-n", "-n", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row471 = Row{Options: &options470, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row507 = Row{Options: &options506, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var row472 = Row{Options: &options13, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
+var row508 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
 
-var options473 = Options{List: []Option{
+var options509 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiled", "-compiled", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-deps", "-deps", 0, 0}, {"-e", "-e", 0, 0}, {"-export", "-export", 0, 0},
 	{"-f", "-f", 1, 0}, {"-find", "-find", 0, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0},
@@ -2501,9 +2626,9 @@ var options473 = Options{List: []Option{
 	{"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-versions", "-versions", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row474 = Row{Options: &options473, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row510 = Row{Options: &options509, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options475 = Options{List: []Option{
+var options511 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-compat", "-compat", 1, 0}, {"-diff", "-diff", 0, 0}, {"-dropexclude", "-dropexclude", 1, 0}, {"-dropgodebug", "-dropgodebug", 1, 0}, {"-dropignore", "-dropignore", 1, 0}, {"-dropreplace", "-dropreplace", 1, 0}, {"-droprequire", "-droprequire", 1, 0},
 	{"-dropretract", "-dropretract", 1, 0}, {"-droptool", "-droptool", 1, 0}, {"-e", "-e", 0, 0}, {"-exclude", "-exclude", 1, 0}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-godebug", "-godebug", 1, 0}, {"-ignore", "-ignore", 1, 0},
 	{"-json", "-json", 2, 0}, {"-m", "-m", 0, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-module", "-module", 1, 0}, {"-o", "-o", 1, 119}, {"-overlay", "-overlay", 1, 120}, {"-print", "-print", 0, 0},
@@ -2511,78 +2636,78 @@ var options475 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row476 = Row{Options: &options475, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row512 = Row{Options: &options511, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse477 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse513 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var row478 = Row{Options: &options468, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row514 = Row{Options: &options504, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options479 = Options{List: []Option{
+var options515 = Options{List: []Option{
 	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row480 = Row{Options: &options479, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row516 = Row{Options: &options515, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options481 = Options{List: []Option{
+var options517 = Options{List: []Option{
 	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row482 = Row{Options: &options481, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row518 = Row{Options: &options517, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options483 = Options{List: []Option{
+var options519 = Options{List: []Option{
 	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row484 = Row{Options: &options483, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row520 = Row{Options: &options519, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options485 = Options{List: []Option{
+var options521 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
 	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row486 = Row{Options: &options485, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row522 = Row{Options: &options521, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options487 = Options{List: []Option{
+var options523 = Options{List: []Option{
 	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
 	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row488 = Row{Options: &options487, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row524 = Row{Options: &options523, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse489 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse525 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options490 = Options{List: []Option{
+var options526 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fix", "--fix", 0, 109}, {"--new-from-rev", "--new-from-rev", 1, 0}, {"--out-format", "--out-format", 1, 0}, {"--output.json.path", "--output.json.path", 1, 119}, {"--path-prefix", "--path-prefix", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"-D", "-D", 1, 0},
 	{"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row491 = Row{Options: &options490, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row527 = Row{Options: &options526, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper492 = Wrapper{Options: &options13, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper528 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options493 = Options{List: []Option{
+var options529 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--format", "-f", 1, 0}, {"--jsonfile", "--jsonfile", 1, 119}, {"--jsonfile-timing-events", "--jsonfile-timing-events", 1, 119}, {"--junitfile", "--junitfile", 1, 119}, {"--max-fails", "--max-fails", 1, 0}, {"--packages", "--packages", 1, 0}, {"--post-run-command", "--post-run-command", 1, 120},
 	{"--raw-command", "--raw-command", 0, 120}, {"--rerun-fails", "--rerun-fails", 2, 0}, {"--rerun-fails-report", "--rerun-fails-report", 1, 119}, {"--watch", "--watch", 0, 0}, {"--watch-chdir", "--watch-chdir", 0, 0}, {"-f", "-f", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row494 = Row{Options: &options493, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row530 = Row{Options: &options529, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options495 = Options{List: []Option{
+var options531 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-db", "-db", 1, 33}, {"-format", "-format", 1, 0}, {"-json", "-json", 0, 0}, {"-mode", "-mode", 1, 0}, {"-scan", "-scan", 1, 0}, {"-show", "-show", 1, 0}, {"-tags", "-tags", 1, 0},
 	{"-test", "-test", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row496 = Row{Options: &options495, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row532 = Row{Options: &options531, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options497 = Options{List: []Option{
+var options533 = Options{List: []Option{
 	{"--agent-program", "--agent-program", 1, 120}, {"--attribute-file", "--attribute-file", 1, 119}, {"--batch", "--batch", 0, 0}, {"--dirmngr-program", "--dirmngr-program", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--gpgconf-program", "--gpgconf-program", 2, 0}, {"--homedir", "--homedir", 1, 120}, {"--keyserver", "--keyserver", 1, 33},
 	{"--load-extension", "--load-extension", 1, 120}, {"--local-user", "--local-user", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--logger-file", "--logger-file", 1, 119}, {"--options", "--options", 1, 120}, {"--output", "--output", 1, 119}, {"--photo-viewer", "--photo-viewer", 1, 120}, {"--recipient", "--recipient", 1, 0},
 	{"--status-file", "--status-file", 1, 119}, {"--yes", "--yes", 0, 0}, {"-o", "--output", 1, 119}, {"-r", "--recipient", 1, 0}, {"-u", "--local-user", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row498 = Row{Options: &options497, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row534 = Row{Options: &options533, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts499 = []Act{
+var acts535 = []Act{
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"deploy:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"release:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
@@ -2605,25 +2730,25 @@ var acts499 = []Act{
 	{Operands: []string{"hibernate:drop"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 }
 
-var options500 = Options{List: []Option{
+var options536 = Options{List: []Option{
 	{"--insecure", "--insecure", 0, 0}, {"--ungron", "--ungron", 0, 0}, {"-k", "--insecure", 0, 0}, {"-u", "--ungron", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row501 = Row{Options: &options500, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row537 = Row{Options: &options536, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options502 = Options{List: []Option{
+var options538 = Options{List: []Option{
 	{"--blocksize", "--blocksize", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--processes", "--processes", 1, 0}, {"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112},
 	{"--to-stdout", "--to-stdout", 0, 112}, {"-S", "--suffix", 1, 0}, {"-b", "--blocksize", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-p", "--processes", 1, 0},
 	{"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row503 = Row{Options: &options502, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row539 = Row{Options: &options538, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts504 = []Act{
+var acts540 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "stops the machine"},
 }
 
-var acts505 = []Act{
+var acts541 = []Act{
 	{Operands: []string{"metadata", "clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--down*"}, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "delete"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -2633,28 +2758,28 @@ var acts505 = []Act{
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--type=down"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options506 = Options{List: []Option{
+var options542 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row507 = Row{Options: &options506, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row543 = Row{Options: &options542, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options508 = Options{List: []Option{
+var options544 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--call", "--call", 1, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--include-dependencies", "--include-dependencies", 0, 0}, {"--no-bail", "--no-bail", 0, 0}, {"--no-prefix", "--no-prefix", 0, 0}, {"--no-private", "--no-private", 0, 0},
 	{"--no-sort", "--no-sort", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--profile", "--profile", 0, 0}, {"--scope", "--scope", 1, 0}, {"--since", "--since", 2, 0}, {"--stream", "--stream", 0, 0}, {"-A", "--all", 0, 0}, {"-c", "--call", 1, 0},
 	{"-i", "-i", 0, 0}, {"-j", "-j", 1, 0}, {"-p", "-p", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper509 = Wrapper{Options: &options508, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper545 = Wrapper{Options: &options544, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options510 = Options{List: []Option{
+var options546 = Options{List: []Option{
 	{"--burst-limit", "--burst-limit", 1, 0}, {"--debug", "--debug", 0, 0}, {"--kube-apiserver", "--kube-apiserver", 1, 33}, {"--kube-as-user", "--kube-as-user", 1, 33}, {"--kube-context", "--kube-context", 1, 0}, {"--kube-token", "--kube-token", 1, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"-n", "--namespace", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row511 = Row{Options: &options510, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
+var row547 = Row{Options: &options546, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
 
-var acts512 = []Act{
+var acts548 = []Act{
 	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
@@ -2673,16 +2798,16 @@ var acts512 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 }
 
-var row513 = Row{Options: &options13, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row549 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options514 = Options{List: []Option{
+var options550 = Options{List: []Option{
 	{"--destination", "--destination", 1, 116}, {"--keyring", "--keyring", 1, 114}, {"--output-dir", "--output-dir", 1, 116}, {"--post-renderer", "--post-renderer", 1, 120}, {"--post-renderer-args", "--post-renderer-args", 1, 120}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 33}, {"--set-string", "--set-string", 1, 0},
 	{"--values", "--values", 1, 114}, {"-d", "--destination", 1, 116}, {"-f", "--values", 1, 114}, {"-o", "-o", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row515 = Row{Options: &options514, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row551 = Row{Options: &options550, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts516 = []Act{
+var acts552 = []Act{
 	{Operands: []string{"*:destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:reset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2711,58 +2836,65 @@ var acts516 = []Act{
 	{Operands: []string{"run:*", "rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options517 = Options{List: []Option{
+var options553 = Options{List: []Option{
+	{"--app", "--app", 1, 0}, {"--detached", "--detached", 0, 0}, {"--env", "--env", 1, 0}, {"--exit-code", "--exit-code", 0, 0}, {"--no-notify", "--no-notify", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--remote", "--remote", 1, 0}, {"--size", "--size", 1, 0},
+	{"--type", "--type", 1, 0}, {"-a", "--app", 1, 0}, {"-d", "--detached", 0, 0}, {"-e", "--env", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--size", 1, 0}, {"-x", "--exit-code", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var wrapper554 = Wrapper{Options: &options553, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+
+var options555 = Options{List: []Option{
 	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row518 = Row{Options: &options517, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row556 = Row{Options: &options555, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options519 = Options{List: []Option{
+var options557 = Options{List: []Option{
 	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row520 = Row{Options: &options519, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row558 = Row{Options: &options557, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options521 = Options{List: []Option{
+var options559 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language522 = Language{Options: &options521, Python: false}
+var language560 = Language{Options: &options559, Python: false}
 
-var worse523 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse561 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts524 = []Act{
+var acts562 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "deletes the history"},
 	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "deletes the history"},
 }
 
-var options525 = Options{List: []Option{
+var options563 = Options{List: []Option{
 	{"--boot", "--boot", 0, 33}, {"--file", "--file", 1, 33}, {"-A", "-A", 0, 0}, {"-F", "--file", 1, 33}, {"-I", "-I", 0, 0}, {"-a", "-a", 0, 0}, {"-b", "--boot", 0, 33}, {"-d", "-d", 0, 0},
 	{"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-s", "-s", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row526 = Row{Options: &options525, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row564 = Row{Options: &options563, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse527 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse565 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts528 = []Act{
+var acts566 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options529 = Options{List: []Option{
+var options567 = Options{List: []Option{
 	{"--baseURL", "--baseURL", 1, 0}, {"--cacheDir", "--cacheDir", 1, 116}, {"--config", "--themesDir", 1, 120}, {"--configDir", "--themesDir", 1, 120}, {"--destination", "--destination", 1, 116}, {"--environment", "--environment", 1, 0}, {"--source", "--source", 1, 100}, {"--theme", "--theme", 1, 0},
 	{"--themesDir", "--themesDir", 1, 120}, {"-b", "--baseURL", 1, 0}, {"-d", "--destination", 1, 116}, {"-e", "--environment", 1, 0}, {"-s", "--source", 1, 100}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row530 = Row{Options: &options529, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row568 = Row{Options: &options567, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options531 = Options{List: []Option{
+var options569 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 120}, {"--command-name", "--command-name", 1, 0}, {"--export-csv", "--export-csv", 1, 119}, {"--export-json", "--export-json", 1, 119}, {"--export-markdown", "--export-markdown", 1, 119}, {"--ignore-failure", "--ignore-failure", 0, 0}, {"--input", "--input", 1, 114}, {"--max-runs", "--max-runs", 1, 0},
 	{"--min-runs", "--min-runs", 1, 0}, {"--output", "--output", 1, 119}, {"--parameter-list", "--parameter-list", 1, 0}, {"--parameter-scan", "--parameter-scan", 1, 0}, {"--prepare", "--prepare", 1, 120}, {"--runs", "--runs", 1, 0}, {"--setup", "--setup", 1, 120}, {"--shell", "--shell", 1, 120},
 	{"--show-output", "--show-output", 0, 0}, {"--style", "--style", 1, 0}, {"--time-unit", "--time-unit", 1, 0}, {"--warmup", "--warmup", 1, 0}, {"-L", "--parameter-list", 1, 0}, {"-M", "--max-runs", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "--parameter-scan", 1, 0},
@@ -2770,51 +2902,58 @@ var options531 = Options{List: []Option{
 	{"-u", "--time-unit", 1, 0}, {"-w", "--warmup", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper532 = Wrapper{Options: &options531, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
+var wrapper570 = Wrapper{Options: &options569, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
 
-var options533 = Options{List: []Option{
+var options571 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper534 = Wrapper{Options: &options533, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper572 = Wrapper{Options: &options571, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options535 = Options{List: []Option{
+var options573 = Options{List: []Option{
 	{"--from-code", "--from-code", 1, 0}, {"--list", "--list", 0, 0}, {"--output", "--output", 1, 119}, {"--to-code", "--to-code", 1, 0}, {"-c", "-c", 0, 0}, {"-f", "--from-code", 1, 0}, {"-l", "--list", 0, 0}, {"-o", "--output", 1, 119},
 	{"-s", "-s", 0, 0}, {"-t", "--to-code", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row536 = Row{Options: &options535, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row574 = Row{Options: &options573, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options537 = Options{List: []Option{
+var options575 = Options{List: []Option{
 	{"--cwd", "--cwd", 1, 0}, {"--env", "--env", 1, 0}, {"--force-interactive", "--force-interactive", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--uid", "--uid", 1, 0},
 	{"--user", "--user", 1, 0}, {"-E", "--setenv", 1, 0}, {"-T", "-T", 0, 0}, {"-d", "-d", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--force-interactive", 0, 0}, {"-u", "-u", 1, 0},
 	{"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper538 = Wrapper{Options: &options537, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
+var wrapper576 = Wrapper{Options: &options575, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
 
-var options539 = Options{List: []Option{
+var options577 = Options{List: []Option{
+	{"--command", "-c", 1, 115}, {"--domain", "--domain", 1, 33}, {"--env", "-e", 1, 0}, {"--expand", "--expand", 2, 0}, {"--include-imports", "--include-imports", 2, 0}, {"--path", "--path", 1, 0}, {"--projectId", "--projectId", 1, 0}, {"--secret-overriding", "--secret-overriding", 2, 0},
+	{"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "-c", 1, 115}, {"-e", "-e", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var wrapper578 = Wrapper{Options: &options577, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+
+var options579 = Options{List: []Option{
 	{"--apropos", "--apropos", 1, 0}, {"--directory", "--directory", 1, 114}, {"--dribble", "--dribble", 1, 119}, {"--file", "--file", 1, 114}, {"--index-search", "--index-search", 1, 0}, {"--init-file", "--init-file", 1, 120}, {"--node", "--node", 1, 0}, {"--output", "--output", 1, 119},
 	{"--restore", "--restore", 1, 120}, {"--variable", "--variable", 1, 33}, {"-d", "--directory", 1, 114}, {"-f", "--file", 1, 114}, {"-k", "--apropos", 1, 0}, {"-n", "--node", 1, 0}, {"-o", "--output", 1, 119}, {"-v", "--variable", 1, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row540 = Row{Options: &options539, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row580 = Row{Options: &options579, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options541 = Options{List: []Option{
+var options581 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--directory", "--directory", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--owner", "--owner", 1, 0}, {"--strip", "--strip", 0, 0}, {"--strip-program", "--strip-program", 1, 120}, {"--suffix", "--suffix", 1, 0},
 	{"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-d", "--directory", 0, 0}, {"-g", "--group", 1, 0}, {"-m", "--mode", 1, 0}, {"-o", "--owner", 1, 0}, {"-s", "--strip", 0, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row542 = Row{Options: &options541, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row582 = Row{Options: &options581, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options543 = Options{List: []Option{
+var options583 = Options{List: []Option{
 	{"--class", "--class", 1, 0}, {"--classdata", "--classdata", 1, 0}, {"--help", "--help", 0, 0}, {"--ignore", "--ignore", 0, 0}, {"--pgid", "--pgid", 1, 0}, {"--pid", "--pid", 1, 0}, {"--uid", "--uid", 1, 0}, {"--version", "--version", 0, 0},
 	{"-P", "--pgid", 1, 0}, {"-V", "--version", 0, 0}, {"-c", "--class", 1, 0}, {"-h", "--help", 0, 0}, {"-n", "--classdata", 1, 0}, {"-p", "--pid", 1, 0}, {"-t", "--ignore", 0, 0}, {"-u", "--uid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper544 = Wrapper{Options: &options543, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper584 = Wrapper{Options: &options583, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options545 = Options{List: []Option{
+var options585 = Options{List: []Option{
 	{"-0", "-0", 0, 0}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-B", "-B", 0, 0}, {"-M", "-M", 0, 0}, {"-N", "-N", 0, 0}, {"-V", "-V", 0, 0}, {"-a", "-a", 0, 0},
 	{"-b", "-batch", 1, 120}, {"-ba", "-batch", 1, 120}, {"-bat", "-batch", 1, 120}, {"-batc", "-batch", 1, 120}, {"-batch", "-batch", 1, 120}, {"-br", "-brief", 0, 0}, {"-brief", "-brief", 0, 0}, {"-c", "-color", 2, 0},
 	{"-color", "-color", 2, 0}, {"-d", "-d", 0, 0}, {"-f", "-family", 1, 0}, {"-family", "-family", 1, 0}, {"-force", "-force", 0, 33}, {"-h", "-h", 0, 0}, {"-j", "-j", 0, 0}, {"-l", "-loops", 1, 0},
@@ -2822,36 +2961,44 @@ var options545 = Options{List: []Option{
 	{"-r", "-r", 0, 0}, {"-rc", "-rcvbuf", 1, 0}, {"-rcvbuf", "-rcvbuf", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-ts", "-ts", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row546 = Row{Options: &options545, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row586 = Row{Options: &options585, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var wrapper547 = Wrapper{Options: &options13, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
+var wrapper587 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
 
-var options548 = Options{List: []Option{
+var options588 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language549 = Language{Options: &options548, Python: false}
+var language589 = Language{Options: &options588, Python: false}
 
-var archive550 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+var archive590 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
 
-var options551 = Options{List: []Option{
+var options591 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row552 = Row{Options: &options551, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row592 = Row{Options: &options591, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options553 = Options{List: []Option{
+var options593 = Options{List: []Option{
+	{"--class-path", "--class-path", 1, 120}, {"--code", "--code", 1, 99}, {"--cp", "--class-path", 1, 120}, {"--deps", "--deps", 1, 33}, {"--fresh", "--fresh", 0, 0}, {"--insecure", "--insecure", 0, 33}, {"--interactive", "--interactive", 0, 120}, {"--java", "--java", 1, 0},
+	{"--javaagent", "--javaagent", 1, 120}, {"--main", "--main", 1, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--repos", "--repos", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"-D", "-D", 1, 0}, {"-c", "--code", 1, 99},
+	{"-i", "--interactive", 0, 120}, {"-m", "--main", 1, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var language594 = Language{Options: &options593, Python: false}
+
+var options595 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row554 = Row{Options: &options553, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row596 = Row{Options: &options595, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options555 = Options{List: []Option{
+var options597 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -2862,32 +3009,36 @@ var options555 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row556 = Row{Options: &options555, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row598 = Row{Options: &options597, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options557 = Options{List: []Option{
+var options599 = Options{List: []Option{
 	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row558 = Row{Options: &options557, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row600 = Row{Options: &options599, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options559 = Options{List: []Option{
+var options601 = Options{List: []Option{
 	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row560 = Row{Options: &options559, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row602 = Row{Options: &options601, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options561 = Options{List: []Option{
-	{"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--no-pager", "--no-pager", 0, 0}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--sync", "--sync", 0, 33},
-	{"--update-catalog", "--update-catalog", 0, 33}, {"--vacuum-files", "--vacuum-files", 1, 33}, {"--vacuum-size", "--vacuum-size", 1, 33}, {"--vacuum-time", "--vacuum-time", 1, 33}, {"-D", "--directory", 1, 114}, {"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-b", "-b", 0, 0},
-	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
-	{"-u", "-u", 1, 0}, {"-x", "-x", 0, 0},
+var options603 = Options{List: []Option{
+	{"--after-cursor", "--after-cursor", 1, 0}, {"--cursor", "--cursor", 1, 0}, {"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--facility", "--facility", 1, 0}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--grep", "--grep", 1, 0},
+	{"--identifier", "--identifier", 1, 0}, {"--image", "--image", 1, 33}, {"--image-policy", "--image-policy", 1, 33}, {"--lines", "--lines", 2, 0}, {"--machine", "--machine", 1, 33}, {"--namespace", "--namespace", 1, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--output", "--output", 1, 0},
+	{"--output-fields", "--output-fields", 1, 0}, {"--priority", "--priority", 1, 0}, {"--relinquish-var", "--relinquish-var", 0, 33}, {"--root", "--root", 1, 114}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--since", "--since", 1, 0}, {"--smart-relinquish-var", "--smart-relinquish-var", 0, 33},
+	{"--sync", "--sync", 0, 33}, {"--system", "--system", 0, 0}, {"--unit", "--unit", 1, 0}, {"--until", "--until", 1, 0}, {"--update-catalog", "--update-catalog", 0, 33}, {"--user", "--user", 0, 0}, {"--user-unit", "--user-unit", 1, 0}, {"--vacuum-files", "--vacuum-files", 1, 33},
+	{"--vacuum-size", "--vacuum-size", 1, 33}, {"--vacuum-time", "--vacuum-time", 1, 33}, {"--verify-key", "--verify-key", 1, 114}, {"-D", "--directory", 1, 114}, {"-M", "--machine", 1, 33}, {"-S", "--since", 1, 0}, {"-T", "-T", 1, 0}, {"-U", "--until", 1, 0},
+	{"-a", "-a", 0, 0}, {"-b", "-b", 2, 0}, {"-c", "--cursor", 1, 0}, {"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-g", "--grep", 1, 0}, {"-i", "--file", 1, 114}, {"-k", "-k", 0, 0},
+	{"-m", "-m", 0, 0}, {"-n", "--lines", 2, 0}, {"-o", "--output", 1, 0}, {"-p", "--priority", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0}, {"-t", "--identifier", 1, 0}, {"-u", "--unit", 1, 0},
+	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row562 = Row{Options: &options561, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row604 = Row{Options: &options603, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse563 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse605 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts564 = []Act{
+var acts606 = []Act{
 	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
@@ -2895,21 +3046,21 @@ var acts564 = []Act{
 	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
 }
 
-var options565 = Options{List: []Option{
+var options607 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row566 = Row{Options: &options565, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row608 = Row{Options: &options607, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options567 = Options{List: []Option{
+var options609 = Options{List: []Option{
 	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114}, {"--edit", "--edit", 0, 120},
 	{"--global-justfile", "-g", 0, 33}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33}, {"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--summary", "--summary", 0, 0}, {"--working-directory", "--working-directory", 1, 100},
 	{"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100}, {"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row568 = Row{Options: &options567, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row610 = Row{Options: &options609, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts569 = []Act{
+var acts611 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
@@ -2927,7 +3078,7 @@ var acts569 = []Act{
 	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
 }
 
-var acts570 = []Act{
+var acts612 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
@@ -2948,7 +3099,7 @@ var acts570 = []Act{
 	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 }
 
-var acts571 = []Act{
+var acts613 = []Act{
 	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -2956,64 +3107,64 @@ var acts571 = []Act{
 	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var options572 = Options{List: []Option{
+var options614 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 0}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row573 = Row{Options: &options572, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row615 = Row{Options: &options614, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options574 = Options{List: []Option{
+var options616 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row575 = Row{Options: &options574, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row617 = Row{Options: &options616, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse576 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse618 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse577 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse619 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options578 = Options{List: []Option{
+var options620 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper579 = Wrapper{Options: &options578, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper621 = Wrapper{Options: &options620, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options580 = Options{List: []Option{
+var options622 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
 	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row581 = Row{Options: &options580, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row623 = Row{Options: &options622, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options582 = Options{List: []Option{
+var options624 = Options{List: []Option{
 	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper583 = Wrapper{Options: &options582, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper625 = Wrapper{Options: &options624, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options584 = Options{List: []Option{
+var options626 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row585 = Row{Options: &options584, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row627 = Row{Options: &options626, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options586 = Options{List: []Option{
+var options628 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row587 = Row{Options: &options586, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row629 = Row{Options: &options628, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts588 = []Act{
+var acts630 = []Act{
 	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3021,7 +3172,7 @@ var acts588 = []Act{
 	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options589 = Options{List: []Option{
+var options631 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -3032,53 +3183,53 @@ var options589 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row590 = Row{Options: &options589, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row632 = Row{Options: &options631, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options591 = Options{List: []Option{
+var options633 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row592 = Row{Options: &options591, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row634 = Row{Options: &options633, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options593 = Options{List: []Option{
+var options635 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row594 = Row{Options: &options593, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row636 = Row{Options: &options635, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts595 = []Act{
+var acts637 = []Act{
 	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
 }
 
-var options596 = Options{List: []Option{
+var options638 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row597 = Row{Options: &options596, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row639 = Row{Options: &options638, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options598 = Options{List: []Option{
+var options640 = Options{List: []Option{
 	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
 	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row599 = Row{Options: &options598, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row641 = Row{Options: &options640, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options600 = Options{List: []Option{
+var options642 = Options{List: []Option{
 	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
 	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row601 = Row{Options: &options600, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row643 = Row{Options: &options642, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options602 = Options{List: []Option{
+var options644 = Options{List: []Option{
 	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
 	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row603 = Row{Options: &options602, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row645 = Row{Options: &options644, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options604 = Options{List: []Option{
+var options646 = Options{List: []Option{
 	{"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0}, {"-D", "-D", 0, 0},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0}, {"-T", "-T", 0, 0},
 	{"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
@@ -3088,24 +3239,24 @@ var options604 = Options{List: []Option{
 	{"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper605 = Wrapper{Options: &options604, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper647 = Wrapper{Options: &options646, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options606 = Options{List: []Option{
+var options648 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row607 = Row{Options: &options606, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row649 = Row{Options: &options648, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options608 = Options{List: []Option{
+var options650 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row609 = Row{Options: &options608, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row651 = Row{Options: &options650, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options610 = Options{List: []Option{
+var options652 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -3115,16 +3266,27 @@ var options610 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row611 = Row{Options: &options610, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row653 = Row{Options: &options652, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts612 = []Act{
+var acts654 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 }
 
-var acts613 = []Act{
+var options655 = Options{List: []Option{
+	{"--config", "--config", 1, 120}, {"--configPointer", "--configPointer", 1, 0}, {"--disable", "--disable", 1, 0}, {"--dot", "--dot", 0, 0}, {"--enable", "--enable", 1, 0}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 2, 0}, {"--ignore", "--ignore", 1, 0},
+	{"--ignore-path", "--ignore-path", 1, 114}, {"--json", "--json", 0, 0}, {"--no-globs", "--no-globs", 0, 0}, {"--output", "--output", 1, 119}, {"--quiet", "--quiet", 0, 0}, {"--rules", "--rules", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"-c", "--config", 1, 120},
+	{"-d", "--dot", 0, 0}, {"-f", "--fix", 0, 109}, {"-i", "--ignore", 1, 0}, {"-j", "--json", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--ignore-path", 1, 114}, {"-q", "--quiet", 0, 0}, {"-r", "--rules", 1, 120},
+	{"-s", "--stdin", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row656 = Row{Options: &options655, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var worse657 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
+
+var acts658 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3139,25 +3301,25 @@ var acts613 = []Act{
 	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options614 = Options{List: []Option{
+var options659 = Options{List: []Option{
 	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row615 = Row{Options: &options614, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row660 = Row{Options: &options659, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options616 = Options{List: []Option{
+var options661 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row617 = Row{Options: &options616, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row662 = Row{Options: &options661, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options618 = Options{List: []Option{
+var options663 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row619 = Row{Options: &options618, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row664 = Row{Options: &options663, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts620 = []Act{
+var acts665 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3166,14 +3328,20 @@ var acts620 = []Act{
 	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options621 = Options{List: []Option{
+var options666 = Options{List: []Option{
+	{"--native-ssh", "--native-ssh", 2, 0}, {"--node", "--node", 1, 0}, {"--profile", "--profile", 1, 0}, {"-n", "--node", 1, 0}, {"-p", "--profile", 1, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var wrapper667 = Wrapper{Options: &options666, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+
+var options668 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper622 = Wrapper{Options: &options621, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper669 = Wrapper{Options: &options668, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var acts623 = []Act{
+var acts670 = []Act{
 	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
@@ -3184,25 +3352,25 @@ var acts623 = []Act{
 	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 }
 
-var options624 = Options{List: []Option{
+var options671 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row625 = Row{Options: &options624, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row672 = Row{Options: &options671, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options626 = Options{List: []Option{
+var options673 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 116}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 116}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row627 = Row{Options: &options626, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row674 = Row{Options: &options673, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options628 = Options{List: []Option{
+var options675 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row629 = Row{Options: &options628, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row676 = Row{Options: &options675, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts630 = []Act{
+var acts677 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
@@ -3213,33 +3381,33 @@ var acts630 = []Act{
 	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 }
 
-var options631 = Options{List: []Option{
+var options678 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row632 = Row{Options: &options631, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row679 = Row{Options: &options678, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts633 = []Act{
+var acts680 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
 }
 
-var options634 = Options{List: []Option{
+var options681 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper635 = Wrapper{Options: &options634, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper682 = Wrapper{Options: &options681, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row636 = Row{Options: &options591, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row683 = Row{Options: &options633, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts637 = []Act{
+var acts684 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var row638 = Row{Options: &options255, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row685 = Row{Options: &options275, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options639 = Options{List: []Option{
+var options686 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -3251,24 +3419,24 @@ var options639 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row640 = Row{Options: &options639, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row687 = Row{Options: &options686, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options641 = Options{List: []Option{
+var options688 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row642 = Row{Options: &options641, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row689 = Row{Options: &options688, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options643 = Options{List: []Option{
+var options690 = Options{List: []Option{
 	{"--exec", "--exec", 1, 120}, {"--hex-dump", "--hex-dump", 1, 119}, {"--lua-exec", "--lua-exec", 1, 120}, {"--output", "--output", 1, 119}, {"--sh-exec", "--sh-exec", 1, 120}, {"--source", "--source", 1, 0}, {"--source-port", "--source-port", 1, 0}, {"-c", "--sh-exec", 1, 120},
 	{"-e", "--exec", 1, 120}, {"-i", "-i", 1, 0}, {"-o", "--output", 1, 119}, {"-p", "--source-port", 1, 0}, {"-q", "-q", 1, 0}, {"-s", "--source", 1, 0}, {"-w", "-w", 1, 0}, {"-x", "-x", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row644 = Row{Options: &options643, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row691 = Row{Options: &options690, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var acts645 = []Act{
+var acts692 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -3282,7 +3450,7 @@ var acts645 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts646 = []Act{
+var acts693 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3294,14 +3462,20 @@ var acts646 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options647 = Options{List: []Option{
+var options694 = Options{List: []Option{
+	{"--context", "--context", 1, 0}, {"--filter", "--filter", 1, 0}, {"--no-open", "--no-open", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var wrapper695 = Wrapper{Options: &options694, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+
+var options696 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper648 = Wrapper{Options: &options647, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper697 = Wrapper{Options: &options696, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts649 = []Act{
+var acts698 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -3312,26 +3486,35 @@ var acts649 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options650 = Options{List: []Option{
+var options699 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row651 = Row{Options: &options650, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row700 = Row{Options: &options699, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options652 = Options{List: []Option{
+var options701 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row653 = Row{Options: &options652, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row702 = Row{Options: &options701, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options654 = Options{List: []Option{
+var options703 = Options{List: []Option{
+	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
+	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
+	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
+	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var wrapper704 = Wrapper{Options: &options703, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+
+var options705 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper655 = Wrapper{Options: &options654, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper706 = Wrapper{Options: &options705, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts656 = []Act{
+var acts707 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3349,19 +3532,19 @@ var acts656 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options657 = Options{List: []Option{
+var options708 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--force-dep", "--force-dep", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--result-json", "--result-json", 1, 119},
 	{"--root", "--root", 1, 33}, {"--workdir", "--workdir", 1, 116}, {"-c", "--conf", 1, 120}, {"-e", "-e", 1, 0}, {"-f", "--noxfile", 1, 120}, {"-k", "-k", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row658 = Row{Options: &options657, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row709 = Row{Options: &options708, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts659 = []Act{
+var acts710 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options660 = Options{List: []Option{
+var options711 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -3373,9 +3556,9 @@ var options660 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row661 = Row{Options: &options660, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row712 = Row{Options: &options711, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options662 = Options{List: []Option{
+var options713 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -3388,11 +3571,11 @@ var options662 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row663 = Row{Options: &options662, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row714 = Row{Options: &options713, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse664 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse715 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options665 = Options{List: []Option{
+var options716 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3404,9 +3587,9 @@ var options665 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row666 = Row{Options: &options665, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row717 = Row{Options: &options716, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options667 = Options{List: []Option{
+var options718 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3417,15 +3600,15 @@ var options667 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row668 = Row{Options: &options667, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row719 = Row{Options: &options718, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row669 = Row{Options: &options13, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row720 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse670 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse721 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row671 = Row{Options: &options13, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row722 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options672 = Options{List: []Option{
+var options723 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -3433,39 +3616,39 @@ var options672 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper673 = Wrapper{Options: &options672, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper724 = Wrapper{Options: &options723, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options674 = Options{List: []Option{
+var options725 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper675 = Wrapper{Options: &options674, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper726 = Wrapper{Options: &options725, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options676 = Options{List: []Option{
+var options727 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row677 = Row{Options: &options676, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row728 = Row{Options: &options727, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options678 = Options{List: []Option{
+var options729 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
 	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row679 = Row{Options: &options678, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row730 = Row{Options: &options729, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options680 = Options{List: []Option{
+var options731 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row681 = Row{Options: &options680, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row732 = Row{Options: &options731, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options682 = Options{List: []Option{
+var options733 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -3474,23 +3657,23 @@ var options682 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row683 = Row{Options: &options682, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row734 = Row{Options: &options733, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse684 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse735 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts685 = []Act{
+var acts736 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var options686 = Options{List: []Option{
+var options737 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row687 = Row{Options: &options686, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row738 = Row{Options: &options737, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options688 = Options{List: []Option{
+var options739 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -3498,44 +3681,52 @@ var options688 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row689 = Row{Options: &options688, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row740 = Row{Options: &options739, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive690 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive741 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options691 = Options{List: []Option{
+var options742 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper692 = Wrapper{Options: &options691, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper743 = Wrapper{Options: &options742, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options693 = Options{List: []Option{
+var options744 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language694 = Language{Options: &options693, Python: false}
+var language745 = Language{Options: &options744, Python: false}
 
-var options695 = Options{List: []Option{
+var options746 = Options{List: []Option{
+	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row747 = Row{Options: &options746, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var worse748 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+
+var options749 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row696 = Row{Options: &options695, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row750 = Row{Options: &options749, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options697 = Options{List: []Option{
+var options751 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row698 = Row{Options: &options697, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row752 = Row{Options: &options751, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options699 = Options{List: []Option{
+var options753 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -3543,47 +3734,47 @@ var options699 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row700 = Row{Options: &options699, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row754 = Row{Options: &options753, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse701 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse755 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options702 = Options{List: []Option{
+var options756 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper703 = Wrapper{Options: &options702, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper757 = Wrapper{Options: &options756, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options704 = Options{List: []Option{
+var options758 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper705 = Wrapper{Options: &options704, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper759 = Wrapper{Options: &options758, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options706 = Options{List: []Option{
+var options760 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row707 = Row{Options: &options706, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row761 = Row{Options: &options760, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options708 = Options{List: []Option{
+var options762 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row709 = Row{Options: &options708, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row763 = Row{Options: &options762, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options710 = Options{List: []Option{
+var options764 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper711 = Wrapper{Options: &options710, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper765 = Wrapper{Options: &options764, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options712 = Options{List: []Option{
+var options766 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -3591,41 +3782,41 @@ var options712 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row713 = Row{Options: &options712, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row767 = Row{Options: &options766, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options714 = Options{List: []Option{
+var options768 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row715 = Row{Options: &options714, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row769 = Row{Options: &options768, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse716 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse770 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options717 = Options{List: []Option{
+var options771 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row718 = Row{Options: &options717, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row772 = Row{Options: &options771, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options719 = Options{List: []Option{
+var options773 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 0}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row720 = Row{Options: &options719, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row774 = Row{Options: &options773, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options721 = Options{List: []Option{
+var options775 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 0},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row722 = Row{Options: &options721, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row776 = Row{Options: &options775, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse723 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse777 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts724 = []Act{
+var acts778 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -3634,7 +3825,7 @@ var acts724 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options725 = Options{List: []Option{
+var options779 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -3643,15 +3834,15 @@ var options725 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper726 = Wrapper{Options: &options725, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper780 = Wrapper{Options: &options779, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options727 = Options{List: []Option{
+var options781 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row728 = Row{Options: &options727, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row782 = Row{Options: &options781, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options729 = Options{List: []Option{
+var options783 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -3663,16 +3854,16 @@ var options729 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row730 = Row{Options: &options729, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row784 = Row{Options: &options783, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options731 = Options{List: []Option{
+var options785 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row732 = Row{Options: &options731, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row786 = Row{Options: &options785, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts733 = []Act{
+var acts787 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -3689,7 +3880,7 @@ var acts733 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options734 = Options{List: []Option{
+var options788 = Options{List: []Option{
 	{"--basetemp", "--basetemp", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0}, {"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120},
 	{"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120}, {"--cov-report", "--cov-report", 1, 0}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 2, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--ds", "--ds", 1, 33},
 	{"--durations", "--durations", 1, 0}, {"--ff", "--ff", 0, 0}, {"--help", "--help", 0, 0}, {"--html", "--html", 1, 119}, {"--ignore", "--ignore", 1, 0}, {"--ignore-glob", "--ignore-glob", 1, 0}, {"--import-mode", "--import-mode", 1, 0}, {"--json-report-file", "--json-report-file", 1, 119},
@@ -3700,13 +3891,13 @@ var options734 = Options{List: []Option{
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row735 = Row{Options: &options734, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row789 = Row{Options: &options788, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse736 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse790 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse737 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse791 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts738 = []Act{
+var acts792 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -3733,7 +3924,7 @@ var acts738 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts739 = []Act{
+var acts793 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -3750,7 +3941,13 @@ var acts739 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var acts740 = []Act{
+var options794 = Options{List: []Option{
+	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var wrapper795 = Wrapper{Options: &options794, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+
+var acts796 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3765,18 +3962,18 @@ var acts740 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options741 = Options{List: []Option{
+var options797 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options742 = Options{List: []Option{
+var options798 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row743 = Row{Options: &options742, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row799 = Row{Options: &options798, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts744 = []Act{
+var acts800 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -3806,7 +4003,15 @@ var acts744 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var acts745 = []Act{
+var options801 = Options{List: []Option{
+	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
+	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
+	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var wrapper802 = Wrapper{Options: &options801, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+
+var acts803 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -3824,7 +4029,7 @@ var acts745 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts746 = []Act{
+var acts804 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -3835,7 +4040,7 @@ var acts746 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options747 = Options{List: []Option{
+var options805 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -3843,20 +4048,20 @@ var options747 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row748 = Row{Options: &options747, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row806 = Row{Options: &options805, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options749 = Options{List: []Option{
+var options807 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row750 = Row{Options: &options749, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row808 = Row{Options: &options807, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse751 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse809 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options752 = Options{List: []Option{
+var options810 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -3865,11 +4070,11 @@ var options752 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row753 = Row{Options: &options752, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row811 = Row{Options: &options810, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse754 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse812 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts755 = []Act{
+var acts813 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -3881,16 +4086,24 @@ var acts755 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var row756 = Row{Options: &options100, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row814 = Row{Options: &options104, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options757 = Options{List: []Option{
+var options815 = Options{List: []Option{
+	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row816 = Row{Options: &options815, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var worse817 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+
+var options818 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row758 = Row{Options: &options757, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row819 = Row{Options: &options818, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options759 = Options{List: []Option{
+var options820 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -3899,208 +4112,220 @@ var options759 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row760 = Row{Options: &options759, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row821 = Row{Options: &options820, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options761 = Options{List: []Option{
+var options822 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper762 = Wrapper{Options: &options761, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper823 = Wrapper{Options: &options822, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options763 = Options{List: []Option{
+var options824 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--sysroot", "--sysroot", 1, 120},
 	{"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row764 = Row{Options: &options763, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row825 = Row{Options: &options824, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options765 = Options{List: []Option{
+var options826 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row766 = Row{Options: &options765, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row827 = Row{Options: &options826, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options767 = Options{List: []Option{
+var options828 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row768 = Row{Options: &options767, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row829 = Row{Options: &options828, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options769 = Options{List: []Option{
+var options830 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row770 = Row{Options: &options769, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row831 = Row{Options: &options830, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options771 = Options{List: []Option{
+var options832 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row772 = Row{Options: &options771, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row833 = Row{Options: &options832, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse773 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse834 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options774 = Options{List: []Option{
+var options835 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row775 = Row{Options: &options774, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row836 = Row{Options: &options835, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts776 = []Act{
+var acts837 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options777 = Options{List: []Option{
+var options838 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper778 = Wrapper{Options: &options777, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper839 = Wrapper{Options: &options838, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options779 = Options{List: []Option{
+var options840 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row780 = Row{Options: &options779, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row841 = Row{Options: &options840, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options781 = Options{List: []Option{
+var options842 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row782 = Row{Options: &options781, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row843 = Row{Options: &options842, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options783 = Options{List: []Option{
+var options844 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper784 = Wrapper{Options: &options783, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper845 = Wrapper{Options: &options844, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options785 = Options{List: []Option{
+var options846 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper786 = Wrapper{Options: &options785, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper847 = Wrapper{Options: &options846, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options787 = Options{List: []Option{
+var options848 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row788 = Row{Options: &options787, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row849 = Row{Options: &options848, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options789 = Options{List: []Option{
+var options850 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row790 = Row{Options: &options789, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row851 = Row{Options: &options850, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options791 = Options{List: []Option{
+var options852 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row792 = Row{Options: &options791, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row853 = Row{Options: &options852, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options793 = Options{List: []Option{
+var options854 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"-e", "--echo", 0, 0}, {"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0},
 	{"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row794 = Row{Options: &options793, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row855 = Row{Options: &options854, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options795 = Options{List: []Option{
+var options856 = Options{List: []Option{
+	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var wrapper857 = Wrapper{Options: &options856, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+
+var options858 = Options{List: []Option{
+	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var wrapper859 = Wrapper{Options: &options858, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+
+var options860 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
 	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
 	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row796 = Row{Options: &options795, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row861 = Row{Options: &options860, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options797 = Options{List: []Option{
+var options862 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row798 = Row{Options: &options797, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row863 = Row{Options: &options862, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options799 = Options{List: []Option{
+var options864 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row800 = Row{Options: &options799, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row865 = Row{Options: &options864, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options801 = Options{List: []Option{
+var options866 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row802 = Row{Options: &options801, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row867 = Row{Options: &options866, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options803 = Options{List: []Option{
+var options868 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row804 = Row{Options: &options803, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row869 = Row{Options: &options868, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options805 = Options{List: []Option{
+var options870 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row806 = Row{Options: &options805, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row871 = Row{Options: &options870, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options807 = Options{List: []Option{
+var options872 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper808 = Wrapper{Options: &options807, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper873 = Wrapper{Options: &options872, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options809 = Options{List: []Option{
+var options874 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row810 = Row{Options: &options809, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row875 = Row{Options: &options874, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options811 = Options{List: []Option{
+var options876 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row812 = Row{Options: &options811, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row877 = Row{Options: &options876, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options813 = Options{List: []Option{
+var options878 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper814 = Wrapper{Options: &options813, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper879 = Wrapper{Options: &options878, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options815 = Options{List: []Option{
+var options880 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row816 = Row{Options: &options815, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row881 = Row{Options: &options880, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options817 = Options{List: []Option{
+var options882 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -4110,9 +4335,9 @@ var options817 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper818 = Wrapper{Options: &options817, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper883 = Wrapper{Options: &options882, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts819 = []Act{
+var acts884 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -4132,15 +4357,15 @@ var acts819 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options820 = Options{List: []Option{
+var options885 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row821 = Row{Options: &options820, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row886 = Row{Options: &options885, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts822 = []Act{
+var acts887 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -4149,15 +4374,15 @@ var acts822 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options823 = Options{List: []Option{
+var options888 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row824 = Row{Options: &options823, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row889 = Row{Options: &options888, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options825 = Options{List: []Option{
+var options890 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -4166,21 +4391,21 @@ var options825 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper826 = Wrapper{Options: &options825, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper891 = Wrapper{Options: &options890, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options827 = Options{List: []Option{
+var options892 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row828 = Row{Options: &options827, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row893 = Row{Options: &options892, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options829 = Options{List: []Option{
+var options894 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row830 = Row{Options: &options829, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row895 = Row{Options: &options894, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options831 = Options{List: []Option{
+var options896 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -4189,36 +4414,36 @@ var options831 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row832 = Row{Options: &options831, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row897 = Row{Options: &options896, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse833 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse898 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts834 = []Act{
+var acts899 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options835 = Options{List: []Option{
+var options900 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper836 = Wrapper{Options: &options835, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper901 = Wrapper{Options: &options900, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options837 = Options{List: []Option{
+var options902 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row838 = Row{Options: &options837, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row903 = Row{Options: &options902, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options839 = Options{List: []Option{
+var options904 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row840 = Row{Options: &options839, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row905 = Row{Options: &options904, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts841 = []Act{
+var acts906 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4232,104 +4457,134 @@ var acts841 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options842 = Options{List: []Option{
+var options907 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row843 = Row{Options: &options842, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row908 = Row{Options: &options907, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options844 = Options{List: []Option{
+var options909 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row845 = Row{Options: &options844, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row910 = Row{Options: &options909, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options846 = Options{List: []Option{
+var options911 = Options{List: []Option{
+	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
+	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
+	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
+	{"-v", "--version", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row912 = Row{Options: &options911, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options913 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper847 = Wrapper{Options: &options846, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper914 = Wrapper{Options: &options913, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options848 = Options{List: []Option{
+var options915 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper849 = Wrapper{Options: &options848, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper916 = Wrapper{Options: &options915, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options850 = Options{List: []Option{
+var options917 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row851 = Row{Options: &options850, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row918 = Row{Options: &options917, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options852 = Options{List: []Option{
+var options919 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row853 = Row{Options: &options852, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row920 = Row{Options: &options919, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options854 = Options{List: []Option{
+var options921 = Options{List: []Option{
+	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var wrapper922 = Wrapper{Options: &options921, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+
+var options923 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row855 = Row{Options: &options854, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row924 = Row{Options: &options923, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options856 = Options{List: []Option{
+var options925 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row857 = Row{Options: &options856, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row926 = Row{Options: &options925, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options858 = Options{List: []Option{
+var options927 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row859 = Row{Options: &options858, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row928 = Row{Options: &options927, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options860 = Options{List: []Option{
+var options929 = Options{List: []Option{
+	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
+	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
+	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var wrapper930 = Wrapper{Options: &options929, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+
+var options931 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row861 = Row{Options: &options860, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row932 = Row{Options: &options931, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options862 = Options{List: []Option{
+var options933 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--html", 1, 116}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row863 = Row{Options: &options862, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row934 = Row{Options: &options933, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts864 = []Act{
+var acts935 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options865 = Options{List: []Option{
+var options936 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper866 = Wrapper{Options: &options865, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper937 = Wrapper{Options: &options936, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options867 = Options{List: []Option{
+var options938 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row868 = Row{Options: &options867, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row939 = Row{Options: &options938, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options869 = Options{List: []Option{
+var options940 = Options{List: []Option{
+	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
+	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row941 = Row{Options: &options940, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options942 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -4337,25 +4592,25 @@ var options869 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper870 = Wrapper{Options: &options869, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper943 = Wrapper{Options: &options942, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options871 = Options{List: []Option{
+var options944 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row872 = Row{Options: &options871, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row945 = Row{Options: &options944, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse873 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse946 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options874 = Options{List: []Option{
+var options947 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row875 = Row{Options: &options874, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row948 = Row{Options: &options947, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts876 = []Act{
+var acts949 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -4377,33 +4632,33 @@ var acts876 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options877 = Options{List: []Option{
+var options950 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row878 = Row{Options: &options877, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row951 = Row{Options: &options950, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options879 = Options{List: []Option{
+var options952 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row880 = Row{Options: &options879, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row953 = Row{Options: &options952, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options881 = Options{List: []Option{
+var options954 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row882 = Row{Options: &options881, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row955 = Row{Options: &options954, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options883 = Options{List: []Option{
+var options956 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -4413,17 +4668,17 @@ var options883 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper884 = Wrapper{Options: &options883, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper957 = Wrapper{Options: &options956, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options885 = Options{List: []Option{
+var options958 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper886 = Wrapper{Options: &options885, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper959 = Wrapper{Options: &options958, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options887 = Options{List: []Option{
+var options960 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0}, {"--coverage", "--coverage", 2, 0},
 	{"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reportsDirectory", "--coverage.reportsDirectory", 1, 116}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33}, {"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120},
 	{"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--inspectBrk", "--inspectBrk", 2, 0}, {"--maxWorkers", "--maxWorkers", 1, 0},
@@ -4434,9 +4689,9 @@ var options887 = Options{List: []Option{
 	{"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row888 = Row{Options: &options887, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row961 = Row{Options: &options960, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options889 = Options{List: []Option{
+var options962 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -4444,15 +4699,27 @@ var options889 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper890 = Wrapper{Options: &options889, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper963 = Wrapper{Options: &options962, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options891 = Options{List: []Option{
+var options964 = Options{List: []Option{
+	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
+	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
+	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
+	{"--project-origin", "--project-origin", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--restart", "--restart", 0, 0}, {"--shell", "--shell", 1, 120}, {"--signal", "--signal", 1, 0}, {"--stop-signal", "--stop-signal", 1, 0}, {"--stop-timeout", "--stop-timeout", 1, 0}, {"--timings", "--timings", 0, 0},
+	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"--watch-file", "--watch-file", 1, 108}, {"--watch-non-recursive", "--watch-non-recursive", 1, 0}, {"--workdir", "--workdir", 1, 100}, {"-1", "-1", 0, 0}, {"-E", "--env", 1, 118}, {"-F", "--watch-file", 1, 108},
+	{"-N", "--notify", 0, 0}, {"-W", "--watch-non-recursive", 1, 0}, {"-c", "--clear", 2, 0}, {"-d", "--debounce", 1, 0}, {"-e", "--exts", 1, 0}, {"-f", "--filter", 1, 0}, {"-i", "--ignore", 1, 0}, {"-j", "--filter-prog", 1, 120},
+	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var wrapper965 = Wrapper{Options: &options964, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+
+var options966 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row892 = Row{Options: &options891, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row967 = Row{Options: &options966, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options893 = Options{List: []Option{
+var options968 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -4464,26 +4731,26 @@ var options893 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row894 = Row{Options: &options893, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row969 = Row{Options: &options968, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts895 = []Act{
+var acts970 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps896 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps971 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options897 = Options{List: []Option{
+var options972 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row898 = Row{Options: &options897, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row973 = Row{Options: &options972, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts899 = []Act{
+var acts974 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -4507,47 +4774,54 @@ var acts899 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options900 = Options{List: []Option{
+var options975 = Options{List: []Option{
+	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
+	{"-u", "--user", 1, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var wrapper976 = Wrapper{Options: &options975, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+
+var options977 = Options{List: []Option{
 	{"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-destination", "-destination", 1, 0}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-project", "-xcconfig", 1, 111},
 	{"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0}, {"-target", "-target", 1, 0}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row901 = Row{Options: &options900, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row978 = Row{Options: &options977, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options902 = Options{List: []Option{
+var options979 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row903 = Row{Options: &options902, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row980 = Row{Options: &options979, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse904 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse981 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options905 = Options{List: []Option{
+var options982 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row906 = Row{Options: &options905, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row983 = Row{Options: &options982, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options907 = Options{List: []Option{
+var options984 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 114}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 114}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row908 = Row{Options: &options907, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row985 = Row{Options: &options984, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options909 = Options{List: []Option{
+var options986 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row910 = Row{Options: &options909, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row987 = Row{Options: &options986, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options911 = Options{List: []Option{
+var options988 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -4556,24 +4830,25 @@ var options911 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row912 = Row{Options: &options911, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row989 = Row{Options: &options988, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse913 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse990 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options914 = Options{List: []Option{
+var options991 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row915 = Row{Options: &options914, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row992 = Row{Options: &options991, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
 	{Name: ".", Handler: "source", Is: 0x40100100000, Risk: 5},
-	{Name: "7z", Row: &row1, Inspector: "archiver", Archive: &archive2},
-	{Name: "7za", Row: &row1, Inspector: "archiver", Archive: &archive2},
-	{Name: "7zr", Row: &row1, Inspector: "archiver", Archive: &archive2},
+	{Name: "0x", Language: &language1},
+	{Name: "7z", Row: &row3, Inspector: "archiver", Archive: &archive4},
+	{Name: "7za", Row: &row3, Inspector: "archiver", Archive: &archive4},
+	{Name: "7zr", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: ":", Is: 0x1400000000000, Risk: 1},
 	{Name: "@anthropic-ai/claude-code", Is: 0x80000000},
 	{Name: "@augmentcode/auggie", Is: 0x80000000},
@@ -4587,56 +4862,58 @@ var commands = [...]Command{
 	{Name: "@qwen-code/qwen-code", Is: 0x80000000},
 	{Name: "@sourcegraph/amp", Is: 0x80000000},
 	{Name: "@vibe-kit/grok-cli", Is: 0x80000000},
-	{Name: "R", Language: &language4},
-	{Name: "Rscript", Language: &language4, Arity: 2, Is: 0x100000000, Risk: 5},
-	{Name: "VBoxManage", Destroys: acts5},
+	{Name: "CompileDaemon", Is: 0x4},
+	{Name: "R", Language: &language6},
+	{Name: "Rscript", Language: &language6, Arity: 2, Is: 0x100000000, Risk: 5},
+	{Name: "VBoxManage", Destroys: acts7},
 	{Name: "[", Inspector: "test", Is: 0x440000000000, Risk: 1},
 	{Name: "[[", Is: 0x40000000000, Risk: 1},
-	{Name: "aa-disable", Destroys: acts6},
-	{Name: "aa-exec", Wrapper: &wrapper8},
-	{Name: "aa-teardown", Destroys: acts6},
+	{Name: "aa-disable", Destroys: acts8},
+	{Name: "aa-exec", Wrapper: &wrapper10},
+	{Name: "aa-teardown", Destroys: acts8},
 	{Name: "abduco", Is: 0x4},
-	{Name: "ace", Destroys: acts9},
-	{Name: "ack", Row: &row11, Is: 0x400000000, Risk: 1, Recursive: []string{"*"}},
-	{Name: "acli", Destroys: acts12},
+	{Name: "accelerate", Language: &language1},
+	{Name: "ace", Destroys: acts11},
+	{Name: "ack", Row: &row13, Is: 0x400000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "acli", Destroys: acts14},
 	{Name: "acli rovodev", Is: 0x80000000},
 	{Name: "act", Is: 0x1000000000},
-	{Name: "actionlint", Row: &row14, Risk: 2, Worse: worse15},
+	{Name: "actionlint", Row: &row16, Risk: 2},
 	{Name: "adb", Arity: 2, Is: 0x100002},
-	{Name: "adb shell", Wrapper: &wrapper17},
+	{Name: "adb shell", Wrapper: &wrapper18},
 	{Name: "addr2line", Is: 0x200},
 	{Name: "adduser", Risk: 7},
-	{Name: "adonis", Destroys: acts9},
-	{Name: "aerc", Destroys: acts18},
-	{Name: "ag", Row: &row11, Is: 0x400000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "adonis", Destroys: acts11},
+	{Name: "aerc", Destroys: acts19},
+	{Name: "ag", Row: &row13, Is: 0x400000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "age", Is: 0x100000},
-	{Name: "age-plugin-yubikey", Destroys: acts19},
+	{Name: "age-plugin-yubikey", Destroys: acts20},
 	{Name: "agentgpt", Is: 0x80000000},
 	{Name: "aider", Is: 0x80000000},
 	{Name: "aider-chat", Is: 0x80000000},
-	{Name: "air", Wrapper: &wrapper21},
+	{Name: "air", Row: &row22, Is: 0x1000000000},
 	{Name: "alacritty", Is: 0x4},
-	{Name: "alembic", Arity: 2, Is: 0x80000, Destroys: acts22},
+	{Name: "alembic", Arity: 2, Is: 0x80000, Destroys: acts23},
 	{Name: "alias", Inspector: "state", Is: 0x40000104000, Risk: 5},
-	{Name: "alot", Destroys: acts18},
+	{Name: "alot", Destroys: acts19},
 	{Name: "amazon-q", Is: 0x80000000},
 	{Name: "amp", Is: 0x80000000},
-	{Name: "amplify", Destroys: acts23},
-	{Name: "ansible", Row: &row24, Is: 0x10, Risk: 5, Worse: worse25, Destroys: acts26},
-	{Name: "ansible-console", Row: &row24},
-	{Name: "ansible-galaxy", Row: &row24, Arity: 2},
+	{Name: "amplify", Destroys: acts24},
+	{Name: "ansible", Row: &row26, Is: 0x10, Risk: 5, Worse: worse27, Destroys: acts28},
+	{Name: "ansible-console", Row: &row26},
+	{Name: "ansible-galaxy", Row: &row26, Arity: 2},
 	{Name: "ansible-lint", Is: 0x80000},
-	{Name: "ansible-playbook", Row: &row24, Is: 0x18, Risk: 5, Worse: worse25, Destroys: acts26},
-	{Name: "ansible-pull", Row: &row24},
-	{Name: "ansible-vault", Row: &row24},
-	{Name: "ant", Row: &row28, Arity: 2, Is: 0x1000000008, Risk: 2},
-	{Name: "apk", Arity: 2, Is: 0x10000020100000, Risk: 5, Destroys: acts29},
+	{Name: "ansible-playbook", Row: &row26, Is: 0x18, Risk: 5, Worse: worse27, Destroys: acts28},
+	{Name: "ansible-pull", Row: &row26},
+	{Name: "ansible-vault", Row: &row26},
+	{Name: "ant", Row: &row30, Arity: 2, Is: 0x1000000008, Risk: 2},
+	{Name: "apk", Arity: 2, Is: 0x10000020100000, Risk: 5, Destroys: acts31},
 	{Name: "apk add", Is: 0x200000},
-	{Name: "apl", Language: &language4},
-	{Name: "apprise", Destroys: acts12},
+	{Name: "apl", Language: &language6},
+	{Name: "apprise", Destroys: acts14},
 	{Name: "apptainer", Is: 0x100000000000},
-	{Name: "apropos", Row: &row31, Risk: 1},
-	{Name: "apt", Row: &row33, Arity: 2, Is: 0x10000020100000, Risk: 5, Parent: true, Destroys: acts29},
+	{Name: "apropos", Row: &row33, Risk: 1},
+	{Name: "apt", Row: &row35, Arity: 2, Is: 0x10000020100000, Risk: 5, Parent: true, Destroys: acts31},
 	{Name: "apt autoremove", Risk: 6},
 	{Name: "apt install", Is: 0x200000},
 	{Name: "apt list", Risk: 1},
@@ -4645,7 +4922,7 @@ var commands = [...]Command{
 	{Name: "apt remove", Risk: 6},
 	{Name: "apt search", Risk: 1},
 	{Name: "apt show", Risk: 1},
-	{Name: "apt-cache", Row: &row33, Parent: true},
+	{Name: "apt-cache", Row: &row35, Parent: true},
 	{Name: "apt-cache depends", Risk: 1},
 	{Name: "apt-cache dotty", Risk: 1},
 	{Name: "apt-cache dump", Risk: 1},
@@ -4658,67 +4935,70 @@ var commands = [...]Command{
 	{Name: "apt-cache showpkg", Risk: 1},
 	{Name: "apt-cache stats", Risk: 1},
 	{Name: "apt-cache unmet", Risk: 1},
-	{Name: "apt-get", Row: &row33, Arity: 2, Is: 0x10000020100000, Risk: 5, Parent: true, Destroys: acts29},
+	{Name: "apt-get", Row: &row35, Arity: 2, Is: 0x10000020100000, Risk: 5, Parent: true, Destroys: acts31},
 	{Name: "apt-get autoremove", Risk: 6},
 	{Name: "apt-get install", Is: 0x200000},
 	{Name: "apt-get purge", Risk: 6},
 	{Name: "apt-get remove", Risk: 6},
-	{Name: "aptitude", Row: &row33, Destroys: acts29},
-	{Name: "ar", Row: &row1, Inspector: "archiver", Is: 0x200, Risk: 2, Archive: &archive34},
-	{Name: "arc", Destroys: acts35},
+	{Name: "aptitude", Row: &row35, Destroys: acts31},
+	{Name: "ar", Row: &row3, Inspector: "archiver", Is: 0x200, Risk: 2, Archive: &archive36},
+	{Name: "arc", Destroys: acts37},
 	{Name: "arch", Is: 0x44, Risk: 1},
-	{Name: "architect", Destroys: acts35},
-	{Name: "argocd", Row: &row24, Arity: 2, Destroys: acts36},
-	{Name: "aria2c", Row: &row37, Is: 0x8004000000000, Risk: 4},
+	{Name: "architect", Destroys: acts37},
+	{Name: "arelo", Is: 0x4},
+	{Name: "argocd", Row: &row26, Arity: 2, Destroys: acts38},
+	{Name: "aria2c", Row: &row39, Is: 0x8004000000000, Risk: 4},
 	{Name: "arp", Risk: 4},
 	{Name: "arping", Inspector: "lookup"},
-	{Name: "artisan", Row: &row39, Arity: 2, Destroys: acts40},
+	{Name: "artisan", Row: &row41, Arity: 2, Destroys: acts42},
 	{Name: "artisan tinker", Is: 0x800},
-	{Name: "as", Row: &row42, Is: 0x200},
-	{Name: "asdf", Arity: 2, Is: 0x20000000, Destroys: acts29},
-	{Name: "asdf exec", Wrapper: &wrapper44, Arity: 3},
+	{Name: "as", Row: &row44, Is: 0x200},
+	{Name: "asdf", Arity: 2, Is: 0x20000000, Destroys: acts31},
+	{Name: "asdf exec", Wrapper: &wrapper46, Arity: 3},
 	{Name: "asdf install", Is: 0x100000},
 	{Name: "asdf plugin", Is: 0x100000},
 	{Name: "ash", Handler: "shell", Is: 0x40000},
-	{Name: "asr", Destroys: acts45},
-	{Name: "astro", Row: &row47, Is: 0x1000080008},
+	{Name: "asr", Destroys: acts47},
+	{Name: "astro", Row: &row49, Is: 0x1000080018, Parent: true},
+	{Name: "astro build", Risk: 2},
 	{Name: "at", Inspector: "cron", Is: 0x104000},
 	{Name: "aterm", Is: 0x4},
-	{Name: "atlas", Destroys: acts48},
-	{Name: "atrm", Destroys: acts49},
-	{Name: "attic", Destroys: acts50},
+	{Name: "atlas", Destroys: acts50},
+	{Name: "atrm", Destroys: acts51},
+	{Name: "attic", Destroys: acts52},
 	{Name: "attw", Is: 0x80000},
 	{Name: "auggie", Is: 0x80000000},
-	{Name: "austin", Wrapper: &wrapper8},
-	{Name: "auto", Destroys: acts51},
+	{Name: "austin", Wrapper: &wrapper10},
+	{Name: "auto", Destroys: acts53},
 	{Name: "auto-gpt", Is: 0x80000000},
 	{Name: "autogpt", Is: 0x80000000},
 	{Name: "autoload", Inspector: "state"},
-	{Name: "automator", Row: &row52},
-	{Name: "autopep8", Row: &row54, Risk: 3},
+	{Name: "automator", Row: &row54},
+	{Name: "autopep8", Row: &row56, Risk: 3},
 	{Name: "autoreconf", Is: 0x1000000000},
-	{Name: "ava", Row: &row56, Is: 0x1000080008, Risk: 2},
-	{Name: "awk", Row: &row58, Arity: 1, Inspector: "awk", Is: 0x4000, Risk: 1},
-	{Name: "aws", Row: &row60, Arity: 3, Inspector: "aws", Is: 0x8000000002, Parent: true, Destroys: acts61, Recursive: []string{"*"}},
+	{Name: "autossh", Is: 0x4},
+	{Name: "ava", Row: &row58, Is: 0x1000080008, Risk: 2},
+	{Name: "awk", Row: &row60, Arity: 1, Inspector: "awk", Is: 0x4000, Risk: 1},
+	{Name: "aws", Row: &row62, Arity: 3, Inspector: "aws", Is: 0x8000000002, Parent: true, Destroys: acts63, Recursive: []string{"*"}},
 	{Name: "aws *", Parent: true},
-	{Name: "aws * batch-get-*", Risk: 4, Worse: worse62},
+	{Name: "aws * batch-get-*", Risk: 4, Worse: worse64},
 	{Name: "aws * cancel-*", Risk: 6},
 	{Name: "aws * delete-*", Risk: 6},
 	{Name: "aws * deregister-*", Risk: 6},
-	{Name: "aws * describe-*", Risk: 4, Worse: worse62},
+	{Name: "aws * describe-*", Risk: 4, Worse: worse64},
 	{Name: "aws * destroy-*", Risk: 6},
 	{Name: "aws * disable-*", Risk: 6},
-	{Name: "aws * get-*", Risk: 4, Worse: worse62},
-	{Name: "aws * head-*", Risk: 4, Worse: worse62},
-	{Name: "aws * list-*", Risk: 4, Worse: worse62},
-	{Name: "aws * lookup-*", Risk: 4, Worse: worse62},
+	{Name: "aws * get-*", Risk: 4, Worse: worse64},
+	{Name: "aws * head-*", Risk: 4, Worse: worse64},
+	{Name: "aws * list-*", Risk: 4, Worse: worse64},
+	{Name: "aws * lookup-*", Risk: 4, Worse: worse64},
 	{Name: "aws * purge-*", Risk: 6},
 	{Name: "aws * remove-*", Risk: 6},
 	{Name: "aws * stop-*", Risk: 6},
 	{Name: "aws * terminate-*", Risk: 6},
-	{Name: "aws configure", Row: &row63, Is: 0x110000, Parent: true},
-	{Name: "aws configure get", Row: &row65, Risk: 1},
-	{Name: "aws configure list", Row: &row65, Risk: 1},
+	{Name: "aws configure", Row: &row65, Is: 0x110000, Parent: true},
+	{Name: "aws configure get", Row: &row67, Risk: 1},
+	{Name: "aws configure list", Row: &row67, Risk: 1},
 	{Name: "aws ecr", Parent: true},
 	{Name: "aws ecr batch-get-*", Risk: 4},
 	{Name: "aws ecr delete-*", Risk: 6},
@@ -4729,86 +5009,88 @@ var commands = [...]Command{
 	{Name: "aws ecr get-login-password", Is: 0x100000, Risk: 5},
 	{Name: "aws ecr list-*", Risk: 4},
 	{Name: "aws ecs"},
-	{Name: "aws ecs execute-command", Row: &row63},
-	{Name: "aws iam", Is: 0x100000, Risk: 5, Worse: worse66},
-	{Name: "aws kms", Is: 0x100000, Risk: 5, Worse: worse66},
+	{Name: "aws ecs execute-command", Row: &row65},
+	{Name: "aws iam", Is: 0x100000, Risk: 5, Worse: worse68},
+	{Name: "aws kms", Is: 0x100000, Risk: 5, Worse: worse68},
 	{Name: "aws s3", Parent: true},
-	{Name: "aws s3 cp", Transfer: &options67, Risk: 5},
+	{Name: "aws s3 cp", Transfer: &options69, Risk: 5},
 	{Name: "aws s3 ls", Risk: 4},
 	{Name: "aws s3 mb", Risk: 5},
-	{Name: "aws s3 mv", Transfer: &options67, Risk: 6},
+	{Name: "aws s3 mv", Transfer: &options69, Risk: 6},
 	{Name: "aws s3 presign", Risk: 5},
 	{Name: "aws s3 rb", Risk: 6},
 	{Name: "aws s3 rm", Risk: 6},
-	{Name: "aws s3 sync", Transfer: &options67, Risk: 6},
+	{Name: "aws s3 sync", Transfer: &options69, Risk: 6},
 	{Name: "aws s3api", Arity: 4, Is: 0x100000},
-	{Name: "aws secretsmanager", Is: 0x100000, Risk: 5, Worse: worse66},
-	{Name: "aws ssm", Row: &row63, Is: 0x100000, Risk: 5, Worse: worse66},
-	{Name: "aws sso", Row: &row63},
+	{Name: "aws secretsmanager", Is: 0x100000, Risk: 5, Worse: worse68},
+	{Name: "aws ssm", Row: &row65, Is: 0x100000, Risk: 5, Worse: worse68},
+	{Name: "aws sso", Row: &row65},
 	{Name: "aws sts", Parent: true},
 	{Name: "aws sts get-caller-identity", Risk: 4},
-	{Name: "aws-vault", Is: 0x100000, Destroys: acts61},
-	{Name: "aws-vault exec", Wrapper: &wrapper69},
-	{Name: "awslocal", Destroys: acts61},
-	{Name: "axel", Row: &row37},
-	{Name: "az", Row: &row71, Arity: 3, Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse72, Parent: true, Destroys: acts73, Recursive: []string{"*"}},
+	{Name: "aws-vault", Is: 0x100000, Destroys: acts63},
+	{Name: "aws-vault exec", Wrapper: &wrapper71},
+	{Name: "awslocal", Destroys: acts63},
+	{Name: "axel", Row: &row39},
+	{Name: "az", Row: &row73, Arity: 3, Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse74, Parent: true, Destroys: acts75, Recursive: []string{"*"}},
 	{Name: "az *", Parent: true},
 	{Name: "az * list", Risk: 4},
 	{Name: "az * show", Risk: 4},
 	{Name: "az account", Is: 0x100000},
 	{Name: "az keyvault", Is: 0x100000},
-	{Name: "az login", Row: &row63, Is: 0x100000},
-	{Name: "az ssh", Row: &row63},
+	{Name: "az login", Row: &row65, Is: 0x100000},
+	{Name: "az ssh", Row: &row65},
 	{Name: "az storage"},
 	{Name: "az storage blob"},
-	{Name: "az storage blob download", Transfer: &options74},
-	{Name: "az storage blob download-batch", Transfer: &options74},
-	{Name: "az storage blob sync", Transfer: &options74},
-	{Name: "az storage blob upload", Transfer: &options74},
-	{Name: "az storage blob upload-batch", Transfer: &options74},
-	{Name: "az storage copy", Transfer: &options74},
+	{Name: "az storage blob download", Transfer: &options76},
+	{Name: "az storage blob download-batch", Transfer: &options76},
+	{Name: "az storage blob sync", Transfer: &options76},
+	{Name: "az storage blob upload", Transfer: &options76},
+	{Name: "az storage blob upload-batch", Transfer: &options76},
+	{Name: "az storage copy", Transfer: &options76},
 	{Name: "az storage file"},
-	{Name: "az storage file download", Transfer: &options74},
-	{Name: "az storage file download-batch", Transfer: &options74},
-	{Name: "az storage file upload", Transfer: &options74},
-	{Name: "az storage file upload-batch", Transfer: &options74},
+	{Name: "az storage file download", Transfer: &options76},
+	{Name: "az storage file download-batch", Transfer: &options76},
+	{Name: "az storage file upload", Transfer: &options76},
+	{Name: "az storage file upload-batch", Transfer: &options76},
 	{Name: "az storage fs"},
 	{Name: "az storage fs directory"},
-	{Name: "az storage fs directory upload", Transfer: &options74},
+	{Name: "az storage fs directory upload", Transfer: &options76},
 	{Name: "az storage fs file"},
-	{Name: "az storage fs file upload", Transfer: &options74},
+	{Name: "az storage fs file upload", Transfer: &options76},
 	{Name: "az vm", Parent: true},
 	{Name: "az vm list", Risk: 4},
-	{Name: "az vm run-command", Row: &row63},
+	{Name: "az vm run-command", Row: &row65},
 	{Name: "az vm show", Risk: 4},
-	{Name: "azcopy", Inspector: "transfer", Is: 0x4000000000, Destroys: acts75, Recursive: []string{"*"}},
-	{Name: "azcopy copy", Transfer: &options76},
-	{Name: "azcopy cp", Transfer: &options76},
-	{Name: "azcopy sync", Transfer: &options76},
+	{Name: "azcopy", Inspector: "transfer", Is: 0x4000000000, Destroys: acts77, Recursive: []string{"*"}},
+	{Name: "azcopy copy", Transfer: &options78},
+	{Name: "azcopy cp", Transfer: &options78},
+	{Name: "azcopy sync", Transfer: &options78},
 	{Name: "b2", Inspector: "transfer", Is: 0x4000000000, Recursive: []string{"*"}},
-	{Name: "b2 download-file-by-name", Transfer: &options77},
+	{Name: "b2 download-file-by-name", Transfer: &options79},
 	{Name: "b2 file"},
-	{Name: "b2 file upload", Transfer: &options77},
-	{Name: "b2 sync", Transfer: &options77},
-	{Name: "b2 upload-file", Transfer: &options77},
-	{Name: "b2sum", Row: &row79, Risk: 1},
-	{Name: "babel", Row: &row47, Is: 0x1000080000, Risk: 2},
-	{Name: "babel-node", Language: &language4},
+	{Name: "b2 file upload", Transfer: &options79},
+	{Name: "b2 sync", Transfer: &options79},
+	{Name: "b2 upload-file", Transfer: &options79},
+	{Name: "b2sum", Row: &row81, Risk: 1},
+	{Name: "babel", Row: &row49, Is: 0x1000080000, Risk: 2},
+	{Name: "babel-node", Language: &language6},
 	{Name: "babyagi", Is: 0x80000000},
-	{Name: "badblocks", Is: 0x2000000000, Risk: 6, Destroys: acts80},
-	{Name: "bandit", Row: &row81, Is: 0x80000, Risk: 2, Worse: worse15},
-	{Name: "bao", Is: 0x100000, Destroys: acts82},
-	{Name: "base32", Row: &row84, Risk: 1},
-	{Name: "base64", Row: &row84, Risk: 1},
-	{Name: "basecamp", Destroys: acts12},
-	{Name: "basedpyright", Risk: 2, Worse: worse15},
+	{Name: "bacon", Arity: 2, Is: 0x1000000000},
+	{Name: "badblocks", Is: 0x2000000000, Risk: 6, Destroys: acts82},
+	{Name: "bandit", Row: &row83, Is: 0x80000, Risk: 2, Worse: worse84},
+	{Name: "bao", Is: 0x100000, Destroys: acts85},
+	{Name: "base32", Row: &row87, Risk: 1},
+	{Name: "base64", Row: &row87, Risk: 1},
+	{Name: "basecamp", Destroys: acts14},
+	{Name: "basedpyright", Risk: 2, Worse: worse84},
 	{Name: "basename", Risk: 1},
-	{Name: "basenc", Row: &row84, Risk: 1},
-	{Name: "bash", Arity: 2, Handler: "shell", Is: 0x100040000, Risk: 5},
-	{Name: "bat", Row: &row86, Risk: 1},
+	{Name: "basenc", Row: &row87, Risk: 1},
+	{Name: "bash", Arity: 2, Handler: "shell", Is: 0x100040000, Risk: 5, Parent: true},
+	{Name: "bash -n", Risk: 2, Worse: worse88},
+	{Name: "bat", Row: &row90, Risk: 1},
 	{Name: "batch", Inspector: "cron", Is: 0x104000},
-	{Name: "bats", Row: &row88, Is: 0x8, Risk: 2},
-	{Name: "bazel", Row: &row90, Arity: 2, Is: 0x201020000018, Risk: 2, Parent: true},
+	{Name: "bats", Row: &row92, Is: 0x8, Risk: 2},
+	{Name: "bazel", Row: &row94, Arity: 2, Is: 0x201020000018, Risk: 2, Parent: true},
 	{Name: "bazel aquery", Risk: 1},
 	{Name: "bazel build", Risk: 2},
 	{Name: "bazel clean", Risk: 3},
@@ -4818,40 +5100,40 @@ var commands = [...]Command{
 	{Name: "bazel query", Risk: 1},
 	{Name: "bazel test", Risk: 2},
 	{Name: "bazel version", Risk: 1},
-	{Name: "bb", Language: &language4},
-	{Name: "bc", Row: &row92, Inspector: "calc", Risk: 1},
-	{Name: "bcachefs", Destroys: acts80},
-	{Name: "bear", Wrapper: &wrapper8},
-	{Name: "bee", Destroys: acts48},
-	{Name: "beeline", Row: &row93, Is: 0x2000000},
+	{Name: "bb", Language: &language6},
+	{Name: "bc", Row: &row96, Inspector: "calc", Risk: 1},
+	{Name: "bcachefs", Destroys: acts82},
+	{Name: "bear", Wrapper: &wrapper10},
+	{Name: "bee", Destroys: acts50},
+	{Name: "beeline", Row: &row97, Is: 0x2000000},
 	{Name: "behave", Is: 0x8},
 	{Name: "berglas", Is: 0x100000},
 	{Name: "bg", Risk: 1},
 	{Name: "bin/bundle"},
-	{Name: "bin/bundle exec", Wrapper: &wrapper44},
+	{Name: "bin/bundle exec", Wrapper: &wrapper46},
 	{Name: "bind", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "bindkey", Inspector: "state"},
-	{Name: "biome", Is: 0x80000, Risk: 2, Worse: worse94},
-	{Name: "black", Row: &row54, Is: 0x80000, Risk: 3},
+	{Name: "biome", Is: 0x80000, Risk: 2, Worse: worse98},
+	{Name: "black", Row: &row56, Is: 0x80000, Risk: 3},
 	{Name: "bleep", Is: 0x1000000000},
-	{Name: "blkdiscard", Is: 0x2000000000, Risk: 6, Destroys: acts80},
+	{Name: "blkdiscard", Is: 0x2000000000, Risk: 6, Destroys: acts82},
 	{Name: "bmake", Is: 0x1000000000},
-	{Name: "bolt", Destroys: acts26},
-	{Name: "borg", Destroys: acts50},
+	{Name: "bolt", Arity: 2, Destroys: acts28},
+	{Name: "borg", Destroys: acts52},
 	{Name: "bosh", Arity: 2},
-	{Name: "boundary", Row: &row24, Destroys: acts95},
+	{Name: "boundary", Row: &row26, Destroys: acts99},
 	{Name: "box64", Is: 0x4},
 	{Name: "box86", Is: 0x4},
-	{Name: "bpftrace", Row: &row93},
-	{Name: "bputil", Destroys: acts96},
-	{Name: "bpython", Language: &language98, Is: 0x100000},
-	{Name: "bq", Inspector: "transfer", Is: 0x2000000, Destroys: acts99},
-	{Name: "bq load", Transfer: &options77},
+	{Name: "bpftrace", Row: &row97},
+	{Name: "bputil", Destroys: acts100},
+	{Name: "bpython", Language: &language102, Is: 0x100000},
+	{Name: "bq", Inspector: "transfer", Is: 0x2000000, Destroys: acts103},
+	{Name: "bq load", Transfer: &options79},
 	{Name: "bq query", Is: 0x800},
-	{Name: "bqn", Language: &language4},
-	{Name: "brakeman", Row: &row101},
+	{Name: "bqn", Language: &language6},
+	{Name: "brakeman", Row: &row105},
 	{Name: "break", Is: 0x400000000000, Risk: 1},
-	{Name: "brew", Arity: 2, Is: 0x10080020100000, Parent: true, Destroys: acts102},
+	{Name: "brew", Arity: 2, Is: 0x10080020100000, Parent: true, Destroys: acts106},
 	{Name: "brew --prefix", Is: 0x40, Risk: 4},
 	{Name: "brew config", Risk: 4},
 	{Name: "brew deps", Risk: 4},
@@ -4866,27 +5148,29 @@ var commands = [...]Command{
 	{Name: "brew services", Arity: 3},
 	{Name: "brew tap", Is: 0x200000},
 	{Name: "brew upgrade", Is: 0x200000},
-	{Name: "brotli", Row: &row104},
+	{Name: "brotli", Row: &row108},
 	{Name: "browser-use", Is: 0x80000000},
-	{Name: "bru", Destroys: acts105},
-	{Name: "bruno", Destroys: acts105},
-	{Name: "bsqldb", Row: &row93},
-	{Name: "btrfs", Destroys: acts80},
-	{Name: "buck2", Row: &row90, Is: 0x1000000008, Risk: 2},
+	{Name: "bru", Destroys: acts109},
+	{Name: "bruno", Destroys: acts109},
+	{Name: "bsqldb", Row: &row97},
+	{Name: "bsub", Wrapper: &wrapper110},
+	{Name: "btrfs", Destroys: acts82},
+	{Name: "buck2", Row: &row94, Is: 0x1000000008, Risk: 2},
 	{Name: "buf", Arity: 2},
-	{Name: "buffalo", Destroys: acts48},
-	{Name: "buildah", Is: 0x100000000000, Destroys: acts106},
+	{Name: "buffalo", Destroys: acts50},
+	{Name: "buildah", Is: 0x100000000000, Destroys: acts111},
+	{Name: "buildevents", Is: 0x4},
 	{Name: "buildozer", Is: 0x1000000000},
-	{Name: "builtin", Wrapper: &wrapper107, Is: 0x1000000000000, Risk: 5},
-	{Name: "bun", Row: &row109, Language: &language111, Arity: 2, Inspector: "npm", Is: 0x10001160000410, Parent: true, Destroys: acts112},
+	{Name: "builtin", Wrapper: &wrapper112, Is: 0x1000000000000, Risk: 5},
+	{Name: "bun", Row: &row114, Language: &language116, Arity: 2, Inspector: "npm", Is: 0x10001160000410, Parent: true, Destroys: acts117},
 	{Name: "bun add", Is: 0x300000},
 	{Name: "bun build", Risk: 2},
-	{Name: "bun create", Row: &row113, Is: 0x300000},
+	{Name: "bun create", Row: &row118, Is: 0x300000},
 	{Name: "bun exec", Is: 0x800},
-	{Name: "bun i", Is: 0x300000, Risk: 4, Worse: worse114},
-	{Name: "bun install", Is: 0x300000, Risk: 4, Worse: worse114},
-	{Name: "bun link", Row: &row113, Risk: 3},
-	{Name: "bun pm", Row: &row116, Arity: 3, Risk: 5, Parent: true},
+	{Name: "bun i", Is: 0x300000, Risk: 4, Worse: worse119},
+	{Name: "bun install", Is: 0x300000, Risk: 4, Worse: worse119},
+	{Name: "bun link", Row: &row118, Risk: 3},
+	{Name: "bun pm", Row: &row121, Arity: 3, Risk: 5, Parent: true},
 	{Name: "bun pm bin", Risk: 1},
 	{Name: "bun pm hash", Risk: 1},
 	{Name: "bun pm hash-print", Risk: 1},
@@ -4894,21 +5178,21 @@ var commands = [...]Command{
 	{Name: "bun pm list", Risk: 1},
 	{Name: "bun pm ls", Risk: 1},
 	{Name: "bun pm whoami", Risk: 1},
-	{Name: "bun publish", Row: &row113, Risk: 6},
+	{Name: "bun publish", Row: &row118, Risk: 6},
 	{Name: "bun remove", Is: 0x100000, Risk: 3},
 	{Name: "bun repl", Is: 0x800},
 	{Name: "bun rm", Risk: 3},
-	{Name: "bun run", Row: &row117, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse114},
-	{Name: "bun test", Row: &row116, Risk: 2},
+	{Name: "bun run", Row: &row122, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse119},
+	{Name: "bun test", Row: &row121, Risk: 2},
 	{Name: "bun unlink", Risk: 3},
 	{Name: "bun update", Is: 0x300000},
-	{Name: "bun upgrade", Row: &row113, Is: 0x100000},
-	{Name: "bun x", Wrapper: &wrapper119, Arity: 3},
-	{Name: "bundle", Row: &row121, Arity: 2, Is: 0x1020000010, Parent: true},
+	{Name: "bun upgrade", Row: &row118, Is: 0x100000},
+	{Name: "bun x", Wrapper: &wrapper124, Arity: 3},
+	{Name: "bundle", Row: &row126, Arity: 2, Is: 0x1020000010, Parent: true},
 	{Name: "bundle add", Is: 0x300000},
 	{Name: "bundle check", Risk: 4},
 	{Name: "bundle console", Is: 0x800},
-	{Name: "bundle exec", Wrapper: &wrapper44, Arity: 3, Parent: true},
+	{Name: "bundle exec", Wrapper: &wrapper46, Arity: 3, Parent: true},
 	{Name: "bundle exec rspec", Risk: 2},
 	{Name: "bundle exec rubocop", Risk: 2},
 	{Name: "bundle info", Risk: 4},
@@ -4917,145 +5201,148 @@ var commands = [...]Command{
 	{Name: "bundle outdated", Risk: 4},
 	{Name: "bundle show", Risk: 4},
 	{Name: "bundle update", Is: 0x100000, Risk: 4},
-	{Name: "bunx", Wrapper: &wrapper119, Arity: 2, Is: 0x60000000, Like: "npx"},
-	{Name: "bunzip2", Row: &row123, Risk: 3},
-	{Name: "bup", Destroys: acts50},
+	{Name: "bunx", Wrapper: &wrapper124, Arity: 2, Is: 0x60000000, Like: "npx"},
+	{Name: "bunzip2", Row: &row128, Risk: 3},
+	{Name: "bup", Destroys: acts52},
 	{Name: "busted", Risk: 2},
-	{Name: "busybox", Wrapper: &wrapper107},
-	{Name: "bw", Is: 0x100000, Destroys: acts19},
+	{Name: "busybox", Wrapper: &wrapper112},
+	{Name: "bw", Is: 0x100000, Destroys: acts20},
 	{Name: "bwrap", Is: 0x4},
-	{Name: "bzcat", Row: &row125, Risk: 1},
-	{Name: "bzdiff", Row: &row125},
-	{Name: "bzgrep", Row: &row127, Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "bzip2", Row: &row123, Risk: 3},
-	{Name: "bzless", Row: &row125},
-	{Name: "bzmore", Row: &row125},
-	{Name: "bzr", Destroys: acts128},
-	{Name: "c++", Row: &row42, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "bzcat", Row: &row130, Risk: 1},
+	{Name: "bzdiff", Row: &row130},
+	{Name: "bzgrep", Row: &row132, Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "bzip2", Row: &row128, Risk: 3},
+	{Name: "bzless", Row: &row130},
+	{Name: "bzmore", Row: &row130},
+	{Name: "bzr", Destroys: acts133},
+	{Name: "c++", Row: &row135, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "c++filt", Is: 0x200},
-	{Name: "c8", Row: &row56, Is: 0x80008},
+	{Name: "c8", Row: &row58, Is: 0x80008},
 	{Name: "c89", Is: 0x200},
 	{Name: "c99", Is: 0x200},
-	{Name: "cabal", Row: &row121, Arity: 2, Is: 0x1000000000, Risk: 5, Parent: true, Destroys: acts129},
+	{Name: "cabal", Row: &row126, Arity: 2, Is: 0x1000000000, Risk: 5, Parent: true, Destroys: acts136},
 	{Name: "cabal build", Risk: 2},
 	{Name: "cabal install", Is: 0x100000},
 	{Name: "cabal repl", Is: 0x800},
 	{Name: "cabal test", Risk: 2},
-	{Name: "caffeinate", Wrapper: &wrapper131},
+	{Name: "caffeinate", Wrapper: &wrapper138},
 	{Name: "cage", Is: 0x4},
-	{Name: "cake", Destroys: acts132},
+	{Name: "cake", Destroys: acts139},
 	{Name: "cal", Risk: 1},
-	{Name: "cap", Destroys: acts26},
-	{Name: "capsh", Wrapper: &wrapper134, Is: 0x1},
-	{Name: "cargo", Row: &row136, Arity: 2, Inspector: "cargo", Is: 0x10000020001010, Parent: true, Destroys: acts137},
-	{Name: "cargo add", Row: &row113, Is: 0x300000, Risk: 4},
+	{Name: "cap", Arity: 2, Destroys: acts28},
+	{Name: "capsh", Wrapper: &wrapper141, Is: 0x1},
+	{Name: "cargo", Row: &row143, Arity: 2, Inspector: "cargo", Is: 0x10000020001010, Parent: true, Destroys: acts144},
+	{Name: "cargo add", Row: &row118, Is: 0x300000, Risk: 4},
 	{Name: "cargo audit", Risk: 4},
-	{Name: "cargo b", Row: &row139, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo bench", Row: &row139, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo binstall", Row: &row113, Is: 0x100000},
-	{Name: "cargo build", Row: &row139, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo c", Row: &row139, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo check", Row: &row139, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo clean", Row: &row139, Risk: 3},
-	{Name: "cargo clippy", Row: &row139, Is: 0x1000000000, Risk: 2, Worse: worse140},
+	{Name: "cargo b", Row: &row146, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo bench", Row: &row146, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo binstall", Row: &row118, Is: 0x100000},
+	{Name: "cargo build", Row: &row146, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo c", Row: &row146, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo check", Row: &row146, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo clean", Row: &row146, Risk: 3},
+	{Name: "cargo clippy", Row: &row146, Is: 0x1000000000, Risk: 2, Worse: worse147},
 	{Name: "cargo d", Is: 0x1000000000},
 	{Name: "cargo deny", Risk: 4},
-	{Name: "cargo doc", Row: &row139, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo doc", Row: &row146, Is: 0x1000000000, Risk: 2},
 	{Name: "cargo eval", Is: 0x800},
 	{Name: "cargo expand", Is: 0x1000000000},
 	{Name: "cargo fetch", Risk: 4},
-	{Name: "cargo fix", Row: &row139, Is: 0x1000100000, Risk: 3},
-	{Name: "cargo fmt", Row: &row139, Risk: 3},
-	{Name: "cargo generate", Row: &row113},
+	{Name: "cargo fix", Row: &row146, Is: 0x1000100000, Risk: 3},
+	{Name: "cargo fmt", Row: &row146, Risk: 3},
+	{Name: "cargo generate", Row: &row118},
 	{Name: "cargo generate-lockfile", Risk: 4},
-	{Name: "cargo help", Row: &row139, Risk: 1},
+	{Name: "cargo help", Row: &row146, Risk: 1},
 	{Name: "cargo info", Risk: 4},
-	{Name: "cargo init", Row: &row113, Risk: 3},
-	{Name: "cargo install", Row: &row113, Is: 0x1000300000, Risk: 5},
+	{Name: "cargo init", Row: &row118, Risk: 3},
+	{Name: "cargo install", Row: &row118, Is: 0x1000300000, Risk: 5},
 	{Name: "cargo llvm-cov", Arity: 3, Is: 0x1000000000},
-	{Name: "cargo locate-project", Row: &row139, Risk: 1},
-	{Name: "cargo login", Row: &row113, Is: 0x100000, Risk: 6},
+	{Name: "cargo locate-project", Row: &row146, Risk: 1},
+	{Name: "cargo login", Row: &row118, Is: 0x100000, Risk: 6},
 	{Name: "cargo logout", Risk: 6},
-	{Name: "cargo metadata", Row: &row139, Risk: 1},
+	{Name: "cargo metadata", Row: &row146, Risk: 1},
 	{Name: "cargo miri", Is: 0x1000000000},
-	{Name: "cargo new", Row: &row113, Risk: 3},
-	{Name: "cargo nextest", Row: &row139, Arity: 3, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo new", Row: &row118, Risk: 3},
+	{Name: "cargo nextest", Row: &row146, Arity: 3, Is: 0x1000000000, Risk: 2},
 	{Name: "cargo outdated", Risk: 4},
-	{Name: "cargo owner", Row: &row113, Risk: 6},
+	{Name: "cargo owner", Row: &row118, Risk: 6},
 	{Name: "cargo package", Is: 0x1000000000},
-	{Name: "cargo pkgid", Row: &row139, Risk: 1},
-	{Name: "cargo publish", Row: &row113, Is: 0x1000100000, Risk: 6},
-	{Name: "cargo r", Row: &row139, Is: 0x1000000000, Risk: 5},
-	{Name: "cargo read-manifest", Row: &row139, Risk: 1},
-	{Name: "cargo remove", Row: &row113, Is: 0x100000, Risk: 3},
-	{Name: "cargo run", Row: &row139, Is: 0x1000000000, Risk: 5},
-	{Name: "cargo rustc", Row: &row139, Is: 0x1000000000},
+	{Name: "cargo pkgid", Row: &row146, Risk: 1},
+	{Name: "cargo publish", Row: &row118, Is: 0x1000100000, Risk: 6},
+	{Name: "cargo r", Row: &row146, Is: 0x1000000000, Risk: 5},
+	{Name: "cargo read-manifest", Row: &row146, Risk: 1},
+	{Name: "cargo remove", Row: &row118, Is: 0x100000, Risk: 3},
+	{Name: "cargo run", Row: &row146, Is: 0x1000000000, Risk: 5},
+	{Name: "cargo rustc", Row: &row146, Is: 0x1000000000},
 	{Name: "cargo rustdoc", Is: 0x1000000000},
 	{Name: "cargo script", Is: 0x800, Risk: 5},
 	{Name: "cargo search", Risk: 4},
-	{Name: "cargo t", Row: &row139, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo t", Row: &row146, Is: 0x1000000000, Risk: 2},
 	{Name: "cargo tarpaulin", Is: 0x1000000000},
-	{Name: "cargo test", Row: &row139, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo tree", Row: &row139, Risk: 1},
-	{Name: "cargo uninstall", Row: &row113},
-	{Name: "cargo update", Row: &row139, Is: 0x100000, Risk: 4},
+	{Name: "cargo test", Row: &row146, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo tree", Row: &row146, Risk: 1},
+	{Name: "cargo uninstall", Row: &row118},
+	{Name: "cargo update", Row: &row146, Is: 0x100000, Risk: 4},
 	{Name: "cargo vendor", Risk: 4},
-	{Name: "cargo verify-project", Row: &row139, Risk: 1},
-	{Name: "cargo version", Row: &row139, Risk: 1},
-	{Name: "cargo watch", Row: &row113, Is: 0x1000000000},
+	{Name: "cargo verify-project", Row: &row146, Risk: 1},
+	{Name: "cargo version", Row: &row146, Risk: 1},
+	{Name: "cargo watch", Wrapper: &wrapper149, Is: 0x1000000000},
 	{Name: "cargo xtask", Is: 0x1000000000, Risk: 5},
-	{Name: "cargo yank", Row: &row113, Risk: 6},
-	{Name: "cat", Row: &row125, Arity: 1, Risk: 1},
-	{Name: "catatonit", Wrapper: &wrapper8},
-	{Name: "catchsegv", Wrapper: &wrapper142},
-	{Name: "cc", Row: &row42, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "ccache", Wrapper: &wrapper8},
+	{Name: "cargo yank", Row: &row118, Risk: 6},
+	{Name: "cat", Row: &row130, Arity: 1, Risk: 1},
+	{Name: "catatonit", Wrapper: &wrapper10},
+	{Name: "catchsegv", Wrapper: &wrapper151},
+	{Name: "cc", Row: &row135, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "ccache", Wrapper: &wrapper10},
 	{Name: "ccr", Is: 0x80000000},
 	{Name: "cd", Arity: 1, Handler: "cd", Is: 0x100000, Risk: 1},
-	{Name: "cdk", Row: &row24, Risk: 5, Worse: worse25, Destroys: acts143},
-	{Name: "cdk8s", Destroys: acts143},
-	{Name: "cdktf", Destroys: acts143},
-	{Name: "certutil", Destroys: acts19},
-	{Name: "cfdisk", Is: 0x2000000000, Destroys: acts80},
-	{Name: "cgdb", Row: &row93, Wrapper: &wrapper145},
-	{Name: "cgexec", Wrapper: &wrapper8},
-	{Name: "chage", Destroys: acts146},
-	{Name: "chalice", Destroys: acts35},
+	{Name: "cdk", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts152},
+	{Name: "cdk8s", Destroys: acts152},
+	{Name: "cdktf", Destroys: acts152},
+	{Name: "certutil", Destroys: acts20},
+	{Name: "cfdisk", Is: 0x2000000000, Destroys: acts82},
+	{Name: "cgdb", Row: &row97, Wrapper: &wrapper154},
+	{Name: "cgexec", Wrapper: &wrapper10},
+	{Name: "chage", Destroys: acts155},
+	{Name: "chalice", Destroys: acts37},
 	{Name: "chamber", Is: 0x100000},
-	{Name: "chamber exec", Wrapper: &wrapper69},
-	{Name: "changeset", Is: 0x80000, Destroys: acts51},
-	{Name: "chattr", Row: &row148, Is: 0x100000, Wipes: "closed"},
-	{Name: "chcon", Row: &row150},
-	{Name: "checkov", Row: &row152, Risk: 2, Worse: worse15},
-	{Name: "chef", Row: &row24},
-	{Name: "chef-client", Row: &row24, Destroys: acts26},
-	{Name: "chgrp", Row: &row150, Inspector: "mode", Is: 0x100000, Risk: 3, Wipes: "closed"},
-	{Name: "chibi-scheme", Language: &language4},
-	{Name: "chisel", Row: &row37},
-	{Name: "chmod", Row: &row150, Arity: 1, Inspector: "mode", Is: 0x40000100000, Risk: 3, Worse: worse153, Wipes: "closed"},
-	{Name: "choco", Is: 0x20100000, Risk: 5, Destroys: acts154},
-	{Name: "choom", Wrapper: &wrapper156},
-	{Name: "chown", Row: &row150, Inspector: "mode", Is: 0x40000100000, Risk: 3, Wipes: "closed"},
-	{Name: "chpasswd", Risk: 7, Destroys: acts146},
-	{Name: "chpst", Wrapper: &wrapper8},
-	{Name: "chronic", Wrapper: &wrapper142},
-	{Name: "chroot", Wrapper: &wrapper158, Is: 0x1, Risk: 7},
-	{Name: "chrt", Wrapper: &wrapper160},
+	{Name: "chamber exec", Wrapper: &wrapper157},
+	{Name: "changeset", Is: 0x80000, Destroys: acts53},
+	{Name: "chattr", Row: &row159, Is: 0x100000, Wipes: "closed"},
+	{Name: "chcon", Row: &row161},
+	{Name: "checkov", Row: &row163, Risk: 2, Worse: worse84},
+	{Name: "chef", Row: &row26},
+	{Name: "chef-client", Row: &row26, Destroys: acts28},
+	{Name: "chgrp", Row: &row161, Inspector: "mode", Is: 0x100000, Risk: 3, Wipes: "closed"},
+	{Name: "chibi-scheme", Language: &language6},
+	{Name: "chisel", Row: &row39},
+	{Name: "chmod", Row: &row161, Arity: 1, Inspector: "mode", Is: 0x40000100000, Risk: 3, Worse: worse164, Wipes: "closed"},
+	{Name: "choco", Is: 0x20100000, Risk: 5, Destroys: acts165},
+	{Name: "chokidar", Is: 0x4},
+	{Name: "choom", Wrapper: &wrapper167},
+	{Name: "chown", Row: &row161, Inspector: "mode", Is: 0x40000100000, Risk: 3, Wipes: "closed"},
+	{Name: "chpasswd", Risk: 7, Destroys: acts155},
+	{Name: "chpst", Wrapper: &wrapper10},
+	{Name: "chronic", Wrapper: &wrapper151},
+	{Name: "chroot", Wrapper: &wrapper169, Is: 0x1, Risk: 7},
+	{Name: "chrt", Wrapper: &wrapper171},
 	{Name: "chsh", Risk: 7},
-	{Name: "cilium", Destroys: acts36},
-	{Name: "civo", Destroys: acts161},
-	{Name: "cksum", Row: &row163, Risk: 1},
+	{Name: "cilium", Destroys: acts38},
+	{Name: "circleci", Arity: 2, Is: 0x1000000000},
+	{Name: "circusd", Is: 0x4},
+	{Name: "civo", Destroys: acts172},
+	{Name: "cksum", Row: &row174, Risk: 1},
 	{Name: "cl", Is: 0x200},
-	{Name: "clang", Row: &row42, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "clang++", Row: &row42, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "clang", Row: &row135, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "clang++", Row: &row135, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "clang-check", Is: 0x200},
 	{Name: "clang-cl", Is: 0x200},
 	{Name: "clang-cpp", Is: 0x200},
-	{Name: "clang-format", Row: &row165, Is: 0x200, Risk: 2, Worse: worse94},
+	{Name: "clang-format", Row: &row176, Is: 0x200, Risk: 2, Worse: worse98},
 	{Name: "clang-query", Is: 0x200},
-	{Name: "clang-tidy", Row: &row167, Is: 0x200, Risk: 2, Worse: worse15},
+	{Name: "clang-tidy", Row: &row178, Is: 0x200, Risk: 2, Worse: worse84},
 	{Name: "clangd", Is: 0x200},
-	{Name: "clasp", Destroys: acts129},
+	{Name: "clasp", Destroys: acts136},
 	{Name: "claude", Is: 0x80000000},
 	{Name: "claude-agent-sdk", Is: 0x80000000},
 	{Name: "claude-code", Is: 0x80000000},
@@ -5064,49 +5351,52 @@ var commands = [...]Command{
 	{Name: "claude-squad", Is: 0x80000000},
 	{Name: "clawdbot", Is: 0x80000000},
 	{Name: "clear", Risk: 1},
-	{Name: "clickhouse", Row: &row93, Is: 0x2000000, Destroys: acts168},
-	{Name: "clickhouse-client", Row: &row170, Inspector: "sql", Is: 0x2100000, Risk: 5, Destroys: acts168},
-	{Name: "clickhouse-local", Row: &row170, Inspector: "sql", Is: 0x2000000, Risk: 5, Destroys: acts168},
-	{Name: "clickup", Destroys: acts12},
+	{Name: "clickhouse", Row: &row97, Is: 0x2000000, Destroys: acts179},
+	{Name: "clickhouse-client", Row: &row181, Inspector: "sql", Is: 0x2100000, Risk: 5, Destroys: acts179},
+	{Name: "clickhouse-local", Row: &row181, Inspector: "sql", Is: 0x2000000, Risk: 5, Destroys: acts179},
+	{Name: "clickup", Destroys: acts14},
 	{Name: "cline", Is: 0x80000000},
 	{Name: "cline-cli", Is: 0x80000000},
-	{Name: "clippy-driver", Risk: 2, Worse: worse15},
-	{Name: "clisp", Language: &language4},
-	{Name: "clj", Row: &row28, Language: &language4, Is: 0x1000000000},
-	{Name: "cloc", Row: &row172, Risk: 5},
-	{Name: "clojure", Row: &row28, Language: &language4, Is: 0x1000000000},
-	{Name: "cloudflared", Row: &row37, Is: 0x8000000000, Destroys: acts161},
+	{Name: "clinic", Is: 0x4},
+	{Name: "clippy-driver", Risk: 2, Worse: worse84},
+	{Name: "clisp", Language: &language6},
+	{Name: "clj", Row: &row30, Language: &language6, Is: 0x1000000000},
+	{Name: "cloc", Row: &row183, Risk: 5},
+	{Name: "clojure", Row: &row30, Language: &language6, Is: 0x1000000000},
+	{Name: "cloudflared", Row: &row39, Is: 0x8000000000, Destroys: acts172},
 	{Name: "cloudsqlproxy", Is: 0x2000000},
-	{Name: "cmake", Row: &row174, Passes: []string{"make", "ninja"}, Is: 0x1020000018, Risk: 2, Worse: worse175},
-	{Name: "cmd", Row: &row52, Is: 0x100000},
-	{Name: "cmp", Row: &row177, Risk: 1},
+	{Name: "clush", Is: 0x4},
+	{Name: "cmake", Row: &row185, Passes: []string{"make", "ninja"}, Is: 0x1020000018, Risk: 2, Worse: worse186},
+	{Name: "cmd", Row: &row54, Is: 0x100000},
+	{Name: "cmp", Row: &row188, Risk: 1},
 	{Name: "cn", Is: 0x80000000},
 	{Name: "cockroach", Is: 0x2000000},
 	{Name: "cockroach sql", Is: 0x800},
-	{Name: "code", Row: &row178, Is: 0x20000000},
+	{Name: "code", Row: &row189, Is: 0x20000000},
 	{Name: "code --install-extension", Is: 0x200000},
 	{Name: "codebuff", Is: 0x80000000},
 	{Name: "codename-goose", Is: 0x80000000},
-	{Name: "codespell", Row: &row14, Risk: 2, Worse: worse15},
+	{Name: "codespell", Row: &row190, Risk: 2, Worse: worse84},
 	{Name: "codex", Is: 0x80000000},
 	{Name: "codex-cli", Is: 0x80000000},
 	{Name: "cody", Is: 0x80000000},
 	{Name: "cody-agent", Is: 0x80000000},
-	{Name: "coffee", Language: &language4},
-	{Name: "col", Row: &row125},
-	{Name: "colima", Destroys: acts106},
-	{Name: "colordiff", Row: &row180, Risk: 1, Recursive: []string{"*"}},
-	{Name: "colrm", Row: &row125},
-	{Name: "column", Row: &row182, Risk: 1},
-	{Name: "comm", Row: &row184, Risk: 1},
+	{Name: "coffee", Language: &language6},
+	{Name: "col", Row: &row130},
+	{Name: "colima", Destroys: acts111},
+	{Name: "colordiff", Row: &row192, Risk: 1, Recursive: []string{"*"}},
+	{Name: "colrm", Row: &row130},
+	{Name: "column", Row: &row194, Risk: 1},
+	{Name: "comm", Row: &row196, Risk: 1},
 	{Name: "command", Handler: "command", Is: 0x1400000000000, Risk: 5, Parent: true},
 	{Name: "command -V", Risk: 1},
 	{Name: "command -v", Risk: 1},
-	{Name: "commitlint", Row: &row47, Is: 0x80000},
+	{Name: "commitlint", Row: &row49, Is: 0x80000},
 	{Name: "compgen", Inspector: "state", Risk: 5, Dumps: []string{"<bare>", "-e", "-v"}},
+	{Name: "compileall", Row: &row198},
 	{Name: "complete", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "compopt", Inspector: "state"},
-	{Name: "composer", Row: &row121, Arity: 2, Is: 0x10001020000010, Parent: true, Destroys: acts129},
+	{Name: "composer", Row: &row126, Arity: 2, Is: 0x10001020000010, Parent: true, Destroys: acts136},
 	{Name: "composer create-project", Is: 0x200000},
 	{Name: "composer dump-autoload", Risk: 4},
 	{Name: "composer global", Is: 0x200000},
@@ -5116,139 +5406,148 @@ var commands = [...]Command{
 	{Name: "composer require", Is: 0x300000},
 	{Name: "composer run", Arity: 3},
 	{Name: "composer run-script", Arity: 3},
-	{Name: "composer show", Risk: 2, Worse: worse185},
+	{Name: "composer show", Risk: 2, Worse: worse199},
 	{Name: "composer test", Risk: 2},
 	{Name: "composer update", Is: 0x100000, Risk: 4},
-	{Name: "composer validate", Risk: 2, Worse: worse185},
-	{Name: "compress", Row: &row187},
-	{Name: "conan", Row: &row121, Is: 0x100000, Destroys: acts129},
+	{Name: "composer validate", Risk: 2, Worse: worse199},
+	{Name: "compress", Row: &row201},
+	{Name: "conan", Row: &row126, Is: 0x100000, Destroys: acts136},
 	{Name: "concurrently", Handler: "texts", Is: 0x1000080000},
-	{Name: "conda", Row: &row189, Arity: 2, Is: 0x10000020100000, Parent: true, Destroys: acts29},
+	{Name: "conda", Row: &row203, Arity: 2, Is: 0x10000020100000, Parent: true, Destroys: acts31},
 	{Name: "conda config", Is: 0x100000},
 	{Name: "conda create", Is: 0x300000},
 	{Name: "conda env", Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "conda env create", Row: &row190},
-	{Name: "conda env export", Row: &row192, Risk: 1},
-	{Name: "conda env list", Row: &row192, Risk: 1},
-	{Name: "conda env remove", Row: &row190},
-	{Name: "conda env update", Row: &row190},
-	{Name: "conda info", Row: &row194, Risk: 1},
+	{Name: "conda env create", Row: &row204},
+	{Name: "conda env export", Row: &row206, Risk: 1},
+	{Name: "conda env list", Row: &row206, Risk: 1},
+	{Name: "conda env remove", Row: &row204},
+	{Name: "conda env update", Row: &row204},
+	{Name: "conda info", Row: &row208, Risk: 1},
 	{Name: "conda install", Is: 0x300000},
-	{Name: "conda list", Row: &row194, Risk: 1},
+	{Name: "conda list", Row: &row208, Risk: 1},
 	{Name: "conda remove", Is: 0x100000},
-	{Name: "conda run", Wrapper: &wrapper196, Arity: 3},
-	{Name: "conda search", Row: &row194, Risk: 4},
+	{Name: "conda run", Wrapper: &wrapper210, Arity: 3},
+	{Name: "conda search", Row: &row208, Risk: 4},
 	{Name: "conda update", Is: 0x100000},
 	{Name: "conductor-agent", Is: 0x80000000},
 	{Name: "configure", Is: 0x1000000000},
-	{Name: "console", Destroys: acts132},
-	{Name: "consul", Row: &row198, Arity: 2, Is: 0x8000000000, Destroys: acts199},
+	{Name: "console", Destroys: acts139},
+	{Name: "consul", Row: &row212, Arity: 2, Is: 0x8000000000, Destroys: acts213},
 	{Name: "consul kv", Is: 0x100000},
+	{Name: "consul-template", Is: 0x4},
 	{Name: "continue", Is: 0x400000000000, Risk: 1},
-	{Name: "convex", Destroys: acts23},
+	{Name: "convex", Destroys: acts24},
 	{Name: "cool-retro-term", Is: 0x4},
-	{Name: "copilot", Row: &row24, Is: 0x80000000, Destroys: acts35},
+	{Name: "copilot", Row: &row26, Is: 0x80000000, Destroys: acts37},
 	{Name: "coproc", Handler: "exec"},
 	{Name: "coscli", Inspector: "transfer", Recursive: []string{"*"}},
-	{Name: "coscli cp", Transfer: &options77},
-	{Name: "coverage", Row: &row201, Arity: 2, Is: 0x1000080000, Parent: true},
+	{Name: "coscli cp", Transfer: &options79},
+	{Name: "coverage", Row: &row215, Arity: 2, Is: 0x1000080008, Parent: true},
 	{Name: "coverage combine", Risk: 2},
 	{Name: "coverage html", Risk: 2},
 	{Name: "coverage json", Risk: 2},
 	{Name: "coverage report", Risk: 2},
 	{Name: "coverage run", Risk: 2},
 	{Name: "coverage xml", Risk: 2},
-	{Name: "cp", Row: &row203, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
-	{Name: "cpack", Row: &row90, Is: 0x1000000008},
-	{Name: "cpan", Row: &row121, Is: 0x100000},
-	{Name: "cpan-upload", Destroys: acts129},
-	{Name: "cpanm", Row: &row121, Is: 0x100000},
+	{Name: "cp", Row: &row217, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
+	{Name: "cpack", Row: &row94, Is: 0x1000000008},
+	{Name: "cpan", Row: &row126, Is: 0x100000},
+	{Name: "cpan-upload", Destroys: acts136},
+	{Name: "cpanm", Row: &row126, Is: 0x100000},
 	{Name: "cpanp", Is: 0x100000},
-	{Name: "cpio", Row: &row1, Inspector: "archiver", Archive: &archive204},
+	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive218},
 	{Name: "cpp", Is: 0x200},
-	{Name: "cppcheck", Row: &row206, Is: 0x200, Risk: 2, Worse: worse15},
-	{Name: "cpulimit", Wrapper: &wrapper8},
-	{Name: "cqlsh", Row: &row93, Is: 0xa100000, Risk: 5, Worse: worse207, Destroys: acts168},
-	{Name: "crane", Destroys: acts208},
+	{Name: "cppcheck", Row: &row220, Is: 0x200, Risk: 2, Worse: worse84},
+	{Name: "cpulimit", Wrapper: &wrapper10},
+	{Name: "cqlsh", Row: &row97, Is: 0xa100000, Risk: 5, Worse: worse221, Destroys: acts179},
+	{Name: "crane", Destroys: acts222},
 	{Name: "crash", Is: 0x2000000},
 	{Name: "createdb", Is: 0x100000, Risk: 3},
 	{Name: "credstash", Is: 0x100000},
 	{Name: "crewai", Is: 0x80000000},
-	{Name: "crictl", Is: 0x100000000000, Destroys: acts106},
+	{Name: "crictl", Is: 0x100000000000, Destroys: acts111},
 	{Name: "croc", Is: 0x4000400000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse209, Destroys: acts210},
-	{Name: "cross-env", Wrapper: &wrapper211, Is: 0x80000},
-	{Name: "cross-env-shell", Wrapper: &wrapper211},
-	{Name: "crossplane", Destroys: acts36},
+	{Name: "cronitor", Is: 0x4},
+	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse223, Destroys: acts224},
+	{Name: "cross-env", Wrapper: &wrapper225, Is: 0x80000},
+	{Name: "cross-env-shell", Wrapper: &wrapper225},
+	{Name: "crossplane", Destroys: acts38},
 	{Name: "crush", Is: 0x80000000},
-	{Name: "cryptsetup", Is: 0x2000000000, Risk: 6, Destroys: acts80},
-	{Name: "crystal", Language: &language4, Risk: 5},
+	{Name: "cryptsetup", Is: 0x2000000000, Risk: 6, Destroys: acts82},
+	{Name: "crystal", Language: &language6, Risk: 5},
 	{Name: "crystal eval", Is: 0x100800},
 	{Name: "crystal run", Is: 0x100000},
 	{Name: "crystal-agent", Is: 0x80000000},
 	{Name: "cs-agent", Is: 0x80000000},
 	{Name: "csc", Is: 0x200},
-	{Name: "cscript", Row: &row52},
+	{Name: "cscript", Row: &row54},
 	{Name: "csh", Handler: "shell", Is: 0x40000},
-	{Name: "csi", Language: &language4, Is: 0x100000},
+	{Name: "csi", Language: &language6, Is: 0x100000},
 	{Name: "cspell", Is: 0x80000},
-	{Name: "csplit", Row: &row213, Risk: 3},
-	{Name: "csrutil", Destroys: acts96},
-	{Name: "csvcut", Row: &row215, Risk: 1},
-	{Name: "csvlook", Row: &row215, Risk: 1},
-	{Name: "csvstat", Row: &row215, Risk: 1},
-	{Name: "ctags", Row: &row217},
-	{Name: "ctest", Row: &row90, Is: 0x1000000008, Risk: 2},
-	{Name: "ctr", Is: 0x100000000000, Destroys: acts106},
-	{Name: "curator", Destroys: acts218},
-	{Name: "curl", Row: &row220, Arity: 1, Inspector: "fetch", Is: 0xa004010000000, Risk: 4, Worse: worse221, Destroys: acts222, Keeps: &keeps223},
+	{Name: "csplit", Row: &row227, Risk: 3},
+	{Name: "csrutil", Destroys: acts100},
+	{Name: "csvcut", Row: &row229, Risk: 1},
+	{Name: "csvlook", Row: &row229, Risk: 1},
+	{Name: "csvstat", Row: &row229, Risk: 1},
+	{Name: "ctags", Row: &row231},
+	{Name: "ctest", Row: &row94, Is: 0x1000000008, Risk: 2},
+	{Name: "ctr", Is: 0x100000000000, Destroys: acts111},
+	{Name: "curator", Destroys: acts232},
+	{Name: "curl", Row: &row234, Arity: 1, Inspector: "fetch", Is: 0xa004010000000, Risk: 4, Worse: worse235, Destroys: acts236, Keeps: &keeps237},
 	{Name: "cursor"},
 	{Name: "cursor agent", Is: 0x80000000},
 	{Name: "cursor-agent", Is: 0x80000000},
-	{Name: "cut", Row: &row225, Arity: 1, Risk: 1},
-	{Name: "cvs", Destroys: acts128},
-	{Name: "cypher-shell", Row: &row93},
-	{Name: "cypress", Row: &row227, Is: 0x1000080008, Risk: 2},
+	{Name: "cut", Row: &row239, Arity: 1, Risk: 1},
+	{Name: "cvs", Destroys: acts133},
+	{Name: "cypher-shell", Row: &row97},
+	{Name: "cypress", Row: &row241, Is: 0x1000080008, Risk: 2},
 	{Name: "d1", Is: 0x2000000},
-	{Name: "daemonize", Wrapper: &wrapper8},
-	{Name: "dagger", Is: 0x400},
-	{Name: "darcs", Destroys: acts128},
-	{Name: "dart", Row: &row121, Arity: 2, Is: 0x1020001018, Risk: 2, Worse: worse228, Destroys: acts129},
+	{Name: "daemonize", Wrapper: &wrapper10},
+	{Name: "dagger", Row: &row243, Arity: 2, Is: 0x1000000400},
+	{Name: "dagger call", Arity: 3},
+	{Name: "dagger core", Arity: 3},
+	{Name: "dagger query", Arity: 3},
+	{Name: "dagger run", Wrapper: &wrapper110},
+	{Name: "darcs", Destroys: acts133},
+	{Name: "dart", Row: &row126, Arity: 2, Is: 0x1020001018, Risk: 2, Worse: worse244, Destroys: acts136},
 	{Name: "dart pub", Is: 0x100000},
 	{Name: "dart run", Is: 0x100000},
 	{Name: "dart2js", Is: 0x200},
-	{Name: "dasel", Row: &row125},
+	{Name: "dasel", Row: &row130},
 	{Name: "dash", Arity: 2, Handler: "shell", Is: 0x100040000, Like: "bash"},
 	{Name: "databricks", Is: 0x2000000},
-	{Name: "datasette", Row: &row93},
-	{Name: "date", Row: &row230, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse231},
+	{Name: "datadog-ci", Is: 0x4},
+	{Name: "datasette", Row: &row97},
+	{Name: "date", Row: &row246, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse247},
 	{Name: "date +%Y", Is: 0x80},
 	{Name: "date +%s", Is: 0x80},
 	{Name: "date +%s%N", Is: 0x80},
-	{Name: "db2", Row: &row93, Is: 0x2000000},
+	{Name: "db2", Row: &row97, Is: 0x2000000},
 	{Name: "dbaccess", Is: 0x2000000},
-	{Name: "dbclient", Row: &row37},
-	{Name: "dbmate", Destroys: acts48},
+	{Name: "dbclient", Row: &row39},
+	{Name: "dbmate", Destroys: acts50},
 	{Name: "dbsh", Is: 0x2000000},
-	{Name: "dbt", Arity: 2, Is: 0x2000000, Destroys: acts232},
-	{Name: "dbus-launch", Wrapper: &wrapper234},
-	{Name: "dbus-run-session", Wrapper: &wrapper234},
-	{Name: "dc", Row: &row92, Inspector: "calc", Is: 0x100000},
-	{Name: "dc3dd", Destroys: acts80},
-	{Name: "dcfldd", Is: 0x2000000000, Destroys: acts80, Like: "dd"},
-	{Name: "dconf", Destroys: acts96},
-	{Name: "dd", Arity: 1, Inspector: "dd", Is: 0x100000, Risk: 6, Destroys: acts80, Wipes: "files"},
-	{Name: "ddrescue", Destroys: acts80},
-	{Name: "debugfs", Destroys: acts80},
+	{Name: "dbt", Arity: 2, Is: 0x2000000, Destroys: acts248},
+	{Name: "dbus-launch", Wrapper: &wrapper250},
+	{Name: "dbus-run-session", Wrapper: &wrapper250},
+	{Name: "dc", Row: &row96, Inspector: "calc", Is: 0x100000},
+	{Name: "dc3dd", Destroys: acts82},
+	{Name: "dcfldd", Is: 0x2000000000, Destroys: acts82, Like: "dd"},
+	{Name: "dconf", Destroys: acts100},
+	{Name: "dd", Arity: 1, Inspector: "dd", Is: 0x100000, Risk: 6, Destroys: acts82, Wipes: "files"},
+	{Name: "ddrescue", Destroys: acts82},
+	{Name: "ddtrace-run", Wrapper: &wrapper110},
+	{Name: "debugfs", Destroys: acts82},
 	{Name: "declare", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
-	{Name: "defaults", Row: &row52, Arity: 2, Is: 0x100000, Destroys: acts96},
-	{Name: "del", Destroys: acts235, Wipes: "removed"},
-	{Name: "del-cli", Row: &row237, Destroys: acts235, Wipes: "removed"},
-	{Name: "delgroup", Destroys: acts146},
-	{Name: "delta", Row: &row239, Risk: 5},
-	{Name: "deluser", Destroys: acts146},
-	{Name: "delve", Row: &row93},
-	{Name: "deno", Row: &row241, Language: &language243, Arity: 2, Is: 0x10001160000410, Parent: true},
+	{Name: "deepspeed", Language: &language1},
+	{Name: "defaults", Row: &row54, Arity: 2, Is: 0x100000, Destroys: acts100},
+	{Name: "del", Destroys: acts251, Wipes: "removed"},
+	{Name: "del-cli", Row: &row253, Destroys: acts251, Wipes: "removed"},
+	{Name: "delgroup", Destroys: acts155},
+	{Name: "delta", Row: &row255, Risk: 5},
+	{Name: "deluser", Destroys: acts155},
+	{Name: "delve", Row: &row97},
+	{Name: "deno", Row: &row257, Language: &language259, Arity: 2, Is: 0x10001160000410, Parent: true},
 	{Name: "deno bench", Risk: 2},
 	{Name: "deno check", Risk: 2},
 	{Name: "deno doc", Risk: 2},
@@ -5263,84 +5562,85 @@ var commands = [...]Command{
 	{Name: "deno task", Arity: 3},
 	{Name: "deno test", Risk: 2},
 	{Name: "deno upgrade", Is: 0x100000},
-	{Name: "deno x", Wrapper: &wrapper119},
+	{Name: "deno x", Wrapper: &wrapper124},
 	{Name: "depcheck", Is: 0x80000},
 	{Name: "devbox", Arity: 2},
-	{Name: "devbox run", Wrapper: &wrapper69},
+	{Name: "devbox run", Wrapper: &wrapper261, Arity: 3},
 	{Name: "devcontainer", Is: 0x1000000000},
 	{Name: "devin", Is: 0x80000000},
 	{Name: "dexto", Is: 0x80000000},
-	{Name: "df", Row: &row245, Risk: 1},
-	{Name: "diesel", Destroys: acts48},
-	{Name: "diff", Row: &row180, Arity: 1, Risk: 1, Recursive: []string{"*"}},
-	{Name: "diff3", Row: &row247, Risk: 1},
+	{Name: "df", Row: &row263, Risk: 1},
+	{Name: "diesel", Destroys: acts50},
+	{Name: "diff", Row: &row192, Arity: 1, Risk: 1, Recursive: []string{"*"}},
+	{Name: "diff3", Row: &row265, Risk: 1},
 	{Name: "difft", Recursive: []string{"*"}},
 	{Name: "dig", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
-	{Name: "dir", Row: &row249, Risk: 1, Wipes: "listed"},
-	{Name: "directus", Destroys: acts250},
+	{Name: "dir", Row: &row267, Risk: 1, Wipes: "listed"},
+	{Name: "directus", Destroys: acts268},
 	{Name: "direnv", Arity: 2, Is: 0x10, Risk: 5, Parent: true},
 	{Name: "direnv allow", Is: 0x100000, Risk: 5},
-	{Name: "direnv exec", Wrapper: &wrapper251, Is: 0x100000},
+	{Name: "direnv exec", Wrapper: &wrapper269, Is: 0x100000},
 	{Name: "direnv grant", Is: 0x100000, Risk: 5},
 	{Name: "direnv permit", Is: 0x100000, Risk: 5},
 	{Name: "dirname", Risk: 1},
 	{Name: "dirs", Risk: 1},
-	{Name: "discord", Destroys: acts12},
-	{Name: "discordo", Destroys: acts12},
-	{Name: "diskpart", Is: 0x2000000000, Destroys: acts80},
-	{Name: "diskutil", Arity: 2, Is: 0x2000000000, Destroys: acts45},
+	{Name: "discord", Destroys: acts14},
+	{Name: "discordo", Destroys: acts14},
+	{Name: "diskpart", Is: 0x2000000000, Destroys: acts82},
+	{Name: "diskutil", Arity: 2, Is: 0x2000000000, Destroys: acts47},
 	{Name: "disown", Risk: 1},
-	{Name: "distcc", Wrapper: &wrapper8},
-	{Name: "distrobox", Is: 0x2},
+	{Name: "distcc", Wrapper: &wrapper10},
+	{Name: "distrobox", Arity: 2},
+	{Name: "distrobox enter", Wrapper: &wrapper271},
 	{Name: "distrobox-enter", Is: 0x4},
-	{Name: "django", Destroys: acts252},
-	{Name: "django-admin", Arity: 2, Destroys: acts252},
+	{Name: "django", Destroys: acts272},
+	{Name: "django-admin", Arity: 2, Destroys: acts272},
 	{Name: "django-admin dbshell", Is: 0x100800},
 	{Name: "django-admin shell", Is: 0x100800},
 	{Name: "dlltool", Is: 0x200},
-	{Name: "dlv", Row: &row93},
+	{Name: "dlv", Row: &row97},
 	{Name: "dmd", Is: 0x1200},
-	{Name: "dmesg", Row: &row254, Risk: 1},
-	{Name: "dmsetup", Destroys: acts80},
-	{Name: "dmypy", Row: &row256, Is: 0x200},
-	{Name: "dnf", Arity: 2, Is: 0x10000020100000, Risk: 5, Destroys: acts29},
+	{Name: "dmesg", Row: &row274, Risk: 1},
+	{Name: "dmsetup", Destroys: acts82},
+	{Name: "dmypy", Row: &row276, Is: 0x200},
+	{Name: "dnf", Arity: 2, Is: 0x10000020100000, Risk: 5, Destroys: acts31},
 	{Name: "dnf install", Is: 0x200000},
-	{Name: "doas", Wrapper: &wrapper258, Is: 0x1000000000001, Risk: 7},
-	{Name: "docker", Row: &row260, Arity: 2, Handler: "container", Inspector: "container", Is: 0x108020000102, Parent: true, Destroys: acts106},
-	{Name: "docker attach", Row: &row262},
+	{Name: "doas", Wrapper: &wrapper278, Is: 0x1000000000001, Risk: 7},
+	{Name: "docker", Row: &row280, Arity: 2, Handler: "container", Inspector: "container", Is: 0x108020000102, Parent: true, Destroys: acts111},
+	{Name: "docker attach", Row: &row282},
 	{Name: "docker bake", Is: 0x1000000000},
-	{Name: "docker build", Row: &row264, Is: 0x1000100000, Risk: 4},
-	{Name: "docker builder", Row: &row266, Arity: 3, Is: 0x1000000000, Risk: 5},
-	{Name: "docker buildx", Row: &row264, Arity: 3, Is: 0x1000000000, Risk: 5},
-	{Name: "docker checkpoint", Row: &row266},
-	{Name: "docker commit", Row: &row262, Is: 0x100000, Risk: 3},
-	{Name: "docker compose", Row: &row268, Arity: 3, Is: 0x1000000000, Parent: true},
+	{Name: "docker build", Row: &row284, Is: 0x1000100000, Risk: 4},
+	{Name: "docker builder", Row: &row286, Arity: 3, Is: 0x1000000000, Risk: 5},
+	{Name: "docker buildx", Row: &row284, Arity: 3, Is: 0x1000000000, Risk: 5},
+	{Name: "docker checkpoint", Row: &row286},
+	{Name: "docker commit", Row: &row282, Is: 0x100000, Risk: 3},
+	{Name: "docker compose", Row: &row288, Arity: 3, Is: 0x1000000000, Parent: true},
 	{Name: "docker compose build", Risk: 4},
-	{Name: "docker compose config", Row: &row270, Risk: 1},
-	{Name: "docker compose cp", Row: &row272, Is: 0x100000},
-	{Name: "docker compose create", Row: &row272, Risk: 5},
-	{Name: "docker compose down", Row: &row274, Is: 0x100000, Risk: 6},
-	{Name: "docker compose exec", Wrapper: &wrapper276, Arity: 4, Is: 0x100000, Risk: 5},
-	{Name: "docker compose images", Row: &row270, Risk: 1},
+	{Name: "docker compose config", Row: &row290, Risk: 1},
+	{Name: "docker compose cp", Row: &row292, Is: 0x100000},
+	{Name: "docker compose create", Row: &row292, Risk: 5},
+	{Name: "docker compose down", Row: &row294, Is: 0x100000, Risk: 6},
+	{Name: "docker compose exec", Wrapper: &wrapper296, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose images", Row: &row290, Risk: 1},
 	{Name: "docker compose kill", Risk: 6},
-	{Name: "docker compose logs", Row: &row270, Risk: 1},
-	{Name: "docker compose ls", Row: &row270, Risk: 1},
-	{Name: "docker compose port", Row: &row270, Risk: 1},
-	{Name: "docker compose ps", Row: &row270, Risk: 1},
-	{Name: "docker compose publish", Row: &row272},
+	{Name: "docker compose logs", Row: &row290, Risk: 1},
+	{Name: "docker compose ls", Row: &row290, Risk: 1},
+	{Name: "docker compose port", Row: &row290, Risk: 1},
+	{Name: "docker compose ps", Row: &row290, Risk: 1},
+	{Name: "docker compose publish", Row: &row292},
 	{Name: "docker compose pull", Risk: 4},
-	{Name: "docker compose push", Row: &row272, Is: 0x400000, Risk: 4},
+	{Name: "docker compose push", Row: &row292, Is: 0x400000, Risk: 4},
 	{Name: "docker compose restart", Risk: 5},
-	{Name: "docker compose rm", Row: &row272, Is: 0x100000, Risk: 6},
-	{Name: "docker compose run", Wrapper: &wrapper276, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose rm", Row: &row292, Is: 0x100000, Risk: 6},
+	{Name: "docker compose run", Wrapper: &wrapper296, Arity: 4, Is: 0x100000, Risk: 5},
 	{Name: "docker compose start", Risk: 5},
 	{Name: "docker compose stop", Risk: 6},
-	{Name: "docker compose top", Row: &row270, Risk: 1},
-	{Name: "docker compose up", Row: &row272, Risk: 5},
-	{Name: "docker compose version", Row: &row270, Risk: 1},
-	{Name: "docker compose watch", Row: &row272},
-	{Name: "docker config", Row: &row266},
-	{Name: "docker container", Row: &row266, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker compose top", Row: &row290, Risk: 1},
+	{Name: "docker compose up", Row: &row292, Risk: 5},
+	{Name: "docker compose version", Row: &row290, Risk: 1},
+	{Name: "docker compose watch", Row: &row292},
+	{Name: "docker config", Row: &row286},
+	{Name: "docker container", Row: &row286, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker container inspect", Risk: 1},
 	{Name: "docker container kill", Risk: 6},
 	{Name: "docker container logs", Risk: 1},
@@ -5349,124 +5649,127 @@ var commands = [...]Command{
 	{Name: "docker container rm", Risk: 6},
 	{Name: "docker container stats", Risk: 1},
 	{Name: "docker container top", Risk: 1},
-	{Name: "docker context", Row: &row266, Arity: 3, Risk: 5},
-	{Name: "docker context create", Row: &row63},
-	{Name: "docker context import", Row: &row63},
-	{Name: "docker context use", Row: &row63},
-	{Name: "docker cp", Row: &row262, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
-	{Name: "docker create", Row: &row277, Is: 0x1001000000000, Risk: 5, Worse: worse278},
-	{Name: "docker diff", Row: &row280, Risk: 1},
-	{Name: "docker events", Row: &row280, Risk: 1},
-	{Name: "docker exec", Wrapper: &wrapper282, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse278},
-	{Name: "docker export", Row: &row262, Is: 0x100000, Risk: 3},
-	{Name: "docker generate", Row: &row266},
-	{Name: "docker history", Row: &row280, Risk: 1},
-	{Name: "docker image", Row: &row266, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
-	{Name: "docker image build", Row: &row264},
+	{Name: "docker context", Row: &row286, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker context create", Row: &row65},
+	{Name: "docker context import", Row: &row65},
+	{Name: "docker context ls", Risk: 1},
+	{Name: "docker context use", Row: &row65},
+	{Name: "docker cp", Row: &row282, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
+	{Name: "docker create", Row: &row297, Is: 0x1001000000000, Risk: 5, Worse: worse298},
+	{Name: "docker diff", Row: &row300, Risk: 1},
+	{Name: "docker events", Row: &row300, Risk: 1},
+	{Name: "docker exec", Wrapper: &wrapper302, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse298},
+	{Name: "docker export", Row: &row282, Is: 0x100000, Risk: 3},
+	{Name: "docker generate", Row: &row286},
+	{Name: "docker history", Row: &row300, Risk: 1},
+	{Name: "docker image", Row: &row286, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
+	{Name: "docker image build", Row: &row284},
 	{Name: "docker image history", Risk: 1},
 	{Name: "docker image inspect", Risk: 1},
 	{Name: "docker image ls", Risk: 1},
 	{Name: "docker image prune", Risk: 6},
 	{Name: "docker image rm", Risk: 6},
-	{Name: "docker images", Row: &row280, Is: 0x40, Risk: 1},
-	{Name: "docker import", Row: &row262, Is: 0x100000, Risk: 3},
-	{Name: "docker info", Row: &row280, Risk: 1},
-	{Name: "docker inspect", Row: &row280, Risk: 1},
-	{Name: "docker kill", Row: &row262, Is: 0x100000, Risk: 6},
-	{Name: "docker kube", Row: &row266},
-	{Name: "docker load", Row: &row262, Is: 0x100000, Risk: 3},
-	{Name: "docker login", Row: &row262, Is: 0x500000, Risk: 4},
-	{Name: "docker logout", Row: &row262, Risk: 4},
-	{Name: "docker logs", Row: &row280, Risk: 1},
-	{Name: "docker machine", Row: &row266},
+	{Name: "docker images", Row: &row300, Is: 0x40, Risk: 1},
+	{Name: "docker import", Row: &row282, Is: 0x100000, Risk: 3},
+	{Name: "docker info", Row: &row300, Risk: 1},
+	{Name: "docker inspect", Row: &row300, Risk: 1},
+	{Name: "docker kill", Row: &row282, Is: 0x100000, Risk: 6},
+	{Name: "docker kube", Row: &row286},
+	{Name: "docker load", Row: &row282, Is: 0x100000, Risk: 3},
+	{Name: "docker login", Row: &row282, Is: 0x500000, Risk: 4},
+	{Name: "docker logout", Row: &row282, Risk: 4},
+	{Name: "docker logs", Row: &row300, Risk: 1},
+	{Name: "docker machine", Row: &row286},
 	{Name: "docker manifest", Arity: 3, Risk: 5},
-	{Name: "docker mount", Row: &row262},
-	{Name: "docker network", Row: &row266, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker mount", Row: &row282},
+	{Name: "docker network", Row: &row286, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker network inspect", Risk: 1},
 	{Name: "docker network ls", Risk: 1},
 	{Name: "docker network prune", Risk: 6},
 	{Name: "docker network rm", Risk: 6},
-	{Name: "docker node", Row: &row266, Risk: 6},
+	{Name: "docker node", Row: &row286, Risk: 6},
 	{Name: "docker pause", Risk: 3},
-	{Name: "docker play", Row: &row266},
-	{Name: "docker plugin", Row: &row266},
-	{Name: "docker pod", Row: &row266},
-	{Name: "docker port", Row: &row280, Risk: 1},
-	{Name: "docker ps", Row: &row280, Is: 0x40, Risk: 1},
-	{Name: "docker pull", Row: &row280, Is: 0x100000, Risk: 4},
-	{Name: "docker push", Row: &row262, Is: 0x500000, Risk: 4},
-	{Name: "docker rename", Row: &row262, Risk: 3},
-	{Name: "docker restart", Row: &row262, Is: 0x1000100000, Risk: 3},
-	{Name: "docker rm", Row: &row262, Is: 0x100000, Risk: 6},
-	{Name: "docker rmi", Row: &row262, Is: 0x100000, Risk: 6},
-	{Name: "docker run", Row: &row277, Is: 0x1001000000000, Risk: 5, Worse: worse278},
-	{Name: "docker save", Row: &row262, Is: 0x100000, Risk: 3},
-	{Name: "docker search", Row: &row280, Risk: 4},
-	{Name: "docker secret", Row: &row266, Is: 0x100000},
-	{Name: "docker service", Row: &row266, Arity: 3, Risk: 6},
-	{Name: "docker stack", Row: &row266, Arity: 3, Is: 0x1000000000, Risk: 6},
-	{Name: "docker start", Is: 0x1000100000, Risk: 5, Worse: worse278},
-	{Name: "docker stats", Row: &row280, Risk: 1},
-	{Name: "docker stop", Row: &row262, Is: 0x100000, Risk: 6},
-	{Name: "docker swarm", Row: &row266, Is: 0x100000, Risk: 6},
-	{Name: "docker system", Row: &row266, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker play", Row: &row286},
+	{Name: "docker plugin", Row: &row286},
+	{Name: "docker pod", Row: &row286},
+	{Name: "docker port", Row: &row300, Risk: 1},
+	{Name: "docker ps", Row: &row300, Is: 0x40, Risk: 1},
+	{Name: "docker pull", Row: &row300, Is: 0x100000, Risk: 4},
+	{Name: "docker push", Row: &row282, Is: 0x500000, Risk: 4},
+	{Name: "docker rename", Row: &row282, Risk: 3},
+	{Name: "docker restart", Row: &row282, Is: 0x1000100000, Risk: 3},
+	{Name: "docker rm", Row: &row282, Is: 0x100000, Risk: 6},
+	{Name: "docker rmi", Row: &row282, Is: 0x100000, Risk: 6},
+	{Name: "docker run", Row: &row297, Is: 0x1001000000000, Risk: 5, Worse: worse298},
+	{Name: "docker save", Row: &row282, Is: 0x100000, Risk: 3},
+	{Name: "docker search", Row: &row300, Risk: 4},
+	{Name: "docker secret", Row: &row286, Is: 0x100000},
+	{Name: "docker service", Row: &row286, Arity: 3, Risk: 6},
+	{Name: "docker stack", Row: &row286, Arity: 3, Is: 0x1000000000, Risk: 6},
+	{Name: "docker start", Is: 0x1000100000, Risk: 5, Worse: worse298},
+	{Name: "docker stats", Row: &row300, Risk: 1},
+	{Name: "docker stop", Row: &row282, Is: 0x100000, Risk: 6},
+	{Name: "docker swarm", Row: &row286, Is: 0x100000, Risk: 6},
+	{Name: "docker system", Row: &row286, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker system df", Risk: 1},
 	{Name: "docker system info", Risk: 1},
 	{Name: "docker system prune", Risk: 6},
-	{Name: "docker tag", Row: &row262, Is: 0x100000, Risk: 3},
-	{Name: "docker top", Row: &row280, Risk: 1},
-	{Name: "docker trust", Row: &row266},
+	{Name: "docker tag", Row: &row282, Is: 0x100000, Risk: 3},
+	{Name: "docker top", Row: &row300, Risk: 1},
+	{Name: "docker trust", Row: &row286},
 	{Name: "docker unpause", Risk: 3},
-	{Name: "docker unshare", Row: &row262},
+	{Name: "docker unshare", Row: &row282},
 	{Name: "docker up", Is: 0x1000000000},
-	{Name: "docker update", Row: &row262, Risk: 3},
-	{Name: "docker version", Row: &row280, Risk: 1},
-	{Name: "docker volume", Row: &row266, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker update", Row: &row282, Risk: 3},
+	{Name: "docker version", Row: &row300, Risk: 1},
+	{Name: "docker volume", Row: &row286, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker volume inspect", Risk: 1},
 	{Name: "docker volume ls", Risk: 1},
 	{Name: "docker volume prune", Risk: 6},
 	{Name: "docker volume rm", Risk: 6},
-	{Name: "docker wait", Row: &row280, Risk: 3},
+	{Name: "docker wait", Row: &row300, Risk: 3},
 	{Name: "docker watch", Is: 0x1000000000},
-	{Name: "docker-compose", Row: &row268, Is: 0x100010, Destroys: acts106, Like: "docker compose"},
+	{Name: "docker-compose", Row: &row288, Is: 0x100010, Destroys: acts111, Like: "docker compose"},
 	{Name: "docker-compose bake", Is: 0x1000000000},
 	{Name: "docker-compose build", Is: 0x1000000000},
 	{Name: "docker-compose builder", Is: 0x1000000000},
 	{Name: "docker-compose buildx", Is: 0x1000000000},
 	{Name: "docker-compose compose", Is: 0x1000000000},
-	{Name: "docker-compose config", Row: &row270},
+	{Name: "docker-compose config", Row: &row290},
 	{Name: "docker-compose create", Is: 0x1000000000},
-	{Name: "docker-compose down", Row: &row274},
-	{Name: "docker-compose exec", Wrapper: &wrapper276},
+	{Name: "docker-compose down", Row: &row294},
+	{Name: "docker-compose exec", Wrapper: &wrapper296},
 	{Name: "docker-compose image", Is: 0x1000000000},
-	{Name: "docker-compose images", Row: &row270},
-	{Name: "docker-compose logs", Row: &row270},
-	{Name: "docker-compose ls", Row: &row270},
-	{Name: "docker-compose port", Row: &row270},
-	{Name: "docker-compose ps", Row: &row270},
+	{Name: "docker-compose images", Row: &row290},
+	{Name: "docker-compose logs", Row: &row290},
+	{Name: "docker-compose ls", Row: &row290},
+	{Name: "docker-compose port", Row: &row290},
+	{Name: "docker-compose ps", Row: &row290},
 	{Name: "docker-compose restart", Is: 0x1000000000},
-	{Name: "docker-compose run", Wrapper: &wrapper276, Is: 0x1000000000},
+	{Name: "docker-compose run", Wrapper: &wrapper296, Is: 0x1000000000},
 	{Name: "docker-compose stack", Is: 0x1000000000},
 	{Name: "docker-compose start", Is: 0x1000000000},
-	{Name: "docker-compose top", Row: &row270},
-	{Name: "docker-compose up", Row: &row272, Is: 0x1000000000},
-	{Name: "docker-compose version", Row: &row270},
+	{Name: "docker-compose top", Row: &row290},
+	{Name: "docker-compose up", Row: &row292, Is: 0x1000000000},
+	{Name: "docker-compose version", Row: &row290},
 	{Name: "docker-compose watch", Is: 0x1000000000},
-	{Name: "doctl", Row: &row24, Arity: 3, Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse25, Destroys: acts161},
+	{Name: "doctl", Row: &row26, Arity: 3, Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts172},
 	{Name: "doctl serverless"},
-	{Name: "doctl serverless deploy", Transfer: &options77},
-	{Name: "doctrine", Destroys: acts132},
-	{Name: "doit", Is: 0x1000000000},
+	{Name: "doctl serverless deploy", Transfer: &options79},
+	{Name: "doctrine", Destroys: acts139},
+	{Name: "doit", Arity: 2, Is: 0x1000000000},
 	{Name: "dolt", Is: 0x2000000},
 	{Name: "dolt sql", Is: 0x800},
 	{Name: "doltgres", Is: 0x2000000},
 	{Name: "doppler", Is: 0x8000100000},
-	{Name: "doppler run", Wrapper: &wrapper69},
-	{Name: "dos2unix", Row: &row284, Risk: 3},
-	{Name: "dotenv", Wrapper: &wrapper69},
+	{Name: "doppler run", Wrapper: &wrapper304},
+	{Name: "dos2unix", Row: &row306, Risk: 3},
+	{Name: "dotenv", Wrapper: &wrapper308},
+	{Name: "dotenv run", Wrapper: &wrapper310},
+	{Name: "dotenv-cli", Wrapper: &wrapper308},
 	{Name: "dotenvx"},
-	{Name: "dotenvx run", Wrapper: &wrapper69},
-	{Name: "dotnet", Row: &row286, Arity: 2, Is: 0x1020001218, Parent: true, Destroys: acts287},
+	{Name: "dotenvx run", Wrapper: &wrapper312},
+	{Name: "dotnet", Row: &row314, Arity: 2, Is: 0x1020001218, Parent: true, Destroys: acts315},
 	{Name: "dotnet --info", Risk: 2},
 	{Name: "dotnet --list-sdks", Risk: 2},
 	{Name: "dotnet add", Is: 0x300000, Risk: 4},
@@ -5487,11 +5790,11 @@ var commands = [...]Command{
 	{Name: "dotnet sln", Risk: 4},
 	{Name: "dotnet test", Risk: 2},
 	{Name: "dotnet tool", Arity: 3, Is: 0x300000},
-	{Name: "dotnet-ef", Destroys: acts287},
+	{Name: "dotnet-ef", Destroys: acts315},
 	{Name: "dotnet-script", Is: 0x100000},
 	{Name: "dotnet-script eval", Is: 0x800},
 	{Name: "doxygen", Is: 0x200, Risk: 2},
-	{Name: "dpkg", Row: &row289, Parent: true, Destroys: acts290},
+	{Name: "dpkg", Row: &row317, Parent: true, Destroys: acts318},
 	{Name: "dpkg --list", Risk: 1},
 	{Name: "dpkg --listfiles", Risk: 1},
 	{Name: "dpkg --search", Risk: 1},
@@ -5500,15 +5803,16 @@ var commands = [...]Command{
 	{Name: "dpkg -S", Risk: 1},
 	{Name: "dpkg -l", Risk: 1},
 	{Name: "dpkg -s", Risk: 1},
-	{Name: "dpkg-query", Row: &row289, Risk: 1},
-	{Name: "dprint", Risk: 2, Worse: worse94},
+	{Name: "dpkg-query", Row: &row317, Risk: 1},
+	{Name: "dprint", Risk: 2, Worse: worse98},
 	{Name: "drill", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
-	{Name: "drizzle-kit", Is: 0x2080000, Destroys: acts291},
+	{Name: "drizzle-kit", Is: 0x2080000, Destroys: acts319},
 	{Name: "droid", Is: 0x80000000},
-	{Name: "dropbear", Row: &row37},
-	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts292},
-	{Name: "dropuser", Destroys: acts292},
-	{Name: "drush", Row: &row39, Destroys: acts250},
+	{Name: "drone", Arity: 2, Is: 0x1000000000},
+	{Name: "dropbear", Row: &row39},
+	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts320},
+	{Name: "dropuser", Destroys: acts320},
+	{Name: "drush", Row: &row41, Destroys: acts268},
 	{Name: "drush ev", Is: 0x800},
 	{Name: "drush eval", Is: 0x800},
 	{Name: "drush php", Is: 0x800},
@@ -5519,241 +5823,246 @@ var commands = [...]Command{
 	{Name: "drush sql:query", Is: 0x800},
 	{Name: "drush sqlc", Is: 0x800},
 	{Name: "drush sqlq", Is: 0x800},
-	{Name: "dscl", Destroys: acts146},
-	{Name: "dsmod", Destroys: acts146},
-	{Name: "dsqlcmd", Row: &row93},
-	{Name: "dsrm", Destroys: acts146},
+	{Name: "dscl", Destroys: acts155},
+	{Name: "dsh", Is: 0x4},
+	{Name: "dsmod", Destroys: acts155},
+	{Name: "dsqlcmd", Row: &row97},
+	{Name: "dsrm", Destroys: acts155},
 	{Name: "dsymutil", Is: 0x200},
 	{Name: "dtach", Is: 0x4},
-	{Name: "dtrace", Row: &row93},
+	{Name: "dtrace", Row: &row97},
 	{Name: "dtruss", Is: 0x4},
-	{Name: "du", Row: &row245, Risk: 1, Wipes: "listed"},
-	{Name: "dub", Row: &row121},
-	{Name: "duckdb", Row: &row294, Inspector: "sql", Is: 0x6104000, Risk: 5},
-	{Name: "dumb-init", Wrapper: &wrapper8},
+	{Name: "du", Row: &row263, Risk: 1, Wipes: "listed"},
+	{Name: "dub", Row: &row126},
+	{Name: "duckdb", Row: &row322, Inspector: "sql", Is: 0x6104000, Risk: 5},
+	{Name: "dumb-init", Wrapper: &wrapper10},
 	{Name: "dune", Is: 0x1000000000, Risk: 5},
-	{Name: "duplicacy", Destroys: acts50},
-	{Name: "duplicity", Destroys: acts50},
+	{Name: "duplicacy", Destroys: acts52},
+	{Name: "duplicity", Destroys: acts52},
 	{Name: "dvc", Is: 0x1000000000},
 	{Name: "dwp", Is: 0x200},
-	{Name: "dyalog", Language: &language4},
-	{Name: "e2fsck", Destroys: acts80},
+	{Name: "dyalog", Language: &language6},
+	{Name: "e2fsck", Destroys: acts82},
 	{Name: "earthly", Is: 0x1000000400},
-	{Name: "eas", Arity: 2, Destroys: acts129},
+	{Name: "eas", Arity: 2, Destroys: acts136},
 	{Name: "easy_install", Is: 0x100000},
-	{Name: "eatmydata", Wrapper: &wrapper8},
-	{Name: "eb", Row: &row24, Is: 0x8000000000, Risk: 5, Worse: worse25, Destroys: acts35},
-	{Name: "ebtables", Destroys: acts295},
+	{Name: "eatmydata", Wrapper: &wrapper10},
+	{Name: "eb", Row: &row26, Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts37},
+	{Name: "ebtables", Destroys: acts323},
 	{Name: "eca", Is: 0x80000000},
 	{Name: "echo", Arity: 1, Is: 0x200008000, Risk: 1, Wipes: "listed"},
 	{Name: "ecj", Is: 0x200},
-	{Name: "ecl", Language: &language4},
-	{Name: "ed", Row: &row178, Is: 0x100000},
-	{Name: "edgedb", Row: &row93},
+	{Name: "ecl", Language: &language6},
+	{Name: "ed", Row: &row189, Is: 0x100000},
+	{Name: "edgedb", Row: &row97},
 	{Name: "edgeql", Is: 0x2000000},
-	{Name: "efibootmgr", Destroys: acts80},
-	{Name: "eksctl", Row: &row24, Destroys: acts36},
-	{Name: "elasticdump", Destroys: acts218},
+	{Name: "efibootmgr", Destroys: acts82},
+	{Name: "eksctl", Row: &row26, Destroys: acts38},
+	{Name: "elasticdump", Destroys: acts232},
 	{Name: "elfedit", Is: 0x200},
-	{Name: "elixir", Language: &language4, Arity: 2, Risk: 5},
+	{Name: "elixir", Language: &language6, Arity: 2, Risk: 5},
 	{Name: "elixir -e", Is: 0x100000},
 	{Name: "elvish", Handler: "shell", Is: 0x40000},
 	{Name: "em++", Is: 0x200},
-	{Name: "emacs", Row: &row178},
-	{Name: "emacsclient", Row: &row178},
+	{Name: "emacs", Row: &row189},
+	{Name: "emacsclient", Row: &row189},
 	{Name: "emcc", Is: 0x200},
-	{Name: "emerge", Is: 0x100000, Destroys: acts296},
+	{Name: "emerge", Is: 0x100000, Destroys: acts324},
 	{Name: "emulate", Inspector: "state"},
 	{Name: "enable", Inspector: "state", Risk: 5},
-	{Name: "entr", Wrapper: &wrapper298},
+	{Name: "entr", Wrapper: &wrapper326},
 	{Name: "env", Arity: 1, Handler: "env", Inspector: "env", Is: 0x1000000000000, Risk: 5, Dumps: []string{"<bare>", "-0", "--null"}},
-	{Name: "envchain", Wrapper: &wrapper69, Is: 0x100000},
+	{Name: "env-cmd", Wrapper: &wrapper308},
+	{Name: "envchain", Wrapper: &wrapper328, Is: 0x100000},
 	{Name: "envconsul", Is: 0x4},
-	{Name: "envdir", Wrapper: &wrapper69},
-	{Name: "envuidgid", Wrapper: &wrapper299},
-	{Name: "eopkg", Destroys: acts29},
-	{Name: "equinix", Destroys: acts161},
+	{Name: "envdir", Wrapper: &wrapper329},
+	{Name: "envuidgid", Wrapper: &wrapper330},
+	{Name: "eopkg", Destroys: acts31},
+	{Name: "equinix", Destroys: acts172},
 	{Name: "erase", Wipes: "removed"},
-	{Name: "erl", Language: &language4},
-	{Name: "errcheck", Row: &row301},
-	{Name: "es-curator", Destroys: acts218},
-	{Name: "esbuild", Row: &row47, Is: 0x1000080000, Risk: 2},
-	{Name: "eslint", Row: &row303, Is: 0x1000080018, Risk: 2, Worse: worse94},
-	{Name: "esno", Language: &language4},
-	{Name: "etags", Row: &row217},
-	{Name: "etcdctl", Row: &row198, Arity: 2, Destroys: acts199},
+	{Name: "erl", Language: &language6},
+	{Name: "errcheck", Row: &row332},
+	{Name: "es-curator", Destroys: acts232},
+	{Name: "esbuild", Row: &row49, Is: 0x1000080000, Risk: 2},
+	{Name: "eslint", Row: &row334, Is: 0x1000080018, Risk: 2, Worse: worse98},
+	{Name: "esno", Language: &language6},
+	{Name: "et", Is: 0x4},
+	{Name: "etags", Row: &row231},
+	{Name: "etcdctl", Row: &row212, Arity: 2, Destroys: acts213},
 	{Name: "eterm", Is: 0x4},
 	{Name: "eval", Handler: "eval", Is: 0x1000000000000, Risk: 5},
-	{Name: "evans", Destroys: acts304},
-	{Name: "evcxr", Language: &language4},
-	{Name: "ex", Row: &row178, Is: 0x100000},
-	{Name: "exa", Row: &row249, Is: 0x200000000, Risk: 1, Wipes: "listed"},
+	{Name: "evans", Destroys: acts335},
+	{Name: "evcxr", Language: &language6},
+	{Name: "ex", Row: &row189, Is: 0x100000},
+	{Name: "exa", Row: &row267, Is: 0x200000000, Risk: 1, Wipes: "listed"},
 	{Name: "exec", Handler: "exec", Is: 0x1400000100000, Risk: 5},
-	{Name: "exim", Destroys: acts18},
+	{Name: "exim", Destroys: acts19},
 	{Name: "exit", Is: 0x400000000000, Risk: 1},
-	{Name: "exo", Destroys: acts161},
-	{Name: "expand", Row: &row306, Risk: 1},
-	{Name: "expect", Language: &language4, Is: 0x104000},
-	{Name: "expo", Row: &row47, Arity: 2, Is: 0x80000, Destroys: acts129},
+	{Name: "exo", Destroys: acts172},
+	{Name: "expand", Row: &row337, Risk: 1},
+	{Name: "expect", Language: &language6, Is: 0x104000},
+	{Name: "expo", Row: &row49, Arity: 2, Is: 0x80000, Destroys: acts136},
 	{Name: "export", Inspector: "declare", Is: 0x40000100000, Risk: 1, Dumps: []string{"<bare>", "-p"}},
 	{Name: "expr", Risk: 1},
-	{Name: "eza", Row: &row249, Is: 0x200000000, Risk: 1, Wipes: "listed"},
-	{Name: "fab", Destroys: acts26},
+	{Name: "eza", Row: &row267, Is: 0x200000000, Risk: 1, Wipes: "listed"},
+	{Name: "fab", Arity: 2, Destroys: acts28},
 	{Name: "fabric-agent", Is: 0x80000000},
-	{Name: "factor", Language: &language4, Risk: 1},
-	{Name: "faillock", Destroys: acts146},
-	{Name: "fakechroot", Wrapper: &wrapper8},
-	{Name: "fakeroot", Wrapper: &wrapper8},
-	{Name: "faketime", Wrapper: &wrapper308},
-	{Name: "fallocate", Row: &row310, Is: 0x100020},
+	{Name: "factor", Language: &language6, Risk: 1},
+	{Name: "faillock", Destroys: acts155},
+	{Name: "fakechroot", Wrapper: &wrapper10},
+	{Name: "fakeroot", Wrapper: &wrapper10},
+	{Name: "faketime", Wrapper: &wrapper339},
+	{Name: "fallocate", Row: &row341, Is: 0x100020},
 	{Name: "false", Is: 0x400000000000, Risk: 1},
-	{Name: "fastboot", Destroys: acts80},
-	{Name: "fastlane", Arity: 2, Destroys: acts129},
+	{Name: "fastboot", Destroys: acts82},
+	{Name: "fastlane", Arity: 2, Destroys: acts136},
 	{Name: "fc", Inspector: "state"},
 	{Name: "fd", Handler: "fd", Is: 0x200000000, Risk: 1, Wipes: "matched"},
-	{Name: "fdisk", Is: 0x2000100000, Risk: 6, Destroys: acts80},
-	{Name: "fennel", Language: &language312},
+	{Name: "fdisk", Is: 0x2000100000, Risk: 6, Destroys: acts82},
+	{Name: "fennel", Language: &language343},
 	{Name: "fg", Risk: 1},
-	{Name: "file", Row: &row314, Risk: 1},
-	{Name: "find", Arity: 1, Handler: "find", Is: 0x80000200000000, Risk: 1, Worse: worse315, Destroys: acts316, Wipes: "found"},
-	{Name: "finger", Row: &row37},
-	{Name: "firebase", Row: &row24, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse25, Destroys: acts317, Recursive: []string{"*"}},
-	{Name: "firebase deploy", Transfer: &options77},
+	{Name: "file", Row: &row345, Risk: 1},
+	{Name: "find", Arity: 1, Handler: "find", Is: 0x80000200000000, Risk: 1, Worse: worse346, Destroys: acts347, Wipes: "found"},
+	{Name: "finger", Row: &row39},
+	{Name: "firebase", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse27, Destroys: acts348, Recursive: []string{"*"}},
+	{Name: "firebase deploy", Transfer: &options79},
 	{Name: "firejail", Is: 0x4},
-	{Name: "firewall-cmd", Destroys: acts295},
+	{Name: "firewall-cmd", Destroys: acts323},
 	{Name: "fish", Arity: 2, Handler: "shell", Is: 0x100040000, Like: "bash"},
-	{Name: "fkill", Destroys: acts318},
-	{Name: "flake8", Row: &row81, Is: 0x80000, Risk: 2, Worse: worse15},
+	{Name: "fkill", Destroys: acts349},
+	{Name: "flake8", Row: &row83, Is: 0x80000, Risk: 2, Worse: worse84},
 	{Name: "flang", Is: 0x200},
-	{Name: "flashrom", Destroys: acts80},
-	{Name: "flask", Arity: 2, Destroys: acts319},
+	{Name: "flashrom", Destroys: acts82},
+	{Name: "flask", Arity: 2, Destroys: acts350},
 	{Name: "flask shell", Is: 0x100800},
-	{Name: "flatpak", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts29},
+	{Name: "flatpak", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts31},
 	{Name: "flatpak install", Is: 0x200000},
+	{Name: "flatpak run", Arity: 3},
 	{Name: "flatpak-spawn", Is: 0x4},
-	{Name: "flit", Row: &row113, Destroys: acts320},
+	{Name: "flit", Row: &row118, Destroys: acts351},
 	{Name: "flock", Handler: "flock"},
 	{Name: "flox"},
-	{Name: "flox activate", Wrapper: &wrapper69},
-	{Name: "flutter", Row: &row121, Arity: 2, Is: 0x1020000018, Risk: 2, Worse: worse228, Destroys: acts129},
+	{Name: "flox activate", Wrapper: &wrapper353},
+	{Name: "flutter", Row: &row126, Arity: 2, Is: 0x1020000018, Risk: 2, Worse: worse244, Destroys: acts136},
 	{Name: "flutter pub", Is: 0x100000},
 	{Name: "flutter upgrade", Is: 0x100000},
-	{Name: "flux", Row: &row24, Arity: 2, Destroys: acts36},
-	{Name: "fluxcd", Destroys: acts36},
-	{Name: "fly", Row: &row24, Arity: 2, Is: 0x8000100002, Risk: 5, Worse: worse25, Destroys: acts321},
-	{Name: "flyctl", Row: &row24, Arity: 2, Is: 0x8000100002, Risk: 5, Worse: worse25, Destroys: acts321},
-	{Name: "flyway", Destroys: acts322},
-	{Name: "fmt", Row: &row324, Risk: 1},
-	{Name: "fold", Row: &row326, Risk: 1},
+	{Name: "flux", Row: &row26, Arity: 2, Destroys: acts38},
+	{Name: "fluxcd", Destroys: acts38},
+	{Name: "fly", Row: &row26, Arity: 2, Is: 0x8000100002, Risk: 5, Worse: worse27, Destroys: acts354},
+	{Name: "flyctl", Row: &row26, Arity: 2, Is: 0x8000100002, Risk: 5, Worse: worse27, Destroys: acts354},
+	{Name: "flyway", Destroys: acts355},
+	{Name: "fmt", Row: &row357, Risk: 1},
+	{Name: "fold", Row: &row359, Risk: 1},
 	{Name: "foot", Is: 0x4},
 	{Name: "footclient", Is: 0x4},
 	{Name: "foreman", Is: 0x1000000004},
-	{Name: "forever", Arity: 2, Destroys: acts327},
+	{Name: "forever", Arity: 2, Destroys: acts360},
 	{Name: "forgecode", Is: 0x80000000},
-	{Name: "format", Is: 0x2000000000, Destroys: acts80},
+	{Name: "format", Is: 0x2000000000, Destroys: acts82},
 	{Name: "format.com", Is: 0x2000000000},
-	{Name: "fossil", Destroys: acts128},
+	{Name: "fossil", Destroys: acts133},
 	{Name: "free", Risk: 1},
-	{Name: "frida", Row: &row93},
+	{Name: "frida", Row: &row97},
 	{Name: "fsc", Is: 0x200},
-	{Name: "fsck", Destroys: acts80},
-	{Name: "fsck.*", Destroys: acts80},
+	{Name: "fsck", Destroys: acts82},
+	{Name: "fsck.*", Destroys: acts82},
 	{Name: "fsi", Is: 0x100000},
-	{Name: "ftp", Row: &row37, Is: 0x14000400000, Risk: 4},
-	{Name: "fuser", Row: &row329, Is: 0x80000020000, Risk: 6, Destroys: acts318},
+	{Name: "ftp", Row: &row39, Is: 0x14000400000, Risk: 4},
+	{Name: "fuser", Row: &row362, Is: 0x80000020000, Risk: 6, Destroys: acts349},
 	{Name: "fvm", Arity: 2},
 	{Name: "fvm install", Is: 0x100000},
-	{Name: "fwupdmgr", Destroys: acts80},
-	{Name: "fx", Row: &row330, Risk: 5},
-	{Name: "fzf", Row: &row332, Risk: 5},
-	{Name: "g++", Row: &row42, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "gam", Destroys: acts12},
-	{Name: "gamemoderun", Wrapper: &wrapper8},
+	{Name: "fwupdmgr", Destroys: acts82},
+	{Name: "fx", Row: &row363, Risk: 5},
+	{Name: "fzf", Row: &row365, Risk: 5},
+	{Name: "g++", Row: &row135, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "gam", Destroys: acts14},
+	{Name: "gamemoderun", Wrapper: &wrapper10},
 	{Name: "gamescope", Is: 0x4},
-	{Name: "gap", Language: &language4},
-	{Name: "gatsby", Row: &row47},
-	{Name: "gcc", Row: &row42, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "gcl", Language: &language4},
-	{Name: "gcloud", Row: &row334, Arity: 4, Inspector: "transfer", Is: 0x8000000002, Risk: 5, Worse: worse335, Parent: true, Destroys: acts99, Recursive: []string{"*"}},
+	{Name: "gap", Language: &language6},
+	{Name: "garden", Arity: 2, Is: 0x1000000000},
+	{Name: "gatsby", Row: &row49},
+	{Name: "gcc", Row: &row135, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "gcl", Language: &language6},
+	{Name: "gcloud", Row: &row367, Arity: 4, Inspector: "transfer", Is: 0x8000000002, Risk: 5, Worse: worse368, Parent: true, Destroys: acts103, Recursive: []string{"*"}},
 	{Name: "gcloud *", Parent: true},
 	{Name: "gcloud * *", Risk: 4, Parent: true},
 	{Name: "gcloud * * describe", Risk: 4},
 	{Name: "gcloud * * list", Risk: 4},
 	{Name: "gcloud * describe", Risk: 4},
 	{Name: "gcloud * list", Risk: 4},
-	{Name: "gcloud alpha", Row: &row63},
-	{Name: "gcloud auth", Row: &row63, Is: 0x100000, Parent: true},
-	{Name: "gcloud auth list", Row: &row65, Risk: 1},
+	{Name: "gcloud alpha", Row: &row65},
+	{Name: "gcloud auth", Row: &row65, Is: 0x100000, Parent: true},
+	{Name: "gcloud auth list", Row: &row67, Risk: 1},
 	{Name: "gcloud builds"},
-	{Name: "gcloud builds submit", Row: &row63, Is: 0x100000},
-	{Name: "gcloud cloud-shell", Row: &row63},
+	{Name: "gcloud builds submit", Row: &row65, Is: 0x100000},
+	{Name: "gcloud cloud-shell", Row: &row65},
 	{Name: "gcloud compute", Parent: true},
 	{Name: "gcloud compute *", Parent: true},
 	{Name: "gcloud compute * describe", Risk: 4},
 	{Name: "gcloud compute * list", Risk: 4},
-	{Name: "gcloud compute scp", Row: &row63},
-	{Name: "gcloud compute ssh", Row: &row63},
+	{Name: "gcloud compute scp", Row: &row65},
+	{Name: "gcloud compute ssh", Row: &row65},
 	{Name: "gcloud config", Is: 0x100000, Parent: true},
-	{Name: "gcloud config get", Row: &row65, Risk: 1},
-	{Name: "gcloud config get-value", Row: &row65, Risk: 1},
-	{Name: "gcloud config list", Row: &row65, Risk: 1},
-	{Name: "gcloud config set", Row: &row63},
-	{Name: "gcloud config unset", Row: &row63},
+	{Name: "gcloud config get", Row: &row67, Risk: 1},
+	{Name: "gcloud config get-value", Row: &row67, Risk: 1},
+	{Name: "gcloud config list", Row: &row67, Risk: 1},
+	{Name: "gcloud config set", Row: &row65},
+	{Name: "gcloud config unset", Row: &row65},
 	{Name: "gcloud secrets", Is: 0x100000},
-	{Name: "gcloud ssh", Row: &row63},
+	{Name: "gcloud ssh", Row: &row65},
 	{Name: "gcloud storage"},
-	{Name: "gcloud storage cp", Transfer: &options336},
-	{Name: "gcloud storage mv", Transfer: &options336},
-	{Name: "gcloud storage rsync", Transfer: &options336},
-	{Name: "gconftool-2", Destroys: acts96},
+	{Name: "gcloud storage cp", Transfer: &options369},
+	{Name: "gcloud storage mv", Transfer: &options369},
+	{Name: "gcloud storage rsync", Transfer: &options369},
+	{Name: "gconftool-2", Destroys: acts100},
 	{Name: "gcore", Is: 0x20000},
-	{Name: "gdb", Row: &row93, Wrapper: &wrapper145, Is: 0x20000},
+	{Name: "gdb", Row: &row97, Wrapper: &wrapper154, Is: 0x20000},
 	{Name: "gdbserver", Is: 0x4},
 	{Name: "gdc", Is: 0x200},
-	{Name: "gdisk", Is: 0x2000000000, Destroys: acts80},
+	{Name: "gdisk", Is: 0x2000000000, Destroys: acts82},
 	{Name: "gel", Is: 0x2000000},
-	{Name: "gem", Row: &row121, Arity: 2, Is: 0x10000020100000, Destroys: acts337},
+	{Name: "gem", Row: &row126, Arity: 2, Is: 0x10000020100000, Destroys: acts370},
 	{Name: "gem install", Is: 0x200000},
 	{Name: "gem update", Is: 0x200000},
 	{Name: "gemini", Is: 0x80000000},
 	{Name: "gemini-cli", Is: 0x80000000},
-	{Name: "gerrit", Destroys: acts128},
+	{Name: "gerrit", Destroys: acts133},
 	{Name: "getconf", Is: 0x40, Risk: 1},
-	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse338},
+	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse371},
 	{Name: "getopts", Inspector: "names", Risk: 1},
-	{Name: "gforth", Language: &language4},
-	{Name: "gfortran", Row: &row42, Is: 0x200},
-	{Name: "gh", Row: &row340, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20008030000000, Parent: true, Destroys: acts341},
+	{Name: "gforth", Language: &language6},
+	{Name: "gfortran", Row: &row44, Is: 0x200},
+	{Name: "gh", Row: &row373, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20008030000000, Parent: true, Destroys: acts374},
 	{Name: "gh agent-task", Is: 0x80000000},
-	{Name: "gh alias", Row: &row342, Is: 0x100000},
-	{Name: "gh api", Row: &row344, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse345},
-	{Name: "gh attestation", Row: &row342},
-	{Name: "gh auth", Row: &row342, Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "gh auth status", Row: &row347, Risk: 4, Worse: worse348},
-	{Name: "gh browse", Row: &row350, Risk: 4},
-	{Name: "gh cache", Row: &row350},
-	{Name: "gh codespace", Row: &row342},
-	{Name: "gh codespace ssh", Row: &row63},
-	{Name: "gh config", Row: &row342, Is: 0x110000},
+	{Name: "gh alias", Row: &row375, Is: 0x100000},
+	{Name: "gh api", Row: &row377, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse378},
+	{Name: "gh attestation", Row: &row375},
+	{Name: "gh auth", Row: &row375, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh auth status", Row: &row380, Risk: 4, Worse: worse381},
+	{Name: "gh browse", Row: &row383, Risk: 4},
+	{Name: "gh cache", Row: &row383},
+	{Name: "gh codespace", Row: &row375},
+	{Name: "gh codespace ssh", Row: &row65},
+	{Name: "gh config", Row: &row375, Is: 0x110000},
 	{Name: "gh copilot", Is: 0x80000000},
-	{Name: "gh cs", Row: &row342},
-	{Name: "gh ext", Row: &row342},
-	{Name: "gh extension", Row: &row342, Is: 0x100000},
-	{Name: "gh gist", Row: &row350},
-	{Name: "gh gist create", Row: &row63},
-	{Name: "gh gist edit", Row: &row63},
-	{Name: "gh gpg-key", Row: &row342},
-	{Name: "gh issue", Row: &row350, Arity: 3, Parent: true},
+	{Name: "gh cs", Row: &row375},
+	{Name: "gh ext", Row: &row375},
+	{Name: "gh extension", Row: &row375, Is: 0x100000},
+	{Name: "gh gist", Row: &row383},
+	{Name: "gh gist create", Row: &row65},
+	{Name: "gh gist edit", Row: &row65},
+	{Name: "gh gpg-key", Row: &row375},
+	{Name: "gh issue", Row: &row383, Arity: 3, Parent: true},
 	{Name: "gh issue comment", Is: 0x400000, Risk: 4},
 	{Name: "gh issue create", Is: 0x400000, Risk: 4},
 	{Name: "gh issue edit", Is: 0x400000, Risk: 4},
 	{Name: "gh issue list", Risk: 4},
 	{Name: "gh issue status", Risk: 4},
 	{Name: "gh issue view", Risk: 4},
-	{Name: "gh label", Row: &row350},
+	{Name: "gh label", Row: &row383},
 	{Name: "gh models", Is: 0x80000000},
-	{Name: "gh org", Row: &row350},
-	{Name: "gh pr", Row: &row350, Arity: 3, Parent: true},
+	{Name: "gh org", Row: &row383},
+	{Name: "gh pr", Row: &row383, Arity: 3, Parent: true},
 	{Name: "gh pr checkout", Risk: 4},
 	{Name: "gh pr checks", Risk: 4},
 	{Name: "gh pr close", Risk: 5},
@@ -5767,151 +6076,152 @@ var commands = [...]Command{
 	{Name: "gh pr review", Is: 0x400000, Risk: 4},
 	{Name: "gh pr status", Risk: 4},
 	{Name: "gh pr view", Risk: 4},
-	{Name: "gh project", Row: &row350},
-	{Name: "gh release", Row: &row350, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh project", Row: &row383},
+	{Name: "gh release", Row: &row383, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh release delete", Risk: 6},
 	{Name: "gh release delete-asset", Risk: 6},
 	{Name: "gh release download", Risk: 4},
 	{Name: "gh release list", Risk: 4},
 	{Name: "gh release view", Risk: 4},
-	{Name: "gh repo", Row: &row350, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh repo", Row: &row383, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh repo archive", Risk: 6},
 	{Name: "gh repo clone", Risk: 4},
 	{Name: "gh repo delete", Risk: 6},
 	{Name: "gh repo list", Risk: 4},
 	{Name: "gh repo rename", Risk: 6},
 	{Name: "gh repo view", Risk: 4},
-	{Name: "gh ruleset", Row: &row350},
-	{Name: "gh run", Row: &row350, Arity: 3, Parent: true},
+	{Name: "gh ruleset", Row: &row383},
+	{Name: "gh run", Row: &row383, Arity: 3, Parent: true},
 	{Name: "gh run cancel", Risk: 6},
 	{Name: "gh run delete", Risk: 6},
 	{Name: "gh run download", Risk: 4},
 	{Name: "gh run list", Risk: 4},
 	{Name: "gh run view", Risk: 4},
 	{Name: "gh run watch", Risk: 4},
-	{Name: "gh search", Row: &row350, Risk: 4},
-	{Name: "gh secret", Row: &row342, Is: 0x100000},
-	{Name: "gh skill", Row: &row342},
-	{Name: "gh ssh-key", Row: &row342},
-	{Name: "gh status", Row: &row350, Risk: 4},
-	{Name: "gh variable", Row: &row342},
-	{Name: "gh workflow", Row: &row350, Arity: 3, Parent: true},
+	{Name: "gh search", Row: &row383, Risk: 4},
+	{Name: "gh secret", Row: &row375, Is: 0x100000},
+	{Name: "gh skill", Row: &row375},
+	{Name: "gh ssh-key", Row: &row375},
+	{Name: "gh status", Row: &row383, Risk: 4},
+	{Name: "gh variable", Row: &row375},
+	{Name: "gh workflow", Row: &row383, Arity: 3, Parent: true},
 	{Name: "gh workflow list", Risk: 4},
 	{Name: "gh workflow view", Risk: 4},
-	{Name: "ghc", Row: &row352, Is: 0x1200, Risk: 2},
+	{Name: "ghc", Row: &row385, Is: 0x1200, Risk: 2},
 	{Name: "ghc --interactive", Is: 0x800},
 	{Name: "ghc -e", Is: 0x800},
-	{Name: "ghci", Language: &language4, Is: 0x100200},
+	{Name: "ghci", Language: &language6, Is: 0x100200},
 	{Name: "ghostty", Is: 0x4},
-	{Name: "ghz", Destroys: acts304},
-	{Name: "ginkgo", Row: &row354, Is: 0x8},
-	{Name: "gio", Row: &row52, Destroys: acts355, Wipes: "removed"},
-	{Name: "git", Row: &row357, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40048620000110, Risk: 1, Parent: true},
-	{Name: "git add", Row: &row359, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
-	{Name: "git am", Row: &row361, Inspector: "gitapply", Is: 0x800000000, Risk: 3, Shows: "patch"},
-	{Name: "git annotate", Row: &row363, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git apply", Row: &row361, Inspector: "gitapply", Risk: 3, Worse: worse364},
-	{Name: "git archimport", Row: &row52},
-	{Name: "git archive", Row: &row366, Inspector: "gitshow", Risk: 3, Shows: "objects"},
-	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse367},
-	{Name: "git blame", Row: &row363, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git branch", Row: &row369, Is: 0x100040, Risk: 1, Worse: worse370},
-	{Name: "git bugreport", Row: &row52},
-	{Name: "git bundle", Row: &row372, Arity: 3, Inspector: "gitloss", Shows: "objects"},
-	{Name: "git cat-file", Row: &row374, Inspector: "gitshow", Risk: 1, Shows: "objects"},
-	{Name: "git check-attr", Row: &row374, Risk: 1},
-	{Name: "git check-ignore", Row: &row374, Risk: 1},
-	{Name: "git check-ref-format", Row: &row376, Risk: 1},
-	{Name: "git checkout", Row: &row378, Inspector: "gitcheckout", Is: 0x800100000, Risk: 3, Worse: worse379},
-	{Name: "git checkout-index", Row: &row381, Inspector: "gitshow", Shows: "objects"},
-	{Name: "git cherry", Row: &row383, Risk: 1},
-	{Name: "git cherry-pick", Row: &row385, Is: 0x800000000, Risk: 3},
-	{Name: "git citool", Row: &row52},
-	{Name: "git clean", Row: &row387, Is: 0x100000, Risk: 6, Wipes: "untracked"},
-	{Name: "git clone", Row: &row389, Inspector: "gitclone", Is: 0x100000, Risk: 4},
-	{Name: "git commit", Row: &row391, Inspector: "gitadd", Is: 0x800000000, Risk: 3, Shows: "patch"},
-	{Name: "git config", Row: &row393, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse394, Parent: true},
+	{Name: "ghz", Destroys: acts335},
+	{Name: "ginkgo", Row: &row387, Is: 0x8},
+	{Name: "gio", Row: &row54, Destroys: acts388, Wipes: "removed"},
+	{Name: "git", Row: &row390, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40048620000110, Risk: 1, Parent: true},
+	{Name: "git add", Row: &row392, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
+	{Name: "git am", Row: &row394, Inspector: "gitapply", Is: 0x800000000, Risk: 3, Shows: "patch"},
+	{Name: "git annotate", Row: &row396, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git apply", Row: &row394, Inspector: "gitapply", Risk: 3, Worse: worse397},
+	{Name: "git archimport", Row: &row54},
+	{Name: "git archive", Row: &row399, Inspector: "gitshow", Risk: 3, Shows: "objects"},
+	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse400},
+	{Name: "git blame", Row: &row396, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git branch", Row: &row402, Is: 0x100040, Risk: 1, Worse: worse403},
+	{Name: "git bugreport", Row: &row54},
+	{Name: "git bundle", Row: &row405, Arity: 3, Inspector: "gitloss", Shows: "objects"},
+	{Name: "git cat-file", Row: &row407, Inspector: "gitshow", Risk: 1, Shows: "objects"},
+	{Name: "git check-attr", Row: &row407, Risk: 1},
+	{Name: "git check-ignore", Row: &row407, Risk: 1},
+	{Name: "git check-ref-format", Row: &row409, Risk: 1},
+	{Name: "git checkout", Row: &row411, Inspector: "gitcheckout", Is: 0x800100000, Risk: 3, Worse: worse412},
+	{Name: "git checkout-index", Row: &row414, Inspector: "gitshow", Shows: "objects"},
+	{Name: "git cherry", Row: &row416, Risk: 1},
+	{Name: "git cherry-pick", Row: &row418, Is: 0x800000000, Risk: 3, Worse: worse419},
+	{Name: "git citool", Row: &row54},
+	{Name: "git clean", Row: &row421, Is: 0x100000, Risk: 6, Wipes: "untracked"},
+	{Name: "git clone", Row: &row423, Inspector: "gitclone", Is: 0x100000, Risk: 4},
+	{Name: "git commit", Row: &row425, Inspector: "gitadd", Is: 0x800000000, Risk: 3, Shows: "patch"},
+	{Name: "git config", Row: &row427, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse428, Parent: true},
 	{Name: "git config --get", Risk: 1},
 	{Name: "git config --get-all", Risk: 1},
 	{Name: "git config --get-regexp", Risk: 1},
 	{Name: "git config --list", Risk: 1},
 	{Name: "git config -l", Risk: 1},
+	{Name: "git config edit", Row: &row430, Risk: 5},
 	{Name: "git config get", Risk: 1},
 	{Name: "git config list", Risk: 1},
-	{Name: "git count-objects", Row: &row376, Risk: 1},
-	{Name: "git credential", Row: &row52, Is: 0x100000},
-	{Name: "git credential-cache", Row: &row52},
-	{Name: "git credential-store", Row: &row52},
-	{Name: "git cvsimport", Row: &row52},
-	{Name: "git cvsserver", Row: &row52},
-	{Name: "git daemon", Row: &row52},
-	{Name: "git describe", Row: &row376, Is: 0x40, Risk: 1},
-	{Name: "git diagnose", Row: &row52},
-	{Name: "git diff", Row: &row383, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git diff-files", Row: &row383, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-index", Row: &row383, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-tree", Row: &row383, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git difftool", Row: &row396, Inspector: "gitshow"},
-	{Name: "git fast-export", Row: &row52, Shows: "objects"},
-	{Name: "git fast-import", Row: &row52, Risk: 6},
-	{Name: "git fetch", Row: &row389, Inspector: "gitfetch", Risk: 4, Worse: worse397},
-	{Name: "git fetch-pack", Row: &row389},
-	{Name: "git filter-branch", Row: &row399, Is: 0x100000, Risk: 6},
+	{Name: "git count-objects", Row: &row409, Risk: 1},
+	{Name: "git credential", Row: &row54, Is: 0x100000},
+	{Name: "git credential-cache", Row: &row54},
+	{Name: "git credential-store", Row: &row54},
+	{Name: "git cvsimport", Row: &row54},
+	{Name: "git cvsserver", Row: &row54},
+	{Name: "git daemon", Row: &row54},
+	{Name: "git describe", Row: &row409, Is: 0x40, Risk: 1},
+	{Name: "git diagnose", Row: &row54},
+	{Name: "git diff", Row: &row416, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
+	{Name: "git diff-files", Row: &row416, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-index", Row: &row416, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-tree", Row: &row416, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git difftool", Row: &row432, Inspector: "gitshow"},
+	{Name: "git fast-export", Row: &row54, Shows: "objects"},
+	{Name: "git fast-import", Row: &row54, Risk: 6},
+	{Name: "git fetch", Row: &row423, Inspector: "gitfetch", Risk: 4, Worse: worse433},
+	{Name: "git fetch-pack", Row: &row423},
+	{Name: "git filter-branch", Row: &row435, Is: 0x100000, Risk: 6},
 	{Name: "git filter-repo", Risk: 6},
-	{Name: "git flow", Row: &row52, Arity: 3},
-	{Name: "git for-each-ref", Row: &row376, Risk: 1},
-	{Name: "git for-each-repo", Row: &row52},
-	{Name: "git format-patch", Row: &row401, Risk: 3, Shows: "content"},
-	{Name: "git fsck", Row: &row403, Risk: 1},
-	{Name: "git gc", Row: &row381, Is: 0x100000, Risk: 3, Worse: worse404},
-	{Name: "git get-tar-commit-id", Row: &row376, Risk: 1},
-	{Name: "git gitk", Row: &row52},
-	{Name: "git grep", Row: &row406, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
-	{Name: "git gui", Row: &row52},
-	{Name: "git hash-object", Row: &row374, Inspector: "gitadd"},
-	{Name: "git help", Row: &row52, Risk: 1},
-	{Name: "git hook", Row: &row52},
-	{Name: "git http-backend", Row: &row52},
-	{Name: "git imap-send", Row: &row52},
-	{Name: "git init", Row: &row408, Inspector: "gitinit", Risk: 3},
-	{Name: "git instaweb", Row: &row52},
-	{Name: "git interpret-trailers", Row: &row410},
-	{Name: "git lfs", Row: &row412, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
-	{Name: "git log", Row: &row383, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
-	{Name: "git ls-files", Row: &row414, Risk: 1},
-	{Name: "git ls-remote", Row: &row389, Inspector: "gitfetch", Risk: 4},
-	{Name: "git ls-tree", Row: &row414, Risk: 1},
-	{Name: "git maintenance", Row: &row52, Risk: 3},
-	{Name: "git merge", Row: &row385, Is: 0x800000000, Risk: 3},
-	{Name: "git merge-base", Row: &row376, Is: 0x40, Risk: 1},
-	{Name: "git merge-index", Row: &row52},
-	{Name: "git mergetool", Row: &row396},
-	{Name: "git mktree", Row: &row374},
-	{Name: "git mv", Row: &row416, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
-	{Name: "git name-rev", Row: &row376, Risk: 1},
-	{Name: "git notes", Row: &row418, Arity: 3, Inspector: "gitloss", Risk: 3},
-	{Name: "git p4", Row: &row52, Is: 0x400000, Risk: 4},
-	{Name: "git pack-redundant", Row: &row381},
-	{Name: "git patch-id", Row: &row376, Risk: 1},
-	{Name: "git prune", Row: &row381, Is: 0x100000, Risk: 6},
-	{Name: "git prune-packed", Row: &row381, Risk: 6},
-	{Name: "git pull", Row: &row389, Inspector: "gitfetch", Is: 0x800000000, Risk: 4, Worse: worse419},
-	{Name: "git push", Row: &row421, Inspector: "gitpush", Is: 0x800400000, Risk: 4, Worse: worse422},
-	{Name: "git quiltimport", Row: &row52},
-	{Name: "git range-diff", Row: &row383, Risk: 1, Shows: "content"},
-	{Name: "git read-tree", Row: &row381},
-	{Name: "git rebase", Row: &row424, Is: 0x800100000, Risk: 3, Shows: "patch"},
-	{Name: "git receive-pack", Row: &row52},
-	{Name: "git reflog", Row: &row383, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
+	{Name: "git flow", Row: &row54, Arity: 3},
+	{Name: "git for-each-ref", Row: &row409, Risk: 1},
+	{Name: "git for-each-repo", Row: &row54},
+	{Name: "git format-patch", Row: &row437, Risk: 3, Shows: "content"},
+	{Name: "git fsck", Row: &row439, Risk: 1},
+	{Name: "git gc", Row: &row414, Is: 0x100000, Risk: 3, Worse: worse440},
+	{Name: "git get-tar-commit-id", Row: &row409, Risk: 1},
+	{Name: "git gitk", Row: &row54},
+	{Name: "git grep", Row: &row442, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
+	{Name: "git gui", Row: &row54},
+	{Name: "git hash-object", Row: &row407, Inspector: "gitadd"},
+	{Name: "git help", Row: &row54, Risk: 1},
+	{Name: "git hook", Row: &row54},
+	{Name: "git http-backend", Row: &row54},
+	{Name: "git imap-send", Row: &row54},
+	{Name: "git init", Row: &row444, Inspector: "gitinit", Risk: 3},
+	{Name: "git instaweb", Row: &row54},
+	{Name: "git interpret-trailers", Row: &row446},
+	{Name: "git lfs", Row: &row448, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
+	{Name: "git log", Row: &row416, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
+	{Name: "git ls-files", Row: &row450, Risk: 1},
+	{Name: "git ls-remote", Row: &row423, Inspector: "gitfetch", Risk: 4},
+	{Name: "git ls-tree", Row: &row450, Risk: 1},
+	{Name: "git maintenance", Row: &row54, Risk: 3},
+	{Name: "git merge", Row: &row418, Is: 0x800000000, Risk: 3, Worse: worse419},
+	{Name: "git merge-base", Row: &row409, Is: 0x40, Risk: 1},
+	{Name: "git merge-index", Row: &row54},
+	{Name: "git mergetool", Row: &row432},
+	{Name: "git mktree", Row: &row407},
+	{Name: "git mv", Row: &row452, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
+	{Name: "git name-rev", Row: &row409, Risk: 1},
+	{Name: "git notes", Row: &row454, Arity: 3, Inspector: "gitloss", Risk: 3},
+	{Name: "git p4", Row: &row54, Is: 0x400000, Risk: 4},
+	{Name: "git pack-redundant", Row: &row414},
+	{Name: "git patch-id", Row: &row409, Risk: 1},
+	{Name: "git prune", Row: &row414, Is: 0x100000, Risk: 6},
+	{Name: "git prune-packed", Row: &row414, Risk: 6},
+	{Name: "git pull", Row: &row423, Inspector: "gitfetch", Is: 0x800000000, Risk: 4, Worse: worse455},
+	{Name: "git push", Row: &row457, Inspector: "gitpush", Is: 0x800400000, Risk: 4, Worse: worse458},
+	{Name: "git quiltimport", Row: &row54},
+	{Name: "git range-diff", Row: &row416, Risk: 1, Shows: "content"},
+	{Name: "git read-tree", Row: &row414},
+	{Name: "git rebase", Row: &row460, Is: 0x800100000, Risk: 3, Shows: "patch"},
+	{Name: "git receive-pack", Row: &row54},
+	{Name: "git reflog", Row: &row416, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
 	{Name: "git reflog delete", Risk: 6},
 	{Name: "git reflog exists", Risk: 1},
 	{Name: "git reflog expire", Risk: 6},
-	{Name: "git reflog show", Row: &row383, Risk: 1},
-	{Name: "git reflog-delete", Row: &row381},
-	{Name: "git refs", Row: &row381},
-	{Name: "git remote", Row: &row426, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git reflog show", Row: &row416, Risk: 1},
+	{Name: "git reflog-delete", Row: &row414},
+	{Name: "git refs", Row: &row414},
+	{Name: "git remote", Row: &row462, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git remote add", Risk: 5},
-	{Name: "git remote get-url", Row: &row428, Risk: 1},
+	{Name: "git remote get-url", Row: &row464, Risk: 1},
 	{Name: "git remote prune", Risk: 4},
 	{Name: "git remote remove", Risk: 5},
 	{Name: "git remote rename", Risk: 5},
@@ -5919,564 +6229,575 @@ var commands = [...]Command{
 	{Name: "git remote set-branches", Risk: 5},
 	{Name: "git remote set-head", Risk: 5},
 	{Name: "git remote set-url", Risk: 5},
-	{Name: "git remote show", Row: &row428, Risk: 4},
+	{Name: "git remote show", Row: &row464, Risk: 4},
 	{Name: "git remote update", Risk: 4},
-	{Name: "git remote-http", Row: &row389},
-	{Name: "git repack", Row: &row381, Risk: 3},
-	{Name: "git replace", Row: &row381, Is: 0x100000, Risk: 6},
-	{Name: "git request-pull", Row: &row52, Risk: 1},
-	{Name: "git reset", Row: &row430, Is: 0x100000, Risk: 3, Worse: worse431},
-	{Name: "git restore", Row: &row433, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse434},
-	{Name: "git rev-list", Row: &row383, Is: 0xc0, Risk: 1, Shows: "patch"},
-	{Name: "git rev-parse", Row: &row376, Inspector: "gitshow", Is: 0x40, Risk: 1},
-	{Name: "git revert", Row: &row385, Is: 0x800000000, Risk: 3},
-	{Name: "git rm", Row: &row416, Inspector: "gitwrite", Is: 0x100000, Risk: 6},
-	{Name: "git scalar", Row: &row52},
-	{Name: "git send-email", Row: &row52, Risk: 6},
-	{Name: "git send-pack", Row: &row421},
-	{Name: "git shell", Row: &row52},
-	{Name: "git shortlog", Row: &row383, Risk: 1},
-	{Name: "git show", Row: &row383, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
-	{Name: "git show-branch", Row: &row376, Risk: 1},
-	{Name: "git show-index", Row: &row374, Shows: "objects"},
-	{Name: "git show-ref", Row: &row376, Risk: 1},
-	{Name: "git sparse-checkout", Row: &row381, Arity: 3, Risk: 3},
-	{Name: "git stage", Row: &row359, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
-	{Name: "git stash", Row: &row436, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
+	{Name: "git remote-http", Row: &row423},
+	{Name: "git repack", Row: &row414, Risk: 3},
+	{Name: "git replace", Row: &row414, Is: 0x100000, Risk: 6},
+	{Name: "git request-pull", Row: &row54, Risk: 1},
+	{Name: "git reset", Row: &row466, Is: 0x100000, Risk: 3, Worse: worse467},
+	{Name: "git restore", Row: &row469, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse470},
+	{Name: "git rev-list", Row: &row416, Is: 0xc0, Risk: 1, Shows: "patch"},
+	{Name: "git rev-parse", Row: &row409, Inspector: "gitshow", Is: 0x40, Risk: 1},
+	{Name: "git revert", Row: &row418, Is: 0x800000000, Risk: 3, Worse: worse419},
+	{Name: "git rm", Row: &row452, Inspector: "gitwrite", Is: 0x100000, Risk: 6},
+	{Name: "git scalar", Row: &row54},
+	{Name: "git send-email", Row: &row54, Risk: 6},
+	{Name: "git send-pack", Row: &row457},
+	{Name: "git shell", Row: &row54},
+	{Name: "git shortlog", Row: &row416, Risk: 1},
+	{Name: "git show", Row: &row416, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
+	{Name: "git show-branch", Row: &row409, Risk: 1},
+	{Name: "git show-index", Row: &row407, Shows: "objects"},
+	{Name: "git show-ref", Row: &row409, Risk: 1},
+	{Name: "git sparse-checkout", Row: &row414, Arity: 3, Risk: 3},
+	{Name: "git stage", Row: &row392, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
+	{Name: "git stash", Row: &row472, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
 	{Name: "git stash apply", Risk: 3},
 	{Name: "git stash branch", Risk: 3},
 	{Name: "git stash clear", Risk: 6},
 	{Name: "git stash create", Risk: 3},
 	{Name: "git stash drop", Risk: 6},
-	{Name: "git stash list", Row: &row383, Risk: 1},
+	{Name: "git stash list", Row: &row416, Risk: 1},
 	{Name: "git stash pop", Risk: 3},
 	{Name: "git stash push", Risk: 3},
 	{Name: "git stash save", Risk: 3},
-	{Name: "git stash show", Row: &row383, Risk: 1, Shows: "patch"},
+	{Name: "git stash show", Row: &row416, Risk: 1, Shows: "patch"},
 	{Name: "git stash store", Risk: 3},
-	{Name: "git status", Row: &row414, Risk: 1, Shows: "patch"},
-	{Name: "git stripspace", Row: &row374, Risk: 1},
-	{Name: "git submodule", Row: &row438, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git status", Row: &row450, Risk: 1, Shows: "patch"},
+	{Name: "git stripspace", Row: &row407, Risk: 1},
+	{Name: "git submodule", Row: &row474, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git submodule absorbgitdirs", Risk: 4},
 	{Name: "git submodule add", Risk: 4},
 	{Name: "git submodule deinit", Risk: 6},
 	{Name: "git submodule init", Risk: 4},
 	{Name: "git submodule set-branch", Risk: 4},
 	{Name: "git submodule set-url", Risk: 4},
-	{Name: "git submodule status", Row: &row440, Risk: 1},
-	{Name: "git submodule summary", Row: &row440, Risk: 1},
+	{Name: "git submodule status", Row: &row476, Risk: 1},
+	{Name: "git submodule summary", Row: &row476, Risk: 1},
 	{Name: "git submodule sync", Risk: 4},
 	{Name: "git submodule update", Risk: 4},
-	{Name: "git svn", Row: &row52, Arity: 3, Is: 0x400000, Risk: 4},
-	{Name: "git switch", Row: &row442, Is: 0x800000000, Risk: 3, Worse: worse443},
-	{Name: "git symbolic-ref", Row: &row381, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse444},
-	{Name: "git tag", Row: &row446, Is: 0x100000, Risk: 1, Worse: worse447},
+	{Name: "git svn", Row: &row54, Arity: 3, Is: 0x400000, Risk: 4},
+	{Name: "git switch", Row: &row478, Is: 0x800000000, Risk: 3, Worse: worse479},
+	{Name: "git symbolic-ref", Row: &row414, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse480},
+	{Name: "git tag", Row: &row482, Is: 0x100000, Risk: 1, Worse: worse483},
 	{Name: "git unpack-file", Shows: "objects"},
-	{Name: "git update-index", Row: &row381, Inspector: "gitadd", Risk: 3},
-	{Name: "git update-ref", Row: &row381, Is: 0x100000, Risk: 3, Worse: worse448},
-	{Name: "git upload-archive", Row: &row52},
-	{Name: "git upload-pack", Row: &row52},
-	{Name: "git var", Row: &row376, Inspector: "gitvar", Risk: 1},
-	{Name: "git verify-commit", Row: &row376, Risk: 1},
-	{Name: "git verify-tag", Row: &row376, Risk: 1},
-	{Name: "git version", Row: &row376, Risk: 1},
-	{Name: "git whatchanged", Row: &row383, Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git worktree", Row: &row450, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
+	{Name: "git update-index", Row: &row414, Inspector: "gitadd", Risk: 3},
+	{Name: "git update-ref", Row: &row414, Is: 0x100000, Risk: 3, Worse: worse484},
+	{Name: "git upload-archive", Row: &row54},
+	{Name: "git upload-pack", Row: &row54},
+	{Name: "git var", Row: &row409, Inspector: "gitvar", Risk: 1},
+	{Name: "git verify-commit", Row: &row409, Risk: 1},
+	{Name: "git verify-tag", Row: &row409, Risk: 1},
+	{Name: "git version", Row: &row409, Risk: 1},
+	{Name: "git whatchanged", Row: &row416, Is: 0x100000000000000, Risk: 1, Shows: "content"},
+	{Name: "git worktree", Row: &row486, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
 	{Name: "git worktree add", Risk: 3},
-	{Name: "git worktree list", Row: &row452, Risk: 1},
+	{Name: "git worktree list", Row: &row488, Risk: 1},
 	{Name: "git worktree lock", Risk: 3},
 	{Name: "git worktree move", Risk: 3},
 	{Name: "git worktree prune", Risk: 6},
 	{Name: "git worktree remove", Risk: 6},
 	{Name: "git worktree repair", Risk: 3},
 	{Name: "git worktree unlock", Risk: 3},
-	{Name: "glab", Arity: 2, Is: 0x10000000, Destroys: acts341, Like: "gh"},
+	{Name: "gitlab-runner", Arity: 2, Is: 0x1000000000},
+	{Name: "glab", Arity: 2, Is: 0x10000000, Destroys: acts374, Like: "gh"},
 	{Name: "gleam", Risk: 5},
-	{Name: "glow", Row: &row454, Risk: 5},
-	{Name: "gm4", Language: &language4, Is: 0x2000},
-	{Name: "gmailctl", Destroys: acts18},
+	{Name: "glow", Row: &row490, Risk: 5},
+	{Name: "gm4", Language: &language6, Is: 0x2000},
+	{Name: "gmailctl", Destroys: acts19},
 	{Name: "gnome-terminal", Is: 0x4},
-	{Name: "gnuplot", Language: &language4, Is: 0x2000},
-	{Name: "go", Row: &row456, Arity: 2, Inspector: "go", Is: 0x10000020001118, Parent: true},
-	{Name: "go bug", Row: &row37},
-	{Name: "go build", Row: &row458, Is: 0x1000000000, Risk: 2, Worse: worse459},
-	{Name: "go clean", Row: &row461, Is: 0x100000, Risk: 3},
-	{Name: "go doc", Row: &row463, Risk: 1, Worse: worse464},
-	{Name: "go env", Row: &row466, Is: 0x100040, Risk: 1, Worse: worse467},
-	{Name: "go fix", Row: &row469, Risk: 3},
-	{Name: "go fmt", Row: &row471, Risk: 3},
-	{Name: "go generate", Row: &row472, Is: 0x1000000000, Risk: 5},
-	{Name: "go get", Row: &row458, Is: 0x300000, Risk: 4},
+	{Name: "gnuplot", Language: &language6, Is: 0x2000},
+	{Name: "go", Row: &row492, Arity: 2, Inspector: "go", Is: 0x10000020001118, Parent: true},
+	{Name: "go bug", Row: &row39},
+	{Name: "go build", Row: &row494, Is: 0x1000000000, Risk: 2, Worse: worse495},
+	{Name: "go clean", Row: &row497, Is: 0x100000, Risk: 3},
+	{Name: "go doc", Row: &row499, Risk: 1, Worse: worse500},
+	{Name: "go env", Row: &row502, Is: 0x100040, Risk: 1, Worse: worse503},
+	{Name: "go fix", Row: &row505, Risk: 3},
+	{Name: "go fmt", Row: &row507, Risk: 3},
+	{Name: "go generate", Row: &row508, Is: 0x1000000000, Risk: 5},
+	{Name: "go get", Row: &row494, Is: 0x300000, Risk: 4},
 	{Name: "go help", Risk: 1},
-	{Name: "go install", Row: &row458, Is: 0x1000300000, Risk: 5},
-	{Name: "go list", Row: &row474, Is: 0x40, Risk: 1, Worse: worse464},
-	{Name: "go mod", Row: &row476, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "go install", Row: &row494, Is: 0x1000300000, Risk: 5},
+	{Name: "go list", Row: &row510, Is: 0x40, Risk: 1, Worse: worse500},
+	{Name: "go mod", Row: &row512, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "go mod download", Risk: 4},
 	{Name: "go mod edit", Risk: 3},
-	{Name: "go mod graph", Risk: 1, Worse: worse477},
+	{Name: "go mod graph", Risk: 1, Worse: worse513},
 	{Name: "go mod init", Risk: 3},
 	{Name: "go mod tidy", Risk: 4},
 	{Name: "go mod vendor", Risk: 3},
-	{Name: "go mod verify", Risk: 1, Worse: worse477},
-	{Name: "go mod why", Risk: 1, Worse: worse477},
-	{Name: "go run", Row: &row469, Arity: 3, Operation: 2, Is: 0x1000000000, Risk: 5},
-	{Name: "go telemetry", Row: &row37},
-	{Name: "go test", Row: &row478, Is: 0x1000000000, Risk: 2, Worse: worse459},
-	{Name: "go tool", Row: &row52, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
-	{Name: "go tool addr2line", Row: &row480, Risk: 1},
-	{Name: "go tool cover", Row: &row482, Risk: 1},
-	{Name: "go tool nm", Row: &row480, Risk: 1},
-	{Name: "go tool objdump", Row: &row480, Risk: 1},
-	{Name: "go version", Row: &row484, Risk: 1},
-	{Name: "go vet", Row: &row469, Is: 0x1000000000, Risk: 2, Worse: worse459},
-	{Name: "go work", Row: &row486, Arity: 3, Risk: 3},
-	{Name: "go-task", Is: 0x1000000000},
-	{Name: "gofmt", Row: &row488, Risk: 1, Worse: worse489},
-	{Name: "gofumpt", Row: &row488, Risk: 2, Worse: worse94},
-	{Name: "gog", Destroys: acts18},
-	{Name: "gogcli", Destroys: acts18},
-	{Name: "goimports", Row: &row488, Risk: 2, Worse: worse94},
-	{Name: "golang-migrate", Destroys: acts48},
-	{Name: "golangci-lint", Row: &row491, Is: 0x8, Risk: 2, Worse: worse15},
-	{Name: "gold", Row: &row42, Is: 0x200},
-	{Name: "goose", Arity: 2, Destroys: acts48},
+	{Name: "go mod verify", Risk: 1, Worse: worse513},
+	{Name: "go mod why", Risk: 1, Worse: worse513},
+	{Name: "go run", Row: &row505, Arity: 3, Operation: 2, Is: 0x1000000000, Risk: 5},
+	{Name: "go telemetry", Row: &row39},
+	{Name: "go test", Row: &row514, Is: 0x1000000000, Risk: 2, Worse: worse495},
+	{Name: "go tool", Row: &row54, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
+	{Name: "go tool addr2line", Row: &row516, Risk: 1},
+	{Name: "go tool cover", Row: &row518, Risk: 1},
+	{Name: "go tool nm", Row: &row516, Risk: 1},
+	{Name: "go tool objdump", Row: &row516, Risk: 1},
+	{Name: "go version", Row: &row520, Risk: 1},
+	{Name: "go vet", Row: &row505, Is: 0x1000000000, Risk: 2, Worse: worse495},
+	{Name: "go work", Row: &row522, Arity: 3, Risk: 3},
+	{Name: "go-task", Arity: 2, Is: 0x1000000000},
+	{Name: "gofmt", Row: &row524, Risk: 1, Worse: worse525},
+	{Name: "gofumpt", Row: &row524, Risk: 2, Worse: worse98},
+	{Name: "gog", Destroys: acts19},
+	{Name: "gogcli", Destroys: acts19},
+	{Name: "goimports", Row: &row524, Risk: 2, Worse: worse98},
+	{Name: "golang-migrate", Destroys: acts50},
+	{Name: "golangci-lint", Row: &row527, Is: 0x8, Risk: 2, Worse: worse84, Parent: true},
+	{Name: "golangci-lint custom", Risk: 5},
+	{Name: "gold", Row: &row44, Is: 0x200},
+	{Name: "gomplate", Is: 0x4},
+	{Name: "goose", Arity: 2, Destroys: acts50},
 	{Name: "goose acp", Is: 0x80000000},
 	{Name: "goose recipe", Is: 0x80000000},
 	{Name: "goose run", Is: 0x80000000},
 	{Name: "goose session", Is: 0x80000000},
 	{Name: "goose web", Is: 0x80000000},
 	{Name: "goosed", Is: 0x80000000},
-	{Name: "gopass", Is: 0x100000, Destroys: acts19},
-	{Name: "goreleaser", Destroys: acts51},
-	{Name: "goreman", Is: 0x1000000000},
-	{Name: "gosec", Row: &row301},
-	{Name: "gosh", Language: &language4},
-	{Name: "gosu", Wrapper: &wrapper492, Is: 0x1},
-	{Name: "gotestsum", Row: &row494, Handler: "gotestsum", Risk: 2},
-	{Name: "govulncheck", Row: &row496, Risk: 2, Worse: worse15},
-	{Name: "gp", Language: &language4},
-	{Name: "gpasswd", Destroys: acts146},
-	{Name: "gpg", Row: &row498, Arity: 2, Is: 0x40000100000, Risk: 5, Destroys: acts19},
+	{Name: "gopass", Is: 0x100000, Destroys: acts20},
+	{Name: "goreleaser", Destroys: acts53},
+	{Name: "goreman", Arity: 2, Is: 0x1000000000},
+	{Name: "gorun", Language: &language1},
+	{Name: "gosec", Row: &row332},
+	{Name: "gosh", Language: &language6},
+	{Name: "gosu", Wrapper: &wrapper528, Is: 0x1},
+	{Name: "gotestsum", Row: &row530, Handler: "gotestsum", Risk: 2},
+	{Name: "govulncheck", Row: &row532, Risk: 2, Worse: worse84},
+	{Name: "gow", Arity: 2, Is: 0x1000000004},
+	{Name: "gowatch", Arity: 2, Is: 0x1000000004},
+	{Name: "gp", Language: &language6},
+	{Name: "gpasswd", Destroys: acts155},
+	{Name: "gpg", Row: &row534, Arity: 2, Is: 0x40000100000, Risk: 5, Destroys: acts20},
 	{Name: "gprof", Is: 0x200},
-	{Name: "gprolog", Language: &language4},
+	{Name: "gprolog", Language: &language6},
 	{Name: "gpt-engineer", Is: 0x80000000},
 	{Name: "gpte", Is: 0x80000000},
 	{Name: "gptme", Is: 0x80000000},
 	{Name: "gq", Is: 0x10000000},
-	{Name: "gradle", Row: &row28, Arity: 2, Is: 0x1021000018, Risk: 2, Destroys: acts499},
+	{Name: "gradle", Row: &row30, Arity: 2, Is: 0x1021000018, Risk: 2, Destroys: acts535},
 	{Name: "gradle jshell", Is: 0x800},
 	{Name: "graphqurl", Is: 0x10000000},
-	{Name: "gremlin", Row: &row93},
-	{Name: "grep", Row: &row127, Arity: 1, Is: 0x600000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "groff", Row: &row125},
+	{Name: "gremlin", Row: &row97},
+	{Name: "grep", Row: &row132, Arity: 1, Is: 0x600000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "groff", Row: &row130},
 	{Name: "grok", Is: 0x80000000},
 	{Name: "grok-cli", Is: 0x80000000},
-	{Name: "gron", Row: &row501, Risk: 5},
-	{Name: "groovy", Language: &language4, Arity: 2, Is: 0x400},
+	{Name: "gron", Row: &row537, Risk: 5},
+	{Name: "groovy", Language: &language6, Arity: 2, Is: 0x400},
 	{Name: "groovyc", Is: 0x200},
-	{Name: "groovysh", Language: &language4},
+	{Name: "groovysh", Language: &language6},
 	{Name: "groupadd", Risk: 7},
-	{Name: "groupdel", Destroys: acts146},
-	{Name: "groupmod", Destroys: acts146},
+	{Name: "groupdel", Destroys: acts155},
+	{Name: "groupmod", Destroys: acts155},
 	{Name: "groups", Risk: 1},
-	{Name: "grpcurl", Destroys: acts304},
-	{Name: "grub-install", Destroys: acts80},
-	{Name: "grunt", Row: &row47, Is: 0x1000000018},
-	{Name: "gsettings", Destroys: acts96},
-	{Name: "gsi", Language: &language4},
+	{Name: "grpcurl", Destroys: acts335},
+	{Name: "grub-install", Destroys: acts82},
+	{Name: "grunt", Row: &row49, Is: 0x1000000018},
+	{Name: "gsettings", Destroys: acts100},
+	{Name: "gsi", Language: &language6},
 	{Name: "gsql", Is: 0x2000000},
-	{Name: "gst", Language: &language4},
-	{Name: "gsutil", Row: &row37, Inspector: "transfer", Is: 0x4000000000, Destroys: acts99, Recursive: []string{"*"}},
-	{Name: "gsutil cp", Transfer: &options336},
-	{Name: "gsutil mv", Transfer: &options336},
-	{Name: "gsutil rsync", Transfer: &options336},
+	{Name: "gst", Language: &language6},
+	{Name: "gsutil", Row: &row39, Inspector: "transfer", Is: 0x4000000000, Destroys: acts103, Recursive: []string{"*"}},
+	{Name: "gsutil cp", Transfer: &options369},
+	{Name: "gsutil mv", Transfer: &options369},
+	{Name: "gsutil rsync", Transfer: &options369},
 	{Name: "gt", Arity: 2},
 	{Name: "guake", Is: 0x4},
-	{Name: "guile", Language: &language4, Risk: 5},
-	{Name: "guix", Is: 0x100000, Destroys: acts29},
-	{Name: "gulp", Row: &row47, Is: 0x1000000018},
+	{Name: "guile", Language: &language6, Risk: 5},
+	{Name: "guix", Is: 0x100000, Destroys: acts31},
+	{Name: "gulp", Row: &row49, Is: 0x1000000018},
 	{Name: "gunicorn", Is: 0x80000},
-	{Name: "gunzip", Row: &row503, Is: 0x100000, Risk: 3},
-	{Name: "gvim", Row: &row178},
-	{Name: "gzcat", Row: &row125},
-	{Name: "gzip", Row: &row503, Is: 0x100000, Risk: 3},
-	{Name: "hadolint", Row: &row14, Risk: 2, Worse: worse15},
-	{Name: "halt", Risk: 6, Destroys: acts504},
+	{Name: "gunzip", Row: &row539, Is: 0x100000, Risk: 3},
+	{Name: "gvim", Row: &row189},
+	{Name: "gzcat", Row: &row130},
+	{Name: "gzip", Row: &row539, Is: 0x100000, Risk: 3},
+	{Name: "hadolint", Row: &row190, Risk: 2, Worse: worse84},
+	{Name: "halt", Risk: 6, Destroys: acts540},
 	{Name: "hanami"},
 	{Name: "hanami console", Is: 0x800},
 	{Name: "happy-coder", Is: 0x80000000},
 	{Name: "hash", Inspector: "state", Is: 0x4000, Risk: 1},
-	{Name: "hasura", Destroys: acts505},
-	{Name: "hatch", Row: &row189, Arity: 2, Passes: []string{"pytest"}, Is: 0x1020000018, Destroys: acts320},
+	{Name: "hasura", Destroys: acts541},
+	{Name: "hatch", Row: &row203, Arity: 2, Passes: []string{"pytest"}, Is: 0x1020000018, Destroys: acts351},
 	{Name: "hatch env", Is: 0x100000},
-	{Name: "hatch run", Wrapper: &wrapper44, Arity: 3},
-	{Name: "hcloud", Row: &row24, Arity: 3, Is: 0x8000000000, Destroys: acts161},
-	{Name: "hdiutil", Destroys: acts45},
-	{Name: "hdparm", Is: 0x2000000000, Destroys: acts80},
-	{Name: "head", Row: &row507, Arity: 1, Risk: 1},
-	{Name: "heaptrack", Wrapper: &wrapper8},
+	{Name: "hatch run", Wrapper: &wrapper46, Arity: 3},
+	{Name: "hcloud", Row: &row26, Arity: 3, Is: 0x8000000000, Destroys: acts172},
+	{Name: "hdiutil", Destroys: acts47},
+	{Name: "hdparm", Is: 0x2000000000, Destroys: acts82},
+	{Name: "head", Row: &row543, Arity: 1, Risk: 1},
+	{Name: "heaptrack", Wrapper: &wrapper10},
 	{Name: "heft"},
-	{Name: "heft exec", Wrapper: &wrapper509},
-	{Name: "heimdall", Destroys: acts80},
-	{Name: "helix", Row: &row178},
-	{Name: "helm", Row: &row511, Arity: 2, Is: 0x8000100000, Parent: true, Destroys: acts512},
-	{Name: "helm create", Row: &row513},
-	{Name: "helm delete", Row: &row513, Risk: 6},
-	{Name: "helm dependency", Row: &row515, Arity: 3, Risk: 4},
-	{Name: "helm get", Row: &row515, Arity: 3, Risk: 4},
-	{Name: "helm history", Row: &row515, Risk: 4},
-	{Name: "helm install", Row: &row513},
-	{Name: "helm lint", Row: &row515, Risk: 4},
-	{Name: "helm list", Row: &row515, Risk: 4},
-	{Name: "helm ls", Row: &row515, Risk: 4},
-	{Name: "helm package", Row: &row515},
-	{Name: "helm plugin", Row: &row513, Is: 0x200000},
-	{Name: "helm pull", Row: &row515},
-	{Name: "helm push", Row: &row513},
-	{Name: "helm registry", Row: &row513},
-	{Name: "helm repo", Row: &row513, Arity: 3, Risk: 4},
-	{Name: "helm rollback", Row: &row513, Risk: 6},
+	{Name: "heft exec", Wrapper: &wrapper545},
+	{Name: "heimdall", Destroys: acts82},
+	{Name: "helix", Row: &row189},
+	{Name: "helm", Row: &row547, Arity: 2, Is: 0x8000100000, Parent: true, Destroys: acts548},
+	{Name: "helm create", Row: &row549},
+	{Name: "helm delete", Row: &row549, Risk: 6},
+	{Name: "helm dependency", Row: &row551, Arity: 3, Risk: 4},
+	{Name: "helm get", Row: &row551, Arity: 3, Risk: 4},
+	{Name: "helm history", Row: &row551, Risk: 4},
+	{Name: "helm install", Row: &row549},
+	{Name: "helm lint", Row: &row551, Risk: 4},
+	{Name: "helm list", Row: &row551, Risk: 4},
+	{Name: "helm ls", Row: &row551, Risk: 4},
+	{Name: "helm package", Row: &row551},
+	{Name: "helm plugin", Row: &row549, Is: 0x200000},
+	{Name: "helm pull", Row: &row551},
+	{Name: "helm push", Row: &row549},
+	{Name: "helm registry", Row: &row549},
+	{Name: "helm repo", Row: &row549, Arity: 3, Risk: 4},
+	{Name: "helm rollback", Row: &row549, Risk: 6},
 	{Name: "helm search", Risk: 4},
-	{Name: "helm show", Row: &row515, Arity: 3, Risk: 4},
-	{Name: "helm status", Row: &row515, Risk: 4},
-	{Name: "helm template", Row: &row515, Risk: 4},
-	{Name: "helm test", Row: &row513},
+	{Name: "helm show", Row: &row551, Arity: 3, Risk: 4},
+	{Name: "helm status", Row: &row551, Risk: 4},
+	{Name: "helm template", Row: &row551, Risk: 4},
+	{Name: "helm test", Row: &row549},
 	{Name: "helm un", Risk: 6},
-	{Name: "helm uninstall", Row: &row513, Risk: 6},
-	{Name: "helm upgrade", Row: &row513},
+	{Name: "helm uninstall", Row: &row549, Risk: 6},
+	{Name: "helm upgrade", Row: &row549},
 	{Name: "helm version", Risk: 4},
-	{Name: "helmfile", Destroys: acts512},
+	{Name: "helmfile", Destroys: acts548},
 	{Name: "help", Risk: 1},
 	{Name: "hermes-agent", Is: 0x80000000},
-	{Name: "heroku", Row: &row24, Arity: 2, Is: 0x8002100002, Risk: 5, Worse: worse25, Destroys: acts516},
-	{Name: "hex", Destroys: acts129},
-	{Name: "hexdump", Row: &row518, Risk: 1},
-	{Name: "hexyl", Row: &row520},
-	{Name: "hg", Arity: 2, Is: 0x200000000, Destroys: acts128},
-	{Name: "hhvm", Language: &language522},
-	{Name: "himalaya", Destroys: acts18},
+	{Name: "heroku", Row: &row26, Arity: 2, Is: 0x8002100002, Risk: 5, Worse: worse27, Destroys: acts552},
+	{Name: "heroku run", Wrapper: &wrapper554, Is: 0x2},
+	{Name: "hex", Destroys: acts136},
+	{Name: "hexdump", Row: &row556, Risk: 1},
+	{Name: "hexyl", Row: &row558},
+	{Name: "hg", Arity: 2, Is: 0x200000000, Destroys: acts133},
+	{Name: "hhvm", Language: &language560},
+	{Name: "himalaya", Destroys: acts19},
 	{Name: "hipcc", Is: 0x200},
-	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse523, Destroys: acts524},
-	{Name: "hive", Row: &row93, Is: 0x2000000},
+	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse561, Destroys: acts562},
+	{Name: "hive", Row: &row97, Is: 0x2000000},
 	{Name: "hivemind", Is: 0x1000000000},
 	{Name: "honcho", Is: 0x1000000004},
+	{Name: "horovodrun", Is: 0x4},
 	{Name: "host", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
 	{Name: "host-spawn", Is: 0x4},
-	{Name: "hostname", Row: &row526, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse527},
+	{Name: "hostname", Row: &row564, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse565},
 	{Name: "hostnamectl", Arity: 2},
 	{Name: "htop", Risk: 1},
-	{Name: "http", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts528},
-	{Name: "httpie", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts528},
-	{Name: "https", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts528},
-	{Name: "hub", Arity: 2, Destroys: acts341, Like: "gh"},
-	{Name: "hugo", Row: &row530, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "hugs", Language: &language4},
-	{Name: "hurl", Is: 0x10000000, Destroys: acts105},
+	{Name: "http", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts566},
+	{Name: "httpie", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts566},
+	{Name: "https", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts566},
+	{Name: "hub", Arity: 2, Destroys: acts374, Like: "gh"},
+	{Name: "hugo", Row: &row568, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "hugs", Language: &language6},
+	{Name: "hurl", Is: 0x10000000, Destroys: acts109},
 	{Name: "husky", Is: 0x1000080000},
-	{Name: "hx", Row: &row178},
-	{Name: "hy", Language: &language98},
-	{Name: "hyperfine", Wrapper: &wrapper532},
-	{Name: "i386", Wrapper: &wrapper534},
-	{Name: "ibmcloud", Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse25, Destroys: acts161, Recursive: []string{"*"}},
+	{Name: "hx", Row: &row189},
+	{Name: "hy", Language: &language102},
+	{Name: "hyperfine", Wrapper: &wrapper570},
+	{Name: "i386", Wrapper: &wrapper572},
+	{Name: "ibazel", Arity: 2, Is: 0x1000000004},
+	{Name: "ibmcloud", Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts172, Recursive: []string{"*"}},
 	{Name: "ibmcloud cos"},
-	{Name: "ibmcloud cos upload", Transfer: &options77},
+	{Name: "ibmcloud cos upload", Transfer: &options79},
 	{Name: "icacls", Wipes: "closed"},
-	{Name: "icc", Row: &row42, Is: 0x200},
-	{Name: "iconv", Row: &row536, Risk: 1},
+	{Name: "icc", Row: &row44, Is: 0x200},
+	{Name: "iconv", Row: &row574, Risk: 1},
 	{Name: "icpx", Is: 0x200},
 	{Name: "icx", Is: 0x200},
 	{Name: "id", Is: 0x140, Risk: 1},
-	{Name: "iex", Language: &language4},
-	{Name: "ifconfig", Risk: 1, Worse: worse114},
-	{Name: "ifdown", Destroys: acts295},
+	{Name: "iex", Language: &language6},
+	{Name: "ifconfig", Risk: 1, Worse: worse119},
+	{Name: "ifdown", Destroys: acts323},
 	{Name: "iflow", Is: 0x80000000},
-	{Name: "ifne", Wrapper: &wrapper8},
+	{Name: "ifne", Wrapper: &wrapper10},
 	{Name: "ifort", Is: 0x200},
-	{Name: "impala-shell", Row: &row93, Is: 0x2000000},
-	{Name: "imsg", Destroys: acts12},
+	{Name: "impala-shell", Row: &row97, Is: 0x2000000},
+	{Name: "imsg", Destroys: acts14},
 	{Name: "include-what-you-use", Is: 0x200},
-	{Name: "incus", Is: 0x2, Destroys: acts5},
-	{Name: "incus exec", Wrapper: &wrapper538},
+	{Name: "incus", Is: 0x2, Destroys: acts7},
+	{Name: "incus exec", Wrapper: &wrapper576},
 	{Name: "infisical", Is: 0x8000100000},
-	{Name: "infisical run", Wrapper: &wrapper69},
-	{Name: "influx", Row: &row198, Is: 0xa100000, Risk: 5, Worse: worse207, Destroys: acts168},
-	{Name: "influxd", Destroys: acts168},
-	{Name: "info", Row: &row540, Risk: 1},
+	{Name: "infisical run", Wrapper: &wrapper578},
+	{Name: "influx", Row: &row212, Is: 0xa100000, Risk: 5, Worse: worse221, Destroys: acts179},
+	{Name: "influxd", Destroys: acts179},
+	{Name: "info", Row: &row580, Risk: 1},
 	{Name: "init", Risk: 6},
-	{Name: "initctl", Destroys: acts327},
+	{Name: "initctl", Destroys: acts360},
 	{Name: "insmod", Risk: 7},
-	{Name: "install", Row: &row542, Is: 0x100020, Risk: 3},
-	{Name: "intercept-build", Wrapper: &wrapper8},
+	{Name: "install", Row: &row582, Is: 0x100020, Risk: 3},
+	{Name: "instruments", Is: 0x4},
+	{Name: "intercept-build", Wrapper: &wrapper10},
 	{Name: "interpreter", Is: 0x80000000},
-	{Name: "interrogate", Row: &row54},
-	{Name: "inv", Row: &row90, Passes: []string{"pytest"}, Is: 0x1000000000},
-	{Name: "invoke", Row: &row90, Arity: 2, Passes: []string{"pytest"}, Is: 0x1001000000, Risk: 2},
+	{Name: "interrogate", Row: &row56},
+	{Name: "inv", Row: &row94, Passes: []string{"pytest"}, Is: 0x1000000000},
+	{Name: "invoke", Row: &row94, Arity: 2, Passes: []string{"pytest"}, Is: 0x1001000000, Risk: 2},
 	{Name: "invoke-restmethod", Is: 0x4000000000},
 	{Name: "invoke-webrequest", Is: 0x4000000000},
-	{Name: "ionice", Wrapper: &wrapper544},
+	{Name: "ionice", Wrapper: &wrapper584},
 	{Name: "iostat", Risk: 1},
-	{Name: "ip", Row: &row546, Arity: 2, Risk: 5, Parent: true},
-	{Name: "ip a", Risk: 1, Worse: worse114, Parent: true},
+	{Name: "ip", Row: &row586, Arity: 2, Risk: 5, Parent: true},
+	{Name: "ip a", Risk: 1, Worse: worse119, Parent: true},
 	{Name: "ip a list", Risk: 1},
 	{Name: "ip a ls", Risk: 1},
 	{Name: "ip a show", Risk: 1},
-	{Name: "ip addr", Risk: 1, Worse: worse114, Parent: true},
+	{Name: "ip addr", Risk: 1, Worse: worse119, Parent: true},
 	{Name: "ip addr list", Risk: 1},
 	{Name: "ip addr ls", Risk: 1},
 	{Name: "ip addr show", Risk: 1},
-	{Name: "ip address", Risk: 1, Worse: worse114, Parent: true},
+	{Name: "ip address", Risk: 1, Worse: worse119, Parent: true},
 	{Name: "ip address list", Risk: 1},
 	{Name: "ip address ls", Risk: 1},
 	{Name: "ip address show", Risk: 1},
-	{Name: "ip l", Risk: 1, Worse: worse114, Parent: true},
+	{Name: "ip l", Risk: 1, Worse: worse119, Parent: true},
 	{Name: "ip l list", Risk: 1},
 	{Name: "ip l ls", Risk: 1},
 	{Name: "ip l show", Risk: 1},
-	{Name: "ip link", Risk: 1, Worse: worse114, Parent: true},
+	{Name: "ip link", Risk: 1, Worse: worse119, Parent: true},
 	{Name: "ip link list", Risk: 1},
 	{Name: "ip link ls", Risk: 1},
 	{Name: "ip link show", Risk: 1},
-	{Name: "ip n", Risk: 1, Worse: worse114, Parent: true},
+	{Name: "ip n", Risk: 1, Worse: worse119, Parent: true},
 	{Name: "ip n list", Risk: 1},
 	{Name: "ip n ls", Risk: 1},
 	{Name: "ip n show", Risk: 1},
-	{Name: "ip neigh", Risk: 1, Worse: worse114, Parent: true},
+	{Name: "ip neigh", Risk: 1, Worse: worse119, Parent: true},
 	{Name: "ip neigh list", Risk: 1},
 	{Name: "ip neigh ls", Risk: 1},
 	{Name: "ip neigh show", Risk: 1},
 	{Name: "ip netns"},
-	{Name: "ip netns exec", Wrapper: &wrapper547},
-	{Name: "ip r", Risk: 1, Worse: worse114, Parent: true},
+	{Name: "ip netns exec", Wrapper: &wrapper587},
+	{Name: "ip r", Risk: 1, Worse: worse119, Parent: true},
 	{Name: "ip r get", Risk: 1},
 	{Name: "ip r list", Risk: 1},
 	{Name: "ip r ls", Risk: 1},
 	{Name: "ip r show", Risk: 1},
-	{Name: "ip ro", Risk: 1, Worse: worse114, Parent: true},
+	{Name: "ip ro", Risk: 1, Worse: worse119, Parent: true},
 	{Name: "ip ro get", Risk: 1},
 	{Name: "ip ro list", Risk: 1},
 	{Name: "ip ro ls", Risk: 1},
 	{Name: "ip ro show", Risk: 1},
-	{Name: "ip route", Risk: 1, Worse: worse114, Parent: true},
+	{Name: "ip route", Risk: 1, Worse: worse119, Parent: true},
 	{Name: "ip route get", Risk: 1},
 	{Name: "ip route list", Risk: 1},
 	{Name: "ip route ls", Risk: 1},
 	{Name: "ip route show", Risk: 1},
-	{Name: "ip rule", Risk: 1, Worse: worse114, Parent: true},
+	{Name: "ip rule", Risk: 1, Worse: worse119, Parent: true},
 	{Name: "ip rule list", Risk: 1},
 	{Name: "ip rule ls", Risk: 1},
 	{Name: "ip rule show", Risk: 1},
-	{Name: "ip6tables", Destroys: acts295},
-	{Name: "ipa", Destroys: acts146},
+	{Name: "ip6tables", Destroys: acts323},
+	{Name: "ipa", Destroys: acts155},
 	{Name: "ipcs", Risk: 1},
-	{Name: "ipdb", Row: &row93},
+	{Name: "ipdb", Row: &row97},
 	{Name: "ipfs", Inspector: "transfer"},
-	{Name: "ipfs add", Transfer: &options77},
-	{Name: "ipset", Destroys: acts295},
-	{Name: "iptables", Is: 0x100000, Destroys: acts295},
-	{Name: "ipython", Language: &language98, Is: 0x100000},
+	{Name: "ipfs add", Transfer: &options79},
+	{Name: "ipset", Destroys: acts323},
+	{Name: "iptables", Is: 0x100000, Destroys: acts323},
+	{Name: "ipython", Language: &language102, Is: 0x100000},
 	{Name: "ipython3", Is: 0x100000},
-	{Name: "irb", Language: &language549, Is: 0x100000},
+	{Name: "irb", Language: &language589, Is: 0x100000},
 	{Name: "iredis", Is: 0x2000000},
 	{Name: "irm", Is: 0x4000000000},
-	{Name: "isort", Row: &row54, Is: 0x80000, Risk: 3},
-	{Name: "isql", Row: &row93, Is: 0x2000000},
-	{Name: "isql-fb", Row: &row93},
-	{Name: "istioctl", Row: &row24, Arity: 2, Destroys: acts36},
-	{Name: "iusql", Row: &row93},
+	{Name: "isort", Row: &row56, Is: 0x80000, Risk: 3},
+	{Name: "isql", Row: &row97, Is: 0x2000000},
+	{Name: "isql-fb", Row: &row97},
+	{Name: "istioctl", Row: &row26, Arity: 2, Destroys: acts38},
+	{Name: "iusql", Row: &row97},
 	{Name: "iwr", Is: 0x4000000000},
 	{Name: "iwyu", Is: 0x200},
-	{Name: "janet", Language: &language4},
-	{Name: "jar", Row: &row1, Inspector: "archiver", Is: 0x200, Archive: &archive550},
+	{Name: "janet", Language: &language6},
+	{Name: "jar", Row: &row3, Inspector: "archiver", Is: 0x200, Archive: &archive590},
 	{Name: "jarsigner", Is: 0x200},
-	{Name: "jasmine", Row: &row56},
-	{Name: "java", Row: &row552, Inspector: "compiler", Is: 0x101200, Risk: 5},
-	{Name: "javac", Row: &row552, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "javadoc", Row: &row552, Is: 0x200},
+	{Name: "jasmine", Row: &row58},
+	{Name: "java", Row: &row592, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row592, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row592, Is: 0x200},
 	{Name: "javap", Is: 0x200},
 	{Name: "javaw", Is: 0x100000},
-	{Name: "jbang", Is: 0x100400},
+	{Name: "jbang", Language: &language594, Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row554, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "jest", Row: &row556, Is: 0x1000080018, Risk: 2},
-	{Name: "jimsh", Language: &language4},
-	{Name: "jira", Destroys: acts12},
-	{Name: "jiti", Language: &language4},
-	{Name: "jj", Arity: 2, Destroys: acts128},
-	{Name: "jless", Row: &row558, Risk: 5},
+	{Name: "jekyll", Row: &row596, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row598, Is: 0x1000080018, Risk: 2},
+	{Name: "jimsh", Language: &language6},
+	{Name: "jira", Destroys: acts14},
+	{Name: "jiti", Language: &language6},
+	{Name: "jj", Arity: 2, Destroys: acts133},
+	{Name: "jless", Row: &row600, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
 	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
-	{Name: "joe", Row: &row178},
-	{Name: "join", Row: &row560, Risk: 1},
-	{Name: "journalctl", Row: &row562, Risk: 1, Worse: worse563, Destroys: acts564},
+	{Name: "joe", Row: &row189},
+	{Name: "join", Row: &row602, Risk: 1},
+	{Name: "journalctl", Row: &row604, Risk: 1, Worse: worse605, Destroys: acts606},
 	{Name: "jpackage", Is: 0x200},
 	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
-	{Name: "jsc", Language: &language4},
-	{Name: "jsdoc", Row: &row566, Is: 0x80000, Risk: 2},
-	{Name: "jshell", Row: &row552, Language: &language4, Is: 0x200},
-	{Name: "jsr", Destroys: acts112},
+	{Name: "jsc", Language: &language6},
+	{Name: "jsdoc", Row: &row608, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row592, Language: &language6, Is: 0x200},
+	{Name: "jsr", Destroys: acts117},
 	{Name: "jules", Is: 0x80000000},
-	{Name: "julia", Language: &language4, Arity: 2, Risk: 5},
+	{Name: "julia", Language: &language6, Arity: 2, Risk: 5},
 	{Name: "junie", Is: 0x80000000},
 	{Name: "jupyter", Is: 0x100000},
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row568, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x1001000010, Risk: 2},
-	{Name: "jython", Language: &language98},
-	{Name: "k3d", Row: &row24, Destroys: acts36},
-	{Name: "k3s", Destroys: acts569},
-	{Name: "k9s", Row: &row24},
-	{Name: "kadmin", Destroys: acts146},
-	{Name: "kafka-delete-records", Destroys: acts570},
-	{Name: "kafka-delete-records.sh", Destroys: acts570},
-	{Name: "kafka-topics", Destroys: acts570},
-	{Name: "kafka-topics.sh", Destroys: acts570},
-	{Name: "kak", Row: &row178},
+	{Name: "just", Row: &row610, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x1001000010, Risk: 2},
+	{Name: "jython", Language: &language102},
+	{Name: "k3d", Row: &row26, Destroys: acts38},
+	{Name: "k3s", Destroys: acts611},
+	{Name: "k9s", Row: &row26},
+	{Name: "kadmin", Destroys: acts155},
+	{Name: "kafka-delete-records", Destroys: acts612},
+	{Name: "kafka-delete-records.sh", Destroys: acts612},
+	{Name: "kafka-topics", Destroys: acts612},
+	{Name: "kafka-topics.sh", Destroys: acts612},
+	{Name: "kak", Row: &row189},
 	{Name: "karma", Is: 0x1000000008, Risk: 2},
-	{Name: "kcat", Row: &row37, Destroys: acts570},
+	{Name: "kcat", Row: &row39, Destroys: acts612},
 	{Name: "kcov", Is: 0x4},
-	{Name: "kdb", Row: &row93},
-	{Name: "kdb5_util", Destroys: acts146},
+	{Name: "kdb", Row: &row97},
+	{Name: "kdb5_util", Destroys: acts155},
 	{Name: "keepassxc-cli", Is: 0x100000},
-	{Name: "kexec", Destroys: acts504},
-	{Name: "keyring", Row: &row113, Is: 0x100000, Destroys: acts19},
-	{Name: "keystone", Destroys: acts250},
-	{Name: "keytool", Destroys: acts19},
+	{Name: "kernprof", Language: &language1},
+	{Name: "kexec", Destroys: acts540},
+	{Name: "keyring", Row: &row118, Is: 0x100000, Destroys: acts20},
+	{Name: "keystone", Destroys: acts268},
+	{Name: "keytool", Destroys: acts20},
 	{Name: "kgx", Is: 0x4},
-	{Name: "kill", Inspector: "kill", Is: 0x80000120000, Risk: 6, Destroys: acts318},
-	{Name: "kill-port", Destroys: acts318},
-	{Name: "killall", Inspector: "kill", Is: 0x80000100000, Risk: 6, Destroys: acts318},
-	{Name: "killall5", Is: 0x80000000000, Destroys: acts318},
+	{Name: "kill", Inspector: "kill", Is: 0x80000120000, Risk: 6, Destroys: acts349},
+	{Name: "kill-port", Destroys: acts349},
+	{Name: "killall", Inspector: "kill", Is: 0x80000100000, Risk: 6, Destroys: acts349},
+	{Name: "killall5", Is: 0x80000000000, Destroys: acts349},
 	{Name: "kilo", Is: 0x80000000},
 	{Name: "kilocode", Is: 0x80000000},
 	{Name: "kimi", Is: 0x80000000},
 	{Name: "kimi-cli", Is: 0x80000000},
-	{Name: "kind", Row: &row24, Destroys: acts36},
+	{Name: "kind", Row: &row26, Destroys: acts38},
 	{Name: "kiro", Is: 0x80000000},
 	{Name: "kiro-cli", Is: 0x80000000},
 	{Name: "kitty", Is: 0x4},
-	{Name: "knex", Arity: 2, Destroys: acts571},
-	{Name: "knife", Row: &row24, Destroys: acts26},
+	{Name: "knex", Arity: 2, Destroys: acts613},
+	{Name: "knife", Row: &row26, Destroys: acts28},
 	{Name: "knip", Is: 0x80000},
-	{Name: "ko", Destroys: acts51},
+	{Name: "ko", Destroys: acts53},
 	{Name: "kode", Is: 0x80000000},
 	{Name: "koi8rxterm", Is: 0x4},
 	{Name: "konsole", Is: 0x4},
-	{Name: "kopia", Destroys: acts50},
-	{Name: "kops", Destroys: acts36},
-	{Name: "kotlin", Row: &row552, Language: &language4, Is: 0x600},
+	{Name: "kopia", Destroys: acts52},
+	{Name: "kops", Destroys: acts38},
+	{Name: "kotlin", Row: &row592, Language: &language6, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
-	{Name: "kotlinc", Language: &language4, Is: 0x1200, Risk: 2},
+	{Name: "kotlinc", Language: &language6, Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
 	{Name: "kotlinc-jvm", Is: 0x100200},
 	{Name: "krew", Is: 0x100000},
 	{Name: "ksh", Arity: 2, Handler: "shell", Is: 0x100040000, Like: "bash"},
 	{Name: "ktrace", Is: 0x4},
-	{Name: "kubeadm", Destroys: acts36},
-	{Name: "kubectl", Row: &row573, Arity: 2, Inspector: "kubectl", Is: 0x108000000002, Parent: true, Destroys: acts569},
-	{Name: "kubectl annotate", Row: &row513, Risk: 5},
-	{Name: "kubectl api-resources", Row: &row575, Risk: 4, Worse: worse576},
-	{Name: "kubectl api-versions", Risk: 4, Worse: worse576},
-	{Name: "kubectl apply", Row: &row513, Risk: 5},
-	{Name: "kubectl attach", Row: &row513, Risk: 5},
-	{Name: "kubectl auth", Row: &row575, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row513, Risk: 5},
-	{Name: "kubectl certificate", Row: &row513},
-	{Name: "kubectl cluster-info", Row: &row575, Risk: 4, Worse: worse576},
-	{Name: "kubectl config", Row: &row575, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubeadm", Destroys: acts38},
+	{Name: "kubectl", Row: &row615, Arity: 2, Inspector: "kubectl", Is: 0x108000000002, Parent: true, Destroys: acts611},
+	{Name: "kubectl annotate", Row: &row549, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row617, Risk: 4, Worse: worse618},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse618},
+	{Name: "kubectl apply", Row: &row549, Risk: 5},
+	{Name: "kubectl attach", Row: &row549, Risk: 5},
+	{Name: "kubectl auth", Row: &row617, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row549, Risk: 5},
+	{Name: "kubectl certificate", Row: &row549},
+	{Name: "kubectl cluster-info", Row: &row617, Risk: 4, Worse: worse618},
+	{Name: "kubectl config", Row: &row617, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "kubectl config current-context", Risk: 1},
-	{Name: "kubectl config delete-context", Row: &row63},
+	{Name: "kubectl config delete-context", Row: &row65},
 	{Name: "kubectl config get-clusters", Risk: 1},
 	{Name: "kubectl config get-contexts", Risk: 1},
-	{Name: "kubectl config set", Row: &row63},
-	{Name: "kubectl config set-context", Row: &row63},
-	{Name: "kubectl config set-credentials", Row: &row63},
-	{Name: "kubectl config use-context", Row: &row63},
-	{Name: "kubectl config view", Risk: 1, Worse: worse577},
-	{Name: "kubectl cordon", Row: &row513, Risk: 5},
-	{Name: "kubectl cp", Row: &row513, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
-	{Name: "kubectl create", Row: &row513, Risk: 5},
-	{Name: "kubectl debug", Row: &row513, Risk: 5},
-	{Name: "kubectl delete", Row: &row513, Risk: 6},
-	{Name: "kubectl describe", Row: &row575, Risk: 4, Worse: worse576},
-	{Name: "kubectl diff", Row: &row575, Risk: 4, Worse: worse576},
-	{Name: "kubectl drain", Row: &row513, Risk: 6},
-	{Name: "kubectl edit", Row: &row513, Risk: 5},
-	{Name: "kubectl events", Row: &row575, Risk: 4, Worse: worse576},
+	{Name: "kubectl config set", Row: &row65},
+	{Name: "kubectl config set-context", Row: &row65},
+	{Name: "kubectl config set-credentials", Row: &row65},
+	{Name: "kubectl config use-context", Row: &row65},
+	{Name: "kubectl config view", Risk: 1, Worse: worse619},
+	{Name: "kubectl cordon", Row: &row549, Risk: 5},
+	{Name: "kubectl cp", Row: &row549, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
+	{Name: "kubectl create", Row: &row549, Risk: 5},
+	{Name: "kubectl debug", Row: &row549, Risk: 5},
+	{Name: "kubectl delete", Row: &row549, Risk: 6},
+	{Name: "kubectl describe", Row: &row617, Risk: 4, Worse: worse618},
+	{Name: "kubectl diff", Row: &row617, Risk: 4, Worse: worse618},
+	{Name: "kubectl drain", Row: &row549, Risk: 6},
+	{Name: "kubectl edit", Row: &row549, Risk: 5},
+	{Name: "kubectl events", Row: &row617, Risk: 4, Worse: worse618},
 	{Name: "kubectl evict", Risk: 6},
-	{Name: "kubectl exec", Wrapper: &wrapper579, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "kubectl explain", Row: &row575, Risk: 4, Worse: worse576},
-	{Name: "kubectl expose", Row: &row513, Risk: 5},
-	{Name: "kubectl get", Row: &row575, Risk: 4, Worse: worse576},
+	{Name: "kubectl exec", Wrapper: &wrapper621, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row617, Risk: 4, Worse: worse618},
+	{Name: "kubectl expose", Row: &row549, Risk: 5},
+	{Name: "kubectl get", Row: &row617, Risk: 4, Worse: worse618},
 	{Name: "kubectl krew", Is: 0x100000},
-	{Name: "kubectl kustomize", Row: &row513},
-	{Name: "kubectl label", Row: &row513, Risk: 5},
+	{Name: "kubectl kustomize", Row: &row549},
+	{Name: "kubectl label", Row: &row549, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row575, Risk: 4, Worse: worse576},
-	{Name: "kubectl patch", Row: &row513, Risk: 5},
-	{Name: "kubectl plugin", Row: &row513},
-	{Name: "kubectl port-forward", Row: &row513, Is: 0x100000, Risk: 5},
-	{Name: "kubectl proxy", Row: &row513, Is: 0x100000, Risk: 5},
-	{Name: "kubectl replace", Row: &row513, Risk: 6},
-	{Name: "kubectl rollout", Row: &row575, Arity: 3, Risk: 5},
-	{Name: "kubectl rsh", Wrapper: &wrapper579},
-	{Name: "kubectl run", Row: &row513, Risk: 5},
-	{Name: "kubectl scale", Row: &row513, Risk: 5},
-	{Name: "kubectl set", Row: &row513, Risk: 5},
-	{Name: "kubectl taint", Row: &row513, Risk: 5},
-	{Name: "kubectl top", Row: &row575, Arity: 3, Risk: 4, Worse: worse576},
-	{Name: "kubectl uncordon", Row: &row513, Risk: 5},
-	{Name: "kubectl version", Row: &row575, Risk: 4, Worse: worse576},
-	{Name: "kubectl wait", Row: &row575, Risk: 4, Worse: worse576},
-	{Name: "kustomize", Row: &row24, Arity: 2, Destroys: acts36},
+	{Name: "kubectl logs", Row: &row617, Risk: 4, Worse: worse618},
+	{Name: "kubectl patch", Row: &row549, Risk: 5},
+	{Name: "kubectl plugin", Row: &row549},
+	{Name: "kubectl port-forward", Row: &row549, Is: 0x100000, Risk: 5},
+	{Name: "kubectl proxy", Row: &row549, Is: 0x100000, Risk: 5},
+	{Name: "kubectl replace", Row: &row549, Risk: 6},
+	{Name: "kubectl rollout", Row: &row617, Arity: 3, Risk: 5},
+	{Name: "kubectl rsh", Wrapper: &wrapper621},
+	{Name: "kubectl run", Row: &row549, Risk: 5},
+	{Name: "kubectl scale", Row: &row549, Risk: 5},
+	{Name: "kubectl set", Row: &row549, Risk: 5},
+	{Name: "kubectl taint", Row: &row549, Risk: 5},
+	{Name: "kubectl top", Row: &row617, Arity: 3, Risk: 4, Worse: worse618},
+	{Name: "kubectl uncordon", Row: &row549, Risk: 5},
+	{Name: "kubectl version", Row: &row617, Risk: 4, Worse: worse618},
+	{Name: "kubectl wait", Row: &row617, Risk: 4, Worse: worse618},
+	{Name: "kustomize", Row: &row26, Arity: 2, Destroys: acts38},
 	{Name: "kwallet-query", Is: 0x100000},
-	{Name: "kwriteconfig5", Destroys: acts96},
-	{Name: "last", Row: &row581, Risk: 1},
-	{Name: "launchctl", Row: &row52, Arity: 2, Inspector: "service", Is: 0x80000100000, Destroys: acts327},
-	{Name: "lb4", Destroys: acts250},
+	{Name: "kwriteconfig5", Destroys: acts100},
+	{Name: "last", Row: &row623, Risk: 1},
+	{Name: "launchctl", Row: &row54, Arity: 2, Inspector: "service", Is: 0x80000100000, Destroys: acts360},
+	{Name: "lb4", Destroys: acts268},
 	{Name: "lckdo", Is: 0x4},
-	{Name: "ld", Row: &row42, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "ld", Row: &row135, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper583, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper625, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
-	{Name: "ldapdelete", Destroys: acts146},
-	{Name: "ldapmodify", Destroys: acts146},
+	{Name: "ldapdelete", Destroys: acts155},
+	{Name: "ldapmodify", Destroys: acts155},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row585},
-	{Name: "lefthook", Is: 0x1000000000},
-	{Name: "lein", Row: &row28, Arity: 2, Is: 0x1000000000, Risk: 2, Destroys: acts499},
+	{Name: "ldd", Row: &row627},
+	{Name: "lein", Row: &row30, Arity: 2, Is: 0x1000000000, Risk: 2, Destroys: acts535},
 	{Name: "lein repl", Is: 0x800},
 	{Name: "lein run", Is: 0x800},
-	{Name: "lerna", Row: &row47, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080000, Risk: 2, Parent: true, Destroys: acts51},
-	{Name: "lerna exec", Wrapper: &wrapper509, Risk: 5},
-	{Name: "less", Row: &row587, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "lerna", Row: &row49, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080000, Risk: 2, Parent: true, Destroys: acts53},
+	{Name: "lerna exec", Wrapper: &wrapper545, Risk: 5},
+	{Name: "less", Row: &row629, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "let", Inspector: "let", Risk: 1},
 	{Name: "letta", Is: 0x80000000},
 	{Name: "letta-code", Is: 0x80000000},
-	{Name: "lftp", Row: &row37, Is: 0x14000400000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "lftp", Row: &row39, Is: 0x14000400000, Risk: 4, Recursive: []string{"*"}},
 	{Name: "lib", Is: 0x200},
-	{Name: "libsql", Row: &row93, Is: 0x2000000},
-	{Name: "lima", Is: 0x100000000000, Destroys: acts5},
-	{Name: "limactl", Is: 0x2, Destroys: acts5},
-	{Name: "linear", Destroys: acts12},
+	{Name: "libfaketime", Is: 0x4},
+	{Name: "libsql", Row: &row97, Is: 0x2000000},
+	{Name: "lima", Is: 0x100000000000, Destroys: acts7},
+	{Name: "limactl", Is: 0x2, Destroys: acts7},
+	{Name: "linear", Destroys: acts14},
 	{Name: "link", Is: 0x200},
-	{Name: "linkerd", Destroys: acts36},
+	{Name: "linkerd", Destroys: acts38},
 	{Name: "links", Risk: 4},
-	{Name: "linode", Destroys: acts161},
-	{Name: "linode-cli", Row: &row24, Arity: 3, Risk: 5, Worse: worse25, Destroys: acts161},
-	{Name: "lint-staged", Row: &row47, Is: 0x1000080000},
-	{Name: "linux32", Wrapper: &wrapper534},
-	{Name: "linux64", Wrapper: &wrapper534},
-	{Name: "liquibase", Destroys: acts588},
-	{Name: "litecli", Row: &row590, Inspector: "sql", Is: 0x6000000, Risk: 5},
-	{Name: "litefs", Row: &row93},
+	{Name: "linode", Destroys: acts172},
+	{Name: "linode-cli", Row: &row26, Arity: 3, Risk: 5, Worse: worse27, Destroys: acts172},
+	{Name: "lint-staged", Row: &row49, Is: 0x1000080000},
+	{Name: "linux32", Wrapper: &wrapper572},
+	{Name: "linux64", Wrapper: &wrapper572},
+	{Name: "liquibase", Destroys: acts630},
+	{Name: "litecli", Row: &row632, Inspector: "sql", Is: 0x6000000, Risk: 5},
+	{Name: "litefs", Row: &row97},
 	{Name: "llc", Is: 0x200},
-	{Name: "lld", Row: &row42, Is: 0x200},
-	{Name: "lldb", Row: &row93, Wrapper: &wrapper145, Is: 0x20000},
+	{Name: "lld", Row: &row44, Is: 0x200},
+	{Name: "lldb", Row: &row97, Wrapper: &wrapper154, Is: 0x20000},
 	{Name: "lli", Is: 0x200},
 	{Name: "llm-agent", Is: 0x80000000},
 	{Name: "llvm-ar", Is: 0x200},
@@ -6485,119 +6806,122 @@ var commands = [...]Command{
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row592, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "ln", Row: &row634, Inspector: "link", Is: 0x100020, Risk: 3},
 	{Name: "local", Inspector: "declare", Risk: 1},
 	{Name: "locale", Risk: 1},
-	{Name: "localtunnel", Row: &row37},
-	{Name: "locate", Row: &row594, Is: 0x200000000, Risk: 1},
-	{Name: "lockrun", Wrapper: &wrapper8},
+	{Name: "localtunnel", Row: &row39},
+	{Name: "locate", Row: &row636, Is: 0x200000000, Risk: 1},
+	{Name: "lockrun", Wrapper: &wrapper10},
 	{Name: "loginctl", Arity: 2},
 	{Name: "logname", Risk: 1},
-	{Name: "logrotate", Destroys: acts595},
+	{Name: "logrotate", Destroys: acts637},
 	{Name: "logsave", Is: 0x4},
-	{Name: "lolcode", Language: &language4},
-	{Name: "look", Row: &row597, Risk: 1},
-	{Name: "losetup", Risk: 6, Destroys: acts80},
+	{Name: "lolcode", Language: &language6},
+	{Name: "look", Row: &row639, Risk: 1},
+	{Name: "loop", Is: 0x4},
+	{Name: "losetup", Risk: 6, Destroys: acts82},
 	{Name: "lpass", Is: 0x100000},
-	{Name: "ls", Row: &row249, Arity: 1, Is: 0x40200000000, Risk: 1, Wipes: "listed"},
+	{Name: "ls", Row: &row267, Arity: 1, Is: 0x40200000000, Risk: 1, Wipes: "listed"},
 	{Name: "lsblk", Risk: 1},
 	{Name: "lscpu", Risk: 1},
-	{Name: "lsd", Row: &row249, Risk: 1},
+	{Name: "lsd", Row: &row267, Risk: 1},
 	{Name: "lsmod", Risk: 1},
-	{Name: "lsof", Row: &row599, Is: 0x40, Risk: 1},
-	{Name: "lspci", Row: &row601, Risk: 1},
-	{Name: "lsusb", Row: &row603, Risk: 1},
-	{Name: "ltrace", Wrapper: &wrapper605, Is: 0x20000},
-	{Name: "lua", Language: &language312, Arity: 2, Is: 0x100000000, Risk: 5},
-	{Name: "luajit", Language: &language312, Arity: 2},
-	{Name: "luarocks", Row: &row121, Is: 0x100000, Destroys: acts129},
-	{Name: "lv", Row: &row587},
-	{Name: "lvextend", Destroys: acts80},
-	{Name: "lvreduce", Destroys: acts80},
-	{Name: "lvremove", Is: 0x2000000000, Destroys: acts80},
-	{Name: "lxc", Is: 0x2, Destroys: acts5},
-	{Name: "lxc exec", Wrapper: &wrapper538},
+	{Name: "lsof", Row: &row641, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row643, Risk: 1},
+	{Name: "lsusb", Row: &row645, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper647, Is: 0x20000},
+	{Name: "lua", Language: &language343, Arity: 2, Is: 0x100000000, Risk: 5},
+	{Name: "luajit", Language: &language343, Arity: 2},
+	{Name: "luarocks", Row: &row126, Is: 0x100000, Destroys: acts136},
+	{Name: "lv", Row: &row629},
+	{Name: "lvextend", Destroys: acts82},
+	{Name: "lvreduce", Destroys: acts82},
+	{Name: "lvremove", Is: 0x2000000000, Destroys: acts82},
+	{Name: "lxc", Is: 0x2, Destroys: acts7},
+	{Name: "lxc exec", Wrapper: &wrapper576},
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
 	{Name: "lynx", Risk: 4},
-	{Name: "lz4", Row: &row607},
-	{Name: "lz4cat", Row: &row125},
-	{Name: "lzcat", Row: &row125},
+	{Name: "lz4", Row: &row649},
+	{Name: "lz4cat", Row: &row130},
+	{Name: "lzcat", Row: &row130},
 	{Name: "lzgrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "lzless", Row: &row125},
-	{Name: "lzma", Row: &row609},
-	{Name: "m4", Language: &language4, Is: 0x106000},
-	{Name: "mac2unix", Row: &row284},
+	{Name: "lzless", Row: &row130},
+	{Name: "lzma", Row: &row651},
+	{Name: "m4", Language: &language6, Is: 0x106000},
+	{Name: "mac2unix", Row: &row306},
 	{Name: "machinectl", Is: 0x1},
-	{Name: "machinectl shell", Wrapper: &wrapper538},
+	{Name: "machinectl shell", Wrapper: &wrapper576},
 	{Name: "madge", Is: 0x80000},
-	{Name: "mage", Row: &row90, Arity: 2, Passes: []string{"go"}, Is: 0x1000000000},
+	{Name: "mage", Row: &row94, Arity: 2, Passes: []string{"go"}, Is: 0x1000000000},
 	{Name: "magic-wormhole", Is: 0x4000400000, Risk: 4},
-	{Name: "mail", Row: &row37, Is: 0x14000000000, Destroys: acts18},
-	{Name: "mailsend", Destroys: acts18},
-	{Name: "mailx", Row: &row37, Is: 0x14000000000, Destroys: acts18},
-	{Name: "make", Row: &row611, Arity: 2, Handler: "make", Inspector: "make", Is: 0x1021004010, Risk: 2},
-	{Name: "man", Row: &row31, Is: 0x20004000, Risk: 1},
-	{Name: "manage.py", Is: 0x100000, Destroys: acts252},
+	{Name: "mail", Row: &row39, Is: 0x14000000000, Destroys: acts19},
+	{Name: "mailsend", Destroys: acts19},
+	{Name: "mailx", Row: &row39, Is: 0x14000000000, Destroys: acts19},
+	{Name: "make", Row: &row653, Arity: 2, Handler: "make", Inspector: "make", Is: 0x1021004010, Risk: 2},
+	{Name: "makim", Arity: 2, Is: 0x1000000000},
+	{Name: "man", Row: &row33, Is: 0x20004000, Risk: 1},
+	{Name: "manage.py", Is: 0x100000, Destroys: acts272},
 	{Name: "manage.py dbshell", Is: 0x800},
 	{Name: "manage.py runscript", Is: 0x800},
 	{Name: "manage.py shell", Is: 0x800},
 	{Name: "manage.py shell_plus", Is: 0x800},
-	{Name: "mangohud", Wrapper: &wrapper8},
+	{Name: "mangohud", Wrapper: &wrapper10},
 	{Name: "mapfile", Inspector: "names", Risk: 1},
-	{Name: "mariadb-admin", Destroys: acts612},
+	{Name: "mariadb-admin", Destroys: acts654},
 	{Name: "marimo", Is: 0x100000},
-	{Name: "markdownlint", Is: 0x80000, Risk: 2, Worse: worse15},
-	{Name: "markdownlint-cli2", Is: 0x80000, Risk: 2, Worse: worse15},
-	{Name: "masscan", Row: &row93},
+	{Name: "markdownlint", Row: &row656, Is: 0x80000, Risk: 2, Worse: worse657},
+	{Name: "markdownlint-cli2", Row: &row656, Is: 0x80000, Risk: 2, Worse: worse657},
+	{Name: "masscan", Row: &row97},
 	{Name: "mate-terminal", Is: 0x4},
-	{Name: "matlab", Language: &language4},
-	{Name: "matrix-commander", Destroys: acts12},
-	{Name: "mattermost", Destroys: acts12},
-	{Name: "maturin", Is: 0x1000000000, Destroys: acts320},
-	{Name: "maxima", Language: &language4},
-	{Name: "mc", Inspector: "transfer", Is: 0x4000000000, Destroys: acts613, Recursive: []string{"*"}},
-	{Name: "mc cp", Transfer: &options76},
-	{Name: "mc mirror", Transfer: &options76},
-	{Name: "mc mv", Transfer: &options76},
-	{Name: "mcedit", Row: &row178},
-	{Name: "mcli", Inspector: "transfer", Destroys: acts613, Recursive: []string{"*"}},
-	{Name: "mcli cp", Transfer: &options76},
-	{Name: "mcli mirror", Transfer: &options76},
+	{Name: "matlab", Language: &language6},
+	{Name: "matrix-commander", Destroys: acts14},
+	{Name: "mattermost", Destroys: acts14},
+	{Name: "maturin", Is: 0x1000000000, Destroys: acts351},
+	{Name: "maxima", Language: &language6},
+	{Name: "mc", Inspector: "transfer", Is: 0x4000000000, Destroys: acts658, Recursive: []string{"*"}},
+	{Name: "mc cp", Transfer: &options78},
+	{Name: "mc mirror", Transfer: &options78},
+	{Name: "mc mv", Transfer: &options78},
+	{Name: "mcedit", Row: &row189},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts658, Recursive: []string{"*"}},
+	{Name: "mcli cp", Transfer: &options78},
+	{Name: "mcli mirror", Transfer: &options78},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row615, Risk: 1},
-	{Name: "md5sum", Row: &row617, Risk: 1},
-	{Name: "mdadm", Is: 0x2000000000, Destroys: acts80},
-	{Name: "mdbook", Row: &row619, Is: 0x8, Risk: 2},
-	{Name: "mdcat", Row: &row125},
-	{Name: "medusa", Destroys: acts250},
+	{Name: "md5", Row: &row660, Risk: 1},
+	{Name: "md5sum", Row: &row662, Risk: 1},
+	{Name: "mdadm", Is: 0x2000000000, Destroys: acts82},
+	{Name: "mdbook", Row: &row664, Is: 0x8, Risk: 2},
+	{Name: "mdcat", Row: &row130},
+	{Name: "medusa", Destroys: acts268},
 	{Name: "melos", Arity: 2},
 	{Name: "mentat", Is: 0x80000000},
-	{Name: "meson", Row: &row90, Is: 0x1000000018, Risk: 2},
+	{Name: "meson", Row: &row94, Is: 0x1000000018, Risk: 2},
 	{Name: "meta"},
-	{Name: "meta exec", Wrapper: &wrapper509},
+	{Name: "meta exec", Wrapper: &wrapper545},
 	{Name: "metagpt", Is: 0x80000000},
-	{Name: "metal", Destroys: acts161},
-	{Name: "micro", Row: &row178},
-	{Name: "microk8s.kubectl", Destroys: acts569},
-	{Name: "micropython", Language: &language98},
-	{Name: "migrate", Arity: 2, Destroys: acts48},
-	{Name: "mikro-orm", Destroys: acts620},
+	{Name: "metal", Destroys: acts172},
+	{Name: "micro", Row: &row189},
+	{Name: "microk8s.kubectl", Destroys: acts611},
+	{Name: "micropython", Language: &language102},
+	{Name: "migrate", Arity: 2, Destroys: acts50},
+	{Name: "mikro-orm", Destroys: acts665},
 	{Name: "mill", Is: 0x1000000000, Risk: 2},
-	{Name: "mina", Destroys: acts26},
+	{Name: "mina", Arity: 2, Destroys: acts28},
 	{Name: "mini-swe-agent", Is: 0x80000000},
 	{Name: "minijail0", Is: 0x4},
-	{Name: "minikube", Row: &row24, Destroys: acts36},
-	{Name: "minitest", Row: &row101, Risk: 2},
-	{Name: "mise", Arity: 2, Is: 0x60000000, Destroys: acts29},
-	{Name: "mise exec", Wrapper: &wrapper622, Arity: 3, Is: 0x100000},
+	{Name: "minikube", Row: &row26, Destroys: acts38},
+	{Name: "minikube ssh", Wrapper: &wrapper667},
+	{Name: "minitest", Row: &row105, Risk: 2},
+	{Name: "mise", Arity: 2, Is: 0x60000000, Destroys: acts31},
+	{Name: "mise exec", Wrapper: &wrapper669, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper622, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper669, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper622},
+	{Name: "mise x", Wrapper: &wrapper669},
 	{Name: "mispipe", Is: 0x4},
 	{Name: "mistral-vibe", Is: 0x80000000},
-	{Name: "mix", Row: &row121, Arity: 2, Is: 0x1000000010, Risk: 5, Parent: true, Destroys: acts623},
+	{Name: "mix", Row: &row126, Arity: 2, Is: 0x1000000010, Risk: 5, Parent: true, Destroys: acts670},
 	{Name: "mix archive.install", Is: 0x100000},
 	{Name: "mix compile", Risk: 2},
 	{Name: "mix credo", Risk: 2},
@@ -6608,283 +6932,295 @@ var commands = [...]Command{
 	{Name: "mix local.hex", Is: 0x100000},
 	{Name: "mix run", Is: 0x100800},
 	{Name: "mix test", Risk: 2},
-	{Name: "mkdir", Row: &row625, Arity: 1, Is: 0x40000000020, Risk: 3},
-	{Name: "mkdocs", Row: &row627, Arity: 2, Is: 0x1000080018, Risk: 2, Parent: true},
+	{Name: "mkdir", Row: &row672, Arity: 1, Is: 0x40000000020, Risk: 3},
+	{Name: "mkdocs", Row: &row674, Arity: 2, Is: 0x1000080018, Risk: 2, Parent: true},
 	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
-	{Name: "mke2fs", Is: 0x2000000000, Destroys: acts80},
-	{Name: "mkfifo", Row: &row625, Is: 0x20, Risk: 3},
-	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts80},
+	{Name: "mke2fs", Is: 0x2000000000, Destroys: acts82},
+	{Name: "mkfifo", Row: &row672, Is: 0x20, Risk: 3},
+	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts82},
 	{Name: "mkfs*", Risk: 6},
-	{Name: "mkfs.*", Destroys: acts80},
-	{Name: "mknod", Row: &row625, Is: 0x20},
+	{Name: "mkfs.*", Destroys: acts82},
+	{Name: "mknod", Row: &row672, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
-	{Name: "mkswap", Is: 0x2000000000, Risk: 6, Destroys: acts80},
-	{Name: "mktemp", Row: &row629, Is: 0x40, Risk: 1},
-	{Name: "mlocate", Row: &row594},
-	{Name: "mlr", Row: &row330, Risk: 5},
-	{Name: "mmctl", Destroys: acts12},
-	{Name: "mocha", Row: &row56, Is: 0x1000080008, Risk: 2},
+	{Name: "mkswap", Is: 0x2000000000, Risk: 6, Destroys: acts82},
+	{Name: "mktemp", Row: &row676, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row636},
+	{Name: "mlr", Row: &row363, Risk: 5},
+	{Name: "mmctl", Destroys: acts14},
+	{Name: "mocha", Row: &row58, Is: 0x1000080008, Risk: 2},
+	{Name: "modd", Arity: 2, Is: 0x1000000004},
 	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
 	{Name: "moltbot", Is: 0x80000000},
-	{Name: "mongo", Row: &row198, Is: 0x8100000, Risk: 5, Worse: worse207, Destroys: acts630},
-	{Name: "mongodump", Row: &row632},
-	{Name: "mongorestore", Destroys: acts633},
-	{Name: "mongosh", Row: &row198, Is: 0x8100000, Risk: 5, Worse: worse207, Destroys: acts630},
-	{Name: "monit", Destroys: acts327},
+	{Name: "mongo", Row: &row212, Is: 0x8100000, Risk: 5, Worse: worse221, Destroys: acts677},
+	{Name: "mongodump", Row: &row679},
+	{Name: "mongorestore", Destroys: acts680},
+	{Name: "mongosh", Row: &row212, Is: 0x8100000, Risk: 5, Worse: worse221, Destroys: acts677},
+	{Name: "monit", Destroys: acts360},
 	{Name: "moon", Is: 0x1000000000},
-	{Name: "more", Row: &row587, Inspector: "less", Is: 0x4000, Risk: 1},
-	{Name: "mosh", Wrapper: &wrapper635, Is: 0x400000, Risk: 4},
-	{Name: "mosquitto_pub", Row: &row37},
-	{Name: "most", Row: &row587, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "more", Row: &row629, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper682, Is: 0x400000, Risk: 4},
+	{Name: "mosquitto_pub", Row: &row39},
+	{Name: "most", Row: &row629, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "mount", Is: 0x100000, Risk: 7},
+	{Name: "mpiexec", Is: 0x4},
+	{Name: "mpirun", Is: 0x4},
+	{Name: "mprof", Is: 0x4},
 	{Name: "msbuild", Is: 0x1000000208},
-	{Name: "mshta", Row: &row52},
-	{Name: "msmtp", Row: &row37, Is: 0x4000000000, Destroys: acts18},
+	{Name: "mshta", Row: &row54},
+	{Name: "msmtp", Row: &row39, Is: 0x4000000000, Destroys: acts19},
 	{Name: "mtr", Inspector: "lookup", Risk: 4},
-	{Name: "multipass", Is: 0x2, Destroys: acts5},
-	{Name: "multipass exec", Wrapper: &wrapper538},
-	{Name: "mutt", Row: &row37, Is: 0x4000000000, Destroys: acts18},
-	{Name: "mv", Row: &row636, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts637, Recursive: []string{"*"}, Wipes: "moved"},
-	{Name: "mvn", Row: &row28, Arity: 2, Inspector: "maven", Is: 0x1021000018, Risk: 2, Destroys: acts499},
-	{Name: "mycli", Row: &row590, Inspector: "sql", Is: 0x2004000, Risk: 5},
-	{Name: "mypy", Row: &row638, Is: 0x80208, Risk: 2, Worse: worse15},
-	{Name: "mysql", Row: &row640, Inspector: "sql", Is: 0x2104000, Risk: 5},
-	{Name: "mysql_secure_installation", Destroys: acts633},
-	{Name: "mysqladmin", Risk: 6, Destroys: acts612},
-	{Name: "mysqldump", Row: &row632, Risk: 4},
-	{Name: "mysqlimport", Destroys: acts633},
-	{Name: "mysqlsh", Row: &row93, Is: 0x2100000},
-	{Name: "nano", Row: &row178},
+	{Name: "multipass", Is: 0x2, Destroys: acts7},
+	{Name: "multipass exec", Wrapper: &wrapper576},
+	{Name: "mutt", Row: &row39, Is: 0x4000000000, Destroys: acts19},
+	{Name: "mv", Row: &row683, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts684, Recursive: []string{"*"}, Wipes: "moved"},
+	{Name: "mvn", Row: &row30, Arity: 2, Inspector: "maven", Is: 0x1021000018, Risk: 2, Destroys: acts535},
+	{Name: "mycli", Row: &row632, Inspector: "sql", Is: 0x2004000, Risk: 5},
+	{Name: "mypy", Row: &row685, Is: 0x80208, Risk: 2, Worse: worse84},
+	{Name: "mysql", Row: &row687, Inspector: "sql", Is: 0x2104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts680},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts654},
+	{Name: "mysqldump", Row: &row679, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts680},
+	{Name: "mysqlsh", Row: &row97, Is: 0x2100000},
+	{Name: "nano", Row: &row189},
 	{Name: "nanobot", Is: 0x80000000},
 	{Name: "nanocoder", Is: 0x80000000},
-	{Name: "nasm", Row: &row642, Is: 0x200, Risk: 2},
-	{Name: "nats", Destroys: acts570},
-	{Name: "nc", Row: &row644, Is: 0x4014000400000, Risk: 4},
+	{Name: "nasm", Row: &row689, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts612},
+	{Name: "nc", Row: &row691, Is: 0x4014000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
-	{Name: "ncat", Row: &row644, Is: 0x4014000400000, Risk: 4},
+	{Name: "ncat", Row: &row691, Is: 0x4014000400000, Risk: 4},
 	{Name: "ncftp", Is: 0x10000000000},
 	{Name: "ncu", Is: 0x20000000},
-	{Name: "neomutt", Destroys: acts18},
-	{Name: "neon", Destroys: acts645},
-	{Name: "neonctl", Is: 0x2000000, Destroys: acts645},
-	{Name: "net", Destroys: acts146},
-	{Name: "netcat", Row: &row644, Is: 0x4014000400000, Risk: 4},
-	{Name: "netlify", Row: &row24, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse25, Destroys: acts646, Recursive: []string{"*"}},
-	{Name: "netlify deploy", Transfer: &options77},
-	{Name: "netplan", Destroys: acts295},
-	{Name: "netsh", Destroys: acts295},
+	{Name: "neomutt", Destroys: acts19},
+	{Name: "neon", Destroys: acts692},
+	{Name: "neonctl", Is: 0x2000000, Destroys: acts692},
+	{Name: "net", Destroys: acts155},
+	{Name: "netcat", Row: &row691, Is: 0x4014000400000, Risk: 4},
+	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse27, Destroys: acts693, Recursive: []string{"*"}},
+	{Name: "netlify deploy", Transfer: &options79},
+	{Name: "netlify dev:exec", Wrapper: &wrapper695},
+	{Name: "netplan", Destroys: acts323},
+	{Name: "netsh", Destroys: acts323},
 	{Name: "netstat", Risk: 1},
 	{Name: "networkctl", Arity: 2},
-	{Name: "networksetup", Destroys: acts295},
-	{Name: "neverest", Destroys: acts18},
-	{Name: "newfs*", Destroys: acts80},
+	{Name: "networksetup", Destroys: acts323},
+	{Name: "neverest", Destroys: acts19},
+	{Name: "newfs*", Destroys: acts82},
 	{Name: "newgrp", Is: 0x1},
-	{Name: "newlisp", Language: &language4},
-	{Name: "newman", Destroys: acts105},
-	{Name: "next", Row: &row47, Is: 0x1000080008},
+	{Name: "newlisp", Language: &language6},
+	{Name: "newman", Destroys: acts109},
+	{Name: "newrelic-admin", Is: 0x4},
+	{Name: "next", Row: &row49, Is: 0x1000080018, Parent: true},
+	{Name: "next build", Risk: 2},
 	{Name: "nextest", Risk: 2},
 	{Name: "nextflow", Is: 0x1000000000},
-	{Name: "nft", Destroys: acts295},
-	{Name: "ng", Row: &row47, Arity: 2, Is: 0x80000},
-	{Name: "ngrok", Row: &row37, Is: 0x8000000000},
-	{Name: "nice", Wrapper: &wrapper648},
-	{Name: "nim", Language: &language4, Is: 0x200, Risk: 5},
+	{Name: "nft", Destroys: acts323},
+	{Name: "ng", Row: &row49, Arity: 2, Is: 0x80010, Parent: true},
+	{Name: "ng build", Risk: 2},
+	{Name: "ng lint", Risk: 2},
+	{Name: "ng test", Risk: 2},
+	{Name: "ngrok", Row: &row39, Is: 0x8000000000},
+	{Name: "nice", Wrapper: &wrapper697},
+	{Name: "nim", Language: &language6, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
-	{Name: "nimble", Row: &row121},
-	{Name: "ninja", Row: &row90, Arity: 2, Is: 0x1020000018, Risk: 2},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x1020000400, Risk: 5, Destroys: acts649},
+	{Name: "nimble", Row: &row126},
+	{Name: "ninja", Row: &row94, Arity: 2, Is: 0x1020000018, Risk: 2},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x1020000400, Risk: 5, Destroys: acts698},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
 	{Name: "nix-build", Is: 0x1000000000},
-	{Name: "nix-collect-garbage", Destroys: acts649},
-	{Name: "nix-env", Is: 0x20100000, Risk: 5, Destroys: acts29},
+	{Name: "nix-collect-garbage", Destroys: acts698},
+	{Name: "nix-env", Is: 0x20100000, Risk: 5, Destroys: acts31},
 	{Name: "nix-shell", Handler: "nix", Is: 0x1020000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts649},
-	{Name: "nl", Row: &row651, Risk: 1},
-	{Name: "nm", Row: &row653, Is: 0x200, Risk: 1},
-	{Name: "nmap", Row: &row93, Risk: 4},
-	{Name: "nmcli", Destroys: acts295},
-	{Name: "nocorrect", Wrapper: &wrapper142},
-	{Name: "node", Language: &language111, Arity: 2, Is: 0x100000410, Risk: 5, Parent: true},
+	{Name: "nix-store", Destroys: acts698},
+	{Name: "nl", Row: &row700, Risk: 1},
+	{Name: "nm", Row: &row702, Is: 0x200, Risk: 1},
+	{Name: "nmap", Row: &row97, Risk: 4},
+	{Name: "nmcli", Destroys: acts323},
+	{Name: "nocorrect", Wrapper: &wrapper151},
+	{Name: "node", Language: &language116, Arity: 2, Is: 0x100000410, Risk: 5, Parent: true},
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row47, Wrapper: &wrapper21},
+	{Name: "nodemon", Row: &row49, Wrapper: &wrapper704},
 	{Name: "nodenv", Arity: 2},
-	{Name: "nodenv exec", Wrapper: &wrapper44},
+	{Name: "nodenv exec", Wrapper: &wrapper46},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
-	{Name: "noglob", Wrapper: &wrapper142},
-	{Name: "nohup", Wrapper: &wrapper655, Is: 0x1000000000000},
-	{Name: "nomad", Row: &row24, Arity: 2, Is: 0x8000000002, Destroys: acts95},
+	{Name: "noglob", Wrapper: &wrapper151},
+	{Name: "nohup", Wrapper: &wrapper706, Is: 0x1000000000000},
+	{Name: "nomad", Row: &row26, Arity: 2, Is: 0x8000000002, Destroys: acts99},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
-	{Name: "notify-slack", Destroys: acts12},
-	{Name: "notmuch", Destroys: acts18},
-	{Name: "now", Destroys: acts656},
-	{Name: "nox", Row: &row658, Passes: []string{"pytest"}, Is: 0x1000080218, Risk: 2},
-	{Name: "np", Destroys: acts659},
-	{Name: "npm", Row: &row661, Arity: 2, Inspector: "npm", Is: 0x10009260000010, Parent: true, Destroys: acts112},
-	{Name: "npm access", Row: &row113, Risk: 6},
-	{Name: "npm add", Row: &row663, Is: 0x300000, Risk: 4, Worse: worse114},
-	{Name: "npm adduser", Row: &row113},
-	{Name: "npm audit", Row: &row663, Is: 0x100000, Risk: 4, Worse: worse664},
-	{Name: "npm bin", Row: &row666, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row668, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row669},
-	{Name: "npm c edit", Row: &row669},
+	{Name: "notify-slack", Destroys: acts14},
+	{Name: "notmuch", Destroys: acts19},
+	{Name: "now", Destroys: acts707},
+	{Name: "nox", Row: &row709, Passes: []string{"pytest"}, Is: 0x1000080218, Risk: 2},
+	{Name: "np", Destroys: acts710},
+	{Name: "npm", Row: &row712, Arity: 2, Inspector: "npm", Is: 0x10009260000010, Parent: true, Destroys: acts117},
+	{Name: "npm access", Row: &row118, Risk: 6},
+	{Name: "npm add", Row: &row714, Is: 0x300000, Risk: 4, Worse: worse119},
+	{Name: "npm adduser", Row: &row118},
+	{Name: "npm audit", Row: &row714, Is: 0x100000, Risk: 4, Worse: worse715},
+	{Name: "npm bin", Row: &row717, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row719, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row720},
+	{Name: "npm c edit", Row: &row720},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row669},
+	{Name: "npm c set", Row: &row720},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row663, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row663},
+	{Name: "npm ci", Row: &row714, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row714},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row668, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row669},
-	{Name: "npm config edit", Row: &row669},
-	{Name: "npm config fix", Row: &row669},
+	{Name: "npm config", Row: &row719, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row720},
+	{Name: "npm config edit", Row: &row720},
+	{Name: "npm config fix", Row: &row720},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row669},
-	{Name: "npm create", Row: &row113, Is: 0x300000},
-	{Name: "npm ddp", Risk: 4, Worse: worse114},
-	{Name: "npm dedupe", Row: &row663, Risk: 4, Worse: worse114},
-	{Name: "npm deprecate", Row: &row113, Risk: 6},
-	{Name: "npm dist-tag", Row: &row113, Risk: 6},
-	{Name: "npm doctor", Row: &row666, Risk: 4},
-	{Name: "npm edit", Row: &row113},
-	{Name: "npm exec", Wrapper: &wrapper119, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row666, Risk: 1},
-	{Name: "npm explore", Row: &row113},
-	{Name: "npm fund", Row: &row666, Risk: 1, Worse: worse670},
-	{Name: "npm get", Row: &row666, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row666, Risk: 1},
-	{Name: "npm hook", Row: &row113},
-	{Name: "npm i", Row: &row663, Is: 0x300000, Risk: 4, Worse: worse114},
+	{Name: "npm config set", Row: &row720},
+	{Name: "npm create", Row: &row118, Is: 0x300000},
+	{Name: "npm ddp", Risk: 4, Worse: worse119},
+	{Name: "npm dedupe", Row: &row714, Risk: 4, Worse: worse119},
+	{Name: "npm deprecate", Row: &row118, Risk: 6},
+	{Name: "npm dist-tag", Row: &row118, Risk: 6},
+	{Name: "npm doctor", Row: &row717, Risk: 4},
+	{Name: "npm edit", Row: &row118},
+	{Name: "npm exec", Wrapper: &wrapper124, Arity: 3, Is: 0x300000},
+	{Name: "npm explain", Row: &row717, Risk: 1},
+	{Name: "npm explore", Row: &row118},
+	{Name: "npm fund", Row: &row717, Risk: 1, Worse: worse721},
+	{Name: "npm get", Row: &row717, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row717, Risk: 1},
+	{Name: "npm hook", Row: &row118},
+	{Name: "npm i", Row: &row714, Is: 0x300000, Risk: 4, Worse: worse119},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row666, Risk: 4},
-	{Name: "npm init", Row: &row113, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row663, Is: 0x300000, Risk: 4, Worse: worse114},
-	{Name: "npm install-test", Row: &row663, Is: 0x200000},
-	{Name: "npm it", Row: &row663, Is: 0x200000},
-	{Name: "npm la", Row: &row666, Risk: 1},
-	{Name: "npm link", Row: &row663, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row666, Risk: 1},
-	{Name: "npm ll", Row: &row666, Risk: 1},
-	{Name: "npm login", Row: &row113, Is: 0x100000},
-	{Name: "npm logout", Row: &row113},
-	{Name: "npm ls", Row: &row666, Risk: 1},
-	{Name: "npm org", Row: &row113},
-	{Name: "npm outdated", Row: &row666, Risk: 4},
-	{Name: "npm owner", Row: &row113, Risk: 6},
-	{Name: "npm pack", Row: &row666, Risk: 3},
-	{Name: "npm ping", Row: &row666, Risk: 4},
-	{Name: "npm pkg", Row: &row668, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row671},
-	{Name: "npm pkg fix", Row: &row671},
+	{Name: "npm info", Row: &row717, Risk: 4},
+	{Name: "npm init", Row: &row118, Is: 0x300000, Risk: 3},
+	{Name: "npm install", Row: &row714, Is: 0x300000, Risk: 4, Worse: worse119},
+	{Name: "npm install-test", Row: &row714, Is: 0x200000},
+	{Name: "npm it", Row: &row714, Is: 0x200000},
+	{Name: "npm la", Row: &row717, Risk: 1},
+	{Name: "npm link", Row: &row714, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row717, Risk: 1},
+	{Name: "npm ll", Row: &row717, Risk: 1},
+	{Name: "npm login", Row: &row118, Is: 0x100000},
+	{Name: "npm logout", Row: &row118},
+	{Name: "npm ls", Row: &row717, Risk: 1},
+	{Name: "npm org", Row: &row118},
+	{Name: "npm outdated", Row: &row717, Risk: 4},
+	{Name: "npm owner", Row: &row118, Risk: 6},
+	{Name: "npm pack", Row: &row717, Risk: 3},
+	{Name: "npm ping", Row: &row717, Risk: 4},
+	{Name: "npm pkg", Row: &row719, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row722},
+	{Name: "npm pkg fix", Row: &row722},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row671},
-	{Name: "npm prefix", Row: &row666, Risk: 1},
-	{Name: "npm profile", Row: &row113},
-	{Name: "npm prune", Row: &row663, Risk: 3},
-	{Name: "npm publish", Row: &row113, Risk: 6},
-	{Name: "npm query", Row: &row666, Risk: 1},
-	{Name: "npm r", Row: &row666, Risk: 3},
-	{Name: "npm rebuild", Row: &row663, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row666, Risk: 3},
-	{Name: "npm restart", Row: &row666},
-	{Name: "npm rm", Row: &row663, Risk: 3},
-	{Name: "npm root", Row: &row666, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row666},
-	{Name: "npm run", Row: &row666, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse114},
+	{Name: "npm pkg set", Row: &row722},
+	{Name: "npm prefix", Row: &row717, Risk: 1},
+	{Name: "npm profile", Row: &row118},
+	{Name: "npm prune", Row: &row714, Risk: 3},
+	{Name: "npm publish", Row: &row118, Risk: 6},
+	{Name: "npm query", Row: &row717, Risk: 1},
+	{Name: "npm r", Row: &row717, Risk: 3},
+	{Name: "npm rebuild", Row: &row714, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row717, Risk: 3},
+	{Name: "npm restart", Row: &row717},
+	{Name: "npm rm", Row: &row714, Risk: 3},
+	{Name: "npm root", Row: &row717, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row717},
+	{Name: "npm run", Row: &row717, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse119},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row666, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse114},
-	{Name: "npm search", Row: &row666, Risk: 4},
-	{Name: "npm set", Row: &row113, Is: 0x100000},
-	{Name: "npm set-script", Row: &row113},
-	{Name: "npm show", Row: &row666, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row666, Risk: 3},
-	{Name: "npm star", Row: &row113},
-	{Name: "npm start", Row: &row666},
-	{Name: "npm stop", Row: &row666},
-	{Name: "npm t", Row: &row666, Risk: 2},
-	{Name: "npm team", Row: &row113},
-	{Name: "npm test", Row: &row666, Risk: 2},
-	{Name: "npm token", Row: &row113, Is: 0x100000},
-	{Name: "npm tst", Row: &row666, Risk: 2},
-	{Name: "npm un", Row: &row666, Risk: 3},
-	{Name: "npm uninstall", Row: &row663, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row666, Risk: 3},
-	{Name: "npm unpublish", Row: &row113, Risk: 6},
-	{Name: "npm up", Row: &row663, Is: 0x200000, Risk: 4, Worse: worse114},
-	{Name: "npm update", Row: &row663, Is: 0x300000, Risk: 4, Worse: worse114},
-	{Name: "npm upgrade", Risk: 4, Worse: worse114},
-	{Name: "npm urn", Row: &row666},
-	{Name: "npm v", Row: &row666, Risk: 4},
-	{Name: "npm version", Row: &row113, Risk: 3},
-	{Name: "npm view", Row: &row666, Risk: 4},
-	{Name: "npm whoami", Row: &row666, Risk: 4},
-	{Name: "npm why", Row: &row666, Risk: 1},
-	{Name: "npm x", Wrapper: &wrapper119, Arity: 3, Is: 0x200000},
+	{Name: "npm run-script", Row: &row717, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse119},
+	{Name: "npm search", Row: &row717, Risk: 4},
+	{Name: "npm set", Row: &row118, Is: 0x100000},
+	{Name: "npm set-script", Row: &row118},
+	{Name: "npm show", Row: &row717, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row717, Risk: 3},
+	{Name: "npm star", Row: &row118},
+	{Name: "npm start", Row: &row717},
+	{Name: "npm stop", Row: &row717},
+	{Name: "npm t", Row: &row717, Risk: 2},
+	{Name: "npm team", Row: &row118},
+	{Name: "npm test", Row: &row717, Risk: 2},
+	{Name: "npm token", Row: &row118, Is: 0x100000},
+	{Name: "npm tst", Row: &row717, Risk: 2},
+	{Name: "npm un", Row: &row717, Risk: 3},
+	{Name: "npm uninstall", Row: &row714, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row717, Risk: 3},
+	{Name: "npm unpublish", Row: &row118, Risk: 6},
+	{Name: "npm up", Row: &row714, Is: 0x200000, Risk: 4, Worse: worse119},
+	{Name: "npm update", Row: &row714, Is: 0x300000, Risk: 4, Worse: worse119},
+	{Name: "npm upgrade", Risk: 4, Worse: worse119},
+	{Name: "npm urn", Row: &row717},
+	{Name: "npm v", Row: &row717, Risk: 4},
+	{Name: "npm version", Row: &row118, Risk: 3},
+	{Name: "npm view", Row: &row717, Risk: 4},
+	{Name: "npm whoami", Row: &row717, Risk: 4},
+	{Name: "npm why", Row: &row717, Risk: 1},
+	{Name: "npm x", Wrapper: &wrapper124, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x20000000},
-	{Name: "npm-run-all", Is: 0x1000080000},
+	{Name: "npm-run-all", Handler: "texts", Is: 0x1000080000},
 	{Name: "nproc", Is: 0xc0, Risk: 1},
-	{Name: "npx", Wrapper: &wrapper119, Arity: 2, Is: 0x800060000010, Risk: 5},
+	{Name: "npx", Wrapper: &wrapper124, Arity: 2, Is: 0x800060000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
-	{Name: "nroff", Row: &row125},
-	{Name: "nsenter", Wrapper: &wrapper673, Is: 0x1, Risk: 7},
+	{Name: "nroff", Row: &row130},
+	{Name: "nsenter", Wrapper: &wrapper724, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts646},
+	{Name: "ntl", Destroys: acts693},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
-	{Name: "nuget", Destroys: acts129},
-	{Name: "numactl", Wrapper: &wrapper675},
-	{Name: "numfmt", Row: &row677, Risk: 1},
-	{Name: "nuxt", Row: &row47, Is: 0x1000080008},
-	{Name: "nvcc", Row: &row42, Is: 0x200},
-	{Name: "nvim", Row: &row178},
+	{Name: "nuget", Destroys: acts136},
+	{Name: "numactl", Wrapper: &wrapper726},
+	{Name: "numfmt", Row: &row728, Risk: 1},
+	{Name: "nuxt", Row: &row49, Is: 0x1000080018, Parent: true},
+	{Name: "nuxt build", Risk: 2},
+	{Name: "nvcc", Row: &row44, Is: 0x200},
+	{Name: "nvim", Row: &row189},
 	{Name: "nvm", Is: 0x100000},
-	{Name: "nvme", Is: 0x2000000000, Destroys: acts80},
-	{Name: "nvram", Destroys: acts96},
-	{Name: "nwipe", Destroys: acts80},
-	{Name: "nx", Row: &row47, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080008, Risk: 2, Parent: true},
-	{Name: "nx exec", Wrapper: &wrapper509, Risk: 5},
-	{Name: "nyc", Row: &row56, Is: 0x80008},
+	{Name: "nvme", Is: 0x2000000000, Destroys: acts82},
+	{Name: "nvram", Destroys: acts100},
+	{Name: "nwipe", Destroys: acts82},
+	{Name: "nx", Row: &row49, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080018, Risk: 2, Parent: true},
+	{Name: "nx exec", Wrapper: &wrapper545, Risk: 5},
+	{Name: "nyc", Row: &row58, Is: 0x80008},
 	{Name: "nzsql", Is: 0x2000000},
 	{Name: "oao"},
-	{Name: "oao all", Wrapper: &wrapper509},
+	{Name: "oao all", Wrapper: &wrapper545},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row679, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row730, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
-	{Name: "obsutil cp", Transfer: &options77},
-	{Name: "ocaml", Language: &language4},
+	{Name: "obsutil cp", Transfer: &options79},
+	{Name: "ocaml", Language: &language6},
 	{Name: "ocamlc", Risk: 2},
 	{Name: "ocamlfind", Is: 0x1000},
-	{Name: "oci", Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse25, Destroys: acts161, Recursive: []string{"*"}},
+	{Name: "oci", Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts172, Recursive: []string{"*"}},
 	{Name: "oci os"},
 	{Name: "oci os object"},
-	{Name: "oci os object bulk-upload", Transfer: &options77},
-	{Name: "oci os object get", Transfer: &options77},
-	{Name: "oci os object put", Transfer: &options77},
-	{Name: "octave", Language: &language4},
-	{Name: "octosql", Row: &row93},
-	{Name: "od", Row: &row681, Risk: 1},
+	{Name: "oci os object bulk-upload", Transfer: &options79},
+	{Name: "oci os object get", Transfer: &options79},
+	{Name: "oci os object put", Transfer: &options79},
+	{Name: "octave", Language: &language6},
+	{Name: "octosql", Row: &row97},
+	{Name: "od", Row: &row732, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x80000000},
-	{Name: "op", Is: 0x100000, Risk: 5, Destroys: acts19},
-	{Name: "op run", Wrapper: &wrapper69},
-	{Name: "opam", Row: &row121, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts129},
-	{Name: "open", Row: &row52},
+	{Name: "onchange", Is: 0x4},
+	{Name: "op", Is: 0x100000, Risk: 5, Destroys: acts20},
+	{Name: "op run", Wrapper: &wrapper312},
+	{Name: "opam", Row: &row126, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts136},
+	{Name: "open", Row: &row54},
 	{Name: "open-interpreter", Is: 0x80000000},
 	{Name: "openclaw", Is: 0x80000000},
 	{Name: "opencode", Is: 0x80000000},
@@ -6892,210 +7228,216 @@ var commands = [...]Command{
 	{Name: "opencode-ai", Is: 0x80000000},
 	{Name: "openhands", Is: 0x80000000},
 	{Name: "openhands-ai", Is: 0x80000000},
-	{Name: "opensearch", Destroys: acts218},
-	{Name: "openssl", Row: &row683, Arity: 2, Inspector: "openssl", Is: 0x4000100000, Parent: true},
+	{Name: "opensearch", Destroys: acts232},
+	{Name: "openssl", Row: &row734, Arity: 2, Inspector: "openssl", Is: 0x4000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse684},
+	{Name: "openssl req", Risk: 1, Worse: worse735},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
-	{Name: "openstack", Row: &row24, Destroys: acts161},
-	{Name: "openvpn", Row: &row37},
+	{Name: "openstack", Row: &row26, Destroys: acts172},
+	{Name: "opentelemetry-instrument", Wrapper: &wrapper110},
+	{Name: "openvpn", Row: &row39},
 	{Name: "openvt", Is: 0x4},
-	{Name: "opkg", Is: 0x100000, Destroys: acts29},
+	{Name: "opkg", Is: 0x100000, Destroys: acts31},
 	{Name: "opt", Is: 0x200},
-	{Name: "optirun", Wrapper: &wrapper8},
-	{Name: "oras", Destroys: acts208},
-	{Name: "osascript", Row: &row52, Language: &language4, Arity: 2, Risk: 5},
-	{Name: "osls", Destroys: acts35},
-	{Name: "osql", Row: &row93, Is: 0x2000000},
-	{Name: "osqueryi", Row: &row93},
+	{Name: "optirun", Wrapper: &wrapper10},
+	{Name: "oras", Destroys: acts222},
+	{Name: "orb", Is: 0x4},
+	{Name: "osascript", Row: &row54, Language: &language6, Arity: 2, Risk: 5},
+	{Name: "osls", Destroys: acts37},
+	{Name: "osql", Row: &row97, Is: 0x2000000},
+	{Name: "osqueryi", Row: &row97},
 	{Name: "ossutil", Inspector: "transfer", Recursive: []string{"*"}},
-	{Name: "ossutil cp", Transfer: &options77},
+	{Name: "ossutil cp", Transfer: &options79},
+	{Name: "otel-cli", Is: 0x4},
 	{Name: "overcommit", Is: 0x1000000000},
 	{Name: "overmind", Is: 0x1000000000},
-	{Name: "ovh", Destroys: acts161},
-	{Name: "ovsx", Destroys: acts129},
-	{Name: "oxlint", Is: 0x80000, Risk: 2, Worse: worse94},
-	{Name: "p4", Destroys: acts128},
-	{Name: "packer", Row: &row24, Arity: 2, Destroys: acts95},
-	{Name: "packet", Destroys: acts161},
-	{Name: "pacman", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts685},
+	{Name: "ovh", Destroys: acts172},
+	{Name: "ovsx", Destroys: acts136},
+	{Name: "oxlint", Is: 0x80000, Risk: 2, Worse: worse98},
+	{Name: "p4", Destroys: acts133},
+	{Name: "packer", Row: &row26, Arity: 2, Destroys: acts99},
+	{Name: "packet", Destroys: acts172},
+	{Name: "pacman", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts736},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts685},
-	{Name: "pandoc", Row: &row125},
-	{Name: "pants", Row: &row90, Is: 0x1000000000, Risk: 2},
+	{Name: "pamac", Is: 0x100000, Destroys: acts736},
+	{Name: "pandoc", Row: &row130},
+	{Name: "pants", Row: &row94, Is: 0x1000000000, Risk: 2},
+	{Name: "papermill", Language: &language1},
 	{Name: "parallel", Handler: "parallel", Is: 0x1000000000000},
-	{Name: "parcel", Row: &row47, Is: 0x1000080008, Risk: 2},
-	{Name: "parted", Is: 0x2000100000, Risk: 6, Destroys: acts80},
-	{Name: "partprobe", Destroys: acts80},
-	{Name: "paru", Is: 0x100000, Destroys: acts685},
-	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts19},
+	{Name: "parcel", Row: &row49, Is: 0x1000080008, Risk: 2},
+	{Name: "parted", Is: 0x2000100000, Risk: 6, Destroys: acts82},
+	{Name: "partprobe", Destroys: acts82},
+	{Name: "paru", Is: 0x100000, Destroys: acts736},
+	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts20},
 	{Name: "passage", Is: 0x100000},
-	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts146},
-	{Name: "paste", Row: &row687, Risk: 1},
-	{Name: "patch", Row: &row689, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts155},
+	{Name: "paste", Row: &row738, Risk: 1},
+	{Name: "patch", Row: &row740, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row1, Inspector: "archiver", Archive: &archive690},
-	{Name: "payload", Destroys: acts250},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive741},
+	{Name: "payload", Destroys: acts268},
 	{Name: "pcre2grep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pcregrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "pct", Destroys: acts5},
-	{Name: "pdb", Row: &row93},
+	{Name: "pct", Destroys: acts7},
+	{Name: "pdb", Row: &row97},
 	{Name: "pdb2", Is: 0x2000000},
-	{Name: "pdftotext", Row: &row125},
-	{Name: "pdm", Row: &row189, Arity: 2, Is: 0x1020000010, Destroys: acts320},
+	{Name: "pdftotext", Row: &row130},
+	{Name: "pdm", Row: &row203, Arity: 2, Is: 0x1020000010, Destroys: acts351},
 	{Name: "pdm add", Is: 0x300000},
 	{Name: "pdm remove", Is: 0x100000},
-	{Name: "pdm run", Wrapper: &wrapper44, Arity: 3},
+	{Name: "pdm run", Wrapper: &wrapper46, Arity: 3},
 	{Name: "pdm update", Is: 0x100000},
+	{Name: "pdsh", Is: 0x4},
 	{Name: "pdx", Is: 0x80000000},
 	{Name: "pear", Is: 0x100000},
 	{Name: "pearl", Is: 0x100000},
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
-	{Name: "perf", Row: &row93},
-	{Name: "perf record", Wrapper: &wrapper692},
-	{Name: "perf stat", Wrapper: &wrapper692},
-	{Name: "perf trace", Wrapper: &wrapper692},
-	{Name: "perl", Language: &language694, Arity: 2, Is: 0x100000000, Risk: 5},
-	{Name: "pest", Row: &row39, Is: 0x1000000000, Risk: 2},
-	{Name: "pfctl", Destroys: acts295},
-	{Name: "pg_dropcluster", Destroys: acts292},
-	{Name: "pg_dump", Row: &row632, Risk: 4},
-	{Name: "pg_dumpall", Row: &row632, Risk: 4},
+	{Name: "perf", Row: &row97},
+	{Name: "perf record", Wrapper: &wrapper743},
+	{Name: "perf stat", Wrapper: &wrapper743},
+	{Name: "perf trace", Wrapper: &wrapper743},
+	{Name: "perl", Language: &language745, Arity: 2, Is: 0x100000000, Risk: 5},
+	{Name: "pest", Row: &row41, Is: 0x1000000000, Risk: 2},
+	{Name: "pfctl", Destroys: acts323},
+	{Name: "pg_dropcluster", Destroys: acts320},
+	{Name: "pg_dump", Row: &row679, Risk: 4},
+	{Name: "pg_dumpall", Row: &row679, Risk: 4},
 	{Name: "pg_isready", Risk: 4},
-	{Name: "pg_resetwal", Destroys: acts633},
-	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts633},
-	{Name: "pg_upgrade", Destroys: acts633},
+	{Name: "pg_resetwal", Destroys: acts680},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts680},
+	{Name: "pg_upgrade", Destroys: acts680},
 	{Name: "pgbench", Is: 0x2000000},
-	{Name: "pgcli", Row: &row590, Inspector: "sql", Is: 0x2000000, Risk: 5},
-	{Name: "pgloader", Destroys: acts633},
-	{Name: "pgrep", Row: &row603, Is: 0x40, Risk: 1},
-	{Name: "pgroll", Destroys: acts48},
-	{Name: "phinx", Destroys: acts132},
-	{Name: "php", Language: &language522, Arity: 2, Is: 0x100000000, Risk: 5},
+	{Name: "pgcli", Row: &row632, Inspector: "sql", Is: 0x2000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts680},
+	{Name: "pgrep", Row: &row645, Is: 0x40, Risk: 1},
+	{Name: "pgroll", Destroys: acts50},
+	{Name: "phinx", Destroys: acts139},
+	{Name: "php", Language: &language560, Arity: 2, Is: 0x100000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row747, Risk: 1, Worse: worse748},
 	{Name: "php artisan", Arity: 3},
 	{Name: "php artisan tinker", Is: 0x100000},
-	{Name: "php-cgi", Language: &language522},
-	{Name: "php-cs-fixer", Row: &row39},
-	{Name: "phpcbf", Row: &row39},
-	{Name: "phpcs", Row: &row39},
-	{Name: "phpdbg", Language: &language522},
-	{Name: "phpstan", Row: &row39},
-	{Name: "phpunit", Row: &row39, Is: 0x1000000008, Risk: 2},
+	{Name: "php-cgi", Language: &language560},
+	{Name: "php-cs-fixer", Row: &row41},
+	{Name: "phpcbf", Row: &row41},
+	{Name: "phpcs", Row: &row41},
+	{Name: "phpdbg", Language: &language560},
+	{Name: "phpstan", Row: &row41},
+	{Name: "phpunit", Row: &row41, Is: 0x1000000008, Risk: 2},
 	{Name: "pi-agent", Is: 0x80000000},
 	{Name: "pi-coding-agent", Is: 0x80000000},
-	{Name: "pico", Row: &row178},
+	{Name: "pico", Row: &row189},
 	{Name: "picoclaw", Is: 0x80000000},
-	{Name: "picolisp", Language: &language4},
+	{Name: "picolisp", Language: &language6},
 	{Name: "pidproxy", Is: 0x4},
-	{Name: "pigz", Row: &row503},
-	{Name: "pike", Language: &language4},
+	{Name: "pigz", Row: &row539},
+	{Name: "pike", Language: &language6},
 	{Name: "pinentry", Is: 0x100000},
 	{Name: "ping", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pip", Row: &row696, Arity: 2, Is: 0x10000020080000, Parent: true, Destroys: acts29},
+	{Name: "pip", Row: &row750, Arity: 2, Is: 0x10000020080000, Parent: true, Destroys: acts31},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row698, Risk: 1},
-	{Name: "pip config", Row: &row113, Is: 0x100000, Risk: 5},
-	{Name: "pip debug", Row: &row113, Risk: 5},
-	{Name: "pip download", Row: &row700, Is: 0x300000, Risk: 4, Worse: worse701},
-	{Name: "pip freeze", Row: &row698, Risk: 1},
-	{Name: "pip help", Row: &row698, Risk: 1},
-	{Name: "pip index", Row: &row698, Risk: 4},
-	{Name: "pip install", Row: &row700, Is: 0x1000300000, Risk: 4, Worse: worse701},
-	{Name: "pip list", Row: &row698, Risk: 1},
+	{Name: "pip check", Row: &row752, Risk: 1},
+	{Name: "pip config", Row: &row118, Is: 0x100000, Risk: 5},
+	{Name: "pip debug", Row: &row118, Risk: 5},
+	{Name: "pip download", Row: &row754, Is: 0x300000, Risk: 4, Worse: worse755},
+	{Name: "pip freeze", Row: &row752, Risk: 1},
+	{Name: "pip help", Row: &row752, Risk: 1},
+	{Name: "pip index", Row: &row752, Risk: 4},
+	{Name: "pip install", Row: &row754, Is: 0x1000300000, Risk: 4, Worse: worse755},
+	{Name: "pip list", Row: &row752, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row698, Risk: 1},
-	{Name: "pip uninstall", Row: &row700, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row700, Is: 0x1000200000, Risk: 4, Worse: worse701},
-	{Name: "pipenv", Row: &row189, Arity: 2, Is: 0x1000000000, Parent: true},
-	{Name: "pipenv check", Risk: 4, Worse: worse114},
-	{Name: "pipenv graph", Risk: 4, Worse: worse114},
-	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse114},
-	{Name: "pipenv lock", Risk: 4, Worse: worse114},
-	{Name: "pipenv run", Wrapper: &wrapper44, Arity: 3},
-	{Name: "pipenv sync", Risk: 4, Worse: worse114},
-	{Name: "pipx", Arity: 2, Is: 0x10000060000000, Destroys: acts29},
+	{Name: "pip show", Row: &row752, Risk: 1},
+	{Name: "pip uninstall", Row: &row754, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row754, Is: 0x1000200000, Risk: 4, Worse: worse755},
+	{Name: "pipenv", Row: &row203, Arity: 2, Is: 0x1000000000, Parent: true},
+	{Name: "pipenv check", Risk: 4, Worse: worse119},
+	{Name: "pipenv graph", Risk: 4, Worse: worse119},
+	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse119},
+	{Name: "pipenv lock", Risk: 4, Worse: worse119},
+	{Name: "pipenv run", Wrapper: &wrapper46, Arity: 3},
+	{Name: "pipenv sync", Risk: 4, Worse: worse119},
+	{Name: "pipx", Arity: 2, Is: 0x10000060000000, Destroys: acts31},
 	{Name: "pipx inject", Is: 0x300000},
 	{Name: "pipx install", Is: 0x300000},
-	{Name: "pipx run", Wrapper: &wrapper119},
+	{Name: "pipx run", Wrapper: &wrapper124},
 	{Name: "pipx runpip", Is: 0x100000},
 	{Name: "pipx upgrade", Is: 0x100000},
-	{Name: "pixi", Row: &row189, Arity: 2, Is: 0x1040000400, Risk: 5, Parent: true},
+	{Name: "pixi", Row: &row203, Arity: 2, Is: 0x1040000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper703, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper757, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
-	{Name: "pixi run", Wrapper: &wrapper44, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper705, Is: 0x1000000000001, Risk: 7},
-	{Name: "pkg", Is: 0x100000, Destroys: acts29},
-	{Name: "pkgin", Is: 0x100000, Destroys: acts29},
-	{Name: "pkill", Inspector: "kill", Is: 0x80000100000, Risk: 6, Destroys: acts318},
+	{Name: "pixi run", Wrapper: &wrapper46, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "pkexec", Wrapper: &wrapper759, Is: 0x1000000000001, Risk: 7},
+	{Name: "pkg", Is: 0x100000, Destroys: acts31},
+	{Name: "pkgin", Is: 0x100000, Destroys: acts31},
+	{Name: "pkill", Inspector: "kill", Is: 0x80000100000, Risk: 6, Destroys: acts349},
 	{Name: "plandex", Is: 0x80000000},
-	{Name: "playwright", Row: &row227, Is: 0x1000080008, Parent: true},
+	{Name: "playwright", Row: &row241, Is: 0x1000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
-	{Name: "plocate", Row: &row594},
-	{Name: "plutil", Row: &row707, Destroys: acts96},
-	{Name: "pm-suspend", Destroys: acts504},
-	{Name: "pm2", Row: &row47, Arity: 2, Is: 0x80000000000, Destroys: acts327},
+	{Name: "plocate", Row: &row636},
+	{Name: "plutil", Row: &row761, Destroys: acts100},
+	{Name: "pm-suspend", Destroys: acts540},
+	{Name: "pm2", Row: &row49, Arity: 2, Is: 0x80000000000, Destroys: acts360},
 	{Name: "pmap", Is: 0x20000},
-	{Name: "pmset", Destroys: acts96},
-	{Name: "pnpm", Row: &row709, Arity: 2, Inspector: "npm", Is: 0x10001060000010, Parent: true, Destroys: acts112},
+	{Name: "pmset", Destroys: acts100},
+	{Name: "pnpm", Row: &row763, Arity: 2, Inspector: "npm", Is: 0x10001060000010, Parent: true, Destroys: acts117},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper711},
+	{Name: "pnpm -r exec", Wrapper: &wrapper765},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row668, Risk: 1},
-	{Name: "pnpm c list", Row: &row668, Risk: 1},
-	{Name: "pnpm c ls", Row: &row668, Risk: 1},
-	{Name: "pnpm c set", Row: &row669},
+	{Name: "pnpm c get", Row: &row719, Risk: 1},
+	{Name: "pnpm c list", Row: &row719, Risk: 1},
+	{Name: "pnpm c ls", Row: &row719, Risk: 1},
+	{Name: "pnpm c set", Row: &row720},
 	{Name: "pnpm check", Risk: 2},
-	{Name: "pnpm config", Row: &row113, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row669},
-	{Name: "pnpm config get", Row: &row668, Risk: 1},
-	{Name: "pnpm config list", Row: &row668, Risk: 1},
-	{Name: "pnpm config ls", Row: &row668, Risk: 1},
-	{Name: "pnpm config set", Row: &row669},
+	{Name: "pnpm config", Row: &row118, Is: 0x110000, Parent: true},
+	{Name: "pnpm config delete", Row: &row720},
+	{Name: "pnpm config get", Row: &row719, Risk: 1},
+	{Name: "pnpm config list", Row: &row719, Risk: 1},
+	{Name: "pnpm config ls", Row: &row719, Risk: 1},
+	{Name: "pnpm config set", Row: &row720},
 	{Name: "pnpm coverage", Risk: 2},
-	{Name: "pnpm create", Row: &row113, Is: 0x200000},
+	{Name: "pnpm create", Row: &row118, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
-	{Name: "pnpm dlx", Wrapper: &wrapper119, Arity: 3, Is: 0x200000},
+	{Name: "pnpm dlx", Wrapper: &wrapper124, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
-	{Name: "pnpm env", Row: &row113},
-	{Name: "pnpm exec", Wrapper: &wrapper711, Arity: 3, Is: 0x800000000000},
-	{Name: "pnpm fetch", Row: &row713, Risk: 4, Worse: worse114},
+	{Name: "pnpm env", Row: &row118},
+	{Name: "pnpm exec", Wrapper: &wrapper765, Arity: 3, Is: 0x800000000000},
+	{Name: "pnpm fetch", Row: &row767, Risk: 4, Worse: worse119},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row666, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row713, Is: 0x300000, Risk: 4, Worse: worse114},
-	{Name: "pnpm install", Row: &row713, Is: 0x300000, Risk: 4, Worse: worse114},
-	{Name: "pnpm la", Row: &row713, Risk: 1},
+	{Name: "pnpm get", Row: &row717, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row767, Is: 0x300000, Risk: 4, Worse: worse119},
+	{Name: "pnpm install", Row: &row767, Is: 0x300000, Risk: 4, Worse: worse119},
+	{Name: "pnpm la", Row: &row767, Risk: 1},
 	{Name: "pnpm link", Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row713, Risk: 1},
-	{Name: "pnpm ll", Row: &row713, Risk: 1},
-	{Name: "pnpm login", Row: &row113},
-	{Name: "pnpm ls", Row: &row713, Risk: 1},
-	{Name: "pnpm outdated", Row: &row713, Risk: 1},
+	{Name: "pnpm list", Row: &row767, Risk: 1},
+	{Name: "pnpm ll", Row: &row767, Risk: 1},
+	{Name: "pnpm login", Row: &row118},
+	{Name: "pnpm ls", Row: &row767, Risk: 1},
+	{Name: "pnpm outdated", Row: &row767, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row671},
+	{Name: "pnpm pkg set", Row: &row722},
 	{Name: "pnpm prune", Risk: 3},
-	{Name: "pnpm publish", Row: &row113, Risk: 6},
+	{Name: "pnpm publish", Row: &row118, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Risk: 3},
-	{Name: "pnpm root", Row: &row713, Risk: 1},
-	{Name: "pnpm run", Row: &row713, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse114},
-	{Name: "pnpm setup", Row: &row113},
+	{Name: "pnpm root", Row: &row767, Risk: 1},
+	{Name: "pnpm run", Row: &row767, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse119},
+	{Name: "pnpm setup", Row: &row118},
 	{Name: "pnpm start", Risk: 2},
-	{Name: "pnpm store", Row: &row113, Arity: 3, Is: 0x100000, Risk: 3},
-	{Name: "pnpm t", Row: &row713, Risk: 2},
-	{Name: "pnpm test", Row: &row713, Risk: 2},
+	{Name: "pnpm store", Row: &row118, Arity: 3, Is: 0x100000, Risk: 3},
+	{Name: "pnpm t", Row: &row767, Risk: 2},
+	{Name: "pnpm test", Row: &row767, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm uninstall", Risk: 3},
@@ -7104,23 +7446,23 @@ var commands = [...]Command{
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Risk: 3},
-	{Name: "pnpm why", Row: &row713, Risk: 1},
-	{Name: "pnpx", Wrapper: &wrapper119, Arity: 2, Is: 0x800060000000, Like: "npx"},
-	{Name: "pod", Row: &row121, Is: 0x20000000, Destroys: acts129},
-	{Name: "poetry", Row: &row189, Arity: 2, Is: 0x10001020000010, Parent: true, Destroys: acts320},
-	{Name: "poetry about", Row: &row715, Risk: 1},
+	{Name: "pnpm why", Row: &row767, Risk: 1},
+	{Name: "pnpx", Wrapper: &wrapper124, Arity: 2, Is: 0x800060000000, Like: "npx"},
+	{Name: "pod", Row: &row126, Is: 0x20000000, Destroys: acts136},
+	{Name: "poetry", Row: &row203, Arity: 2, Is: 0x10001020000010, Parent: true, Destroys: acts351},
+	{Name: "poetry about", Row: &row769, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row715, Risk: 1},
+	{Name: "poetry check", Row: &row769, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row715, Risk: 1},
-	{Name: "poetry env list", Row: &row715, Risk: 1},
-	{Name: "poetry env remove", Row: &row190},
-	{Name: "poetry env use", Row: &row190},
+	{Name: "poetry env info", Row: &row769, Risk: 1},
+	{Name: "poetry env list", Row: &row769, Risk: 1},
+	{Name: "poetry env remove", Row: &row204},
+	{Name: "poetry env use", Row: &row204},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
 	{Name: "poetry lock", Risk: 4},
 	{Name: "poetry remove", Is: 0x100000},
-	{Name: "poetry run", Wrapper: &wrapper44, Arity: 3, Parent: true},
+	{Name: "poetry run", Wrapper: &wrapper46, Arity: 3, Parent: true},
 	{Name: "poetry run black", Risk: 3},
 	{Name: "poetry run coverage", Risk: 2},
 	{Name: "poetry run flake8", Risk: 2},
@@ -7134,79 +7476,84 @@ var commands = [...]Command{
 	{Name: "poetry run tox", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row715, Risk: 1},
+	{Name: "poetry show", Row: &row769, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row715, Risk: 1, Worse: worse716},
+	{Name: "poetry version", Row: &row769, Risk: 1, Worse: worse770},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
-	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts29},
-	{Name: "postcss", Row: &row47, Is: 0x80000},
-	{Name: "posting", Destroys: acts105},
-	{Name: "poweroff", Risk: 6, Destroys: acts504},
-	{Name: "powershell", Row: &row52, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row718},
-	{Name: "pre-commit", Row: &row720, Is: 0x1020080018},
+	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts31},
+	{Name: "postcss", Row: &row49, Is: 0x80000},
+	{Name: "posting", Destroys: acts109},
+	{Name: "poweroff", Risk: 6, Destroys: acts540},
+	{Name: "powershell", Row: &row54, Is: 0x100000, Risk: 5},
+	{Name: "pr", Row: &row772},
+	{Name: "pre-commit", Row: &row774, Is: 0x1020080018},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
 	{Name: "prek", Is: 0x1000000000},
-	{Name: "presto", Row: &row93, Is: 0x2000000},
+	{Name: "presto", Row: &row97, Is: 0x2000000},
 	{Name: "presto-cli", Is: 0x2000000},
-	{Name: "prettier", Row: &row722, Is: 0x1000080018, Risk: 2, Worse: worse94},
-	{Name: "prime-run", Wrapper: &wrapper8},
-	{Name: "primusrun", Wrapper: &wrapper8},
+	{Name: "prettier", Row: &row776, Is: 0x1000080018, Risk: 2, Worse: worse98},
+	{Name: "prime-run", Wrapper: &wrapper10},
+	{Name: "primusrun", Wrapper: &wrapper10},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse723, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse777, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "printf", Inspector: "printf", Is: 0x200008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Arity: 2, Is: 0x2080000, Destroys: acts724},
+	{Name: "prisma", Arity: 2, Is: 0x2080000, Destroys: acts778},
 	{Name: "prisma db", Is: 0x800},
-	{Name: "prisma1", Destroys: acts724},
-	{Name: "prlctl", Destroys: acts5},
-	{Name: "prlimit", Wrapper: &wrapper726},
-	{Name: "profiles", Destroys: acts96},
+	{Name: "prisma1", Destroys: acts778},
+	{Name: "prlctl", Destroys: acts7},
+	{Name: "prlimit", Wrapper: &wrapper780},
+	{Name: "profiles", Destroys: acts100},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row728, Is: 0x200, Risk: 2},
-	{Name: "proxychains", Wrapper: &wrapper8},
-	{Name: "proxychains4", Wrapper: &wrapper8},
-	{Name: "pry", Language: &language549, Is: 0x100000},
+	{Name: "protoc", Row: &row782, Is: 0x200, Risk: 2},
+	{Name: "proxychains", Wrapper: &wrapper10},
+	{Name: "proxychains4", Wrapper: &wrapper10},
+	{Name: "pry", Language: &language589, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
-	{Name: "psalm", Row: &row39},
-	{Name: "psc", Language: &language4},
-	{Name: "pscale", Is: 0x8002000000, Destroys: acts645},
-	{Name: "psql", Row: &row730, Inspector: "sql", Is: 0x2104000, Risk: 5},
+	{Name: "psake", Arity: 2, Is: 0x1000000000},
+	{Name: "psalm", Row: &row41},
+	{Name: "psc", Language: &language6},
+	{Name: "pscale", Is: 0x8002000000, Destroys: acts692},
+	{Name: "psql", Row: &row784, Inspector: "sql", Is: 0x2104000, Risk: 5},
+	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row603, Risk: 1},
+	{Name: "pstree", Row: &row645, Risk: 1},
 	{Name: "psycopg", Is: 0x2000000},
 	{Name: "pt", Is: 0x400000000, Recursive: []string{"*"}},
-	{Name: "ptpython", Language: &language98, Is: 0x100000},
-	{Name: "ptx", Row: &row732},
+	{Name: "ptpython", Language: &language102, Is: 0x100000},
+	{Name: "ptx", Row: &row786},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
-	{Name: "pueue add", Wrapper: &wrapper8},
-	{Name: "pulsar-admin", Destroys: acts570},
-	{Name: "pulumi", Row: &row24, Arity: 2, Risk: 5, Worse: worse25, Destroys: acts733},
-	{Name: "puppet", Row: &row24, Destroys: acts26},
+	{Name: "pueue add", Wrapper: &wrapper10},
+	{Name: "pulsar-admin", Destroys: acts612},
+	{Name: "pulumi", Row: &row26, Arity: 2, Risk: 5, Worse: worse27, Destroys: acts787},
+	{Name: "puppet", Row: &row26, Destroys: acts28},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x2000000000},
-	{Name: "pvremove", Is: 0x2000000000, Destroys: acts80},
-	{Name: "pwconv", Destroys: acts146},
+	{Name: "pvremove", Is: 0x2000000000, Destroys: acts82},
+	{Name: "pwconv", Destroys: acts155},
 	{Name: "pwd", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "pwsh", Row: &row52, Language: &language4, Is: 0x100000, Risk: 5},
+	{Name: "pwsh", Row: &row54, Language: &language6, Is: 0x100000, Risk: 5},
 	{Name: "py", Like: "python"},
-	{Name: "pycodestyle", Row: &row54},
-	{Name: "pydocstyle", Row: &row54},
+	{Name: "py-spy", Is: 0x4},
+	{Name: "py_compile", Row: &row198},
+	{Name: "pycodestyle", Row: &row56},
+	{Name: "pydocstyle", Row: &row56},
 	{Name: "pyenv", Arity: 2},
-	{Name: "pyenv exec", Wrapper: &wrapper44, Arity: 3},
+	{Name: "pyenv exec", Wrapper: &wrapper46, Arity: 3},
 	{Name: "pyenv global", Is: 0x100000},
 	{Name: "pyenv install", Is: 0x100000},
-	{Name: "pyflakes", Row: &row54},
-	{Name: "pylint", Row: &row54, Is: 0x80008, Risk: 2, Worse: worse15},
-	{Name: "pypy", Language: &language98, Handler: "module"},
-	{Name: "pypy3", Language: &language98, Arity: 2, Handler: "module"},
-	{Name: "pyright", Row: &row54, Is: 0x80008, Risk: 2, Worse: worse15},
-	{Name: "pyspark", Row: &row93},
-	{Name: "pytest", Row: &row735, Is: 0x1000080218, Risk: 2},
-	{Name: "python", Language: &language98, Arity: 2, Handler: "module", Is: 0x100080410, Risk: 5, Parent: true},
+	{Name: "pyflakes", Row: &row56},
+	{Name: "pyinstrument", Language: &language1},
+	{Name: "pylint", Row: &row56, Is: 0x80008, Risk: 2, Worse: worse84},
+	{Name: "pypy", Language: &language102, Handler: "module"},
+	{Name: "pypy3", Language: &language102, Arity: 2, Handler: "module"},
+	{Name: "pyright", Row: &row56, Is: 0x80008, Risk: 2, Worse: worse84},
+	{Name: "pyspark", Row: &row97},
+	{Name: "pytest", Row: &row789, Is: 0x1000080218, Risk: 2},
+	{Name: "python", Language: &language102, Arity: 2, Handler: "module", Is: 0x100080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
 	{Name: "python -m build", Risk: 2},
@@ -7220,13 +7567,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse736},
-	{Name: "python -m pip download", Risk: 4, Worse: worse737},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse736},
-	{Name: "python -m pip install", Risk: 4, Worse: worse737},
-	{Name: "python -m pip list", Risk: 1, Worse: worse736},
-	{Name: "python -m pip show", Risk: 1, Worse: worse736},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse737},
+	{Name: "python -m pip check", Risk: 1, Worse: worse790},
+	{Name: "python -m pip download", Risk: 4, Worse: worse791},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse790},
+	{Name: "python -m pip install", Risk: 4, Worse: worse791},
+	{Name: "python -m pip list", Risk: 1, Worse: worse790},
+	{Name: "python -m pip show", Risk: 1, Worse: worse790},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse791},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -7243,8 +7590,8 @@ var commands = [...]Command{
 	{Name: "python manage.py flush", Is: 0x100000},
 	{Name: "python manage.py runscript", Is: 0x100000},
 	{Name: "python manage.py shell", Is: 0x100000},
-	{Name: "python2", Language: &language98, Arity: 2, Handler: "module"},
-	{Name: "python3", Language: &language98, Arity: 2, Handler: "module", Is: 0x100080410, Like: "python"},
+	{Name: "python2", Language: &language102, Arity: 2, Handler: "module"},
+	{Name: "python3", Language: &language102, Arity: 2, Handler: "module", Is: 0x100080410, Like: "python"},
 	{Name: "python3 manage.py", Arity: 3},
 	{Name: "python3 manage.py dbshell", Is: 0x100000},
 	{Name: "python3 manage.py flush", Is: 0x100000},
@@ -7257,27 +7604,27 @@ var commands = [...]Command{
 	{Name: "python3.14", Handler: "module", Like: "python"},
 	{Name: "python3.8", Handler: "module"},
 	{Name: "python3.9", Handler: "module"},
-	{Name: "q", Row: &row93},
+	{Name: "q", Row: &row97},
 	{Name: "q chat", Is: 0x80000000},
 	{Name: "q run", Is: 0x80000000},
 	{Name: "q translate", Is: 0x80000000},
 	{Name: "qchat", Is: 0x80000000},
-	{Name: "qjs", Language: &language4},
-	{Name: "qm", Destroys: acts5},
+	{Name: "qjs", Language: &language6},
+	{Name: "qm", Destroys: acts7},
 	{Name: "qodo", Is: 0x80000000},
 	{Name: "qodo-gen", Is: 0x80000000},
 	{Name: "qterminal", Is: 0x4},
-	{Name: "quart", Destroys: acts319},
-	{Name: "questdb", Row: &row93, Is: 0x2000000},
+	{Name: "quart", Destroys: acts350},
+	{Name: "questdb", Row: &row97, Is: 0x2000000},
 	{Name: "qwen", Is: 0x80000000},
 	{Name: "qwen-code", Is: 0x80000000},
-	{Name: "r2", Row: &row93},
-	{Name: "rabbitmqadmin", Destroys: acts570},
-	{Name: "rabbitmqctl", Destroys: acts570},
-	{Name: "racket", Language: &language4, Risk: 5},
-	{Name: "raco", Row: &row121, Is: 0x100000},
-	{Name: "radare2", Row: &row93},
-	{Name: "rails", Arity: 2, Is: 0x1000080000, Destroys: acts738},
+	{Name: "r2", Row: &row97},
+	{Name: "rabbitmqadmin", Destroys: acts612},
+	{Name: "rabbitmqctl", Destroys: acts612},
+	{Name: "racket", Language: &language6, Risk: 5},
+	{Name: "raco", Row: &row126, Is: 0x100000},
+	{Name: "radare2", Row: &row97},
+	{Name: "rails", Arity: 2, Is: 0x1000080000, Destroys: acts792},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
 	{Name: "rails db", Arity: 3, Is: 0x800},
@@ -7285,315 +7632,328 @@ var commands = [...]Command{
 	{Name: "rails destroy", Is: 0x100000},
 	{Name: "rails r", Is: 0x100800},
 	{Name: "rails runner", Is: 0x100800},
-	{Name: "railway", Row: &row24, Arity: 2, Is: 0x8000000000, Risk: 5, Worse: worse25, Destroys: acts739},
-	{Name: "rake", Row: &row90, Arity: 2, Is: 0x1001080010, Risk: 5, Destroys: acts738},
-	{Name: "raku", Language: &language4},
-	{Name: "rambler", Destroys: acts48},
-	{Name: "rancher", Destroys: acts36},
+	{Name: "railway", Row: &row26, Arity: 2, Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts793},
+	{Name: "railway run", Wrapper: &wrapper795},
+	{Name: "rake", Row: &row94, Arity: 2, Is: 0x1001080010, Risk: 5, Destroys: acts792},
+	{Name: "raku", Language: &language6},
+	{Name: "rambler", Destroys: acts50},
+	{Name: "rancher", Destroys: acts38},
 	{Name: "ranlib", Is: 0x200},
-	{Name: "rar", Row: &row1, Inspector: "archiver", Archive: &archive2},
+	{Name: "rar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "rawdog", Is: 0x80000000},
 	{Name: "rbash", Handler: "shell", Is: 0x40000},
 	{Name: "rbenv", Arity: 2},
-	{Name: "rbenv exec", Wrapper: &wrapper44, Arity: 3},
+	{Name: "rbenv exec", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
-	{Name: "rc-service", Is: 0x80000000000, Destroys: acts327},
-	{Name: "rclone", Row: &row37, Inspector: "transfer", Is: 0x4000400000, Risk: 4, Parent: true, Destroys: acts740, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options741},
+	{Name: "rc-service", Is: 0x80000000000, Destroys: acts360},
+	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x4000400000, Risk: 4, Parent: true, Destroys: acts796, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options797},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options741},
-	{Name: "rclone copyto", Transfer: &options741},
+	{Name: "rclone copy", Transfer: &options797},
+	{Name: "rclone copyto", Transfer: &options797},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options741, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options741, Risk: 6},
+	{Name: "rclone move", Transfer: &options797, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options797, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options741, Risk: 6},
+	{Name: "rclone sync", Transfer: &options797, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
-	{Name: "rdiff-backup", Destroys: acts50},
+	{Name: "rdiff-backup", Destroys: acts52},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row556, Is: 0x80000},
+	{Name: "react-scripts", Row: &row598, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x400000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row743, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row799, Is: 0x200, Risk: 1},
 	{Name: "readlink", Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
-	{Name: "realm", Destroys: acts146},
+	{Name: "realize", Arity: 2, Is: 0x1000000000},
+	{Name: "realm", Destroys: acts155},
 	{Name: "realpath", Risk: 1},
-	{Name: "rebar3", Row: &row121, Arity: 2, Is: 0x1000000000, Destroys: acts129},
+	{Name: "rebar3", Row: &row126, Arity: 2, Is: 0x1000000000, Destroys: acts136},
 	{Name: "rebar3 shell", Is: 0x800},
-	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts504},
-	{Name: "red", Row: &row178},
-	{Name: "redis-cli", Row: &row198, Is: 0x8100000, Risk: 5, Worse: worse207, Destroys: acts744},
-	{Name: "reek", Row: &row101},
-	{Name: "refinery", Destroys: acts48},
-	{Name: "reflex", Wrapper: &wrapper21},
-	{Name: "reg", Destroys: acts745},
-	{Name: "regctl", Destroys: acts208},
-	{Name: "regedit", Destroys: acts96},
-	{Name: "regina", Language: &language4},
-	{Name: "regsvr32", Row: &row52},
-	{Name: "release-it", Destroys: acts659},
-	{Name: "release-please", Destroys: acts51},
+	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts540},
+	{Name: "red", Row: &row189},
+	{Name: "redis-cli", Row: &row212, Is: 0x8100000, Risk: 5, Worse: worse221, Destroys: acts800},
+	{Name: "reek", Row: &row105},
+	{Name: "refinery", Destroys: acts50},
+	{Name: "reflex", Wrapper: &wrapper802},
+	{Name: "reg", Destroys: acts803},
+	{Name: "regctl", Destroys: acts222},
+	{Name: "regedit", Destroys: acts100},
+	{Name: "regina", Language: &language6},
+	{Name: "regsvr32", Row: &row54},
+	{Name: "release-it", Destroys: acts710},
+	{Name: "release-please", Destroys: acts53},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row24, Is: 0x8000000000, Destroys: acts746},
+	{Name: "render", Row: &row26, Is: 0x8000000000, Destroys: acts804},
 	{Name: "renice", Is: 0x20000},
-	{Name: "repo", Destroys: acts128},
-	{Name: "repo forall", Wrapper: &wrapper509},
-	{Name: "resize2fs", Destroys: acts80},
+	{Name: "repo", Destroys: acts133},
+	{Name: "repo forall", Wrapper: &wrapper545},
+	{Name: "resize2fs", Destroys: acts82},
 	{Name: "resolvectl", Arity: 2, Inspector: "lookup"},
-	{Name: "restic", Destroys: acts50},
-	{Name: "restish", Is: 0x10000000, Destroys: acts105},
+	{Name: "restic", Destroys: acts52},
+	{Name: "restish", Is: 0x10000000, Destroys: acts109},
+	{Name: "retry", Is: 0x4},
 	{Name: "return", Is: 0x400000000000, Risk: 1},
-	{Name: "rev", Row: &row125, Risk: 1},
-	{Name: "revive", Row: &row301},
-	{Name: "rexec", Row: &row37},
-	{Name: "rexx", Language: &language4},
-	{Name: "rg", Row: &row748, Is: 0x600000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rev", Row: &row130, Risk: 1},
+	{Name: "revive", Row: &row332},
+	{Name: "rexec", Row: &row39},
+	{Name: "rexx", Language: &language6},
+	{Name: "rg", Row: &row806, Is: 0x600000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x400000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
-	{Name: "rimraf", Row: &row237, Is: 0x80000, Destroys: acts235, Wipes: "removed"},
-	{Name: "rip", Destroys: acts235},
-	{Name: "rke", Destroys: acts36},
-	{Name: "rlogin", Row: &row37},
-	{Name: "rlwrap", Wrapper: &wrapper8},
-	{Name: "rm", Row: &row237, Arity: 1, Inspector: "remove", Is: 0x40000100020, Risk: 6, Destroys: acts235, Wipes: "asked"},
-	{Name: "rmdir", Row: &row237, Is: 0x100020, Risk: 3, Destroys: acts235, Wipes: "removed"},
-	{Name: "rollup", Row: &row47, Is: 0x1000080018, Risk: 2},
+	{Name: "rimraf", Row: &row253, Is: 0x80000, Destroys: acts251, Wipes: "removed"},
+	{Name: "rip", Destroys: acts251},
+	{Name: "rke", Destroys: acts38},
+	{Name: "rlogin", Row: &row39},
+	{Name: "rlwrap", Wrapper: &wrapper10},
+	{Name: "rm", Row: &row253, Arity: 1, Inspector: "remove", Is: 0x40000100020, Risk: 6, Destroys: acts251, Wipes: "asked"},
+	{Name: "rmdir", Row: &row253, Is: 0x100020, Risk: 3, Destroys: acts251, Wipes: "removed"},
+	{Name: "rollup", Row: &row49, Is: 0x1000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
 	{Name: "roo", Is: 0x80000000},
-	{Name: "route", Risk: 1, Worse: worse114, Destroys: acts295},
+	{Name: "route", Risk: 1, Worse: worse119, Destroys: acts323},
 	{Name: "rovodev", Is: 0x80000000},
-	{Name: "rpk", Destroys: acts570},
-	{Name: "rpm", Row: &row750, Risk: 5, Parent: true, Destroys: acts290},
-	{Name: "rpm --query", Risk: 1, Worse: worse751},
-	{Name: "rpm --version", Risk: 1, Worse: worse751},
-	{Name: "rpm -V", Risk: 1, Worse: worse751},
-	{Name: "rpm -Va", Risk: 1, Worse: worse751},
-	{Name: "rpm -q", Risk: 1, Worse: worse751},
-	{Name: "rpm -qR", Risk: 1, Worse: worse751},
-	{Name: "rpm -qa", Risk: 1, Worse: worse751},
-	{Name: "rpm -qai", Risk: 1, Worse: worse751},
-	{Name: "rpm -qal", Risk: 1, Worse: worse751},
-	{Name: "rpm -qc", Risk: 1, Worse: worse751},
-	{Name: "rpm -qd", Risk: 1, Worse: worse751},
-	{Name: "rpm -qf", Risk: 1, Worse: worse751},
-	{Name: "rpm -qi", Risk: 1, Worse: worse751},
-	{Name: "rpm -ql", Risk: 1, Worse: worse751},
-	{Name: "rpm-ostree", Destroys: acts29},
-	{Name: "rpmquery", Row: &row750},
+	{Name: "rpk", Destroys: acts612},
+	{Name: "rpm", Row: &row808, Risk: 5, Parent: true, Destroys: acts318},
+	{Name: "rpm --query", Risk: 1, Worse: worse809},
+	{Name: "rpm --version", Risk: 1, Worse: worse809},
+	{Name: "rpm -V", Risk: 1, Worse: worse809},
+	{Name: "rpm -Va", Risk: 1, Worse: worse809},
+	{Name: "rpm -q", Risk: 1, Worse: worse809},
+	{Name: "rpm -qR", Risk: 1, Worse: worse809},
+	{Name: "rpm -qa", Risk: 1, Worse: worse809},
+	{Name: "rpm -qai", Risk: 1, Worse: worse809},
+	{Name: "rpm -qal", Risk: 1, Worse: worse809},
+	{Name: "rpm -qc", Risk: 1, Worse: worse809},
+	{Name: "rpm -qd", Risk: 1, Worse: worse809},
+	{Name: "rpm -qf", Risk: 1, Worse: worse809},
+	{Name: "rpm -qi", Risk: 1, Worse: worse809},
+	{Name: "rpm -ql", Risk: 1, Worse: worse809},
+	{Name: "rpm-ostree", Destroys: acts31},
+	{Name: "rpmquery", Row: &row808},
 	{Name: "rqlite", Is: 0x2000000},
-	{Name: "rr", Row: &row93, Wrapper: &wrapper692},
-	{Name: "rsh", Row: &row37},
-	{Name: "rsnapshot", Destroys: acts50},
-	{Name: "rspec", Row: &row101, Is: 0x1000080008, Risk: 2},
-	{Name: "rsync", Row: &row753, Arity: 1, Is: 0x24020504000, Risk: 4, Worse: worse754, Destroys: acts755, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rr", Row: &row97, Wrapper: &wrapper743},
+	{Name: "rsh", Row: &row39},
+	{Name: "rsnapshot", Destroys: acts52},
+	{Name: "rspec", Row: &row105, Is: 0x1000080008, Risk: 2},
+	{Name: "rsync", Row: &row811, Arity: 1, Is: 0x24020504000, Risk: 4, Worse: worse812, Destroys: acts813, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper622},
+	{Name: "rtx exec", Wrapper: &wrapper669},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row756, Is: 0x80008, Risk: 2, Worse: worse94},
-	{Name: "ruby", Language: &language549, Arity: 2, Is: 0x100000010, Risk: 5},
-	{Name: "ruff", Row: &row758, Is: 0x80200, Risk: 2, Worse: worse94, Parent: true},
-	{Name: "ruff analyze", Row: &row760},
-	{Name: "ruff check", Row: &row760},
+	{Name: "rubocop", Row: &row814, Is: 0x80008, Risk: 2, Worse: worse98},
+	{Name: "ruby", Language: &language589, Arity: 2, Is: 0x100000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row816, Risk: 1, Worse: worse817},
+	{Name: "ruff", Row: &row819, Is: 0x80200, Risk: 2, Worse: worse98, Parent: true},
+	{Name: "ruff analyze", Row: &row821},
+	{Name: "ruff check", Row: &row821},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row760, Risk: 3},
+	{Name: "ruff format", Row: &row821, Risk: 3},
+	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x1000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x1000000000},
-	{Name: "run0", Wrapper: &wrapper762, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper823, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
-	{Name: "rundll32", Row: &row52},
-	{Name: "runghc", Language: &language4, Is: 0x100200},
-	{Name: "runhaskell", Language: &language4, Is: 0x100000},
+	{Name: "rundll32", Row: &row54},
+	{Name: "runghc", Language: &language6, Is: 0x100200},
+	{Name: "runhaskell", Language: &language6, Is: 0x100000},
+	{Name: "runme", Arity: 2, Is: 0x1000000000},
 	{Name: "runuser", Handler: "su", Is: 0x1000000000001, Risk: 7},
 	{Name: "rush", Passes: []string{"jest"}, Is: 0x1000000004},
 	{Name: "rush-pnpm"},
-	{Name: "rush-pnpm exec", Wrapper: &wrapper509},
-	{Name: "rustc", Row: &row764, Is: 0x200, Risk: 2},
+	{Name: "rush-pnpm exec", Wrapper: &wrapper545},
+	{Name: "rust-script", Language: &language1},
+	{Name: "rustc", Row: &row825, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
 	{Name: "rustfmt", Risk: 3},
-	{Name: "rustup", Row: &row113, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts29},
+	{Name: "rustup", Row: &row118, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts31},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
 	{Name: "rustup show", Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
 	{Name: "rustup which", Risk: 1},
-	{Name: "rview", Row: &row178},
-	{Name: "rvim", Row: &row178},
+	{Name: "rview", Row: &row189},
+	{Name: "rvim", Row: &row189},
 	{Name: "rxvt", Is: 0x4},
-	{Name: "rye", Row: &row189, Arity: 2, Destroys: acts320},
+	{Name: "rye", Row: &row203, Arity: 2, Destroys: acts351},
 	{Name: "rye add", Is: 0x100000},
 	{Name: "rye install", Is: 0x100000},
-	{Name: "rye run", Wrapper: &wrapper44, Arity: 3},
+	{Name: "rye run", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
-	{Name: "s-nail", Destroys: acts18},
-	{Name: "s3cmd", Row: &row37, Inspector: "transfer", Is: 0x4000000000, Destroys: acts613, Recursive: []string{"*"}},
-	{Name: "s3cmd get", Transfer: &options76},
-	{Name: "s3cmd put", Transfer: &options76},
-	{Name: "s3cmd sync", Transfer: &options76},
-	{Name: "s5cmd", Inspector: "transfer", Is: 0x4000000000, Destroys: acts613, Recursive: []string{"*"}},
-	{Name: "s5cmd cp", Transfer: &options76},
-	{Name: "s5cmd mv", Transfer: &options76},
-	{Name: "s5cmd sync", Transfer: &options76},
-	{Name: "s6-setuidgid", Wrapper: &wrapper299},
-	{Name: "s6-svc", Destroys: acts327},
-	{Name: "sage", Language: &language98},
-	{Name: "salt", Row: &row24, Destroys: acts26},
-	{Name: "salt-call", Row: &row24, Destroys: acts26},
-	{Name: "salt-ssh", Destroys: acts26},
-	{Name: "sam", Row: &row24, Risk: 5, Worse: worse25, Destroys: acts35},
-	{Name: "samba-tool", Destroys: acts146},
-	{Name: "samu", Row: &row90, Is: 0x1000000018},
+	{Name: "s-nail", Destroys: acts19},
+	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x4000000000, Destroys: acts658, Recursive: []string{"*"}},
+	{Name: "s3cmd get", Transfer: &options78},
+	{Name: "s3cmd put", Transfer: &options78},
+	{Name: "s3cmd sync", Transfer: &options78},
+	{Name: "s5cmd", Inspector: "transfer", Is: 0x4000000000, Destroys: acts658, Recursive: []string{"*"}},
+	{Name: "s5cmd cp", Transfer: &options78},
+	{Name: "s5cmd mv", Transfer: &options78},
+	{Name: "s5cmd sync", Transfer: &options78},
+	{Name: "s6-setuidgid", Wrapper: &wrapper330},
+	{Name: "s6-svc", Destroys: acts360},
+	{Name: "sage", Language: &language102},
+	{Name: "salt", Row: &row26, Destroys: acts28},
+	{Name: "salt-call", Row: &row26, Destroys: acts28},
+	{Name: "salt-ssh", Arity: 2, Destroys: acts28},
+	{Name: "sam", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
+	{Name: "samba-tool", Destroys: acts155},
+	{Name: "samply", Is: 0x4},
+	{Name: "samu", Row: &row94, Is: 0x1000000018},
 	{Name: "sandbox-exec", Is: 0x4},
 	{Name: "sass", Is: 0x80000},
-	{Name: "sbcl", Language: &language4},
-	{Name: "sbt", Row: &row28, Arity: 2, Is: 0x1000000008, Risk: 2, Destroys: acts499},
+	{Name: "sbatch", Is: 0x4},
+	{Name: "sbcl", Language: &language6},
+	{Name: "sbt", Row: &row30, Arity: 2, Is: 0x1000000008, Risk: 2, Destroys: acts535},
 	{Name: "sbt console", Is: 0x800},
-	{Name: "sc", Destroys: acts327},
-	{Name: "scala", Row: &row552, Language: &language4, Is: 0x1200},
-	{Name: "scala-cli", Language: &language4, Is: 0x100600},
+	{Name: "sc", Destroys: acts360},
+	{Name: "scala", Row: &row592, Language: &language6, Is: 0x1200},
+	{Name: "scala-cli", Language: &language6, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
 	{Name: "scalac", Is: 0x200, Risk: 2},
-	{Name: "scaleway", Destroys: acts161},
-	{Name: "scan-build", Wrapper: &wrapper8},
-	{Name: "scc", Row: &row766, Risk: 1},
-	{Name: "sccache", Wrapper: &wrapper8},
+	{Name: "scalene", Language: &language1},
+	{Name: "scaleway", Destroys: acts172},
+	{Name: "scan-build", Wrapper: &wrapper10},
+	{Name: "scc", Row: &row827, Risk: 1},
+	{Name: "sccache", Wrapper: &wrapper10},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schroot", Is: 0x4},
-	{Name: "scons", Row: &row90, Is: 0x1000000018, Risk: 2},
-	{Name: "scoop", Is: 0x20100000, Risk: 5, Destroys: acts29},
-	{Name: "scp", Row: &row768, Arity: 1, Is: 0x24000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scons", Row: &row94, Is: 0x1000000018, Risk: 2},
+	{Name: "scoop", Is: 0x20100000, Risk: 5, Destroys: acts31},
+	{Name: "scp", Row: &row829, Arity: 1, Is: 0x24000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
-	{Name: "scrub", Destroys: acts80},
-	{Name: "scutil", Destroys: acts96},
-	{Name: "scw", Row: &row24, Destroys: acts161},
-	{Name: "sdiff", Row: &row770, Risk: 1},
+	{Name: "scrub", Destroys: acts82},
+	{Name: "scutil", Destroys: acts100},
+	{Name: "scw", Row: &row26, Destroys: acts172},
+	{Name: "sdiff", Row: &row831, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
-	{Name: "sea", Destroys: acts48},
-	{Name: "sea-orm-cli", Destroys: acts48},
-	{Name: "secret-tool", Is: 0x100000, Destroys: acts19},
-	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts19},
-	{Name: "sed", Row: &row772, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse773},
+	{Name: "sea", Destroys: acts50},
+	{Name: "sea-orm-cli", Destroys: acts50},
+	{Name: "secret-tool", Is: 0x100000, Destroys: acts20},
+	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts20},
+	{Name: "sed", Row: &row833, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse834},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x1000080000, Destroys: acts659},
-	{Name: "semgrep", Row: &row775, Risk: 2, Worse: worse15},
-	{Name: "sendemail", Destroys: acts18},
-	{Name: "sendmail", Row: &row37, Is: 0x14000000000, Destroys: acts18},
-	{Name: "sendxmpp", Destroys: acts12},
+	{Name: "semantic-release", Is: 0x1000080000, Destroys: acts710},
+	{Name: "semgrep", Row: &row836, Risk: 2, Worse: worse84},
+	{Name: "sendemail", Destroys: acts19},
+	{Name: "sendmail", Row: &row39, Is: 0x14000000000, Destroys: acts19},
+	{Name: "sendxmpp", Destroys: acts14},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts776},
-	{Name: "sequelize-cli", Destroys: acts776},
-	{Name: "serverless", Row: &row24, Risk: 5, Worse: worse25, Destroys: acts35},
-	{Name: "service", Arity: 2, Inspector: "service", Is: 0x80000100000, Destroys: acts327},
-	{Name: "set", Inspector: "set", Is: 0x400000100000, Risk: 1, Worse: worse723, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper778},
+	{Name: "sequelize", Arity: 2, Destroys: acts837},
+	{Name: "sequelize-cli", Destroys: acts837},
+	{Name: "serverless", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
+	{Name: "service", Arity: 2, Inspector: "service", Is: 0x80000100000, Destroys: acts360},
+	{Name: "set", Inspector: "set", Is: 0x400000100000, Risk: 1, Worse: worse777, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper839},
 	{Name: "setcap", Risk: 7},
-	{Name: "setenforce", Destroys: acts6},
-	{Name: "setfacl", Row: &row780, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row782},
+	{Name: "setenforce", Destroys: acts8},
+	{Name: "setfacl", Row: &row841, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row843},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
-	{Name: "setpriv", Wrapper: &wrapper492, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper784},
-	{Name: "setuidgid", Wrapper: &wrapper299},
-	{Name: "sfdisk", Is: 0x2000000000, Risk: 6, Destroys: acts80},
-	{Name: "sftp", Row: &row768, Is: 0x34000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper786, Is: 0x1},
-	{Name: "sg_format", Destroys: acts80},
-	{Name: "sgdisk", Is: 0x2000000000, Destroys: acts80},
+	{Name: "setpriv", Wrapper: &wrapper528, Is: 0x1},
+	{Name: "setsid", Wrapper: &wrapper845},
+	{Name: "setuidgid", Wrapper: &wrapper330},
+	{Name: "sfdisk", Is: 0x2000000000, Risk: 6, Destroys: acts82},
+	{Name: "sftp", Row: &row829, Is: 0x34000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper847, Is: 0x1},
+	{Name: "sg_format", Destroys: acts82},
+	{Name: "sgdisk", Is: 0x2000000000, Destroys: acts82},
 	{Name: "sgpt", Is: 0x80000000},
 	{Name: "sh", Arity: 2, Handler: "shell", Is: 0x100040000, Like: "bash"},
-	{Name: "sha1sum", Row: &row617, Risk: 1},
-	{Name: "sha224sum", Row: &row617, Risk: 1},
-	{Name: "sha256sum", Row: &row617, Risk: 1},
-	{Name: "sha384sum", Row: &row617, Risk: 1},
-	{Name: "sha512sum", Row: &row617, Risk: 1},
-	{Name: "shasum", Row: &row788, Risk: 1},
+	{Name: "sha1sum", Row: &row662, Risk: 1},
+	{Name: "sha224sum", Row: &row662, Risk: 1},
+	{Name: "sha256sum", Row: &row662, Risk: 1},
+	{Name: "sha384sum", Row: &row662, Risk: 1},
+	{Name: "sha512sum", Row: &row662, Risk: 1},
+	{Name: "shasum", Row: &row849, Risk: 1},
 	{Name: "shell-gpt", Is: 0x80000000},
-	{Name: "shellcheck", Row: &row14, Risk: 2, Worse: worse15},
-	{Name: "shfmt", Row: &row790, Risk: 2, Worse: worse15},
+	{Name: "shellcheck", Row: &row190, Risk: 2, Worse: worse84},
+	{Name: "shfmt", Row: &row851, Risk: 2, Worse: worse84},
 	{Name: "shift", Is: 0x400000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row792, Is: 0x2000100020, Risk: 6, Destroys: acts235, Wipes: "files"},
-	{Name: "shuf", Row: &row794, Risk: 1},
-	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts504},
+	{Name: "shred", Row: &row853, Is: 0x2000100020, Risk: 6, Destroys: acts251, Wipes: "files"},
+	{Name: "shuf", Row: &row855, Risk: 1},
+	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts540},
 	{Name: "sift", Is: 0x400000000, Recursive: []string{"*"}},
-	{Name: "signal-cli", Destroys: acts12},
+	{Name: "signal-cli", Destroys: acts14},
 	{Name: "singularity", Is: 0x100000000000},
-	{Name: "size", Row: &row653, Is: 0x200, Risk: 1},
+	{Name: "size", Row: &row702, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
-	{Name: "sk", Row: &row332},
-	{Name: "skaffold", Row: &row24, Is: 0x1000000000, Destroys: acts36},
-	{Name: "skill", Inspector: "kill", Is: 0x80000000000, Risk: 6, Destroys: acts318},
-	{Name: "skopeo", Destroys: acts208},
-	{Name: "sl", Destroys: acts128},
-	{Name: "slack", Destroys: acts12},
-	{Name: "slack-cli", Is: 0x4000000000, Destroys: acts12},
-	{Name: "slackcat", Destroys: acts12},
+	{Name: "sk", Row: &row365},
+	{Name: "skaffold", Row: &row26, Is: 0x1000000000, Destroys: acts38},
+	{Name: "skill", Inspector: "kill", Is: 0x80000000000, Risk: 6, Destroys: acts349},
+	{Name: "skopeo", Destroys: acts222},
+	{Name: "sl", Destroys: acts133},
+	{Name: "slack", Destroys: acts14},
+	{Name: "slack-cli", Is: 0x4000000000, Destroys: acts14},
+	{Name: "slackcat", Destroys: acts14},
 	{Name: "sleep", Risk: 1},
-	{Name: "sls", Row: &row24, Risk: 5, Worse: worse25, Destroys: acts35},
+	{Name: "sls", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
 	{Name: "smbclient", Is: 0x14000000000},
 	{Name: "smol-developer", Is: 0x80000000},
 	{Name: "snakemake", Is: 0x1000000000},
-	{Name: "snap", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts29},
+	{Name: "snap", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts31},
 	{Name: "snap install", Is: 0x200000},
+	{Name: "snap run", Arity: 3},
 	{Name: "snapcraft", Is: 0x1000000000},
 	{Name: "snice", Inspector: "kill", Is: 0x80000000000},
 	{Name: "snow", Is: 0x2000000},
-	{Name: "snowsql", Row: &row93, Is: 0x2000000},
-	{Name: "socat", Row: &row52, Is: 0x4014000400000, Risk: 4},
-	{Name: "soda", Destroys: acts48},
-	{Name: "softlimit", Wrapper: &wrapper8},
+	{Name: "snowsql", Row: &row97, Is: 0x2000000},
+	{Name: "socat", Row: &row54, Is: 0x4014000400000, Risk: 4},
+	{Name: "soda", Destroys: acts50},
+	{Name: "softlimit", Wrapper: &wrapper10},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper69},
-	{Name: "sort", Row: &row796, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper857},
+	{Name: "sops exec-file", Wrapper: &wrapper859},
+	{Name: "sort", Row: &row861, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x40100100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x2000000},
-	{Name: "spark", Destroys: acts132},
-	{Name: "spark-shell", Row: &row93},
-	{Name: "spark-sql", Row: &row93, Is: 0x2000000},
-	{Name: "spctl", Destroys: acts96},
-	{Name: "sphinx-build", Row: &row798, Is: 0x1000080008, Risk: 2},
+	{Name: "spark", Destroys: acts139},
+	{Name: "spark-shell", Row: &row97},
+	{Name: "spark-sql", Row: &row97, Is: 0x2000000},
+	{Name: "spctl", Destroys: acts100},
+	{Name: "sphinx-build", Row: &row863, Is: 0x1000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
-	{Name: "split", Row: &row213, Risk: 3},
-	{Name: "sponge", Row: &row800, Is: 0x20},
+	{Name: "split", Row: &row227, Risk: 3},
+	{Name: "sponge", Row: &row865, Is: 0x20},
 	{Name: "spps", Is: 0x80000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
 	{Name: "sq", Is: 0x2000000},
-	{Name: "sqitch", Destroys: acts48},
-	{Name: "sql-migrate", Destroys: acts48},
+	{Name: "sqitch", Destroys: acts50},
+	{Name: "sql-migrate", Destroys: acts50},
 	{Name: "sqlc", Arity: 2},
-	{Name: "sqlcipher", Row: &row93, Is: 0x2000000},
+	{Name: "sqlcipher", Row: &row97, Is: 0x2000000},
 	{Name: "sqlcl", Is: 0x2000000},
-	{Name: "sqlcmd", Row: &row802, Inspector: "sql", Is: 0x2000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row867, Inspector: "sql", Is: 0x2000000, Risk: 5},
 	{Name: "sqld", Is: 0x2000000},
-	{Name: "sqlite", Row: &row93, Is: 0x2000000},
-	{Name: "sqlite-utils", Row: &row93},
-	{Name: "sqlite3", Row: &row294, Inspector: "sql", Is: 0x6104000, Risk: 5},
-	{Name: "sqlplus", Row: &row93, Is: 0x2100000},
-	{Name: "sqlx", Destroys: acts48},
-	{Name: "srm", Row: &row237, Is: 0x100000, Risk: 6, Destroys: acts235, Wipes: "removed"},
-	{Name: "ss", Row: &row804, Risk: 1},
+	{Name: "sqlite", Row: &row97, Is: 0x2000000},
+	{Name: "sqlite-utils", Row: &row97},
+	{Name: "sqlite3", Row: &row322, Inspector: "sql", Is: 0x6104000, Risk: 5},
+	{Name: "sqlplus", Row: &row97, Is: 0x2100000},
+	{Name: "sqlx", Destroys: acts50},
+	{Name: "srm", Row: &row253, Is: 0x100000, Risk: 6, Destroys: acts251, Wipes: "removed"},
+	{Name: "srun", Is: 0x4},
+	{Name: "ss", Row: &row869, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0x54020500000, Risk: 4},
-	{Name: "ssh-add", Row: &row806, Is: 0x40000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row806, Wrapper: &wrapper808, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row871, Is: 0x40000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row871, Wrapper: &wrapper873, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x40000000000},
-	{Name: "ssh-keygen", Row: &row810, Is: 0x40000100000, Risk: 5, Destroys: acts19},
+	{Name: "ssh-keygen", Row: &row875, Is: 0x40000100000, Risk: 5, Destroys: acts20},
 	{Name: "sshpass", Is: 0x4},
-	{Name: "ssmtp", Destroys: acts18},
-	{Name: "sst", Destroys: acts23},
+	{Name: "ssmtp", Destroys: acts19},
+	{Name: "sst", Destroys: acts24},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row121, Arity: 2, Is: 0x1000000000, Risk: 5, Parent: true, Destroys: acts129},
+	{Name: "stack", Row: &row126, Arity: 2, Is: 0x1000000000, Risk: 5, Parent: true, Destroys: acts136},
 	{Name: "stack build", Risk: 2},
 	{Name: "stack eval", Is: 0x800},
 	{Name: "stack exec", Is: 0x800},
@@ -7602,71 +7962,73 @@ var commands = [...]Command{
 	{Name: "stack repl", Is: 0x800},
 	{Name: "stack test", Risk: 2},
 	{Name: "stack-runghc", Is: 0x100000},
-	{Name: "standard", Risk: 2, Worse: worse94},
-	{Name: "standard-version", Destroys: acts659},
-	{Name: "standardrb", Row: &row101},
-	{Name: "start", Row: &row52},
+	{Name: "standard", Risk: 2, Worse: worse98},
+	{Name: "standard-version", Destroys: acts710},
+	{Name: "standardrb", Row: &row105},
+	{Name: "start", Row: &row54},
+	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row812, Is: 0x40000000000, Risk: 1},
-	{Name: "staticcheck", Row: &row301, Risk: 2, Worse: worse15},
-	{Name: "stdbuf", Wrapper: &wrapper814},
-	{Name: "steampipe", Row: &row93},
-	{Name: "step", Is: 0x100000, Destroys: acts19},
+	{Name: "stat", Row: &row877, Is: 0x40000000000, Risk: 1},
+	{Name: "staticcheck", Row: &row332, Risk: 2, Worse: worse84},
+	{Name: "stdbuf", Wrapper: &wrapper879},
+	{Name: "steampipe", Row: &row97},
+	{Name: "step", Is: 0x100000, Destroys: acts20},
 	{Name: "stop-process", Is: 0x80000000000},
-	{Name: "storybook", Row: &row47, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper605, Is: 0x20000},
-	{Name: "strapi", Destroys: acts250},
+	{Name: "storybook", Row: &row49, Is: 0x80000},
+	{Name: "strace", Wrapper: &wrapper647, Is: 0x20000},
+	{Name: "strapi", Destroys: acts268},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row816, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row881, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
-	{Name: "stylelint", Row: &row47, Is: 0x1000080008, Risk: 2, Worse: worse94},
+	{Name: "stylelint", Row: &row49, Is: 0x1000080008, Risk: 2, Worse: worse98},
 	{Name: "su", Handler: "su", Is: 0x1000000000001, Risk: 7},
-	{Name: "su-exec", Wrapper: &wrapper492, Is: 0x1},
-	{Name: "subl", Row: &row178},
-	{Name: "sucrase-node", Language: &language4},
-	{Name: "sudo", Wrapper: &wrapper818, Is: 0x1000000000001, Risk: 7},
+	{Name: "su-exec", Wrapper: &wrapper528, Is: 0x1},
+	{Name: "subl", Row: &row189},
+	{Name: "sucrase-node", Language: &language6},
+	{Name: "sudo", Wrapper: &wrapper883, Is: 0x1000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
-	{Name: "sum", Row: &row125, Risk: 1},
+	{Name: "sum", Row: &row130, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x8002000000, Destroys: acts819},
+	{Name: "supabase", Arity: 2, Is: 0x8002000000, Destroys: acts884},
 	{Name: "supabase db", Is: 0x800},
-	{Name: "supervisorctl", Is: 0x80000000000, Destroys: acts327},
+	{Name: "supervisorctl", Is: 0x80000000000, Destroys: acts360},
+	{Name: "supervisord", Is: 0x4},
 	{Name: "surge", Inspector: "transfer", Recursive: []string{"*"}},
-	{Name: "surge .", Transfer: &options77},
-	{Name: "surreal", Row: &row93},
-	{Name: "sv", Destroys: acts327},
-	{Name: "svelte-check", Row: &row47, Is: 0x80000, Risk: 2, Worse: worse15},
+	{Name: "surge .", Transfer: &options79},
+	{Name: "surreal", Row: &row97},
+	{Name: "sv", Destroys: acts360},
+	{Name: "svelte-check", Row: &row49, Is: 0x80000, Risk: 2, Worse: worse84},
 	{Name: "svelte-kit", Is: 0x80000},
-	{Name: "svn", Arity: 2, Destroys: acts128},
+	{Name: "svn", Arity: 2, Destroys: acts133},
 	{Name: "sw_vers", Risk: 1},
-	{Name: "swaks", Is: 0x4000000000, Destroys: acts18},
-	{Name: "swapoff", Risk: 6, Destroys: acts6},
+	{Name: "swaks", Is: 0x4000000000, Destroys: acts19},
+	{Name: "swapoff", Risk: 6, Destroys: acts8},
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x80000000},
 	{Name: "sweagent", Is: 0x80000000},
-	{Name: "swift", Row: &row121, Arity: 2, Inspector: "transfer", Is: 0x1000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row126, Arity: 2, Inspector: "transfer", Is: 0x1000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
-	{Name: "swift download", Transfer: &options77},
+	{Name: "swift download", Transfer: &options79},
 	{Name: "swift package", Is: 0x100000, Risk: 2},
 	{Name: "swift repl", Is: 0x800},
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
-	{Name: "swift upload", Transfer: &options77},
-	{Name: "swift-frontend", Row: &row821, Is: 0x200},
-	{Name: "swiftc", Row: &row821, Is: 0x200, Risk: 2},
-	{Name: "swipl", Language: &language4},
-	{Name: "swupd", Destroys: acts29},
+	{Name: "swift upload", Transfer: &options79},
+	{Name: "swift-frontend", Row: &row886, Is: 0x200},
+	{Name: "swiftc", Row: &row886, Is: 0x200, Risk: 2},
+	{Name: "swipl", Language: &language6},
+	{Name: "swupd", Destroys: acts31},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
-	{Name: "sysadminctl", Destroys: acts146},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts822},
-	{Name: "sysdig", Row: &row93},
+	{Name: "sysadminctl", Destroys: acts155},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts887},
+	{Name: "sysdig", Row: &row97},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row824, Arity: 2, Inspector: "service", Is: 0x80000100000, Parent: true, Destroys: acts327},
+	{Name: "systemctl", Row: &row889, Arity: 2, Inspector: "service", Is: 0x80000100000, Parent: true, Destroys: acts360},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl cat", Risk: 1},
 	{Name: "systemctl disable", Risk: 6},
@@ -7686,102 +8048,104 @@ var commands = [...]Command{
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
-	{Name: "systemd-cat", Wrapper: &wrapper8},
-	{Name: "systemd-inhibit", Wrapper: &wrapper8},
+	{Name: "systemd-cat", Wrapper: &wrapper10},
+	{Name: "systemd-inhibit", Wrapper: &wrapper10},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper826},
-	{Name: "systemsetup", Destroys: acts96},
+	{Name: "systemd-run", Wrapper: &wrapper891},
+	{Name: "systemsetup", Destroys: acts100},
 	{Name: "tabnine", Is: 0x80000000},
-	{Name: "tac", Row: &row828, Risk: 1},
-	{Name: "tail", Row: &row830, Arity: 1, Risk: 1},
-	{Name: "tailscale", Is: 0x100000, Destroys: acts161},
+	{Name: "tac", Row: &row893, Risk: 1},
+	{Name: "tail", Row: &row895, Arity: 1, Risk: 1},
+	{Name: "tailscale", Is: 0x100000, Destroys: acts172},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
-	{Name: "talosctl", Destroys: acts36},
-	{Name: "tap", Row: &row56, Is: 0x80000},
-	{Name: "tar", Row: &row832, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse833, Destroys: acts834, Recursive: []string{"*"}},
-	{Name: "tarsnap", Destroys: acts50},
-	{Name: "tart", Destroys: acts5},
-	{Name: "task", Row: &row90, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x1001000410, Risk: 2},
+	{Name: "talosctl", Destroys: acts38},
+	{Name: "tap", Row: &row58, Is: 0x80000},
+	{Name: "tar", Row: &row897, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse898, Destroys: acts899, Recursive: []string{"*"}},
+	{Name: "tarsnap", Destroys: acts52},
+	{Name: "tart", Destroys: acts7},
+	{Name: "task", Row: &row94, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x1001000410, Risk: 2},
 	{Name: "task-master", Is: 0x80000000},
-	{Name: "taskkill", Is: 0x80000000000, Destroys: acts318},
-	{Name: "taskset", Wrapper: &wrapper836, Is: 0x20000},
-	{Name: "tc", Destroys: acts295},
-	{Name: "tcc", Row: &row42, Is: 0x1200},
-	{Name: "tccutil", Destroys: acts96},
-	{Name: "tclsh", Language: &language4, Is: 0x4000, Risk: 5},
-	{Name: "tcpdump", Row: &row93},
+	{Name: "taskkill", Is: 0x80000000000, Destroys: acts349},
+	{Name: "taskset", Wrapper: &wrapper901, Is: 0x20000},
+	{Name: "tc", Destroys: acts323},
+	{Name: "tcc", Row: &row44, Is: 0x1200},
+	{Name: "tccutil", Destroys: acts100},
+	{Name: "tclsh", Language: &language6, Is: 0x4000, Risk: 5},
+	{Name: "tcpdump", Row: &row97},
 	{Name: "tcsh", Handler: "shell", Is: 0x40000},
-	{Name: "tdl", Destroys: acts12},
-	{Name: "tea", Arity: 2, Destroys: acts341},
-	{Name: "teams", Destroys: acts12},
-	{Name: "tee", Row: &row838, Arity: 1, Is: 0x108020, Risk: 1},
-	{Name: "telegram-send", Destroys: acts12},
-	{Name: "telinit", Risk: 6, Destroys: acts504},
+	{Name: "tdl", Destroys: acts14},
+	{Name: "tea", Arity: 2, Destroys: acts374},
+	{Name: "teams", Destroys: acts14},
+	{Name: "tee", Row: &row903, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "telegram-send", Destroys: acts14},
+	{Name: "telinit", Risk: 6, Destroys: acts540},
 	{Name: "teller"},
-	{Name: "teller run", Wrapper: &wrapper69},
-	{Name: "telnet", Row: &row644, Is: 0x4014000400000, Risk: 4},
+	{Name: "teller run", Wrapper: &wrapper312},
+	{Name: "telnet", Row: &row691, Is: 0x4014000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
-	{Name: "tern", Destroys: acts48},
-	{Name: "terraform", Row: &row840, Arity: 2, Is: 0x10, Parent: true, Destroys: acts841},
-	{Name: "terraform apply", Row: &row24, Risk: 6},
-	{Name: "terraform console", Row: &row24},
-	{Name: "terraform destroy", Row: &row24, Risk: 6},
-	{Name: "terraform fmt", Row: &row843, Risk: 3},
-	{Name: "terraform force-unlock", Row: &row24, Risk: 6},
-	{Name: "terraform get", Row: &row843, Risk: 4},
-	{Name: "terraform graph", Row: &row843, Risk: 1},
-	{Name: "terraform import", Row: &row24, Risk: 6},
-	{Name: "terraform init", Row: &row843, Is: 0x100000, Risk: 4},
-	{Name: "terraform login", Row: &row24},
-	{Name: "terraform output", Row: &row843, Risk: 1},
-	{Name: "terraform plan", Row: &row843, Risk: 4},
-	{Name: "terraform providers", Row: &row843, Arity: 3, Risk: 1, Worse: worse114, Parent: true},
+	{Name: "tern", Destroys: acts50},
+	{Name: "terraform", Row: &row905, Arity: 2, Is: 0x10, Parent: true, Destroys: acts906},
+	{Name: "terraform apply", Row: &row26, Risk: 6},
+	{Name: "terraform console", Row: &row26},
+	{Name: "terraform destroy", Row: &row26, Risk: 6},
+	{Name: "terraform fmt", Row: &row908, Risk: 3},
+	{Name: "terraform force-unlock", Row: &row26, Risk: 6},
+	{Name: "terraform get", Row: &row908, Risk: 4},
+	{Name: "terraform graph", Row: &row908, Risk: 1},
+	{Name: "terraform import", Row: &row26, Risk: 6},
+	{Name: "terraform init", Row: &row908, Is: 0x100000, Risk: 4},
+	{Name: "terraform login", Row: &row26},
+	{Name: "terraform output", Row: &row908, Risk: 1},
+	{Name: "terraform plan", Row: &row908, Risk: 4},
+	{Name: "terraform providers", Row: &row908, Arity: 3, Risk: 1, Worse: worse119, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
-	{Name: "terraform refresh", Row: &row24, Risk: 4},
-	{Name: "terraform show", Row: &row843, Risk: 1},
-	{Name: "terraform state", Row: &row24, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row845, Risk: 4},
-	{Name: "terraform state pull", Row: &row845, Risk: 4},
-	{Name: "terraform state show", Row: &row845, Risk: 4},
-	{Name: "terraform taint", Row: &row24, Risk: 6},
-	{Name: "terraform untaint", Row: &row24, Risk: 6},
-	{Name: "terraform validate", Row: &row843, Risk: 1},
-	{Name: "terraform version", Row: &row843, Risk: 1},
-	{Name: "terraform workspace", Row: &row24, Arity: 3},
-	{Name: "terragrunt", Row: &row840, Arity: 2, Destroys: acts841},
-	{Name: "terragrunt apply", Row: &row24},
-	{Name: "terragrunt destroy", Row: &row24},
-	{Name: "terragrunt run-all", Row: &row24},
+	{Name: "terraform refresh", Row: &row26, Risk: 4},
+	{Name: "terraform show", Row: &row908, Risk: 1},
+	{Name: "terraform state", Row: &row26, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
+	{Name: "terraform state list", Row: &row910, Risk: 4},
+	{Name: "terraform state pull", Row: &row910, Risk: 4},
+	{Name: "terraform state show", Row: &row910, Risk: 4},
+	{Name: "terraform taint", Row: &row26, Risk: 6},
+	{Name: "terraform untaint", Row: &row26, Risk: 6},
+	{Name: "terraform validate", Row: &row908, Risk: 1},
+	{Name: "terraform version", Row: &row908, Risk: 1},
+	{Name: "terraform workspace", Row: &row26, Arity: 3},
+	{Name: "terragrunt", Row: &row905, Arity: 2, Destroys: acts906},
+	{Name: "terragrunt apply", Row: &row26},
+	{Name: "terragrunt destroy", Row: &row26},
+	{Name: "terragrunt run-all", Row: &row26},
 	{Name: "test", Inspector: "test", Is: 0x440000000000, Risk: 1},
-	{Name: "testdisk", Destroys: acts80},
-	{Name: "texlua", Language: &language312},
-	{Name: "textql", Row: &row93},
-	{Name: "tflint", Row: &row14, Risk: 2, Worse: worse15},
-	{Name: "tftp", Row: &row37, Is: 0x4000000000},
+	{Name: "testdisk", Destroys: acts82},
+	{Name: "texlua", Language: &language343},
+	{Name: "textql", Row: &row97},
+	{Name: "tflint", Row: &row912, Is: 0x1000000010, Risk: 2, Worse: worse147},
+	{Name: "tftp", Row: &row39, Is: 0x4000000000},
 	{Name: "tilix", Is: 0x4},
-	{Name: "tilt", Row: &row24, Is: 0x1000000000, Destroys: acts36},
-	{Name: "time", Wrapper: &wrapper847, Is: 0x1000000000000},
+	{Name: "tilt", Row: &row26, Is: 0x1000000000, Destroys: acts38},
+	{Name: "time", Wrapper: &wrapper914, Is: 0x1000000000000},
 	{Name: "timedatectl", Arity: 2},
-	{Name: "timeout", Wrapper: &wrapper849, Is: 0x1000000000000},
+	{Name: "timeout", Wrapper: &wrapper916, Is: 0x1000000000000},
 	{Name: "times", Is: 0x400000000000, Risk: 1},
-	{Name: "tini", Wrapper: &wrapper8},
+	{Name: "tini", Wrapper: &wrapper10},
 	{Name: "tldr", Risk: 5},
 	{Name: "tlmgr", Is: 0x100000},
-	{Name: "tmutil", Destroys: acts45},
+	{Name: "tmutil", Destroys: acts47},
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x10000000000},
-	{Name: "tokei", Row: &row851, Risk: 1},
-	{Name: "tomlq", Row: &row853, Risk: 5},
-	{Name: "toolbox", Is: 0x2},
+	{Name: "tokei", Row: &row918, Risk: 1},
+	{Name: "tomlq", Row: &row920, Risk: 5},
+	{Name: "toolbox", Arity: 2},
+	{Name: "toolbox run", Wrapper: &wrapper922},
 	{Name: "top", Risk: 1},
-	{Name: "torify", Wrapper: &wrapper8},
-	{Name: "torsocks", Wrapper: &wrapper8},
-	{Name: "touch", Row: &row855, Arity: 1, Is: 0x40000000000, Risk: 3},
-	{Name: "tox", Row: &row658, Passes: []string{"pytest"}, Is: 0x1000080218, Risk: 2},
-	{Name: "toybox", Wrapper: &wrapper107},
+	{Name: "torchrun", Language: &language1},
+	{Name: "torify", Wrapper: &wrapper10},
+	{Name: "torsocks", Wrapper: &wrapper10},
+	{Name: "touch", Row: &row924, Arity: 1, Is: 0x40000000000, Risk: 3},
+	{Name: "tox", Row: &row709, Passes: []string{"pytest"}, Is: 0x1000080218, Risk: 2},
+	{Name: "toybox", Wrapper: &wrapper112},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
 	{Name: "tracepath", Inspector: "lookup", Risk: 4},
@@ -7789,106 +8153,110 @@ var commands = [...]Command{
 	{Name: "trae", Is: 0x80000000},
 	{Name: "trae-cli", Is: 0x80000000},
 	{Name: "trap", Handler: "trap", Is: 0x104000, Risk: 1},
-	{Name: "trash", Row: &row237, Is: 0x100000, Destroys: acts235, Wipes: "removed"},
-	{Name: "trash-empty", Destroys: acts235},
-	{Name: "trash-put", Row: &row237, Destroys: acts235, Wipes: "removed"},
-	{Name: "trdsql", Row: &row93},
-	{Name: "tree", Row: &row857, Risk: 1, Wipes: "listed"},
-	{Name: "trello-cli", Destroys: acts12},
-	{Name: "trickle", Wrapper: &wrapper8},
-	{Name: "trino", Row: &row93, Is: 0x2000000},
-	{Name: "troff", Row: &row125},
+	{Name: "trash", Row: &row253, Is: 0x100000, Destroys: acts251, Wipes: "removed"},
+	{Name: "trash-empty", Destroys: acts251},
+	{Name: "trash-put", Row: &row253, Destroys: acts251, Wipes: "removed"},
+	{Name: "trdsql", Row: &row97},
+	{Name: "tree", Row: &row926, Risk: 1, Wipes: "listed"},
+	{Name: "trello-cli", Destroys: acts14},
+	{Name: "trickle", Wrapper: &wrapper10},
+	{Name: "trino", Row: &row97, Is: 0x2000000},
+	{Name: "troff", Row: &row130},
 	{Name: "true", Is: 0x400000000000, Risk: 1},
-	{Name: "truncate", Row: &row859, Is: 0x100020, Risk: 6, Destroys: acts235, Wipes: "files"},
+	{Name: "truncate", Row: &row928, Is: 0x100020, Risk: 6, Destroys: acts251, Wipes: "files"},
 	{Name: "trunk", Is: 0x1000000000},
 	{Name: "truss", Is: 0x4},
-	{Name: "ts", Wrapper: &wrapper8},
-	{Name: "ts-node", Language: &language4, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper21},
-	{Name: "tsc", Row: &row861, Is: 0x1000080218, Risk: 2},
+	{Name: "ts", Wrapper: &wrapper10},
+	{Name: "ts-node", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
+	{Name: "ts-node-dev", Wrapper: &wrapper930},
+	{Name: "tsc", Row: &row932, Is: 0x1000080218, Risk: 2},
+	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
-	{Name: "tshark", Row: &row93},
-	{Name: "tskill", Destroys: acts318},
-	{Name: "tslint", Risk: 2, Worse: worse94},
-	{Name: "tsocks", Wrapper: &wrapper8},
-	{Name: "tsort", Row: &row125, Risk: 1},
-	{Name: "tsp", Wrapper: &wrapper8},
-	{Name: "tsql", Row: &row93},
-	{Name: "tsup", Row: &row47, Is: 0x1000080008},
-	{Name: "tsx", Language: &language4, Arity: 2, Is: 0x80400, Risk: 5},
+	{Name: "tsh", Is: 0x4},
+	{Name: "tshark", Row: &row97},
+	{Name: "tskill", Destroys: acts349},
+	{Name: "tslint", Risk: 2, Worse: worse98},
+	{Name: "tsocks", Wrapper: &wrapper10},
+	{Name: "tsort", Row: &row130, Risk: 1},
+	{Name: "tsp", Wrapper: &wrapper10},
+	{Name: "tsql", Row: &row97},
+	{Name: "tsup", Row: &row49, Is: 0x1000080018},
+	{Name: "tsx", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
 	{Name: "tty", Is: 0x40, Risk: 1},
-	{Name: "ttyd", Wrapper: &wrapper8},
-	{Name: "tune2fs", Destroys: acts80},
-	{Name: "tup", Row: &row90, Is: 0x1000000000},
-	{Name: "turbo", Row: &row47, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080008, Risk: 2},
-	{Name: "turso", Is: 0x8002000000, Destroys: acts645},
+	{Name: "ttyd", Wrapper: &wrapper10},
+	{Name: "tune2fs", Destroys: acts82},
+	{Name: "tup", Row: &row94, Is: 0x1000000000},
+	{Name: "turbo", Row: &row49, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080018, Risk: 2},
+	{Name: "turso", Is: 0x8002000000, Destroys: acts692},
 	{Name: "turso db", Is: 0x800},
-	{Name: "twilio", Destroys: acts12},
-	{Name: "twine", Row: &row113, Destroys: acts320},
+	{Name: "tusk", Arity: 2, Is: 0x1000000000},
+	{Name: "twilio", Destroys: acts14},
+	{Name: "twine", Row: &row118, Destroys: acts351},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row863, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts864},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts864},
-	{Name: "typeorm-ts-node-esm", Destroys: acts864},
+	{Name: "typedoc", Row: &row934, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts935},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts935},
+	{Name: "typeorm-ts-node-esm", Destroys: acts935},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
-	{Name: "typos", Row: &row14, Risk: 2, Worse: worse15},
+	{Name: "typos", Row: &row190, Risk: 2, Worse: worse84},
 	{Name: "uftrace", Is: 0x4},
-	{Name: "ufw", Is: 0x100000, Destroys: acts295},
+	{Name: "ufw", Is: 0x100000, Destroys: acts323},
 	{Name: "ug", Is: 0x400000000, Recursive: []string{"*"}},
 	{Name: "ugrep", Is: 0x400000000, Recursive: []string{"*"}},
-	{Name: "ul", Row: &row125},
+	{Name: "ul", Row: &row130},
 	{Name: "ulimit", Is: 0x100000, Risk: 1},
-	{Name: "ultra", Wrapper: &wrapper509},
+	{Name: "ultra", Wrapper: &wrapper545},
 	{Name: "umask", Is: 0x100000, Risk: 1},
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "unbuffer", Wrapper: &wrapper866},
-	{Name: "uncompress", Row: &row187},
-	{Name: "unexpand", Row: &row306, Risk: 1},
-	{Name: "uniq", Row: &row868, Arity: 1, Risk: 1},
-	{Name: "unittest", Is: 0x8, Risk: 2},
-	{Name: "unix2dos", Row: &row284, Risk: 3},
-	{Name: "unix2mac", Row: &row284},
-	{Name: "unlink", Row: &row237, Is: 0x100020, Risk: 6, Destroys: acts235, Wipes: "files"},
-	{Name: "unlz4", Row: &row607},
-	{Name: "unlzma", Row: &row609},
-	{Name: "unpigz", Row: &row503},
-	{Name: "unrar", Row: &row1, Inspector: "archiver", Archive: &archive2},
+	{Name: "unbuffer", Wrapper: &wrapper937},
+	{Name: "uncompress", Row: &row201},
+	{Name: "unexpand", Row: &row337, Risk: 1},
+	{Name: "uniq", Row: &row939, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row941, Is: 0x18, Risk: 2},
+	{Name: "unix2dos", Row: &row306, Risk: 3},
+	{Name: "unix2mac", Row: &row306},
+	{Name: "unlink", Row: &row253, Is: 0x100020, Risk: 6, Destroys: acts251, Wipes: "files"},
+	{Name: "unlz4", Row: &row649},
+	{Name: "unlzma", Row: &row651},
+	{Name: "unpigz", Row: &row539},
+	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x400000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper870},
-	{Name: "unxz", Row: &row609, Risk: 3},
-	{Name: "unzip", Row: &row872, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse873},
-	{Name: "unzstd", Row: &row875, Risk: 3},
-	{Name: "up", Destroys: acts35},
-	{Name: "upcloud", Destroys: acts161},
-	{Name: "upctl", Destroys: acts161},
+	{Name: "unshare", Wrapper: &wrapper943},
+	{Name: "until-fail", Is: 0x4},
+	{Name: "unxz", Row: &row651, Risk: 3},
+	{Name: "unzip", Row: &row945, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse946},
+	{Name: "unzstd", Row: &row948, Risk: 3},
+	{Name: "up", Destroys: acts37},
+	{Name: "upcloud", Destroys: acts172},
+	{Name: "upctl", Destroys: acts172},
 	{Name: "uptime", Risk: 1},
 	{Name: "urxvt", Is: 0x4},
 	{Name: "urxvtc", Is: 0x4},
 	{Name: "useradd", Is: 0x100000, Risk: 7},
-	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts146},
-	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts146},
-	{Name: "users", Row: &row125, Risk: 1},
-	{Name: "usql", Row: &row590, Inspector: "sql", Is: 0x2004000, Risk: 5},
-	{Name: "utmctl", Destroys: acts5},
-	{Name: "uudecode", Row: &row125},
-	{Name: "uuencode", Row: &row125},
-	{Name: "uv", Row: &row189, Arity: 2, Is: 0x10000060000410, Parent: true, Destroys: acts876},
+	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts155},
+	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts155},
+	{Name: "users", Row: &row130, Risk: 1},
+	{Name: "usql", Row: &row632, Inspector: "sql", Is: 0x2004000, Risk: 5},
+	{Name: "utmctl", Destroys: acts7},
+	{Name: "uudecode", Row: &row130},
+	{Name: "uuencode", Row: &row130},
+	{Name: "uv", Row: &row203, Arity: 2, Is: 0x10000060000410, Parent: true, Destroys: acts949},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row878, Is: 0x1000000000, Risk: 4},
-	{Name: "uv export", Row: &row880, Risk: 4},
+	{Name: "uv build", Row: &row951, Is: 0x1000000000, Risk: 4},
+	{Name: "uv export", Row: &row953, Risk: 4},
 	{Name: "uv lock", Is: 0x1000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x1000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row882, Risk: 1},
-	{Name: "uv pip freeze", Row: &row882, Risk: 1},
-	{Name: "uv pip list", Row: &row882, Risk: 1},
-	{Name: "uv pip show", Row: &row882, Risk: 1},
-	{Name: "uv pip tree", Row: &row882, Risk: 1},
+	{Name: "uv pip check", Row: &row955, Risk: 1},
+	{Name: "uv pip freeze", Row: &row955, Risk: 1},
+	{Name: "uv pip list", Row: &row955, Risk: 1},
+	{Name: "uv pip show", Row: &row955, Risk: 1},
+	{Name: "uv pip tree", Row: &row955, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper884, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper957, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
 	{Name: "uv run coverage", Risk: 2},
 	{Name: "uv run flake8", Risk: 2},
@@ -7903,168 +8271,176 @@ var commands = [...]Command{
 	{Name: "uv run unittest", Risk: 2},
 	{Name: "uv sync", Is: 0x1000100000, Risk: 4},
 	{Name: "uv tool", Arity: 3, Is: 0x1000300000, Risk: 5},
-	{Name: "uv tool run", Wrapper: &wrapper119},
+	{Name: "uv tool run", Wrapper: &wrapper124},
 	{Name: "uv tree", Risk: 4},
 	{Name: "uv venv", Risk: 4},
 	{Name: "uvicorn", Is: 0x80000},
-	{Name: "uvx", Wrapper: &wrapper119, Arity: 2, Is: 0x60000000},
+	{Name: "uvx", Wrapper: &wrapper124, Arity: 2, Is: 0x60000000},
 	{Name: "uxterm", Is: 0x4},
-	{Name: "v", Language: &language4},
+	{Name: "v", Language: &language6},
 	{Name: "v run", Is: 0x100000},
-	{Name: "vagrant", Row: &row24, Arity: 2, Is: 0x1000000012, Destroys: acts5},
+	{Name: "vagrant", Row: &row26, Arity: 2, Is: 0x1000000012, Destroys: acts7},
 	{Name: "valac", Is: 0x200},
-	{Name: "vale", Row: &row14, Risk: 2, Worse: worse15},
-	{Name: "valgrind", Wrapper: &wrapper886},
+	{Name: "vale", Row: &row190, Risk: 2, Worse: worse84},
+	{Name: "valgrind", Wrapper: &wrapper959},
 	{Name: "vared", Inspector: "state"},
-	{Name: "vault", Arity: 2, Is: 0x8000100000, Risk: 5, Destroys: acts82},
+	{Name: "vault", Arity: 2, Is: 0x8000100000, Risk: 5, Destroys: acts85},
 	{Name: "vbc", Is: 0x200},
-	{Name: "vboxmanage", Destroys: acts5},
-	{Name: "vcpkg", Row: &row121, Is: 0x100000, Destroys: acts129},
-	{Name: "vdir", Row: &row249, Risk: 1},
-	{Name: "velero", Destroys: acts36},
-	{Name: "vercel", Row: &row24, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse25, Destroys: acts656, Recursive: []string{"*"}},
-	{Name: "vercel deploy", Transfer: &options77},
-	{Name: "vgreduce", Destroys: acts80},
-	{Name: "vgremove", Is: 0x2000000000, Destroys: acts80},
-	{Name: "vi", Row: &row178},
+	{Name: "vboxmanage", Destroys: acts7},
+	{Name: "vcpkg", Row: &row126, Is: 0x100000, Destroys: acts136},
+	{Name: "vdir", Row: &row267, Risk: 1},
+	{Name: "velero", Destroys: acts38},
+	{Name: "vercel", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse27, Destroys: acts707, Recursive: []string{"*"}},
+	{Name: "vercel deploy", Transfer: &options79},
+	{Name: "vgreduce", Destroys: acts82},
+	{Name: "vgremove", Is: 0x2000000000, Destroys: acts82},
+	{Name: "vi", Row: &row189},
 	{Name: "vibe", Is: 0x80000000},
 	{Name: "vibe-kanban", Is: 0x80000000},
-	{Name: "view", Row: &row178},
-	{Name: "vim", Row: &row178},
-	{Name: "vimdiff", Row: &row178},
-	{Name: "vipw", Destroys: acts146},
-	{Name: "virsh", Destroys: acts5},
+	{Name: "view", Row: &row189},
+	{Name: "vim", Row: &row189},
+	{Name: "vimdiff", Row: &row189},
+	{Name: "vipw", Destroys: acts155},
+	{Name: "virsh", Destroys: acts7},
 	{Name: "visudo", Is: 0x1, Risk: 7},
-	{Name: "vite", Row: &row47, Is: 0x1000080018, Risk: 2},
-	{Name: "vite-node", Language: &language4},
-	{Name: "vitest", Row: &row888, Is: 0x1000080018, Risk: 2},
+	{Name: "vite", Row: &row49, Is: 0x1000080018, Risk: 2},
+	{Name: "vite-node", Language: &language6},
+	{Name: "vitest", Row: &row961, Is: 0x1000080018, Risk: 2},
+	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
-	{Name: "volta", Is: 0x60000000, Destroys: acts29},
+	{Name: "volta", Is: 0x60000000, Destroys: acts31},
 	{Name: "volta install", Is: 0x100000},
-	{Name: "volta run", Wrapper: &wrapper44},
-	{Name: "vsce", Destroys: acts129},
+	{Name: "volta run", Wrapper: &wrapper46},
+	{Name: "vsce", Destroys: acts136},
 	{Name: "vsql", Is: 0x2000000},
-	{Name: "vue-tsc", Is: 0x80000, Risk: 2, Worse: worse15},
-	{Name: "vultr", Destroys: acts161},
-	{Name: "vultr-cli", Destroys: acts161},
-	{Name: "vulture", Row: &row54, Risk: 2, Worse: worse15},
+	{Name: "vue-tsc", Row: &row932, Is: 0x1000080218, Risk: 2},
+	{Name: "vultr", Destroys: acts172},
+	{Name: "vultr-cli", Destroys: acts172},
+	{Name: "vulture", Row: &row56, Risk: 2, Worse: worse84},
 	{Name: "w", Risk: 1},
 	{Name: "w3m", Risk: 4},
-	{Name: "wacli", Destroys: acts12},
-	{Name: "waf", Row: &row90, Is: 0x1000000018},
+	{Name: "wacli", Destroys: acts14},
+	{Name: "waf", Row: &row94, Is: 0x1000000018},
 	{Name: "wait", Inspector: "names", Is: 0x400000100000, Risk: 1},
 	{Name: "warp"},
 	{Name: "warp agent", Is: 0x80000000},
 	{Name: "warp-cli", Is: 0x80000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x1000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper890, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper21},
-	{Name: "waypoint", Row: &row24, Destroys: acts95},
-	{Name: "wc", Row: &row892, Arity: 1, Is: 0x1c0, Risk: 1},
-	{Name: "web-ext", Destroys: acts129},
-	{Name: "webpack", Row: &row47, Is: 0x1000080018, Risk: 2},
-	{Name: "websocat", Row: &row52, Is: 0x8004000000000},
-	{Name: "werf", Destroys: acts512},
+	{Name: "watch", Wrapper: &wrapper963, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper965},
+	{Name: "watchman", Is: 0x4},
+	{Name: "watchman-make", Is: 0x4},
+	{Name: "waypoint", Row: &row26, Destroys: acts99},
+	{Name: "wc", Row: &row967, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "web-ext", Destroys: acts136},
+	{Name: "webpack", Row: &row49, Is: 0x1000080018, Risk: 2},
+	{Name: "websocat", Row: &row54, Is: 0x8004000000000},
+	{Name: "werf", Destroys: acts548},
 	{Name: "west"},
-	{Name: "west forall", Wrapper: &wrapper509},
+	{Name: "west forall", Wrapper: &wrapper545},
 	{Name: "wezterm", Is: 0x4},
-	{Name: "wg", Row: &row37, Is: 0x100000},
-	{Name: "wg-quick", Destroys: acts295},
-	{Name: "wget", Row: &row894, Arity: 1, Inspector: "fetch", Is: 0x8004010100000, Risk: 4, Destroys: acts895, Keeps: &keeps896},
+	{Name: "wg", Row: &row39, Is: 0x100000},
+	{Name: "wg-quick", Destroys: acts323},
+	{Name: "wget", Row: &row969, Arity: 1, Inspector: "fetch", Is: 0x8004010100000, Risk: 4, Destroys: acts970, Keeps: &keeps971},
 	{Name: "wget2", Is: 0x8004000000000},
-	{Name: "whatis", Row: &row31, Risk: 1},
+	{Name: "wgo", Is: 0x4},
+	{Name: "whatis", Row: &row33, Risk: 1},
+	{Name: "when-changed", Is: 0x4},
 	{Name: "whereis", Risk: 1},
 	{Name: "which", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "who", Row: &row125, Risk: 1},
+	{Name: "who", Row: &row130, Risk: 1},
 	{Name: "whoami", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "whois", Row: &row37, Inspector: "lookup", Risk: 4},
+	{Name: "whois", Row: &row39, Inspector: "lookup", Risk: 4},
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
-	{Name: "winget", Is: 0x20100000, Risk: 5, Destroys: acts29},
-	{Name: "wipe", Row: &row898, Is: 0x100000, Risk: 6, Destroys: acts235},
-	{Name: "wipefs", Is: 0x2000000000, Risk: 6, Destroys: acts80},
+	{Name: "winget", Is: 0x20100000, Risk: 5, Destroys: acts31},
+	{Name: "wipe", Row: &row973, Is: 0x100000, Risk: 6, Destroys: acts251},
+	{Name: "wipefs", Is: 0x2000000000, Risk: 6, Destroys: acts82},
 	{Name: "wireit", Is: 0x1000000000},
-	{Name: "wireshark", Row: &row93},
-	{Name: "wish", Language: &language4},
-	{Name: "wmic", Row: &row52},
-	{Name: "wolframscript", Language: &language4},
+	{Name: "wireshark", Row: &row97},
+	{Name: "wish", Language: &language6},
+	{Name: "wmic", Row: &row54},
+	{Name: "wolframscript", Language: &language6},
+	{Name: "woodpecker-cli", Arity: 2, Is: 0x1000000000},
 	{Name: "wormhole", Is: 0x4000000000, Recursive: []string{"*"}},
-	{Name: "wp", Row: &row39, Destroys: acts250},
+	{Name: "wp", Row: &row41, Destroys: acts268},
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row24, Arity: 2, Inspector: "transfer", Is: 0x8002100000, Risk: 5, Worse: worse25, Destroys: acts899},
+	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x8002100000, Risk: 5, Worse: worse27, Destroys: acts974},
 	{Name: "wrangler d1", Is: 0x800},
-	{Name: "wrangler deploy", Transfer: &options77},
-	{Name: "wrangler r2", Transfer: &options77},
-	{Name: "wscat", Row: &row37, Is: 0x8004000000000},
-	{Name: "wscript", Row: &row52},
-	{Name: "wsl", Is: 0x2},
-	{Name: "wsrun", Wrapper: &wrapper509},
+	{Name: "wrangler deploy", Transfer: &options79},
+	{Name: "wrangler r2", Transfer: &options79},
+	{Name: "wscat", Row: &row39, Is: 0x8004000000000},
+	{Name: "wscript", Row: &row54},
+	{Name: "wsl", Wrapper: &wrapper976, Is: 0x2},
+	{Name: "wsrun", Wrapper: &wrapper545},
 	{Name: "x-terminal-emulator", Is: 0x4},
-	{Name: "x86_64", Wrapper: &wrapper534},
+	{Name: "x86_64", Wrapper: &wrapper572},
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x1000020000000},
 	{Name: "xata", Is: 0x2000000},
-	{Name: "xbps-remove", Destroys: acts649},
-	{Name: "xcodebuild", Row: &row901, Arity: 2, Is: 0x1000000210, Risk: 2, Worse: worse228},
+	{Name: "xbps-remove", Destroys: acts698},
+	{Name: "xc", Arity: 2, Is: 0x1000000000},
+	{Name: "xcodebuild", Row: &row978, Arity: 2, Is: 0x1000000210, Risk: 2, Worse: worse244},
 	{Name: "xcrun", Arity: 2},
-	{Name: "xdg-open", Row: &row52},
+	{Name: "xctrace", Is: 0x4},
+	{Name: "xdg-open", Row: &row54},
 	{Name: "xfce4-terminal", Is: 0x4},
-	{Name: "xfs_growfs", Destroys: acts80},
-	{Name: "xh", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts528},
-	{Name: "xhs", Is: 0x8004010000000, Destroys: acts528},
+	{Name: "xfs_growfs", Destroys: acts82},
+	{Name: "xh", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts566},
+	{Name: "xhs", Is: 0x8004010000000, Destroys: acts566},
 	{Name: "xinit", Is: 0x4},
-	{Name: "xkill", Is: 0x80000000000, Risk: 6, Destroys: acts318},
-	{Name: "xmllint", Row: &row903, Risk: 1, Worse: worse904},
-	{Name: "xo", Risk: 2, Worse: worse94},
-	{Name: "xonsh", Language: &language98, Is: 0x100000},
-	{Name: "xq", Row: &row853, Risk: 5},
+	{Name: "xkill", Is: 0x80000000000, Risk: 6, Destroys: acts349},
+	{Name: "xmllint", Row: &row980, Risk: 1, Worse: worse981},
+	{Name: "xo", Risk: 2, Worse: worse98},
+	{Name: "xonsh", Language: &language102, Is: 0x100000},
+	{Name: "xq", Row: &row920, Risk: 5},
 	{Name: "xterm", Is: 0x4},
-	{Name: "xvfb-run", Wrapper: &wrapper234},
-	{Name: "xxd", Row: &row906, Risk: 1},
-	{Name: "xz", Row: &row609, Risk: 3},
-	{Name: "xzcat", Row: &row125, Risk: 1},
-	{Name: "xzdiff", Row: &row125},
-	{Name: "xzgrep", Row: &row127, Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "xzless", Row: &row125},
-	{Name: "xzmore", Row: &row125},
+	{Name: "xvfb-run", Wrapper: &wrapper250},
+	{Name: "xxd", Row: &row983, Risk: 1},
+	{Name: "xz", Row: &row651, Risk: 3},
+	{Name: "xzcat", Row: &row130, Risk: 1},
+	{Name: "xzdiff", Row: &row130},
+	{Name: "xzgrep", Row: &row132, Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "xzless", Row: &row130},
+	{Name: "xzmore", Row: &row130},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row908, Is: 0x80000, Risk: 2, Worse: worse15},
-	{Name: "yapf", Row: &row54, Risk: 3},
-	{Name: "yarn", Row: &row709, Arity: 2, Inspector: "npm", Is: 0x10001060000010, Risk: 4, Parent: true, Destroys: acts112},
+	{Name: "yamllint", Row: &row985, Is: 0x80000, Risk: 2, Worse: worse84},
+	{Name: "yapf", Row: &row56, Risk: 3},
+	{Name: "yarn", Row: &row763, Arity: 2, Inspector: "npm", Is: 0x10001060000010, Risk: 4, Parent: true, Destroys: acts117},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
-	{Name: "yarn config", Row: &row113, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row668, Risk: 1},
-	{Name: "yarn config list", Row: &row668, Risk: 1},
-	{Name: "yarn config set", Row: &row669},
-	{Name: "yarn config unset", Row: &row669},
+	{Name: "yarn config", Row: &row118, Is: 0x110000, Parent: true},
+	{Name: "yarn config get", Row: &row719, Risk: 1},
+	{Name: "yarn config list", Row: &row719, Risk: 1},
+	{Name: "yarn config set", Row: &row720},
+	{Name: "yarn config unset", Row: &row720},
 	{Name: "yarn coverage", Risk: 2},
-	{Name: "yarn create", Row: &row113, Is: 0x200000},
+	{Name: "yarn create", Row: &row118, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
-	{Name: "yarn dlx", Wrapper: &wrapper119, Arity: 3, Is: 0x300000},
+	{Name: "yarn dlx", Wrapper: &wrapper124, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper711, Arity: 3, Is: 0x800000000000},
+	{Name: "yarn exec", Wrapper: &wrapper765, Arity: 3, Is: 0x800000000000},
 	{Name: "yarn format", Risk: 2},
-	{Name: "yarn global", Row: &row113, Is: 0x200000},
-	{Name: "yarn info", Row: &row713, Risk: 4},
-	{Name: "yarn install", Row: &row713, Is: 0x100000, Risk: 4},
-	{Name: "yarn licenses", Row: &row713, Risk: 1},
+	{Name: "yarn global", Row: &row118, Is: 0x200000},
+	{Name: "yarn info", Row: &row767, Risk: 4},
+	{Name: "yarn install", Row: &row767, Is: 0x100000, Risk: 4},
+	{Name: "yarn licenses", Row: &row767, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row713, Risk: 1},
-	{Name: "yarn login", Row: &row113},
-	{Name: "yarn npm", Row: &row113, Risk: 6},
-	{Name: "yarn plugin", Row: &row113, Is: 0x100000},
-	{Name: "yarn publish", Row: &row113, Risk: 6},
+	{Name: "yarn list", Row: &row767, Risk: 1},
+	{Name: "yarn login", Row: &row118},
+	{Name: "yarn npm", Row: &row118, Risk: 6},
+	{Name: "yarn plugin", Row: &row118, Is: 0x100000},
+	{Name: "yarn publish", Row: &row118, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row713, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse114},
+	{Name: "yarn run", Row: &row767, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse119},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
-	{Name: "yarn test", Row: &row713, Risk: 2},
+	{Name: "yarn test", Row: &row767, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn unlink", Risk: 3},
@@ -8072,607 +8448,607 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row713, Risk: 1},
-	{Name: "yarn why", Row: &row713, Risk: 1},
+	{Name: "yarn versions", Row: &row767, Risk: 1},
+	{Name: "yarn why", Row: &row767, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
-	{Name: "yarn workspaces foreach", Wrapper: &wrapper509},
+	{Name: "yarn workspaces foreach", Wrapper: &wrapper545},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row642, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts685},
-	{Name: "yc", Destroys: acts161},
+	{Name: "yasm", Row: &row689, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts736},
+	{Name: "yc", Destroys: acts172},
 	{Name: "yes", Risk: 1},
-	{Name: "ykman", Is: 0x100000, Destroys: acts19},
-	{Name: "youtube-dl", Row: &row910, Risk: 4},
-	{Name: "yq", Row: &row912, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse913},
-	{Name: "yt-dlp", Row: &row910, Risk: 4},
-	{Name: "yum", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts29},
+	{Name: "ykman", Is: 0x100000, Destroys: acts20},
+	{Name: "youtube-dl", Row: &row987, Risk: 4},
+	{Name: "yq", Row: &row989, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse990},
+	{Name: "yt-dlp", Row: &row987, Risk: 4},
+	{Name: "yum", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts31},
 	{Name: "yum install", Is: 0x200000},
-	{Name: "zappa", Destroys: acts35},
-	{Name: "zbackup", Destroys: acts50},
-	{Name: "zcat", Row: &row125, Risk: 1},
-	{Name: "zcmp", Row: &row125},
-	{Name: "zdiff", Row: &row125},
+	{Name: "zappa", Destroys: acts37},
+	{Name: "zbackup", Destroys: acts52},
+	{Name: "zcat", Row: &row130, Risk: 1},
+	{Name: "zcmp", Row: &row130},
+	{Name: "zdiff", Row: &row130},
 	{Name: "zegrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts724},
+	{Name: "zenstack", Destroys: acts778},
 	{Name: "zeroclaw", Is: 0x80000000},
 	{Name: "zfgrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zfs", Destroys: acts80},
-	{Name: "zgrep", Row: &row127, Is: 0x400000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row121, Arity: 2, Is: 0x1000001208, Risk: 5, Parent: true},
+	{Name: "zfs", Destroys: acts82},
+	{Name: "zgrep", Row: &row132, Is: 0x400000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "zig", Row: &row126, Arity: 2, Is: 0x1000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 2},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row915, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
-	{Name: "zkCli.sh", Destroys: acts199},
+	{Name: "zip", Row: &row992, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zkCli.sh", Destroys: acts213},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row587, Risk: 1},
+	{Name: "zless", Row: &row629, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row587},
-	{Name: "zpool", Is: 0x2000000000, Destroys: acts80},
-	{Name: "zrun", Wrapper: &wrapper8},
+	{Name: "zmore", Row: &row629},
+	{Name: "zpool", Is: 0x2000000000, Destroys: acts82},
+	{Name: "zrun", Wrapper: &wrapper10},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x100040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row875, Risk: 3},
-	{Name: "zstdcat", Row: &row125},
+	{Name: "zstd", Row: &row948, Risk: 3},
+	{Name: "zstdcat", Row: &row130},
 	{Name: "zstdgrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zstdless", Row: &row125},
-	{Name: "zstdmt", Row: &row875},
+	{Name: "zstdless", Row: &row130},
+	{Name: "zstdmt", Row: &row948},
 	{Name: "ztcp", Inspector: "state"},
-	{Name: "zulip-send", Destroys: acts12},
-	{Name: "zx", Language: &language4},
-	{Name: "zypper", Is: 0x20100000, Risk: 5, Destroys: acts29},
+	{Name: "zulip-send", Destroys: acts14},
+	{Name: "zx", Language: &language6},
+	{Name: "zypper", Is: 0x20100000, Risk: 5, Destroys: acts31},
 }
 
 // index finds a command by the hash of its name: its place in commands from 1, 0 for a free slot.
 var index = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 378, 1676, 1816, 0, 0, 0, 0, 0, 2756, 0, 0, 0, 0, 1776, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1185, 1003, 0, 0, 0, 0, 2494, 0, 0, 0, 0, 0, 794, 1999, 0, 0, 0, 0, 492, 0, 787, 0, 3499, 356,
-	0, 0, 0, 0, 0, 0, 2825, 0, 0, 3533, 0, 444, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1100, 0, 323, 0, 0, 0, 0, 2343, 2478, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 802, 0, 3431, 3071, 0, 1080, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3144, 0, 270, 2680, 0, 1421, 0, 0, 0, 0, 0, 2341, 0, 0, 0, 0, 591, 2025, 2190, 0, 1199,
-	0, 0, 0, 0, 0, 0, 0, 0, 2967, 0, 0, 0, 0, 0, 2066, 0, 0, 0, 0, 0, 0, 0, 1863, 0, 0, 0, 0, 0, 2036, 0, 1030, 3343,
-	2272, 0, 0, 0, 0, 0, 0, 0, 0, 3341, 1749, 0, 0, 0, 0, 0, 0, 0, 0, 1524, 0, 0, 0, 0, 1261, 0, 2189, 0, 2758, 1441, 0, 876,
-	522, 1781, 0, 385, 0, 0, 0, 0, 381, 0, 644, 0, 0, 0, 0, 3066, 0, 2804, 0, 0, 0, 0, 0, 0, 397, 2326, 0, 1726, 0, 0, 0, 0,
-	0, 0, 3113, 2406, 0, 0, 481, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1509, 40, 0, 0, 0, 0, 0, 0, 0, 2566, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 922, 505, 0, 0, 722, 3425, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1678, 2887, 0, 2944, 0, 0, 0, 2446, 0, 0, 47, 0, 2709, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 770, 172, 0, 0, 0, 1960, 0, 0, 0, 1598, 0, 0, 0, 49, 0, 0, 0, 0, 0, 1169, 0, 0,
-	712, 0, 2437, 2984, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2051, 2451, 3365, 0, 0, 282, 2001, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1643, 0, 1850, 1380, 0, 0, 0, 0, 0, 0, 0, 0, 0, 180, 2321, 359, 95, 889, 3371, 0, 0, 1372, 0, 2050, 3284, 0, 0, 0, 0,
-	0, 0, 0, 0, 1035, 0, 2630, 0, 0, 0, 0, 0, 0, 0, 0, 1672, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3478, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 979, 0, 0, 0, 0, 0, 1498, 0, 0, 3525, 0, 0, 0, 2488, 1422, 0, 1588,
-	2065, 0, 0, 0, 0, 0, 0, 0, 661, 2554, 2793, 0, 0, 0, 0, 0, 0, 0, 1613, 0, 0, 2483, 0, 0, 0, 0, 0, 0, 2601, 326, 2800, 1917,
-	0, 0, 0, 0, 0, 0, 0, 804, 2918, 1789, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 413, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2461, 0, 0, 0, 0, 0, 0, 2305, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 604, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 449, 1165, 2349, 0, 0, 0, 0, 0, 1942, 0, 2162, 0, 12, 0, 0, 0, 1762, 0, 1682, 2689, 0, 0, 0,
-	0, 0, 0, 1754, 0, 2703, 0, 0, 0, 246, 0, 0, 0, 2386, 0, 0, 0, 0, 0, 0, 0, 459, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	309, 0, 0, 442, 0, 0, 0, 0, 1845, 0, 0, 0, 0, 470, 0, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2841, 0, 0, 0, 3554, 0,
-	0, 3052, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3374, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1710, 0, 0, 0, 0, 1954, 0, 0, 74, 364, 2377, 2940, 0, 0, 0, 1315, 0, 0, 0, 0, 0, 0, 0, 0, 3376, 2096, 0, 3503, 0, 0, 0, 0,
-	0, 0, 0, 0, 1273, 0, 1161, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2338, 1976, 0, 615, 0, 0, 0, 3152, 0, 0,
-	0, 0, 1059, 2024, 0, 0, 1111, 0, 1630, 0, 0, 0, 2789, 0, 0, 2725, 0, 0, 0, 163, 0, 1370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1211, 0, 0, 849, 2629, 0, 2470, 0, 0, 1095, 0, 0, 0, 0, 0, 2873, 0, 0, 0, 0, 468, 0, 0, 0, 0, 0, 0, 0, 1687, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 498, 0, 0, 0, 0, 108, 0, 0, 0, 0, 0, 3524, 0, 0, 2439, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 953, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1871, 3411, 0, 0, 0, 1334, 0, 0, 2026,
-	0, 0, 0, 2333, 0, 0, 2346, 0, 3196, 1571, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1415, 2229, 0, 0,
-	0, 0, 0, 0, 1523, 0, 0, 391, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 380, 3108, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 295, 0, 0, 0, 0, 0, 0, 1226, 0, 0, 0, 0, 0, 0, 2197, 0, 1982, 0, 0, 115, 0, 0, 0, 0, 0, 0, 0, 2530, 0,
-	0, 0, 0, 0, 0, 3112, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2504, 0, 0, 0, 0, 0, 0, 3062, 3479, 0, 1886, 1938, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 645, 0, 0, 0, 0, 0, 0, 0, 0, 639, 0, 0, 0, 1146, 0, 0, 0, 2532, 0, 2345, 0, 0, 0, 0,
-	0, 2513, 0, 0, 0, 0, 0, 1170, 1632, 0, 0, 0, 0, 0, 0, 0, 0, 3100, 0, 1142, 0, 0, 0, 0, 0, 0, 400, 0, 0, 0, 0, 0,
-	0, 0, 0, 1970, 0, 0, 2030, 3141, 0, 0, 0, 0, 0, 2545, 0, 0, 0, 0, 0, 3405, 0, 0, 0, 0, 0, 0, 1197, 0, 0, 0, 0, 0,
-	0, 1328, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2454, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 133, 0, 0, 3041, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1220, 1748, 0, 0, 0, 0, 934, 0,
-	0, 0, 0, 0, 1419, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 874, 0, 0, 0, 0, 0, 0, 331, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1602, 0, 0, 1365, 0, 2627, 0, 0, 436, 2316, 0, 3074, 1793, 0, 2536, 0, 360, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1416, 0, 0, 0, 3037,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3459, 0, 0, 0, 0, 0, 0, 1282, 0, 0, 0, 0, 2372, 0, 0, 3115, 0, 0, 0, 0, 0, 2265,
-	0, 0, 0, 863, 2874, 0, 0, 0, 2155, 0, 3354, 0, 0, 0, 2204, 0, 0, 0, 0, 3302, 0, 0, 734, 488, 1540, 2926, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3548, 0, 0, 0, 0, 0, 665, 1120, 0, 0, 3167, 628, 2242, 0, 0, 0, 0, 2778, 0, 0, 0, 0,
-	0, 1764, 0, 1690, 3171, 0, 0, 0, 0, 0, 0, 0, 2677, 663, 0, 0, 0, 0, 1082, 1126, 99, 1907, 0, 0, 0, 3086, 1047, 0, 2640, 0, 0, 0,
-	0, 0, 767, 0, 0, 0, 0, 3176, 0, 0, 0, 288, 2453, 0, 0, 0, 1892, 0, 0, 0, 0, 2642, 1522, 0, 3170, 2383, 0, 0, 0, 0, 0, 1156,
-	0, 2559, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 1445, 0, 1218, 0, 0, 1104, 2763, 0, 0, 0, 1777, 0, 0, 0, 0, 0, 0,
-	1339, 2296, 2605, 0, 0, 0, 0, 0, 0, 1677, 0, 0, 0, 0, 0, 0, 0, 1171, 0, 0, 1162, 2315, 2659, 3290, 1471, 1831, 3158, 0, 0, 473, 0, 0,
-	0, 0, 0, 0, 0, 0, 955, 1501, 3553, 0, 0, 924, 2195, 3184, 0, 0, 0, 0, 2409, 0, 0, 0, 0, 0, 0, 0, 1842, 0, 0, 0, 0, 0,
-	0, 0, 756, 0, 0, 0, 0, 2503, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 900, 0, 1392, 0, 0, 2678, 0, 0, 0, 1168, 0, 0, 0,
-	0, 0, 0, 0, 1505, 0, 0, 0, 0, 0, 0, 3286, 3389, 648, 2055, 0, 0, 0, 0, 2159, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1568, 0, 0, 0, 0, 698, 0, 0, 0, 0, 0, 3461, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2123, 0, 0, 0, 75, 0, 0, 0,
-	0, 2658, 0, 0, 0, 1410, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 182, 0, 0, 0, 0, 0, 0, 287, 2821, 981, 0,
-	0, 3088, 1967, 0, 0, 0, 0, 0, 0, 1895, 2823, 343, 2078, 0, 0, 0, 2625, 0, 0, 0, 655, 0, 0, 0, 0, 1433, 2395, 0, 0, 0, 0, 2992,
-	0, 549, 0, 0, 0, 0, 0, 0, 976, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 972, 0, 0, 0, 45, 842, 3005, 0, 887,
-	0, 0, 1326, 0, 0, 0, 0, 0, 0, 2973, 0, 2042, 1313, 0, 0, 213, 0, 2414, 0, 402, 0, 3159, 0, 0, 2981, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2679, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2816, 0, 0, 0, 847, 0, 0, 0, 0,
-	0, 0, 1291, 0, 0, 1595, 0, 0, 0, 947, 2509, 2932, 0, 0, 3370, 0, 0, 0, 0, 0, 0, 2673, 0, 0, 0, 0, 1699, 0, 0, 0, 1914, 94,
-	0, 0, 0, 2924, 0, 1633, 2323, 3535, 0, 0, 0, 0, 2278, 0, 0, 0, 608, 680, 1532, 1454, 0, 0, 3490, 0, 0, 187, 20, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3021, 0, 0, 0, 0, 1044, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1096, 0, 0, 3418, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3483, 2727, 0, 0, 0, 3033, 0, 0, 0, 0, 0, 1572, 1853, 0, 0, 0, 0, 0, 0, 0, 1728, 0, 0, 0, 2548, 0, 0, 2151,
-	0, 0, 0, 0, 1626, 0, 0, 0, 0, 0, 0, 0, 542, 0, 622, 0, 0, 299, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3131, 0, 0, 2937,
-	0, 3008, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2163, 2105, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2076, 3231, 0, 0, 0, 0, 0, 1915, 0,
-	0, 0, 0, 2899, 0, 0, 1669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 801, 0, 3424, 0, 193, 2228, 2768, 1623, 0, 0,
-	0, 0, 866, 0, 0, 205, 0, 0, 0, 0, 0, 0, 0, 0, 1374, 0, 0, 0, 0, 0, 1719, 0, 0, 0, 0, 0, 2199, 0, 2475, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2330, 370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 368, 885, 0, 0, 0, 0, 0, 0, 3331, 0, 0, 2925,
-	0, 0, 0, 0, 184, 0, 2293, 0, 0, 2664, 0, 0, 0, 0, 0, 0, 960, 0, 714, 0, 2787, 1782, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 259, 0, 315, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 177, 0, 0, 0, 0, 0, 0, 375, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2063, 0, 2646, 2172, 3181, 0, 0, 0, 3134, 0, 0, 761, 0, 873, 0, 0, 0, 0, 508, 686, 1064, 0, 0, 0, 0, 0, 3549, 111,
-	254, 0, 0, 0, 2498, 0, 0, 0, 0, 3437, 0, 0, 0, 0, 2820, 0, 0, 2103, 1014, 2556, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3185, 743,
-	0, 0, 0, 0, 0, 1597, 0, 2286, 0, 1977, 0, 0, 0, 418, 0, 0, 0, 2672, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1820, 0, 0, 0, 0,
-	2034, 0, 0, 0, 0, 0, 3314, 0, 0, 0, 0, 0, 0, 0, 0, 1780, 0, 2179, 2986, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 651, 0, 0, 0, 0, 0, 870, 0, 0, 0, 0, 0, 0, 0, 748, 571, 0, 0, 0, 0, 0,
-	0, 621, 0, 0, 0, 1593, 0, 0, 0, 0, 0, 0, 0, 412, 0, 0, 0, 0, 0, 1262, 281, 3004, 0, 0, 0, 0, 0, 0, 670, 0, 0, 0,
-	0, 0, 2073, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2522, 0, 0, 1541, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 484, 0, 2388, 2849, 0, 0, 0, 0, 0, 0, 0, 2572, 0, 0, 0, 0, 0,
-	0, 0, 824, 1053, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1562, 0, 0, 2113, 0, 0, 0, 0, 0, 0, 0, 2700, 369, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 565, 0, 0, 1407, 2634, 0, 0, 0, 0, 916, 0, 0, 79, 2607, 0, 312, 454, 0, 0, 1876, 3542, 41, 0, 0, 2639,
-	0, 0, 0, 0, 0, 366, 2161, 0, 0, 0, 0, 0, 0, 1639, 3398, 0, 0, 2218, 0, 0, 0, 1629, 2553, 0, 0, 0, 0, 558, 2911, 3458, 0, 0,
-	0, 940, 0, 0, 2665, 0, 0, 0, 0, 0, 0, 0, 0, 0, 334, 0, 548, 0, 0, 0, 0, 0, 0, 0, 3211, 1244, 0, 0, 0, 0, 0, 0,
-	0, 913, 0, 3259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1055, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2480, 230, 1978, 2472, 3359, 0, 0, 0,
-	3244, 0, 0, 0, 0, 0, 2863, 0, 0, 0, 0, 0, 2207, 0, 192, 0, 0, 562, 0, 0, 0, 428, 596, 46, 0, 0, 2652, 0, 0, 1400, 0, 0,
-	3387, 0, 0, 0, 0, 1667, 0, 0, 897, 0, 2045, 0, 0, 0, 0, 0, 0, 0, 893, 0, 0, 0, 0, 0, 0, 0, 0, 1544, 0, 0, 0, 0,
-	0, 0, 762, 0, 0, 3216, 0, 0, 0, 0, 0, 0, 0, 0, 985, 0, 1603, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 147, 1020, 1647, 0,
-	3229, 1995, 3353, 0, 2519, 0, 649, 0, 0, 0, 0, 0, 0, 3429, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 30, 1451,
-	0, 0, 1356, 0, 0, 0, 3120, 0, 2586, 0, 0, 0, 0, 0, 2878, 0, 0, 1290, 3403, 0, 0, 392, 1237, 37, 0, 0, 0, 0, 0, 2774, 0, 0,
-	0, 0, 654, 611, 3130, 0, 0, 0, 0, 2370, 0, 0, 0, 2091, 0, 0, 0, 0, 531, 0, 2067, 0, 1439, 2306, 0, 0, 0, 1840, 2168, 908, 2501, 2621,
-	1062, 3347, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1765, 3092, 0, 0, 0, 735, 862, 0, 0, 0, 2534, 0, 0, 0, 0, 0, 0, 2794,
-	0, 2773, 0, 554, 0, 2934, 0, 0, 0, 424, 137, 0, 0, 0, 0, 0, 2527, 0, 0, 0, 0, 0, 0, 2844, 0, 920, 1557, 2447, 0, 0, 0, 0,
-	0, 2991, 3101, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 474, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	3293, 684, 719, 2060, 0, 0, 349, 2750, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1320, 0, 0, 0, 0, 0, 0, 0, 0, 1923, 0, 0, 0, 2770,
-	0, 0, 0, 0, 1456, 0, 0, 0, 0, 0, 0, 0, 0, 0, 858, 0, 0, 0, 0, 0, 0, 1175, 1725, 0, 0, 0, 0, 0, 0, 1395, 0, 0,
-	812, 0, 0, 0, 0, 0, 0, 2505, 0, 0, 0, 0, 0, 1510, 958, 2243, 2266, 3309, 0, 0, 0, 1659, 0, 776, 3163, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1115, 0, 1300, 0, 0, 0, 1314, 0, 0, 581, 906, 0, 0, 0, 710, 0, 0, 0, 0, 890, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 264, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2353, 0, 0, 998, 1352, 0, 0, 0, 0, 0, 0, 2919, 0, 0, 0,
-	0, 0, 1486, 1545, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 519, 717, 1569, 2127, 1210, 0, 0, 0, 0, 433, 0, 0, 0, 0, 0, 0, 0, 0,
-	3153, 0, 305, 0, 952, 0, 0, 0, 0, 2191, 0, 2609, 0, 0, 0, 0, 0, 0, 3506, 0, 0, 0, 0, 0, 0, 0, 835, 2497, 0, 0, 0, 0,
-	0, 1981, 0, 0, 0, 0, 0, 0, 0, 746, 0, 2003, 0, 0, 0, 0, 0, 2901, 0, 191, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 51, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2786, 0, 82, 0, 2329, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1452, 0, 0, 0, 0, 0, 0, 253, 699, 2747, 0, 818, 749, 0, 0, 0, 0, 0, 507, 0,
-	0, 0, 0, 0, 0, 2354, 0, 0, 825, 2110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2322, 0, 0, 2396, 0, 2450, 0, 0, 2158, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 732, 2295, 0, 1484, 480, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2524, 0, 0, 946, 0, 0, 844, 899,
-	3384, 0, 0, 0, 0, 0, 0, 271, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1027, 0, 2540, 0, 0, 0, 1856, 0, 0, 0, 0, 0, 0,
-	0, 3492, 0, 0, 864, 0, 0, 0, 0, 1536, 0, 0, 0, 869, 2615, 0, 0, 0, 0, 0, 0, 2928, 0, 2904, 0, 0, 0, 0, 0, 0, 0, 0,
-	718, 0, 0, 0, 0, 186, 0, 0, 0, 0, 0, 0, 1980, 2538, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3080, 383, 0, 2977, 0, 0, 2872, 3047,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 588, 702, 1414, 1554, 2116, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 486, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3324, 0, 0, 0, 0, 2198, 2943, 0, 0, 0, 1906, 0, 0, 0, 0, 0, 0, 1381, 0, 0, 0, 0, 3493, 1921,
-	0, 1517, 0, 0, 0, 0, 0, 0, 0, 2147, 0, 0, 0, 993, 0, 0, 0, 451, 0, 0, 0, 1494, 0, 0, 545, 1099, 0, 0, 0, 1132, 1884, 3517,
-	0, 0, 0, 0, 0, 3308, 0, 3227, 0, 0, 3346, 0, 0, 0, 0, 0, 0, 0, 406, 0, 0, 0, 0, 0, 0, 0, 0, 2579, 0, 0, 1495, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 552, 1147, 715, 0, 0, 487, 0, 0, 0, 0, 1329, 0, 0, 0, 3510, 0, 0, 324, 0,
-	0, 0, 0, 0, 48, 1503, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1670, 0, 0, 0, 0, 0, 0, 0, 0, 528, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2961, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 129, 1791, 18,
-	0, 3118, 0, 0, 1280, 0, 0, 3235, 2114, 0, 0, 0, 0, 0, 0, 0, 2782, 0, 0, 1608, 0, 0, 0, 0, 0, 3065, 0, 0, 0, 0, 0, 3002,
-	1711, 0, 0, 766, 0, 3221, 0, 1129, 0, 0, 0, 0, 0, 2143, 2196, 3466, 0, 0, 0, 0, 1255, 0, 0, 1383, 0, 0, 0, 0, 0, 3258, 0, 0,
-	0, 0, 0, 0, 1186, 0, 0, 0, 1347, 0, 0, 0, 0, 0, 475, 0, 0, 0, 0, 0, 0, 3416, 0, 0, 2282, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1542, 0, 0, 0, 0, 0, 674, 3556, 1277, 0, 0, 294, 0, 1296, 2375, 0, 0, 0, 3546, 0, 0, 0, 0, 3262, 0, 1103, 1263, 0,
-	569, 0, 0, 0, 0, 0, 0, 2381, 0, 0, 759, 0, 0, 0, 0, 0, 3234, 0, 0, 3467, 0, 1952, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	563, 0, 0, 0, 1440, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2279, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 716, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1646, 0, 0, 0, 0, 0, 0, 0, 0, 0, 929, 0, 0,
-	0, 534, 3178, 0, 0, 1640, 1167, 0, 0, 1012, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2352, 0, 0, 3550, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2517, 0, 0, 0, 726, 2702, 0, 2289, 0, 3146, 0, 0, 0, 0, 3545, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 446, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1127, 0, 0, 0, 0, 0, 1217, 0, 0, 0, 0, 0, 0, 3435, 0, 0, 0, 0, 0, 0, 3494, 0, 0, 0, 0, 2090, 0, 0, 1583,
-	2762, 0, 0, 0, 0, 0, 0, 819, 3514, 0, 0, 0, 0, 0, 34, 0, 553, 0, 0, 0, 0, 0, 0, 0, 2006, 0, 0, 0, 0, 0, 2941, 0,
-	0, 0, 1858, 0, 0, 0, 0, 0, 0, 0, 1905, 0, 0, 2012, 0, 0, 0, 0, 933, 1933, 0, 0, 0, 0, 0, 658, 0, 0, 0, 0, 0, 1874,
-	0, 0, 0, 0, 0, 0, 1773, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3274, 1702, 0, 56, 2485, 207, 208, 3093, 0, 0, 0, 0, 0,
-	0, 219, 1512, 0, 3536, 0, 0, 0, 2535, 0, 2122, 2417, 0, 1570, 0, 521, 0, 0, 0, 0, 594, 1992, 0, 625, 0, 0, 0, 0, 1163, 0, 0, 0,
-	0, 0, 0, 0, 0, 1973, 0, 0, 3486, 0, 774, 0, 0, 0, 0, 0, 0, 0, 13, 2181, 0, 0, 0, 0, 0, 0, 855, 0, 0, 0, 0, 0,
-	0, 126, 0, 0, 0, 1502, 0, 0, 411, 0, 0, 3313, 0, 7, 0, 0, 0, 0, 0, 3279, 0, 0, 0, 693, 0, 0, 0, 494, 0, 0, 0, 0,
-	0, 0, 0, 3215, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1724, 0, 0, 0, 0, 0, 1040, 0, 833, 0, 0, 0, 0, 0, 0, 0, 236,
-	0, 0, 0, 168, 2482, 1091, 2806, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3541, 0, 0, 235, 0, 669, 2963, 0, 0, 0, 0, 2618, 0, 0, 0, 0,
-	0, 3195, 0, 0, 0, 0, 0, 2895, 0, 0, 0, 572, 0, 0, 0, 834, 928, 0, 0, 0, 0, 697, 1927, 0, 0, 0, 0, 2767, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1866, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1079, 0, 0, 0, 0, 0, 0, 2142, 0, 0, 0, 0, 1737, 0, 814,
-	0, 0, 0, 0, 0, 2356, 0, 0, 1882, 2253, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1172, 0, 0, 0, 1009, 1919, 0, 0, 0, 0, 298, 0, 0,
-	1849, 0, 2870, 0, 0, 0, 0, 2332, 0, 0, 0, 2334, 0, 0, 2650, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 355, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1078, 0, 737, 262, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3426,
-	0, 0, 0, 1559, 2671, 0, 0, 0, 0, 0, 0, 0, 0, 990, 0, 0, 2894, 2736, 0, 0, 1628, 964, 1135, 2380, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1808, 1413, 0, 690, 0,
-	0, 1912, 3253, 440, 0, 0, 0, 330, 460, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1016, 1589, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	564, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1744, 0, 0, 0, 0, 0, 1859, 0, 0, 0, 0, 0, 673, 1877, 2100, 0, 0, 0, 0, 0, 0,
-	991, 1779, 0, 0, 0, 0, 1473, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2405, 0, 0, 0, 0, 0,
-	0, 0, 2462, 0, 0, 0, 3414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 592, 1288, 431, 1528, 1663, 0, 0, 3133, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 5, 0, 0, 0, 0, 0, 0, 919, 1490, 0, 0, 1534, 0, 1823, 0, 0, 2499, 0, 1745, 0, 0, 0, 0, 0, 0, 0, 35, 304, 1869, 3053,
-	3099, 2351, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 398, 2843, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2202, 3230, 0, 0, 0, 0, 0, 0, 0, 0, 1281, 0, 1412, 0, 0, 0, 2893, 1364, 2281, 3121, 0, 0, 0, 1190, 0, 0, 1706,
-	0, 1069, 0, 0, 0, 0, 2440, 0, 0, 0, 0, 0, 0, 0, 0, 0, 157, 0, 0, 0, 0, 662, 1241, 2487, 882, 1205, 0, 0, 0, 0, 0, 0,
-	0, 0, 495, 0, 0, 2131, 0, 124, 529, 3278, 0, 0, 0, 0, 0, 0, 3239, 0, 0, 0, 1299, 3023, 0, 0, 0, 0, 0, 2010, 0, 0, 0, 1086,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3509, 0, 0, 0, 0, 1658, 0, 0, 0, 0, 0, 0,
-	0, 0, 183, 1070, 0, 0, 0, 0, 0, 675, 1201, 275, 0, 1387, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 997, 0, 0, 0, 2958, 1051, 2148, 2616,
-	384, 2542, 3043, 0, 0, 0, 0, 1708, 0, 2810, 0, 0, 2930, 0, 0, 66, 0, 0, 0, 0, 0, 0, 2701, 0, 0, 229, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1245, 0, 232, 685, 974, 2571, 0, 150, 314, 0, 0, 1028, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1810, 2589, 643, 0, 0, 0, 0,
-	0, 0, 0, 679, 0, 0, 0, 0, 0, 0, 0, 292, 0, 0, 904, 0, 0, 448, 516, 2299, 84, 0, 280, 0, 0, 0, 2342, 3042, 0, 0, 0, 0,
-	2137, 0, 0, 2694, 0, 3039, 0, 1622, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 55, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3220, 0, 0, 914, 2525, 0, 0, 0, 2077, 0, 0, 638, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2331, 0, 872,
-	0, 0, 1611, 395, 1418, 0, 0, 1796, 0, 1666, 0, 0, 0, 0, 1692, 0, 0, 0, 0, 0, 3500, 0, 1002, 1964, 0, 1150, 3276, 0, 0, 0, 102, 0,
-	0, 0, 0, 0, 0, 0, 0, 2951, 0, 0, 0, 0, 0, 0, 0, 806, 0, 0, 0, 0, 0, 3539, 1609, 0, 0, 0, 2704, 0, 0, 0, 0, 0,
-	10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1634, 0, 0, 0, 0, 0, 0, 0, 0, 1351, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1812, 0, 0, 0, 0, 0, 0, 3355, 2837, 0, 0, 3289, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1154, 2424, 0, 0, 2412, 0, 0, 0, 221, 0, 0, 707, 2623, 0, 0, 2617, 0, 0, 0, 0, 0, 0, 0, 3447, 1123, 2546, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2350, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 687, 0, 659, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2291, 0, 0, 0, 0, 641, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2416, 0, 2728, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1219, 0, 0, 0, 421, 0, 0, 0, 2718, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 912, 0, 0, 0,
-	0, 0, 0, 1264, 0, 0, 0, 2942, 0, 0, 0, 0, 170, 860, 2176, 1305, 2584, 0, 0, 0, 0, 0, 3281, 0, 0, 0, 0, 0, 0, 0, 0, 1579,
-	0, 0, 0, 0, 1331, 0, 0, 0, 0, 0, 0, 0, 0, 0, 476, 199, 0, 0, 0, 0, 0, 896, 0, 0, 0, 0, 0, 0, 0, 2766, 0, 0,
-	0, 0, 3379, 1732, 0, 0, 0, 0, 0, 0, 2302, 0, 0, 0, 0, 1355, 0, 525, 2263, 3317, 967, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1390, 0,
-	0, 0, 0, 0, 977, 2261, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3307, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 517, 0, 0,
-	0, 0, 0, 1114, 0, 0, 0, 0, 0, 0, 0, 0, 736, 0, 0, 0, 0, 0, 0, 0, 1098, 19, 0, 0, 0, 0, 0, 0, 0, 3084, 0, 1488,
-	1894, 2812, 0, 0, 3187, 1396, 0, 0, 0, 0, 1694, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2896, 1067, 0, 0, 0, 0, 0, 341,
-	2223, 0, 0, 2367, 0, 0, 1466, 0, 0, 0, 0, 0, 0, 561, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1740, 731, 1131, 2803, 0, 0, 0,
-	0, 0, 0, 0, 2089, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2467, 0, 0, 0, 1330, 0, 0, 0, 0, 0, 0, 0, 3368, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1497, 0, 0, 0, 0, 91, 0, 2491, 0, 0, 0, 0, 0, 1485, 0, 0, 0, 0, 2989, 0, 0,
-	0, 0, 0, 0, 0, 0, 1092, 0, 0, 0, 0, 0, 0, 0, 514, 0, 1761, 780, 1618, 0, 0, 0, 0, 1242, 0, 0, 2653, 3518, 105, 0, 0, 0,
-	161, 0, 0, 0, 795, 0, 0, 0, 0, 2438, 0, 0, 1594, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3081, 861, 0, 2610, 0, 0, 0, 0,
-	0, 0, 0, 0, 303, 2606, 0, 2398, 114, 0, 0, 0, 0, 0, 0, 0, 0, 0, 103, 0, 0, 0, 0, 0, 0, 0, 3061, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3162, 0, 0, 2965, 0, 2920, 0, 0, 9, 0, 0, 0, 2859, 0, 0, 0, 0, 0, 0, 0, 377, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1860, 0, 0, 0, 0, 0, 0, 980, 0, 1006, 0, 0, 65, 2200, 0, 0, 0, 0, 0, 602, 0, 0, 0, 3064, 2645, 0, 0,
-	0, 0, 0, 0, 0, 3397, 1819, 0, 0, 0, 0, 0, 0, 0, 859, 0, 0, 0, 0, 0, 0, 0, 0, 0, 599, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1654, 0, 1076, 0, 2502, 0, 0, 0, 0, 0, 3475, 0, 0, 1269, 758, 0, 0, 0, 0, 233, 1297, 3179, 3206, 0,
-	0, 0, 0, 1108, 2421, 2132, 0, 0, 0, 0, 0, 898, 0, 2165, 0, 0, 2075, 0, 1896, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 166, 1152, 0, 3160, 968, 0, 754, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3531, 0, 0, 1362, 1655, 0, 0,
-	0, 0, 0, 2287, 0, 0, 0, 0, 0, 2167, 610, 3383, 0, 0, 0, 3069, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 995, 0, 0, 3246, 1700, 969,
-	3073, 0, 0, 0, 0, 502, 1322, 1550, 3173, 2277, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1928, 3462, 3247, 0, 0, 0, 2452, 0, 0, 0,
-	0, 907, 0, 0, 1909, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 902, 1968, 2234, 0, 390, 0, 0, 2721, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2846, 3018, 0, 0, 1274, 0, 0, 2956, 0, 0, 0, 0, 2514, 0, 0, 0, 0, 0, 0, 0,
-	0, 136, 0, 0, 0, 0, 0, 0, 2369, 0, 0, 0, 0, 0, 0, 0, 2348, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1293, 0, 0,
-	0, 0, 0, 1855, 0, 0, 0, 2444, 0, 0, 0, 2284, 0, 0, 0, 0, 2903, 559, 0, 0, 0, 0, 0, 43, 0, 0, 0, 0, 0, 875, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2469, 0, 836, 0, 0, 0, 3366, 0, 0, 0, 0, 2741, 0, 1236, 1531, 0, 0, 2428, 0, 218, 414, 0, 2832, 1119, 3396,
-	0, 0, 2809, 1046, 0, 0, 0, 1801, 3034, 0, 0, 0, 0, 3417, 0, 0, 0, 0, 0, 894, 190, 1467, 1903, 0, 2577, 2715, 44, 3082, 0, 0, 0, 2759,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3457, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2309, 0,
-	1734, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1298, 0, 0, 0, 0, 0, 1470, 0, 0, 2102, 0, 0, 1649, 0, 0, 0, 0, 0, 0,
-	1707, 0, 0, 1208, 0, 0, 0, 0, 0, 0, 2723, 0, 0, 0, 0, 0, 0, 38, 0, 0, 0, 0, 0, 276, 1885, 0, 0, 0, 1357, 0, 0, 0,
-	3304, 1118, 0, 0, 0, 0, 0, 2238, 2833, 2890, 0, 0, 1487, 827, 0, 2644, 0, 0, 0, 422, 0, 0, 0, 0, 0, 0, 0, 0, 0, 729, 0, 0,
-	0, 0, 0, 0, 0, 0, 2210, 2813, 0, 0, 0, 510, 0, 0, 0, 0, 0, 0, 2978, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1642, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2717, 1865, 2995, 0, 0, 0, 3022, 0,
-	2319, 0, 0, 0, 0, 0, 0, 1955, 1065, 2250, 0, 57, 0, 0, 0, 0, 0, 0, 1060, 2044, 0, 0, 2217, 0, 3476, 0, 0, 0, 0, 0, 409, 0,
-	3059, 0, 0, 0, 0, 0, 0, 0, 0, 1373, 0, 0, 0, 0, 0, 0, 1862, 797, 2072, 3388, 0, 0, 0, 1872, 3116, 1936, 1259, 0, 0, 0, 1838, 320,
-	0, 0, 0, 1949, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1757, 0, 0, 3420, 0, 0, 0, 1182, 0, 0, 0, 1846, 0, 245, 310, 2431, 3491, 0, 0,
-	0, 0, 3502, 0, 0, 0, 0, 0, 0, 2512, 0, 0, 0, 0, 0, 0, 0, 0, 211, 0, 0, 0, 696, 1222, 1835, 0, 266, 1202, 1878, 181, 0, 0,
-	0, 0, 0, 0, 0, 1994, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3497, 0, 0, 0, 2561, 0, 499, 0, 479, 0, 1836, 0,
-	0, 0, 0, 1963, 0, 1358, 0, 0, 0, 1249, 3298, 0, 2221, 0, 0, 1648, 260, 3051, 0, 0, 0, 0, 0, 0, 0, 0, 1399, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1556, 0, 751, 1686, 0, 0, 0, 0, 0, 0, 939, 0, 2, 3532, 0, 600, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 443, 2738, 0, 0, 0, 2493, 0, 0, 0, 3077, 0, 0, 0, 0, 0, 0, 0, 1566, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 308, 0, 0, 0, 3450, 0, 3468, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3291, 0, 0, 0, 2724, 0, 0, 2661, 0, 0, 0, 0, 3032, 0, 0, 1403, 0, 0, 0, 0, 0, 0, 0, 1038, 0, 2237, 0, 2959, 0, 0, 100,
-	0, 0, 0, 0, 0, 0, 289, 0, 0, 0, 0, 0, 2225, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2587, 2285, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3432, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 555, 0, 513, 0, 2867, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1233, 0, 0, 0, 0, 0, 0, 1231, 0, 0, 1674, 0, 0, 0, 0, 0, 0, 3104, 3260, 0, 944, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2022, 0, 0, 0, 0, 0, 0, 0, 0, 1307, 0, 1879, 3017, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1266, 0, 0, 0, 0,
-	0, 0, 0, 0, 1664, 0, 0, 0, 0, 0, 0, 1215, 0, 0, 3201, 1140, 0, 0, 0, 0, 2328, 0, 0, 0, 0, 0, 0, 2292, 0, 1318, 0, 0,
-	1267, 0, 29, 70, 0, 3315, 0, 67, 405, 1000, 0, 0, 0, 945, 0, 3044, 1951, 0, 0, 0, 0, 1354, 0, 0, 0, 52, 0, 0, 0, 0, 0, 0,
-	971, 1635, 0, 0, 0, 427, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 779, 0, 0,
-	0, 0, 0, 0, 1465, 1585, 2994, 0, 0, 0, 0, 0, 0, 2140, 0, 0, 0, 0, 0, 0, 0, 2206, 0, 107, 1828, 0, 0, 0, 2510, 0, 752, 0,
-	296, 0, 0, 3015, 0, 0, 2397, 0, 0, 1187, 0, 0, 0, 800, 0, 0, 0, 0, 0, 0, 0, 0, 483, 2563, 755, 0, 789, 1824, 0, 0, 2592, 0,
-	0, 0, 0, 0, 0, 1022, 0, 0, 0, 0, 0, 0, 3344, 0, 0, 0, 0, 0, 0, 0, 0, 3519, 0, 146, 0, 1077, 0, 0, 0, 0, 0, 0,
-	2635, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1590, 0, 0, 0, 0, 0, 0, 2020, 2531, 0, 3438, 0, 1577,
-	1661, 0, 2226, 0, 0, 0, 0, 1766, 0, 15, 0, 3498, 0, 0, 0, 0, 1010, 0, 0, 0, 0, 0, 3251, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1319, 0, 2830, 0, 0, 0, 0, 0, 1897, 527, 831, 0, 0, 0, 0, 0, 0, 2160, 0, 0, 0, 165, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 327, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2107, 0, 2216, 2864, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 573, 0, 0, 0, 660, 0, 0, 0, 3422, 0, 0, 0, 664, 0, 0, 1900, 0, 0, 1460, 0, 0, 1227,
-	0, 0, 0, 0, 691, 1972, 0, 0, 0, 0, 0, 3111, 0, 2828, 435, 0, 0, 0, 16, 2742, 0, 0, 0, 2169, 0, 0, 0, 0, 0, 0, 0, 3516,
-	1990, 2029, 2972, 0, 0, 0, 0, 3180, 0, 0, 0, 0, 0, 0, 0, 2476, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3114, 0, 0, 3009, 0, 175, 0, 0, 0, 463, 0, 0, 742, 0, 2753, 0, 0, 0, 0, 0, 2596, 0, 0, 0, 903, 2660, 0, 0, 3096, 0,
-	0, 2626, 0, 42, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2669, 0, 0, 0, 0, 0, 0, 0, 3126, 0, 0, 0, 0,
-	0, 0, 1496, 0, 0, 0, 3530, 3217, 0, 0, 0, 1946, 0, 0, 0, 0, 2401, 0, 0, 0, 0, 0, 61, 829, 0, 1945, 0, 3367, 0, 0, 0, 0,
-	0, 0, 0, 0, 2339, 3194, 1316, 0, 2788, 0, 0, 0, 0, 0, 3427, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1939, 0, 0, 3161, 0, 0, 467, 437, 0, 0, 0, 671, 2861, 0, 0, 0, 0, 0, 0, 3507, 0, 0, 1720, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 248, 2233, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 681, 2649, 1180, 0, 0, 2002, 3208, 0, 0,
-	0, 0, 0, 1538, 0, 0, 0, 0, 0, 2980, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1301, 2280, 0, 653, 704, 0, 0, 931, 0, 0,
-	1434, 1735, 0, 0, 1243, 0, 0, 0, 2023, 721, 706, 2848, 2268, 0, 0, 0, 0, 0, 0, 2670, 0, 0, 0, 733, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 197, 0, 0, 2835, 2086, 2059, 0, 0, 0, 0, 0, 2886, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 485, 0, 0, 0, 0, 0, 2808,
-	0, 0, 0, 2408, 0, 0, 0, 0, 0, 792, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 910, 0, 2058, 0, 1122, 0, 0, 0, 1397, 0, 0, 0,
-	0, 0, 0, 0, 950, 0, 0, 0, 0, 2655, 0, 0, 0, 0, 0, 0, 3149, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1803, 0, 0, 0, 988, 1367, 0, 0, 272, 0, 423, 0, 0, 1265, 3228, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 926, 399, 0, 0, 0,
-	2257, 0, 0, 0, 0, 0, 0, 0, 0, 1883, 0, 3300, 0, 0, 0, 3523, 0, 0, 0, 0, 0, 0, 2092, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3449, 496, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 268, 0, 0, 0, 1581, 0, 0, 0, 2014, 0, 0, 338, 3055, 0, 0, 0, 0, 0, 278, 0, 0, 0, 1256, 0, 0, 3224,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1606, 240, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1107, 337, 3287, 0, 1950, 0, 0,
-	0, 0, 0, 0, 0, 2363, 0, 0, 1660, 3001, 0, 0, 0, 0, 0, 0, 0, 0, 811, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1303, 0, 0, 0,
-	0, 0, 0, 0, 0, 609, 2432, 0, 0, 0, 2776, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1689, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2526, 853, 3168, 0, 0, 0, 0, 880, 0, 0, 0, 0, 0, 738, 0, 0, 0, 1137, 2203, 0, 1506, 1005, 0, 0, 0, 426, 0, 0, 2879, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3543, 0, 2693, 0, 0, 0, 0, 0, 930, 0, 3119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 210, 541, 0, 0, 0, 0, 1698, 0, 0, 0, 0, 0, 0, 547, 813, 1729, 0, 0, 0, 0, 0, 1480, 0, 0, 0, 2443, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2528, 2838, 0, 0, 0, 0, 2792, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1257, 0, 0, 0, 0, 0, 1565, 1345, 0, 120,
-	0, 0, 0, 2379, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 817, 0, 3372, 490, 0, 0, 0, 0, 0, 0, 2166, 0, 0, 0, 0, 1755,
-	0, 0, 0, 0, 2923, 0, 0, 0, 0, 917, 0, 0, 0, 0, 0, 0, 0, 3135, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3303, 3067, 0, 0,
-	3048, 0, 2637, 0, 0, 0, 0, 0, 1525, 0, 204, 3464, 0, 0, 2910, 0, 0, 1450, 386, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1048, 0, 0, 0,
-	0, 0, 0, 2074, 585, 0, 1302, 2474, 0, 0, 0, 0, 0, 176, 0, 0, 823, 0, 0, 0, 0, 0, 605, 0, 3030, 0, 0, 1468, 0, 0, 0, 0,
-	0, 0, 692, 139, 0, 820, 0, 0, 0, 0, 0, 0, 1535, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3323, 0, 0, 0, 0, 0, 0, 0, 828, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 764, 0, 0, 0, 0, 0, 0, 0, 0, 650, 0, 0, 0, 0, 96, 0, 0, 1605, 0, 0,
-	0, 0, 0, 0, 0, 336, 452, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3391, 630, 0, 0, 0, 2871, 1214, 3521, 0, 0, 0, 1935, 3068, 3102, 3439,
-	3242, 0, 0, 0, 0, 0, 0, 0, 0, 0, 728, 0, 3103, 0, 261, 0, 0, 171, 0, 0, 0, 0, 0, 1212, 3280, 0, 0, 0, 0, 0, 0, 2019,
-	0, 0, 3511, 0, 0, 0, 0, 0, 1323, 0, 0, 0, 0, 0, 0, 992, 0, 2713, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2080, 0, 0, 0, 1109, 0, 1998, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 526, 0, 0, 0, 0, 0,
-	0, 0, 3011, 0, 0, 0, 0, 2598, 71, 3482, 0, 194, 78, 0, 0, 618, 0, 0, 347, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1204, 1653, 0, 0, 0, 0, 0, 0, 1228, 0, 0, 0, 0, 0, 2603, 0, 0, 0, 2244, 0, 0, 2364, 0, 2757, 3213, 22, 2093, 1750, 2085, 0, 0,
-	0, 0, 0, 0, 0, 2811, 0, 0, 0, 0, 0, 0, 0, 3083, 0, 0, 0, 0, 0, 0, 0, 1615, 989, 1975, 1833, 2779, 0, 0, 0, 0, 0, 0,
-	0, 0, 335, 0, 0, 0, 0, 1402, 1931, 0, 0, 1230, 2511, 1867, 0, 0, 0, 2490, 0, 0, 0, 0, 0, 1778, 86, 1631, 1953, 238, 0, 0, 0, 0,
-	0, 0, 0, 0, 1657, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3330, 0, 123, 0, 0, 0, 0, 0, 2125, 0, 0, 0,
-	0, 0, 772, 0, 0, 382, 2209, 3010, 0, 0, 0, 0, 0, 1338, 0, 0, 0, 3019, 3294, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1359, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1224, 83, 0, 2186, 0, 0, 640, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 2791, 0, 520, 0, 0, 0, 0, 0, 3155, 0, 1449, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1511, 0,
-	2784, 1539, 3249, 826, 0, 0, 0, 0, 0, 0, 0, 2479, 0, 106, 0, 0, 1584, 0, 0, 0, 0, 3150, 0, 0, 0, 0, 0, 1125, 0, 0, 0, 0,
-	0, 0, 0, 3552, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1668, 0, 0, 0, 0, 0, 430, 3470, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2340, 0, 2154, 3321, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3078, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1742, 0, 0, 0, 1213, 0, 0, 0, 1983, 0, 2420, 0, 0, 0, 0, 3143, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1101, 0, 0, 0, 0, 0, 0, 1573, 0, 745, 0, 0, 0, 0, 2413, 0, 0, 0, 0, 273, 3528, 0, 633, 0, 0, 0, 0,
-	0, 0, 0, 0, 3075, 1610, 0, 0, 0, 0, 0, 3454, 0, 1097, 0, 0, 198, 0, 2068, 2471, 0, 0, 3273, 0, 0, 0, 0, 0, 2320, 799, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 393, 0, 0, 0, 0, 0, 0, 1705, 0, 2815, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2318, 0, 0, 0, 2990, 0, 0, 0, 0, 1164, 0, 0, 0, 0, 0, 0, 0, 2403, 0, 0, 2337, 0, 0, 0, 0, 0,
-	0, 1753, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3000, 1507, 0, 3382, 0, 0, 0, 0, 0, 0,
-	1637, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 81, 0, 0, 1567, 0, 0, 0, 0, 0, 0, 0, 0, 2543, 0, 0, 0, 3136, 0, 3089, 0,
-	0, 239, 3378, 0, 1435, 0, 0, 0, 0, 1804, 0, 0, 0, 0, 0, 1102, 3202, 0, 0, 1712, 0, 0, 0, 723, 0, 0, 2662, 0, 0, 0, 1455, 0,
-	0, 404, 0, 2574, 0, 1401, 2495, 0, 0, 765, 3175, 975, 0, 0, 0, 0, 0, 2129, 962, 1614, 1665, 2071, 1996, 0, 0, 0, 0, 0, 2120, 0, 0, 0,
-	0, 0, 0, 0, 2558, 0, 3193, 0, 0, 0, 0, 0, 0, 0, 0, 0, 164, 2274, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2101, 1474, 1586, 0,
-	0, 0, 0, 0, 0, 0, 0, 188, 2936, 1066, 0, 0, 1458, 285, 2043, 0, 0, 0, 0, 0, 0, 0, 0, 1344, 0, 0, 0, 0, 0, 0, 0, 3264,
-	0, 982, 2516, 1785, 3024, 2761, 2248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3205, 0, 0, 0, 1684, 1472, 1276, 0, 0, 0, 0, 2946, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2555, 0, 2106, 0, 2027, 3245, 348, 0, 0, 0, 0, 2537, 512, 0, 0, 142, 0, 1746, 0, 0, 0, 0, 0, 0,
-	1491, 0, 0, 0, 0, 0, 0, 387, 2551, 0, 0, 2734, 0, 311, 0, 0, 0, 0, 0, 1697, 0, 3098, 0, 0, 0, 0, 2177, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 64, 518, 1239, 0, 0, 0, 0, 2426, 2805, 0, 1063, 0, 0, 0, 0, 0, 1075, 0, 0, 0, 0, 2888, 0, 0,
-	0, 3474, 0, 0, 0, 0, 0, 0, 0, 3440, 2581, 0, 0, 0, 0, 0, 441, 0, 0, 0, 0, 0, 0, 0, 1294, 0, 0, 0, 0, 0, 1794, 0,
-	0, 0, 1072, 0, 0, 0, 0, 0, 0, 3299, 0, 0, 821, 1548, 2133, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1149, 0, 0, 895, 0, 0, 0, 2183, 0, 0, 0, 0, 0, 1203, 0, 2697, 0, 0, 0, 0,
-	1848, 0, 0, 0, 0, 2850, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1286, 2031, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2213, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2294, 0, 0, 0, 0, 0, 0, 0, 0, 2826, 0, 0, 0, 0, 0, 0, 0, 2817, 0, 0, 0, 1289, 1343,
-	0, 0, 2118, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3292, 36, 2891, 0, 0, 0, 0,
-	3399, 0, 0, 0, 3209, 0, 1520, 0, 0, 0, 306, 0, 0, 0, 3079, 0, 0, 0, 2312, 2847, 2038, 0, 122, 0, 3226, 0, 0, 3243, 0, 374, 837, 2468,
-	0, 0, 0, 0, 0, 0, 258, 0, 0, 0, 0, 0, 0, 0, 0, 3338, 0, 0, 0, 0, 0, 0, 0, 883, 0, 0, 0, 0, 0, 2081, 0, 0,
-	0, 0, 0, 0, 0, 2748, 0, 0, 0, 0, 2135, 346, 118, 3360, 1463, 1827, 0, 0, 0, 0, 0, 2130, 3054, 0, 2575, 0, 0, 178, 2698, 0, 0, 0,
-	0, 0, 1680, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 363, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1578, 2599, 0, 0, 0, 3025,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1521, 0, 0, 0, 3336, 0, 0, 0, 781, 1258,
-	3522, 0, 342, 3312, 0, 0, 0, 1248, 0, 0, 0, 0, 0, 2948, 0, 0, 0, 0, 965, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	500, 0, 0, 579, 0, 0, 0, 0, 416, 0, 0, 0, 0, 0, 0, 2769, 0, 0, 464, 0, 1941, 0, 0, 0, 0, 0, 0, 0, 2336, 0, 0, 0,
-	0, 1420, 0, 1870, 0, 0, 344, 2560, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2109, 0, 0, 0, 0, 0, 0, 2170, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 222, 0, 0, 3174, 839, 1229, 0, 0, 0, 0, 0, 0, 2314, 0, 0, 857, 2970, 0, 0, 0, 0,
-	613, 0, 0, 0, 0, 0, 871, 2404, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2909, 0, 798, 1342, 0, 0, 0, 0, 0, 329, 0, 0, 0, 0,
-	0, 0, 0, 0, 415, 0, 0, 0, 0, 0, 0, 0, 911, 0, 0, 0, 0, 0, 0, 0, 612, 0, 2251, 0, 0, 0, 0, 0, 0, 0, 2212, 1802,
-	0, 0, 0, 0, 0, 0, 0, 0, 1730, 0, 0, 0, 1600, 0, 0, 0, 1093, 0, 0, 0, 0, 0, 0, 0, 0, 540, 1533, 2236, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3327, 2631, 465, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3156, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 2624, 0, 0, 0, 0, 379, 0, 350, 1251, 3415, 878, 3342, 1965, 2578, 0, 2466, 0, 595, 0, 0, 0, 0, 0, 104, 0, 0, 2831, 0, 1378, 0,
-	0, 695, 832, 2389, 0, 0, 0, 0, 0, 0, 0, 0, 0, 297, 0, 0, 0, 0, 2017, 3203, 0, 0, 0, 0, 0, 0, 0, 2136, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1683, 0, 0, 1310, 0, 0, 0, 0, 1592, 0, 0, 0, 0, 0, 0, 1751, 2962, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 3400, 0, 0, 0, 1200, 1652, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1090, 60, 0, 0, 0, 477, 0, 0, 3443, 0, 1847,
-	2745, 90, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2988, 3105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 656, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3164, 2858, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3020, 3297, 0, 0, 0, 0, 0, 0, 0, 2040, 0, 0, 0, 0, 0, 725, 1527,
-	0, 0, 1830, 0, 0, 0, 0, 0, 0, 1822, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 932, 0, 0, 1153, 33, 1704, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 672, 0, 0, 0, 0, 0, 0, 0, 293, 0, 0, 0, 0, 0, 1377, 0, 0, 0, 0, 0, 3139, 0, 2667, 0, 0, 0, 0,
-	0, 0, 1795, 0, 2964, 0, 0, 1616, 0, 3145, 575, 0, 0, 362, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1929, 3496, 0, 1547, 0, 2307, 0, 0, 1508, 1818, 0, 0, 0, 0, 0, 0, 0, 0, 2869, 0, 0, 2975, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 556, 2692, 3094, 0, 0, 816, 0, 3129, 0, 0, 0, 1723, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1713, 0, 3540, 778, 2521, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2651, 0, 0, 2824, 0, 1771, 0, 0, 0, 0, 3207, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1926, 1464, 1991, 3183, 0, 0, 0, 0, 0, 0, 0, 646, 2264, 2344, 0, 0, 0, 0, 0, 0, 0, 0, 0, 501, 0, 0, 0, 0,
-	0, 2523, 3035, 0, 1271, 0, 3301, 0, 1837, 0, 0, 0, 2569, 0, 0, 1234, 1650, 0, 0, 0, 0, 0, 0, 1727, 1984, 2915, 0, 2235, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 790, 0, 209, 0, 1756, 0, 0, 0, 1189, 0, 703, 135, 0, 0, 0, 0, 2460, 0, 265, 606, 1913, 0, 0, 0, 0, 0, 0,
-	0, 0, 2755, 0, 1088, 0, 1260, 2550, 1918, 2449, 3142, 0, 0, 0, 0, 0, 0, 1893, 0, 0, 0, 0, 0, 0, 1852, 3261, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2819, 0, 2079, 0, 0, 0, 0, 0, 0, 1620, 0, 0, 0, 0, 0, 3250, 0, 0, 0, 0, 2156, 848, 1391, 0, 2308, 0, 3471,
-	0, 0, 0, 2208, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1094, 0, 532, 0, 0, 0, 1688, 0, 0, 0, 0, 0, 1902,
-	0, 0, 0, 0, 0, 0, 0, 0, 2214, 0, 0, 0, 0, 0, 0, 0, 0, 0, 152, 154, 2028, 2230, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	408, 1988, 0, 0, 627, 0, 0, 0, 0, 1453, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1337, 2387, 0, 0, 0, 432, 724, 0, 1829, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 228, 2126, 0, 0, 2070, 0, 0, 0, 0, 0, 0, 0, 0, 2917, 753, 1181, 0, 212, 1424, 3310, 0,
-	0, 0, 0, 2407, 0, 0, 0, 1943, 0, 943, 0, 2507, 0, 0, 0, 1136, 0, 1499, 0, 0, 0, 0, 2971, 0, 957, 0, 0, 0, 0, 0, 0, 0,
-	0, 1940, 3072, 0, 0, 0, 220, 225, 2663, 3006, 3237, 77, 0, 0, 0, 0, 2433, 0, 0, 918, 0, 0, 0, 0, 0, 1017, 0, 0, 0, 3452, 0, 0,
-	0, 0, 2399, 0, 0, 3013, 0, 1681, 0, 0, 0, 0, 1188, 0, 0, 3473, 0, 0, 1519, 0, 0, 0, 0, 1944, 0, 0, 1382, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2376, 0, 0, 0, 0, 318, 0, 0, 0, 0, 0, 973, 0, 3444, 0, 0,
-	0, 0, 0, 3526, 0, 0, 0, 0, 0, 0, 0, 3332, 0, 0, 0, 0, 0, 3463, 0, 0, 0, 3306, 0, 0, 0, 0, 0, 0, 2570, 0, 0, 0,
-	0, 59, 0, 3125, 0, 0, 2390, 0, 0, 0, 0, 1034, 0, 2875, 0, 0, 1058, 0, 0, 0, 0, 0, 0, 2391, 0, 3441, 0, 0, 0, 676, 784, 2013,
-	0, 0, 3436, 3495, 0, 0, 0, 0, 156, 361, 0, 0, 113, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 145, 0, 0, 2099, 0, 0, 0, 0, 1335,
-	0, 0, 0, 2949, 0, 1492, 0, 0, 0, 0, 0, 537, 2855, 0, 0, 0, 2668, 0, 0, 0, 1160, 2953, 438, 0, 223, 1961, 0, 0, 0, 0, 0, 0,
-	274, 0, 174, 961, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2654, 624, 0, 3212, 0, 0, 0, 1013, 0, 0, 1448, 0, 0, 0, 0,
-	631, 0, 1599, 0, 0, 0, 0, 0, 1645, 1747, 1158, 0, 1854, 0, 0, 0, 3406, 0, 0, 0, 0, 0, 256, 0, 1176, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1937, 0, 0, 0, 0, 1134, 2583, 0, 0, 0, 2018, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 635, 0,
-	0, 0, 0, 0, 0, 0, 0, 2966, 0, 0, 0, 0, 0, 0, 1275, 0, 0, 0, 0, 0, 0, 0, 0, 2814, 0, 0, 0, 0, 0, 0, 0, 0,
-	351, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1385, 0, 0, 478, 0, 0, 0, 0, 2706, 3283, 0, 0, 0, 1821, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 923, 1934, 0, 0, 1483, 493, 0, 0, 2922, 0, 0, 0, 0, 2860, 0, 777, 2049, 0, 217, 2681, 3350, 0, 0, 0, 2852, 2907, 3238, 0, 0,
-	0, 0, 2267, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1043, 0, 0, 1971, 0, 0, 0, 1423, 0, 0, 0, 0, 0, 0, 0, 1050,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2746, 0, 0, 0, 1279, 1759, 1799, 2271, 0, 0, 1117, 0, 0, 0, 0, 1138, 1253, 1591, 3340, 1270, 0, 0,
-	0, 0, 2807, 0, 0, 0, 0, 2039, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2987, 0, 0, 629, 0, 0, 0, 301,
-	1371, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 951, 1806, 0, 251, 0, 0, 0, 0, 0, 0, 0, 0, 0, 201, 0, 0, 0,
-	0, 3419, 0, 0, 0, 0, 0, 1240, 0, 0, 2053, 0, 0, 0, 782, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3222, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1031, 0, 0, 0, 1151, 0, 0, 2737, 0, 666, 936, 0, 2829, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2712, 0, 0, 2955, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1813, 0, 0, 3132, 1607, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1007, 3154, 2041, 0, 0, 0, 2149, 0, 0, 2124, 2260, 0, 0, 0, 0, 0, 0, 2436, 1956, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1864, 0, 0, 0, 0, 0, 0, 0, 0, 3408, 0, 0, 0, 1469, 0, 0, 0, 0, 0, 568, 577, 2368, 0, 642, 0, 1564,
-	0, 0, 1327, 0, 0, 0, 0, 0, 0, 0, 589, 0, 0, 0, 1826, 0, 0, 0, 0, 0, 0, 2456, 0, 0, 0, 0, 2069, 0, 0, 0, 3386, 0,
-	0, 0, 0, 0, 0, 0, 0, 2304, 0, 0, 0, 0, 3254, 0, 0, 2061, 2481, 0, 2781, 0, 0, 0, 0, 0, 0, 0, 607, 97, 0, 0, 365, 2477,
-	1617, 0, 0, 0, 0, 0, 0, 580, 0, 0, 0, 0, 0, 0, 822, 244, 1235, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2711, 0, 0, 0, 0, 0, 0, 110, 0, 0, 0, 0, 0, 2300, 2362, 0, 0, 1174, 0, 0, 0, 0, 0, 0, 0, 2868, 3363, 0, 0,
-	0, 453, 0, 0, 0, 0, 0, 0, 0, 921, 0, 0, 0, 678, 2442, 0, 0, 2691, 0, 0, 0, 1394, 352, 0, 0, 0, 1432, 0, 0, 0, 0, 0,
-	0, 0, 2889, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2088, 0, 0, 0, 1025, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 388, 1722, 1863, 0, 0, 0, 0, 0, 2831, 0, 0, 0, 0, 1823, 0, 0,
+	0, 0, 2017, 0, 0, 0, 0, 0, 1220, 1035, 0, 0, 0, 0, 2562, 0, 0, 0, 0, 0, 821, 2048, 0, 0, 0, 0, 505, 0, 814, 0, 3601, 366,
+	0, 0, 0, 0, 0, 0, 2901, 0, 0, 3635, 476, 454, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1134, 0, 333, 0, 0, 0, 0, 2407, 2546, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 829, 0, 3531, 3159, 0, 1114, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3232, 0, 278, 2753, 0, 1457, 0, 0, 0, 0, 0, 2405, 0, 0, 0, 0, 608, 2075, 2250, 0, 1234,
+	0, 0, 0, 0, 0, 0, 0, 0, 3050, 0, 0, 0, 0, 0, 2117, 0, 0, 0, 0, 0, 0, 311, 1910, 0, 0, 0, 0, 0, 2086, 0, 1063, 3437,
+	2332, 0, 0, 0, 0, 0, 317, 0, 0, 3435, 1795, 0, 0, 0, 0, 0, 0, 0, 0, 1566, 0, 0, 0, 0, 1296, 0, 2249, 0, 2833, 1478, 0, 903,
+	537, 1828, 0, 395, 0, 0, 0, 0, 391, 0, 666, 0, 0, 0, 0, 3154, 0, 2880, 0, 0, 0, 0, 0, 0, 407, 2388, 0, 1772, 0, 0, 0, 0,
+	0, 0, 3201, 2473, 0, 0, 494, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1551, 43, 0, 0, 0, 0, 0, 0, 0, 2634, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 951, 519, 0, 0, 747, 3525, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1724, 2969, 0, 3027, 0, 0, 0, 2514, 0, 0, 50, 749, 2782, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 796, 178, 0, 0, 0, 2008, 0, 0, 0, 1642, 0, 0, 0, 52, 0, 0, 0, 0, 0, 1204, 0, 0,
+	737, 0, 2505, 3068, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2101, 2519, 3459, 0, 0, 290, 2050, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1689, 0, 1897, 1416, 0, 0, 0, 0, 0, 0, 0, 0, 0, 186, 2383, 369, 98, 916, 3466, 0, 0, 1408, 0, 2100, 3377, 0, 0, 0, 0,
+	0, 0, 0, 0, 1068, 0, 2702, 0, 0, 0, 0, 0, 0, 0, 0, 1718, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3580, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1010, 0, 0, 0, 0, 0, 1540, 0, 0, 3627, 0, 0, 0, 2556, 1459, 0, 1631,
+	2116, 0, 0, 0, 0, 0, 0, 0, 684, 2171, 2622, 2869, 0, 0, 0, 0, 0, 0, 1658, 0, 0, 2551, 0, 0, 0, 0, 0, 0, 2670, 336, 2876, 1964,
+	0, 0, 0, 0, 0, 0, 0, 831, 3001, 1836, 0, 0, 0, 3542, 0, 0, 0, 0, 0, 0, 423, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2529, 0, 0, 0, 0, 0, 0, 2366, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 621, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 459, 1200, 2414, 0, 0, 3298, 0, 0, 1990, 0, 2222, 0, 13, 0, 0, 0, 1808, 0, 1728, 2762, 0, 0, 0,
+	0, 0, 0, 1800, 0, 2776, 0, 0, 0, 254, 0, 0, 0, 2453, 0, 0, 0, 0, 0, 0, 0, 469, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	319, 0, 0, 452, 0, 0, 0, 0, 1892, 0, 0, 0, 0, 481, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2919, 0, 0, 0, 3656, 0,
+	0, 3139, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3469, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1756, 0, 0, 0, 0, 2002, 0, 0, 77, 374, 2443, 3023, 0, 0, 0, 1351, 0, 0, 0, 0, 0, 0, 0, 0, 3471, 2150, 0, 3605, 0, 0, 0, 0,
+	0, 0, 0, 0, 1309, 0, 1196, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2401, 2025, 0, 633, 0, 0, 0, 3240, 0, 0,
+	0, 0, 1092, 2074, 0, 0, 1146, 0, 1675, 0, 0, 0, 2865, 0, 0, 2799, 0, 0, 0, 169, 0, 1406, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1246, 0, 0, 876, 2701, 0, 2538, 0, 0, 1129, 0, 0, 0, 0, 0, 2953, 0, 0, 0, 0, 479, 0, 0, 0, 0, 0, 0, 0, 1733, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 511, 0, 0, 0, 0, 112, 0, 0, 0, 0, 0, 3626, 0, 0, 2507, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 984, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1918, 3510, 0, 0, 0, 1370, 0, 0, 2076,
+	0, 0, 0, 2395, 0, 0, 2411, 0, 3284, 1613, 0, 0, 0, 1303, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1451, 2289, 0, 0,
+	0, 0, 0, 0, 1565, 0, 0, 401, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 390, 3196, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 303, 0, 0, 0, 0, 0, 0, 1261, 0, 0, 0, 0, 0, 0, 2257, 0, 2031, 0, 0, 120, 0, 0, 0, 0, 0, 0, 0, 2598, 0,
+	0, 0, 0, 0, 0, 3200, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2572, 0, 0, 0, 0, 0, 0, 3149, 3581, 0, 1932, 1986, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 667, 0, 0, 0, 0, 0, 0, 0, 0, 657, 0, 0, 0, 1181, 0, 0, 0, 2600, 0, 2409, 0, 0, 0, 0,
+	0, 2581, 0, 0, 0, 0, 0, 1205, 1677, 0, 0, 0, 0, 0, 0, 0, 0, 3188, 0, 1177, 0, 0, 0, 0, 0, 0, 410, 0, 0, 0, 0, 0,
+	0, 0, 0, 2019, 0, 0, 2080, 3229, 0, 0, 0, 0, 0, 2613, 0, 0, 0, 0, 0, 3503, 0, 0, 0, 0, 0, 0, 1232, 0, 0, 0, 0, 0,
+	0, 1364, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 551, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2522, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 139, 0, 0, 3128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1255, 1794, 0, 0, 0, 0, 963, 0,
+	0, 0, 0, 0, 1455, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 901, 2426, 0, 0, 0, 0, 0, 341, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1646, 0, 0, 1401, 0, 515, 2699, 0, 446, 2378, 0, 3162, 1840, 0, 2604, 0, 370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1452, 0, 0, 0, 3123,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3561, 0, 0, 0, 0, 0, 0, 1318, 0, 0, 0, 0, 2438, 0, 0, 3203, 0, 0, 0, 0, 0, 2325,
+	0, 0, 0, 890, 2954, 0, 0, 0, 2215, 0, 3448, 0, 0, 0, 2264, 0, 0, 0, 0, 3396, 0, 0, 760, 501, 1582, 3009, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3650, 0, 0, 0, 0, 0, 688, 1155, 0, 0, 3255, 646, 2302, 0, 0, 0, 0, 2853, 0, 0, 0, 0,
+	0, 1810, 0, 1736, 3259, 0, 0, 0, 0, 0, 0, 0, 2750, 686, 0, 0, 0, 0, 1116, 1161, 102, 1954, 0, 0, 0, 3174, 1080, 0, 2713, 0, 0, 0,
+	0, 0, 793, 0, 0, 0, 0, 3264, 0, 0, 0, 296, 2521, 0, 0, 0, 1939, 0, 0, 0, 0, 2715, 1564, 0, 3258, 2449, 0, 0, 0, 0, 0, 1191,
+	0, 2627, 0, 0, 0, 0, 0, 0, 0, 0, 0, 35, 0, 0, 0, 1482, 0, 1253, 0, 0, 1139, 2838, 0, 0, 0, 1824, 0, 0, 0, 0, 0, 0,
+	1375, 2357, 2675, 0, 0, 0, 0, 0, 0, 1723, 0, 0, 0, 0, 0, 0, 0, 1206, 0, 0, 1197, 2377, 2732, 3384, 1510, 1878, 663, 3246, 0, 484, 0, 0,
+	0, 0, 0, 0, 0, 0, 986, 1543, 3655, 0, 0, 953, 2255, 3272, 0, 0, 0, 0, 2476, 0, 0, 0, 0, 0, 0, 0, 1889, 0, 0, 0, 0, 0,
+	0, 0, 782, 0, 0, 0, 0, 2571, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 929, 0, 1428, 0, 0, 2751, 0, 0, 0, 1203, 0, 0, 0,
+	0, 0, 0, 0, 1547, 0, 0, 0, 0, 0, 0, 3379, 3484, 670, 2105, 0, 0, 966, 0, 2219, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1610, 0, 0, 0, 0, 723, 0, 0, 0, 0, 0, 3563, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2183, 0, 0, 0, 78, 0, 0, 0,
+	0, 2731, 0, 0, 0, 1446, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 188, 0, 0, 0, 0, 0, 0, 295, 2897, 1012, 0,
+	0, 3176, 2015, 0, 0, 0, 0, 0, 0, 1942, 2899, 353, 2132, 0, 0, 0, 2697, 0, 0, 0, 678, 0, 0, 0, 0, 1470, 2462, 0, 0, 0, 0, 3077,
+	0, 565, 0, 0, 0, 0, 0, 0, 1007, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1003, 0, 0, 0, 48, 869, 3090, 0, 914,
+	0, 0, 1362, 0, 0, 0, 0, 0, 0, 3056, 0, 2092, 1349, 0, 0, 219, 0, 2482, 0, 412, 0, 3247, 0, 0, 3065, 0, 0, 0, 0, 0, 0, 0,
+	3059, 0, 0, 0, 0, 662, 0, 0, 0, 0, 2752, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2892, 0, 0, 0, 874, 0, 0, 0, 0,
+	0, 0, 1327, 0, 0, 1639, 0, 0, 0, 977, 2577, 3015, 0, 0, 3465, 0, 0, 0, 0, 0, 0, 2746, 0, 0, 0, 0, 1745, 0, 0, 3296, 1961, 97,
+	0, 0, 0, 3007, 0, 1678, 2385, 3637, 0, 0, 0, 0, 2338, 0, 0, 0, 626, 705, 1574, 1491, 0, 0, 3592, 0, 0, 193, 22, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3107, 0, 0, 0, 0, 1077, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1130, 0, 0, 3517, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3585, 2801, 0, 0, 0, 3119, 0, 0, 0, 0, 0, 1614, 1900, 0, 0, 0, 0, 0, 0, 0, 1774, 0, 0, 0, 2616, 0, 0, 2211,
+	0, 0, 0, 0, 1671, 0, 0, 0, 0, 0, 0, 0, 558, 0, 640, 0, 0, 307, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3219, 0, 0, 3020,
+	0, 3093, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2223, 2160, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2130, 3321, 0, 0, 0, 0, 0, 1962, 0,
+	0, 0, 0, 2982, 0, 0, 1715, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 828, 0, 3524, 0, 199, 2288, 2843, 1668, 0, 0,
+	0, 0, 893, 0, 0, 211, 0, 0, 0, 0, 0, 0, 0, 0, 1410, 0, 0, 0, 0, 0, 1765, 0, 0, 0, 0, 0, 2259, 0, 2543, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2392, 380, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 378, 912, 0, 0, 0, 0, 0, 0, 3425, 0, 0, 3008,
+	0, 0, 0, 0, 190, 0, 2354, 0, 0, 2737, 0, 0, 0, 0, 0, 0, 991, 0, 739, 0, 2863, 1829, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 267, 0, 325, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 183, 0, 0, 0, 0, 2905, 0, 385, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2114, 0, 2719, 2232, 3269, 0, 0, 1976, 3222, 0, 0, 787, 0, 900, 0, 0, 0, 0, 522, 711, 1098, 0, 0, 0, 0, 0, 3651, 115,
+	262, 0, 0, 0, 2566, 0, 0, 0, 0, 3537, 0, 0, 0, 0, 2896, 0, 0, 2157, 1047, 2624, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3273, 769,
+	0, 0, 0, 0, 0, 1641, 0, 2347, 0, 2026, 0, 0, 0, 428, 0, 0, 0, 2745, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1867, 0, 0, 0, 0,
+	2084, 0, 0, 0, 0, 0, 3408, 0, 0, 0, 0, 0, 0, 0, 0, 1827, 0, 2239, 3071, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 673, 0, 0, 0, 0, 0, 897, 0, 0, 0, 0, 0, 0, 0, 774, 587, 0, 0, 0, 0, 0,
+	0, 639, 0, 0, 0, 1637, 0, 0, 0, 0, 0, 0, 0, 422, 0, 0, 0, 0, 0, 1297, 289, 3089, 0, 0, 0, 0, 0, 0, 693, 0, 0, 0,
+	0, 0, 2127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2590, 0, 0, 1583, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 497, 0, 2455, 2929, 0, 0, 0, 0, 0, 0, 0, 2640, 0, 0, 0, 0, 0,
+	0, 0, 851, 1086, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1604, 0, 0, 2168, 0, 0, 0, 0, 0, 0, 0, 2773, 379, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 581, 0, 0, 1443, 2707, 0, 0, 0, 0, 945, 0, 0, 82, 2677, 0, 322, 464, 0, 0, 1923, 3644, 44, 0, 0, 2712,
+	0, 0, 0, 0, 0, 376, 2221, 0, 0, 0, 0, 0, 0, 1685, 3495, 0, 0, 2278, 0, 0, 0, 1674, 2621, 0, 0, 0, 0, 574, 2994, 3560, 0, 0,
+	0, 970, 0, 0, 2738, 0, 0, 0, 0, 0, 0, 0, 0, 0, 344, 0, 564, 0, 0, 0, 0, 0, 0, 0, 3301, 1279, 0, 0, 0, 0, 0, 0,
+	0, 942, 0, 3352, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1088, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2548, 237, 2027, 2540, 3453, 0, 0, 0,
+	3336, 0, 0, 0, 0, 0, 2943, 0, 0, 0, 0, 0, 2267, 0, 198, 0, 0, 578, 0, 0, 0, 438, 613, 49, 0, 0, 2725, 0, 0, 1436, 0, 0,
+	3482, 0, 0, 0, 0, 1713, 0, 0, 926, 0, 2095, 0, 0, 0, 0, 0, 0, 0, 920, 0, 0, 0, 0, 0, 0, 0, 0, 1586, 0, 0, 0, 0,
+	0, 0, 788, 0, 0, 3306, 0, 0, 0, 0, 0, 0, 0, 0, 1016, 0, 1647, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 153, 1053, 1693, 0,
+	3319, 2044, 3447, 0, 2587, 0, 671, 0, 0, 0, 0, 0, 0, 3529, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1683, 0, 0, 0, 0, 33, 1488,
+	0, 0, 1392, 0, 0, 0, 3208, 0, 2654, 0, 0, 0, 0, 0, 2958, 0, 0, 1326, 3500, 0, 0, 402, 1272, 40, 0, 0, 0, 0, 0, 2849, 0, 0,
+	0, 0, 677, 629, 3218, 0, 0, 0, 0, 2436, 0, 0, 0, 2145, 0, 0, 0, 0, 546, 0, 2118, 0, 1476, 2367, 0, 0, 0, 1887, 2228, 937, 2569, 2691,
+	1096, 3441, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1811, 3180, 0, 0, 0, 761, 889, 0, 0, 0, 2602, 0, 0, 0, 0, 0, 0, 2870,
+	0, 2848, 0, 570, 0, 3017, 0, 0, 0, 434, 143, 0, 0, 0, 0, 0, 2595, 0, 0, 0, 0, 0, 0, 2923, 0, 949, 1599, 2515, 0, 0, 0, 0,
+	0, 3076, 3189, 0, 0, 0, 487, 0, 0, 0, 0, 0, 0, 0, 0, 0, 485, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	3387, 709, 744, 2111, 0, 0, 359, 2824, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1356, 0, 0, 0, 0, 0, 0, 0, 0, 1970, 0, 0, 0, 2845,
+	0, 0, 0, 0, 1493, 0, 0, 0, 0, 0, 0, 0, 0, 0, 885, 0, 0, 0, 0, 0, 0, 1210, 1771, 0, 0, 0, 0, 0, 0, 1431, 0, 0,
+	839, 0, 0, 0, 0, 0, 0, 2573, 0, 0, 0, 0, 0, 1552, 989, 2303, 2326, 3403, 0, 0, 0, 1705, 0, 802, 3251, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1150, 0, 1336, 0, 0, 0, 1350, 0, 0, 598, 935, 0, 0, 0, 735, 0, 0, 0, 0, 917, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 272, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2418, 0, 0, 1029, 1388, 0, 0, 0, 0, 0, 0, 3002, 0, 0, 0,
+	0, 0, 1528, 1587, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 534, 742, 1611, 2187, 1245, 0, 0, 0, 0, 443, 0, 0, 0, 0, 0, 0, 0, 0,
+	3241, 0, 314, 0, 983, 0, 0, 0, 0, 2251, 0, 2679, 0, 0, 0, 0, 0, 0, 3608, 0, 0, 0, 0, 0, 0, 0, 862, 2565, 0, 0, 0, 0,
+	0, 2030, 0, 0, 0, 0, 0, 0, 0, 772, 0, 2052, 0, 0, 0, 0, 0, 2984, 0, 197, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 54, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2862, 0, 85, 0, 2391, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1489, 0, 0, 0, 0, 0, 0, 261, 724, 2821, 0, 845, 775, 0, 0, 0, 0, 0, 521, 0,
+	0, 0, 0, 0, 0, 2419, 0, 0, 852, 2165, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2384, 0, 0, 2463, 0, 2518, 0, 0, 2218, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 758, 2356, 0, 1524, 493, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2592, 0, 0, 976, 0, 0, 871, 928,
+	3479, 0, 0, 0, 0, 0, 0, 279, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1060, 0, 2608, 0, 0, 0, 1903, 0, 0, 0, 0, 0, 0,
+	0, 3594, 0, 0, 891, 0, 0, 0, 0, 1578, 0, 0, 0, 896, 2685, 0, 0, 0, 0, 0, 0, 3011, 0, 2987, 2343, 0, 0, 0, 0, 0, 0, 0,
+	743, 0, 0, 0, 0, 192, 0, 0, 0, 0, 0, 0, 2029, 2606, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3168, 393, 0, 3061, 0, 0, 2952, 3134,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 605, 727, 1450, 1596, 2173, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 499, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3418, 0, 0, 0, 0, 2258, 3026, 0, 0, 0, 1953, 0, 118, 0, 0, 0, 0, 1417, 0, 0, 0, 0, 3595, 1968,
+	0, 1559, 0, 0, 0, 0, 0, 0, 0, 2207, 0, 0, 0, 1024, 0, 0, 0, 461, 0, 0, 0, 1536, 0, 0, 561, 1133, 0, 0, 0, 1167, 1930, 3619,
+	0, 0, 0, 0, 0, 3402, 0, 3317, 0, 0, 3440, 0, 0, 0, 0, 0, 0, 0, 416, 0, 0, 0, 0, 0, 0, 0, 0, 2647, 0, 0, 1537, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 568, 1182, 740, 0, 0, 500, 0, 0, 0, 0, 1365, 0, 0, 0, 3612, 0, 0, 334, 0,
+	0, 0, 0, 0, 51, 1545, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1716, 0, 0, 0, 0, 0, 0, 0, 0, 543, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3044, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 135, 1838, 19,
+	0, 3206, 0, 0, 1316, 0, 0, 3325, 2170, 0, 0, 0, 0, 0, 0, 0, 2858, 0, 0, 1652, 0, 0, 0, 0, 0, 3153, 0, 0, 0, 0, 0, 3087,
+	1757, 0, 0, 792, 0, 3311, 0, 1164, 0, 0, 0, 0, 0, 2203, 2256, 3568, 0, 0, 0, 0, 1290, 0, 0, 1419, 0, 0, 0, 0, 0, 3351, 0, 0,
+	0, 0, 0, 0, 1221, 0, 0, 0, 1383, 0, 0, 0, 0, 0, 488, 0, 0, 0, 0, 0, 0, 3515, 0, 0, 2342, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1584, 0, 0, 0, 0, 0, 699, 3658, 1313, 0, 0, 302, 0, 1332, 2441, 0, 0, 0, 3648, 0, 0, 0, 0, 3355, 0, 1138, 1298, 0,
+	585, 0, 0, 0, 0, 0, 0, 2447, 0, 0, 785, 0, 0, 0, 0, 0, 3324, 0, 0, 3569, 0, 2000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	579, 0, 0, 0, 1477, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2339, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 741, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1692, 2478, 0, 0, 0, 0, 0, 0, 0, 0, 958, 0, 0,
+	0, 549, 3266, 0, 0, 1686, 1202, 0, 0, 1045, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2417, 0, 0, 3652, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2585, 0, 0, 0, 752, 2775, 0, 2350, 0, 3234, 0, 0, 0, 0, 3647, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 456, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1162, 0, 0, 0, 0, 0, 1252, 0, 0, 0, 0, 0, 0, 3535, 0, 0, 0, 0, 0, 0, 3596, 0, 0, 0, 0, 2144, 0, 0, 1626,
+	2837, 0, 0, 0, 0, 0, 0, 846, 3616, 0, 0, 0, 0, 0, 37, 0, 569, 0, 0, 0, 0, 0, 0, 0, 2055, 0, 0, 0, 0, 0, 3024, 0,
+	0, 0, 1905, 0, 0, 0, 0, 0, 0, 0, 1952, 0, 0, 2061, 0, 0, 0, 0, 962, 1981, 0, 0, 0, 0, 0, 681, 0, 0, 0, 0, 0, 1921,
+	0, 0, 0, 0, 0, 0, 1820, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3367, 1748, 0, 59, 2553, 213, 214, 3181, 0, 0, 0, 0, 0,
+	0, 225, 1554, 0, 3638, 0, 0, 0, 2603, 0, 2182, 2485, 0, 1612, 0, 536, 0, 0, 0, 0, 611, 2041, 0, 643, 0, 0, 0, 0, 1198, 0, 0, 0,
+	0, 0, 0, 0, 0, 2022, 0, 0, 3588, 0, 800, 0, 0, 0, 0, 0, 0, 0, 14, 2241, 0, 0, 0, 0, 0, 0, 882, 0, 0, 0, 2176, 0,
+	0, 131, 0, 0, 0, 1544, 0, 0, 421, 0, 0, 3407, 0, 8, 0, 0, 0, 0, 0, 3372, 0, 0, 0, 718, 0, 0, 0, 507, 0, 0, 0, 0,
+	0, 0, 0, 3305, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1770, 0, 0, 0, 0, 0, 1073, 0, 860, 0, 0, 0, 0, 0, 0, 0, 243,
+	0, 0, 0, 174, 2550, 1125, 2882, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3643, 0, 0, 242, 0, 692, 3046, 0, 0, 0, 0, 2688, 0, 0, 0, 0,
+	0, 3283, 0, 0, 0, 0, 0, 2978, 0, 0, 0, 588, 0, 0, 0, 861, 957, 0, 0, 0, 0, 722, 1974, 0, 0, 0, 0, 2842, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1913, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1113, 0, 0, 0, 0, 0, 0, 2202, 0, 0, 0, 0, 1783, 2791, 841,
+	0, 0, 0, 0, 0, 2421, 0, 0, 1928, 2313, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1207, 0, 0, 0, 1041, 1966, 0, 0, 0, 0, 306, 0, 0,
+	1896, 0, 2950, 0, 0, 0, 0, 2394, 0, 0, 0, 2397, 0, 0, 2723, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 365, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1112, 0, 763, 270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3526,
+	0, 0, 0, 1601, 2744, 0, 0, 0, 0, 0, 0, 0, 0, 1021, 0, 0, 2977, 2810, 0, 0, 1673, 995, 1170, 2446, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1855, 1449, 0, 715, 0,
+	0, 1959, 3345, 450, 0, 0, 0, 340, 470, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1049, 1632, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	580, 625, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1790, 0, 0, 0, 0, 0, 1906, 0, 0, 0, 0, 0, 698, 1924, 2154, 0, 0, 0, 0, 0, 0,
+	1022, 1826, 0, 0, 0, 0, 1512, 0, 0, 0, 0, 0, 2696, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2472, 0, 0, 0, 0, 0,
+	0, 0, 2530, 0, 0, 0, 3513, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 609, 1324, 441, 1570, 1709, 0, 0, 3221, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 6, 0, 0, 0, 0, 0, 0, 948, 1532, 0, 0, 1576, 0, 1870, 0, 0, 2567, 0, 1791, 0, 0, 2674, 0, 0, 0, 0, 38, 313, 1916, 3140,
+	3187, 2416, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 408, 2922, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2262, 3320, 0, 0, 0, 0, 0, 0, 0, 0, 1317, 0, 1448, 0, 0, 0, 2976, 1400, 2341, 1653, 3209, 0, 0, 1225, 0, 0, 1752,
+	0, 1103, 0, 0, 0, 0, 2396, 2508, 0, 0, 0, 0, 0, 0, 0, 0, 163, 2158, 0, 0, 0, 685, 1276, 2555, 909, 1240, 0, 0, 0, 0, 0, 0,
+	0, 0, 508, 0, 0, 2191, 0, 129, 544, 3371, 0, 0, 0, 0, 0, 0, 3331, 0, 0, 0, 1335, 3109, 0, 0, 0, 0, 0, 2059, 0, 0, 0, 1120,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3611, 0, 0, 0, 0, 1704, 0, 0, 0, 0, 0, 0,
+	0, 0, 189, 1104, 0, 0, 0, 0, 0, 700, 1236, 283, 0, 1423, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1028, 0, 0, 0, 3041, 1084, 2208, 2686,
+	394, 2610, 3130, 0, 0, 0, 0, 1754, 0, 2886, 0, 0, 3013, 0, 0, 69, 0, 0, 0, 0, 103, 0, 2774, 0, 0, 236, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1280, 0, 239, 710, 1005, 2639, 0, 156, 324, 0, 0, 1061, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1857, 2657, 661, 0, 0, 0, 0,
+	0, 0, 0, 704, 0, 0, 0, 0, 0, 0, 0, 300, 0, 0, 933, 0, 0, 458, 531, 2360, 87, 0, 288, 0, 0, 0, 2406, 3129, 0, 0, 0, 0,
+	2197, 0, 0, 2767, 0, 3126, 0, 1667, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 58, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3310, 0, 0, 943, 2593, 0, 0, 0, 2131, 0, 0, 656, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2393, 0, 899,
+	0, 0, 1656, 405, 1454, 0, 0, 1843, 0, 1712, 0, 0, 0, 0, 1738, 0, 0, 0, 0, 0, 3602, 0, 1034, 2012, 0, 1185, 3369, 0, 0, 0, 106, 0,
+	0, 0, 0, 0, 0, 0, 0, 3034, 0, 0, 0, 0, 0, 0, 0, 833, 0, 0, 0, 0, 0, 3641, 1654, 0, 0, 0, 2777, 0, 0, 0, 0, 0,
+	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1679, 0, 0, 0, 0, 0, 0, 0, 0, 1387, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1859, 0, 0, 0, 0, 0, 0, 3449, 2915, 0, 0, 3382, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1189, 2492, 0, 0, 2480, 0, 0, 0, 227, 0, 0, 732, 2693, 0, 0, 2687, 0, 0, 0, 0, 0, 0, 0, 3549, 1158, 2614, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2415, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 712, 0, 682, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2352, 0, 0, 0, 0, 659, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2484, 0, 2802, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1254, 0, 0, 0, 431, 0, 0, 0, 2792, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 941, 0, 0, 0,
+	0, 0, 0, 1299, 0, 0, 0, 3025, 0, 0, 0, 0, 176, 887, 2236, 1341, 2652, 0, 0, 0, 0, 0, 3374, 0, 0, 0, 0, 0, 0, 0, 0, 1621,
+	0, 0, 0, 0, 1367, 0, 0, 0, 0, 0, 0, 0, 0, 0, 489, 205, 0, 0, 0, 0, 0, 925, 0, 0, 0, 0, 0, 0, 0, 2841, 0, 0,
+	0, 0, 3474, 1778, 0, 0, 0, 0, 0, 0, 2363, 0, 0, 0, 0, 1391, 0, 540, 2323, 3411, 998, 0, 0, 0, 2974, 0, 0, 0, 0, 0, 1426, 0,
+	0, 0, 0, 0, 1008, 2321, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3401, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 532, 0, 0,
+	0, 0, 0, 1149, 0, 0, 0, 0, 0, 0, 0, 0, 762, 0, 0, 1095, 0, 0, 0, 0, 1132, 21, 0, 0, 0, 0, 0, 0, 0, 3172, 0, 1530,
+	1941, 2888, 0, 0, 3275, 1432, 0, 0, 0, 0, 1740, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2979, 1101, 0, 0, 0, 0, 0, 351,
+	2283, 0, 0, 2433, 0, 0, 1503, 0, 0, 0, 0, 0, 0, 577, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1786, 757, 1166, 2879, 0, 0, 0,
+	0, 0, 0, 0, 2143, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2535, 0, 0, 0, 1366, 0, 0, 0, 0, 0, 0, 0, 3462, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1539, 0, 0, 0, 0, 94, 0, 2559, 0, 0, 0, 0, 0, 1525, 0, 0, 0, 0, 3074, 0, 0,
+	0, 0, 0, 0, 0, 0, 1126, 0, 0, 0, 0, 0, 0, 0, 529, 0, 1807, 806, 1663, 0, 0, 0, 0, 1277, 0, 0, 2726, 3620, 109, 0, 0, 0,
+	167, 0, 0, 0, 822, 0, 0, 0, 0, 2506, 0, 0, 1638, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3169, 888, 0, 2680, 0, 0, 0, 0,
+	0, 0, 0, 0, 312, 2676, 0, 2465, 119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 107, 0, 0, 0, 0, 0, 0, 0, 3148, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3250, 0, 0, 3048, 0, 3003, 0, 0, 10, 0, 0, 0, 2939, 0, 0, 0, 0, 0, 0, 0, 387, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1907, 0, 0, 0, 0, 0, 0, 1011, 0, 1038, 0, 0, 68, 2260, 0, 0, 0, 0, 664, 619, 0, 0, 0, 3151, 2718, 0, 0,
+	0, 0, 0, 0, 0, 3494, 1866, 0, 0, 0, 0, 0, 0, 0, 886, 0, 0, 0, 0, 0, 0, 2695, 0, 0, 616, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1700, 0, 1110, 0, 2570, 0, 0, 0, 0, 0, 3577, 0, 0, 1305, 784, 0, 0, 0, 0, 240, 1333, 3267, 3294, 0,
+	0, 0, 0, 1143, 2489, 2192, 0, 0, 0, 0, 0, 927, 0, 2225, 0, 0, 2129, 0, 1943, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 172, 1187, 0, 3248, 999, 0, 780, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3633, 0, 0, 1398, 1701, 0, 0,
+	0, 0, 0, 2348, 0, 0, 0, 0, 0, 2227, 628, 3478, 0, 0, 0, 3157, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1026, 0, 0, 3338, 1746, 1000,
+	3161, 0, 0, 0, 0, 516, 1358, 1592, 3261, 2337, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2961, 0, 486, 1975, 3564, 3339, 0, 0, 0, 2520, 0, 0, 0,
+	0, 936, 0, 0, 1956, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 931, 2016, 2294, 0, 400, 0, 0, 2795, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2926, 3104, 0, 0, 1310, 0, 0, 3039, 0, 0, 0, 0, 2582, 0, 0, 0, 0, 0, 0, 0,
+	0, 142, 0, 0, 0, 0, 0, 0, 2435, 0, 0, 0, 3539, 0, 0, 0, 30, 2413, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1329, 0, 0,
+	0, 0, 0, 1902, 0, 0, 2121, 2512, 0, 0, 0, 2345, 0, 0, 0, 0, 2986, 575, 0, 0, 1937, 0, 0, 46, 0, 0, 0, 0, 0, 902, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2537, 0, 863, 0, 0, 0, 3460, 0, 0, 0, 0, 2815, 0, 1271, 1573, 0, 0, 2496, 0, 224, 424, 0, 2909, 1154, 3493,
+	0, 0, 2885, 1079, 0, 0, 0, 1848, 3120, 0, 0, 0, 0, 3516, 0, 0, 0, 0, 0, 921, 196, 1504, 1950, 0, 2645, 2788, 47, 3170, 0, 0, 0, 2834,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3559, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2370, 0,
+	1780, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1334, 0, 0, 0, 0, 0, 1508, 0, 0, 2156, 0, 0, 1695, 0, 0, 0, 0, 0, 0,
+	1753, 1030, 0, 1243, 0, 0, 0, 0, 0, 0, 2797, 0, 0, 0, 0, 0, 0, 41, 0, 0, 0, 0, 0, 284, 1931, 0, 0, 0, 1393, 0, 0, 0,
+	3398, 1153, 0, 0, 0, 0, 0, 2298, 2910, 2972, 0, 0, 1529, 854, 0, 2717, 0, 0, 0, 432, 0, 0, 0, 0, 0, 0, 0, 0, 0, 755, 0, 0,
+	0, 0, 0, 0, 0, 0, 2270, 2889, 0, 0, 0, 525, 0, 0, 0, 0, 0, 0, 3062, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1688, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2790, 1912, 3080, 0, 0, 0, 3108, 0,
+	2381, 0, 0, 0, 0, 0, 0, 2003, 1099, 2310, 0, 60, 0, 0, 0, 0, 0, 0, 1093, 2094, 0, 0, 2277, 0, 3578, 0, 0, 0, 0, 0, 419, 0,
+	3146, 0, 0, 0, 0, 0, 0, 0, 0, 1409, 0, 0, 0, 0, 0, 0, 1909, 824, 2126, 3483, 0, 0, 0, 1919, 3204, 1984, 1294, 0, 0, 0, 1885, 330,
+	0, 0, 0, 1997, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1803, 0, 0, 3519, 0, 0, 0, 1217, 0, 0, 0, 1893, 0, 253, 320, 2499, 3593, 0, 0,
+	0, 0, 3604, 0, 0, 0, 0, 0, 0, 2580, 0, 0, 0, 0, 0, 0, 0, 0, 217, 0, 0, 0, 721, 1257, 1882, 0, 274, 1237, 1925, 187, 0, 0,
+	0, 0, 0, 0, 0, 2043, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3599, 0, 0, 0, 2629, 0, 512, 0, 492, 0, 1883, 0,
+	0, 0, 0, 2011, 0, 1394, 0, 0, 0, 1284, 3392, 0, 2281, 0, 0, 1694, 268, 3138, 0, 0, 0, 0, 0, 0, 0, 0, 1435, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1598, 0, 777, 1732, 0, 0, 0, 0, 0, 0, 969, 0, 2, 3634, 0, 617, 1137, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 453, 2812, 0, 0, 0, 2561, 0, 0, 0, 3165, 0, 0, 0, 0, 0, 0, 0, 1608, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1475, 0, 0, 0, 0, 233, 0, 0, 0, 0, 318, 0, 0, 0, 3552, 0, 3570, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3385, 0, 0, 0, 2798, 0, 0, 2734, 0, 0, 0, 0, 3118, 0, 0, 1439, 0, 0, 0, 0, 0, 0, 0, 1071, 0, 2297, 0, 3042, 0, 0, 104,
+	0, 0, 0, 0, 0, 0, 297, 0, 0, 0, 0, 0, 2285, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2655, 2346, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3532, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 571, 0, 528, 0, 2947, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1268, 0, 0, 0, 0, 0, 0, 1266, 0, 0, 1720, 0, 0, 0, 0, 0, 0, 3192, 3353, 0, 974, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2072, 0, 0, 0, 0, 0, 0, 0, 0, 1343, 0, 3103, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1301, 0, 0, 0, 0,
+	0, 0, 0, 0, 1710, 0, 0, 0, 0, 0, 0, 1250, 0, 0, 3289, 1175, 0, 0, 0, 0, 2390, 0, 0, 0, 3347, 0, 0, 2353, 0, 1354, 0, 0,
+	1302, 0, 32, 73, 3100, 3409, 0, 70, 415, 1032, 0, 0, 0, 975, 0, 3131, 1999, 0, 0, 0, 0, 1390, 0, 0, 0, 55, 0, 0, 0, 0, 0, 0,
+	1002, 1680, 0, 0, 0, 437, 3520, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3198, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 805, 0, 0,
+	0, 0, 0, 0, 1502, 1628, 3079, 0, 0, 0, 0, 0, 0, 2200, 0, 0, 0, 0, 0, 0, 0, 2266, 0, 111, 1875, 0, 0, 0, 2578, 0, 778, 0,
+	304, 0, 0, 3101, 0, 0, 2464, 0, 0, 1222, 0, 0, 0, 827, 0, 0, 0, 0, 0, 0, 0, 0, 496, 2631, 781, 0, 816, 1871, 0, 0, 2660, 0,
+	0, 0, 0, 0, 0, 1055, 0, 0, 0, 0, 0, 0, 3438, 0, 0, 0, 0, 0, 0, 0, 0, 3621, 0, 152, 0, 1111, 0, 0, 0, 0, 0, 0,
+	2708, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1633, 0, 0, 0, 0, 0, 0, 2070, 2599, 0, 3538, 0, 1619,
+	1707, 0, 2286, 0, 0, 0, 0, 1812, 0, 16, 0, 3600, 0, 0, 0, 0, 1042, 0, 0, 0, 0, 0, 3343, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1355, 0, 2907, 0, 0, 0, 0, 0, 1944, 542, 858, 0, 0, 0, 0, 0, 0, 2220, 0, 0, 0, 171, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 337, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2162, 0, 2276, 2944, 0, 0,
+	0, 0, 0, 810, 0, 0, 0, 0, 0, 0, 589, 0, 0, 0, 683, 0, 0, 0, 3522, 0, 0, 0, 687, 0, 0, 1947, 0, 0, 1497, 0, 0, 1262,
+	0, 0, 0, 0, 716, 2021, 0, 0, 0, 0, 0, 3199, 0, 2904, 445, 0, 0, 0, 17, 2816, 0, 0, 0, 2229, 0, 0, 0, 0, 0, 0, 0, 3618,
+	2039, 2079, 3055, 0, 134, 0, 0, 3268, 0, 0, 0, 0, 0, 0, 0, 2544, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3202, 0, 0, 3094, 0, 181, 0, 0, 0, 473, 0, 0, 768, 0, 2828, 0, 0, 0, 0, 0, 2664, 0, 0, 0, 932, 2733, 0, 0, 3184, 0,
+	0, 2698, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2742, 0, 0, 0, 0, 0, 0, 0, 3214, 0, 0, 0, 0,
+	0, 0, 1538, 0, 0, 0, 3632, 3307, 0, 0, 0, 1994, 0, 0, 0, 0, 2468, 0, 0, 0, 0, 0, 64, 856, 0, 1993, 0, 3461, 0, 0, 0, 0,
+	0, 0, 0, 0, 2402, 3282, 1352, 0, 2864, 0, 0, 0, 0, 0, 3527, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1987, 0, 0, 3249, 0, 0, 478, 447, 523, 0, 0, 695, 2941, 0, 0, 0, 0, 0, 0, 3609, 0, 0, 1766, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 2293, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 706, 2722, 1215, 0, 0, 2051, 3297, 0, 0,
+	0, 0, 0, 1580, 0, 0, 0, 0, 0, 3064, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1337, 2340, 0, 676, 729, 0, 0, 960, 592, 0,
+	1471, 1781, 0, 0, 1278, 0, 0, 0, 2073, 746, 731, 2928, 2328, 0, 0, 0, 0, 0, 0, 2743, 0, 0, 0, 759, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 203, 0, 0, 2913, 2140, 2110, 0, 0, 0, 0, 0, 2968, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 498, 0, 0, 0, 0, 0, 2884,
+	0, 0, 0, 2475, 0, 0, 0, 0, 0, 819, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 939, 0, 2109, 0, 1157, 0, 0, 0, 1433, 0, 0, 0,
+	0, 0, 0, 0, 980, 0, 0, 0, 0, 2728, 0, 0, 0, 0, 0, 0, 3237, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1850, 0, 0, 0, 1019, 1403, 0, 0, 280, 0, 433, 0, 0, 1300, 3318, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 955, 409, 0, 0, 0,
+	2317, 0, 0, 0, 0, 0, 0, 0, 0, 1929, 0, 3394, 0, 0, 0, 3625, 0, 0, 0, 0, 0, 0, 2146, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 31, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3551, 509, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 276, 0, 0, 0, 1624, 0, 0, 0, 2063, 0, 0, 348, 3142, 0, 0, 0, 0, 0, 286, 0, 0, 0, 1291, 0, 0, 3314,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1650, 248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1142, 347, 3380, 0, 1998, 0, 0,
+	0, 0, 0, 0, 0, 2429, 0, 0, 1706, 3086, 0, 0, 0, 0, 0, 0, 0, 0, 838, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1339, 0, 0, 0,
+	0, 0, 0, 0, 0, 627, 2500, 0, 0, 0, 2851, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1735, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2594, 880, 3256, 0, 0, 0, 0, 907, 0, 0, 0, 0, 0, 764, 0, 0, 0, 1172, 2263, 0, 1548, 1037, 0, 0, 0, 436, 0, 0, 2959, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3645, 0, 2766, 0, 0, 0, 0, 0, 959, 0, 3207, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 216, 557, 0, 0, 0, 0, 1744, 0, 0, 0, 0, 0, 0, 563, 840, 1775, 0, 0, 0, 0, 0, 1519, 0, 0, 0, 2511, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2596, 2916, 0, 0, 0, 0, 2868, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1292, 0, 0, 0, 0, 0, 1607, 1381, 0, 125,
+	0, 0, 0, 2445, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 844, 0, 3467, 503, 0, 0, 0, 0, 0, 0, 2226, 0, 0, 0, 0, 1801,
+	0, 0, 0, 0, 3006, 0, 0, 0, 0, 946, 0, 0, 0, 0, 0, 0, 0, 3223, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3397, 3155, 0, 0,
+	3135, 0, 2710, 0, 0, 0, 0, 0, 1567, 0, 210, 3566, 0, 0, 2993, 0, 0, 1487, 396, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1081, 0, 0, 0,
+	0, 0, 0, 2128, 602, 0, 1338, 2542, 0, 0, 0, 0, 0, 182, 0, 0, 850, 0, 0, 0, 0, 0, 622, 0, 3116, 0, 0, 1505, 0, 0, 0, 0,
+	0, 0, 717, 145, 0, 847, 0, 0, 0, 0, 0, 0, 1577, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3417, 0, 0, 0, 0, 0, 0, 0, 855, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 790, 0, 0, 0, 0, 0, 0, 0, 0, 672, 0, 0, 0, 0, 99, 0, 0, 1649, 0, 0,
+	0, 0, 0, 0, 0, 346, 462, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3486, 648, 0, 0, 0, 2951, 1249, 3623, 0, 0, 0, 1983, 3156, 3190, 3540,
+	3334, 0, 0, 0, 0, 0, 0, 0, 0, 0, 754, 0, 3191, 0, 269, 0, 0, 177, 0, 0, 0, 0, 0, 1247, 3373, 0, 0, 0, 0, 0, 0, 2068,
+	0, 0, 3613, 0, 0, 0, 0, 0, 1359, 0, 0, 0, 0, 0, 0, 1023, 0, 2786, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2134, 0, 0, 0, 1144, 0, 2047, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 541, 1458, 0, 0, 0, 0,
+	0, 0, 3096, 0, 0, 0, 0, 2666, 74, 3584, 0, 200, 81, 0, 0, 636, 0, 0, 357, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1239, 1699, 0, 0, 0, 0, 0, 0, 1263, 0, 0, 0, 0, 0, 2672, 0, 0, 0, 2304, 0, 0, 2430, 0, 2832, 3303, 24, 2147, 1796, 2139, 0, 0,
+	0, 0, 0, 0, 0, 2887, 0, 0, 0, 0, 0, 0, 0, 3171, 0, 0, 0, 0, 0, 0, 0, 1660, 1020, 2024, 1880, 2854, 0, 0, 0, 0, 0, 0,
+	0, 0, 345, 0, 0, 0, 0, 1438, 1979, 0, 0, 1265, 2579, 1914, 0, 0, 0, 2558, 0, 0, 0, 0, 0, 1825, 89, 1676, 2001, 246, 0, 0, 0, 0,
+	0, 0, 0, 0, 1703, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3424, 0, 128, 0, 0, 0, 0, 0, 2185, 0, 0, 0,
+	0, 0, 798, 0, 0, 392, 2269, 3095, 0, 0, 0, 0, 0, 1374, 0, 0, 0, 3105, 3388, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1395, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1259, 86, 0, 2246, 0, 0, 658, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 2867, 0, 535, 0, 0, 0, 0, 0, 3243, 0, 1486, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3070, 0, 1553, 0,
+	2860, 1581, 3341, 853, 0, 0, 0, 0, 0, 0, 0, 2547, 0, 110, 0, 0, 1627, 0, 0, 0, 0, 3238, 0, 0, 0, 0, 0, 1160, 0, 0, 0, 0,
+	0, 0, 0, 3654, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1714, 0, 0, 0, 0, 0, 440, 3572, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2404, 0, 2214, 3415, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3166, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1788, 0, 0, 0, 1248, 0, 0, 0, 2032, 0, 2488, 0, 0, 0, 0, 3231, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1135, 0, 0, 0, 0, 0, 0, 1615, 0, 771, 0, 0, 0, 0, 2481, 0, 0, 0, 0, 281, 3630, 0, 651, 0, 0, 0, 0,
+	0, 0, 0, 0, 3163, 1655, 0, 0, 0, 0, 0, 3556, 0, 1131, 0, 0, 204, 0, 2119, 2539, 0, 0, 3366, 0, 0, 0, 0, 0, 2382, 826, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 403, 2911, 0, 0, 0, 0, 0, 1751, 0, 2891, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2380, 0, 0, 0, 3075, 0, 0, 0, 0, 1199, 0, 0, 0, 0, 0, 0, 0, 2470, 0, 0, 2400, 0, 0, 0, 0, 0,
+	0, 1799, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3085, 1549, 0, 3477, 0, 0, 0, 0, 0, 0,
+	1682, 0, 0, 0, 0, 2106, 0, 0, 0, 0, 0, 0, 84, 0, 0, 1609, 0, 0, 0, 0, 0, 0, 0, 0, 2611, 0, 0, 0, 3224, 0, 3177, 0,
+	0, 247, 3473, 0, 1472, 0, 0, 0, 0, 1851, 0, 0, 0, 0, 0, 1136, 3290, 0, 0, 1758, 0, 0, 0, 748, 0, 0, 2735, 0, 0, 0, 1492, 0,
+	0, 414, 0, 2642, 0, 1437, 2563, 0, 0, 791, 3263, 1006, 0, 0, 0, 0, 0, 2189, 993, 1659, 1711, 2125, 2045, 0, 0, 0, 0, 0, 2180, 0, 0, 0,
+	0, 0, 0, 0, 2626, 0, 3281, 0, 0, 0, 0, 0, 0, 0, 0, 0, 170, 2334, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2155, 1513, 1629, 0,
+	0, 0, 0, 0, 0, 0, 0, 194, 3019, 1100, 0, 0, 1495, 293, 2093, 0, 0, 0, 0, 0, 0, 0, 0, 1380, 0, 0, 0, 0, 0, 0, 0, 3357,
+	0, 1013, 2584, 1832, 3110, 2836, 2308, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3293, 0, 0, 0, 1730, 1511, 1312, 0, 0, 0, 0, 3029, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2623, 0, 2161, 0, 2077, 3337, 358, 0, 0, 0, 0, 2605, 527, 0, 0, 148, 0, 1792, 0, 0, 0, 0, 0, 0,
+	1533, 0, 0, 0, 0, 0, 0, 397, 2619, 0, 0, 2808, 0, 321, 0, 0, 0, 0, 0, 1743, 0, 3186, 0, 0, 0, 0, 2237, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 67, 533, 1274, 0, 1520, 0, 0, 2494, 2881, 0, 1097, 0, 0, 0, 0, 0, 1109, 0, 0, 0, 0, 2970, 0, 0,
+	0, 3576, 0, 0, 0, 0, 0, 0, 0, 3541, 2649, 0, 0, 0, 0, 0, 451, 0, 0, 0, 0, 0, 0, 0, 1330, 0, 0, 0, 0, 0, 1841, 0,
+	0, 0, 1106, 0, 0, 0, 0, 0, 0, 3393, 0, 0, 848, 1590, 2193, 0, 0, 0, 0, 0, 0, 0, 694, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1184, 0, 0, 922, 0, 0, 0, 2243, 0, 0, 0, 0, 0, 1238, 0, 2770, 0, 0, 0, 0,
+	1895, 0, 0, 0, 0, 2930, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1322, 2081, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2273, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2355, 0, 0, 0, 0, 0, 0, 0, 0, 2902, 0, 0, 0, 0, 0, 0, 0, 2893, 0, 0, 0, 1325, 1379,
+	0, 0, 2175, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3386, 39, 2973, 0, 0, 0, 0,
+	3496, 0, 0, 0, 3299, 0, 1562, 0, 0, 0, 315, 0, 0, 0, 3167, 0, 0, 0, 2373, 2927, 2088, 0, 127, 0, 3316, 0, 0, 3335, 0, 384, 864, 2536,
+	0, 0, 0, 0, 0, 0, 266, 0, 0, 0, 0, 0, 0, 0, 0, 3432, 0, 0, 0, 0, 0, 0, 0, 910, 0, 0, 0, 0, 0, 2135, 0, 0,
+	0, 0, 0, 0, 0, 2822, 0, 0, 0, 0, 2195, 356, 123, 3454, 1500, 1874, 0, 0, 0, 0, 0, 2190, 3141, 0, 2643, 0, 0, 184, 2771, 0, 0, 0,
+	0, 0, 1726, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 373, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1620, 2667, 0, 0, 0, 3111,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1563, 0, 0, 0, 3430, 0, 0, 0, 807, 1293,
+	3624, 0, 352, 3406, 0, 0, 0, 1283, 0, 0, 0, 0, 0, 3031, 0, 0, 0, 0, 996, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	513, 0, 0, 596, 0, 0, 0, 0, 426, 0, 0, 0, 0, 0, 0, 2844, 0, 0, 474, 0, 1989, 0, 0, 0, 0, 0, 0, 0, 2399, 0, 0, 0,
+	0, 1456, 0, 1917, 0, 0, 354, 2628, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2164, 0, 0, 0, 0, 0, 0, 2230, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 228, 0, 0, 3262, 866, 1264, 0, 0, 0, 0, 0, 0, 2376, 0, 0, 884, 3053, 1623, 0, 0, 0,
+	631, 0, 0, 0, 0, 0, 898, 2471, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2992, 0, 825, 1378, 0, 0, 0, 0, 0, 339, 0, 0, 0, 0,
+	0, 0, 0, 0, 425, 0, 0, 0, 0, 0, 0, 0, 940, 0, 0, 0, 0, 0, 0, 0, 630, 0, 2311, 0, 0, 0, 0, 0, 0, 0, 2272, 1849,
+	0, 0, 0, 0, 0, 0, 0, 0, 1776, 0, 0, 0, 1644, 0, 0, 0, 1127, 0, 0, 0, 0, 0, 0, 0, 0, 556, 1575, 2296, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3421, 2703, 475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3244, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 2694, 0, 0, 0, 0, 389, 0, 360, 1286, 2451, 905, 3436, 2013, 2646, 3514, 2534, 0, 612, 0, 0, 0, 0, 0, 108, 0, 0, 2908, 0, 1414, 0,
+	0, 720, 859, 2456, 0, 0, 0, 0, 0, 0, 0, 0, 0, 305, 0, 0, 0, 0, 2066, 3291, 0, 0, 0, 0, 0, 0, 0, 2196, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1729, 0, 0, 1346, 0, 0, 0, 0, 1636, 0, 0, 0, 0, 0, 0, 1797, 3045, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 3497, 0, 0, 0, 1235, 1698, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1124, 63, 0, 0, 0, 490, 0, 0, 3545, 0, 1894,
+	2819, 93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3073, 3193, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 679, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3252, 2938, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3106, 3391, 0, 0, 0, 0, 0, 0, 0, 2090, 0, 0, 0, 0, 0, 751, 1569,
+	0, 0, 1877, 0, 0, 0, 0, 0, 0, 1869, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 961, 0, 3504, 1188, 36, 1750, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 696, 0, 0, 0, 0, 0, 0, 0, 301, 0, 0, 0, 0, 0, 1413, 0, 0, 0, 0, 0, 3227, 0, 2740, 0, 0, 0, 0,
+	0, 0, 1842, 0, 3047, 0, 0, 1661, 0, 3233, 591, 0, 0, 372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1977, 3598, 0, 1589, 0, 2368, 0, 0, 1550, 1865, 0, 0, 0, 0, 0, 0, 0, 0, 2949, 0, 0, 3058, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 572, 2765, 3182, 0, 0, 843, 0, 3217, 0, 0, 0, 1769, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1759, 0, 3642, 804, 2589, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2724, 0, 0, 2900, 0, 1817, 0, 0, 0, 0, 3295, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1973, 1501, 2040, 3271, 0, 0, 0, 0, 0, 0, 0, 668, 2324, 2408, 0, 0, 0, 0, 0, 0, 0, 0, 0, 514, 0, 0, 0, 0,
+	0, 2591, 3121, 0, 1307, 0, 3395, 0, 1884, 0, 0, 0, 2637, 0, 0, 1269, 1696, 0, 0, 0, 0, 0, 0, 1773, 2033, 2998, 0, 2295, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 817, 0, 215, 0, 1802, 0, 0, 0, 1224, 0, 728, 141, 0, 0, 0, 0, 2528, 0, 273, 623, 1960, 0, 0, 0, 0, 0, 0,
+	0, 0, 2830, 0, 1122, 0, 1295, 2618, 1965, 2517, 3230, 0, 0, 0, 0, 0, 0, 1940, 0, 0, 0, 0, 0, 0, 1899, 3354, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2895, 0, 2133, 2374, 0, 0, 0, 0, 0, 1665, 0, 0, 0, 0, 0, 3342, 0, 0, 0, 0, 2216, 875, 1427, 0, 2369, 0, 3573,
+	0, 0, 0, 2268, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1128, 0, 547, 0, 0, 0, 1734, 0, 0, 0, 0, 0, 1949,
+	0, 0, 0, 0, 0, 0, 0, 0, 2274, 0, 0, 0, 0, 0, 0, 0, 0, 0, 158, 160, 2078, 2290, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	418, 2037, 0, 0, 645, 0, 0, 0, 0, 1490, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1373, 2454, 0, 0, 0, 442, 750, 0, 1876, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 235, 2186, 0, 0, 2124, 0, 0, 0, 0, 0, 0, 0, 0, 982, 779, 1216, 3000, 218, 1461, 3404, 0,
+	0, 0, 0, 2474, 0, 0, 0, 1991, 0, 973, 0, 2575, 0, 0, 0, 1171, 0, 1541, 0, 0, 0, 0, 3054, 0, 988, 0, 0, 0, 0, 0, 0, 0,
+	0, 1988, 3160, 0, 0, 0, 226, 231, 2736, 3091, 3327, 80, 0, 0, 0, 0, 2501, 0, 0, 947, 0, 0, 0, 0, 0, 1050, 0, 0, 0, 3554, 0, 0,
+	0, 0, 2466, 0, 0, 3098, 0, 1727, 0, 0, 0, 0, 1223, 0, 0, 3575, 0, 0, 1561, 0, 0, 0, 0, 1992, 0, 0, 1418, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2442, 0, 0, 0, 0, 328, 0, 0, 0, 0, 0, 1004, 0, 3546, 0, 0,
+	0, 0, 0, 3628, 0, 0, 0, 0, 0, 0, 0, 3426, 0, 0, 0, 0, 0, 3565, 0, 0, 0, 3400, 0, 0, 0, 0, 0, 0, 2638, 0, 0, 0,
+	0, 62, 0, 3213, 0, 0, 2457, 0, 0, 0, 0, 1067, 0, 2955, 0, 0, 1091, 0, 0, 0, 0, 0, 0, 2458, 0, 3543, 0, 0, 0, 701, 811, 2062,
+	0, 0, 3536, 3597, 0, 0, 0, 0, 162, 371, 0, 0, 117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 151, 0, 0, 2153, 0, 0, 0, 0, 1371,
+	0, 0, 0, 3032, 0, 1534, 0, 0, 0, 0, 0, 553, 2935, 0, 0, 0, 2741, 0, 0, 0, 1195, 3036, 448, 0, 229, 2009, 0, 0, 0, 0, 0, 0,
+	282, 0, 180, 992, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2178, 0, 0, 2727, 642, 0, 3302, 0, 0, 0, 1046, 0, 0, 1485, 0, 0, 0, 0,
+	649, 0, 923, 1643, 0, 0, 0, 0, 1691, 1793, 1193, 0, 1901, 0, 0, 0, 3505, 0, 0, 0, 0, 0, 264, 0, 1211, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1985, 0, 0, 0, 0, 1169, 2651, 0, 0, 0, 2067, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 653, 0,
+	0, 0, 0, 0, 0, 0, 0, 3049, 0, 0, 0, 0, 0, 0, 1311, 0, 0, 0, 0, 0, 0, 0, 0, 2890, 0, 0, 0, 0, 0, 0, 0, 0,
+	361, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1421, 0, 0, 491, 0, 0, 0, 0, 2779, 3376, 0, 0, 0, 1868, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 952, 1982, 0, 0, 1523, 506, 0, 0, 3005, 0, 0, 0, 0, 2940, 0, 803, 2099, 0, 223, 2754, 3444, 0, 0, 0, 2932, 2990, 3329, 0, 0,
+	0, 0, 2327, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1076, 0, 0, 2020, 0, 0, 0, 1460, 0, 0, 0, 0, 0, 0, 0, 1083,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2820, 0, 0, 0, 1315, 1805, 1846, 2331, 0, 0, 1152, 0, 0, 0, 0, 1173, 1288, 1634, 3434, 1306, 0, 0,
+	0, 0, 2883, 0, 0, 0, 0, 2089, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3072, 0, 0, 647, 0, 0, 0, 309,
+	1407, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 981, 1853, 0, 259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 207, 0, 0, 0,
+	0, 3518, 0, 0, 0, 0, 0, 1275, 0, 0, 2103, 0, 0, 0, 808, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3312, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1064, 0, 0, 0, 1186, 0, 0, 2811, 0, 689, 965, 0, 2906, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2785, 0, 0, 3038, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1860, 0, 0, 3220, 1651, 0, 0, 3487, 0, 0, 0,
+	0, 0, 0, 0, 1039, 3242, 2091, 0, 0, 0, 2209, 0, 0, 2184, 2320, 0, 0, 0, 0, 0, 0, 2504, 2004, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1911, 0, 0, 0, 0, 0, 0, 0, 0, 3507, 0, 0, 0, 1506, 0, 0, 0, 0, 0, 584, 594, 2434, 0, 660, 0, 1606,
+	3328, 0, 1363, 0, 0, 0, 0, 0, 0, 0, 606, 0, 0, 0, 1873, 0, 0, 0, 0, 0, 0, 2524, 0, 0, 0, 2855, 2120, 0, 0, 0, 3481, 0,
+	0, 0, 0, 0, 0, 0, 0, 2365, 0, 0, 0, 0, 3346, 0, 0, 2112, 2549, 0, 2857, 0, 0, 0, 0, 0, 0, 0, 624, 100, 0, 0, 375, 2545,
+	1662, 0, 0, 0, 0, 0, 0, 597, 0, 0, 0, 0, 0, 0, 849, 252, 1270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2784, 0, 0, 0, 0, 0, 0, 114, 0, 0, 0, 0, 0, 2361, 2428, 0, 0, 1209, 0, 0, 0, 0, 0, 0, 0, 2948, 3457, 0, 0,
+	0, 463, 0, 0, 0, 0, 0, 0, 0, 950, 0, 0, 0, 703, 2510, 0, 0, 2764, 0, 0, 0, 1430, 362, 0, 0, 0, 1469, 0, 0, 0, 0, 0,
+	0, 0, 2971, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2142, 0, 0, 0, 1058, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 803, 2152, 0, 1349, 250, 3488, 0, 0, 0, 1797, 2192, 0, 0, 0, 3394, 0, 0, 0, 3269, 0, 0, 0, 0, 0, 0, 0, 0, 2435, 1662, 0, 0,
-	0, 0, 0, 3165, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 587, 3348, 0, 0, 0, 0, 0, 0, 2259, 0, 0, 0, 0, 0, 0, 0, 0,
-	1784, 0, 1206, 2549, 0, 769, 0, 0, 970, 1283, 1068, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1177, 0, 429, 0, 0, 0, 0, 0, 0,
-	0, 0, 3166, 0, 0, 0, 2585, 0, 0, 0, 1008, 0, 0, 0, 0, 0, 462, 0, 0, 0, 0, 0, 0, 0, 0, 358, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 203, 0, 0, 0, 0, 3091, 0, 0, 1084, 0, 1805, 2591, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1908, 0, 0, 0, 0, 2153, 0, 72, 0, 0, 0, 0, 1191, 0, 0, 1515, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1196, 0, 0, 586,
-	0, 2171, 0, 0, 0, 0, 0, 683, 0, 0, 0, 0, 2760, 0, 0, 3192, 0, 539, 0, 0, 0, 0, 0, 0, 2647, 0, 0, 2641, 3413, 0, 3339, 0,
-	0, 0, 0, 0, 0, 1023, 0, 0, 0, 2751, 0, 0, 0, 0, 0, 0, 3356, 0, 1920, 0, 0, 3147, 0, 0, 0, 0, 0, 0, 0, 999, 0, 1695,
-	0, 0, 0, 3401, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 109, 0, 2047, 0, 0, 0, 841, 0, 132, 0, 0, 0, 0, 0, 768, 0,
-	3334, 1575, 0, 0, 886, 0, 0, 0, 2262, 0, 2313, 0, 0, 0, 0, 0, 0, 0, 0, 0, 185, 0, 0, 0, 389, 0, 0, 3544, 0, 0, 0, 0,
-	3318, 1332, 0, 0, 0, 0, 317, 0, 0, 0, 0, 0, 0, 0, 1427, 0, 0, 0, 0, 0, 2139, 2714, 546, 3045, 0, 0, 0, 0, 0, 0, 1011, 0,
-	1619, 0, 3407, 0, 0, 0, 0, 0, 2187, 2648, 0, 0, 0, 0, 0, 0, 0, 2325, 0, 0, 515, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2608, 0, 0, 0, 127, 0, 0, 557, 0, 420, 0, 0, 0, 0, 0, 2004, 0, 0, 1346, 0, 2743, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1130, 0, 0, 0, 0, 2595, 0, 0, 2108, 2993, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3271, 0, 0, 0, 0, 0, 0, 0, 3127, 713, 0, 0, 2239, 134, 0, 0, 0, 117, 0, 0, 0, 0, 0, 892,
-	0, 0, 0, 657, 0, 138, 0, 2620, 0, 983, 0, 0, 0, 2448, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2000, 0, 0, 0, 0, 0, 0,
-	0, 1962, 536, 0, 0, 0, 0, 0, 0, 0, 2371, 0, 0, 0, 0, 0, 0, 1056, 1814, 2686, 0, 0, 0, 0, 0, 3117, 3122, 0, 0, 0, 0, 1406,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 489, 0, 0, 62, 830, 0, 0, 3484, 0, 0, 1436, 0, 3428, 0, 0, 0, 0, 0, 0, 0, 2150, 0,
-	0, 0, 0, 637, 0, 0, 0, 1932, 0, 0, 0, 0, 0, 0, 3219, 73, 0, 0, 0, 2912, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2486, 1671,
-	0, 0, 0, 2996, 1563, 3248, 1409, 0, 0, 0, 0, 0, 1116, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1121, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 353, 0, 0, 3395, 0, 0, 1015, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3285, 1254, 0, 0, 0, 0, 2764, 0, 567, 0, 0, 0, 0, 0, 0, 0, 3547, 0, 0, 3177, 0, 0, 0, 0, 0, 0, 0, 0,
-	2064, 1278, 0, 0, 0, 128, 0, 0, 0, 1738, 0, 0, 0, 0, 0, 0, 2947, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1786, 0, 319, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2138, 0, 0, 0, 0, 0, 0, 0, 2084, 0, 0, 3319, 3063, 0, 0, 125, 0, 153, 2180, 3504, 0, 0, 3232, 0, 0,
-	0, 2765, 0, 0, 0, 617, 0, 0, 0, 2897, 0, 0, 2382, 0, 1041, 0, 0, 1513, 1718, 0, 2600, 2473, 0, 0, 0, 0, 0, 497, 807, 0, 0, 1287,
-	1384, 1986, 925, 0, 0, 626, 682, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2892, 0, 0, 0, 0, 3197, 0, 0, 0, 856, 231, 2052, 0, 2633, 0, 0,
-	0, 0, 0, 0, 2726, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2602, 0, 0, 0, 0, 0, 1085, 2009, 2839, 1947, 0,
-	0, 1024, 0, 0, 0, 0, 689, 0, 0, 2582, 0, 0, 0, 0, 0, 0, 652, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2957, 1462,
-	0, 0, 0, 0, 0, 0, 0, 1087, 0, 0, 0, 1518, 0, 0, 445, 0, 0, 0, 788, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 1516, 2283, 0, 0, 0, 0, 0, 0, 0, 0, 2676, 0, 158, 0, 0, 2145, 0, 23, 202, 0, 0, 0, 0, 0, 2687, 0, 0, 1709, 2241, 3204,
-	0, 0, 0, 0, 0, 0, 0, 247, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3266, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3003, 0, 0, 0, 506, 3412, 771, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1891, 2856, 0, 1019, 3172, 0, 1478, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2705, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 709, 0, 2902, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 838, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 530, 0, 0, 0, 0, 2249, 0, 2777, 0, 2194, 701, 0, 284, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3124,
-	1193, 0, 0, 425, 1052, 0, 0, 0, 0, 2854, 0, 0, 0, 0, 0, 0, 0, 0, 357, 0, 0, 1036, 0, 2752, 2276, 0, 0, 0, 1252, 0, 0, 0,
-	2224, 0, 0, 0, 0, 1110, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 325, 2146, 0, 0, 0, 0, 0, 570, 130, 2979,
-	0, 0, 0, 0, 0, 0, 0, 2576, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3352, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1763, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 31, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3188, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 935, 0, 1832, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3295, 0, 0, 0, 0, 0, 2898, 0, 2429, 148, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1576, 0, 0, 1457, 1638, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3410, 0, 2547, 0, 0, 89, 0, 3090, 0, 0, 0, 915, 2675,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2865, 0, 0, 0, 2688, 0, 0, 2301, 0, 0, 0, 1601, 0, 0, 3095, 0, 0, 0, 0, 0, 0, 1037, 0,
-	0, 0, 0, 0, 0, 0, 0, 783, 901, 1388, 0, 0, 1798, 0, 0, 0, 0, 0, 0, 0, 966, 0, 0, 0, 0, 0, 3481, 0, 0, 0, 0, 2827,
-	472, 0, 0, 0, 1049, 0, 0, 0, 0, 0, 313, 2881, 1825, 0, 0, 159, 0, 0, 0, 0, 810, 0, 1775, 0, 0, 0, 0, 0, 0, 1800, 0, 0,
-	0, 2378, 0, 0, 0, 0, 0, 0, 1624, 0, 0, 0, 0, 0, 0, 1145, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 234, 2182, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2297, 0, 0, 0, 2564, 3257, 1431, 0, 0, 0, 0, 727, 1675, 2095, 0, 0, 76, 243, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 796, 0, 0, 2619, 0, 112, 0, 0, 0, 0, 0, 0, 0, 3140, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1039, 785, 0, 0, 17, 3014, 1430, 2740, 0, 0, 0, 227, 0, 0, 0, 1987, 0, 708, 0, 0, 3046, 0, 0, 0, 603, 0, 2974, 0, 0,
-	0, 0, 0, 0, 1336, 0, 0, 0, 0, 0, 0, 455, 0, 0, 0, 0, 0, 2035, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3031, 0, 0, 0,
-	1989, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2393, 1284, 0, 0, 0, 0, 21, 0, 0, 2174, 2394, 0, 0, 0, 0, 0, 1312,
-	0, 0, 0, 0, 0, 3186, 2515, 3027, 879, 0, 0, 1073, 0, 1404, 93, 0, 0, 0, 0, 0, 0, 927, 3270, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 877, 3534, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 634, 0, 200, 0, 0, 0, 0, 0, 560, 0, 0, 0, 2710, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3390, 0, 2188, 155, 616, 0, 0, 0, 0, 0, 1679, 0, 0, 1733, 0, 0, 1769, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3364, 0, 0, 0, 0, 0, 0, 2683, 0, 0, 1285, 0, 2173, 0, 0, 2205, 0, 0, 0, 0, 0, 0, 0, 1144, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1166, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1295, 1651, 2054, 2954, 2219, 0, 0, 471, 0, 0, 0, 0, 0,
-	0, 0, 0, 140, 0, 0, 0, 0, 0, 2597, 0, 0, 2908, 0, 0, 0, 815, 0, 2434, 636, 0, 0, 0, 3040, 0, 0, 0, 0, 2062, 3508, 0, 3107,
-	0, 0, 0, 0, 0, 0, 0, 0, 535, 2115, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2708, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 54, 2015, 0, 0, 0, 0, 0, 3445, 0, 0, 0, 0, 3393, 0, 0, 0, 0, 0, 0, 0, 3537, 0, 0, 0, 290, 1916, 0, 0, 0,
-	0, 0, 2562, 963, 3137, 1851, 0, 0, 3151, 0, 0, 0, 0, 0, 0, 0, 791, 1957, 2950, 0, 2231, 0, 0, 2580, 0, 0, 0, 0, 0, 3272, 2882, 0,
-	0, 0, 0, 2938, 0, 0, 0, 0, 0, 0, 3329, 2385, 0, 0, 1437, 0, 2303, 0, 0, 538, 0, 0, 0, 0, 2366, 143, 0, 0, 1250, 0, 0, 0,
-	0, 1417, 0, 2695, 2982, 2465, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2612, 1033, 0, 0, 419, 0, 0,
-	0, 0, 3451, 0, 0, 0, 0, 1042, 0, 0, 0, 0, 0, 0, 1476, 0, 0, 0, 1861, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1834, 2999, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2384, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1868, 0, 0, 0, 793, 0, 0, 0, 0, 2037, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2425, 0,
-	0, 0, 450, 0, 0, 257, 1032, 0, 237, 0, 0, 0, 0, 2842, 3434, 0, 0, 0, 0, 0, 3538, 0, 0, 0, 396, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2857, 0, 0, 0, 0, 116, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2357, 0, 0, 0, 0, 0, 2682,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2008, 1426, 2604, 0, 0, 0, 1143, 3265, 0, 937, 0, 0, 3333, 0, 0, 0, 119, 0, 0, 0, 0, 1479, 3070,
-	173, 0, 2016, 0, 0, 283, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1504, 0, 0, 0, 2998, 0, 0, 0, 1985, 0, 0, 0, 0, 0, 0, 0, 328,
-	1442, 0, 0, 0, 3123, 2722, 0, 0, 0, 0, 0, 407, 0, 1904, 2790, 0, 1246, 0, 2489, 0, 0, 0, 3381, 0, 1758, 0, 0, 0, 1481, 741, 0, 0,
-	0, 0, 0, 0, 2422, 3409, 0, 0, 0, 0, 149, 0, 0, 0, 0, 0, 0, 410, 0, 0, 757, 0, 0, 0, 0, 1198, 773, 1993, 3223, 0, 2720, 0,
-	0, 0, 0, 1178, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3505, 0, 0, 3421, 1673, 1787, 2565, 0, 2985, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 775, 711, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 994, 3487, 0, 0,
-	0, 0, 0, 0, 1958, 0, 0, 0, 0, 0, 2588, 1446, 0, 469, 3169, 1604, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1216, 14, 2252, 0, 0, 1340,
-	0, 0, 0, 0, 0, 1026, 0, 0, 0, 0, 0, 1268, 0, 0, 0, 0, 0, 461, 1376, 3148, 3460, 2270, 3225, 2518, 0, 0, 1045, 0, 0, 0, 0, 0,
-	0, 1888, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1979, 0, 0, 0, 533, 0, 0, 3361, 302, 0, 3252, 0, 0, 2960, 0,
-	0, 0, 0, 0, 0, 3485, 0, 0, 0, 1774, 0, 1304, 2783, 0, 0, 0, 0, 3050, 0, 0, 0, 0, 0, 0, 0, 1561, 3218, 1459, 0, 0, 0, 0,
-	0, 0, 763, 0, 0, 0, 0, 2594, 1183, 2201, 0, 69, 0, 0, 0, 0, 0, 0, 1691, 0, 0, 0, 0, 1549, 0, 0, 0, 0, 1004, 0, 0, 0,
-	3138, 0, 0, 1232, 3036, 0, 0, 0, 1018, 1428, 0, 2097, 226, 0, 1930, 0, 0, 0, 0, 0, 0, 2324, 0, 0, 367, 0, 0, 0, 0, 0, 2273, 0,
-	0, 0, 0, 0, 3, 1721, 0, 0, 3097, 0, 1398, 0, 0, 0, 3480, 242, 0, 0, 959, 2685, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1857, 2246, 0,
-	0, 0, 0, 0, 0, 0, 2729, 0, 0, 0, 458, 0, 0, 0, 0, 1195, 3513, 0, 739, 0, 1770, 0, 0, 2883, 0, 0, 0, 0, 0, 0, 2880, 3448,
-	0, 0, 0, 0, 0, 0, 0, 2921, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 457, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 720, 0, 0, 0, 0, 0, 2459, 0, 0, 1489, 3057, 0, 3028, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 25, 491, 456, 0, 0, 0, 0, 0, 1514, 2796, 0, 3109, 0, 0, 0, 0, 0, 0, 1292, 0, 1716,
-	0, 0, 2359, 0, 0, 0, 0, 162, 0, 1807, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 583, 0, 1625, 3489, 0,
-	0, 0, 0, 0, 0, 0, 0, 1341, 0, 0, 0, 0, 0, 668, 0, 2021, 2215, 0, 0, 0, 0, 0, 0, 0, 2931, 0, 0, 0, 0, 0, 0, 376,
-	0, 195, 598, 3087, 0, 0, 0, 101, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1194, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1899, 0, 0, 0, 0, 0, 0, 0, 808, 1157, 2613, 0, 0, 1221, 0, 0, 0, 0, 0, 2529, 0, 0, 0, 0, 0, 0, 1752, 0, 0, 388, 1389,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1321, 0, 0, 0, 0, 1350, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2916, 0, 0,
-	0, 0, 578, 0, 0, 0, 0, 0, 39, 865, 2275, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3326, 0,
-	0, 0, 0, 0, 0, 1841, 2005, 0, 0, 0, 0, 0, 0, 0, 3357, 0, 0, 0, 0, 2643, 0, 0, 0, 0, 3106, 0, 1790, 0, 1089, 0, 0, 4,
-	3214, 0, 1375, 2744, 0, 0, 0, 0, 0, 0, 0, 0, 0, 891, 0, 0, 0, 0, 0, 0, 0, 1324, 0, 0, 0, 1817, 0, 466, 0, 0, 0, 1113,
-	688, 2355, 0, 0, 339, 2445, 2684, 0, 0, 0, 0, 0, 0, 2933, 0, 0, 0, 0, 0, 2117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	88, 0, 0, 0, 0, 0, 0, 0, 2392, 0, 87, 80, 0, 1, 0, 0, 0, 0, 2731, 0, 3268, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1767, 1369,
-	0, 0, 0, 0, 0, 0, 24, 0, 0, 0, 0, 1429, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1408, 0, 3351, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 511, 2255, 1105, 1743, 0, 2666, 0, 0, 0, 0, 0, 3377, 0, 1966, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1209, 2876, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2884, 0, 942, 1898, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1366, 0, 0,
-	0, 0, 740, 0, 0, 2373, 0, 2365, 0, 0, 1306, 0, 0, 0, 0, 0, 619, 0, 0, 1106, 2797, 3512, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2780,
-	0, 0, 0, 2541, 0, 0, 0, 1875, 0, 98, 0, 0, 1184, 0, 0, 1783, 0, 1537, 0, 2771, 3375, 0, 3049, 0, 372, 0, 0, 0, 0, 0, 0, 0,
-	0, 2360, 0, 0, 0, 0, 0, 0, 0, 2945, 0, 3199, 0, 0, 0, 0, 0, 0, 1133, 0, 0, 0, 0, 0, 0, 269, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3157, 0, 0, 0, 0, 1612, 0, 0, 3551, 0, 0, 3349, 0, 2298, 0, 0, 121, 0, 0, 0, 0,
-	0, 394, 840, 1843, 2193, 3256, 2735, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2112, 805, 2690, 0, 0, 1925, 0, 0, 0, 0, 1411, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 373, 0, 0, 2083, 85, 1054, 2087, 3555, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	151, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 6, 1558, 0, 0, 0, 1722, 0, 0, 2552, 2785, 0, 0, 0, 0, 0, 0, 0, 3128, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 623, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 53,
-	0, 0, 0, 1844, 2311, 2400, 0, 0, 0, 544, 0, 0, 2082, 0, 0, 956, 1582, 2410, 0, 0, 0, 0, 0, 0, 0, 1083, 0, 0, 2730, 0, 0, 0,
-	0, 3182, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 996, 0, 279, 504, 0, 0, 0, 0, 0, 0, 2913, 0, 0, 0, 0, 0, 0, 0,
-	0, 3430, 92, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 647, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1580, 0, 0, 0, 854, 909, 0,
-	1308, 0, 0, 0, 0, 1057, 2128, 0, 0, 0, 0, 0, 0, 1811, 0, 0, 0, 0, 3527, 0, 0, 0, 0, 0, 0, 58, 949, 2134, 0, 0, 0, 0,
-	2111, 371, 0, 0, 0, 0, 2656, 322, 2707, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1159, 0, 0, 0, 0, 0, 0, 249, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2418, 3465, 0, 0, 705, 0, 1128, 0, 0, 0, 0, 0, 0, 1477, 417, 0, 0, 2290, 2818, 0, 0, 0, 0, 0, 1792,
-	0, 0, 63, 0, 2877, 1081, 0, 0, 2164, 0, 0, 0, 2845, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1551, 0, 3056, 523, 941, 0, 0,
-	2496, 1685, 2011, 2256, 2411, 0, 590, 0, 1493, 0, 0, 0, 1959, 0, 0, 0, 2185, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2211, 750, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 632, 0, 1223, 2696, 0, 0, 0, 0, 0, 938, 1546, 0, 0, 0, 0, 0, 0, 0, 0, 1360, 0, 0, 0, 0, 0, 0, 1361,
-	0, 3038, 0, 0, 0, 0, 0, 0, 550, 2464, 667, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1071, 1555, 0, 0, 0, 1815, 2317, 0, 0, 0, 27,
-	3404, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3469, 0, 0, 3277, 0, 0, 1887, 0, 160, 2094, 593, 3472, 0, 2032, 0, 2557, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 566, 2866, 0, 291, 0, 0, 0, 0, 0, 2772, 0, 2636, 3320, 0, 0, 0, 0, 0, 0, 0, 0, 2914, 0, 0, 0, 1526, 252, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 987, 0, 0, 0, 0, 0, 0, 0, 2288, 0, 0, 744, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	300, 0, 0, 948, 0, 401, 0, 0, 0, 881, 0, 0, 0, 0, 0, 0, 3267, 574, 2628, 0, 2802, 0, 2141, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 332, 730, 0, 0, 0, 0, 0, 434, 0, 0, 0, 0, 1714, 0, 0, 3233, 0, 0, 0, 1703, 0, 0, 2347, 3453, 0, 0, 0, 0, 1148, 0, 2121,
-	0, 0, 0, 0, 0, 0, 601, 984, 0, 2232, 0, 0, 0, 2520, 0, 1379, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2254, 0, 1425,
-	1225, 524, 3311, 0, 0, 0, 0, 0, 3060, 0, 0, 0, 1461, 0, 0, 2245, 3385, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2885, 0, 0, 0,
-	3316, 0, 0, 0, 0, 0, 0, 0, 0, 1760, 0, 0, 0, 1309, 2240, 0, 0, 0, 216, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2719, 0, 0, 0, 0, 0, 0, 0, 1553, 0, 0, 2104, 0, 0, 0, 0, 3240, 0, 0, 0, 0, 0, 0, 0, 0, 3456, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 345, 1701, 2969, 307, 1924, 0, 0, 0, 0, 0, 321, 2119, 0, 0, 2674, 0, 0, 0, 0, 0, 0, 0, 0, 2754, 0,
-	0, 2327, 0, 189, 0, 0, 0, 0, 0, 1444, 0, 2423, 0, 3255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1641, 0, 0, 0, 0, 0, 0, 0,
-	0, 439, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 141, 0, 0, 0, 1363, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 214, 0, 0, 0,
-	0, 0, 0, 3322, 3275, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1636, 0, 1772, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1317, 0, 0, 0, 0, 0, 0, 0, 0, 2822, 0, 0, 0, 0, 0, 1656, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2484, 0, 0, 0, 0, 3029, 0, 0, 2573, 0, 1386, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1482, 0, 2593, 0, 0, 0, 2057, 0, 2732, 0, 0, 0, 0, 3007, 0, 0, 0, 0, 1560, 0, 0, 0, 0, 0, 0, 620, 0, 0, 0, 0, 0, 0,
-	403, 2568, 3358, 3515, 2508, 0, 0, 2952, 0, 0, 0, 0, 0, 3241, 26, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3210, 0, 1447, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2939, 0, 0, 0, 340, 0, 0, 0, 0, 0, 905, 0, 3190, 0, 0, 0, 0, 1627,
-	0, 677, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2361, 2227, 3477, 0, 0, 0, 0, 0, 0, 3026, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1311, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2968, 0, 3345, 0, 0, 0, 0,
-	0, 0, 206, 0, 0, 0, 0, 0, 0, 0, 0, 1238, 0, 0, 0, 2544, 867, 0, 1348, 2632, 241, 0, 0, 1179, 0, 1739, 2900, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 851, 0, 0, 0, 0, 0, 0, 0, 1768, 0, 2699, 0, 0, 0, 0, 0, 0, 0, 169, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2056, 509, 2614, 2178, 1552, 1139, 2430, 2775, 0, 0, 0, 0, 0, 0, 0, 131, 0, 0, 0, 0, 0, 3423, 0, 0, 1272,
-	0, 0, 3076, 1325, 0, 0, 0, 0, 0, 3305, 0, 1736, 0, 0, 0, 0, 0, 2402, 0, 0, 0, 0, 354, 0, 0, 3296, 0, 0, 0, 0, 0, 0,
-	68, 0, 2492, 1112, 0, 0, 2220, 0, 2157, 0, 0, 0, 2458, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3433, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3442, 0, 0, 0, 0, 0, 0, 3501, 0, 0, 0, 0, 0, 0, 0, 1873, 2269, 0, 0, 0, 1530, 0, 0, 0, 1333, 0, 0, 3520,
-	0, 0, 0, 0, 0, 0, 0, 2457, 0, 0, 1693, 0, 0, 0, 0, 0, 0, 0, 1974, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 167,
-	2657, 1500, 2441, 0, 2622, 0, 0, 0, 0, 0, 0, 0, 0, 1061, 2048, 2739, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2033, 0, 0, 0, 3402, 0, 0,
-	1124, 2374, 0, 0, 0, 0, 0, 0, 1405, 3325, 0, 0, 0, 0, 0, 2222, 0, 0, 0, 0, 0, 0, 0, 0, 1368, 0, 843, 0, 2799, 0, 0, 786,
-	0, 0, 0, 179, 2716, 0, 0, 0, 0, 0, 0, 1001, 1889, 2455, 3085, 0, 0, 0, 0, 0, 760, 0, 0, 333, 0, 0, 0, 2335, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1192, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 196,
-	0, 0, 1839, 1922, 2258, 3373, 0, 2997, 0, 614, 888, 2840, 0, 0, 0, 267, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3288, 0, 0, 482, 1717,
-	0, 0, 1529, 0, 3369, 0, 0, 0, 0, 0, 1881, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3335, 846, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1788, 747, 2046, 3012, 0, 0, 0, 0, 0, 2976, 0, 0, 2905, 3529, 0, 0, 0, 0, 0, 0, 0, 2533, 0, 0, 0, 2906, 2427, 0, 0, 0, 0, 0,
-	0, 0, 0, 1696, 3058, 0, 0, 0, 0, 1074, 0, 50, 0, 0, 0, 3337, 868, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1141,
-	0, 0, 597, 0, 576, 2567, 2733, 3455, 0, 0, 0, 0, 0, 884, 0, 2834, 0, 0, 3282, 0, 0, 0, 1353, 0, 0, 0, 0, 0, 1543, 0, 0, 1173,
-	0, 1715, 0, 0, 0, 286, 3236, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 584, 0,
-	0, 0, 0, 0, 0, 0, 0, 2927, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2795, 1475, 3191, 0, 1574, 0, 0, 986, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 978, 0, 0, 1911, 0, 0, 0, 543, 0, 0, 0, 2184, 316, 2463, 0, 0, 0, 1021, 0, 0, 0, 2247, 0,
-	0, 2935, 0, 263, 0, 0, 0, 1948, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2983, 0, 0, 1207, 0, 2801, 0, 0, 694, 852, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2419, 0, 0, 0, 0, 0, 1997, 0, 0, 0, 3362, 0, 0, 0, 2851, 0, 0, 0, 0,
-	0, 0, 850, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1741, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 215, 2798,
-	2539, 0, 0, 3189, 0, 0, 2749, 447, 2853, 0, 1155, 0, 809, 0, 0, 2506, 0, 0, 0, 0, 1910, 1880, 1596, 3380, 2611, 2929, 3328, 0, 2415, 2358, 0, 0,
-	0, 0, 0, 0, 0, 2098, 0, 0, 0, 0, 0, 2144, 0, 0, 0, 0, 0, 3016, 3446, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3200, 0, 0, 0, 0, 0, 0, 1587, 0, 0, 1969, 0, 1731, 0, 0, 0, 0, 2862, 0, 0, 1247, 3392, 0, 0, 0, 0, 0,
-	0, 954, 0, 0, 0, 0, 0, 0, 1901, 0, 0, 0, 0, 0, 2310, 0, 0, 0, 0, 0, 0, 0, 0, 551, 2638, 0, 0, 3198, 144, 1029, 0, 0,
-	0, 0, 0, 0, 1393, 0, 0, 0, 0, 1809, 0, 0, 1890, 0, 0, 0, 0, 0, 0, 2175, 2500, 3263, 0, 0, 0, 0, 0, 1644, 1621, 0, 0, 0,
-	0, 582, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2007, 0, 0, 0, 0, 0, 0, 0, 0, 503, 0, 0, 255, 845, 2590,
-	0, 1443, 2836, 224, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 700, 0, 0, 0, 0, 0, 0, 0, 0, 277, 0, 0, 0,
+	0, 830, 2212, 0, 1385, 258, 3590, 0, 0, 0, 1844, 2252, 0, 0, 0, 3491, 0, 0, 0, 3362, 0, 0, 0, 0, 0, 0, 0, 0, 2503, 1708, 0, 0,
+	0, 0, 0, 3253, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 604, 3442, 0, 0, 0, 0, 0, 0, 2319, 0, 0, 0, 0, 0, 0, 0, 0,
+	1831, 0, 1241, 2617, 0, 795, 0, 0, 1001, 1319, 1102, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1212, 0, 439, 1509, 0, 0, 0, 0, 0,
+	0, 0, 3254, 0, 0, 0, 2653, 0, 0, 0, 1040, 0, 0, 0, 0, 0, 472, 0, 0, 0, 0, 0, 0, 0, 0, 368, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 209, 0, 0, 0, 0, 3179, 0, 0, 1118, 0, 1852, 2659, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1955, 0, 0, 0, 0, 2213, 0, 75, 0, 0, 0, 0, 1226, 0, 0, 1557, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1231, 0, 0, 603,
+	0, 2231, 0, 0, 0, 0, 0, 708, 0, 0, 0, 0, 2835, 0, 0, 3280, 0, 555, 0, 0, 0, 0, 0, 0, 2720, 0, 0, 2714, 3512, 0, 3433, 0,
+	0, 0, 0, 0, 0, 1056, 0, 0, 0, 2825, 0, 0, 0, 0, 0, 0, 3450, 0, 1967, 0, 0, 3235, 0, 0, 0, 0, 0, 0, 0, 1031, 0, 1741,
+	0, 0, 0, 3498, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 113, 0, 2097, 0, 0, 0, 868, 0, 138, 0, 0, 0, 0, 0, 794, 0,
+	3428, 1617, 0, 0, 913, 0, 0, 0, 2322, 0, 2375, 0, 0, 0, 0, 0, 0, 0, 0, 0, 191, 0, 0, 0, 399, 0, 0, 3646, 0, 0, 0, 0,
+	3412, 1368, 0, 0, 0, 0, 327, 0, 0, 0, 0, 0, 0, 0, 1464, 0, 0, 0, 0, 0, 2199, 2787, 562, 3132, 0, 0, 0, 0, 0, 0, 1043, 0,
+	1664, 0, 3506, 0, 0, 0, 0, 0, 2247, 2721, 697, 0, 0, 0, 0, 0, 0, 2387, 0, 0, 530, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2678, 0, 0, 0, 132, 0, 0, 573, 0, 430, 0, 0, 0, 0, 0, 2053, 0, 0, 1382, 0, 2817, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1165, 0, 0, 0, 0, 2663, 0, 0, 2163, 3078, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3364, 0, 0, 0, 0, 0, 0, 0, 3215, 738, 0, 0, 2299, 140, 0, 0, 0, 122, 0, 0, 0, 0, 0, 919,
+	0, 0, 0, 680, 0, 144, 0, 2690, 0, 1014, 0, 0, 0, 2516, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2049, 0, 0, 0, 0, 0, 0,
+	0, 2010, 552, 0, 0, 0, 0, 0, 0, 0, 2437, 0, 0, 0, 0, 0, 0, 1089, 1861, 2759, 0, 0, 0, 0, 0, 3205, 3210, 0, 0, 0, 0, 1442,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 502, 0, 0, 65, 857, 0, 0, 3586, 0, 0, 1473, 0, 3528, 0, 0, 0, 0, 0, 0, 0, 2210, 0,
+	0, 0, 0, 655, 0, 0, 0, 1980, 0, 0, 0, 2669, 0, 0, 3309, 76, 0, 0, 0, 2995, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2554, 1717,
+	0, 0, 0, 3081, 1605, 3340, 1445, 0, 0, 0, 0, 0, 1151, 3124, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1156, 0, 0, 0, 0, 1818, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 363, 0, 0, 3492, 0, 0, 1048, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3378, 1289, 0, 0, 0, 0, 2839, 0, 583, 0, 0, 0, 0, 0, 0, 0, 3649, 0, 0, 3265, 0, 0, 0, 0, 0, 0, 0, 0,
+	2115, 1314, 0, 0, 0, 133, 0, 0, 0, 1784, 0, 0, 0, 0, 0, 0, 3030, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1833, 0, 329, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2198, 0, 0, 0, 0, 0, 0, 0, 2138, 0, 0, 3413, 3150, 0, 0, 130, 2169, 159, 2240, 3606, 0, 0, 3322, 0, 0,
+	0, 2840, 0, 0, 0, 635, 0, 0, 0, 2980, 0, 0, 2448, 0, 1074, 0, 0, 1555, 1764, 0, 2668, 2541, 0, 0, 0, 0, 0, 510, 834, 0, 0, 1323,
+	1420, 2035, 954, 0, 0, 644, 707, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2975, 0, 0, 0, 0, 3285, 0, 0, 0, 883, 238, 2102, 0, 2706, 0, 0,
+	0, 0, 0, 0, 2800, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2671, 0, 0, 0, 0, 0, 1119, 2058, 2917, 1995, 0,
+	0, 1057, 0, 0, 0, 0, 714, 0, 0, 2650, 0, 0, 0, 0, 0, 0, 675, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1044, 0, 3040, 1499,
+	0, 0, 0, 0, 0, 0, 0, 1121, 0, 0, 0, 1560, 0, 0, 455, 0, 0, 0, 815, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 1558, 2344, 0, 0, 0, 0, 0, 0, 0, 0, 2749, 0, 164, 2177, 0, 2205, 0, 25, 208, 0, 0, 0, 0, 0, 2760, 0, 0, 1755, 2301, 3292,
+	0, 0, 0, 0, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3359, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3088, 0, 0, 0, 520, 3511, 797, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1938, 2936, 0, 1052, 3260, 0, 1517, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2778, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 734, 0, 2985, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 865, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3330, 545, 0, 0, 0, 0, 2309, 0, 2852, 0, 2254, 726, 0, 292, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3212,
+	1228, 0, 0, 435, 1085, 0, 0, 0, 0, 2934, 0, 0, 0, 0, 0, 0, 0, 0, 367, 0, 0, 1069, 0, 2826, 2336, 0, 0, 0, 1287, 0, 0, 0,
+	2284, 0, 0, 0, 0, 1145, 0, 0, 0, 0, 1527, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 335, 2206, 0, 0, 0, 0, 0, 586, 136, 3063,
+	0, 0, 1507, 0, 0, 0, 0, 2644, 0, 0, 0, 2704, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3446, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1809, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 34, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3276, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 964, 0, 1879, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3389, 0, 0, 0, 0, 0, 2981, 0, 2497, 154, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1618, 0, 0, 1494, 1684, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3509, 0, 2615, 0, 0, 92, 0, 3178, 0, 0, 0, 944, 2748,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2945, 0, 0, 0, 2761, 0, 0, 2362, 0, 0, 0, 1645, 0, 0, 3183, 0, 0, 0, 0, 0, 0, 1070, 0,
+	0, 0, 0, 0, 0, 0, 0, 809, 930, 1424, 0, 0, 1845, 0, 0, 0, 0, 0, 0, 0, 997, 0, 0, 0, 2410, 0, 3583, 0, 0, 0, 0, 2903,
+	483, 0, 0, 0, 1082, 0, 0, 0, 0, 0, 323, 2962, 1872, 0, 0, 165, 0, 0, 0, 0, 837, 0, 1822, 0, 0, 0, 0, 0, 0, 1847, 0, 0,
+	0, 2444, 0, 0, 0, 0, 0, 0, 1669, 0, 0, 0, 0, 0, 0, 1180, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1635, 0, 241, 2242, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2358, 0, 0, 0, 2632, 3350, 1468, 0, 0, 0, 0, 753, 1721, 2149, 0, 0, 79, 251, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 823, 0, 0, 2689, 0, 116, 0, 0, 0, 0, 0, 0, 0, 3228, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1072, 812, 0, 0, 18, 3099, 1467, 2814, 0, 0, 0, 234, 0, 0, 0, 2036, 0, 733, 0, 0, 3133, 0, 0, 0, 620, 0, 3057, 0, 0,
+	0, 0, 0, 0, 1372, 0, 0, 0, 0, 0, 0, 465, 0, 0, 665, 0, 0, 2085, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3117, 0, 0, 0,
+	2038, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2460, 1320, 0, 0, 0, 0, 23, 0, 0, 2234, 2461, 0, 0, 0, 0, 0, 1348,
+	0, 0, 0, 0, 0, 3274, 2583, 3113, 906, 0, 0, 1107, 0, 1440, 96, 0, 0, 0, 0, 3464, 0, 956, 3363, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 904, 3636, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 652, 0, 206, 0, 0, 0, 0, 0, 576, 0, 0, 0, 2783, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3485, 0, 2248, 161, 634, 0, 0, 0, 0, 0, 1725, 0, 0, 1779, 0, 0, 1815, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3458, 0, 0, 0, 0, 0, 0, 2756, 0, 0, 1321, 0, 2233, 0, 0, 2265, 0, 0, 0, 0, 0, 0, 0, 1179, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1201, 0, 0, 0, 0, 0, 2965, 0, 0, 0, 0, 1331, 1697, 2104, 3037, 2279, 0, 0, 482, 0, 0, 0, 0, 0,
+	924, 0, 0, 146, 0, 0, 0, 0, 0, 2665, 0, 0, 2991, 0, 0, 0, 842, 0, 2502, 654, 0, 0, 0, 3127, 0, 0, 0, 0, 2113, 3610, 0, 3195,
+	0, 0, 0, 0, 0, 0, 0, 0, 550, 2172, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2781, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 57, 2064, 0, 0, 0, 0, 0, 3547, 0, 0, 0, 0, 3490, 0, 0, 0, 0, 0, 0, 0, 3639, 0, 0, 0, 298, 1963, 0, 0, 0,
+	0, 0, 2630, 994, 3225, 1898, 0, 0, 3239, 0, 0, 0, 0, 0, 0, 0, 818, 2005, 3033, 0, 2291, 0, 0, 2648, 0, 0, 0, 0, 0, 3365, 2963, 0,
+	0, 0, 0, 3021, 0, 0, 0, 0, 0, 0, 3423, 2452, 0, 0, 1474, 0, 2364, 0, 0, 554, 0, 0, 0, 0, 2432, 149, 0, 0, 1285, 0, 0, 0,
+	0, 1453, 0, 2768, 3066, 2533, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2682, 1066, 0, 0, 429, 0, 0,
+	0, 0, 3553, 0, 0, 0, 0, 1075, 0, 0, 0, 0, 0, 0, 1515, 0, 0, 0, 1908, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1881, 3084, 0, 0, 0, 0, 0, 0, 0, 1526, 0, 0, 0, 0, 0, 0, 0, 0, 2450, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1915, 0, 0, 0, 820, 0, 0, 0, 0, 2087, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2493, 0,
+	0, 0, 460, 0, 0, 265, 1065, 0, 245, 0, 0, 0, 0, 2921, 3534, 0, 0, 0, 0, 0, 3640, 0, 0, 0, 406, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2937, 0, 0, 0, 0, 121, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2422, 0, 0, 0, 0, 0, 2755,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2057, 1463, 2673, 0, 0, 0, 1178, 3358, 0, 967, 0, 0, 3427, 0, 0, 0, 124, 0, 0, 0, 0, 1518, 3158,
+	179, 0, 2065, 0, 0, 291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1546, 0, 0, 0, 3083, 0, 0, 0, 2034, 0, 0, 0, 0, 0, 0, 0, 338,
+	1479, 0, 0, 0, 3211, 2796, 0, 0, 0, 0, 0, 417, 0, 1951, 2866, 0, 1281, 0, 2557, 0, 0, 0, 3476, 0, 1804, 0, 0, 0, 1521, 767, 0, 0,
+	0, 0, 0, 0, 2490, 3508, 0, 0, 0, 0, 155, 0, 0, 0, 0, 0, 0, 420, 3488, 0, 783, 0, 0, 0, 0, 1233, 799, 2042, 3313, 0, 2794, 0,
+	0, 0, 0, 1213, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3607, 0, 0, 3521, 1719, 1834, 2633, 0, 3069, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 801, 736, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1025, 3589, 0, 0,
+	0, 0, 0, 0, 2006, 0, 0, 0, 0, 0, 2656, 1483, 0, 480, 3257, 1648, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1251, 15, 2312, 0, 0, 1376,
+	0, 0, 0, 0, 0, 1059, 0, 0, 0, 0, 0, 1304, 0, 0, 0, 0, 0, 471, 1412, 3236, 3562, 2330, 3315, 2586, 0, 0, 1078, 0, 0, 0, 0, 0,
+	0, 1934, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2028, 0, 0, 0, 548, 0, 0, 3455, 310, 0, 3344, 0, 0, 3043, 0,
+	0, 0, 0, 0, 0, 3587, 0, 0, 0, 1821, 0, 1340, 2859, 0, 0, 0, 0, 3137, 2403, 0, 0, 0, 0, 0, 0, 1603, 3308, 1496, 0, 0, 0, 0,
+	0, 0, 789, 0, 0, 0, 0, 2662, 1218, 2261, 0, 72, 0, 0, 0, 0, 0, 0, 1737, 0, 0, 0, 0, 1591, 0, 0, 0, 0, 1036, 0, 0, 0,
+	3226, 0, 0, 1267, 3122, 0, 0, 0, 1051, 1465, 0, 2151, 232, 0, 1978, 0, 0, 0, 0, 0, 0, 2386, 0, 0, 377, 0, 0, 0, 0, 0, 2333, 0,
+	0, 0, 0, 0, 4, 1767, 0, 0, 3185, 0, 1434, 0, 0, 0, 3582, 250, 0, 0, 990, 2758, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1904, 2306, 0,
+	0, 0, 0, 0, 0, 0, 2803, 0, 0, 0, 468, 0, 0, 0, 0, 1230, 3615, 0, 765, 0, 1816, 0, 0, 2964, 0, 0, 0, 0, 0, 0, 2960, 3550,
+	0, 0, 0, 0, 0, 0, 0, 3004, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 467, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 745, 0, 0, 0, 0, 0, 2527, 0, 0, 1531, 3144, 0, 3114, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 27, 504, 466, 0, 0, 0, 0, 0, 1556, 2872, 0, 3197, 0, 0, 0, 0, 0, 0, 1328, 0, 1762,
+	0, 0, 2424, 0, 0, 0, 0, 168, 0, 1854, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 600, 0, 1670, 3591, 0,
+	0, 0, 0, 0, 0, 0, 0, 1377, 0, 0, 0, 0, 0, 691, 0, 2071, 2275, 0, 0, 0, 0, 0, 0, 0, 3014, 0, 0, 0, 0, 0, 0, 386,
+	0, 201, 615, 3175, 0, 0, 0, 105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1229, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1946, 0, 0, 0, 0, 0, 0, 0, 835, 1192, 2683, 0, 2925, 1256, 0, 0, 0, 0, 0, 2597, 0, 0, 0, 0, 0, 0, 1798, 0, 0, 398, 1425,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1357, 0, 0, 0, 0, 1386, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2999, 0, 2123,
+	0, 0, 595, 0, 0, 0, 0, 0, 42, 892, 2335, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3420, 0,
+	0, 0, 0, 0, 0, 1888, 2054, 0, 0, 0, 0, 0, 0, 0, 3451, 0, 0, 0, 0, 2716, 0, 0, 0, 0, 3194, 0, 1837, 0, 1123, 0, 0, 5,
+	3304, 0, 1411, 2818, 0, 0, 0, 0, 0, 0, 0, 0, 0, 918, 0, 0, 0, 0, 0, 0, 0, 1360, 0, 0, 0, 1864, 0, 477, 0, 0, 0, 1148,
+	713, 2420, 0, 0, 349, 2513, 2757, 0, 0, 0, 0, 0, 0, 3016, 0, 0, 0, 0, 0, 2174, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	91, 0, 0, 0, 0, 0, 0, 0, 2459, 0, 90, 83, 0, 1, 0, 0, 0, 0, 2805, 0, 3361, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1813, 1405,
+	0, 0, 0, 0, 0, 0, 26, 0, 0, 0, 0, 1466, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1444, 0, 3445, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 526, 2315, 1140, 1789, 0, 2739, 0, 0, 0, 0, 0, 3472, 0, 2014, 0, 0, 0, 0, 0, 20, 0, 0, 0, 0, 0,
+	0, 1244, 2956, 0, 3502, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2966, 0, 972, 1945, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1402, 0, 0,
+	0, 0, 766, 0, 0, 2439, 0, 2431, 0, 3152, 1342, 0, 0, 0, 0, 0, 637, 0, 0, 1141, 2873, 3614, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2856,
+	0, 0, 0, 2609, 0, 0, 0, 1922, 0, 101, 0, 0, 1219, 0, 0, 1830, 0, 1579, 0, 2846, 3470, 0, 3136, 0, 382, 0, 0, 0, 0, 0, 0, 0,
+	0, 2425, 0, 0, 0, 0, 0, 0, 0, 3028, 0, 3287, 0, 0, 0, 0, 0, 0, 1168, 0, 0, 0, 0, 0, 0, 277, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3245, 0, 0, 0, 0, 1657, 0, 0, 3653, 0, 0, 3443, 0, 2359, 2069, 0, 126, 0, 0, 0, 0,
+	0, 404, 867, 1890, 2253, 3349, 2809, 0, 0, 0, 244, 0, 0, 0, 0, 0, 0, 2167, 832, 2763, 0, 0, 1972, 0, 0, 0, 0, 1447, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 383, 0, 0, 2137, 88, 1087, 2141, 3657, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	157, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 1600, 0, 0, 0, 1768, 0, 0, 2620, 2861, 0, 0, 0, 0, 0, 0, 0, 3216, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 641, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 56,
+	0, 0, 0, 1891, 2372, 2467, 0, 0, 0, 560, 0, 0, 2136, 0, 0, 987, 1625, 2477, 0, 0, 0, 0, 0, 0, 0, 1117, 0, 0, 2804, 0, 0, 0,
+	0, 3270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1027, 0, 287, 518, 0, 0, 0, 0, 0, 0, 2996, 0, 0, 0, 0, 0, 0, 0,
+	0, 3530, 95, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1622, 0, 0, 0, 881, 938, 0,
+	1344, 0, 0, 0, 0, 1090, 2188, 0, 0, 0, 0, 0, 0, 1858, 0, 0, 0, 0, 3629, 0, 0, 0, 0, 0, 0, 61, 979, 2194, 0, 0, 0, 0,
+	2166, 381, 0, 0, 0, 0, 2729, 332, 2780, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1194, 0, 0, 0, 0, 0, 0, 257, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2486, 3567, 0, 0, 730, 0, 1163, 0, 0, 0, 0, 0, 0, 1516, 427, 0, 0, 2351, 2894, 0, 0, 0, 0, 0, 1839,
+	0, 0, 66, 0, 2957, 1115, 0, 0, 2224, 0, 0, 0, 2924, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1593, 0, 3143, 538, 971, 0, 0,
+	2564, 1731, 2060, 2316, 2122, 2479, 607, 2920, 1535, 0, 0, 0, 2007, 0, 0, 0, 2245, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2271, 776, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 650, 0, 1258, 2769, 0, 0, 0, 0, 0, 968, 1588, 0, 0, 0, 0, 0, 0, 0, 0, 1396, 0, 0, 0, 0, 0, 0, 1397,
+	0, 3125, 0, 0, 0, 0, 0, 0, 566, 2532, 690, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1105, 1597, 0, 0, 0, 1862, 2379, 0, 0, 0, 29,
+	3501, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3571, 0, 0, 3370, 0, 0, 1933, 0, 166, 2148, 610, 3574, 0, 2082, 0, 2625, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 582, 2946, 0, 299, 0, 0, 0, 0, 0, 2847, 0, 2709, 3414, 0, 0, 0, 0, 0, 0, 0, 0, 2997, 0, 0, 0, 1568, 260, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1018, 0, 0, 0, 0, 0, 0, 0, 2349, 0, 0, 770, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	308, 0, 0, 978, 0, 411, 0, 0, 0, 908, 0, 0, 0, 0, 0, 0, 3360, 590, 2700, 0, 2878, 0, 2201, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 342, 756, 0, 0, 0, 0, 0, 444, 0, 0, 0, 0, 1760, 0, 0, 3323, 0, 0, 0, 1749, 0, 0, 2412, 3555, 0, 0, 0, 0, 1183, 0, 2181,
+	0, 0, 0, 0, 0, 0, 618, 1015, 0, 2292, 0, 0, 0, 2588, 0, 1415, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2314, 0, 1462,
+	1260, 539, 3405, 0, 0, 0, 0, 0, 3147, 0, 0, 0, 1498, 0, 0, 2305, 3480, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2967, 0, 0, 0,
+	3410, 0, 0, 0, 0, 0, 3383, 0, 0, 1806, 0, 0, 0, 1345, 2300, 0, 0, 0, 222, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2793, 0, 0, 0, 0, 0, 0, 0, 1595, 0, 0, 2159, 0, 0, 0, 0, 3332, 0, 0, 0, 0, 0, 0, 0, 0, 3558, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 355, 1747, 3052, 316, 1971, 0, 0, 0, 0, 0, 331, 2179, 0, 0, 2747, 0, 0, 0, 0, 0, 0, 0, 0, 2829, 0,
+	0, 2389, 0, 195, 0, 0, 0, 0, 0, 1481, 0, 2491, 0, 3348, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1687, 0, 0, 0, 0, 0, 0, 0,
+	0, 449, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 147, 0, 0, 0, 1399, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 220, 0, 0, 0,
+	0, 0, 0, 3416, 3368, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1681, 0, 1819, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1353, 0, 0, 0, 0, 0, 0, 0, 0, 2898, 0, 0, 0, 0, 0, 1702, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2552, 0, 0, 0, 0, 3115, 0, 0, 2641, 0, 1422, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1522, 0, 2661, 0, 0, 0, 2108, 0, 2806, 0, 0, 0, 0, 3092, 0, 0, 0, 0, 1602, 0, 0, 0, 0, 0, 0, 638, 0, 0, 0, 0, 0, 0,
+	413, 2636, 3452, 3617, 2576, 0, 0, 3035, 0, 0, 0, 0, 0, 3333, 28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3300, 0, 1484, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3022, 0, 0, 0, 350, 0, 0, 0, 0, 0, 934, 0, 3278, 0, 0, 0, 0, 1672,
+	0, 702, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2427, 2287, 3579, 0, 0, 0, 0, 0, 0, 3112, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1347, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3051, 0, 3439, 0, 0, 0, 0,
+	0, 0, 212, 0, 0, 0, 0, 0, 0, 0, 0, 1273, 0, 0, 0, 2612, 894, 0, 1384, 2705, 249, 0, 0, 1214, 0, 1785, 2983, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 878, 0, 0, 0, 0, 0, 0, 0, 1814, 0, 2772, 0, 0, 0, 0, 0, 0, 0, 175, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2107, 524, 2684, 2238, 1594, 1174, 2498, 2850, 0, 0, 0, 0, 0, 0, 0, 137, 0, 0, 0, 0, 0, 3523, 0, 0, 1308,
+	0, 0, 3164, 1361, 0, 0, 0, 0, 0, 3399, 0, 1782, 0, 0, 0, 0, 0, 2469, 0, 0, 0, 0, 364, 0, 0, 3390, 0, 0, 0, 0, 0, 0,
+	71, 0, 2560, 1147, 0, 0, 2280, 0, 2217, 0, 0, 0, 2526, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3533, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3544, 0, 0, 0, 0, 0, 0, 3603, 0, 0, 0, 0, 0, 0, 0, 1920, 2329, 0, 0, 0, 1572, 0, 0, 0, 1369, 0, 0, 3622,
+	0, 0, 0, 0, 0, 0, 0, 2525, 0, 0, 1739, 0, 0, 0, 0, 0, 0, 0, 2023, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 173,
+	2730, 1542, 2509, 0, 2692, 0, 0, 0, 0, 0, 0, 0, 0, 1094, 2098, 2813, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2083, 0, 0, 0, 3499, 0, 0,
+	1159, 2440, 0, 0, 0, 0, 0, 0, 1441, 3419, 0, 0, 0, 0, 0, 2282, 0, 0, 0, 0, 0, 0, 0, 0, 1404, 0, 870, 0, 2875, 0, 0, 813,
+	0, 0, 0, 185, 2789, 0, 0, 0, 0, 0, 0, 1033, 1935, 2523, 3173, 0, 0, 0, 0, 0, 786, 0, 0, 343, 0, 0, 0, 2398, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1227, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 674, 0, 0, 202,
+	0, 0, 1886, 1969, 2318, 3468, 0, 3082, 0, 632, 915, 2918, 0, 0, 0, 275, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3381, 0, 0, 495, 1763,
+	0, 0, 1571, 0, 3463, 0, 0, 0, 0, 0, 1927, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3429, 873, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1835, 773, 2096, 3097, 0, 0, 0, 0, 0, 3060, 0, 0, 2988, 3631, 0, 0, 0, 0, 0, 0, 0, 2601, 0, 0, 0, 2989, 2495, 0, 0, 0, 0, 0,
+	0, 0, 0, 1742, 3145, 0, 0, 0, 0, 1108, 0, 53, 0, 0, 0, 3431, 895, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1176,
+	0, 0, 614, 0, 593, 2635, 2807, 3557, 0, 0, 0, 0, 0, 911, 0, 2912, 0, 0, 3375, 0, 0, 0, 1389, 0, 0, 0, 0, 0, 1585, 0, 0, 1208,
+	0, 1761, 0, 0, 0, 294, 3326, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 601, 0,
+	0, 0, 0, 0, 0, 0, 0, 3010, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2871, 1514, 2827, 3279, 1616, 0, 0, 1017, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1009, 0, 0, 1958, 0, 0, 0, 559, 0, 0, 0, 2244, 326, 2531, 0, 0, 0, 1054, 0, 0, 0, 2307, 0,
+	0, 3018, 0, 271, 0, 0, 0, 1996, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3067, 0, 0, 1242, 0, 2877, 0, 0, 719, 879, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2487, 0, 0, 0, 0, 0, 2046, 0, 0, 0, 3456, 0, 0, 0, 2931, 0, 0, 0, 0,
+	0, 0, 877, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1787, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 221, 2874,
+	2607, 0, 0, 3277, 0, 0, 2823, 457, 2933, 0, 1190, 0, 836, 0, 0, 2574, 0, 0, 0, 0, 1957, 1926, 1640, 3475, 2681, 3012, 3422, 0, 2483, 2423, 0, 0,
+	0, 0, 0, 0, 0, 2152, 0, 0, 0, 0, 0, 2204, 0, 0, 0, 0, 0, 3102, 3548, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3288, 0, 0, 0, 0, 0, 0, 1630, 0, 0, 2018, 0, 1777, 0, 0, 0, 0, 2942, 0, 0, 1282, 3489, 0, 0, 0, 0, 0,
+	0, 985, 0, 0, 0, 0, 0, 0, 1948, 0, 0, 0, 0, 0, 2371, 0, 0, 0, 0, 0, 0, 0, 0, 567, 2711, 0, 0, 3286, 150, 1062, 0, 0,
+	0, 0, 0, 0, 1429, 0, 0, 0, 0, 1856, 0, 0, 1936, 0, 0, 0, 0, 0, 0, 2235, 2568, 3356, 0, 0, 0, 0, 0, 1690, 1666, 0, 0, 0,
+	0, 599, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2056, 0, 0, 0, 0, 0, 0, 0, 0, 517, 0, 0, 263, 872, 2658,
+	0, 1480, 2914, 230, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 725, 0, 0, 0, 0, 0, 0, 0, 0, 285, 0, 0, 0,
 }
 
 var patterns = [...]pattern{
-	{"aws", "", 131},
-	{"aws *", "batch-get-", 132},
-	{"aws *", "cancel-", 133},
-	{"aws *", "delete-", 134},
-	{"aws *", "deregister-", 135},
-	{"aws *", "describe-", 136},
-	{"aws *", "destroy-", 137},
-	{"aws *", "disable-", 138},
-	{"aws *", "get-", 139},
-	{"aws *", "head-", 140},
-	{"aws *", "list-", 141},
-	{"aws *", "lookup-", 142},
-	{"aws *", "purge-", 143},
-	{"aws *", "remove-", 144},
-	{"aws *", "stop-", 145},
-	{"aws *", "terminate-", 146},
-	{"aws ecr", "batch-get-", 151},
-	{"aws ecr", "delete-", 152},
-	{"aws ecr", "describe-", 153},
-	{"aws ecr", "get-", 154},
-	{"aws ecr", "list-", 158},
-	{"az", "", 183},
-	{"", "fsck.", 1088},
-	{"gcloud", "", 1106},
-	{"gcloud *", "", 1107},
-	{"gcloud compute", "", 1119},
-	{"", "mkfs", 2045},
-	{"", "mkfs.", 2046},
-	{"", "newfs", 2109},
+	{"aws", "", 137},
+	{"aws *", "batch-get-", 138},
+	{"aws *", "cancel-", 139},
+	{"aws *", "delete-", 140},
+	{"aws *", "deregister-", 141},
+	{"aws *", "describe-", 142},
+	{"aws *", "destroy-", 143},
+	{"aws *", "disable-", 144},
+	{"aws *", "get-", 145},
+	{"aws *", "head-", 146},
+	{"aws *", "list-", 147},
+	{"aws *", "lookup-", 148},
+	{"aws *", "purge-", 149},
+	{"aws *", "remove-", 150},
+	{"aws *", "stop-", 151},
+	{"aws *", "terminate-", 152},
+	{"aws ecr", "batch-get-", 157},
+	{"aws ecr", "delete-", 158},
+	{"aws ecr", "describe-", 159},
+	{"aws ecr", "get-", 160},
+	{"aws ecr", "list-", 164},
+	{"az", "", 189},
+	{"", "fsck.", 1122},
+	{"gcloud", "", 1141},
+	{"gcloud *", "", 1142},
+	{"gcloud compute", "", 1154},
+	{"", "mkfs", 2095},
+	{"", "mkfs.", 2096},
+	{"", "newfs", 2164},
 }
 
 var aliases = [...]alias{

@@ -59,6 +59,8 @@ type Env struct {
 	Harmless bool
 	// Values are those that are harmless though the variable is not, separated by blanks: "cat less".
 	Values string
+	// Writes says that the value is a file, or a folder with files, that programs write and run nothing of.
+	Writes bool
 }
 
 // Tables hold what is known of programs and variables: the built-in table, and added rows. Only New makes usable
@@ -185,6 +187,9 @@ func (t *Tables) addWrapper(w Wrapper) error {
 	}
 	return nil
 }
+
+// EnvWrites says that a variable names what programs write, and nothing else.
+func (t *Tables) EnvWrites(name string) bool { return t.env[name] != nil && t.env[name].Writes }
 
 // EnvEffect names what setting a variable can execute, "" when nothing.
 func (t *Tables) EnvEffect(name string, v script.Word) string {

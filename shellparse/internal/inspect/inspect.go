@@ -237,7 +237,7 @@ func elsewhere(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		if c.Is(programs.TakesLabels) && strings.HasPrefix(text, "//") {
 			continue
 		}
-		if (strings.HasPrefix(text, "/") || strings.HasPrefix(text, "..") && !strings.HasPrefix(text, "...")) && a.Outside(word.JoinDirs(c.Sc.Dirs, text)) {
+		if (strings.HasPrefix(text, "/") || slices.Contains(strings.Split(text, "/"), "..")) && a.Outside(word.JoinDirs(c.Sc.Dirs, text)) {
 			c.Effect("directory " + w.Text)
 		}
 	}

@@ -215,4 +215,9 @@ func inspectAWS(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	showsSetting(c)
 	inspectTransfer(a, c, s)
 	awsFiles(a, c)
+	for _, w := range c.Argv[1:] {
+		if word.HasPrefix(w.Text, "--end", "--no-verify", "--ca-b") { // also abbreviated
+			c.EffectAt("option "+w.Text, w)
+		}
+	}
 }

@@ -88,8 +88,9 @@ func fetches(a *walk.Walker, c *walk.Call, w word.Word) (host string, away bool)
 		// What follows the known part could still belong to the host.
 		c.EffectAt("address "+w.Text, w)
 	}
+	name, _, _ := strings.Cut(host, ":")
 	if u, err := url.Parse("http://" + rest); err == nil && u.Host != "" {
-		host = u.Host
+		host, name = u.Host, u.Hostname()
 		if u.User != nil {
 			c.EffectAt("address "+w.Text, w)
 		}
@@ -98,8 +99,7 @@ func fetches(a *walk.Walker, c *walk.Call, w word.Word) (host string, away bool)
 		c.EffectAt("address "+w.Text, w)
 	}
 	host = strings.ToLower(host)
-	name, _, _ := strings.Cut(host, ":")
-	away = !local(name)
+	away = !local(strings.ToLower(name))
 	if away && !w.Known {
 		c.EffectAt("address "+w.Text, w)
 	}
@@ -125,7 +125,7 @@ func keeps(a *walk.Walker, c *walk.Call, s *word.Scanned, addresses []word.Word)
 
 // local says that a host is this machine.
 func local(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") || host == "[" {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
 	}
 	ip, err := netip.ParseAddr(host)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/shellparse/embedded"
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
 )
@@ -160,9 +161,20 @@ func inspectService(_ *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	c.Operates("service")
 }
 
-// inspectGh notes what cannot be taken back.
+// inspectGh notes what cannot be taken back, and other servers than GitHub's, which may get a token.
 func inspectGh(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	showsSetting(c)
+	for _, w := range s.Operands {
+		ghServer(c, w, c.Argv[1].Text == "repo")
+	}
+	for _, h := range s.Hits {
+		switch h.Opt.Last {
+		case "--repo":
+			ghServer(c, h.Value, true)
+		case "--jq":
+			code(c, h.Value, embedded.Jq) // it sees the environment
+		}
+	}
 	if len(c.Argv) < 3 || !c.Argv[1].Known || !c.Argv[2].Known {
 		return
 	}
@@ -176,6 +188,18 @@ func inspectGh(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		}
 	case "delete", "merge", "rename", "archive", "transfer", "upload", "enable", "disable":
 		c.Operates(c.Argv[1].Text + " " + c.Argv[2].Text)
+	}
+}
+
+// ghServer notes the server that a word of gh names: in an address, or in [HOST/]OWNER/REPO where a repository stands.
+func ghServer(c *walk.Call, w word.Word, repository bool) {
+	_, rest, address := strings.Cut(w.Text, "://")
+	if !address {
+		rest = w.Text
+	}
+	host, _, _ := strings.Cut(strings.ToLower(rest), "/")
+	if (address || repository && strings.Count(rest, "/") > 1) && host != "github.com" && host != "api.github.com" {
+		c.EffectAt("server "+host, w)
 	}
 }
 

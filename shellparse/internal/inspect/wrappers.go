@@ -84,6 +84,9 @@ func unwrap(a *walk.Walker, w *programs.Wrapper, c *walk.Call, n int) bool {
 	}
 	for _, h := range s.Hits {
 		apply(a, h, c)
+		if h.Opt.Does == 'c' && h.Has && at < len(c.Argv) {
+			optionCode(a, h, c, n)
+		}
 	}
 	var env []script.Assignment
 	if w.Assigns {
@@ -161,7 +164,7 @@ func keepsShell(c *walk.Call) *word.Scope {
 }
 
 // instead records a wrapper whose rule is written with the inner words: "uv run pytest *". The inner command
-// follows it for deny rules and risk.
+// follows it for deny rules and risk, and says how many words name what it does.
 func instead(a *walk.Walker, w *programs.Wrapper, c *walk.Call, inner *walk.Call) bool {
 	mark := len(a.Found.Script.Commands)
 	inner.Reads, inner.Writes, inner.Outer = nil, nil, nil
@@ -183,6 +186,10 @@ func instead(a *walk.Walker, w *programs.Wrapper, c *walk.Call, inner *walk.Call
 			findings.AddEffect(&c.Effects, findings.Behind(e, at, i == mark+1 && len(a.Found.Script.Commands[i].Argv) == len(c.Argv)-at))
 		}
 		c.Writes = append(c.Writes, a.Found.Script.Commands[i].Writes...)
+	}
+	c.Wraps = at + 1
+	if list := a.Found.Script.Commands[mark+1:]; len(list) > 0 && len(list[0].Argv) <= len(c.Argv)-at {
+		c.Wraps = len(c.Argv) - len(list[0].Argv) + max(list[0].Operation, 1)
 	}
 	a.Found.Script.Commands[mark] = c.Named(a.Words.Tables)
 	return true

@@ -21,6 +21,7 @@ type Call struct {
 	Effects    []script.Effect
 	connects   []string // addresses that its redirections open
 	Op         int      // words that name the operation where an inspector knows better than the tables, else 0
+	Wraps      int      // words of a wrapper up to those that name what it runs, else 0
 	Lists      []script.Listing
 	Began      []string    // where it ran before its own options moved it
 	Sc         *word.Scope // where it runs; the call's own
@@ -89,8 +90,9 @@ func (a *Walker) Writes(c *Call, w word.Word) { c.Writes = a.Words.File(c.Writes
 func (c *Call) Named(t *tables.Tables) script.Command {
 	cmd := c.Command("")
 	cmd.Wants = tables.Wanted(cmd.Argv, t.Arities)
+	cmd.Operation = max(tables.Operation(cmd.Argv, cmd.Wants, t.Arities), c.Wraps)
+	cmd.Wants = max(cmd.Wants, c.Wraps)
 	cmd.Named = tables.Arity(cmd.Argv, cmd.Wants)
-	cmd.Operation = tables.Operation(cmd.Argv, cmd.Wants, t.Arities)
 	if c.Op > 0 {
 		cmd.Operation = c.Op
 	}

@@ -38,7 +38,7 @@ func (a *Walker) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *syntax.
 		if r.input != nil {
 			child.Input = r.input
 		}
-		c.Reads, c.Writes, c.Effects, c.connects = r.reads, r.writes, r.effects, r.connects
+		c.Reads, c.Writes, c.Effects, c.connects = r.reads, append(c.Writes, r.writes...), r.effects, r.connects
 	}
 	if len(ce.Args) == 0 {
 		if !r.none() {
@@ -118,6 +118,10 @@ func (a *Walker) assign(as *syntax.Assign, c *Call, prefix bool, sc *word.Scope)
 		}
 	}
 	effect := a.Words.EnvEffect(name, v)
+	if prefix && as.Array == nil && !as.Append && v.Known && v.Text != "" && a.Words.Tables.EnvWrites(name) {
+		a.Writes(c, v)
+		effect = ""
+	}
 	if v.Known && v.Text != "" {
 		if effect != "" && (strings.ContainsAny(v.Text, " \t\n;|&`$") || a.Words.Tables.SystemTool(v.Text)) {
 			a.DeniesOf(v.Text, sc)
