@@ -39,7 +39,7 @@ func TestADayOfWork(t *testing.T) {
 		"src/main.c": "x", "src/a.c": "x", "src/b.c": "x", "src/app/models.py": "x", "src/util/x.c": "x", "src/main/java/A.java": "x", "tests/t.py": "x",
 		"internal/store/store.go": "x", "internal/credentials/store.go": "x", "docs/design.md": "x", "build/demo": "x", "build.log": "x", "e2e/a.ts": "x",
 		"terraform.tfstate": "{}", "server.key": "k", "testdata/server.key": "k", "requirements.txt": "x", "CHANGELOG.md": "x", "cover.out": "x", ".env.example": "x",
-		"scripts/deploy.sh": "x", "scripts/release.sh": "x", "scripts/seed.js": "x", "scripts/seed.py": "x", "gradlew": "x", "mvnw": "x", "target/debug/x": "x",
+		"scripts/deploy.sh": "x", "scripts/release.sh": "x", "scripts/seed.js": "x", "scripts/seed.py": "x", ".venv/bin/pytest": "x", ".venv/bin/python": "x", ".venv/bin/activate": "x", "node_modules/.bin/nx": "x", "gradlew": "x", "mvnw": "x", "target/debug/x": "x",
 		"node_modules/.bin/tsc": "x", "node_modules/.bin/jest": "x", "node_modules/.bin/eslint": "x", "node_modules/.bin/prettier": "x",
 		"node_modules/.bin/vitest": "x", "node_modules/.bin/playwright": "x", "node_modules/react/package.json": "{}",
 		"../../.ssh/id_rsa": "x", "../../.ssh/id_ed25519": "x", "../../.aws/credentials": "x", "../../.netrc": "x", "../../.npmrc": "x", "../../.kube/config": "x",
