@@ -241,7 +241,7 @@ func (t *tally) Take(n, limit int) (bool, error) {
 		}
 		lease := 0
 		if t.how.Leases {
-			lease = slice(limit-sum-next.used-n, t.b.c.replicas.alive())
+			lease = slice(limit-sum-next.used-n, t.b.c.replicas.recent())
 		}
 		next.add(n, lease)
 		if t.took = time.Now(); next.Turn == turn {
@@ -401,7 +401,7 @@ func (t *tally) due(round bool) (next upcoming, rev uint64, due, ends bool) {
 	lease := 0
 	if t.how.Leases && t.lately && !t.anew() {
 		if lease = mine.Held - t.used; lease <= reserve(mine.Held) {
-			lease = max(lease, slice(t.limit-sum-t.used, t.b.c.replicas.alive()))
+			lease = max(lease, slice(t.limit-sum-t.used, t.b.c.replicas.recent()))
 		}
 		lease = max(min(lease, t.limit-sum-t.used), 0)
 	}

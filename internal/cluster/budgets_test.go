@@ -263,3 +263,15 @@ func TestBudgets(t *testing.T) {
 		}
 	})
 }
+
+// TestASliceIsSmallAfterAPause: a replica that heard of nobody for a while shares with them nevertheless.
+func TestASliceIsSmallAfterAPause(t *testing.T) {
+	r := &replicas{known: map[string]heard{
+		"a": {Replica{Name: "a", Lives: true}, time.Now()},
+		"b": {Replica{Name: "b"}, time.Now().Add(-time.Minute)},
+		"c": {Replica{Name: "c"}, time.Now().Add(-2 * keepBudget)},
+	}}
+	if n := r.recent(); n != 2 {
+		t.Errorf("%d replicas share a limit", n)
+	}
+}

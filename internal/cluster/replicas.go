@@ -231,12 +231,12 @@ func (r *replicas) lives(name, epoch string) bool {
 	return ok && h.Epoch == epoch && h.Lives
 }
 
-// alive counts those that live.
-func (r *replicas) alive() (n int) {
+// recent counts those that were heard of lately. A replica that was cut off itself takes nobody for gone.
+func (r *replicas) recent() (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range r.known {
-		if h.Lives {
+		if h.Lives || time.Since(h.at) < keepBudget {
 			n++
 		}
 	}
