@@ -364,6 +364,7 @@ func (c *Config) ForTenant(name string) (*Config, error) {
 	own := *c
 	own.Worker, own.Accounts = name, nil
 	own.Servers, own.Export, own.Hooks = slices.Clone(c.Servers), slices.Clone(c.Export), slices.Clone(c.Hooks)
+	own.Channels = slices.Clone(c.Channels)
 	if err := own.validate(); err != nil {
 		return nil, fmt.Errorf("tenant %s: %w", name, err)
 	}
