@@ -105,9 +105,9 @@ func (s serverSide) asked(m rpc.Message, r *inflight) {
 	case "sampling/createMessage":
 		ok = can.sampling
 	case "tasks/get", "tasks/result", "tasks/list":
-		ok = assigned{s.server}.possible()
+		ok = assigned(s).possible()
 	case "tasks/cancel":
-		ok = assigned{s.server}.possible() && can.tasks.Cancel
+		ok = assigned(s).possible() && can.tasks.Cancel
 	}
 	if !ok {
 		s.server.up.Reply(rpc.Error(m.ID, rpc.CodeMethodNotFound, "the host does not offer "+m.Method))
@@ -138,9 +138,9 @@ func (s serverSide) askHost(ctx context.Context, m rpc.Message, r *inflight) []b
 	}
 	m.Label = label
 	if isAboutTasks(m.Method) {
-		return assigned{s.server}.ask(ctx, m, r)
+		return assigned(s).ask(ctx, m, r)
 	}
-	m, asTask, err := assigned{s.server}.wanted(m)
+	m, asTask, err := assigned(s).wanted(m)
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
@@ -178,7 +178,7 @@ func (s serverSide) askHost(ctx context.Context, m rpc.Message, r *inflight) []b
 // answered is the host's answer to the server's request m, as the server gets it.
 func (s serverSide) answered(ctx context.Context, m, answer rpc.Message, asTask bool) []byte {
 	if asTask {
-		return assigned{s.server}.add(ctx, m, answer)
+		return assigned(s).add(ctx, m, answer)
 	}
 	return s.server.forServer(answer).WithID(m.ID)
 }
