@@ -385,6 +385,12 @@ type given struct {
 // Judging looks at files, so it happens without the lock. A call is then resolved only if it still waits unchanged. A call
 // that was judged before the grants held and waits only now is not among them: who asks MUST call this then.
 func (g answering) cascade(always *given) {
+	for g.release(always) { // the next of the same calls waits in the place of one that was released
+	}
+}
+
+// release is one round of cascade, and reports whether it released a call.
+func (g answering) release(always *given) (some bool) {
 	for _, c := range g.gate.queue.waitingCalls() {
 		if always.scope == "session" && c.session != always.session || c.approval.restored || c.presence {
 			continue
@@ -396,12 +402,15 @@ func (g answering) cascade(always *given) {
 		g.gate.queue.mu.Lock()
 		if g.gate.queue.pending[c.call.ID] == c.approval && c.approval.call.Digest == c.call.Digest {
 			r := resolution{decision: "approve", by: cascaded + always.by, from: always.from, reason: fmt.Sprintf("Covered by the always given for %s.", always.approval)}
-			if _, err := g.answer(c.approval, r); err != nil {
+			_, err := g.answer(c.approval, r)
+			if err != nil {
 				g.gate.journal.o.Logger.Error("a call that an always covers still waits for an answer", "approval", c.call.ID, "error", err)
 			}
+			some = some || err == nil
 		}
 		g.gate.queue.mu.Unlock()
 	}
+	return some
 }
 
 // waitingCall is a pending approval as it was at one moment.

@@ -319,6 +319,31 @@ func TestAlwaysReleasesACallThatWasBeingAsked(t *testing.T) {
 	}
 }
 
+// TestAlwaysReleasesAllTheSameCalls: those that wait behind the one that is shown are covered as it is.
+func TestAlwaysReleasesAllTheSameCalls(t *testing.T) {
+	for _, tt := range []struct{ name, answered string }{{"of the call that was answered", "git push origin main"}, {"of another", "git push origin topic"}} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, asking, nil)
+			first := b.decide(t.Context(), b.shell("1", tt.answered))
+			a := b.waiting(1)[0]
+			var same []<-chan decided
+			for _, id := range []string{"2", "3", "4"} {
+				same = append(same, b.decide(t.Context(), b.shell(id, "git push origin main")))
+			}
+			waits.Until(t, "all wait", func() bool { return b.session.pending() == 4 })
+			if err := b.answer(a, "always", func(answer *Answer) { answer.Grants = []GrantChoice{broadest(b, a)} }); err != nil {
+				t.Fatal(err)
+			}
+			<-first
+			for _, one := range same {
+				if d := <-one; d.verdict.By != "cascade:test" {
+					t.Errorf("%s by %s", d.verdict.Action, d.verdict.By)
+				}
+			}
+		})
+	}
+}
+
 // broadest is the last pattern of an approval's patterns.
 func broadest(b *bench, a *Approval) GrantChoice {
 	b.t.Helper()

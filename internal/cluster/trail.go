@@ -222,11 +222,7 @@ func (t *trail) find(ctx context.Context, subject string, one *exported) error {
 	if err != nil {
 		return err
 	}
-	lines, err := t.open(subject, m.Data)
-	if err != nil {
-		return err
-	}
-	last, err := audit.ParseLine(lines[len(lines)-1])
+	last, err := t.last(subject, m.Data)
 	if err != nil {
 		return err
 	}
@@ -242,6 +238,15 @@ func (t *trail) open(subject string, sealed []byte) ([][]byte, error) {
 	}
 	lines := bytes.Split(bytes.TrimSuffix(body, []byte("\n")), []byte("\n"))
 	return lines, nil
+}
+
+// last returns the last record of a message.
+func (t *trail) last(subject string, sealed []byte) (last audit.Line, err error) {
+	lines, err := t.open(subject, sealed)
+	if err != nil {
+		return last, err
+	}
+	return audit.ParseLine(lines[len(lines)-1])
 }
 
 // TrailLog is one log as the stream has it.

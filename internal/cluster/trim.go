@@ -68,11 +68,7 @@ func (t *trail) trimLog(ctx context.Context, stream jetstream.Stream, log string
 		if err != nil {
 			return err
 		}
-		lines, err := t.open(subject, m.Data)
-		if err != nil {
-			return err
-		}
-		last, err := audit.ParseLine(lines[len(lines)-1])
+		last, err := t.last(subject, m.Data)
 		if err != nil {
 			return err
 		}
