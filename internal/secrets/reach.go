@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"callgate/internal/textscan"
 )
 
 // reach is what a regular expression says about where its matches can be. A text that holds keywords by chance, as a
@@ -39,7 +41,7 @@ func (r *reach) may(part string) bool {
 		}
 	}
 	for _, set := range r.signs {
-		if !strings.ContainsAny(part, set) {
+		if !textscan.HasOne(part, set) {
 			return false
 		}
 	}

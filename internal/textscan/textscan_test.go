@@ -30,6 +30,9 @@ func check(t *testing.T, text, word string) {
 	if IsASCII(text) && Lower(text) != strings.ToLower(text) {
 		t.Fatalf("%q is %q in lower case", text, Lower(text))
 	}
+	if got, want := HasOne(text, word), strings.ContainsAny(text, word); got != want {
+		t.Fatalf("%q has one of %q: %v", text, word, got)
+	}
 	var g Grams
 	g.Of(text)
 	for i := range len(text) + 1 {

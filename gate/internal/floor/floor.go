@@ -3,6 +3,7 @@
 package floor
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
 	"callgate/internal/address"
+	"callgate/internal/textscan"
 	"callgate/permissions"
 	"callgate/shellparse/programs"
 )
@@ -308,17 +310,20 @@ func (f *floored) losingStatement() string {
 		return ""
 	}
 	for _, t := range f.call.Said() {
-		if !t.HoldsAny(mayLoseData) {
-			continue
-		}
-		if m := losingSQL.FindString(t.Said); m != "" {
-			return m
-		}
-		if m := losingGraphQL.FindString(t.Said); m != "" {
+		if m := losing(&t); m != "" {
 			return m
 		}
 	}
 	return ""
+}
+
+// losing is the statement of a text that loses data; "" for none. One of SQL has white space, one of GraphQL a brace: a long
+// text without both is encoded, and may hold any word by chance.
+func losing(t *facts.Text) string {
+	if !textscan.HasOne(t.Said, " \n\t\r\f{") || !t.HoldsAny(mayLoseData) {
+		return ""
+	}
+	return cmp.Or(losingSQL.FindString(t.Said), losingGraphQL.FindString(t.Said))
 }
 
 // holdsAny reports whether text holds one of the words: most commands hold none, and need no closer look.

@@ -8,7 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
+	"callgate/internal/jsonx"
 )
 
 func TestEmbeddedAddresses(t *testing.T) {
@@ -48,6 +50,13 @@ func TestQuickLooksPassNothingOver(t *testing.T) {
 		name := rapid.StringMatching(`[a-z_é]?((?i)up|load|send|at|tach|post|share|mail|submit|publish|push|trans|fer|ex|port|im|sync|[a-zſé_]){0,4}`).Draw(t, "name")
 		if saysSends(name) != expression.MatchString(name) {
 			t.Errorf("%q says that it sends: %v", name, saysSends(name))
+		}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`(?i)[a-z;{]?(drop[\s\v]{0,2}(table|user)|truncate\s?(table)?\s?["a]|delete\s?from\s?x;?|detach\s?database|mutation[ a]?\{?\s?(delete|purge)x?[({]?)[a-zſ;{ ]?`).Draw(t, "text")
+		said := facts.TextsOf(jsonx.Quote(text))
+		if want := losingSQL.MatchString(text) || losingGraphQL.MatchString(text); len(said) != 1 || (losing(&said[0]) != "") != want {
+			t.Errorf("%q loses data: %v", text, want)
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {

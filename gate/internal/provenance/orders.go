@@ -22,7 +22,10 @@ func orders(result []byte) bool {
 func longOrders(text string) bool {
 	var grams textscan.Grams
 	grams.Of(text)
-	return slices.ContainsFunc(orderWords, func(word string) bool { return grams.MayHold(word) && ordersWith(text, word) })
+	spaced := strings.IndexByte(text, ' ') >= 0 // what is encoded holds any three letters, and no space
+	return slices.ContainsFunc(orderWords, func(word string) bool {
+		return (spaced || strings.IndexByte(word, ' ') < 0) && grams.MayHold(word) && ordersWith(text, word)
+	})
 }
 
 // ordersWith reports whether a text reads so around the word.
