@@ -69,7 +69,7 @@ func Alnum(text string, i int) int {
 	return i
 }
 
-// Lower is a text of ASCII in lower case. It is the text itself where that has no capitals.
+// Lower is a text with its letters of ASCII in lower case. It is the text itself where that has no capitals of ASCII.
 func Lower(text string) string {
 	b := bytesOf(text)
 	i := capital(b)

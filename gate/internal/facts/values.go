@@ -10,6 +10,7 @@ import (
 
 	"callgate/internal/jsonx"
 	"callgate/internal/lazyregexp"
+	"callgate/internal/textscan"
 )
 
 // Value is one text or number of the arguments, under the name of the top-level argument that holds it.
@@ -67,8 +68,39 @@ func argumentsOf(raw []byte) (list []Value) {
 	return list
 }
 
-// Links finds addresses within a text.
-var Links = lazyregexp.New(`(?i)\b(?:[a-z][a-z0-9+.-]*://|www\.)[^\s"'<>()\[\]{}|` + "`" + `]+`)
+// Links returns the first n addresses within a text: what links finds. No address goes on beyond a sign of unlinked, so only
+// what stands between two of them is looked at closely, where it holds what addresses hold.
+func Links(text string, n int) (list []string) {
+	lower := textscan.Lower(text)
+	next := func(found, at int, what string) int {
+		if found >= at {
+			return found
+		}
+		if i := strings.Index(lower[at:], what); i >= 0 {
+			return at + i
+		}
+		return len(lower)
+	}
+	for at, scheme, www := 0, -1, -1; len(list) < n; {
+		scheme, www = next(scheme, at, "://"), next(www, at, "www.")
+		i := min(scheme, www)
+		if i == len(text) {
+			break
+		}
+		start := at + strings.LastIndexAny(text[at:i], unlinked) + 1
+		at = len(text)
+		if end := strings.IndexAny(text[i:], unlinked); end >= 0 {
+			at = i + end
+		}
+		list = append(list, links.FindAllString(text[start:at], n-len(list))...)
+	}
+	return list
+}
+
+// unlinked are the characters that no address holds.
+const unlinked = "\t\n\f\r \"'<>()[]{}|`"
+
+var links = lazyregexp.New(`(?i)\b(?:[a-z][a-z0-9+.-]*://|www\.)[^\s"'<>()\[\]{}|` + "`" + `]+`)
 
 // Telling reports whether a value is distinctive enough to have a source. A single digit or a word like "me" is not.
 func Telling(text string) bool {

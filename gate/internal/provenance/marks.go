@@ -177,7 +177,7 @@ func (q *flowQuestions) ofLinks(text string) {
 	if !strings.Contains(text, "://") && !strings.Contains(text, "www.") {
 		return
 	}
-	for _, link := range facts.Links.FindAllString(text, 16) {
+	for _, link := range facts.Links(text, 16) {
 		if q.doubtful("address", strings.TrimRight(link, ".,;:!?)")) {
 			return
 		}
