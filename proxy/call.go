@@ -233,7 +233,7 @@ func (t *toolCall) forward(g *gated, onward bool) {
 		answer, err = taskCalls{t.host}.follow(ctx, t.r, t.to.server, answer, asTask)
 	}
 	forwarded()
-	g.ended(t.to.server.bounds.Limited(answer, t.to.server.alias), limits.Timed(ctx, err, limit))
+	g.ended(limits.Limited(answer, t.to.server.bounds, t.to.server.alias), limits.Timed(ctx, err, limit))
 }
 
 // Compose implements rpc.Posted.

@@ -100,7 +100,7 @@ func Survey(ctx context.Context, s Server, cacheDir, version string) (offered []
 	if err != nil {
 		return nil, wall, fmt.Errorf("its tools could not be listed: %w", err)
 	}
-	items := s.Choice.Items(upstream.Tools, list.Items)
+	items := catalogue.Chosen(&s.Choice, upstream.Tools, list.Items)
 	offered = make([]Offered, len(items))
 	for i, item := range items {
 		offered[i] = Offered{server: s, name: item.Key, definition: item.Raw}

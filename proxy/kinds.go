@@ -126,7 +126,7 @@ func (k *kindRequest) forward(g *gated, _ bool) {
 	if err != nil {
 		err = limits.Timed(ctx, err, limit)
 	} else {
-		err = k.s.bounds.Exceeded(answer, k.s.alias)
+		err = limits.Exceeded(answer, k.s.bounds, k.s.alias)
 	}
 	g.ended(answer, err)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"callgate/internal/rpc"
+	"callgate/proxy/internal/limits"
 )
 
 func TestCut(t *testing.T) {
@@ -26,12 +27,11 @@ func TestCut(t *testing.T) {
 		"malformed":  {`{"content":{"y":"` + long + `"}}`, 100, []string{`{"content":[{"type":"text","text":"callgate: the result had `}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &server{alias: "s", bounds: Bounds{MaxResult: c.max}}
 			m, err := rpc.Parse(rpc.Result([]byte("7"), []byte(c.result)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := s.bounds.Limited(m, s.alias)
+			got := limits.Limited(m, Bounds{MaxResult: c.max}, "s")
 			if string(got.ID) != "7" || !json.Valid(got.Raw) {
 				t.Fatalf("%s", got.Raw)
 			}
@@ -59,8 +59,7 @@ func FuzzCut(f *testing.F) {
 		if err != nil || limit <= 0 {
 			return
 		}
-		s := &server{alias: "s", bounds: Bounds{MaxResult: limit}}
-		if got := s.bounds.Limited(m, s.alias); len(result) > limit && !json.Valid(got.Result) {
+		if got := limits.Limited(m, Bounds{MaxResult: limit}, "s"); len(result) > limit && !json.Valid(got.Result) {
 			t.Errorf("%s is cut to %s", result, got.Result)
 		} else if len(got.Result) > len(m.Result) && len(got.Result) > limit+600 {
 			t.Errorf("%d bytes became %d", len(m.Result), len(got.Result))

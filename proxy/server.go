@@ -197,7 +197,7 @@ func (s *server) hear(g *gated, answer rpc.Message, err error) {
 	if err == nil {
 		answer, err = s.words.Heard(answer)
 	}
-	g.ended(s.bounds.Limited(answer, s.alias), err)
+	g.ended(limits.Limited(answer, s.bounds, s.alias), err)
 }
 
 // tellState tells hooks that a server came up or went down, once for each change between the two.
@@ -235,10 +235,13 @@ func (p *Proxy) Upstreams() []UpstreamStatus {
 	return states
 }
 
+// UpstreamState is where a server is in its life.
+type UpstreamState = upstream.State
+
 // UpstreamStatus describes a server to people.
 type UpstreamStatus struct {
 	Name   string
-	State  upstream.State
+	State  UpstreamState
 	Tools  int
 	Reason string // why it is down
 	Guard  string // what keeps its process from callgate; "" when none runs

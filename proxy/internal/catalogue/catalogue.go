@@ -216,7 +216,7 @@ type listing struct {
 // listed collects the items of a kind from all servers, in the order of the configuration.
 func (l snapshot) listed(k upstream.Kind) (items []listing) {
 	for i, s := range l.sources {
-		for _, item := range s.Choice.Items(k, s.Lists[k].Items) {
+		for _, item := range Chosen(s.Choice, k, s.Lists[k].Items) {
 			items = append(items, listing{source: s, from: i, name: item.Key, shown: item.Key, raw: item.Raw})
 		}
 	}

@@ -29,8 +29,8 @@ func (c *Choice) Name(own string) string {
 	return own
 }
 
-// Items returns the entries of a list that there are for hosts.
-func (c *Choice) Items(k upstream.Kind, all []upstream.Item) []upstream.Item {
+// Chosen returns the entries of a list that there are for hosts.
+func Chosen(c *Choice, k upstream.Kind, all []upstream.Item) []upstream.Item {
 	if k != upstream.Tools || len(c.Allow)+len(c.Hide) == 0 {
 		return all
 	}

@@ -25,7 +25,7 @@ type Bounds struct {
 // The server's word on isError stays: the call ran, and a model that reads of an error repeats it. Only where
 // structured content is left out it becomes an error, because hosts check that against the tool's schema and
 // would throw the whole answer away.
-func (b Bounds) Limited(answer rpc.Message, alias string) rpc.Message {
+func Limited(answer rpc.Message, b Bounds, alias string) rpc.Message {
 	if b.MaxResult <= 0 || len(answer.Result) <= b.MaxResult {
 		return answer
 	}
@@ -103,7 +103,7 @@ func textOf(part []byte) (string, bool) {
 
 // Exceeded reports that the result of another method is over the bound. Such results have no place for a note,
 // and half of a resource is none: the request ends with an error.
-func (b Bounds) Exceeded(answer rpc.Message, alias string) error {
+func Exceeded(answer rpc.Message, b Bounds, alias string) error {
 	if b.MaxResult <= 0 || len(answer.Result) <= b.MaxResult {
 		return nil
 	}
