@@ -821,6 +821,12 @@ func TestAgents(t *testing.T) {
 			t.Errorf("%s: %s (%s), want %s", c.name, v.Action, v.Reason, c.want)
 		}
 	}
+	for agent, hint := range map[string]string{"explor": `unknown agent "explor"; did you mean "explore"?`, "nobody": `unknown agent "nobody".`, strings.Repeat("x", 1<<16): "unknown agent"} {
+		read.Agent = agent
+		if v, _ := b.gate.Decide(t.Context(), b.session, read); v.Action != permissions.Deny || v.Rule != "unknown agent" || !strings.Contains(v.Reason, hint) {
+			t.Errorf("%s (%s) by %q, want a denial that says %s", v.Action, v.Reason, v.Rule, hint)
+		}
+	}
 }
 
 func TestWhatCannotBeRecordedDoesNotRun(t *testing.T) {

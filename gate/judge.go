@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,6 +105,9 @@ func (j *Judge) denials(v Verdict, call Call) (Verdict, bool) {
 	}
 	if j.Off {
 		return v, false
+	}
+	if unknown, ok := errors.AsType[*unknownAgent](j.PolicyError); ok && j.Policy == nil {
+		return v.deny(DecidedDenied, "callgate", "unknown agent", fmt.Sprintf("The call does not run: %v. Agents are files agents/NAME.md in callgate's data directory, read at the start; a client adds one with agent_add.", unknown)), true
 	}
 	if j.Policy == nil {
 		return v.deny(DecidedDenied, "callgate", "rules unreadable", fmt.Sprintf("The rules cannot be read, so nothing runs: %v.", j.PolicyError)), true

@@ -15,6 +15,7 @@ import (
 	"callgate/gate/internal/past"
 	"callgate/gate/internal/provenance"
 	"callgate/internal/secrets"
+	"callgate/internal/spelling"
 	"callgate/permissions"
 )
 
@@ -276,6 +277,25 @@ func (s *Session) end() {
 	g.journal.events.publish(SessionClosed{info})
 }
 
+// unknownAgent is why a call under a profile that does not exist is denied.
+type unknownAgent struct{ name, near string }
+
+func (s *Session) unknownAgent(name string) error {
+	known := slices.Collect(maps.Keys(s.gate.agents))
+	for _, member := range s.team.list(nil) {
+		known = append(known, member.ID)
+	}
+	slices.Sort(known) // of two that are as near, always the same
+	return &unknownAgent{name, spelling.Nearest(name, known)}
+}
+
+func (u *unknownAgent) Error() string {
+	if u.near == "" {
+		return fmt.Sprintf("unknown agent %q", u.name)
+	}
+	return fmt.Sprintf("unknown agent %q; did you mean %q?", u.name, u.near)
+}
+
 // policy returns what the rules say now for a call under the agent: the worker's file, the profile's layer
 // and the session's grants. An agent that nobody knows is an error, so that everything is denied to it.
 func (s *Session) policy(agent string) (*permissions.Policy, error) {
@@ -288,7 +308,7 @@ func (s *Session) policy(agent string) (*permissions.Policy, error) {
 		profile, ok = s.team.profile(agent)
 	}
 	if !ok {
-		return nil, fmt.Errorf("unknown agent %q", agent)
+		return nil, s.unknownAgent(agent)
 	}
 	worker, wv := s.gate.granted.read()
 	session, sv := s.granted.read()

@@ -15,6 +15,7 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/config"
+	"callgate/internal/spelling"
 	"callgate/proxy"
 )
 
@@ -64,7 +65,7 @@ func meantTool(ctx context.Context, host *mcpclient.Client, tool string, err err
 	for i := range list.Tools {
 		names = append(names, list.Tools[i].Name)
 	}
-	if near := config.Nearest(tool, names); near != "" {
+	if near := spelling.Nearest(tool, names); near != "" {
 		return fmt.Errorf("%w; did you mean %q?", err, near)
 	}
 	return fmt.Errorf("%w; callgate tools lists them", err)

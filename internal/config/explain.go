@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"callgate/internal/lazyregexp"
+	"callgate/internal/spelling"
 )
 
 var (
@@ -209,7 +210,7 @@ func ExplainFlag(cmd *cobra.Command, err error) error {
 		for _, flags := range []*pflag.FlagSet{cmd.Flags(), cmd.InheritedFlags()} {
 			flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		}
-		if near := Nearest(name, names); near != "" {
+		if near := spelling.Nearest(name, names); near != "" {
 			return fmt.Errorf("%w; did you mean --%s?", err, near)
 		}
 		return err

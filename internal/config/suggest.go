@@ -8,47 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
+	"callgate/internal/spelling"
 )
-
-// Nearest returns the name that text most likely is a misspelling of, "" when it looks like none.
-func Nearest(text string, names []string) (best string) {
-	least := 1 + max(1, len(text)/4)
-	for _, name := range names {
-		if d := distance(strings.ToLower(text), strings.ToLower(name)); d < least && name != text {
-			best, least = name, d
-		}
-	}
-	return best
-}
-
-// distance is how many letters have to be added, removed, replaced or swapped with their neighbour.
-func distance(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
-}
 
 // meant is a hint at the end of an error, "" when there is none.
 func meant(text string, names []string) string {
-	if name := Nearest(text, names); name != "" {
+	if name := spelling.Nearest(text, names); name != "" {
 		return fmt.Sprintf("; did you mean %q?", name)
 	}
 	return ""
@@ -69,14 +34,14 @@ func Misspelled(c *Config, tool string) error {
 			return nil
 		}
 	}
-	if kind := Nearest(tool, tools.Kinds()); kind != "" {
+	if kind := spelling.Nearest(tool, tools.Kinds()); kind != "" {
 		return fmt.Errorf("unknown tool %q: did you mean %q?", tool, kind)
 	}
 	for i := range tool {
 		if tool[i] != '_' {
 			continue
 		}
-		if s := Nearest(tool[:i], servers); s != "" {
+		if s := spelling.Nearest(tool[:i], servers); s != "" {
 			return fmt.Errorf("unknown tool %q: did you mean %q? No configured server is called %q", tool, s+tool[i:], tool[:i])
 		}
 	}

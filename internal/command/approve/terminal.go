@@ -3,6 +3,7 @@ package approve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"golang.org/x/term"
@@ -31,6 +32,9 @@ func approve(ctx context.Context, dataDir string, o Approving) (wire.Outcome, er
 	target := companionclient.Target{
 		DataDir: dataDir, Address: o.address, Sessions: o.sessions, Credential: credential,
 		Client: wire.ClientInfo{Name: person, Version: app.Version, Kind: kind},
+		Slow: func(address string) {
+			fmt.Fprintf(os.Stderr, "callgate at %s has not answered yet: waiting. Ctrl-C ends this.\n", address)
+		},
 	}
 	approver, err := companionclient.Dial(ctx, target)
 	if err != nil {

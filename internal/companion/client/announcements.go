@@ -112,7 +112,7 @@ func announcedPort(name string) (port string, ok bool) {
 	return port, ok
 }
 
-// proofTimeout is how long one of several announced companions may take to prove itself.
+// proofTimeout is how long one of several announced companions may take to prove itself before others are asked.
 const proofTimeout = 2 * time.Second
 
 // Answers reports whether this user's callgate listens at address.

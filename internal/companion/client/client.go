@@ -19,7 +19,8 @@ import (
 
 const (
 	dialTimeout   = 5 * time.Second
-	MaxServer     = 64 << 20 // bytes of one frame from the server: arguments come whole
+	firstTimeout  = 30 * time.Second // of the first connection: a person waits for it and can end it
+	MaxServer     = 64 << 20         // bytes of one frame from the server: arguments come whole
 	firstBackoff  = 250 * time.Millisecond
 	longestWait   = 10 * time.Second
 	noticeEvery   = 5 * time.Second // how often a client asks for problems
@@ -55,10 +56,11 @@ func Dial(ctx context.Context, t Target) (*Client, error) {
 	if refused := wire.CheckClient(t.Client); refused != nil {
 		return nil, refused
 	}
-	conn, address, err := t.connect(ctx)
+	conn, address, err := t.connect(ctx, firstTimeout)
 	if err != nil {
 		return nil, err
 	}
+	t.Slow, t.renews = nil, true
 	ctx, cancel := context.WithCancel(ctx)
 	c := &Client{target: t, events: make(chan wire.Event, 64), cancel: cancel, done: make(chan struct{})}
 	go c.run(ctx, conn, address)
@@ -228,7 +230,7 @@ func (c *Client) resume(ctx context.Context) (*websocket.Conn, string, bool) {
 		case <-ctx.Done():
 			return nil, "", false
 		}
-		conn, address, err := c.target.connect(ctx)
+		conn, address, err := c.target.connect(ctx, dialTimeout)
 		if err == nil {
 			return conn, address, true
 		}
@@ -246,7 +248,7 @@ func (c *Client) again(ctx context.Context, wait *time.Duration) (*websocket.Con
 			return nil, "", ctx.Err()
 		}
 		*wait = min(2**wait, longestWait)
-		conn, address, err := c.target.connect(ctx)
+		conn, address, err := c.target.connect(ctx, dialTimeout)
 		if err == nil {
 			return conn, address, nil
 		}

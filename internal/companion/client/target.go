@@ -19,6 +19,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -35,13 +36,16 @@ type Target struct {
 	Client     wire.ClientInfo
 	Sessions   []string // to watch; nil means all
 	Logger     *slog.Logger
+	Slow       func(address string) // is told, until the first connection, who has not answered yet; may be nil
+
+	renews bool // the client was connected before, and tries again by itself
 
 	Roots *x509.CertPool // whose certificates count; nil means the system's
 }
 
 // connect finds the companion, has it prove itself, opens the WebSocket and says hello.
-func (t Target) connect(ctx context.Context) (_ *websocket.Conn, address string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+func (t Target) connect(ctx context.Context, within time.Duration) (_ *websocket.Conn, address string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	address, token, err := t.prove(ctx, t.Credential)
 	if err != nil {
@@ -100,7 +104,7 @@ func (t Target) direct() *http.Client {
 func (t Target) tls() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: t.Roots} }
 
 // prove finds a companion, reads the credential and has the other side prove that it holds it too. Of several
-// that are announced it takes the newest that can.
+// that are announced it takes the newest that can; those that say nothing are asked again until ctx ends.
 func (t Target) prove(ctx context.Context, name credentials.Credential) (address, token string, err error) {
 	addresses, err := t.addresses()
 	if err != nil {
@@ -113,28 +117,37 @@ func (t Target) prove(ctx context.Context, name credentials.Credential) (address
 	if err != nil {
 		return "", "", fmt.Errorf("read the %s credential: %w", name, err)
 	}
-	var first error
-	for tried := map[string]bool{}; ; {
-		silent := false
+	tried := map[string]bool{}
+	for patience := proofTimeout; ; patience *= 2 {
+		var first error
+		var silent []string
 		for _, address := range addresses {
-			if tried[address] {
-				continue
+			proved, err := t.proveAt(ctx, address, name, token, patience)
+			if err == nil {
+				return proved, token, nil
 			}
 			tried[address] = true
-			address, err := t.proveAt(ctx, address, name, token)
-			if err == nil {
-				return address, token, nil
+			if errors.Is(err, context.DeadlineExceeded) {
+				silent = append(silent, address)
 			}
-			silent = silent || errors.Is(err, context.DeadlineExceeded)
 			first = cmp.Or(first, err)
 		}
-		if t.Address != "" || !silent {
+		if t.Address != "" || len(silent) == 0 || ctx.Err() != nil {
 			return "", "", first
 		}
-		// A hub that is stopped says nothing. The other processes open addresses of their own meanwhile.
-		if addresses, err = t.addresses(); err != nil || !slices.ContainsFunc(addresses, func(a string) bool { return !tried[a] }) {
+		if t.Slow != nil {
+			t.Slow(silent[0])
+		}
+		// What says nothing is stopped or slow, and gets longer. Of a hub that is stopped, the other processes open
+		// addresses of their own meanwhile: those come first.
+		if addresses, err = t.addresses(); err != nil {
 			return "", "", first
 		}
+		addresses = slices.DeleteFunc(addresses, func(a string) bool { return tried[a] })
+		if t.renews && len(addresses) == 0 { // soon again, with the addresses of then
+			return "", "", first
+		}
+		addresses = append(addresses, silent...)
 	}
 }
 
@@ -150,10 +163,10 @@ func (t Target) addresses() (addresses []string, err error) {
 	return addresses, err
 }
 
-func (t Target) proveAt(ctx context.Context, address string, name credentials.Credential, token string) (string, error) {
+func (t Target) proveAt(ctx context.Context, address string, name credentials.Credential, token string, patience time.Duration) (string, error) {
 	if t.Address == "" { // one of several must not use up the others' time
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, proofTimeout)
+		ctx, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	}
 	if remote, ok := strings.CutPrefix(address, remoteScheme); ok {

@@ -1,0 +1,46 @@
+// Package spelling finds the name that somebody meant.
+package spelling
+
+import "strings"
+
+// longest bounds, in bytes, what is compared: the text may come from a model.
+const longest = 100
+
+// Nearest returns the name that text most likely is a misspelling of, "" when it looks like none.
+func Nearest(text string, names []string) (best string) {
+	if len(text) > longest {
+		return ""
+	}
+	least := 1 + max(1, len(text)/4)
+	for _, name := range names {
+		if d := distance(strings.ToLower(text), strings.ToLower(name)); d < least && name != text {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance is how many letters have to be added, removed, replaced or swapped with their neighbour.
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}
