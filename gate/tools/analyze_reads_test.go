@@ -266,7 +266,7 @@ func TestGitShowsTrackedFiles(t *testing.T) {
 	}
 	check(append(slices.Clone(shows), quiet...), permissions.Allow)
 	check([]string{"git diff a.go", "git diff $(git merge-base main HEAD)", `git diff "$(git merge-base main HEAD)..HEAD"`, "git diff main...HEAD", "git blame a.go"}, permissions.Allow)
-	check([]string{"git diff --no-index /dev/null .env", "git diff /dev/null .env", "git diff /dev/null .e*", "git blame .env", "cd sub; git diff /dev/null prod.env", "git show HEAD:.env"}, permissions.Deny)
+	check([]string{"git diff --no-index /dev/null .env", "git diff /dev/null .env", "git diff /dev/null .e*", "git blame .env", "cd sub; git diff /dev/null prod.env", "git show HEAD:.env", "git log -L1,5:.env", "git log -L :main:.env"}, permissions.Deny)
 	check([]string{`git diff /dev/null "$(printf .env)"`, "git diff $(echo /dev/null .env)", `git blame "$(printf .env)"`, "git diff $(git merge-base x y; echo .env)"}, permissions.Ask)
 	for _, version := range []string{"2", "4"} {
 		git("add", "-f", "sub/prod.env")

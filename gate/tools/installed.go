@@ -4,10 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"callgate/gate/tools/internal/commands"
 	"callgate/shellparse"
+	"callgate/shellparse/programs"
 )
 
 // installed returns the command that npx or a path runs when that is a program which the project has installed, nil for
@@ -17,18 +17,18 @@ func (b *shells) installed(c *shellparse.Command) *shellparse.Command {
 	if b.record.tool.remote || b.record.place.Dir == "" || len(c.Argv) == 0 || !c.Argv[0].Known {
 		return nil
 	}
-	const folder = "node_modules/.bin/"
-	words := c.Argv
-	name, isPath := strings.CutPrefix(strings.TrimPrefix(words[0].Value, "./"), folder)
-	switch {
-	case isPath:
-	default:
+	words, file := c.Argv, c.Argv[0].Value
+	name := programs.Installed(file)
+	if name == "" {
 		if words = commands.BehindLauncher(words); len(words) == 0 || !words[0].Known {
 			return nil
 		}
-		name = words[0].Value
+		file = "node_modules/.bin/" + words[0].Value
+		if name = programs.Installed(file); name == "" {
+			return nil
+		}
 	}
-	if name == "" || strings.ContainsAny(name, "/@ -") || !b.inProject(filepath.FromSlash(folder)+name, b.record.place.At(c.Dir).Dir) {
+	if !b.inProject(filepath.FromSlash(file), b.record.place.At(c.Dir).Dir) {
 		return nil
 	}
 	inner := *c

@@ -21,6 +21,19 @@ func NameOf(s string) string {
 	return s
 }
 
+// installedDirs hold what package managers install for a project.
+var installedDirs = map[string]bool{"node_modules/.bin": true, ".venv/bin": true, "venv/bin": true, "vendor/bin": true}
+
+// Installed is the name of a program that a package manager has put where this path leads, "" for other paths. Somebody
+// else may have put another program there.
+func Installed(s string) string {
+	dir, name := path.Split(strings.TrimPrefix(s, "./"))
+	if name == "" || strings.ContainsAny(name, "@ -") || !installedDirs[strings.TrimSuffix(dir, "/")] {
+		return ""
+	}
+	return name
+}
+
 // Versioned says that a name is a program that reads option files, with a version or a target before or behind it:
 // gcc-12, aarch64-linux-gnu-gcc.
 func Versioned(name string) bool {

@@ -625,13 +625,12 @@ var options91 = Options{List: []Option{
 var row92 = Row{Options: &options91, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options93 = Options{List: []Option{
-	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--collection", "--collection", 1, 120},
-	{"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--native-file", "--native-file", 1, 120},
-	{"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120}, {"--override_repository", "--override_repository", 1, 120}, {"--rakefile", "--rakefile", 1, 120}, {"--rakelibdir", "--rakelibdir", 1, 120}, {"--remote_cache", "--remote_cache", 1, 33}, {"--remote_executor", "--remote_executor", 1, 33},
-	{"--require", "--require", 1, 120}, {"--run_under", "--run_under", 1, 120}, {"--script", "--script", 1, 120}, {"--server_javabase", "--server_javabase", 1, 120}, {"--shell_executable", "--shell_executable", 1, 120}, {"--sourcedir", "--sourcedir", 1, 111}, {"--spawn_strategy", "--spawn_strategy", 1, 33}, {"--taskfile", "--taskfile", 1, 120},
-	{"--test-dir", "--test-dir", 1, 111}, {"--top", "--top", 1, 111}, {"--vs-args", "--vs-args", 1, 33}, {"--workdir", "--workdir", 1, 100}, {"--wrapper", "--wrapper", 1, 120}, {"--xcode-args", "--xcode-args", 1, 33}, {"-C", "-C", 1, 100}, {"-E", "-E", 1, 99},
-	{"-I", "-I", 1, 120}, {"-L", "-L", 1, 0}, {"-R", "--rakelibdir", 1, 120}, {"-S", "-S", 1, 33}, {"-T", "-T", 1, 0}, {"-c", "--collection", 1, 120}, {"-d", "--dir", 1, 100}, {"-e", "--execute", 1, 99},
-	{"-f", "--rakefile", 1, 120}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
+	{"--action_env", "--repo_env", 1, 33}, {"--aspects", "--aspects", 1, 120}, {"--bazelrc", "--bazelrc", 1, 120}, {"--bes_backend", "--bes_backend", 1, 33}, {"--build_event_binary_file", "--build_event_binary_file", 1, 119}, {"--build_event_json_file", "--build_event_binary_file", 1, 119}, {"--build_event_text_file", "--build_event_binary_file", 1, 119}, {"--compilation_mode", "--compilation_mode", 1, 0},
+	{"--config", "--config", 1, 33}, {"--credential_helper", "--credential_helper", 1, 120}, {"--crosstool_top", "--crosstool_top", 1, 120}, {"--disk_cache", "--disk_cache", 1, 116}, {"--execution_log_json_file", "--execution_log_json_file", 1, 119}, {"--explain", "--explain", 1, 119}, {"--extra_toolchains", "--crosstool_top", 1, 120}, {"--host_action_env", "--repo_env", 1, 33},
+	{"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--inject_repository", "--inject_repository", 1, 120}, {"--jobs", "--jobs", 1, 0}, {"--module_mirrors", "--module_mirrors", 1, 33}, {"--output_base", "--output_user_root", 1, 116}, {"--output_user_root", "--output_user_root", 1, 116}, {"--override_module", "--inject_repository", 1, 120}, {"--override_repository", "--inject_repository", 1, 120},
+	{"--package_path", "--package_path", 1, 120}, {"--profile", "--explain", 1, 119}, {"--registry", "--registry", 1, 33}, {"--remote_cache", "--remote_downloader", 1, 33}, {"--remote_downloader", "--remote_downloader", 1, 33}, {"--remote_executor", "--remote_downloader", 1, 33}, {"--repo_env", "--repo_env", 1, 33}, {"--repository_cache", "--repository_cache", 1, 116},
+	{"--run_under", "--run_under", 1, 120}, {"--server_javabase", "--host_jvm_args", 1, 120}, {"--shell_executable", "--shell_executable", 1, 120}, {"--spawn_strategy", "--spawn_strategy", 1, 33}, {"--strategy", "--strategy", 1, 33}, {"--symlink_prefix", "--symlink_prefix", 1, 116}, {"--vendor_dir", "--vendor_dir", 1, 116}, {"--workspace_status_command", "--workspace_status_command", 1, 120},
+	{"-c", "--compilation_mode", 1, 0}, {"-j", "--jobs", 1, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row94 = Row{Options: &options93, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
@@ -792,7 +791,19 @@ var acts109 = []Act{
 
 var wrapper110 = Wrapper{Options: &options25, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts111 = []Act{
+var options111 = Options{List: []Option{
+	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--collection", "--collection", 1, 120},
+	{"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--native-file", "--native-file", 1, 120},
+	{"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120}, {"--override_repository", "--override_repository", 1, 120}, {"--rakefile", "--rakefile", 1, 120}, {"--rakelibdir", "--rakelibdir", 1, 120}, {"--remote_cache", "--remote_cache", 1, 33}, {"--remote_executor", "--remote_executor", 1, 33},
+	{"--require", "--require", 1, 120}, {"--run_under", "--run_under", 1, 120}, {"--script", "--script", 1, 120}, {"--server_javabase", "--server_javabase", 1, 120}, {"--shell_executable", "--shell_executable", 1, 120}, {"--sourcedir", "--sourcedir", 1, 111}, {"--spawn_strategy", "--spawn_strategy", 1, 33}, {"--taskfile", "--taskfile", 1, 120},
+	{"--test-dir", "--test-dir", 1, 111}, {"--top", "--top", 1, 111}, {"--vs-args", "--vs-args", 1, 33}, {"--workdir", "--workdir", 1, 100}, {"--wrapper", "--wrapper", 1, 120}, {"--xcode-args", "--xcode-args", 1, 33}, {"-C", "-C", 1, 100}, {"-E", "-E", 1, 99},
+	{"-I", "-I", 1, 120}, {"-L", "-L", 1, 0}, {"-R", "--rakelibdir", 1, 120}, {"-S", "-S", 1, 33}, {"-T", "-T", 1, 0}, {"-c", "--collection", 1, 120}, {"-d", "--dir", 1, 100}, {"-e", "--execute", 1, 99},
+	{"-f", "--rakefile", 1, 120}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row112 = Row{Options: &options111, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var acts113 = []Act{
 	{Operands: []string{"system", "prune"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
 	{Operands: []string{"system", "reset"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
 	{Operands: []string{"volume", "rm|prune|remove"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
@@ -833,17 +844,17 @@ var acts111 = []Act{
 	{Operands: []string{"up"}, Options: []string{"-V"}, Without: nil, Why: "deletes containers, images or volumes"},
 }
 
-var wrapper112 = Wrapper{Options: &options25, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper114 = Wrapper{Options: &options25, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options113 = Options{List: []Option{
+var options115 = Options{List: []Option{
 	{"--bun", "--bun", 0, 0}, {"--config", "-c", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--eval", "--eval", 1, 120}, {"--filter", "--filter", 1, 0}, {"--help", "--help", 0, 0}, {"--hot", "--hot", 0, 0},
 	{"--inspect", "--inspect", 2, 0}, {"--preload", "-r", 1, 120}, {"--print", "--print", 1, 120}, {"--silent", "--silent", 0, 0}, {"--version", "--version", 0, 0}, {"--watch", "--watch", 0, 0}, {"-b", "--bun", 0, 0}, {"-c", "-c", 1, 120},
 	{"-e", "--eval", 1, 120}, {"-h", "--help", 0, 0}, {"-p", "--print", 1, 120}, {"-r", "-r", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row114 = Row{Options: &options113, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row116 = Row{Options: &options115, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options115 = Options{List: []Option{
+var options117 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 0}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -853,9 +864,9 @@ var options115 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language116 = Language{Options: &options115, Python: false}
+var language118 = Language{Options: &options117, Python: false}
 
-var acts117 = []Act{
+var acts119 = []Act{
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"unpublish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"deprecate"}, Options: nil, Without: nil, Why: "changes what is published"},
@@ -871,57 +882,63 @@ var acts117 = []Act{
 	{Operands: []string{"stage", "publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 }
 
-var row118 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
+var row120 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
 
-var worse119 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse121 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options120 = Options{List: []Option{
+var options122 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--bun", "--bun", 0, 0}, {"--conditions", "--conditions", 1, 0}, {"--config", "--config", 2, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverage-dir", "--coverage-dir", 1, 116}, {"--coverage-reporter", "--coverage-reporter", 1, 0}, {"--cwd", "--cwd", 1, 100},
 	{"--define", "--define", 1, 120}, {"--env-file", "--env-file", 1, 114}, {"--filter", "--filter", 1, 0}, {"--global", "--global", 0, 33}, {"--hot", "--hot", 0, 0}, {"--import", "--require", 1, 120}, {"--only", "--only", 0, 0}, {"--preload", "--preload", 1, 120},
 	{"--reporter", "--reporter", 1, 0}, {"--reporter-outfile", "--reporter-outfile", 1, 119}, {"--require", "--require", 1, 120}, {"--rerun-each", "--rerun-each", 1, 0}, {"--shell", "--shell", 1, 120}, {"--test-name-pattern", "--test-name-pattern", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--todo", "--todo", 0, 0},
 	{"--update-snapshots", "--update-snapshots", 0, 109}, {"--watch", "--watch", 0, 0}, {"-b", "--bun", 0, 0}, {"-c", "--config", 2, 120}, {"-g", "--global", 0, 33}, {"-r", "--preload", 1, 120}, {"-t", "--test-name-pattern", 1, 0}, {"-u", "--update-snapshots", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row121 = Row{Options: &options120, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row123 = Row{Options: &options122, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row122 = Row{Options: &options120, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row124 = Row{Options: &options122, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options123 = Options{List: []Option{
+var options125 = Options{List: []Option{
 	{"--bun", "--bun", 0, 0}, {"--call", "--call", 1, 99}, {"--from", "--from", 1, 33}, {"--ignore-existing", "--ignore-existing", 0, 0}, {"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--no", "--no", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-install", "--no-install", 0, 0}, {"--offline", "--offline", 0, 0}, {"--package", "--package", 1, 33}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--registry", "--registry", 1, 33},
 	{"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--spec", "--spec", 1, 33}, {"--with", "--with", 1, 33}, {"--workspace", "--workspace", 1, 0}, {"--workspaces", "--workspaces", 0, 0}, {"--yes", "--yes", 0, 0}, {"-c", "--call", 1, 99},
 	{"-p", "-p", 1, 33}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-w", "--workspace", 1, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper124 = Wrapper{Options: &options123, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper126 = Wrapper{Options: &options125, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options125 = Options{List: []Option{
+var options127 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33},
 	{"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row126 = Row{Options: &options125, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row128 = Row{Options: &options127, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options127 = Options{List: []Option{
+var options129 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row128 = Row{Options: &options127, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options129 = Options{List: []Option{}, Danger: false, Writes: false, Values: true, Reads: false}
-
-var row130 = Row{Options: &options129, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row130 = Row{Options: &options129, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options131 = Options{List: []Option{
+	{"--files", "--files0", 2, 108}, {"--files0", "--files0", 2, 108},
+}, Danger: false, Writes: true, Values: true, Reads: false}
+
+var row132 = Row{Options: &options131, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options133 = Options{List: []Option{}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row134 = Row{Options: &options133, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options135 = Options{List: []Option{
 	{"--after-context", "--after-context", 1, 0}, {"--before-context", "--before-context", 1, 0}, {"--binary-files", "--binary-files", 1, 0}, {"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--devices", "--devices", 1, 0}, {"--directories", "--directories", 1, 0}, {"--exclude", "--exclude", 1, 110},
 	{"--exclude-dir", "--exclude-dir", 1, 110}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--include", "--include", 1, 110}, {"--label", "--label", 1, 0}, {"--max-count", "--max-count", 1, 0}, {"--regexp", "--regexp", 1, 99}, {"-A", "--after-context", 1, 0},
 	{"-B", "--before-context", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--devices", 1, 0}, {"-d", "--directories", 1, 0}, {"-e", "--regexp", 1, 99}, {"-f", "--file", 1, 114}, {"-m", "--max-count", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row132 = Row{Options: &options131, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row136 = Row{Options: &options135, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts133 = []Act{
+var acts137 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "discards work"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "discards work"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "discards work"},
@@ -941,7 +958,7 @@ var acts133 = []Act{
 	{Operands: []string{"hide"}, Options: nil, Without: nil, Why: "discards work"},
 }
 
-var options134 = Options{List: []Option{
+var options138 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fpass-plugin", "-fpass-plugin", 1, 120}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120},
@@ -950,9 +967,9 @@ var options134 = Options{List: []Option{
 	{"-wrapper", "-wrapper", 1, 120}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row135 = Row{Options: &options134, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row139 = Row{Options: &options138, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts136 = []Act{
+var acts140 = []Act{
 	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
@@ -978,13 +995,13 @@ var acts136 = []Act{
 	{Operands: []string{"credentials", "*"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 }
 
-var options137 = Options{List: []Option{
+var options141 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-i", "-i", 0, 0}, {"-m", "-m", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper138 = Wrapper{Options: &options137, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper142 = Wrapper{Options: &options141, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts139 = []Act{
+var acts143 = []Act{
 	{Operands: []string{"doctrine:database:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"doctrine:schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"doctrine:schema:update"}, Options: []string{"--force"}, Without: nil, Why: "drops or rolls back the database"},
@@ -1001,27 +1018,27 @@ var acts139 = []Act{
 	{Operands: []string{"cache:pool:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options140 = Options{List: []Option{
+var options144 = Options{List: []Option{
 	{"--print", "--print", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper141 = Wrapper{Options: &options140, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper145 = Wrapper{Options: &options144, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options142 = Options{List: []Option{
+var options146 = Options{List: []Option{
 	{"+beta", "+beta", 0, 0}, {"+nightly", "+nightly", 0, 0}, {"+stable", "+stable", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--explain", "--explain", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--help", "--help", 0, 0},
 	{"--list", "--list", 0, 0}, {"--locked", "--locked", 0, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "-C", 1, 100}, {"-V", "--version", 0, 0},
 	{"-Z", "-Z", 1, 33}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row143 = Row{Options: &options142, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "audit", "b", "bench", "binstall", "build", "c", "check", "clean", "clippy", "config", "d", "deny", "doc", "expand", "fetch", "fix", "flamegraph", "fmt", "generate", "generate-lockfile", "hack", "help", "info", "init", "insta", "install", "llvm-cov", "locate-project", "login", "logout", "machete", "metadata", "miri", "new", "nextest", "outdated", "owner", "package", "pkgid", "publish", "r", "read-manifest", "remove", "report", "rm", "run", "rustc", "rustdoc", "script", "search", "sqlx", "t", "tarpaulin", "test", "tree", "udeps", "uninstall", "update", "upgrade", "vendor", "verify-project", "version", "watch", "xtask", "yank"}, Effect: ""}
+var row147 = Row{Options: &options146, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "audit", "b", "bench", "binstall", "build", "c", "check", "clean", "clippy", "config", "d", "deny", "doc", "expand", "fetch", "fix", "flamegraph", "fmt", "generate", "generate-lockfile", "hack", "help", "info", "init", "insta", "install", "llvm-cov", "locate-project", "login", "logout", "machete", "metadata", "miri", "new", "nextest", "outdated", "owner", "package", "pkgid", "publish", "r", "read-manifest", "remove", "report", "rm", "run", "rustc", "rustdoc", "script", "search", "sqlx", "t", "tarpaulin", "test", "tree", "udeps", "uninstall", "update", "upgrade", "vendor", "verify-project", "version", "watch", "xtask", "yank"}, Effect: ""}
 
-var acts144 = []Act{
+var acts148 = []Act{
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"owner"}, Options: []string{"--add|--remove|-a|-r"}, Without: nil, Why: "changes what is published"},
 }
 
-var options145 = Options{List: []Option{
+var options149 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--all-features", "--all-features", 0, 0}, {"--all-targets", "--all-targets", 0, 0}, {"--artifact-dir", "--artifact-dir", 1, 116}, {"--bench", "--bench", 1, 0}, {"--bin", "--bin", 1, 0}, {"--bins", "--bins", 0, 0}, {"--color", "--color", 1, 0},
 	{"--config", "--config", 1, 120}, {"--example", "--example", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--features", "--features", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--lib", "--lib", 0, 0}, {"--locked", "--locked", 0, 0},
 	{"--lockfile-path", "--lockfile-path", 1, 120}, {"--manifest-path", "--manifest-path", 1, 111}, {"--message-format", "--message-format", 1, 0}, {"--no-default-features", "--no-default-features", 0, 0}, {"--no-fail-fast", "--no-fail-fast", 0, 0}, {"--no-run", "--no-run", 0, 0}, {"--offline", "--offline", 0, 0}, {"--open", "--open", 0, 120},
@@ -1029,25 +1046,25 @@ var options145 = Options{List: []Option{
 	{"-F", "--features", 1, 0}, {"-Z", "-Z", 1, 33}, {"-j", "--jobs", 1, 0}, {"-p", "--package", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "--release", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row146 = Row{Options: &options145, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row150 = Row{Options: &options149, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse147 = []Worse{{When: []string{"--fix"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse151 = []Worse{{When: []string{"--fix"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options148 = Options{List: []Option{
+var options152 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--delay", "--delay", 1, 0}, {"--env", "--env", 1, 118}, {"--exec", "--exec", 1, 120}, {"--features", "--features", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--no-gitignore", "--no-gitignore", 0, 0}, {"--postpone", "--postpone", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--shell", "--shell", 1, 115}, {"--watch", "--watch", 1, 0}, {"--why", "--why", 0, 0}, {"--workdir", "--workdir", 1, 100}, {"-B", "-B", 1, 0}, {"-C", "--workdir", 1, 100}, {"-E", "--env", 1, 118},
 	{"-F", "--features", 1, 0}, {"-c", "--clear", 0, 0}, {"-d", "--delay", 1, 0}, {"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--shell", 1, 115}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper149 = Wrapper{Options: &options148, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "changes what is installed or published"}
+var wrapper153 = Wrapper{Options: &options152, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "changes what is installed or published"}
 
-var options150 = Options{List: []Option{
+var options154 = Options{List: []Option{
 	{"-e", "-e", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper151 = Wrapper{Options: &options150, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper155 = Wrapper{Options: &options154, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts152 = []Act{
+var acts156 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -1057,44 +1074,44 @@ var acts152 = []Act{
 	{Operands: []string{"bootstrap"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options153 = Options{List: []Option{
+var options157 = Options{List: []Option{
 	{"--args", "--args", 0, 0}, {"-batch", "-batch", 0, 0}, {"-n", "-n", 0, 0}, {"-nx", "-nx", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper154 = Wrapper{Options: &options153, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
+var wrapper158 = Wrapper{Options: &options157, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
 
-var acts155 = []Act{
+var acts159 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "changes users or their rights"},
 }
 
-var options156 = Options{List: []Option{
+var options160 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--pristine", "--pristine", 0, 0}, {"--retries", "--retries", 1, 0}, {"--strict", "--strict", 0, 0}, {"--strict-value", "--strict-value", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-b", "--backend", 1, 0}, {"-r", "--retries", 1, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper157 = Wrapper{Options: &options156, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper161 = Wrapper{Options: &options160, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options158 = Options{List: []Option{
+var options162 = Options{List: []Option{
 	{"-R", "-R", 0, 0}, {"-V", "-V", 0, 0}, {"-f", "-f", 0, 0}, {"-p", "-p", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row159 = Row{Options: &options158, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row163 = Row{Options: &options162, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options160 = Options{List: []Option{
+var options164 = Options{List: []Option{
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"-R", "--recursive", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row161 = Row{Options: &options160, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row165 = Row{Options: &options164, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options162 = Options{List: []Option{
+var options166 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 0}, {"--external-checks-dir", "--external-checks-dir", 1, 120}, {"--external-checks-git", "--external-checks-git", 1, 120}, {"--file", "--file", 1, 0}, {"--output-file-path", "--output-file-path", 1, 116}, {"-d", "--directory", 1, 0}, {"-f", "--file", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row163 = Row{Options: &options162, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row167 = Row{Options: &options166, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse164 = []Worse{{When: []string{"*+s*", "*+*s", "4???", "2???", "6???", "7???", "u=*s*", "g=*s*"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse168 = []Worse{{When: []string{"*+s*", "*+*s", "4???", "2???", "6???", "7???", "u=*s*", "g=*s*"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts165 = []Act{
+var acts169 = []Act{
 	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
@@ -1137,20 +1154,20 @@ var acts165 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options166 = Options{List: []Option{
+var options170 = Options{List: []Option{
 	{"--adjust", "--adjust", 1, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--adjust", 1, 0}, {"-p", "--pid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper167 = Wrapper{Options: &options166, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper171 = Wrapper{Options: &options170, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options168 = Options{List: []Option{
+var options172 = Options{List: []Option{
 	{"--groups", "--groups", 1, 0}, {"--help", "--help", 0, 0}, {"--skip-chdir", "--skip-chdir", 0, 0}, {"--userspec", "--userspec", 1, 0}, {"--version", "--version", 0, 0}, {"-G", "-G", 1, 0}, {"-g", "-g", 1, 0}, {"-n", "-n", 0, 0},
 	{"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper169 = Wrapper{Options: &options168, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper173 = Wrapper{Options: &options172, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options170 = Options{List: []Option{
+var options174 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--batch", "--batch", 0, 0}, {"--deadline", "--deadline", 0, 0}, {"--ext", "--ext", 0, 0}, {"--fifo", "--fifo", 0, 0}, {"--help", "--help", 0, 0}, {"--idle", "--idle", 0, 0}, {"--max", "--max", 0, 0},
 	{"--other", "--other", 0, 0}, {"--pid", "--pid", 0, 0}, {"--reset-on-fork", "--reset-on-fork", 0, 0}, {"--rr", "--rr", 0, 0}, {"--sched-deadline", "--sched-deadline", 1, 0}, {"--sched-period", "--sched-period", 1, 0}, {"--sched-runtime", "--sched-runtime", 1, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--version", "--version", 0, 0}, {"-D", "--sched-deadline", 1, 0}, {"-P", "--sched-period", 1, 0}, {"-R", "--reset-on-fork", 0, 0}, {"-T", "--sched-runtime", 1, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-b", "--batch", 0, 0},
@@ -1158,9 +1175,9 @@ var options170 = Options{List: []Option{
 	{"-r", "--rr", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper171 = Wrapper{Options: &options170, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper175 = Wrapper{Options: &options174, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts172 = []Act{
+var acts176 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
@@ -1187,146 +1204,146 @@ var acts172 = []Act{
 	{Operands: []string{"*", "empty"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 }
 
-var options173 = Options{List: []Option{
+var options177 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"--length", "--length", 1, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0}, {"-l", "--length", 1, 0}, {"-o", "-o", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row174 = Row{Options: &options173, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row178 = Row{Options: &options177, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options175 = Options{List: []Option{
+var options179 = Options{List: []Option{
 	{"--Werror", "--Werror", 0, 0}, {"--style", "--style", 1, 0}, {"-assume-filename", "-assume-filename", 1, 0}, {"-files", "-files", 1, 108}, {"-i", "-i", 0, 109}, {"-lines", "-lines", 1, 0}, {"-n", "-n", 0, 0}, {"-style", "-style", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row176 = Row{Options: &options175, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row180 = Row{Options: &options179, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options177 = Options{List: []Option{
+var options181 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 114}, {"--export-fixes", "--export-fixes", 1, 119}, {"--load", "--load", 1, 120}, {"-checks", "-checks", 1, 0}, {"-fix", "-fix", 0, 109}, {"-fix-errors", "-fix-errors", 0, 109}, {"-load", "--load", 1, 120}, {"-p", "-p", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row178 = Row{Options: &options177, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row182 = Row{Options: &options181, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts179 = []Act{
+var acts183 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*truncate*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options180 = Options{List: []Option{
+var options184 = Options{List: []Option{
 	{"--database", "--database", 1, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--input-format", "--input-format", 1, 0}, {"--multiline", "--multiline", 0, 0}, {"--multiquery", "--multiquery", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--password", "--password", 1, 0}, {"--port", "--port", 1, 0}, {"--queries-file", "--queries-file", 1, 120}, {"--query", "--query", 1, 99}, {"--secure", "--secure", 0, 0}, {"--time", "--time", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0},
 	{"-d", "--database", 1, 0}, {"-f", "--format", 1, 0}, {"-h", "--host", 1, 0}, {"-m", "--multiline", 0, 0}, {"-n", "--multiquery", 0, 0}, {"-q", "--query", 1, 99}, {"-s", "--secure", 0, 0}, {"-t", "--time", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row181 = Row{Options: &options180, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row185 = Row{Options: &options184, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options182 = Options{List: []Option{
+var options186 = Options{List: []Option{
 	{"--categorized", "--categorized", 1, 119}, {"--config", "--config", 1, 120}, {"--counted", "--counted", 1, 119}, {"--diff-alignment", "--diff-alignment", 1, 119}, {"--exclude-list-file", "--exclude-list-file", 1, 114}, {"--extract-with", "--extract-with", 1, 120}, {"--force-lang-def", "--force-lang-def", 1, 114}, {"--found", "--found", 1, 119},
 	{"--ignored", "--ignored", 1, 119}, {"--list-file", "--list-file", 1, 108}, {"--out", "--out", 1, 119}, {"--read-lang-def", "--force-lang-def", 1, 114}, {"--report-file", "--out", 1, 119}, {"--sql", "--sql", 1, 119}, {"--strip-code", "--strip-code", 0, 33}, {"--strip-comments", "--strip-comments", 0, 33},
 	{"--vcs", "--vcs", 1, 120}, {"--write-lang-def", "--write-lang-def", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row183 = Row{Options: &options182, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row187 = Row{Options: &options186, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options184 = Options{List: []Option{
+var options188 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--config", "--config", 1, 0}, {"--debugger", "--debugger", 0, 33}, {"--graphviz", "--graphviz", 1, 119}, {"--install", "--install", 1, 33}, {"--install-prefix", "--install-prefix", 1, 116}, {"--open", "--open", 1, 120}, {"--parallel", "--parallel", 2, 0},
 	{"--prefix", "--prefix", 1, 116}, {"--preset", "--preset", 1, 0}, {"--profiling-output", "--profiling-output", 1, 119}, {"--target", "-t", 1, 0}, {"--toolchain", "--toolchain", 1, 120}, {"--trace-redirect", "--trace-redirect", 1, 119}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 116},
 	{"-C", "-C", 1, 120}, {"-D", "-D", 1, 118}, {"-E", "-E", 1, 120}, {"-G", "-G", 1, 0}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 111}, {"-T", "-T", 1, 120}, {"-j", "--parallel", 2, 0},
 	{"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row185 = Row{Options: &options184, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row189 = Row{Options: &options188, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse186 = []Worse{{When: []string{"-E", "-P", "--install"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse190 = []Worse{{When: []string{"-E", "-P", "--install", "install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*", "*target=install*", "*target=uninstall*", "*target=deploy*", "*target=publish*", "*target=upload*", "*target=release*", "*target=flash*", "*target=run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options187 = Options{List: []Option{
+var options191 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--ignore-initial", "--ignore-initial", 1, 0}, {"-i", "--ignore-initial", 1, 0}, {"-n", "--bytes", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row188 = Row{Options: &options187, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row192 = Row{Options: &options191, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row189 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
+var row193 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
 
-var row190 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row194 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options191 = Options{List: []Option{
+var options195 = Options{List: []Option{
 	{"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--diff-program", "--diff-program", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--from-file", "--from-file", 1, 114}, {"--horizon-lines", "--horizon-lines", 1, 0}, {"--ifdef", "--ifdef", 1, 0},
 	{"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 119}, {"--paginate", "--paginate", 0, 120}, {"--palette", "--palette", 1, 0}, {"--show-function-line", "--show-function-line", 1, 0}, {"--starting-file", "--starting-file", 1, 0}, {"--tabsize", "--tabsize", 1, 0},
 	{"--to-file", "--to-file", 1, 114}, {"--unified", "--unified", 1, 0}, {"--width", "--width", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--ifdef", 1, 0}, {"-F", "--show-function-line", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-L", "-L", 1, 0},
 	{"-S", "--starting-file", 1, 0}, {"-U", "--unified", 1, 0}, {"-W", "--width", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-l", "--paginate", 0, 120}, {"-o", "--output", 1, 119}, {"-x", "--exclude", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row192 = Row{Options: &options191, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row196 = Row{Options: &options195, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options193 = Options{List: []Option{
+var options197 = Options{List: []Option{
 	{"--output-separator", "--output-separator", 1, 0}, {"--output-width", "--output-width", 1, 0}, {"--separator", "--separator", 1, 0}, {"--table-columns", "--table-columns", 1, 0}, {"--table-hide", "--table-hide", 1, 0}, {"--table-noextreme", "--table-noextreme", 1, 0}, {"--table-right", "--table-right", 1, 0}, {"--table-truncate", "--table-truncate", 1, 0},
 	{"--table-wrap", "--table-wrap", 1, 0}, {"-E", "--table-noextreme", 1, 0}, {"-H", "--table-hide", 1, 0}, {"-N", "--table-columns", 1, 0}, {"-R", "--table-right", 1, 0}, {"-T", "--table-truncate", 1, 0}, {"-W", "--table-wrap", 1, 0}, {"-c", "--output-width", 1, 0},
 	{"-o", "--output-separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row194 = Row{Options: &options193, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row198 = Row{Options: &options197, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options195 = Options{List: []Option{
+var options199 = Options{List: []Option{
 	{"--output-delimiter", "--output-delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row196 = Row{Options: &options195, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row200 = Row{Options: &options199, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options197 = Options{List: []Option{
+var options201 = Options{List: []Option{
 	{"--hardlink-dupes", "--hardlink-dupes", 0, 0}, {"--invalidation-mode", "--invalidation-mode", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 1, 108}, {"-j", "-j", 1, 0},
 	{"-l", "-l", 0, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row198 = Row{Options: &options197, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row202 = Row{Options: &options201, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse199 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse203 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options200 = Options{List: []Option{
+var options204 = Options{List: []Option{
 	{"-b", "-b", 1, 0}, {"-c", "-c", 0, 112}, {"-d", "-d", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row201 = Row{Options: &options200, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row205 = Row{Options: &options204, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options202 = Options{List: []Option{
+var options206 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row203 = Row{Options: &options202, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row207 = Row{Options: &options206, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row204 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
+var row208 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
 
-var options205 = Options{List: []Option{
+var options209 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--file", "--file", 1, 119}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"-c", "--channel", 1, 33}, {"-f", "--file", 1, 119}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row206 = Row{Options: &options205, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row210 = Row{Options: &options209, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options207 = Options{List: []Option{
+var options211 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--export", "--export", 0, 0}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--subdir", "--subdir", 1, 0}, {"-c", "--channel", 1, 33}, {"-e", "-e", 0, 0}, {"-f", "-f", 0, 0},
 	{"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row208 = Row{Options: &options207, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row212 = Row{Options: &options211, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options209 = Options{List: []Option{
+var options213 = Options{List: []Option{
 	{"--attach", "--attach", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--debug-wrapper-scripts", "--debug-wrapper-scripts", 0, 0}, {"--dev", "--dev", 0, 0}, {"--live-stream", "--live-stream", 0, 0}, {"--name", "--name", 1, 0}, {"--no-capture-output", "--no-capture-output", 0, 0}, {"--prefix", "--prefix", 1, 120},
 	{"--verbose", "--verbose", 0, 0}, {"-a", "--attach", 1, 0}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 120}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper210 = Wrapper{Options: &options209, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper214 = Wrapper{Options: &options213, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options211 = Options{List: []Option{
+var options215 = Options{List: []Option{
 	{"--eval", "--eval", 1, 120}, {"-a", "-a", 1, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-f", "-f", 1, 120}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-p", "-p", 1, 0},
 	{"-q", "-q", 1, 0}, {"-u", "-u", 1, 0}, {"-x", "-x", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row212 = Row{Options: &options211, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row216 = Row{Options: &options215, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts213 = []Act{
+var acts217 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
@@ -1342,32 +1359,32 @@ var acts213 = []Act{
 	{Operands: []string{"acl", "*", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 }
 
-var options214 = Options{List: []Option{
+var options218 = Options{List: []Option{
 	{"--branch", "--branch", 0, 0}, {"--data-file", "--data-file", 1, 119}, {"--directory", "--directory", 1, 116}, {"--include", "--include", 1, 0}, {"--omit", "--omit", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--source", "--source", 1, 0}, {"-a", "-a", 0, 0},
 	{"-d", "--directory", 1, 116}, {"-m", "-m", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row215 = Row{Options: &options214, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row219 = Row{Options: &options218, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options216 = Options{List: []Option{
+var options220 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--context", "--context", 2, 0}, {"--no-preserve", "--no-preserve", 1, 0}, {"--preserve", "--preserve", 2, 0}, {"--reflink", "--reflink", 2, 0}, {"--sparse", "--sparse", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116},
 	{"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row217 = Row{Options: &options216, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row221 = Row{Options: &options220, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive218 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
+var archive222 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
 
-var options219 = Options{List: []Option{
+var options223 = Options{List: []Option{
 	{"--addon", "--addon", 1, 120}, {"--addon-python", "--addon-python", 1, 120}, {"--checkers-report", "--checkers-report", 1, 119}, {"--clang", "--clang", 2, 120}, {"--cppcheck-build-dir", "--cppcheck-build-dir", 1, 116}, {"--file-list", "--file-list", 1, 108}, {"--output-file", "--output-file", 1, 119}, {"--plist-output", "--plist-output", 1, 116},
 	{"--project", "--project", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row220 = Row{Options: &options219, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row224 = Row{Options: &options223, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse221 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse225 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts222 = []Act{
+var acts226 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -1375,45 +1392,56 @@ var acts222 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 }
 
-var worse223 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse227 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts224 = []Act{
+var acts228 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "replaces or deletes jobs"},
 	{Operands: nil, Options: nil, Without: []string{"-l", "-e", "-V"}, Why: "replaces or deletes jobs"},
 }
 
-var wrapper225 = Wrapper{Options: &options25, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper229 = Wrapper{Options: &options25, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options226 = Options{List: []Option{
+var options230 = Options{List: []Option{
 	{"--additional-suffix", "--additional-suffix", 1, 0}, {"--bytes", "--bytes", 1, 0}, {"--filter", "--filter", 1, 120}, {"--lines", "--lines", 1, 0}, {"--number", "--number", 1, 0}, {"--numeric-suffixes", "--numeric-suffixes", 2, 0}, {"--prefix", "--prefix", 1, 119}, {"--separator", "--separator", 1, 0},
 	{"--suffix-length", "--suffix-length", 1, 0}, {"-C", "-C", 1, 0}, {"-a", "--suffix-length", 1, 0}, {"-b", "--bytes", 1, 0}, {"-d", "-d", 0, 0}, {"-f", "--prefix", 1, 119}, {"-l", "--lines", 1, 0}, {"-n", "--number", 1, 0},
 	{"-t", "--separator", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row227 = Row{Options: &options226, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
+var row231 = Row{Options: &options230, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
 
-var options228 = Options{List: []Option{
+var options232 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--freq-count", "--freq-count", 1, 0}, {"--max-column-width", "--max-column-width", 1, 0}, {"--max-columns", "--max-columns", 1, 0}, {"--max-rows", "--max-rows", 1, 0}, {"--maxfieldsize", "--maxfieldsize", 1, 0},
 	{"--not-columns", "--not-columns", 1, 0}, {"--quotechar", "--quotechar", 1, 0}, {"--quoting", "--quoting", 1, 0}, {"--snifflimit", "--snifflimit", 1, 0}, {"-C", "--not-columns", 1, 0}, {"-c", "--columns", 1, 0}, {"-d", "--delimiter", 1, 0}, {"-e", "--encoding", 1, 0},
 	{"-q", "--quotechar", 1, 0}, {"-u", "--quoting", 1, 0}, {"-y", "--snifflimit", 1, 0}, {"-z", "--maxfieldsize", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row229 = Row{Options: &options228, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row233 = Row{Options: &options232, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options230 = Options{List: []Option{
+var options234 = Options{List: []Option{
 	{"--_xformat", "--_xformat", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--languages", "--languages", 1, 0}, {"--map-c", "--map-c", 1, 0}, {"--options", "--options", 1, 120}, {"-L", "-L", 1, 108}, {"-R", "-R", 0, 0}, {"-f", "-o", 1, 119},
 	{"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row231 = Row{Options: &options230, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row235 = Row{Options: &options234, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts232 = []Act{
+var options236 = Options{List: []Option{
+	{"--add-notes", "--add-notes", 1, 33}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-config", "--build-config", 1, 0}, {"--dashboard", "--dashboard", 1, 33}, {"--exclude-regex", "--exclude-regex", 1, 0}, {"--extra-submit", "--extra-submit", 1, 33}, {"--label-exclude", "--label-exclude", 1, 0}, {"--label-regex", "--label-regex", 1, 0},
+	{"--output-junit", "--output-junit", 1, 119}, {"--output-log", "--output-log", 1, 119}, {"--parallel", "--parallel", 2, 0}, {"--preset", "--preset", 1, 0}, {"--repeat", "--repeat", 1, 0}, {"--resource-spec-file", "--resource-spec-file", 1, 114}, {"--schedule-random", "--schedule-random", 0, 0}, {"--script", "--script", 1, 120},
+	{"--script-new-process", "--script-new-process", 1, 120}, {"--show-only", "--show-only", 2, 0}, {"--test-action", "--test-action", 1, 33}, {"--test-dir", "--test-dir", 1, 111}, {"--test-model", "--test-model", 1, 33}, {"--tests-information", "--tests-information", 1, 0}, {"--tests-regex", "--tests-regex", 1, 0}, {"--timeout", "--timeout", 1, 0},
+	{"-A", "--add-notes", 1, 33}, {"-C", "--build-config", 1, 0}, {"-D", "--dashboard", 1, 33}, {"-E", "--exclude-regex", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "--tests-information", 1, 0}, {"-L", "--label-regex", 1, 0}, {"-LE", "--label-exclude", 1, 0},
+	{"-M", "--test-model", 1, 33}, {"-N", "--show-only", 2, 0}, {"-O", "--output-log", 1, 119}, {"-Q", "-Q", 0, 0}, {"-R", "--tests-regex", 1, 0}, {"-S", "--script", 1, 120}, {"-SP", "--script-new-process", 1, 120}, {"-T", "--test-action", 1, 33},
+	{"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-j", "--parallel", 2, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row237 = Row{Options: &options236, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+
+var acts238 = []Act{
 	{Operands: nil, Options: []string{"--deleteIndex*"}, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"*", "delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 }
 
-var options233 = Options{List: []Option{
+var options239 = Options{List: []Option{
 	{"-", "-", 3, 0}, {"--abstract-unix-socket", "--abstract-unix-socket", 1, 33}, {"--alt-svc", "--alt-svc", 1, 119}, {"--cacert", "--cacert", 1, 114}, {"--capath", "--capath", 1, 114}, {"--cert", "--cert", 1, 114}, {"--ciphers", "--ciphers", 1, 0}, {"--config", "--config", 1, 120},
 	{"--connect-timeout", "--connect-timeout", 1, 0}, {"--connect-to", "--connect-to", 1, 33}, {"--continue-at", "--continue-at", 1, 0}, {"--cookie", "--cookie", 1, 117}, {"--cookie-jar", "--cookie-jar", 1, 119}, {"--data", "--data", 1, 117}, {"--data-ascii", "--data-ascii", 1, 117}, {"--data-binary", "--data-binary", 1, 117},
 	{"--data-raw", "--data-raw", 1, 0}, {"--data-urlencode", "--data-urlencode", 1, 117}, {"--delegation", "--delegation", 1, 0}, {"--dns-servers", "--dns-servers", 1, 33}, {"--doh-url", "--doh-url", 1, 33}, {"--dump-header", "--dump-header", 1, 119}, {"--engine", "--engine", 1, 120}, {"--etag-save", "--etag-save", 1, 119},
@@ -1433,11 +1461,11 @@ var options233 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-t", "--telnet-option", 1, 33}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--write-out", 1, 117}, {"-x", "--proxy", 1, 33}, {"-y", "-y", 1, 0}, {"-z", "--time-cond", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row234 = Row{Options: &options233, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row240 = Row{Options: &options239, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse235 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse241 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts236 = []Act{
+var acts242 = []Act{
 	{Operands: nil, Options: []string{"-X=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"--request=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"-T"}, Without: nil, Why: "deletes, uploads or sends"},
@@ -1461,116 +1489,116 @@ var acts236 = []Act{
 	{Operands: []string{"*api.postmarkapp.com/email*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
 }
 
-var keeps237 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
+var keeps243 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
 
-var options238 = Options{List: []Option{
+var options244 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--characters", "--characters", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--fields", "--fields", 1, 0}, {"--output-delimiter", "--output-delimiter", 1, 0}, {"-b", "--bytes", 1, 0}, {"-c", "--characters", 1, 0}, {"-d", "--delimiter", 1, 0},
 	{"-f", "--fields", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row239 = Row{Options: &options238, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row245 = Row{Options: &options244, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options240 = Options{List: []Option{
+var options246 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 0},
 	{"--reporter", "--reporter", 1, 102}, {"--ui", "--ui", 0, 0}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0}, {"-C", "--config-file", 1, 120}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row241 = Row{Options: &options240, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row247 = Row{Options: &options246, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options242 = Options{List: []Option{
+var options248 = Options{List: []Option{
 	{"--command", "--command", 1, 120}, {"--debug", "--debug", 0, 0}, {"--interactive", "--interactive", 0, 0}, {"--mod", "--mod", 1, 33}, {"--progress", "--progress", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--web", "--web", 0, 0}, {"-c", "--command", 1, 120}, {"-d", "--debug", 0, 0}, {"-i", "--interactive", 0, 0}, {"-m", "--mod", 1, 33}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 	{"-w", "--web", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row243 = Row{Options: &options242, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row249 = Row{Options: &options248, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var worse244 = []Worse{{When: []string{"run", "pub", "install"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse250 = []Worse{{When: []string{"run", "pub", "install"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options245 = Options{List: []Option{
+var options251 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--file", "--file", 1, 114}, {"--reference", "--reference", 1, 114}, {"--set", "--set", 1, 33}, {"-I", "-I", 2, 0}, {"-R", "-R", 0, 0}, {"-d", "--date", 1, 0}, {"-f", "--file", 1, 114},
 	{"-j", "-j", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--set", 1, 33}, {"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row246 = Row{Options: &options245, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row252 = Row{Options: &options251, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse247 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse253 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts248 = []Act{
+var acts254 = []Act{
 	{Operands: []string{"run"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"build"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"seed"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"run-operation"}, Options: nil, Without: nil, Why: "rebuilds or drops tables"},
 }
 
-var options249 = Options{List: []Option{
+var options255 = Options{List: []Option{
 	{"--auth-file", "--auth-file", 1, 119}, {"--auto-servernum", "--auto-servernum", 0, 0}, {"--error-file", "--error-file", 1, 119}, {"--exit-with-session", "--exit-with-session", 0, 0}, {"--listen-tcp", "--listen-tcp", 0, 0}, {"--server-args", "--server-args", 1, 0}, {"--server-num", "--server-num", 1, 0}, {"--sh-syntax", "--sh-syntax", 0, 0},
 	{"--xauth-protocol", "--xauth-protocol", 1, 0}, {"-a", "--auto-servernum", 0, 0}, {"-e", "--error-file", 1, 119}, {"-f", "--auth-file", 1, 119}, {"-l", "--listen-tcp", 0, 0}, {"-n", "--server-num", 1, 0}, {"-p", "--xauth-protocol", 1, 0}, {"-s", "--server-args", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper250 = Wrapper{Options: &options249, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper256 = Wrapper{Options: &options255, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts251 = []Act{
+var acts257 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "deletes or empties files"},
 }
 
-var options252 = Options{List: []Option{
+var options258 = Options{List: []Option{
 	{"--dir", "--dir", 0, 0}, {"--force", "--force", 0, 0}, {"--interactive", "--interactive", 2, 0}, {"--no-preserve-root", "--no-preserve-root", 0, 33}, {"--one-file-system", "--one-file-system", 0, 0}, {"--parents", "--parents", 0, 0}, {"--preserve-root", "--preserve-root", 2, 0}, {"--recursive", "--recursive", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"-I", "-I", 0, 0}, {"-P", "-P", 0, 0}, {"-R", "--recursive", 0, 0}, {"-W", "-W", 0, 0}, {"-d", "--dir", 0, 0}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0},
 	{"-p", "--parents", 0, 0}, {"-r", "--recursive", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row253 = Row{Options: &options252, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row259 = Row{Options: &options258, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options254 = Options{List: []Option{
+var options260 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--diff-args", "--diff-args", 1, 33}, {"--generate-completion", "--generate-completion", 1, 0}, {"--pager", "--pager", 1, 120}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row255 = Row{Options: &options254, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row261 = Row{Options: &options260, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options256 = Options{List: []Option{
+var options262 = Options{List: []Option{
 	{"--allow-all", "--allow-all", 0, 33}, {"--allow-env", "--allow-env", 2, 33}, {"--allow-ffi", "--allow-ffi", 2, 33}, {"--allow-import", "--allow-import", 2, 33}, {"--allow-net", "--allow-net", 2, 33}, {"--allow-read", "--allow-read", 2, 33}, {"--allow-run", "--allow-run", 2, 33}, {"--allow-sys", "--allow-sys", 2, 33},
 	{"--allow-write", "--allow-write", 2, 33}, {"--config", "--config", 1, 120}, {"--import-map", "--import-map", 1, 120}, {"--inspect", "--inspect", 2, 0}, {"--inspect-brk", "--inspect-brk", 2, 0}, {"--lock", "--lock", 1, 0}, {"--log-level", "--log-level", 1, 0}, {"--no-check", "--no-check", 0, 0},
 	{"--node-modules-dir", "--node-modules-dir", 2, 0}, {"--permission-set", "--permission-set", 2, 33}, {"--preload", "--preload", 1, 120}, {"--reload", "--reload", 2, 0}, {"--unsafely-ignore-certificate-errors", "--unsafely-ignore-certificate-errors", 2, 33}, {"--watch", "--watch", 2, 0}, {"-A", "--allow-all", 0, 33}, {"-L", "--log-level", 1, 0},
 	{"-P", "--permission-set", 2, 33}, {"-c", "--config", 1, 120}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row257 = Row{Options: &options256, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row263 = Row{Options: &options262, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options258 = Options{List: []Option{
+var options264 = Options{List: []Option{
 	{"--eval", "--eval", 1, 99}, {"--eval-file", "--eval-file", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language259 = Language{Options: &options258, Python: false}
+var language265 = Language{Options: &options264, Python: false}
 
-var options260 = Options{List: []Option{
+var options266 = Options{List: []Option{
 	{"--all-projects", "--all-projects", 0, 0}, {"--config", "--config", 1, 111}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--environment", "--environment", 1, 0}, {"--list", "--list", 0, 0}, {"--pure", "--pure", 0, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--recompute", "--recompute", 2, 0}, {"-c", "--config", 1, 111}, {"-e", "--env", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper261 = Wrapper{Options: &options260, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper267 = Wrapper{Options: &options266, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options262 = Options{List: []Option{
+var options268 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files0-from", "--files0-from", 1, 108}, {"--max-depth", "--max-depth", 1, 0}, {"--output", "--output", 2, 0}, {"--time-style", "--time-style", 1, 0}, {"-B", "-B", 1, 0}, {"-X", "--exclude-from", 1, 114},
 	{"-d", "--max-depth", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row263 = Row{Options: &options262, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row269 = Row{Options: &options268, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options264 = Options{List: []Option{
+var options270 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--label", "--label", 1, 0}, {"--strip-trailing-cr", "--strip-trailing-cr", 0, 0}, {"-L", "--label", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row265 = Row{Options: &options264, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row271 = Row{Options: &options270, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options266 = Options{List: []Option{
+var options272 = Options{List: []Option{
 	{"--block-size", "--block-size", 1, 0}, {"--color", "--color", 2, 0}, {"--format", "--format", 1, 0}, {"--hide", "--hide", 1, 0}, {"--hyperlink", "--hyperlink", 2, 0}, {"--ignore", "--ignore", 1, 0}, {"--indicator-style", "--indicator-style", 1, 0}, {"--quoting-style", "--quoting-style", 1, 0},
 	{"--sort", "--sort", 1, 0}, {"--time", "--time", 1, 0}, {"--time-style", "--time-style", 1, 0}, {"-I", "--ignore", 1, 0}, {"-T", "-T", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row267 = Row{Options: &options266, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row273 = Row{Options: &options272, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts268 = []Act{
+var acts274 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
@@ -1597,16 +1625,16 @@ var acts268 = []Act{
 	{Operands: []string{"database:*"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 }
 
-var wrapper269 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper275 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options270 = Options{List: []Option{
+var options276 = Options{List: []Option{
 	{"--additional-flags", "--additional-flags", 1, 33}, {"--exec", "--exec", 0, 0}, {"--name", "--name", 1, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--no-workdir", "--no-workdir", 0, 0}, {"--root", "--root", 0, 0}, {"-T", "--no-tty", 0, 0}, {"-a", "--additional-flags", 1, 33},
 	{"-e", "--exec", 0, 0}, {"-n", "--name", 1, 0}, {"-nw", "--no-workdir", 0, 0}, {"-r", "--root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper271 = Wrapper{Options: &options270, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper277 = Wrapper{Options: &options276, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts272 = []Act{
+var acts278 = []Act{
 	{Operands: []string{"flush"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"migrate", "zero"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"reset_db"}, Options: nil, Without: nil, Why: "deletes data of the database"},
@@ -1626,160 +1654,160 @@ var acts272 = []Act{
 	{Operands: []string{"shell", "*delete*|*drop*|*truncate*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 }
 
-var options273 = Options{List: []Option{
+var options279 = Options{List: []Option{
 	{"--clear", "--clear", 0, 33}, {"--console-level", "--console-level", 1, 33}, {"--file", "--file", 1, 114}, {"--human", "--human", 0, 120}, {"--read-clear", "--read-clear", 0, 33}, {"-C", "--clear", 0, 33}, {"-D", "-D", 0, 33}, {"-E", "-E", 0, 33},
 	{"-F", "--file", 1, 114}, {"-H", "--human", 0, 120}, {"-T", "-T", 0, 0}, {"-c", "--read-clear", 0, 33}, {"-f", "-f", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--console-level", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row274 = Row{Options: &options273, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row280 = Row{Options: &options279, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options275 = Options{List: []Option{
+var options281 = Options{List: []Option{
 	{"--any-exprs-report", "--any-exprs-report", 1, 116}, {"--cache-dir", "--cache-dir", 1, 116}, {"--command", "--command", 1, 99}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 33}, {"--exclude", "--exclude", 1, 0}, {"--html-report", "--html-report", 1, 116}, {"--install-types", "--install-types", 0, 33},
 	{"--junit-xml", "--junit-xml", 1, 119}, {"--module", "--module", 1, 0}, {"--package", "--package", 1, 0}, {"--plugin", "--plugin", 1, 120}, {"--python-executable", "--python-executable", 1, 120}, {"--python-version", "--python-version", 1, 0}, {"--shadow-file", "--shadow-file", 1, 33}, {"--strict", "--strict", 0, 0},
 	{"--xml-report", "--xml-report", 1, 116}, {"-c", "--command", 1, 99}, {"-m", "--module", 1, 0}, {"-p", "--package", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row276 = Row{Options: &options275, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row282 = Row{Options: &options281, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options277 = Options{List: []Option{
+var options283 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-L", "-L", 0, 0}, {"-a", "-a", 1, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper278 = Wrapper{Options: &options277, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper284 = Wrapper{Options: &options283, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options279 = Options{List: []Option{
+var options285 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--conmon", "--conmon", 1, 120}, {"--connection", "--connection", 1, 0}, {"--context", "--context", 1, 0}, {"--debug", "--debug", 0, 0}, {"--help", "--help", 0, 0}, {"--hooks-dir", "--hooks-dir", 1, 120}, {"--host", "--host", 1, 33},
 	{"--identity", "--identity", 1, 114}, {"--log-level", "--log-level", 1, 0}, {"--module", "--module", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--remote", "--remote", 0, 0}, {"--root", "--root", 1, 33}, {"--runroot", "--runroot", 1, 33}, {"--runtime", "--runtime", 1, 120},
 	{"--storage-driver", "--storage-driver", 1, 0}, {"--storage-opt", "--storage-opt", 1, 33}, {"--tls", "--tls", 0, 0}, {"--tlscacert", "--tlscacert", 1, 114}, {"--tlscert", "--tlscert", 1, 114}, {"--tlskey", "--tlskey", 1, 114}, {"--tlsverify", "--tlsverify", 0, 0}, {"--url", "--url", 1, 33},
 	{"--version", "--version", 0, 0}, {"-D", "--debug", 0, 0}, {"-H", "--host", 1, 33}, {"-c", "--context", 1, 0}, {"-l", "--log-level", 1, 0}, {"-n", "--namespace", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row280 = Row{Options: &options279, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
+var row286 = Row{Options: &options285, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
 
-var options281 = Options{List: []Option{
+var options287 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--password", "--password", 1, 0}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33}, {"-i", "--input", 1, 114}, {"-o", "--output", 1, 119},
 	{"-p", "-p", 1, 0}, {"-u", "-u", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row282 = Row{Options: &options281, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row288 = Row{Options: &options287, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options283 = Options{List: []Option{
+var options289 = Options{List: []Option{
 	{"--add-host", "--add-host", 1, 0}, {"--allow", "--allow", 1, 33}, {"--build-arg", "--build-arg", 1, 0}, {"--build-context", "--build-context", 1, 33}, {"--builder", "--builder", 1, 0}, {"--cache-from", "--cache-from", 1, 0}, {"--cache-to", "--cache-to", 1, 33}, {"--cgroup-parent", "--cgroup-parent", 1, 0},
 	{"--device", "--device", 1, 33}, {"--file", "--file", 1, 111}, {"--iidfile", "--iidfile", 1, 119}, {"--isolation", "--isolation", 1, 0}, {"--label", "--label", 1, 0}, {"--metadata-file", "--metadata-file", 1, 119}, {"--network", "--network", 1, 33}, {"--output", "--output", 1, 33},
 	{"--platform", "--platform", 1, 0}, {"--progress", "--progress", 1, 0}, {"--push", "--push", 0, 33}, {"--runtime", "--runtime", 1, 120}, {"--secret", "--secret", 1, 33}, {"--security-opt", "--security-opt", 1, 33}, {"--shm-size", "--shm-size", 1, 0}, {"--ssh", "--ssh", 1, 33},
 	{"--tag", "--tag", 1, 0}, {"--target", "--target", 1, 0}, {"--ulimit", "--ulimit", 1, 0}, {"--volume", "--volume", 1, 33}, {"-f", "--file", 1, 111}, {"-o", "--output", 1, 33}, {"-t", "--tag", 1, 0}, {"-v", "--volume", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row284 = Row{Options: &options283, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options285 = Options{List: []Option{
-	{"--force", "--force", 0, 33}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row286 = Row{Options: &options285, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options287 = Options{List: []Option{
-	{"--all-resources", "--all-resources", 0, 0}, {"--ansi", "--ansi", 1, 0}, {"--compatibility", "--compatibility", 0, 0}, {"--context", "--context", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--env-file", "--env-file", 1, 114}, {"--file", "--file", 1, 111}, {"--host", "--host", 1, 33},
-	{"--parallel", "--parallel", 1, 0}, {"--profile", "--profile", 1, 0}, {"--progress", "--progress", 1, 0}, {"--project-directory", "--project-directory", 1, 111}, {"--project-name", "--project-name", 1, 0}, {"--tls", "--tls", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
-	{"-H", "--host", 1, 33}, {"-f", "--file", 1, 111}, {"-p", "--project-name", 1, 0}, {"-v", "--version", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row288 = Row{Options: &options287, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
-
-var options289 = Options{List: []Option{
-	{"--environment", "--environment", 0, 33}, {"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--hash", "--hash", 1, 0}, {"--images", "--images", 0, 0}, {"--index", "--index", 1, 0}, {"--lock-image-digests", "--lock-image-digests", 0, 0}, {"--output", "--output", 1, 119},
-	{"--profiles", "--profiles", 0, 0}, {"--protocol", "--protocol", 1, 0}, {"--services", "--services", 0, 0}, {"--since", "--since", 1, 0}, {"--status", "--status", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--variables", "--variables", 0, 0},
-	{"--volumes", "--volumes", 0, 0}, {"-a", "-a", 0, 0}, {"-f", "-f", 0, 0}, {"-n", "--tail", 1, 0}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0},
-}, Danger: true, Writes: true, Values: false, Reads: false}
-
 var row290 = Row{Options: &options289, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options291 = Options{List: []Option{
-	{"--abort-on-container-exit", "--abort-on-container-exit", 0, 0}, {"--build", "--build", 0, 0}, {"--force-recreate", "--force-recreate", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pull", "--pull", 1, 0}, {"--renew-anon-volumes", "--renew-anon-volumes", 0, 33}, {"--scale", "--scale", 1, 0}, {"--wait", "--wait", 0, 0},
-	{"-V", "--renew-anon-volumes", 0, 33}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 33},
+	{"--force", "--force", 0, 33}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row292 = Row{Options: &options291, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options293 = Options{List: []Option{
+	{"--all-resources", "--all-resources", 0, 0}, {"--ansi", "--ansi", 1, 0}, {"--compatibility", "--compatibility", 0, 0}, {"--context", "--context", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--env-file", "--env-file", 1, 114}, {"--file", "--file", 1, 111}, {"--host", "--host", 1, 33},
+	{"--parallel", "--parallel", 1, 0}, {"--profile", "--profile", 1, 0}, {"--progress", "--progress", 1, 0}, {"--project-directory", "--project-directory", 1, 111}, {"--project-name", "--project-name", 1, 0}, {"--tls", "--tls", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
+	{"-H", "--host", 1, 33}, {"-f", "--file", 1, 111}, {"-p", "--project-name", 1, 0}, {"-v", "--version", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row294 = Row{Options: &options293, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+
+var options295 = Options{List: []Option{
+	{"--environment", "--environment", 0, 33}, {"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--hash", "--hash", 1, 0}, {"--images", "--images", 0, 0}, {"--index", "--index", 1, 0}, {"--lock-image-digests", "--lock-image-digests", 0, 0}, {"--output", "--output", 1, 119},
+	{"--profiles", "--profiles", 0, 0}, {"--protocol", "--protocol", 1, 0}, {"--services", "--services", 0, 0}, {"--since", "--since", 1, 0}, {"--status", "--status", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--variables", "--variables", 0, 0},
+	{"--volumes", "--volumes", 0, 0}, {"-a", "-a", 0, 0}, {"-f", "-f", 0, 0}, {"-n", "--tail", 1, 0}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row296 = Row{Options: &options295, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options297 = Options{List: []Option{
+	{"--abort-on-container-exit", "--abort-on-container-exit", 0, 0}, {"--build", "--build", 0, 0}, {"--force-recreate", "--force-recreate", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pull", "--pull", 1, 0}, {"--renew-anon-volumes", "--renew-anon-volumes", 0, 33}, {"--scale", "--scale", 1, 0}, {"--wait", "--wait", 0, 0},
+	{"-V", "--renew-anon-volumes", 0, 33}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row298 = Row{Options: &options297, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options299 = Options{List: []Option{
 	{"--remove-orphans", "--remove-orphans", 0, 0}, {"--rmi", "--rmi", 1, 33}, {"--volumes", "--volumes", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row294 = Row{Options: &options293, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row300 = Row{Options: &options299, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options295 = Options{List: []Option{
+var options301 = Options{List: []Option{
 	{"--build", "--build", 0, 0}, {"--detach", "--detach", 0, 0}, {"--entrypoint", "--entrypoint", 1, 120}, {"--env", "--env", 1, 0}, {"--index", "--index", 1, 0}, {"--interactive", "--interactive", 0, 0}, {"--label", "--label", 1, 0}, {"--name", "--name", 1, 0},
 	{"--no-TTY", "--no-TTY", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--publish", "--publish", 1, 0}, {"--quiet-pull", "--quiet-pull", 0, 0}, {"--rm", "--rm", 0, 0}, {"--service-ports", "--service-ports", 0, 0},
 	{"--use-aliases", "--use-aliases", 0, 0}, {"--user", "--user", 1, 0}, {"--volume", "--volume", 1, 33}, {"--workdir", "--workdir", 1, 0}, {"-P", "-P", 0, 0}, {"-T", "--no-TTY", 0, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0},
 	{"-i", "--interactive", 0, 0}, {"-l", "--label", 1, 0}, {"-p", "--publish", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--volume", 1, 33}, {"-w", "--workdir", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper296 = Wrapper{Options: &options295, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper302 = Wrapper{Options: &options301, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row297 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
+var row303 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
 
-var worse298 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse304 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options299 = Options{List: []Option{
+var options305 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--since", "--since", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "-f", 1, 0}, {"-n", "-n", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row300 = Row{Options: &options299, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row306 = Row{Options: &options305, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options301 = Options{List: []Option{
+var options307 = Options{List: []Option{
 	{"--detach", "--detach", 0, 0}, {"--detach-keys", "--detach-keys", 1, 0}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--interactive", "--interactive", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--tty", "--tty", 0, 0}, {"--user", "--user", 1, 0},
 	{"--workdir", "--workdir", 1, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0}, {"-i", "--interactive", 0, 0}, {"-it", "-it", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0}, {"-u", "--user", 1, 0},
 	{"-w", "--workdir", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper302 = Wrapper{Options: &options301, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper308 = Wrapper{Options: &options307, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options303 = Options{List: []Option{
+var options309 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--config", "--config", 1, 0}, {"--fallback", "--fallback", 1, 119}, {"--mount", "--mount", 1, 119}, {"--mount-template", "--mount-template", 1, 114}, {"--name-transformer", "--name-transformer", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-fallback", "--no-fallback", 0, 0},
 	{"--only-secrets", "--only-secrets", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0}, {"--project", "--project", 1, 0}, {"--silent", "--silent", 0, 0}, {"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "--config", 1, 0}, {"-p", "--project", 1, 0},
 	{"-t", "--token", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper304 = Wrapper{Options: &options303, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper310 = Wrapper{Options: &options309, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options305 = Options{List: []Option{
+var options311 = Options{List: []Option{
 	{"--convmode", "--convmode", 1, 0}, {"--display-enc", "--display-enc", 1, 0}, {"--newfile", "--newfile", 0, 0}, {"--oldfile", "--oldfile", 0, 0}, {"-D", "--display-enc", 1, 0}, {"-c", "--convmode", 1, 0}, {"-i", "-i", 2, 0}, {"-n", "--newfile", 0, 0},
 	{"-o", "--oldfile", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row306 = Row{Options: &options305, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row312 = Row{Options: &options311, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options307 = Options{List: []Option{
+var options313 = Options{List: []Option{
 	{"--env-file", "--env-file", 1, 114}, {"--environments", "--environments", 1, 0}, {"--expand-envs", "--expand-envs", 0, 0}, {"--fallback", "--fallback", 0, 0}, {"--file", "--env-file", 1, 114}, {"--no-override", "--no-override", 0, 0}, {"--overload", "--override", 0, 0}, {"--override", "--override", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--rc-file", "--rc-file", 1, 120}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-c", "-c", 1, 120}, {"-e", "--environments", 1, 0}, {"-f", "--env-file", 1, 114}, {"-o", "--override", 0, 0},
 	{"-p", "-p", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--rc-file", 1, 120}, {"-v", "-v", 1, 0}, {"-x", "--expand-envs", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper308 = Wrapper{Options: &options307, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper314 = Wrapper{Options: &options313, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options309 = Options{List: []Option{
+var options315 = Options{List: []Option{
 	{"--no-override", "--no-override", 0, 0}, {"--override", "--override", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper310 = Wrapper{Options: &options309, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper316 = Wrapper{Options: &options315, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options311 = Options{List: []Option{
+var options317 = Options{List: []Option{
 	{"--", "--", 0, 0}, {"--config", "--config", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--no-masking", "--no-masking", 0, 0}, {"--overload", "--overload", 0, 0}, {"--project", "--project", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"-c", "--config", 1, 0},
 	{"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-o", "--overload", 0, 0}, {"-p", "--project", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper312 = Wrapper{Options: &options311, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper318 = Wrapper{Options: &options317, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options313 = Options{List: []Option{
+var options319 = Options{List: []Option{
 	{"--additional-deps", "--additional-deps", 1, 120}, {"--additionalprobingpath", "--additionalprobingpath", 1, 120}, {"--configuration", "--configuration", 1, 0}, {"--depsfile", "--depsfile", 1, 120}, {"--diag", "--diag", 1, 119}, {"--filter", "--filter", 1, 0}, {"--framework", "--framework", 1, 0}, {"--logger", "--logger", 1, 120},
 	{"--no-build", "--no-build", 0, 0}, {"--no-restore", "--no-restore", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--property", "--property", 1, 33}, {"--results-directory", "--results-directory", 1, 116}, {"--roll-forward", "--roll-forward", 1, 0}, {"--runtime", "--runtime", 1, 0},
 	{"--runtimeconfig", "--runtimeconfig", 1, 120}, {"--settings", "--settings", 1, 120}, {"--source", "--source", 1, 33}, {"--test-adapter-path", "--test-adapter-path", 1, 120}, {"--verbosity", "--verbosity", 1, 0}, {"-a", "--test-adapter-path", 1, 120}, {"-bl", "-bl", 2, 119}, {"-c", "--configuration", 1, 0},
 	{"-d", "--diag", 1, 119}, {"-f", "--framework", 1, 0}, {"-l", "-l", 1, 120}, {"-o", "--output", 1, 116}, {"-p", "--property", 1, 33}, {"-r", "--runtime", 1, 0}, {"-s", "--source", 1, 33}, {"-v", "--verbosity", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row314 = Row{Options: &options313, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row320 = Row{Options: &options319, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts315 = []Act{
+var acts321 = []Act{
 	{Operands: []string{"ef", "database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"ef", "migrations", "remove"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
@@ -1790,15 +1818,17 @@ var acts315 = []Act{
 	{Operands: []string{"workload", "uninstall"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 }
 
-var options316 = Options{List: []Option{
+var worse322 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "*property:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "RunConfiguration.TestAdaptersPaths=*"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options323 = Options{List: []Option{
 	{"--admindir", "--root", 1, 33}, {"--configure", "--configure", 0, 33}, {"--force-all", "--force-all", 0, 33}, {"--install", "--install", 0, 33}, {"--instdir", "--root", 1, 33}, {"--log", "--log", 1, 119}, {"--post-invoke", "--post-invoke", 1, 120}, {"--pre-invoke", "--pre-invoke", 1, 120},
 	{"--purge", "--purge", 0, 33}, {"--remove", "--remove", 0, 33}, {"--root", "--root", 1, 33}, {"--showformat", "--showformat", 1, 0}, {"--status-logger", "--status-logger", 1, 120}, {"--unpack", "--unpack", 0, 33}, {"-P", "--purge", 0, 33}, {"-f", "--showformat", 1, 0},
 	{"-i", "--install", 0, 33}, {"-r", "--remove", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row317 = Row{Options: &options316, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row324 = Row{Options: &options323, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts318 = []Act{
+var acts325 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-P"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-e"}, Without: nil, Why: "removes packages"},
@@ -1807,18 +1837,18 @@ var acts318 = []Act{
 	{Operands: nil, Options: []string{"--erase"}, Without: nil, Why: "removes packages"},
 }
 
-var acts319 = []Act{
+var acts326 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"migrate:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var acts320 = []Act{
+var acts327 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "drops a database or a user"},
 }
 
-var options321 = Options{List: []Option{
+var options328 = Options{List: []Option{
 	{"-A", "-A", 0, 120}, {"-append", "-append", 0, 33}, {"-ascii", "-ascii", 0, 0}, {"-bail", "-bail", 0, 0}, {"-batch", "-batch", 0, 0}, {"-box", "-box", 0, 0}, {"-c", "-c", 1, 99}, {"-cmd", "-cmd", 1, 99},
 	{"-column", "-column", 0, 0}, {"-csv", "-csv", 0, 0}, {"-deserialize", "-deserialize", 0, 0}, {"-echo", "-echo", 0, 0}, {"-f", "-f", 1, 120}, {"-header", "-header", 0, 0}, {"-help", "-help", 0, 0}, {"-html", "-html", 0, 0},
 	{"-init", "-init", 1, 120}, {"-interactive", "-interactive", 0, 0}, {"-json", "-json", 0, 0}, {"-jsonlines", "-jsonlines", 0, 0}, {"-line", "-line", 0, 0}, {"-list", "-list", 0, 0}, {"-markdown", "-markdown", 0, 0}, {"-memtrace", "-memtrace", 0, 0},
@@ -1827,9 +1857,9 @@ var options321 = Options{List: []Option{
 	{"-zip", "-zip", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row322 = Row{Options: &options321, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row329 = Row{Options: &options328, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts323 = []Act{
+var acts330 = []Act{
 	{Operands: nil, Options: []string{"-F"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-X"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-D"}, Without: nil, Why: "changes the network"},
@@ -1847,48 +1877,48 @@ var acts323 = []Act{
 	{Operands: []string{"off"}, Options: nil, Without: nil, Why: "changes the network"},
 }
 
-var acts324 = []Act{
+var acts331 = []Act{
 	{Operands: nil, Options: []string{"-C"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--unmerge"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--depclean"}, Without: nil, Why: "removes packages"},
 }
 
-var options325 = Options{List: []Option{
+var options332 = Options{List: []Option{
 	{"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-cc", "-cc", 0, 0}, {"-d", "-d", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0},
 	{"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper326 = Wrapper{Options: &options325, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper333 = Wrapper{Options: &options332, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options327 = Options{List: []Option{
+var options334 = Options{List: []Option{
 	{"--list", "--list", 0, 0}, {"--no-require-passphrase", "--no-require-passphrase", 0, 0}, {"--noecho", "--noecho", 0, 0}, {"--require-passphrase", "--require-passphrase", 0, 0}, {"--set", "--set", 0, 33}, {"--unset", "--unset", 0, 33}, {"-P", "--no-require-passphrase", 0, 0}, {"-l", "--list", 0, 0},
 	{"-n", "--noecho", 0, 0}, {"-p", "--require-passphrase", 0, 0}, {"-s", "--set", 0, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper328 = Wrapper{Options: &options327, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper335 = Wrapper{Options: &options334, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var wrapper329 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
+var wrapper336 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
 
-var wrapper330 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper337 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options331 = Options{List: []Option{
+var options338 = Options{List: []Option{
 	{"-checks", "-checks", 1, 0}, {"-conf", "-conf", 1, 120}, {"-config", "-config", 1, 120}, {"-debug.cpuprofile", "-debug.cpuprofile", 1, 119}, {"-debug.memprofile", "-debug.memprofile", 1, 119}, {"-debug.trace", "-debug.trace", 1, 119}, {"-exclude", "-exclude", 1, 0}, {"-f", "-f", 1, 0},
 	{"-fmt", "-fmt", 1, 0}, {"-formatter", "-formatter", 1, 0}, {"-ignore", "-ignore", 1, 0}, {"-o", "-o", 1, 119}, {"-out", "-out", 1, 119}, {"-tags", "-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row332 = Row{Options: &options331, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row339 = Row{Options: &options338, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options333 = Options{List: []Option{
+var options340 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--cache-file", "--cache-file", 1, 119}, {"--cache-location", "--cache-location", 1, 119}, {"--concurrency", "--concurrency", 1, 0}, {"--config", "--config", 1, 120}, {"--env", "--env", 1, 0}, {"--ext", "--ext", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--fix-dry-run", "--fix-dry-run", 0, 0}, {"--flag", "--flag", 1, 0}, {"--format", "--format", 1, 102}, {"--global", "--global", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--ignore-pattern", "--ignore-pattern", 1, 0}, {"--init", "--init", 0, 33}, {"--max-warnings", "--max-warnings", 1, 0},
 	{"--no-eslintrc", "--no-eslintrc", 0, 0}, {"--output-file", "--output-file", 1, 119}, {"--parser", "--parser", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--print-config", "--print-config", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--resolve-plugins-relative-to", "--resolve-plugins-relative-to", 1, 120}, {"--rule", "--rule", 1, 0},
 	{"--rulesdir", "--rulesdir", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"--stdin-filename", "--stdin-filename", 1, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 102}, {"-o", "--output-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row334 = Row{Options: &options333, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row341 = Row{Options: &options340, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts335 = []Act{
+var acts342 = []Act{
 	{Operands: []string{"*/delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*.delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*/remove*"}, Options: nil, Without: nil, Why: "deletes or sends"},
@@ -1896,45 +1926,45 @@ var acts335 = []Act{
 	{Operands: []string{"*/drop*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options336 = Options{List: []Option{
+var options343 = Options{List: []Option{
 	{"--tabs", "--tabs", 1, 0}, {"-t", "--tabs", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row337 = Row{Options: &options336, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row344 = Row{Options: &options343, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options338 = Options{List: []Option{
+var options345 = Options{List: []Option{
 	{"--exclude-monotonic", "--exclude-monotonic", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 0, 0}, {"-p", "-p", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper339 = Wrapper{Options: &options338, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper346 = Wrapper{Options: &options345, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options340 = Options{List: []Option{
+var options347 = Options{List: []Option{
 	{"--keep-size", "--keep-size", 0, 0}, {"--length", "--length", 1, 0}, {"--offset", "--offset", 1, 0}, {"-l", "--length", 1, 0}, {"-n", "--keep-size", 0, 0}, {"-o", "--offset", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row341 = Row{Options: &options340, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row348 = Row{Options: &options347, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options342 = Options{List: []Option{
+var options349 = Options{List: []Option{
 	{"-", "-", 0, 0}, {"-E", "-E", 0, 0}, {"-W", "-W", 0, 0}, {"-e", "-e", 1, 99}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 76}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language343 = Language{Options: &options342, Python: false}
+var language350 = Language{Options: &options349, Python: false}
 
-var options344 = Options{List: []Option{
+var options351 = Options{List: []Option{
 	{"--compile", "--compile", 0, 33}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--magic-file", "--magic-file", 1, 120}, {"--parameter", "--parameter", 1, 0}, {"--separator", "--separator", 1, 0}, {"-C", "--compile", 0, 33}, {"-F", "--separator", 1, 0},
 	{"-L", "-L", 0, 0}, {"-P", "--parameter", 1, 0}, {"-Z", "-Z", 0, 0}, {"-b", "-b", 0, 0}, {"-e", "--exclude", 1, 0}, {"-f", "--files-from", 1, 108}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0},
 	{"-m", "--magic-file", 1, 120}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row345 = Row{Options: &options344, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row352 = Row{Options: &options351, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse346 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse353 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts347 = []Act{
+var acts354 = []Act{
 	{Operands: nil, Options: []string{"-delete"}, Without: nil, Why: "deletes files"},
 }
 
-var acts348 = []Act{
+var acts355 = []Act{
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"*:remove"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"firestore:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
@@ -1956,11 +1986,11 @@ var acts348 = []Act{
 	{Operands: []string{"hosting:channel:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 }
 
-var acts349 = []Act{
+var acts356 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"-l", "-L", "--list", "--help", "--version", "-V"}, Why: "ends processes"},
 }
 
-var acts350 = []Act{
+var acts357 = []Act{
 	{Operands: []string{"db", "downgrade"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"db", "stamp"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"drop*"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -1968,19 +1998,19 @@ var acts350 = []Act{
 	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var acts351 = []Act{
+var acts358 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 }
 
-var options352 = Options{List: []Option{
+var options359 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--dir", "--dir", 1, 100}, {"--mode", "--mode", 1, 0}, {"--print-script", "--print-script", 0, 0}, {"--remote", "--remote", 1, 33}, {"--start-services", "--start-services", 0, 0}, {"--trust", "--trust", 0, 0}, {"-c", "--command", 1, 115},
 	{"-d", "--dir", 1, 100}, {"-m", "--mode", 1, 0}, {"-r", "--remote", 1, 33}, {"-s", "--start-services", 0, 0}, {"-t", "--trust", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper353 = Wrapper{Options: &options352, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper360 = Wrapper{Options: &options359, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var acts354 = []Act{
+var acts361 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2001,25 +2031,25 @@ var acts354 = []Act{
 	{Operands: []string{"extensions", "*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var acts355 = []Act{
+var acts362 = []Act{
 	{Operands: []string{"clean"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"undo"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"repair"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 }
 
-var options356 = Options{List: []Option{
+var options363 = Options{List: []Option{
 	{"--goal", "--goal", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--width", "--width", 1, 0}, {"-g", "--goal", 1, 0}, {"-p", "--prefix", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row357 = Row{Options: &options356, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row364 = Row{Options: &options363, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options358 = Options{List: []Option{
+var options365 = Options{List: []Option{
 	{"--width", "--width", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row359 = Row{Options: &options358, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row366 = Row{Options: &options365, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts360 = []Act{
+var acts367 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
@@ -2044,40 +2074,40 @@ var acts360 = []Act{
 	{Operands: []string{"stopall"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 }
 
-var options361 = Options{List: []Option{
+var options368 = Options{List: []Option{
 	{"--kill", "--kill", 0, 33}, {"-a", "-a", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "--kill", 0, 33}, {"-m", "-m", 1, 0}, {"-n", "-n", 1, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row362 = Row{Options: &options361, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row369 = Row{Options: &options368, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row363 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row370 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var options364 = Options{List: []Option{
+var options371 = Options{List: []Option{
 	{"--become", "--become", 1, 120}, {"--bind", "--bind", 1, 120}, {"--delimiter", "--delimiter", 1, 0}, {"--filter", "--filter", 1, 0}, {"--history", "--history", 1, 119}, {"--listen", "--listen", 2, 33}, {"--listen-unsafe", "--listen-unsafe", 2, 33}, {"--nth", "--nth", 1, 0},
 	{"--preview", "--preview", 1, 120}, {"--query", "--query", 1, 0}, {"--tmux", "--tmux", 2, 0}, {"--with-shell", "--with-shell", 1, 120}, {"-d", "--delimiter", 1, 0}, {"-e", "-e", 0, 0}, {"-f", "--filter", 1, 0}, {"-m", "-m", 0, 0},
 	{"-n", "--nth", 1, 0}, {"-q", "--query", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row365 = Row{Options: &options364, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row372 = Row{Options: &options371, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options366 = Options{List: []Option{
+var options373 = Options{List: []Option{
 	{"--access-token-file", "--access-token-file", 1, 114}, {"--account", "--account", 1, 0}, {"--billing-project", "--billing-project", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--flags-file", "--flags-file", 1, 120}, {"--format", "--format", 1, 0}, {"--impersonate-service-account", "--impersonate-service-account", 1, 33}, {"--log-http", "--log-http", 0, 0},
 	{"--project", "--project", 1, 0}, {"--quiet", "-q", 0, 0}, {"--region", "--region", 1, 0}, {"--user-output-enabled", "--user-output-enabled", 2, 0}, {"--verbosity", "--verbosity", 1, 0}, {"--version", "--version", 0, 0}, {"--zone", "--zone", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row367 = Row{Options: &options366, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row374 = Row{Options: &options373, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var worse368 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse375 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options369 = Options{List: []Option{
+var options376 = Options{List: []Option{
 	{"--account", "--account", 1, 0}, {"--cache-control", "--cache-control", 1, 0}, {"--canned-acl", "--canned-acl", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--custom-metadata", "--custom-metadata", 1, 0}, {"--decryption-keys", "--decryption-keys", 1, 0}, {"--encryption-key", "--encryption-key", 1, 0},
 	{"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--include-managed-folders", "--include-managed-folders", 0, 0}, {"--manifest-path", "--manifest-path", 1, 119}, {"--predefined-acl", "--predefined-acl", 1, 0}, {"--project", "--project", 1, 0}, {"--storage-class", "--storage-class", 1, 0}, {"--verbosity", "--verbosity", 1, 0},
 	{"-L", "-L", 1, 119}, {"-a", "-a", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-s", "-s", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "-x", 1, 0},
 	{"-z", "-z", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var acts370 = []Act{
+var acts377 = []Act{
 	{Operands: []string{"push"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"owner"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
@@ -2086,15 +2116,15 @@ var acts370 = []Act{
 	{Operands: []string{"sources"}, Options: []string{"-r"}, Without: nil, Why: "changes what is published or installed"},
 }
 
-var worse371 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse378 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options372 = Options{List: []Option{
+var options379 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--hostname", "--hostname", 1, 33}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row373 = Row{Options: &options372, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
+var row380 = Row{Options: &options379, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
 
-var acts374 = []Act{
+var acts381 = []Act{
 	{Operands: []string{"repo", "delete|archive|rename"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"release", "delete|delete-asset|create|upload"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"run", "delete|cancel"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
@@ -2126,37 +2156,37 @@ var acts374 = []Act{
 	{Operands: []string{"api", "*delete*"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 }
 
-var row375 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
+var row382 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
 
-var options376 = Options{List: []Option{
+var options383 = Options{List: []Option{
 	{"--cache", "--cache", 1, 0}, {"--field", "--field", 1, 70}, {"--header", "--header", 1, 0}, {"--hostname", "--hostname", 1, 33}, {"--input", "--input", 1, 33}, {"--jq", "--jq", 1, 0}, {"--method", "--method", 1, 88}, {"--paginate", "--paginate", 0, 0},
 	{"--preview", "--preview", 1, 0}, {"--raw-field", "--raw-field", 1, 70}, {"--silent", "--silent", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--template", "--template", 1, 0}, {"-F", "--field", 1, 70}, {"-H", "--header", 1, 0}, {"-X", "--method", 1, 88},
 	{"-f", "--raw-field", 1, 70}, {"-i", "-i", 0, 0}, {"-p", "--preview", 1, 0}, {"-q", "--jq", 1, 0}, {"-t", "--template", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row377 = Row{Options: &options376, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row384 = Row{Options: &options383, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse378 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse385 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options379 = Options{List: []Option{
+var options386 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--hostname", "--hostname", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0}, {"--show-token", "--show-token", 0, 33}, {"-a", "--active", 0, 0}, {"-h", "--hostname", 1, 0}, {"-q", "--jq", 1, 0},
 	{"-t", "--show-token", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row380 = Row{Options: &options379, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row387 = Row{Options: &options386, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse381 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse388 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options382 = Options{List: []Option{
+var options389 = Options{List: []Option{
 	{"--base", "--base", 1, 0}, {"--body", "--body", 1, 0}, {"--body-file", "--body-file", 1, 114}, {"--dir", "--dir", 1, 116}, {"--editor", "--editor", 0, 120}, {"--head", "--head", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0},
 	{"--limit", "--limit", 1, 0}, {"--notes-file", "--notes-file", 1, 114}, {"--output", "--output", 1, 119}, {"--repo", "--repo", 1, 0}, {"--state", "--state", 1, 0}, {"--template", "--template", 1, 0}, {"--title", "--title", 1, 0}, {"--web", "--web", 0, 120},
 	{"-B", "--base", 1, 0}, {"-D", "--dir", 1, 116}, {"-F", "--body-file", 1, 114}, {"-H", "--head", 1, 0}, {"-L", "--limit", 1, 0}, {"-O", "--output", 1, 119}, {"-R", "--repo", 1, 0}, {"-T", "--template", 1, 0},
 	{"-b", "--body", 1, 0}, {"-c", "-c", 1, 0}, {"-e", "--editor", 0, 120}, {"-q", "--jq", 1, 0}, {"-s", "--state", 1, 0}, {"-t", "--title", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row383 = Row{Options: &options382, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row390 = Row{Options: &options389, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options384 = Options{List: []Option{
+var options391 = Options{List: []Option{
 	{"--interactive", "--interactive", 0, 120}, {"--run", "--run", 0, 120}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-F", "-F", 0, 120}, {"-L", "-L", 1, 0}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dyno", "-dyno", 1, 119},
 	{"-e", "-e", 1, 120}, {"-fplugin", "-fplugin-library", 1, 120}, {"-fplugin-library", "-fplugin-library", 1, 120}, {"-ghcversion-file", "-ghcversion-file", 1, 120}, {"-hidir", "-dumpdir", 1, 116}, {"-l", "-l", 1, 0}, {"-main-is", "-main-is", 1, 0}, {"-o", "-dyno", 1, 119},
 	{"-odir", "-dumpdir", 1, 116}, {"-outputdir", "-dumpdir", 1, 116}, {"-package", "-package", 1, 0}, {"-package-db", "-package-env", 1, 120}, {"-package-env", "-package-env", 1, 120}, {"-pgmF", "-pgmotool", 1, 120}, {"-pgmL", "-pgmotool", 1, 120}, {"-pgmP", "-pgmotool", 1, 120},
@@ -2164,9 +2194,9 @@ var options384 = Options{List: []Option{
 	{"-pgmlo", "-pgmotool", 1, 120}, {"-pgmotool", "-pgmotool", 1, 120}, {"-pgms", "-pgmotool", 1, 120}, {"-pgmwindres", "-pgmotool", 1, 120}, {"-stubdir", "-dumpdir", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row385 = Row{Options: &options384, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row392 = Row{Options: &options391, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options386 = Options{List: []Option{
+var options393 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-after-run-hook", "-after-run-hook", 1, 120}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0},
 	{"-benchmem", "-benchmem", 0, 0}, {"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-compilers", "-compilers", 1, 0}, {"-count", "-count", 1, 0}, {"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119},
@@ -2181,58 +2211,58 @@ var options386 = Options{List: []Option{
 	{"-trace", "-trace", 1, 119}, {"-trimpath", "-trimpath", 0, 0}, {"-v", "-v", 0, 0}, {"-vet", "-vet", 1, 0}, {"-vettool", "-vettool", 1, 120}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row387 = Row{Options: &options386, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row394 = Row{Options: &options393, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts388 = []Act{
+var acts395 = []Act{
 	{Operands: []string{"trash"}, Options: nil, Without: nil, Why: "deletes files"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes files"},
 }
 
-var options389 = Options{List: []Option{
+var options396 = Options{List: []Option{
 	{"--attr-source", "--attr-source", 1, 0}, {"--bare", "--bare", 0, 0}, {"--config-env", "--config-env", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--git-dir", "--git-dir", 1, 103}, {"--glob-pathspecs", "--glob-pathspecs", 0, 0}, {"--help", "--help", 0, 0}, {"--html-path", "--html-path", 0, 0},
 	{"--icase-pathspecs", "--icase-pathspecs", 0, 0}, {"--info-path", "--info-path", 0, 0}, {"--list-cmds", "--list-cmds", 1, 0}, {"--literal-pathspecs", "--literal-pathspecs", 0, 0}, {"--man-path", "--man-path", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--no-lazy-fetch", "--no-lazy-fetch", 0, 0}, {"--no-optional-locks", "--no-optional-locks", 0, 0},
 	{"--no-pager", "--no-pager", 0, 0}, {"--no-replace-objects", "--no-replace-objects", 0, 0}, {"--noglob-pathspecs", "--noglob-pathspecs", 0, 0}, {"--paginate", "--paginate", 0, 33}, {"--super-prefix", "--super-prefix", 1, 0}, {"--version", "--version", 0, 0}, {"--work-tree", "--work-tree", 1, 103}, {"-C", "-C", 1, 100},
 	{"-P", "--no-pager", 0, 0}, {"-c", "-c", 1, 107}, {"-h", "--help", 0, 0}, {"-p", "--paginate", 0, 33}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row390 = Row{Options: &options389, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
+var row397 = Row{Options: &options396, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
 
-var options391 = Options{List: []Option{
+var options398 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 33}, {"--ignore-errors", "--ignore-errors", 0, 0}, {"--ignore-missing", "--ignore-missing", 0, 0}, {"--intent-to-add", "--intent-to-add", 0, 0},
 	{"--no-all", "--no-all", 0, 0}, {"--no-ignore-removal", "--no-ignore-removal", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-file-nul", "--pathspec-file-nul", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--refresh", "--refresh", 0, 0}, {"--renormalize", "--renormalize", 0, 0}, {"--sparse", "--sparse", 0, 0},
 	{"--update", "--update", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-A", "-A", 0, 0}, {"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 33}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0},
 	{"-p", "--patch", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row392 = Row{Options: &options391, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row399 = Row{Options: &options398, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options393 = Options{List: []Option{
+var options400 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--build-fake-ancestor", "--build-fake-ancestor", 1, 119}, {"--cached", "--cached", 0, 0}, {"--check", "--check", 0, 0}, {"--directory", "--directory", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--include", "--include", 1, 0}, {"--index", "--index", 0, 0},
 	{"--numstat", "--numstat", 0, 0}, {"--reject", "--reject", 0, 0}, {"--resolvemsg", "--resolvemsg", 1, 0}, {"--stat", "--stat", 0, 0}, {"--summary", "--summary", 0, 0}, {"--unsafe-paths", "--unsafe-paths", 0, 33}, {"--whitespace", "--whitespace", 1, 0}, {"-3", "-3", 0, 0},
 	{"-C", "-C", 1, 0}, {"-R", "-R", 0, 0}, {"-S", "-S", 2, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row394 = Row{Options: &options393, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row401 = Row{Options: &options400, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options395 = Options{List: []Option{
+var options402 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 1, 0}, {"--contents", "--contents", 1, 114}, {"--date", "--date", 1, 0}, {"--ignore-rev", "--ignore-rev", 1, 0}, {"--ignore-revs-file", "--ignore-revs-file", 1, 114}, {"--since", "--since", 1, 0}, {"-C", "-C", 2, 0}, {"-L", "-L", 1, 0},
 	{"-M", "-M", 2, 0}, {"-S", "-S", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row396 = Row{Options: &options395, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row403 = Row{Options: &options402, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse397 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse404 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options398 = Options{List: []Option{
+var options405 = Options{List: []Option{
 	{"--add-file", "--add-file", 1, 114}, {"--add-virtual-file", "--add-virtual-file", 1, 0}, {"--exec", "--exec", 1, 120}, {"--format", "--format", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--output", "--output", 1, 119}, {"--prefix", "--prefix", 1, 0}, {"--remote", "--remote", 1, 33},
 	{"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row399 = Row{Options: &options398, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row406 = Row{Options: &options405, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse400 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse407 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options401 = Options{List: []Option{
+var options408 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--copy", "--copy", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit-description", "--edit-description", 0, 120}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--merged", "--merged", 2, 0}, {"--move", "--move", 0, 0}, {"--no-contains", "--no-contains", 2, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--set-upstream-to", "--set-upstream-to", 1, 0},
 	{"--show-current", "--show-current", 0, 0}, {"--sort", "--sort", 1, 0}, {"--track", "--track", 2, 0}, {"-C", "-C", 0, 33}, {"-D", "-D", 0, 33}, {"-M", "-M", 0, 33}, {"-a", "-a", 0, 0}, {"-c", "--copy", 0, 0},
@@ -2240,49 +2270,49 @@ var options401 = Options{List: []Option{
 	{"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row402 = Row{Options: &options401, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row409 = Row{Options: &options408, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse403 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "-D", "--delete", "-m", "-M", "--move", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse410 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "-D", "--delete", "-m", "-M", "--move", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options404 = Options{List: []Option{
+var options411 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row405 = Row{Options: &options404, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options406 = Options{List: []Option{
-	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
-	{"-w", "-w", 0, 33},
-}, Danger: true, Writes: false, Values: false, Reads: false}
-
-var row407 = Row{Options: &options406, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options408 = Options{List: []Option{
-	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
-	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
-}, Danger: false, Writes: false, Values: false, Reads: false}
-
-var row409 = Row{Options: &options408, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options410 = Options{List: []Option{
-	{"--conflict", "--conflict", 1, 0}, {"--detach", "--detach", 0, 0}, {"--force", "--force", 0, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0}, {"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--ours", "--ours", 0, 33},
-	{"--overwrite-ignore", "--overwrite-ignore", 0, 33}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--theirs", "--theirs", 0, 33}, {"--track", "--track", 2, 0}, {"-B", "-B", 1, 33},
-	{"-b", "-b", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "-l", 0, 0}, {"-m", "--merge", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
-}, Danger: true, Writes: true, Values: false, Reads: false}
-
-var row411 = Row{Options: &options410, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var worse412 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
+var row412 = Row{Options: &options411, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options413 = Options{List: []Option{
-	{"--aggressive", "--aggressive", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 120}, {"--expire", "--expire", 1, 33}, {"--force-remove", "--force-remove", 0, 33}, {"--graft", "--graft", 0, 33}, {"--index-info", "--index-info", 0, 33}, {"--prune", "--prune", 2, 33},
-	{"--short", "--short", 0, 0}, {"--stdin", "--stdin", 0, 33}, {"-D", "-D", 0, 33}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 33}, {"-f", "-f", 0, 33}, {"-k", "-k", 0, 0}, {"-l", "-l", 0, 0},
-	{"-m", "-m", 0, 33}, {"-q", "-q", 0, 0}, {"-u", "-u", 0, 33},
+	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
+	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
 var row414 = Row{Options: &options413, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options415 = Options{List: []Option{
+	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
+	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
+}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row416 = Row{Options: &options415, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options417 = Options{List: []Option{
+	{"--conflict", "--conflict", 1, 0}, {"--detach", "--detach", 0, 0}, {"--force", "--force", 0, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0}, {"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--ours", "--ours", 0, 33},
+	{"--overwrite-ignore", "--overwrite-ignore", 0, 33}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--theirs", "--theirs", 0, 33}, {"--track", "--track", 2, 0}, {"-B", "-B", 1, 33},
+	{"-b", "-b", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "-l", 0, 0}, {"-m", "--merge", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row418 = Row{Options: &options417, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var worse419 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
+
+var options420 = Options{List: []Option{
+	{"--aggressive", "--aggressive", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 120}, {"--expire", "--expire", 1, 33}, {"--force-remove", "--force-remove", 0, 33}, {"--graft", "--graft", 0, 33}, {"--index-info", "--index-info", 0, 33}, {"--prune", "--prune", 2, 33},
+	{"--short", "--short", 0, 0}, {"--stdin", "--stdin", 0, 33}, {"-D", "-D", 0, 33}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 33}, {"-f", "-f", 0, 33}, {"-k", "-k", 0, 0}, {"-l", "-l", 0, 0},
+	{"-m", "-m", 0, 33}, {"-q", "-q", 0, 0}, {"-u", "-u", 0, 33},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row421 = Row{Options: &options420, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options422 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2294,26 +2324,26 @@ var options415 = Options{List: []Option{
 	{"-m", "-m", 0, 0}, {"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row416 = Row{Options: &options415, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row423 = Row{Options: &options422, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options417 = Options{List: []Option{
+var options424 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--continue", "--continue", 0, 0}, {"--edit", "--edit", 0, 0}, {"--ff", "--ff", 0, 0}, {"--ff-only", "--ff-only", 0, 0}, {"--file", "--file", 1, 114}, {"--gpg-sign", "--gpg-sign", 2, 0},
 	{"--into-name", "--into-name", 1, 0}, {"--log", "--log", 2, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-ff", "--no-ff", 0, 0}, {"--quit", "--quit", 0, 0}, {"--skip", "--skip", 0, 0}, {"--squash", "--squash", 0, 0}, {"--strategy", "--strategy", 1, 120},
 	{"--strategy-option", "--strategy-option", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-e", "-e", 0, 0}, {"-m", "-m", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row418 = Row{Options: &options417, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row425 = Row{Options: &options424, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse419 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse426 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options420 = Options{List: []Option{
+var options427 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"-e", "--exclude", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row421 = Row{Options: &options420, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
+var row428 = Row{Options: &options427, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
 
-var options422 = Options{List: []Option{
+var options429 = Options{List: []Option{
 	{"--branch", "--branch", 1, 0}, {"--bundle-uri", "--bundle-uri", 1, 33}, {"--config", "--config", 1, 107}, {"--deepen", "--deepen", 1, 0}, {"--depth", "--depth", 1, 0}, {"--exec", "--exec", 1, 120}, {"--filter", "--filter", 1, 0}, {"--force", "--force", 0, 0},
 	{"--jobs", "--jobs", 1, 0}, {"--negotiation-tip", "--negotiation-tip", 1, 0}, {"--origin", "--origin", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--reference-if-able", "--reference-if-able", 1, 114}, {"--refmap", "--refmap", 1, 0},
 	{"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--server-option", "--server-option", 1, 0}, {"--shallow-exclude", "--shallow-exclude", 1, 0}, {"--shallow-since", "--shallow-since", 1, 0}, {"--sort", "--sort", 1, 0}, {"--symref", "--symref", 0, 0}, {"--template", "--template", 1, 120}, {"--upload-pack", "-u", 1, 120},
@@ -2321,9 +2351,9 @@ var options422 = Options{List: []Option{
 	{"-u", "-u", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row423 = Row{Options: &options422, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row430 = Row{Options: &options429, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options424 = Options{List: []Option{
+var options431 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--amend", "--amend", 0, 0}, {"--author", "--author", 1, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--date", "--date", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114},
 	{"--fixup", "--fixup", 1, 0}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--message", "--message", 1, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--reedit-message", "--reedit-message", 1, 0}, {"--reuse-message", "--reuse-message", 1, 0},
 	{"--signoff", "--signoff", 0, 0}, {"--squash", "--squash", 1, 0}, {"--template", "--template", 1, 114}, {"--trailer", "--trailer", 1, 0}, {"-C", "--reuse-message", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-a", "-a", 0, 0},
@@ -2331,39 +2361,39 @@ var options424 = Options{List: []Option{
 	{"-s", "--signoff", 0, 0}, {"-t", "--template", 1, 114}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row425 = Row{Options: &options424, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row432 = Row{Options: &options431, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options426 = Options{List: []Option{
+var options433 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--comment", "--comment", 1, 0}, {"--default", "--default", 1, 0}, {"--edit", "--edit", 0, 120}, {"--file", "--file", 1, 114}, {"--type", "--type", 1, 0}, {"--url", "--url", 1, 0}, {"--value", "--value", 1, 0},
 	{"-e", "--edit", 0, 120}, {"-f", "--file", 1, 114},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row427 = Row{Options: &options426, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row434 = Row{Options: &options433, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse428 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse435 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options429 = Options{List: []Option{
+var options436 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--file", "--file", 1, 114}, {"-f", "--file", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row430 = Row{Options: &options429, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row437 = Row{Options: &options436, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options431 = Options{List: []Option{
+var options438 = Options{List: []Option{
 	{"--extcmd", "--extcmd", 1, 120}, {"--tool", "--tool", 1, 120}, {"-t", "--tool", 1, 120}, {"-x", "--extcmd", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row432 = Row{Options: &options431, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row439 = Row{Options: &options438, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var worse433 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse440 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options434 = Options{List: []Option{
+var options441 = Options{List: []Option{
 	{"--commit-filter", "--commit-filter", 1, 115}, {"--env-filter", "--env-filter", 1, 115}, {"--force", "--force", 0, 0}, {"--index-filter", "--index-filter", 1, 115}, {"--msg-filter", "--msg-filter", 1, 115}, {"--original", "--original", 1, 0}, {"--parent-filter", "--parent-filter", 1, 115}, {"--prune-empty", "--prune-empty", 0, 0},
 	{"--setup", "--setup", 1, 115}, {"--subdirectory-filter", "--subdirectory-filter", 1, 0}, {"--tag-name-filter", "--tag-name-filter", 1, 115}, {"--tree-filter", "--tree-filter", 1, 115}, {"-d", "-d", 1, 0}, {"-f", "--force", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row435 = Row{Options: &options434, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row442 = Row{Options: &options441, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options436 = Options{List: []Option{
+var options443 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--attach", "--attach", 2, 0}, {"--author", "--author", 1, 0}, {"--base", "--base", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0},
 	{"--cc", "--cc", 1, 0}, {"--color", "--color", 2, 0}, {"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--cover-letter", "--cover-letter", 0, 0}, {"--creation-factor", "--creation-factor", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0},
 	{"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--description-file", "--description-file", 1, 114}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0}, {"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0},
@@ -2377,188 +2407,188 @@ var options436 = Options{List: []Option{
 	{"-X", "-X", 2, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "--max-count", 1, 0}, {"-o", "--output-directory", 1, 116}, {"-s", "-s", 0, 0}, {"-v", "--reroll-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row437 = Row{Options: &options436, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row444 = Row{Options: &options443, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options438 = Options{List: []Option{
+var options445 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--full", "--full", 0, 0}, {"--lost-found", "--lost-found", 0, 33}, {"--no-reflogs", "--no-reflogs", 0, 0}, {"--root", "--root", 0, 0}, {"--strict", "--strict", 0, 0}, {"--tags", "--tags", 0, 0}, {"--unreachable", "--unreachable", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row439 = Row{Options: &options438, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row446 = Row{Options: &options445, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse440 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse447 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options441 = Options{List: []Option{
+var options448 = Options{List: []Option{
 	{"--ext-grep", "--ext-grep", 0, 120}, {"--max-depth", "--max-depth", 1, 0}, {"--open-files-in-pager", "--open-files-in-pager", 2, 120}, {"--textconv", "--textconv", 0, 120}, {"--threads", "--threads", 1, 0}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0},
 	{"-O", "--open-files-in-pager", 2, 120}, {"-e", "-e", 1, 99}, {"-f", "-f", 1, 114}, {"-m", "-m", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row442 = Row{Options: &options441, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row449 = Row{Options: &options448, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options443 = Options{List: []Option{
+var options450 = Options{List: []Option{
 	{"--bare", "--bare", 0, 0}, {"--initial-branch", "--initial-branch", 1, 0}, {"--object-format", "--object-format", 1, 0}, {"--ref-format", "--ref-format", 1, 0}, {"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--shared", "--shared", 2, 0}, {"--template", "--template", 1, 120}, {"-b", "--initial-branch", 1, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row444 = Row{Options: &options443, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row451 = Row{Options: &options450, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options445 = Options{List: []Option{
+var options452 = Options{List: []Option{
 	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row446 = Row{Options: &options445, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row453 = Row{Options: &options452, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options447 = Options{List: []Option{
+var options454 = Options{List: []Option{
 	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row448 = Row{Options: &options447, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row455 = Row{Options: &options454, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options449 = Options{List: []Option{
+var options456 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
 	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row450 = Row{Options: &options449, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row457 = Row{Options: &options456, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options451 = Options{List: []Option{
+var options458 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row452 = Row{Options: &options451, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row459 = Row{Options: &options458, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options453 = Options{List: []Option{
+var options460 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--ref", "--ref", 1, 0}, {"-C", "-C", 1, 0}, {"-F", "--file", 1, 114}, {"-c", "-c", 1, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row454 = Row{Options: &options453, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row461 = Row{Options: &options460, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse455 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse462 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options456 = Options{List: []Option{
+var options463 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--atomic", "--atomic", 0, 0}, {"--branches", "--branches", 0, 0}, {"--delete", "--delete", 0, 33}, {"--dry-run", "--dry-run", 0, 0}, {"--exec", "--exec", 1, 120}, {"--follow-tags", "--follow-tags", 0, 0}, {"--force", "--force", 0, 33},
 	{"--force-if-includes", "--force-if-includes", 0, 0}, {"--force-with-lease", "--force-with-lease", 2, 33}, {"--mirror", "--mirror", 0, 33}, {"--no-verify", "--no-verify", 0, 0}, {"--porcelain", "--porcelain", 0, 0}, {"--progress", "--progress", 0, 0}, {"--prune", "--prune", 0, 33}, {"--push-option", "--push-option", 1, 0},
 	{"--receive-pack", "--receive-pack", 1, 120}, {"--recurse-submodules", "--recurse-submodules", 1, 0}, {"--repo", "--repo", 1, 33}, {"--set-upstream", "--set-upstream", 0, 0}, {"--signed", "--signed", 2, 0}, {"--tags", "--tags", 0, 0}, {"--thin", "--thin", 0, 0}, {"-d", "--delete", 0, 33},
 	{"-f", "--force", 0, 33}, {"-n", "--dry-run", 0, 0}, {"-o", "--push-option", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--set-upstream", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row457 = Row{Options: &options456, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row464 = Row{Options: &options463, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse458 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse465 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options459 = Options{List: []Option{
+var options466 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--autostash", "--autostash", 0, 0}, {"--continue", "--continue", 0, 0}, {"--edit-todo", "--edit-todo", 0, 120}, {"--empty", "--empty", 1, 0}, {"--exec", "--exec", 1, 115}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--interactive", "--interactive", 0, 0},
 	{"--keep-base", "--keep-base", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--onto", "--onto", 1, 0}, {"--quit", "--quit", 0, 0}, {"--root", "--root", 0, 0}, {"--skip", "--skip", 0, 0}, {"--strategy", "--strategy", 1, 120}, {"--strategy-option", "--strategy-option", 1, 0},
 	{"--whitespace", "--whitespace", 1, 0}, {"-C", "-C", 1, 0}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "--interactive", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 2, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "--exec", 1, 115},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row460 = Row{Options: &options459, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row467 = Row{Options: &options466, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options461 = Options{List: []Option{
+var options468 = Options{List: []Option{
 	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
 	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row462 = Row{Options: &options461, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row469 = Row{Options: &options468, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options463 = Options{List: []Option{
+var options470 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row464 = Row{Options: &options463, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row471 = Row{Options: &options470, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options465 = Options{List: []Option{
+var options472 = Options{List: []Option{
 	{"--hard", "--hard", 0, 33}, {"--keep", "--keep", 0, 33}, {"--merge", "--merge", 0, 33}, {"--mixed", "--mixed", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--soft", "--soft", 0, 0}, {"-N", "-N", 0, 0}, {"-p", "-p", 0, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row466 = Row{Options: &options465, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row473 = Row{Options: &options472, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse467 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse474 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options468 = Options{List: []Option{
+var options475 = Options{List: []Option{
 	{"--ignore-unmerged", "--ignore-unmerged", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--source", "--source", 1, 0}, {"--staged", "--staged", 0, 0},
 	{"--worktree", "--worktree", 0, 0}, {"-S", "--staged", 0, 0}, {"-W", "--worktree", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--source", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row469 = Row{Options: &options468, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row476 = Row{Options: &options475, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse470 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse477 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options471 = Options{List: []Option{
+var options478 = Options{List: []Option{
 	{"--message", "--message", 1, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-a", "-a", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--message", 1, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row472 = Row{Options: &options471, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row479 = Row{Options: &options478, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options473 = Options{List: []Option{
+var options480 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--depth", "--depth", 1, 0}, {"--force", "--force", 0, 33}, {"--init", "--init", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--merge", "--merge", 0, 0}, {"--name", "--name", 1, 0}, {"--rebase", "--rebase", 0, 0},
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--remote", "--remote", 0, 0}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-j", "--jobs", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row474 = Row{Options: &options473, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row481 = Row{Options: &options480, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options475 = Options{List: []Option{
+var options482 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row476 = Row{Options: &options475, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row483 = Row{Options: &options482, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options477 = Options{List: []Option{
+var options484 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--create", "--create", 1, 0}, {"--detach", "--detach", 0, 0}, {"--discard-changes", "--discard-changes", 0, 33}, {"--force", "--force", 0, 33}, {"--force-create", "--force-create", 1, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0},
 	{"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--track", "--track", 2, 0}, {"-C", "--force-create", 1, 33}, {"-c", "--create", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33},
 	{"-m", "--merge", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row478 = Row{Options: &options477, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row485 = Row{Options: &options484, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse479 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse486 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse480 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse487 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options481 = Options{List: []Option{
+var options488 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--local-user", "--local-user", 1, 0}, {"--merged", "--merged", 2, 0}, {"--message", "--message", 1, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--sort", "--sort", 1, 0},
 	{"--verify", "--verify", 0, 0}, {"-F", "--file", 1, 114}, {"-a", "-a", 0, 0}, {"-d", "--delete", 0, 33}, {"-e", "--edit", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "--list", 0, 0}, {"-m", "--message", 1, 0},
 	{"-n", "-n", 2, 0}, {"-s", "-s", 0, 0}, {"-u", "--local-user", 1, 0}, {"-v", "--verify", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row482 = Row{Options: &options481, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row489 = Row{Options: &options488, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse483 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse490 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse484 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse491 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options485 = Options{List: []Option{
+var options492 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--detach", "--detach", 0, 0}, {"--expire", "--expire", 1, 0}, {"--force", "--force", 0, 33}, {"--guess-remote", "--guess-remote", 0, 0}, {"--lock", "--lock", 0, 0}, {"--orphan", "--orphan", 0, 0}, {"--porcelain", "--porcelain", 0, 0},
 	{"--reason", "--reason", 1, 0}, {"--track", "--track", 0, 0}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row486 = Row{Options: &options485, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row493 = Row{Options: &options492, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options487 = Options{List: []Option{
+var options494 = Options{List: []Option{
 	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row488 = Row{Options: &options487, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row495 = Row{Options: &options494, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options489 = Options{List: []Option{
+var options496 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--pager", "--pager", 0, 120}, {"--style", "--style", 1, 0}, {"--tui", "--tui", 0, 120}, {"--width", "--width", 1, 0}, {"-p", "--pager", 0, 120}, {"-s", "--style", 1, 0}, {"-t", "--tui", 0, 120},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row490 = Row{Options: &options489, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row497 = Row{Options: &options496, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options491 = Options{List: []Option{
+var options498 = Options{List: []Option{
 	{"--help", "-version", 0, 0}, {"-C", "-C", 1, 100}, {"-h", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row492 = Row{Options: &options491, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
+var row499 = Row{Options: &options498, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
 
-var options493 = Options{List: []Option{
+var options500 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiler", "-compiler", 1, 120}, {"-cover", "-cover", 2, 0},
 	{"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-d", "-d", 0, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0},
 	{"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0},
@@ -2566,34 +2596,34 @@ var options493 = Options{List: []Option{
 	{"-toolexec", "-toolexec", 1, 120}, {"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row494 = Row{Options: &options493, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row501 = Row{Options: &options500, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse495 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse502 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options496 = Options{List: []Option{
+var options503 = Options{List: []Option{
 	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row497 = Row{Options: &options496, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row504 = Row{Options: &options503, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options498 = Options{List: []Option{
+var options505 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row499 = Row{Options: &options498, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row506 = Row{Options: &options505, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse500 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse507 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options501 = Options{List: []Option{
+var options508 = Options{List: []Option{
 	{"-changed", "-changed", 0, 0}, {"-json", "-json", 0, 0}, {"-u", "-u", 0, 33}, {"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row502 = Row{Options: &options501, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row509 = Row{Options: &options508, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse503 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse510 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options504 = Options{List: []Option{
+var options511 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0}, {"-benchmem", "-benchmem", 0, 0},
 	{"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120}, {"-count", "-count", 1, 0},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119},
@@ -2607,17 +2637,17 @@ var options504 = Options{List: []Option{
 	{"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row505 = Row{Options: &options504, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row512 = Row{Options: &options511, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options506 = Options{List: []Option{
+var options513 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-mod", "-mod", 1, 0}, {"-modfile", "-modfile", 1, 120}, {"-n", "-n", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row507 = Row{Options: &options506, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row514 = Row{Options: &options513, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var row508 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
+var row515 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
 
-var options509 = Options{List: []Option{
+var options516 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiled", "-compiled", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-deps", "-deps", 0, 0}, {"-e", "-e", 0, 0}, {"-export", "-export", 0, 0},
 	{"-f", "-f", 1, 0}, {"-find", "-find", 0, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0},
@@ -2626,9 +2656,9 @@ var options509 = Options{List: []Option{
 	{"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-versions", "-versions", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row510 = Row{Options: &options509, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row517 = Row{Options: &options516, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options511 = Options{List: []Option{
+var options518 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-compat", "-compat", 1, 0}, {"-diff", "-diff", 0, 0}, {"-dropexclude", "-dropexclude", 1, 0}, {"-dropgodebug", "-dropgodebug", 1, 0}, {"-dropignore", "-dropignore", 1, 0}, {"-dropreplace", "-dropreplace", 1, 0}, {"-droprequire", "-droprequire", 1, 0},
 	{"-dropretract", "-dropretract", 1, 0}, {"-droptool", "-droptool", 1, 0}, {"-e", "-e", 0, 0}, {"-exclude", "-exclude", 1, 0}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-godebug", "-godebug", 1, 0}, {"-ignore", "-ignore", 1, 0},
 	{"-json", "-json", 2, 0}, {"-m", "-m", 0, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-module", "-module", 1, 0}, {"-o", "-o", 1, 119}, {"-overlay", "-overlay", 1, 120}, {"-print", "-print", 0, 0},
@@ -2636,78 +2666,78 @@ var options511 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row512 = Row{Options: &options511, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row519 = Row{Options: &options518, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse513 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse520 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var row514 = Row{Options: &options504, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row521 = Row{Options: &options511, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options515 = Options{List: []Option{
+var options522 = Options{List: []Option{
 	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row516 = Row{Options: &options515, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row523 = Row{Options: &options522, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options517 = Options{List: []Option{
+var options524 = Options{List: []Option{
 	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row518 = Row{Options: &options517, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row525 = Row{Options: &options524, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options519 = Options{List: []Option{
+var options526 = Options{List: []Option{
 	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row520 = Row{Options: &options519, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row527 = Row{Options: &options526, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options521 = Options{List: []Option{
+var options528 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
 	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row522 = Row{Options: &options521, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row529 = Row{Options: &options528, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options523 = Options{List: []Option{
+var options530 = Options{List: []Option{
 	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
 	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row524 = Row{Options: &options523, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row531 = Row{Options: &options530, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse525 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse532 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options526 = Options{List: []Option{
+var options533 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fix", "--fix", 0, 109}, {"--new-from-rev", "--new-from-rev", 1, 0}, {"--out-format", "--out-format", 1, 0}, {"--output.json.path", "--output.json.path", 1, 119}, {"--path-prefix", "--path-prefix", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"-D", "-D", 1, 0},
 	{"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row527 = Row{Options: &options526, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row534 = Row{Options: &options533, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper528 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper535 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options529 = Options{List: []Option{
+var options536 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--format", "-f", 1, 0}, {"--jsonfile", "--jsonfile", 1, 119}, {"--jsonfile-timing-events", "--jsonfile-timing-events", 1, 119}, {"--junitfile", "--junitfile", 1, 119}, {"--max-fails", "--max-fails", 1, 0}, {"--packages", "--packages", 1, 0}, {"--post-run-command", "--post-run-command", 1, 120},
 	{"--raw-command", "--raw-command", 0, 120}, {"--rerun-fails", "--rerun-fails", 2, 0}, {"--rerun-fails-report", "--rerun-fails-report", 1, 119}, {"--watch", "--watch", 0, 0}, {"--watch-chdir", "--watch-chdir", 0, 0}, {"-f", "-f", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row530 = Row{Options: &options529, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row537 = Row{Options: &options536, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options531 = Options{List: []Option{
+var options538 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-db", "-db", 1, 33}, {"-format", "-format", 1, 0}, {"-json", "-json", 0, 0}, {"-mode", "-mode", 1, 0}, {"-scan", "-scan", 1, 0}, {"-show", "-show", 1, 0}, {"-tags", "-tags", 1, 0},
 	{"-test", "-test", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row532 = Row{Options: &options531, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row539 = Row{Options: &options538, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options533 = Options{List: []Option{
+var options540 = Options{List: []Option{
 	{"--agent-program", "--agent-program", 1, 120}, {"--attribute-file", "--attribute-file", 1, 119}, {"--batch", "--batch", 0, 0}, {"--dirmngr-program", "--dirmngr-program", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--gpgconf-program", "--gpgconf-program", 2, 0}, {"--homedir", "--homedir", 1, 120}, {"--keyserver", "--keyserver", 1, 33},
 	{"--load-extension", "--load-extension", 1, 120}, {"--local-user", "--local-user", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--logger-file", "--logger-file", 1, 119}, {"--options", "--options", 1, 120}, {"--output", "--output", 1, 119}, {"--photo-viewer", "--photo-viewer", 1, 120}, {"--recipient", "--recipient", 1, 0},
 	{"--status-file", "--status-file", 1, 119}, {"--yes", "--yes", 0, 0}, {"-o", "--output", 1, 119}, {"-r", "--recipient", 1, 0}, {"-u", "--local-user", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row534 = Row{Options: &options533, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row541 = Row{Options: &options540, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts535 = []Act{
+var acts542 = []Act{
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"deploy:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"release:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
@@ -2730,25 +2760,25 @@ var acts535 = []Act{
 	{Operands: []string{"hibernate:drop"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 }
 
-var options536 = Options{List: []Option{
+var options543 = Options{List: []Option{
 	{"--insecure", "--insecure", 0, 0}, {"--ungron", "--ungron", 0, 0}, {"-k", "--insecure", 0, 0}, {"-u", "--ungron", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row537 = Row{Options: &options536, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row544 = Row{Options: &options543, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options538 = Options{List: []Option{
+var options545 = Options{List: []Option{
 	{"--blocksize", "--blocksize", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--processes", "--processes", 1, 0}, {"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112},
 	{"--to-stdout", "--to-stdout", 0, 112}, {"-S", "--suffix", 1, 0}, {"-b", "--blocksize", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-p", "--processes", 1, 0},
 	{"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row539 = Row{Options: &options538, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row546 = Row{Options: &options545, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts540 = []Act{
+var acts547 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "stops the machine"},
 }
 
-var acts541 = []Act{
+var acts548 = []Act{
 	{Operands: []string{"metadata", "clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--down*"}, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "delete"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -2758,28 +2788,28 @@ var acts541 = []Act{
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--type=down"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options542 = Options{List: []Option{
+var options549 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row543 = Row{Options: &options542, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row550 = Row{Options: &options549, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options544 = Options{List: []Option{
+var options551 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--call", "--call", 1, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--include-dependencies", "--include-dependencies", 0, 0}, {"--no-bail", "--no-bail", 0, 0}, {"--no-prefix", "--no-prefix", 0, 0}, {"--no-private", "--no-private", 0, 0},
 	{"--no-sort", "--no-sort", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--profile", "--profile", 0, 0}, {"--scope", "--scope", 1, 0}, {"--since", "--since", 2, 0}, {"--stream", "--stream", 0, 0}, {"-A", "--all", 0, 0}, {"-c", "--call", 1, 0},
 	{"-i", "-i", 0, 0}, {"-j", "-j", 1, 0}, {"-p", "-p", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper545 = Wrapper{Options: &options544, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper552 = Wrapper{Options: &options551, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options546 = Options{List: []Option{
+var options553 = Options{List: []Option{
 	{"--burst-limit", "--burst-limit", 1, 0}, {"--debug", "--debug", 0, 0}, {"--kube-apiserver", "--kube-apiserver", 1, 33}, {"--kube-as-user", "--kube-as-user", 1, 33}, {"--kube-context", "--kube-context", 1, 0}, {"--kube-token", "--kube-token", 1, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"-n", "--namespace", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row547 = Row{Options: &options546, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
+var row554 = Row{Options: &options553, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
 
-var acts548 = []Act{
+var acts555 = []Act{
 	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
@@ -2798,16 +2828,16 @@ var acts548 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 }
 
-var row549 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row556 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options550 = Options{List: []Option{
+var options557 = Options{List: []Option{
 	{"--destination", "--destination", 1, 116}, {"--keyring", "--keyring", 1, 114}, {"--output-dir", "--output-dir", 1, 116}, {"--post-renderer", "--post-renderer", 1, 120}, {"--post-renderer-args", "--post-renderer-args", 1, 120}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 33}, {"--set-string", "--set-string", 1, 0},
 	{"--values", "--values", 1, 114}, {"-d", "--destination", 1, 116}, {"-f", "--values", 1, 114}, {"-o", "-o", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row551 = Row{Options: &options550, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row558 = Row{Options: &options557, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts552 = []Act{
+var acts559 = []Act{
 	{Operands: []string{"*:destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:reset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2836,65 +2866,65 @@ var acts552 = []Act{
 	{Operands: []string{"run:*", "rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options553 = Options{List: []Option{
+var options560 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--detached", "--detached", 0, 0}, {"--env", "--env", 1, 0}, {"--exit-code", "--exit-code", 0, 0}, {"--no-notify", "--no-notify", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--remote", "--remote", 1, 0}, {"--size", "--size", 1, 0},
 	{"--type", "--type", 1, 0}, {"-a", "--app", 1, 0}, {"-d", "--detached", 0, 0}, {"-e", "--env", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--size", 1, 0}, {"-x", "--exit-code", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper554 = Wrapper{Options: &options553, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper561 = Wrapper{Options: &options560, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options555 = Options{List: []Option{
+var options562 = Options{List: []Option{
 	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row556 = Row{Options: &options555, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row563 = Row{Options: &options562, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options557 = Options{List: []Option{
+var options564 = Options{List: []Option{
 	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row558 = Row{Options: &options557, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row565 = Row{Options: &options564, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options559 = Options{List: []Option{
+var options566 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language560 = Language{Options: &options559, Python: false}
+var language567 = Language{Options: &options566, Python: false}
 
-var worse561 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse568 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts562 = []Act{
+var acts569 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "deletes the history"},
 	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "deletes the history"},
 }
 
-var options563 = Options{List: []Option{
+var options570 = Options{List: []Option{
 	{"--boot", "--boot", 0, 33}, {"--file", "--file", 1, 33}, {"-A", "-A", 0, 0}, {"-F", "--file", 1, 33}, {"-I", "-I", 0, 0}, {"-a", "-a", 0, 0}, {"-b", "--boot", 0, 33}, {"-d", "-d", 0, 0},
 	{"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-s", "-s", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row564 = Row{Options: &options563, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row571 = Row{Options: &options570, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse565 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse572 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts566 = []Act{
+var acts573 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options567 = Options{List: []Option{
+var options574 = Options{List: []Option{
 	{"--baseURL", "--baseURL", 1, 0}, {"--cacheDir", "--cacheDir", 1, 116}, {"--config", "--themesDir", 1, 120}, {"--configDir", "--themesDir", 1, 120}, {"--destination", "--destination", 1, 116}, {"--environment", "--environment", 1, 0}, {"--source", "--source", 1, 100}, {"--theme", "--theme", 1, 0},
 	{"--themesDir", "--themesDir", 1, 120}, {"-b", "--baseURL", 1, 0}, {"-d", "--destination", 1, 116}, {"-e", "--environment", 1, 0}, {"-s", "--source", 1, 100}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row568 = Row{Options: &options567, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row575 = Row{Options: &options574, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options569 = Options{List: []Option{
+var options576 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 120}, {"--command-name", "--command-name", 1, 0}, {"--export-csv", "--export-csv", 1, 119}, {"--export-json", "--export-json", 1, 119}, {"--export-markdown", "--export-markdown", 1, 119}, {"--ignore-failure", "--ignore-failure", 0, 0}, {"--input", "--input", 1, 114}, {"--max-runs", "--max-runs", 1, 0},
 	{"--min-runs", "--min-runs", 1, 0}, {"--output", "--output", 1, 119}, {"--parameter-list", "--parameter-list", 1, 0}, {"--parameter-scan", "--parameter-scan", 1, 0}, {"--prepare", "--prepare", 1, 120}, {"--runs", "--runs", 1, 0}, {"--setup", "--setup", 1, 120}, {"--shell", "--shell", 1, 120},
 	{"--show-output", "--show-output", 0, 0}, {"--style", "--style", 1, 0}, {"--time-unit", "--time-unit", 1, 0}, {"--warmup", "--warmup", 1, 0}, {"-L", "--parameter-list", 1, 0}, {"-M", "--max-runs", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "--parameter-scan", 1, 0},
@@ -2902,58 +2932,58 @@ var options569 = Options{List: []Option{
 	{"-u", "--time-unit", 1, 0}, {"-w", "--warmup", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper570 = Wrapper{Options: &options569, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
+var wrapper577 = Wrapper{Options: &options576, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
 
-var options571 = Options{List: []Option{
+var options578 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper572 = Wrapper{Options: &options571, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper579 = Wrapper{Options: &options578, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options573 = Options{List: []Option{
+var options580 = Options{List: []Option{
 	{"--from-code", "--from-code", 1, 0}, {"--list", "--list", 0, 0}, {"--output", "--output", 1, 119}, {"--to-code", "--to-code", 1, 0}, {"-c", "-c", 0, 0}, {"-f", "--from-code", 1, 0}, {"-l", "--list", 0, 0}, {"-o", "--output", 1, 119},
 	{"-s", "-s", 0, 0}, {"-t", "--to-code", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row574 = Row{Options: &options573, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row581 = Row{Options: &options580, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options575 = Options{List: []Option{
+var options582 = Options{List: []Option{
 	{"--cwd", "--cwd", 1, 0}, {"--env", "--env", 1, 0}, {"--force-interactive", "--force-interactive", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--uid", "--uid", 1, 0},
 	{"--user", "--user", 1, 0}, {"-E", "--setenv", 1, 0}, {"-T", "-T", 0, 0}, {"-d", "-d", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--force-interactive", 0, 0}, {"-u", "-u", 1, 0},
 	{"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper576 = Wrapper{Options: &options575, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
+var wrapper583 = Wrapper{Options: &options582, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
 
-var options577 = Options{List: []Option{
+var options584 = Options{List: []Option{
 	{"--command", "-c", 1, 115}, {"--domain", "--domain", 1, 33}, {"--env", "-e", 1, 0}, {"--expand", "--expand", 2, 0}, {"--include-imports", "--include-imports", 2, 0}, {"--path", "--path", 1, 0}, {"--projectId", "--projectId", 1, 0}, {"--secret-overriding", "--secret-overriding", 2, 0},
 	{"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "-c", 1, 115}, {"-e", "-e", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper578 = Wrapper{Options: &options577, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper585 = Wrapper{Options: &options584, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options579 = Options{List: []Option{
+var options586 = Options{List: []Option{
 	{"--apropos", "--apropos", 1, 0}, {"--directory", "--directory", 1, 114}, {"--dribble", "--dribble", 1, 119}, {"--file", "--file", 1, 114}, {"--index-search", "--index-search", 1, 0}, {"--init-file", "--init-file", 1, 120}, {"--node", "--node", 1, 0}, {"--output", "--output", 1, 119},
 	{"--restore", "--restore", 1, 120}, {"--variable", "--variable", 1, 33}, {"-d", "--directory", 1, 114}, {"-f", "--file", 1, 114}, {"-k", "--apropos", 1, 0}, {"-n", "--node", 1, 0}, {"-o", "--output", 1, 119}, {"-v", "--variable", 1, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row580 = Row{Options: &options579, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row587 = Row{Options: &options586, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options581 = Options{List: []Option{
+var options588 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--directory", "--directory", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--owner", "--owner", 1, 0}, {"--strip", "--strip", 0, 0}, {"--strip-program", "--strip-program", 1, 120}, {"--suffix", "--suffix", 1, 0},
 	{"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-d", "--directory", 0, 0}, {"-g", "--group", 1, 0}, {"-m", "--mode", 1, 0}, {"-o", "--owner", 1, 0}, {"-s", "--strip", 0, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row582 = Row{Options: &options581, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row589 = Row{Options: &options588, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options583 = Options{List: []Option{
+var options590 = Options{List: []Option{
 	{"--class", "--class", 1, 0}, {"--classdata", "--classdata", 1, 0}, {"--help", "--help", 0, 0}, {"--ignore", "--ignore", 0, 0}, {"--pgid", "--pgid", 1, 0}, {"--pid", "--pid", 1, 0}, {"--uid", "--uid", 1, 0}, {"--version", "--version", 0, 0},
 	{"-P", "--pgid", 1, 0}, {"-V", "--version", 0, 0}, {"-c", "--class", 1, 0}, {"-h", "--help", 0, 0}, {"-n", "--classdata", 1, 0}, {"-p", "--pid", 1, 0}, {"-t", "--ignore", 0, 0}, {"-u", "--uid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper584 = Wrapper{Options: &options583, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper591 = Wrapper{Options: &options590, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options585 = Options{List: []Option{
+var options592 = Options{List: []Option{
 	{"-0", "-0", 0, 0}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-B", "-B", 0, 0}, {"-M", "-M", 0, 0}, {"-N", "-N", 0, 0}, {"-V", "-V", 0, 0}, {"-a", "-a", 0, 0},
 	{"-b", "-batch", 1, 120}, {"-ba", "-batch", 1, 120}, {"-bat", "-batch", 1, 120}, {"-batc", "-batch", 1, 120}, {"-batch", "-batch", 1, 120}, {"-br", "-brief", 0, 0}, {"-brief", "-brief", 0, 0}, {"-c", "-color", 2, 0},
 	{"-color", "-color", 2, 0}, {"-d", "-d", 0, 0}, {"-f", "-family", 1, 0}, {"-family", "-family", 1, 0}, {"-force", "-force", 0, 33}, {"-h", "-h", 0, 0}, {"-j", "-j", 0, 0}, {"-l", "-loops", 1, 0},
@@ -2961,44 +2991,44 @@ var options585 = Options{List: []Option{
 	{"-r", "-r", 0, 0}, {"-rc", "-rcvbuf", 1, 0}, {"-rcvbuf", "-rcvbuf", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-ts", "-ts", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row586 = Row{Options: &options585, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row593 = Row{Options: &options592, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var wrapper587 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
+var wrapper594 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
 
-var options588 = Options{List: []Option{
+var options595 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language589 = Language{Options: &options588, Python: false}
+var language596 = Language{Options: &options595, Python: false}
 
-var archive590 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+var archive597 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
 
-var options591 = Options{List: []Option{
+var options598 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row592 = Row{Options: &options591, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row599 = Row{Options: &options598, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options593 = Options{List: []Option{
+var options600 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 120}, {"--code", "--code", 1, 99}, {"--cp", "--class-path", 1, 120}, {"--deps", "--deps", 1, 33}, {"--fresh", "--fresh", 0, 0}, {"--insecure", "--insecure", 0, 33}, {"--interactive", "--interactive", 0, 120}, {"--java", "--java", 1, 0},
 	{"--javaagent", "--javaagent", 1, 120}, {"--main", "--main", 1, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--repos", "--repos", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"-D", "-D", 1, 0}, {"-c", "--code", 1, 99},
 	{"-i", "--interactive", 0, 120}, {"-m", "--main", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language594 = Language{Options: &options593, Python: false}
+var language601 = Language{Options: &options600, Python: false}
 
-var options595 = Options{List: []Option{
+var options602 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row596 = Row{Options: &options595, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row603 = Row{Options: &options602, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options597 = Options{List: []Option{
+var options604 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -3009,21 +3039,21 @@ var options597 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row598 = Row{Options: &options597, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row605 = Row{Options: &options604, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options599 = Options{List: []Option{
+var options606 = Options{List: []Option{
 	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row600 = Row{Options: &options599, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row607 = Row{Options: &options606, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options601 = Options{List: []Option{
+var options608 = Options{List: []Option{
 	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row602 = Row{Options: &options601, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row609 = Row{Options: &options608, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options603 = Options{List: []Option{
+var options610 = Options{List: []Option{
 	{"--after-cursor", "--after-cursor", 1, 0}, {"--cursor", "--cursor", 1, 0}, {"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--facility", "--facility", 1, 0}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--grep", "--grep", 1, 0},
 	{"--identifier", "--identifier", 1, 0}, {"--image", "--image", 1, 33}, {"--image-policy", "--image-policy", 1, 33}, {"--lines", "--lines", 2, 0}, {"--machine", "--machine", 1, 33}, {"--namespace", "--namespace", 1, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--output", "--output", 1, 0},
 	{"--output-fields", "--output-fields", 1, 0}, {"--priority", "--priority", 1, 0}, {"--relinquish-var", "--relinquish-var", 0, 33}, {"--root", "--root", 1, 114}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--since", "--since", 1, 0}, {"--smart-relinquish-var", "--smart-relinquish-var", 0, 33},
@@ -3034,11 +3064,11 @@ var options603 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row604 = Row{Options: &options603, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row611 = Row{Options: &options610, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse605 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse612 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts606 = []Act{
+var acts613 = []Act{
 	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
@@ -3046,21 +3076,21 @@ var acts606 = []Act{
 	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
 }
 
-var options607 = Options{List: []Option{
+var options614 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row608 = Row{Options: &options607, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row615 = Row{Options: &options614, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options609 = Options{List: []Option{
+var options616 = Options{List: []Option{
 	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114}, {"--edit", "--edit", 0, 120},
 	{"--global-justfile", "-g", 0, 33}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33}, {"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--summary", "--summary", 0, 0}, {"--working-directory", "--working-directory", 1, 100},
 	{"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100}, {"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row610 = Row{Options: &options609, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row617 = Row{Options: &options616, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts611 = []Act{
+var acts618 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
@@ -3078,7 +3108,7 @@ var acts611 = []Act{
 	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
 }
 
-var acts612 = []Act{
+var acts619 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
@@ -3099,7 +3129,7 @@ var acts612 = []Act{
 	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 }
 
-var acts613 = []Act{
+var acts620 = []Act{
 	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -3107,64 +3137,64 @@ var acts613 = []Act{
 	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var options614 = Options{List: []Option{
+var options621 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 0}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row615 = Row{Options: &options614, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row622 = Row{Options: &options621, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options616 = Options{List: []Option{
+var options623 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row617 = Row{Options: &options616, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row624 = Row{Options: &options623, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse618 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse625 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse619 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse626 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options620 = Options{List: []Option{
+var options627 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper621 = Wrapper{Options: &options620, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper628 = Wrapper{Options: &options627, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options622 = Options{List: []Option{
+var options629 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
 	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row623 = Row{Options: &options622, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row630 = Row{Options: &options629, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options624 = Options{List: []Option{
+var options631 = Options{List: []Option{
 	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper625 = Wrapper{Options: &options624, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper632 = Wrapper{Options: &options631, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options626 = Options{List: []Option{
+var options633 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row627 = Row{Options: &options626, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row634 = Row{Options: &options633, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options628 = Options{List: []Option{
+var options635 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row629 = Row{Options: &options628, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row636 = Row{Options: &options635, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts630 = []Act{
+var acts637 = []Act{
 	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3172,7 +3202,7 @@ var acts630 = []Act{
 	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options631 = Options{List: []Option{
+var options638 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -3183,53 +3213,53 @@ var options631 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row632 = Row{Options: &options631, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row639 = Row{Options: &options638, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options633 = Options{List: []Option{
+var options640 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row634 = Row{Options: &options633, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row641 = Row{Options: &options640, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options635 = Options{List: []Option{
+var options642 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row636 = Row{Options: &options635, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row643 = Row{Options: &options642, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts637 = []Act{
+var acts644 = []Act{
 	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
 }
 
-var options638 = Options{List: []Option{
+var options645 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row639 = Row{Options: &options638, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row646 = Row{Options: &options645, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options640 = Options{List: []Option{
+var options647 = Options{List: []Option{
 	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
 	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row641 = Row{Options: &options640, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row648 = Row{Options: &options647, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options642 = Options{List: []Option{
+var options649 = Options{List: []Option{
 	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
 	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row643 = Row{Options: &options642, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row650 = Row{Options: &options649, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options644 = Options{List: []Option{
+var options651 = Options{List: []Option{
 	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
 	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row645 = Row{Options: &options644, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row652 = Row{Options: &options651, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options646 = Options{List: []Option{
+var options653 = Options{List: []Option{
 	{"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0}, {"-D", "-D", 0, 0},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0}, {"-T", "-T", 0, 0},
 	{"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
@@ -3239,24 +3269,24 @@ var options646 = Options{List: []Option{
 	{"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper647 = Wrapper{Options: &options646, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper654 = Wrapper{Options: &options653, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options648 = Options{List: []Option{
+var options655 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row649 = Row{Options: &options648, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row656 = Row{Options: &options655, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options650 = Options{List: []Option{
+var options657 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row651 = Row{Options: &options650, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row658 = Row{Options: &options657, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options652 = Options{List: []Option{
+var options659 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -3266,27 +3296,27 @@ var options652 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row653 = Row{Options: &options652, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row660 = Row{Options: &options659, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts654 = []Act{
+var acts661 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 }
 
-var options655 = Options{List: []Option{
+var options662 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--configPointer", "--configPointer", 1, 0}, {"--disable", "--disable", 1, 0}, {"--dot", "--dot", 0, 0}, {"--enable", "--enable", 1, 0}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 2, 0}, {"--ignore", "--ignore", 1, 0},
 	{"--ignore-path", "--ignore-path", 1, 114}, {"--json", "--json", 0, 0}, {"--no-globs", "--no-globs", 0, 0}, {"--output", "--output", 1, 119}, {"--quiet", "--quiet", 0, 0}, {"--rules", "--rules", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dot", 0, 0}, {"-f", "--fix", 0, 109}, {"-i", "--ignore", 1, 0}, {"-j", "--json", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--ignore-path", 1, 114}, {"-q", "--quiet", 0, 0}, {"-r", "--rules", 1, 120},
 	{"-s", "--stdin", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row656 = Row{Options: &options655, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row663 = Row{Options: &options662, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse657 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse664 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts658 = []Act{
+var acts665 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3301,25 +3331,25 @@ var acts658 = []Act{
 	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options659 = Options{List: []Option{
+var options666 = Options{List: []Option{
 	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row660 = Row{Options: &options659, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row667 = Row{Options: &options666, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options661 = Options{List: []Option{
+var options668 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row662 = Row{Options: &options661, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row669 = Row{Options: &options668, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options663 = Options{List: []Option{
+var options670 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row664 = Row{Options: &options663, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row671 = Row{Options: &options670, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts665 = []Act{
+var acts672 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3328,20 +3358,29 @@ var acts665 = []Act{
 	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options666 = Options{List: []Option{
+var options673 = Options{List: []Option{
 	{"--native-ssh", "--native-ssh", 2, 0}, {"--node", "--node", 1, 0}, {"--profile", "--profile", 1, 0}, {"-n", "--node", 1, 0}, {"-p", "--profile", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper667 = Wrapper{Options: &options666, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper674 = Wrapper{Options: &options673, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options668 = Options{List: []Option{
+var options675 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper669 = Wrapper{Options: &options668, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper676 = Wrapper{Options: &options675, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var acts670 = []Act{
+var options677 = Options{List: []Option{
+	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--dot-formatter", "--dot-formatter", 1, 120}, {"--eval", "--eval", 1, 99}, {"--exclude", "--exclude", 1, 0}, {"--formatter", "--formatter", 1, 120},
+	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--include", "--include", 1, 0}, {"--no-compile", "--no-compile", 0, 0}, {"--only", "--only", 1, 0}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120},
+	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--seed", "--seed", 1, 0}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
+	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row678 = Row{Options: &options677, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var acts679 = []Act{
 	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
@@ -3352,25 +3391,25 @@ var acts670 = []Act{
 	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 }
 
-var options671 = Options{List: []Option{
+var options680 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row672 = Row{Options: &options671, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row681 = Row{Options: &options680, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options673 = Options{List: []Option{
+var options682 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 116}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 116}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row674 = Row{Options: &options673, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row683 = Row{Options: &options682, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options675 = Options{List: []Option{
+var options684 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row676 = Row{Options: &options675, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row685 = Row{Options: &options684, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts677 = []Act{
+var acts686 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
@@ -3381,33 +3420,33 @@ var acts677 = []Act{
 	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 }
 
-var options678 = Options{List: []Option{
+var options687 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row679 = Row{Options: &options678, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row688 = Row{Options: &options687, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts680 = []Act{
+var acts689 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
 }
 
-var options681 = Options{List: []Option{
+var options690 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper682 = Wrapper{Options: &options681, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper691 = Wrapper{Options: &options690, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row683 = Row{Options: &options633, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row692 = Row{Options: &options640, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts684 = []Act{
+var acts693 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var row685 = Row{Options: &options275, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row694 = Row{Options: &options281, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options686 = Options{List: []Option{
+var options695 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -3419,24 +3458,24 @@ var options686 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row687 = Row{Options: &options686, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row696 = Row{Options: &options695, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options688 = Options{List: []Option{
+var options697 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row689 = Row{Options: &options688, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row698 = Row{Options: &options697, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options690 = Options{List: []Option{
+var options699 = Options{List: []Option{
 	{"--exec", "--exec", 1, 120}, {"--hex-dump", "--hex-dump", 1, 119}, {"--lua-exec", "--lua-exec", 1, 120}, {"--output", "--output", 1, 119}, {"--sh-exec", "--sh-exec", 1, 120}, {"--source", "--source", 1, 0}, {"--source-port", "--source-port", 1, 0}, {"-c", "--sh-exec", 1, 120},
 	{"-e", "--exec", 1, 120}, {"-i", "-i", 1, 0}, {"-o", "--output", 1, 119}, {"-p", "--source-port", 1, 0}, {"-q", "-q", 1, 0}, {"-s", "--source", 1, 0}, {"-w", "-w", 1, 0}, {"-x", "-x", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row691 = Row{Options: &options690, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row700 = Row{Options: &options699, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var acts692 = []Act{
+var acts701 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -3450,7 +3489,7 @@ var acts692 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts693 = []Act{
+var acts702 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3462,20 +3501,22 @@ var acts693 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options694 = Options{List: []Option{
+var options703 = Options{List: []Option{
 	{"--context", "--context", 1, 0}, {"--filter", "--filter", 1, 0}, {"--no-open", "--no-open", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper695 = Wrapper{Options: &options694, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper704 = Wrapper{Options: &options703, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options696 = Options{List: []Option{
+var options705 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper697 = Wrapper{Options: &options696, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper706 = Wrapper{Options: &options705, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts698 = []Act{
+var worse707 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var acts708 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -3486,35 +3527,35 @@ var acts698 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options699 = Options{List: []Option{
+var options709 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row700 = Row{Options: &options699, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row710 = Row{Options: &options709, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options701 = Options{List: []Option{
+var options711 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row702 = Row{Options: &options701, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row712 = Row{Options: &options711, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options703 = Options{List: []Option{
+var options713 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
 	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
 	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper704 = Wrapper{Options: &options703, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper714 = Wrapper{Options: &options713, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options705 = Options{List: []Option{
+var options715 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper706 = Wrapper{Options: &options705, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper716 = Wrapper{Options: &options715, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts707 = []Act{
+var acts717 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3532,19 +3573,19 @@ var acts707 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options708 = Options{List: []Option{
+var options718 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--force-dep", "--force-dep", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--result-json", "--result-json", 1, 119},
 	{"--root", "--root", 1, 33}, {"--workdir", "--workdir", 1, 116}, {"-c", "--conf", 1, 120}, {"-e", "-e", 1, 0}, {"-f", "--noxfile", 1, 120}, {"-k", "-k", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row709 = Row{Options: &options708, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row719 = Row{Options: &options718, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts710 = []Act{
+var acts720 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options711 = Options{List: []Option{
+var options721 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -3556,9 +3597,9 @@ var options711 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row712 = Row{Options: &options711, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row722 = Row{Options: &options721, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options713 = Options{List: []Option{
+var options723 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -3571,11 +3612,11 @@ var options713 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row714 = Row{Options: &options713, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row724 = Row{Options: &options723, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse715 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse725 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options716 = Options{List: []Option{
+var options726 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3587,9 +3628,9 @@ var options716 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row717 = Row{Options: &options716, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row727 = Row{Options: &options726, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options718 = Options{List: []Option{
+var options728 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3600,15 +3641,15 @@ var options718 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row719 = Row{Options: &options718, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row729 = Row{Options: &options728, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row720 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row730 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse721 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse731 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row722 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row732 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options723 = Options{List: []Option{
+var options733 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -3616,39 +3657,39 @@ var options723 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper724 = Wrapper{Options: &options723, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper734 = Wrapper{Options: &options733, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options725 = Options{List: []Option{
+var options735 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper726 = Wrapper{Options: &options725, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper736 = Wrapper{Options: &options735, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options727 = Options{List: []Option{
+var options737 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row728 = Row{Options: &options727, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row738 = Row{Options: &options737, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options729 = Options{List: []Option{
+var options739 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
 	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row730 = Row{Options: &options729, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row740 = Row{Options: &options739, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options731 = Options{List: []Option{
+var options741 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row732 = Row{Options: &options731, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row742 = Row{Options: &options741, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options733 = Options{List: []Option{
+var options743 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -3657,23 +3698,23 @@ var options733 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row734 = Row{Options: &options733, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row744 = Row{Options: &options743, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse735 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse745 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts736 = []Act{
+var acts746 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var options737 = Options{List: []Option{
+var options747 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row738 = Row{Options: &options737, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row748 = Row{Options: &options747, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options739 = Options{List: []Option{
+var options749 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -3681,52 +3722,52 @@ var options739 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row740 = Row{Options: &options739, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row750 = Row{Options: &options749, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive741 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive751 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options742 = Options{List: []Option{
+var options752 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper743 = Wrapper{Options: &options742, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper753 = Wrapper{Options: &options752, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options744 = Options{List: []Option{
+var options754 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language745 = Language{Options: &options744, Python: false}
+var language755 = Language{Options: &options754, Python: false}
 
-var options746 = Options{List: []Option{
+var options756 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row747 = Row{Options: &options746, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row757 = Row{Options: &options756, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse748 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse758 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options749 = Options{List: []Option{
+var options759 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row750 = Row{Options: &options749, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row760 = Row{Options: &options759, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options751 = Options{List: []Option{
+var options761 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row752 = Row{Options: &options751, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row762 = Row{Options: &options761, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options753 = Options{List: []Option{
+var options763 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -3734,47 +3775,47 @@ var options753 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row754 = Row{Options: &options753, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row764 = Row{Options: &options763, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse755 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse765 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options756 = Options{List: []Option{
+var options766 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper757 = Wrapper{Options: &options756, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper767 = Wrapper{Options: &options766, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options758 = Options{List: []Option{
+var options768 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper759 = Wrapper{Options: &options758, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper769 = Wrapper{Options: &options768, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options760 = Options{List: []Option{
+var options770 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row761 = Row{Options: &options760, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row771 = Row{Options: &options770, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options762 = Options{List: []Option{
+var options772 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row763 = Row{Options: &options762, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row773 = Row{Options: &options772, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options764 = Options{List: []Option{
+var options774 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper765 = Wrapper{Options: &options764, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper775 = Wrapper{Options: &options774, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options766 = Options{List: []Option{
+var options776 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -3782,41 +3823,41 @@ var options766 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row767 = Row{Options: &options766, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row777 = Row{Options: &options776, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options768 = Options{List: []Option{
+var options778 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row769 = Row{Options: &options768, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row779 = Row{Options: &options778, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse770 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse780 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options771 = Options{List: []Option{
+var options781 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row772 = Row{Options: &options771, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row782 = Row{Options: &options781, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options773 = Options{List: []Option{
+var options783 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 0}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row774 = Row{Options: &options773, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row784 = Row{Options: &options783, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options775 = Options{List: []Option{
+var options785 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 0},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row776 = Row{Options: &options775, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row786 = Row{Options: &options785, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse777 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse787 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts778 = []Act{
+var acts788 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -3825,7 +3866,7 @@ var acts778 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options779 = Options{List: []Option{
+var options789 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -3834,15 +3875,15 @@ var options779 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper780 = Wrapper{Options: &options779, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper790 = Wrapper{Options: &options789, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options781 = Options{List: []Option{
+var options791 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row782 = Row{Options: &options781, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row792 = Row{Options: &options791, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options783 = Options{List: []Option{
+var options793 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -3854,16 +3895,16 @@ var options783 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row784 = Row{Options: &options783, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row794 = Row{Options: &options793, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options785 = Options{List: []Option{
+var options795 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row786 = Row{Options: &options785, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row796 = Row{Options: &options795, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts787 = []Act{
+var acts797 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -3880,7 +3921,7 @@ var acts787 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options788 = Options{List: []Option{
+var options798 = Options{List: []Option{
 	{"--basetemp", "--basetemp", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0}, {"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120},
 	{"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120}, {"--cov-report", "--cov-report", 1, 0}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 2, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--ds", "--ds", 1, 33},
 	{"--durations", "--durations", 1, 0}, {"--ff", "--ff", 0, 0}, {"--help", "--help", 0, 0}, {"--html", "--html", 1, 119}, {"--ignore", "--ignore", 1, 0}, {"--ignore-glob", "--ignore-glob", 1, 0}, {"--import-mode", "--import-mode", 1, 0}, {"--json-report-file", "--json-report-file", 1, 119},
@@ -3891,13 +3932,13 @@ var options788 = Options{List: []Option{
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row789 = Row{Options: &options788, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row799 = Row{Options: &options798, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse790 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse800 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse791 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse801 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts792 = []Act{
+var acts802 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -3924,7 +3965,7 @@ var acts792 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts793 = []Act{
+var acts803 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -3941,13 +3982,13 @@ var acts793 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options794 = Options{List: []Option{
+var options804 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper795 = Wrapper{Options: &options794, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper805 = Wrapper{Options: &options804, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts796 = []Act{
+var acts806 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3962,18 +4003,18 @@ var acts796 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options797 = Options{List: []Option{
+var options807 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options798 = Options{List: []Option{
+var options808 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row799 = Row{Options: &options798, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row809 = Row{Options: &options808, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts800 = []Act{
+var acts810 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4003,15 +4044,15 @@ var acts800 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options801 = Options{List: []Option{
+var options811 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper802 = Wrapper{Options: &options801, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper812 = Wrapper{Options: &options811, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts803 = []Act{
+var acts813 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4029,7 +4070,7 @@ var acts803 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts804 = []Act{
+var acts814 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4040,7 +4081,7 @@ var acts804 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options805 = Options{List: []Option{
+var options815 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4048,20 +4089,20 @@ var options805 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row806 = Row{Options: &options805, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row816 = Row{Options: &options815, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options807 = Options{List: []Option{
+var options817 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row808 = Row{Options: &options807, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row818 = Row{Options: &options817, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse809 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse819 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options810 = Options{List: []Option{
+var options820 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4070,11 +4111,11 @@ var options810 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row811 = Row{Options: &options810, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row821 = Row{Options: &options820, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse812 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse822 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts813 = []Act{
+var acts823 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4086,24 +4127,24 @@ var acts813 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var row814 = Row{Options: &options104, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row824 = Row{Options: &options104, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options815 = Options{List: []Option{
+var options825 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row816 = Row{Options: &options815, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row826 = Row{Options: &options825, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse817 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse827 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options818 = Options{List: []Option{
+var options828 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row819 = Row{Options: &options818, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row829 = Row{Options: &options828, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options820 = Options{List: []Option{
+var options830 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4112,220 +4153,220 @@ var options820 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row821 = Row{Options: &options820, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row831 = Row{Options: &options830, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options822 = Options{List: []Option{
+var options832 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper823 = Wrapper{Options: &options822, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper833 = Wrapper{Options: &options832, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options824 = Options{List: []Option{
+var options834 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--sysroot", "--sysroot", 1, 120},
 	{"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row825 = Row{Options: &options824, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row835 = Row{Options: &options834, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options826 = Options{List: []Option{
+var options836 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row827 = Row{Options: &options826, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row837 = Row{Options: &options836, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options828 = Options{List: []Option{
+var options838 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row829 = Row{Options: &options828, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row839 = Row{Options: &options838, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options830 = Options{List: []Option{
+var options840 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row831 = Row{Options: &options830, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row841 = Row{Options: &options840, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options832 = Options{List: []Option{
+var options842 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row833 = Row{Options: &options832, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row843 = Row{Options: &options842, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse834 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse844 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options835 = Options{List: []Option{
+var options845 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row836 = Row{Options: &options835, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row846 = Row{Options: &options845, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts837 = []Act{
+var acts847 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options838 = Options{List: []Option{
+var options848 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper839 = Wrapper{Options: &options838, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper849 = Wrapper{Options: &options848, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options840 = Options{List: []Option{
+var options850 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row841 = Row{Options: &options840, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row851 = Row{Options: &options850, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options842 = Options{List: []Option{
+var options852 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row843 = Row{Options: &options842, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row853 = Row{Options: &options852, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options844 = Options{List: []Option{
+var options854 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper845 = Wrapper{Options: &options844, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper855 = Wrapper{Options: &options854, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options846 = Options{List: []Option{
+var options856 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper847 = Wrapper{Options: &options846, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper857 = Wrapper{Options: &options856, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options848 = Options{List: []Option{
+var options858 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row849 = Row{Options: &options848, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row859 = Row{Options: &options858, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options850 = Options{List: []Option{
+var options860 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row851 = Row{Options: &options850, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row861 = Row{Options: &options860, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options852 = Options{List: []Option{
+var options862 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row853 = Row{Options: &options852, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row863 = Row{Options: &options862, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options854 = Options{List: []Option{
+var options864 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"-e", "--echo", 0, 0}, {"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0},
 	{"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row855 = Row{Options: &options854, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row865 = Row{Options: &options864, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options856 = Options{List: []Option{
+var options866 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper857 = Wrapper{Options: &options856, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper867 = Wrapper{Options: &options866, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options858 = Options{List: []Option{
+var options868 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper859 = Wrapper{Options: &options858, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper869 = Wrapper{Options: &options868, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
 
-var options860 = Options{List: []Option{
+var options870 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
 	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
 	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row861 = Row{Options: &options860, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row871 = Row{Options: &options870, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options862 = Options{List: []Option{
+var options872 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row863 = Row{Options: &options862, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row873 = Row{Options: &options872, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options864 = Options{List: []Option{
+var options874 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row865 = Row{Options: &options864, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row875 = Row{Options: &options874, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options866 = Options{List: []Option{
+var options876 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row867 = Row{Options: &options866, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row877 = Row{Options: &options876, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options868 = Options{List: []Option{
+var options878 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row869 = Row{Options: &options868, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row879 = Row{Options: &options878, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options870 = Options{List: []Option{
+var options880 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row871 = Row{Options: &options870, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row881 = Row{Options: &options880, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options872 = Options{List: []Option{
+var options882 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper873 = Wrapper{Options: &options872, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper883 = Wrapper{Options: &options882, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options874 = Options{List: []Option{
+var options884 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row875 = Row{Options: &options874, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row885 = Row{Options: &options884, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options876 = Options{List: []Option{
+var options886 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row877 = Row{Options: &options876, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row887 = Row{Options: &options886, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options878 = Options{List: []Option{
+var options888 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper879 = Wrapper{Options: &options878, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper889 = Wrapper{Options: &options888, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options880 = Options{List: []Option{
+var options890 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row881 = Row{Options: &options880, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row891 = Row{Options: &options890, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options882 = Options{List: []Option{
+var options892 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -4335,9 +4376,9 @@ var options882 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper883 = Wrapper{Options: &options882, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper893 = Wrapper{Options: &options892, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts884 = []Act{
+var acts894 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -4357,15 +4398,25 @@ var acts884 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options885 = Options{List: []Option{
+var options895 = Options{List: []Option{
+	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
+	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
+	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120}, {"--source", "--source", 1, 33}, {"--swift-sdk", "--destination", 1, 120},
+	{"--toolchain", "--destination", 1, 120}, {"--toolset", "--destination", 1, 120}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100}, {"--xunit-output", "--xunit-output", 1, 119}, {"-C", "-C", 1, 100}, {"-Xbuild-tools-swiftc", "-Xbuild-tools-swiftc", 1, 120}, {"-Xcc", "-Xmanifest", 1, 120},
+	{"-Xcxx", "-Xmanifest", 1, 120}, {"-Xlinker", "-Xmanifest", 1, 120}, {"-Xmanifest", "-Xmanifest", 1, 120}, {"-Xswiftc", "-Xmanifest", 1, 120}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row896 = Row{Options: &options895, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options897 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row886 = Row{Options: &options885, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row898 = Row{Options: &options897, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts887 = []Act{
+var acts899 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -4374,15 +4425,15 @@ var acts887 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options888 = Options{List: []Option{
+var options900 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row889 = Row{Options: &options888, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row901 = Row{Options: &options900, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options890 = Options{List: []Option{
+var options902 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -4391,21 +4442,21 @@ var options890 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper891 = Wrapper{Options: &options890, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper903 = Wrapper{Options: &options902, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options892 = Options{List: []Option{
+var options904 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row893 = Row{Options: &options892, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row905 = Row{Options: &options904, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options894 = Options{List: []Option{
+var options906 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row895 = Row{Options: &options894, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row907 = Row{Options: &options906, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options896 = Options{List: []Option{
+var options908 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -4414,36 +4465,36 @@ var options896 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row897 = Row{Options: &options896, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row909 = Row{Options: &options908, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse898 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse910 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts899 = []Act{
+var acts911 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options900 = Options{List: []Option{
+var options912 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper901 = Wrapper{Options: &options900, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper913 = Wrapper{Options: &options912, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options902 = Options{List: []Option{
+var options914 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row903 = Row{Options: &options902, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row915 = Row{Options: &options914, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options904 = Options{List: []Option{
+var options916 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row905 = Row{Options: &options904, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row917 = Row{Options: &options916, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts906 = []Act{
+var acts918 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4457,134 +4508,134 @@ var acts906 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options907 = Options{List: []Option{
+var options919 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row908 = Row{Options: &options907, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row920 = Row{Options: &options919, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options909 = Options{List: []Option{
+var options921 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row910 = Row{Options: &options909, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row922 = Row{Options: &options921, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options911 = Options{List: []Option{
+var options923 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row912 = Row{Options: &options911, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row924 = Row{Options: &options923, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options913 = Options{List: []Option{
+var options925 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper914 = Wrapper{Options: &options913, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper926 = Wrapper{Options: &options925, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options915 = Options{List: []Option{
+var options927 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper916 = Wrapper{Options: &options915, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper928 = Wrapper{Options: &options927, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options917 = Options{List: []Option{
+var options929 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row918 = Row{Options: &options917, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row930 = Row{Options: &options929, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options919 = Options{List: []Option{
+var options931 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row920 = Row{Options: &options919, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row932 = Row{Options: &options931, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options921 = Options{List: []Option{
+var options933 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper922 = Wrapper{Options: &options921, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper934 = Wrapper{Options: &options933, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options923 = Options{List: []Option{
+var options935 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row924 = Row{Options: &options923, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row936 = Row{Options: &options935, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options925 = Options{List: []Option{
+var options937 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row926 = Row{Options: &options925, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row938 = Row{Options: &options937, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options927 = Options{List: []Option{
+var options939 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row928 = Row{Options: &options927, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row940 = Row{Options: &options939, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options929 = Options{List: []Option{
+var options941 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper930 = Wrapper{Options: &options929, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper942 = Wrapper{Options: &options941, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options931 = Options{List: []Option{
+var options943 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row932 = Row{Options: &options931, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row944 = Row{Options: &options943, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options933 = Options{List: []Option{
+var options945 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--html", 1, 116}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row934 = Row{Options: &options933, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row946 = Row{Options: &options945, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts935 = []Act{
+var acts947 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options936 = Options{List: []Option{
+var options948 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper937 = Wrapper{Options: &options936, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper949 = Wrapper{Options: &options948, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options938 = Options{List: []Option{
+var options950 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row939 = Row{Options: &options938, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row951 = Row{Options: &options950, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options940 = Options{List: []Option{
+var options952 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row941 = Row{Options: &options940, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row953 = Row{Options: &options952, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options942 = Options{List: []Option{
+var options954 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -4592,25 +4643,25 @@ var options942 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper943 = Wrapper{Options: &options942, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper955 = Wrapper{Options: &options954, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options944 = Options{List: []Option{
+var options956 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row945 = Row{Options: &options944, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row957 = Row{Options: &options956, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse946 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse958 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options947 = Options{List: []Option{
+var options959 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row948 = Row{Options: &options947, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row960 = Row{Options: &options959, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts949 = []Act{
+var acts961 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -4632,33 +4683,33 @@ var acts949 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options950 = Options{List: []Option{
+var options962 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row951 = Row{Options: &options950, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row963 = Row{Options: &options962, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options952 = Options{List: []Option{
+var options964 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row953 = Row{Options: &options952, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row965 = Row{Options: &options964, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options954 = Options{List: []Option{
+var options966 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row955 = Row{Options: &options954, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row967 = Row{Options: &options966, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options956 = Options{List: []Option{
+var options968 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -4668,17 +4719,17 @@ var options956 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper957 = Wrapper{Options: &options956, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper969 = Wrapper{Options: &options968, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options958 = Options{List: []Option{
+var options970 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper959 = Wrapper{Options: &options958, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper971 = Wrapper{Options: &options970, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options960 = Options{List: []Option{
+var options972 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0}, {"--coverage", "--coverage", 2, 0},
 	{"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reportsDirectory", "--coverage.reportsDirectory", 1, 116}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33}, {"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120},
 	{"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--inspectBrk", "--inspectBrk", 2, 0}, {"--maxWorkers", "--maxWorkers", 1, 0},
@@ -4689,9 +4740,9 @@ var options960 = Options{List: []Option{
 	{"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row961 = Row{Options: &options960, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row973 = Row{Options: &options972, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options962 = Options{List: []Option{
+var options974 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -4699,9 +4750,9 @@ var options962 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper963 = Wrapper{Options: &options962, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper975 = Wrapper{Options: &options974, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options964 = Options{List: []Option{
+var options976 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -4711,15 +4762,15 @@ var options964 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper965 = Wrapper{Options: &options964, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper977 = Wrapper{Options: &options976, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options966 = Options{List: []Option{
+var options978 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row967 = Row{Options: &options966, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row979 = Row{Options: &options978, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options968 = Options{List: []Option{
+var options980 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -4731,26 +4782,26 @@ var options968 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row969 = Row{Options: &options968, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row981 = Row{Options: &options980, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts970 = []Act{
+var acts982 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps971 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps983 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options972 = Options{List: []Option{
+var options984 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row973 = Row{Options: &options972, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row985 = Row{Options: &options984, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts974 = []Act{
+var acts986 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -4774,54 +4825,54 @@ var acts974 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options975 = Options{List: []Option{
+var options987 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper976 = Wrapper{Options: &options975, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper988 = Wrapper{Options: &options987, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options977 = Options{List: []Option{
+var options989 = Options{List: []Option{
 	{"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-destination", "-destination", 1, 0}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-project", "-xcconfig", 1, 111},
 	{"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0}, {"-target", "-target", 1, 0}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row978 = Row{Options: &options977, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row990 = Row{Options: &options989, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options979 = Options{List: []Option{
+var options991 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row980 = Row{Options: &options979, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row992 = Row{Options: &options991, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse981 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse993 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options982 = Options{List: []Option{
+var options994 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row983 = Row{Options: &options982, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row995 = Row{Options: &options994, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options984 = Options{List: []Option{
+var options996 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 114}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 114}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row985 = Row{Options: &options984, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row997 = Row{Options: &options996, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options986 = Options{List: []Option{
+var options998 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row987 = Row{Options: &options986, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row999 = Row{Options: &options998, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options988 = Options{List: []Option{
+var options1000 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -4830,17 +4881,27 @@ var options988 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row989 = Row{Options: &options988, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1001 = Row{Options: &options1000, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse990 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1002 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options991 = Options{List: []Option{
+var options1003 = Options{List: []Option{
+	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
+	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
+	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
+	{"--test-cmd-bin", "--test-cmd-bin", 1, 120}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100}, {"--zig-lib-dir", "--zig-lib-dir", 1, 120}, {"-C", "-C", 1, 100}, {"-D", "-D", 1, 0}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99},
+	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row1004 = Row{Options: &options1003, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+
+var options1005 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row992 = Row{Options: &options991, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1006 = Row{Options: &options1005, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
@@ -5155,22 +5216,22 @@ var commands = [...]Command{
 	{Name: "bsqldb", Row: &row97},
 	{Name: "bsub", Wrapper: &wrapper110},
 	{Name: "btrfs", Destroys: acts82},
-	{Name: "buck2", Row: &row94, Is: 0x1000000008, Risk: 2},
+	{Name: "buck2", Row: &row112, Is: 0x1000000008, Risk: 2},
 	{Name: "buf", Arity: 2},
 	{Name: "buffalo", Destroys: acts50},
-	{Name: "buildah", Is: 0x100000000000, Destroys: acts111},
+	{Name: "buildah", Is: 0x100000000000, Destroys: acts113},
 	{Name: "buildevents", Is: 0x4},
 	{Name: "buildozer", Is: 0x1000000000},
-	{Name: "builtin", Wrapper: &wrapper112, Is: 0x1000000000000, Risk: 5},
-	{Name: "bun", Row: &row114, Language: &language116, Arity: 2, Inspector: "npm", Is: 0x10001160000410, Parent: true, Destroys: acts117},
+	{Name: "builtin", Wrapper: &wrapper114, Is: 0x1000000000000, Risk: 5},
+	{Name: "bun", Row: &row116, Language: &language118, Arity: 2, Inspector: "npm", Is: 0x10001160000410, Parent: true, Destroys: acts119},
 	{Name: "bun add", Is: 0x300000},
 	{Name: "bun build", Risk: 2},
-	{Name: "bun create", Row: &row118, Is: 0x300000},
+	{Name: "bun create", Row: &row120, Is: 0x300000},
 	{Name: "bun exec", Is: 0x800},
-	{Name: "bun i", Is: 0x300000, Risk: 4, Worse: worse119},
-	{Name: "bun install", Is: 0x300000, Risk: 4, Worse: worse119},
-	{Name: "bun link", Row: &row118, Risk: 3},
-	{Name: "bun pm", Row: &row121, Arity: 3, Risk: 5, Parent: true},
+	{Name: "bun i", Is: 0x300000, Risk: 4, Worse: worse121},
+	{Name: "bun install", Is: 0x300000, Risk: 4, Worse: worse121},
+	{Name: "bun link", Row: &row120, Risk: 3},
+	{Name: "bun pm", Row: &row123, Arity: 3, Risk: 5, Parent: true},
 	{Name: "bun pm bin", Risk: 1},
 	{Name: "bun pm hash", Risk: 1},
 	{Name: "bun pm hash-print", Risk: 1},
@@ -5178,17 +5239,17 @@ var commands = [...]Command{
 	{Name: "bun pm list", Risk: 1},
 	{Name: "bun pm ls", Risk: 1},
 	{Name: "bun pm whoami", Risk: 1},
-	{Name: "bun publish", Row: &row118, Risk: 6},
+	{Name: "bun publish", Row: &row120, Risk: 6},
 	{Name: "bun remove", Is: 0x100000, Risk: 3},
 	{Name: "bun repl", Is: 0x800},
 	{Name: "bun rm", Risk: 3},
-	{Name: "bun run", Row: &row122, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse119},
-	{Name: "bun test", Row: &row121, Risk: 2},
+	{Name: "bun run", Row: &row124, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse121},
+	{Name: "bun test", Row: &row123, Risk: 2},
 	{Name: "bun unlink", Risk: 3},
 	{Name: "bun update", Is: 0x300000},
-	{Name: "bun upgrade", Row: &row118, Is: 0x100000},
-	{Name: "bun x", Wrapper: &wrapper124, Arity: 3},
-	{Name: "bundle", Row: &row126, Arity: 2, Is: 0x1020000010, Parent: true},
+	{Name: "bun upgrade", Row: &row120, Is: 0x100000},
+	{Name: "bun x", Wrapper: &wrapper126, Arity: 3},
+	{Name: "bundle", Row: &row128, Arity: 2, Is: 0x1020000010, Parent: true},
 	{Name: "bundle add", Is: 0x300000},
 	{Name: "bundle check", Risk: 4},
 	{Name: "bundle console", Is: 0x800},
@@ -5201,148 +5262,148 @@ var commands = [...]Command{
 	{Name: "bundle outdated", Risk: 4},
 	{Name: "bundle show", Risk: 4},
 	{Name: "bundle update", Is: 0x100000, Risk: 4},
-	{Name: "bunx", Wrapper: &wrapper124, Arity: 2, Is: 0x60000000, Like: "npx"},
-	{Name: "bunzip2", Row: &row128, Risk: 3},
+	{Name: "bunx", Wrapper: &wrapper126, Arity: 2, Is: 0x60000000, Like: "npx"},
+	{Name: "bunzip2", Row: &row130, Risk: 3},
 	{Name: "bup", Destroys: acts52},
 	{Name: "busted", Risk: 2},
-	{Name: "busybox", Wrapper: &wrapper112},
+	{Name: "busybox", Wrapper: &wrapper114},
 	{Name: "bw", Is: 0x100000, Destroys: acts20},
 	{Name: "bwrap", Is: 0x4},
-	{Name: "bzcat", Row: &row130, Risk: 1},
-	{Name: "bzdiff", Row: &row130},
-	{Name: "bzgrep", Row: &row132, Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "bzip2", Row: &row128, Risk: 3},
-	{Name: "bzless", Row: &row130},
-	{Name: "bzmore", Row: &row130},
-	{Name: "bzr", Destroys: acts133},
-	{Name: "c++", Row: &row135, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "bzcat", Row: &row132, Risk: 1},
+	{Name: "bzdiff", Row: &row134},
+	{Name: "bzgrep", Row: &row136, Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "bzip2", Row: &row130, Risk: 3},
+	{Name: "bzless", Row: &row134},
+	{Name: "bzmore", Row: &row134},
+	{Name: "bzr", Destroys: acts137},
+	{Name: "c++", Row: &row139, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "c++filt", Is: 0x200},
 	{Name: "c8", Row: &row58, Is: 0x80008},
 	{Name: "c89", Is: 0x200},
 	{Name: "c99", Is: 0x200},
-	{Name: "cabal", Row: &row126, Arity: 2, Is: 0x1000000000, Risk: 5, Parent: true, Destroys: acts136},
+	{Name: "cabal", Row: &row128, Arity: 2, Is: 0x1000000000, Risk: 5, Parent: true, Destroys: acts140},
 	{Name: "cabal build", Risk: 2},
 	{Name: "cabal install", Is: 0x100000},
 	{Name: "cabal repl", Is: 0x800},
 	{Name: "cabal test", Risk: 2},
-	{Name: "caffeinate", Wrapper: &wrapper138},
+	{Name: "caffeinate", Wrapper: &wrapper142},
 	{Name: "cage", Is: 0x4},
-	{Name: "cake", Destroys: acts139},
+	{Name: "cake", Destroys: acts143},
 	{Name: "cal", Risk: 1},
 	{Name: "cap", Arity: 2, Destroys: acts28},
-	{Name: "capsh", Wrapper: &wrapper141, Is: 0x1},
-	{Name: "cargo", Row: &row143, Arity: 2, Inspector: "cargo", Is: 0x10000020001010, Parent: true, Destroys: acts144},
-	{Name: "cargo add", Row: &row118, Is: 0x300000, Risk: 4},
+	{Name: "capsh", Wrapper: &wrapper145, Is: 0x1},
+	{Name: "cargo", Row: &row147, Arity: 2, Inspector: "cargo", Is: 0x10000020001010, Parent: true, Destroys: acts148},
+	{Name: "cargo add", Row: &row120, Is: 0x300000, Risk: 4},
 	{Name: "cargo audit", Risk: 4},
-	{Name: "cargo b", Row: &row146, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo bench", Row: &row146, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo binstall", Row: &row118, Is: 0x100000},
-	{Name: "cargo build", Row: &row146, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo c", Row: &row146, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo check", Row: &row146, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo clean", Row: &row146, Risk: 3},
-	{Name: "cargo clippy", Row: &row146, Is: 0x1000000000, Risk: 2, Worse: worse147},
+	{Name: "cargo b", Row: &row150, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo bench", Row: &row150, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo binstall", Row: &row120, Is: 0x100000},
+	{Name: "cargo build", Row: &row150, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo c", Row: &row150, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo check", Row: &row150, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo clean", Row: &row150, Risk: 3},
+	{Name: "cargo clippy", Row: &row150, Is: 0x1000000000, Risk: 2, Worse: worse151},
 	{Name: "cargo d", Is: 0x1000000000},
 	{Name: "cargo deny", Risk: 4},
-	{Name: "cargo doc", Row: &row146, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo doc", Row: &row150, Is: 0x1000000000, Risk: 2},
 	{Name: "cargo eval", Is: 0x800},
 	{Name: "cargo expand", Is: 0x1000000000},
 	{Name: "cargo fetch", Risk: 4},
-	{Name: "cargo fix", Row: &row146, Is: 0x1000100000, Risk: 3},
-	{Name: "cargo fmt", Row: &row146, Risk: 3},
-	{Name: "cargo generate", Row: &row118},
+	{Name: "cargo fix", Row: &row150, Is: 0x1000100000, Risk: 3},
+	{Name: "cargo fmt", Row: &row150, Risk: 3},
+	{Name: "cargo generate", Row: &row120},
 	{Name: "cargo generate-lockfile", Risk: 4},
-	{Name: "cargo help", Row: &row146, Risk: 1},
+	{Name: "cargo help", Row: &row150, Risk: 1},
 	{Name: "cargo info", Risk: 4},
-	{Name: "cargo init", Row: &row118, Risk: 3},
-	{Name: "cargo install", Row: &row118, Is: 0x1000300000, Risk: 5},
+	{Name: "cargo init", Row: &row120, Risk: 3},
+	{Name: "cargo install", Row: &row120, Is: 0x1000300000, Risk: 5},
 	{Name: "cargo llvm-cov", Arity: 3, Is: 0x1000000000},
-	{Name: "cargo locate-project", Row: &row146, Risk: 1},
-	{Name: "cargo login", Row: &row118, Is: 0x100000, Risk: 6},
+	{Name: "cargo locate-project", Row: &row150, Risk: 1},
+	{Name: "cargo login", Row: &row120, Is: 0x100000, Risk: 6},
 	{Name: "cargo logout", Risk: 6},
-	{Name: "cargo metadata", Row: &row146, Risk: 1},
+	{Name: "cargo metadata", Row: &row150, Risk: 1},
 	{Name: "cargo miri", Is: 0x1000000000},
-	{Name: "cargo new", Row: &row118, Risk: 3},
-	{Name: "cargo nextest", Row: &row146, Arity: 3, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo new", Row: &row120, Risk: 3},
+	{Name: "cargo nextest", Row: &row150, Arity: 3, Is: 0x1000000000, Risk: 2},
 	{Name: "cargo outdated", Risk: 4},
-	{Name: "cargo owner", Row: &row118, Risk: 6},
+	{Name: "cargo owner", Row: &row120, Risk: 6},
 	{Name: "cargo package", Is: 0x1000000000},
-	{Name: "cargo pkgid", Row: &row146, Risk: 1},
-	{Name: "cargo publish", Row: &row118, Is: 0x1000100000, Risk: 6},
-	{Name: "cargo r", Row: &row146, Is: 0x1000000000, Risk: 5},
-	{Name: "cargo read-manifest", Row: &row146, Risk: 1},
-	{Name: "cargo remove", Row: &row118, Is: 0x100000, Risk: 3},
-	{Name: "cargo run", Row: &row146, Is: 0x1000000000, Risk: 5},
-	{Name: "cargo rustc", Row: &row146, Is: 0x1000000000},
+	{Name: "cargo pkgid", Row: &row150, Risk: 1},
+	{Name: "cargo publish", Row: &row120, Is: 0x1000100000, Risk: 6},
+	{Name: "cargo r", Row: &row150, Is: 0x1000000000, Risk: 5},
+	{Name: "cargo read-manifest", Row: &row150, Risk: 1},
+	{Name: "cargo remove", Row: &row120, Is: 0x100000, Risk: 3},
+	{Name: "cargo run", Row: &row150, Is: 0x1000000000, Risk: 5},
+	{Name: "cargo rustc", Row: &row150, Is: 0x1000000000},
 	{Name: "cargo rustdoc", Is: 0x1000000000},
 	{Name: "cargo script", Is: 0x800, Risk: 5},
 	{Name: "cargo search", Risk: 4},
-	{Name: "cargo t", Row: &row146, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo t", Row: &row150, Is: 0x1000000000, Risk: 2},
 	{Name: "cargo tarpaulin", Is: 0x1000000000},
-	{Name: "cargo test", Row: &row146, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo tree", Row: &row146, Risk: 1},
-	{Name: "cargo uninstall", Row: &row118},
-	{Name: "cargo update", Row: &row146, Is: 0x100000, Risk: 4},
+	{Name: "cargo test", Row: &row150, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo tree", Row: &row150, Risk: 1},
+	{Name: "cargo uninstall", Row: &row120},
+	{Name: "cargo update", Row: &row150, Is: 0x100000, Risk: 4},
 	{Name: "cargo vendor", Risk: 4},
-	{Name: "cargo verify-project", Row: &row146, Risk: 1},
-	{Name: "cargo version", Row: &row146, Risk: 1},
-	{Name: "cargo watch", Wrapper: &wrapper149, Is: 0x1000000000},
+	{Name: "cargo verify-project", Row: &row150, Risk: 1},
+	{Name: "cargo version", Row: &row150, Risk: 1},
+	{Name: "cargo watch", Wrapper: &wrapper153, Is: 0x1000000000},
 	{Name: "cargo xtask", Is: 0x1000000000, Risk: 5},
-	{Name: "cargo yank", Row: &row118, Risk: 6},
-	{Name: "cat", Row: &row130, Arity: 1, Risk: 1},
+	{Name: "cargo yank", Row: &row120, Risk: 6},
+	{Name: "cat", Row: &row134, Arity: 1, Risk: 1},
 	{Name: "catatonit", Wrapper: &wrapper10},
-	{Name: "catchsegv", Wrapper: &wrapper151},
-	{Name: "cc", Row: &row135, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "catchsegv", Wrapper: &wrapper155},
+	{Name: "cc", Row: &row139, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ccache", Wrapper: &wrapper10},
 	{Name: "ccr", Is: 0x80000000},
 	{Name: "cd", Arity: 1, Handler: "cd", Is: 0x100000, Risk: 1},
-	{Name: "cdk", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts152},
-	{Name: "cdk8s", Destroys: acts152},
-	{Name: "cdktf", Destroys: acts152},
+	{Name: "cdk", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts156},
+	{Name: "cdk8s", Destroys: acts156},
+	{Name: "cdktf", Destroys: acts156},
 	{Name: "certutil", Destroys: acts20},
 	{Name: "cfdisk", Is: 0x2000000000, Destroys: acts82},
-	{Name: "cgdb", Row: &row97, Wrapper: &wrapper154},
+	{Name: "cgdb", Row: &row97, Wrapper: &wrapper158},
 	{Name: "cgexec", Wrapper: &wrapper10},
-	{Name: "chage", Destroys: acts155},
+	{Name: "chage", Destroys: acts159},
 	{Name: "chalice", Destroys: acts37},
 	{Name: "chamber", Is: 0x100000},
-	{Name: "chamber exec", Wrapper: &wrapper157},
+	{Name: "chamber exec", Wrapper: &wrapper161},
 	{Name: "changeset", Is: 0x80000, Destroys: acts53},
-	{Name: "chattr", Row: &row159, Is: 0x100000, Wipes: "closed"},
-	{Name: "chcon", Row: &row161},
-	{Name: "checkov", Row: &row163, Risk: 2, Worse: worse84},
+	{Name: "chattr", Row: &row163, Is: 0x100000, Wipes: "closed"},
+	{Name: "chcon", Row: &row165},
+	{Name: "checkov", Row: &row167, Risk: 2, Worse: worse84},
 	{Name: "chef", Row: &row26},
 	{Name: "chef-client", Row: &row26, Destroys: acts28},
-	{Name: "chgrp", Row: &row161, Inspector: "mode", Is: 0x100000, Risk: 3, Wipes: "closed"},
+	{Name: "chgrp", Row: &row165, Inspector: "mode", Is: 0x100000, Risk: 3, Wipes: "closed"},
 	{Name: "chibi-scheme", Language: &language6},
 	{Name: "chisel", Row: &row39},
-	{Name: "chmod", Row: &row161, Arity: 1, Inspector: "mode", Is: 0x40000100000, Risk: 3, Worse: worse164, Wipes: "closed"},
-	{Name: "choco", Is: 0x20100000, Risk: 5, Destroys: acts165},
+	{Name: "chmod", Row: &row165, Arity: 1, Inspector: "mode", Is: 0x40000100000, Risk: 3, Worse: worse168, Wipes: "closed"},
+	{Name: "choco", Is: 0x20100000, Risk: 5, Destroys: acts169},
 	{Name: "chokidar", Is: 0x4},
-	{Name: "choom", Wrapper: &wrapper167},
-	{Name: "chown", Row: &row161, Inspector: "mode", Is: 0x40000100000, Risk: 3, Wipes: "closed"},
-	{Name: "chpasswd", Risk: 7, Destroys: acts155},
+	{Name: "choom", Wrapper: &wrapper171},
+	{Name: "chown", Row: &row165, Inspector: "mode", Is: 0x40000100000, Risk: 3, Wipes: "closed"},
+	{Name: "chpasswd", Risk: 7, Destroys: acts159},
 	{Name: "chpst", Wrapper: &wrapper10},
-	{Name: "chronic", Wrapper: &wrapper151},
-	{Name: "chroot", Wrapper: &wrapper169, Is: 0x1, Risk: 7},
-	{Name: "chrt", Wrapper: &wrapper171},
+	{Name: "chronic", Wrapper: &wrapper155},
+	{Name: "chroot", Wrapper: &wrapper173, Is: 0x1, Risk: 7},
+	{Name: "chrt", Wrapper: &wrapper175},
 	{Name: "chsh", Risk: 7},
 	{Name: "cilium", Destroys: acts38},
 	{Name: "circleci", Arity: 2, Is: 0x1000000000},
 	{Name: "circusd", Is: 0x4},
-	{Name: "civo", Destroys: acts172},
-	{Name: "cksum", Row: &row174, Risk: 1},
+	{Name: "civo", Destroys: acts176},
+	{Name: "cksum", Row: &row178, Risk: 1},
 	{Name: "cl", Is: 0x200},
-	{Name: "clang", Row: &row135, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "clang++", Row: &row135, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "clang", Row: &row139, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "clang++", Row: &row139, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "clang-check", Is: 0x200},
 	{Name: "clang-cl", Is: 0x200},
 	{Name: "clang-cpp", Is: 0x200},
-	{Name: "clang-format", Row: &row176, Is: 0x200, Risk: 2, Worse: worse98},
+	{Name: "clang-format", Row: &row180, Is: 0x200, Risk: 2, Worse: worse98},
 	{Name: "clang-query", Is: 0x200},
-	{Name: "clang-tidy", Row: &row178, Is: 0x200, Risk: 2, Worse: worse84},
+	{Name: "clang-tidy", Row: &row182, Is: 0x200, Risk: 2, Worse: worse84},
 	{Name: "clangd", Is: 0x200},
-	{Name: "clasp", Destroys: acts136},
+	{Name: "clasp", Destroys: acts140},
 	{Name: "claude", Is: 0x80000000},
 	{Name: "claude-agent-sdk", Is: 0x80000000},
 	{Name: "claude-code", Is: 0x80000000},
@@ -5351,9 +5412,9 @@ var commands = [...]Command{
 	{Name: "claude-squad", Is: 0x80000000},
 	{Name: "clawdbot", Is: 0x80000000},
 	{Name: "clear", Risk: 1},
-	{Name: "clickhouse", Row: &row97, Is: 0x2000000, Destroys: acts179},
-	{Name: "clickhouse-client", Row: &row181, Inspector: "sql", Is: 0x2100000, Risk: 5, Destroys: acts179},
-	{Name: "clickhouse-local", Row: &row181, Inspector: "sql", Is: 0x2000000, Risk: 5, Destroys: acts179},
+	{Name: "clickhouse", Row: &row97, Is: 0x2000000, Destroys: acts183},
+	{Name: "clickhouse-client", Row: &row185, Inspector: "sql", Is: 0x2100000, Risk: 5, Destroys: acts183},
+	{Name: "clickhouse-local", Row: &row185, Inspector: "sql", Is: 0x2000000, Risk: 5, Destroys: acts183},
 	{Name: "clickup", Destroys: acts14},
 	{Name: "cline", Is: 0x80000000},
 	{Name: "cline-cli", Is: 0x80000000},
@@ -5361,42 +5422,42 @@ var commands = [...]Command{
 	{Name: "clippy-driver", Risk: 2, Worse: worse84},
 	{Name: "clisp", Language: &language6},
 	{Name: "clj", Row: &row30, Language: &language6, Is: 0x1000000000},
-	{Name: "cloc", Row: &row183, Risk: 5},
+	{Name: "cloc", Row: &row187, Risk: 5},
 	{Name: "clojure", Row: &row30, Language: &language6, Is: 0x1000000000},
-	{Name: "cloudflared", Row: &row39, Is: 0x8000000000, Destroys: acts172},
+	{Name: "cloudflared", Row: &row39, Is: 0x8000000000, Destroys: acts176},
 	{Name: "cloudsqlproxy", Is: 0x2000000},
 	{Name: "clush", Is: 0x4},
-	{Name: "cmake", Row: &row185, Passes: []string{"make", "ninja"}, Is: 0x1020000018, Risk: 2, Worse: worse186},
+	{Name: "cmake", Row: &row189, Passes: []string{"make", "ninja"}, Is: 0x1020000018, Risk: 2, Worse: worse190},
 	{Name: "cmd", Row: &row54, Is: 0x100000},
-	{Name: "cmp", Row: &row188, Risk: 1},
+	{Name: "cmp", Row: &row192, Risk: 1},
 	{Name: "cn", Is: 0x80000000},
 	{Name: "cockroach", Is: 0x2000000},
 	{Name: "cockroach sql", Is: 0x800},
-	{Name: "code", Row: &row189, Is: 0x20000000},
+	{Name: "code", Row: &row193, Is: 0x20000000},
 	{Name: "code --install-extension", Is: 0x200000},
 	{Name: "codebuff", Is: 0x80000000},
 	{Name: "codename-goose", Is: 0x80000000},
-	{Name: "codespell", Row: &row190, Risk: 2, Worse: worse84},
+	{Name: "codespell", Row: &row194, Risk: 2, Worse: worse84},
 	{Name: "codex", Is: 0x80000000},
 	{Name: "codex-cli", Is: 0x80000000},
 	{Name: "cody", Is: 0x80000000},
 	{Name: "cody-agent", Is: 0x80000000},
 	{Name: "coffee", Language: &language6},
-	{Name: "col", Row: &row130},
-	{Name: "colima", Destroys: acts111},
-	{Name: "colordiff", Row: &row192, Risk: 1, Recursive: []string{"*"}},
-	{Name: "colrm", Row: &row130},
-	{Name: "column", Row: &row194, Risk: 1},
-	{Name: "comm", Row: &row196, Risk: 1},
+	{Name: "col", Row: &row134},
+	{Name: "colima", Destroys: acts113},
+	{Name: "colordiff", Row: &row196, Risk: 1, Recursive: []string{"*"}},
+	{Name: "colrm", Row: &row134},
+	{Name: "column", Row: &row198, Risk: 1},
+	{Name: "comm", Row: &row200, Risk: 1},
 	{Name: "command", Handler: "command", Is: 0x1400000000000, Risk: 5, Parent: true},
 	{Name: "command -V", Risk: 1},
 	{Name: "command -v", Risk: 1},
 	{Name: "commitlint", Row: &row49, Is: 0x80000},
 	{Name: "compgen", Inspector: "state", Risk: 5, Dumps: []string{"<bare>", "-e", "-v"}},
-	{Name: "compileall", Row: &row198},
+	{Name: "compileall", Row: &row202},
 	{Name: "complete", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "compopt", Inspector: "state"},
-	{Name: "composer", Row: &row126, Arity: 2, Is: 0x10001020000010, Parent: true, Destroys: acts136},
+	{Name: "composer", Row: &row128, Arity: 2, Is: 0x10001020000010, Parent: true, Destroys: acts140},
 	{Name: "composer create-project", Is: 0x200000},
 	{Name: "composer dump-autoload", Risk: 4},
 	{Name: "composer global", Is: 0x200000},
@@ -5406,33 +5467,33 @@ var commands = [...]Command{
 	{Name: "composer require", Is: 0x300000},
 	{Name: "composer run", Arity: 3},
 	{Name: "composer run-script", Arity: 3},
-	{Name: "composer show", Risk: 2, Worse: worse199},
+	{Name: "composer show", Risk: 2, Worse: worse203},
 	{Name: "composer test", Risk: 2},
 	{Name: "composer update", Is: 0x100000, Risk: 4},
-	{Name: "composer validate", Risk: 2, Worse: worse199},
-	{Name: "compress", Row: &row201},
-	{Name: "conan", Row: &row126, Is: 0x100000, Destroys: acts136},
+	{Name: "composer validate", Risk: 2, Worse: worse203},
+	{Name: "compress", Row: &row205},
+	{Name: "conan", Row: &row128, Is: 0x100000, Destroys: acts140},
 	{Name: "concurrently", Handler: "texts", Is: 0x1000080000},
-	{Name: "conda", Row: &row203, Arity: 2, Is: 0x10000020100000, Parent: true, Destroys: acts31},
+	{Name: "conda", Row: &row207, Arity: 2, Is: 0x10000020100000, Parent: true, Destroys: acts31},
 	{Name: "conda config", Is: 0x100000},
 	{Name: "conda create", Is: 0x300000},
 	{Name: "conda env", Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "conda env create", Row: &row204},
-	{Name: "conda env export", Row: &row206, Risk: 1},
-	{Name: "conda env list", Row: &row206, Risk: 1},
-	{Name: "conda env remove", Row: &row204},
-	{Name: "conda env update", Row: &row204},
-	{Name: "conda info", Row: &row208, Risk: 1},
+	{Name: "conda env create", Row: &row208},
+	{Name: "conda env export", Row: &row210, Risk: 1},
+	{Name: "conda env list", Row: &row210, Risk: 1},
+	{Name: "conda env remove", Row: &row208},
+	{Name: "conda env update", Row: &row208},
+	{Name: "conda info", Row: &row212, Risk: 1},
 	{Name: "conda install", Is: 0x300000},
-	{Name: "conda list", Row: &row208, Risk: 1},
+	{Name: "conda list", Row: &row212, Risk: 1},
 	{Name: "conda remove", Is: 0x100000},
-	{Name: "conda run", Wrapper: &wrapper210, Arity: 3},
-	{Name: "conda search", Row: &row208, Risk: 4},
+	{Name: "conda run", Wrapper: &wrapper214, Arity: 3},
+	{Name: "conda search", Row: &row212, Risk: 4},
 	{Name: "conda update", Is: 0x100000},
 	{Name: "conductor-agent", Is: 0x80000000},
 	{Name: "configure", Is: 0x1000000000},
-	{Name: "console", Destroys: acts139},
-	{Name: "consul", Row: &row212, Arity: 2, Is: 0x8000000000, Destroys: acts213},
+	{Name: "console", Destroys: acts143},
+	{Name: "consul", Row: &row216, Arity: 2, Is: 0x8000000000, Destroys: acts217},
 	{Name: "consul kv", Is: 0x100000},
 	{Name: "consul-template", Is: 0x4},
 	{Name: "continue", Is: 0x400000000000, Risk: 1},
@@ -5442,35 +5503,35 @@ var commands = [...]Command{
 	{Name: "coproc", Handler: "exec"},
 	{Name: "coscli", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "coscli cp", Transfer: &options79},
-	{Name: "coverage", Row: &row215, Arity: 2, Is: 0x1000080008, Parent: true},
+	{Name: "coverage", Row: &row219, Arity: 2, Is: 0x1000080008, Parent: true},
 	{Name: "coverage combine", Risk: 2},
 	{Name: "coverage html", Risk: 2},
 	{Name: "coverage json", Risk: 2},
 	{Name: "coverage report", Risk: 2},
 	{Name: "coverage run", Risk: 2},
 	{Name: "coverage xml", Risk: 2},
-	{Name: "cp", Row: &row217, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
-	{Name: "cpack", Row: &row94, Is: 0x1000000008},
-	{Name: "cpan", Row: &row126, Is: 0x100000},
-	{Name: "cpan-upload", Destroys: acts136},
-	{Name: "cpanm", Row: &row126, Is: 0x100000},
+	{Name: "cp", Row: &row221, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
+	{Name: "cpack", Row: &row112, Is: 0x1000000008},
+	{Name: "cpan", Row: &row128, Is: 0x100000},
+	{Name: "cpan-upload", Destroys: acts140},
+	{Name: "cpanm", Row: &row128, Is: 0x100000},
 	{Name: "cpanp", Is: 0x100000},
-	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive218},
+	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive222},
 	{Name: "cpp", Is: 0x200},
-	{Name: "cppcheck", Row: &row220, Is: 0x200, Risk: 2, Worse: worse84},
+	{Name: "cppcheck", Row: &row224, Is: 0x200, Risk: 2, Worse: worse84},
 	{Name: "cpulimit", Wrapper: &wrapper10},
-	{Name: "cqlsh", Row: &row97, Is: 0xa100000, Risk: 5, Worse: worse221, Destroys: acts179},
-	{Name: "crane", Destroys: acts222},
+	{Name: "cqlsh", Row: &row97, Is: 0xa100000, Risk: 5, Worse: worse225, Destroys: acts183},
+	{Name: "crane", Destroys: acts226},
 	{Name: "crash", Is: 0x2000000},
 	{Name: "createdb", Is: 0x100000, Risk: 3},
 	{Name: "credstash", Is: 0x100000},
 	{Name: "crewai", Is: 0x80000000},
-	{Name: "crictl", Is: 0x100000000000, Destroys: acts111},
+	{Name: "crictl", Is: 0x100000000000, Destroys: acts113},
 	{Name: "croc", Is: 0x4000400000, Risk: 4, Recursive: []string{"*"}},
 	{Name: "cronitor", Is: 0x4},
-	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse223, Destroys: acts224},
-	{Name: "cross-env", Wrapper: &wrapper225, Is: 0x80000},
-	{Name: "cross-env-shell", Wrapper: &wrapper225},
+	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse227, Destroys: acts228},
+	{Name: "cross-env", Wrapper: &wrapper229, Is: 0x80000},
+	{Name: "cross-env-shell", Wrapper: &wrapper229},
 	{Name: "crossplane", Destroys: acts38},
 	{Name: "crush", Is: 0x80000000},
 	{Name: "cryptsetup", Is: 0x2000000000, Risk: 6, Destroys: acts82},
@@ -5484,41 +5545,41 @@ var commands = [...]Command{
 	{Name: "csh", Handler: "shell", Is: 0x40000},
 	{Name: "csi", Language: &language6, Is: 0x100000},
 	{Name: "cspell", Is: 0x80000},
-	{Name: "csplit", Row: &row227, Risk: 3},
+	{Name: "csplit", Row: &row231, Risk: 3},
 	{Name: "csrutil", Destroys: acts100},
-	{Name: "csvcut", Row: &row229, Risk: 1},
-	{Name: "csvlook", Row: &row229, Risk: 1},
-	{Name: "csvstat", Row: &row229, Risk: 1},
-	{Name: "ctags", Row: &row231},
-	{Name: "ctest", Row: &row94, Is: 0x1000000008, Risk: 2},
-	{Name: "ctr", Is: 0x100000000000, Destroys: acts111},
-	{Name: "curator", Destroys: acts232},
-	{Name: "curl", Row: &row234, Arity: 1, Inspector: "fetch", Is: 0xa004010000000, Risk: 4, Worse: worse235, Destroys: acts236, Keeps: &keeps237},
+	{Name: "csvcut", Row: &row233, Risk: 1},
+	{Name: "csvlook", Row: &row233, Risk: 1},
+	{Name: "csvstat", Row: &row233, Risk: 1},
+	{Name: "ctags", Row: &row235},
+	{Name: "ctest", Row: &row237, Is: 0x1000000008, Risk: 2},
+	{Name: "ctr", Is: 0x100000000000, Destroys: acts113},
+	{Name: "curator", Destroys: acts238},
+	{Name: "curl", Row: &row240, Arity: 1, Inspector: "fetch", Is: 0xa004010000000, Risk: 4, Worse: worse241, Destroys: acts242, Keeps: &keeps243},
 	{Name: "cursor"},
 	{Name: "cursor agent", Is: 0x80000000},
 	{Name: "cursor-agent", Is: 0x80000000},
-	{Name: "cut", Row: &row239, Arity: 1, Risk: 1},
-	{Name: "cvs", Destroys: acts133},
+	{Name: "cut", Row: &row245, Arity: 1, Risk: 1},
+	{Name: "cvs", Destroys: acts137},
 	{Name: "cypher-shell", Row: &row97},
-	{Name: "cypress", Row: &row241, Is: 0x1000080008, Risk: 2},
+	{Name: "cypress", Row: &row247, Is: 0x1000080008, Risk: 2},
 	{Name: "d1", Is: 0x2000000},
 	{Name: "daemonize", Wrapper: &wrapper10},
-	{Name: "dagger", Row: &row243, Arity: 2, Is: 0x1000000400},
+	{Name: "dagger", Row: &row249, Arity: 2, Is: 0x1000000400},
 	{Name: "dagger call", Arity: 3},
 	{Name: "dagger core", Arity: 3},
 	{Name: "dagger query", Arity: 3},
 	{Name: "dagger run", Wrapper: &wrapper110},
-	{Name: "darcs", Destroys: acts133},
-	{Name: "dart", Row: &row126, Arity: 2, Is: 0x1020001018, Risk: 2, Worse: worse244, Destroys: acts136},
+	{Name: "darcs", Destroys: acts137},
+	{Name: "dart", Row: &row128, Arity: 2, Is: 0x1020001018, Risk: 2, Worse: worse250, Destroys: acts140},
 	{Name: "dart pub", Is: 0x100000},
 	{Name: "dart run", Is: 0x100000},
 	{Name: "dart2js", Is: 0x200},
-	{Name: "dasel", Row: &row130},
+	{Name: "dasel", Row: &row134},
 	{Name: "dash", Arity: 2, Handler: "shell", Is: 0x100040000, Like: "bash"},
 	{Name: "databricks", Is: 0x2000000},
 	{Name: "datadog-ci", Is: 0x4},
 	{Name: "datasette", Row: &row97},
-	{Name: "date", Row: &row246, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse247},
+	{Name: "date", Row: &row252, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse253},
 	{Name: "date +%Y", Is: 0x80},
 	{Name: "date +%s", Is: 0x80},
 	{Name: "date +%s%N", Is: 0x80},
@@ -5527,9 +5588,9 @@ var commands = [...]Command{
 	{Name: "dbclient", Row: &row39},
 	{Name: "dbmate", Destroys: acts50},
 	{Name: "dbsh", Is: 0x2000000},
-	{Name: "dbt", Arity: 2, Is: 0x2000000, Destroys: acts248},
-	{Name: "dbus-launch", Wrapper: &wrapper250},
-	{Name: "dbus-run-session", Wrapper: &wrapper250},
+	{Name: "dbt", Arity: 2, Is: 0x2000000, Destroys: acts254},
+	{Name: "dbus-launch", Wrapper: &wrapper256},
+	{Name: "dbus-run-session", Wrapper: &wrapper256},
 	{Name: "dc", Row: &row96, Inspector: "calc", Is: 0x100000},
 	{Name: "dc3dd", Destroys: acts82},
 	{Name: "dcfldd", Is: 0x2000000000, Destroys: acts82, Like: "dd"},
@@ -5541,13 +5602,13 @@ var commands = [...]Command{
 	{Name: "declare", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "deepspeed", Language: &language1},
 	{Name: "defaults", Row: &row54, Arity: 2, Is: 0x100000, Destroys: acts100},
-	{Name: "del", Destroys: acts251, Wipes: "removed"},
-	{Name: "del-cli", Row: &row253, Destroys: acts251, Wipes: "removed"},
-	{Name: "delgroup", Destroys: acts155},
-	{Name: "delta", Row: &row255, Risk: 5},
-	{Name: "deluser", Destroys: acts155},
+	{Name: "del", Destroys: acts257, Wipes: "removed"},
+	{Name: "del-cli", Row: &row259, Destroys: acts257, Wipes: "removed"},
+	{Name: "delgroup", Destroys: acts159},
+	{Name: "delta", Row: &row261, Risk: 5},
+	{Name: "deluser", Destroys: acts159},
 	{Name: "delve", Row: &row97},
-	{Name: "deno", Row: &row257, Language: &language259, Arity: 2, Is: 0x10001160000410, Parent: true},
+	{Name: "deno", Row: &row263, Language: &language265, Arity: 2, Is: 0x10001160000410, Parent: true},
 	{Name: "deno bench", Risk: 2},
 	{Name: "deno check", Risk: 2},
 	{Name: "deno doc", Risk: 2},
@@ -5562,24 +5623,24 @@ var commands = [...]Command{
 	{Name: "deno task", Arity: 3},
 	{Name: "deno test", Risk: 2},
 	{Name: "deno upgrade", Is: 0x100000},
-	{Name: "deno x", Wrapper: &wrapper124},
+	{Name: "deno x", Wrapper: &wrapper126},
 	{Name: "depcheck", Is: 0x80000},
 	{Name: "devbox", Arity: 2},
-	{Name: "devbox run", Wrapper: &wrapper261, Arity: 3},
+	{Name: "devbox run", Wrapper: &wrapper267, Arity: 3},
 	{Name: "devcontainer", Is: 0x1000000000},
 	{Name: "devin", Is: 0x80000000},
 	{Name: "dexto", Is: 0x80000000},
-	{Name: "df", Row: &row263, Risk: 1},
+	{Name: "df", Row: &row269, Risk: 1},
 	{Name: "diesel", Destroys: acts50},
-	{Name: "diff", Row: &row192, Arity: 1, Risk: 1, Recursive: []string{"*"}},
-	{Name: "diff3", Row: &row265, Risk: 1},
+	{Name: "diff", Row: &row196, Arity: 1, Risk: 1, Recursive: []string{"*"}},
+	{Name: "diff3", Row: &row271, Risk: 1},
 	{Name: "difft", Recursive: []string{"*"}},
 	{Name: "dig", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
-	{Name: "dir", Row: &row267, Risk: 1, Wipes: "listed"},
-	{Name: "directus", Destroys: acts268},
+	{Name: "dir", Row: &row273, Risk: 1, Wipes: "listed"},
+	{Name: "directus", Destroys: acts274},
 	{Name: "direnv", Arity: 2, Is: 0x10, Risk: 5, Parent: true},
 	{Name: "direnv allow", Is: 0x100000, Risk: 5},
-	{Name: "direnv exec", Wrapper: &wrapper269, Is: 0x100000},
+	{Name: "direnv exec", Wrapper: &wrapper275, Is: 0x100000},
 	{Name: "direnv grant", Is: 0x100000, Risk: 5},
 	{Name: "direnv permit", Is: 0x100000, Risk: 5},
 	{Name: "dirname", Risk: 1},
@@ -5591,56 +5652,56 @@ var commands = [...]Command{
 	{Name: "disown", Risk: 1},
 	{Name: "distcc", Wrapper: &wrapper10},
 	{Name: "distrobox", Arity: 2},
-	{Name: "distrobox enter", Wrapper: &wrapper271},
+	{Name: "distrobox enter", Wrapper: &wrapper277},
 	{Name: "distrobox-enter", Is: 0x4},
-	{Name: "django", Destroys: acts272},
-	{Name: "django-admin", Arity: 2, Destroys: acts272},
+	{Name: "django", Destroys: acts278},
+	{Name: "django-admin", Arity: 2, Destroys: acts278},
 	{Name: "django-admin dbshell", Is: 0x100800},
 	{Name: "django-admin shell", Is: 0x100800},
 	{Name: "dlltool", Is: 0x200},
 	{Name: "dlv", Row: &row97},
 	{Name: "dmd", Is: 0x1200},
-	{Name: "dmesg", Row: &row274, Risk: 1},
+	{Name: "dmesg", Row: &row280, Risk: 1},
 	{Name: "dmsetup", Destroys: acts82},
-	{Name: "dmypy", Row: &row276, Is: 0x200},
+	{Name: "dmypy", Row: &row282, Is: 0x200},
 	{Name: "dnf", Arity: 2, Is: 0x10000020100000, Risk: 5, Destroys: acts31},
 	{Name: "dnf install", Is: 0x200000},
-	{Name: "doas", Wrapper: &wrapper278, Is: 0x1000000000001, Risk: 7},
-	{Name: "docker", Row: &row280, Arity: 2, Handler: "container", Inspector: "container", Is: 0x108020000102, Parent: true, Destroys: acts111},
-	{Name: "docker attach", Row: &row282},
+	{Name: "doas", Wrapper: &wrapper284, Is: 0x1000000000001, Risk: 7},
+	{Name: "docker", Row: &row286, Arity: 2, Handler: "container", Inspector: "container", Is: 0x108020000102, Parent: true, Destroys: acts113},
+	{Name: "docker attach", Row: &row288},
 	{Name: "docker bake", Is: 0x1000000000},
-	{Name: "docker build", Row: &row284, Is: 0x1000100000, Risk: 4},
-	{Name: "docker builder", Row: &row286, Arity: 3, Is: 0x1000000000, Risk: 5},
-	{Name: "docker buildx", Row: &row284, Arity: 3, Is: 0x1000000000, Risk: 5},
-	{Name: "docker checkpoint", Row: &row286},
-	{Name: "docker commit", Row: &row282, Is: 0x100000, Risk: 3},
-	{Name: "docker compose", Row: &row288, Arity: 3, Is: 0x1000000000, Parent: true},
+	{Name: "docker build", Row: &row290, Is: 0x1000100000, Risk: 4},
+	{Name: "docker builder", Row: &row292, Arity: 3, Is: 0x1000000000, Risk: 5},
+	{Name: "docker buildx", Row: &row290, Arity: 3, Is: 0x1000000000, Risk: 5},
+	{Name: "docker checkpoint", Row: &row292},
+	{Name: "docker commit", Row: &row288, Is: 0x100000, Risk: 3},
+	{Name: "docker compose", Row: &row294, Arity: 3, Is: 0x1000000000, Parent: true},
 	{Name: "docker compose build", Risk: 4},
-	{Name: "docker compose config", Row: &row290, Risk: 1},
-	{Name: "docker compose cp", Row: &row292, Is: 0x100000},
-	{Name: "docker compose create", Row: &row292, Risk: 5},
-	{Name: "docker compose down", Row: &row294, Is: 0x100000, Risk: 6},
-	{Name: "docker compose exec", Wrapper: &wrapper296, Arity: 4, Is: 0x100000, Risk: 5},
-	{Name: "docker compose images", Row: &row290, Risk: 1},
+	{Name: "docker compose config", Row: &row296, Risk: 1},
+	{Name: "docker compose cp", Row: &row298, Is: 0x100000},
+	{Name: "docker compose create", Row: &row298, Risk: 5},
+	{Name: "docker compose down", Row: &row300, Is: 0x100000, Risk: 6},
+	{Name: "docker compose exec", Wrapper: &wrapper302, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose images", Row: &row296, Risk: 1},
 	{Name: "docker compose kill", Risk: 6},
-	{Name: "docker compose logs", Row: &row290, Risk: 1},
-	{Name: "docker compose ls", Row: &row290, Risk: 1},
-	{Name: "docker compose port", Row: &row290, Risk: 1},
-	{Name: "docker compose ps", Row: &row290, Risk: 1},
-	{Name: "docker compose publish", Row: &row292},
+	{Name: "docker compose logs", Row: &row296, Risk: 1},
+	{Name: "docker compose ls", Row: &row296, Risk: 1},
+	{Name: "docker compose port", Row: &row296, Risk: 1},
+	{Name: "docker compose ps", Row: &row296, Risk: 1},
+	{Name: "docker compose publish", Row: &row298},
 	{Name: "docker compose pull", Risk: 4},
-	{Name: "docker compose push", Row: &row292, Is: 0x400000, Risk: 4},
+	{Name: "docker compose push", Row: &row298, Is: 0x400000, Risk: 4},
 	{Name: "docker compose restart", Risk: 5},
-	{Name: "docker compose rm", Row: &row292, Is: 0x100000, Risk: 6},
-	{Name: "docker compose run", Wrapper: &wrapper296, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose rm", Row: &row298, Is: 0x100000, Risk: 6},
+	{Name: "docker compose run", Wrapper: &wrapper302, Arity: 4, Is: 0x100000, Risk: 5},
 	{Name: "docker compose start", Risk: 5},
 	{Name: "docker compose stop", Risk: 6},
-	{Name: "docker compose top", Row: &row290, Risk: 1},
-	{Name: "docker compose up", Row: &row292, Risk: 5},
-	{Name: "docker compose version", Row: &row290, Risk: 1},
-	{Name: "docker compose watch", Row: &row292},
-	{Name: "docker config", Row: &row286},
-	{Name: "docker container", Row: &row286, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker compose top", Row: &row296, Risk: 1},
+	{Name: "docker compose up", Row: &row298, Risk: 5},
+	{Name: "docker compose version", Row: &row296, Risk: 1},
+	{Name: "docker compose watch", Row: &row298},
+	{Name: "docker config", Row: &row292},
+	{Name: "docker container", Row: &row292, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker container inspect", Risk: 1},
 	{Name: "docker container kill", Risk: 6},
 	{Name: "docker container logs", Risk: 1},
@@ -5649,152 +5710,152 @@ var commands = [...]Command{
 	{Name: "docker container rm", Risk: 6},
 	{Name: "docker container stats", Risk: 1},
 	{Name: "docker container top", Risk: 1},
-	{Name: "docker context", Row: &row286, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker context", Row: &row292, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker context create", Row: &row65},
 	{Name: "docker context import", Row: &row65},
 	{Name: "docker context ls", Risk: 1},
 	{Name: "docker context use", Row: &row65},
-	{Name: "docker cp", Row: &row282, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
-	{Name: "docker create", Row: &row297, Is: 0x1001000000000, Risk: 5, Worse: worse298},
-	{Name: "docker diff", Row: &row300, Risk: 1},
-	{Name: "docker events", Row: &row300, Risk: 1},
-	{Name: "docker exec", Wrapper: &wrapper302, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse298},
-	{Name: "docker export", Row: &row282, Is: 0x100000, Risk: 3},
-	{Name: "docker generate", Row: &row286},
-	{Name: "docker history", Row: &row300, Risk: 1},
-	{Name: "docker image", Row: &row286, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
-	{Name: "docker image build", Row: &row284},
+	{Name: "docker cp", Row: &row288, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
+	{Name: "docker create", Row: &row303, Is: 0x1001000000000, Risk: 5, Worse: worse304},
+	{Name: "docker diff", Row: &row306, Risk: 1},
+	{Name: "docker events", Row: &row306, Risk: 1},
+	{Name: "docker exec", Wrapper: &wrapper308, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse304},
+	{Name: "docker export", Row: &row288, Is: 0x100000, Risk: 3},
+	{Name: "docker generate", Row: &row292},
+	{Name: "docker history", Row: &row306, Risk: 1},
+	{Name: "docker image", Row: &row292, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
+	{Name: "docker image build", Row: &row290},
 	{Name: "docker image history", Risk: 1},
 	{Name: "docker image inspect", Risk: 1},
 	{Name: "docker image ls", Risk: 1},
 	{Name: "docker image prune", Risk: 6},
 	{Name: "docker image rm", Risk: 6},
-	{Name: "docker images", Row: &row300, Is: 0x40, Risk: 1},
-	{Name: "docker import", Row: &row282, Is: 0x100000, Risk: 3},
-	{Name: "docker info", Row: &row300, Risk: 1},
-	{Name: "docker inspect", Row: &row300, Risk: 1},
-	{Name: "docker kill", Row: &row282, Is: 0x100000, Risk: 6},
-	{Name: "docker kube", Row: &row286},
-	{Name: "docker load", Row: &row282, Is: 0x100000, Risk: 3},
-	{Name: "docker login", Row: &row282, Is: 0x500000, Risk: 4},
-	{Name: "docker logout", Row: &row282, Risk: 4},
-	{Name: "docker logs", Row: &row300, Risk: 1},
-	{Name: "docker machine", Row: &row286},
+	{Name: "docker images", Row: &row306, Is: 0x40, Risk: 1},
+	{Name: "docker import", Row: &row288, Is: 0x100000, Risk: 3},
+	{Name: "docker info", Row: &row306, Risk: 1},
+	{Name: "docker inspect", Row: &row306, Risk: 1},
+	{Name: "docker kill", Row: &row288, Is: 0x100000, Risk: 6},
+	{Name: "docker kube", Row: &row292},
+	{Name: "docker load", Row: &row288, Is: 0x100000, Risk: 3},
+	{Name: "docker login", Row: &row288, Is: 0x500000, Risk: 4},
+	{Name: "docker logout", Row: &row288, Risk: 4},
+	{Name: "docker logs", Row: &row306, Risk: 1},
+	{Name: "docker machine", Row: &row292},
 	{Name: "docker manifest", Arity: 3, Risk: 5},
-	{Name: "docker mount", Row: &row282},
-	{Name: "docker network", Row: &row286, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker mount", Row: &row288},
+	{Name: "docker network", Row: &row292, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker network inspect", Risk: 1},
 	{Name: "docker network ls", Risk: 1},
 	{Name: "docker network prune", Risk: 6},
 	{Name: "docker network rm", Risk: 6},
-	{Name: "docker node", Row: &row286, Risk: 6},
+	{Name: "docker node", Row: &row292, Risk: 6},
 	{Name: "docker pause", Risk: 3},
-	{Name: "docker play", Row: &row286},
-	{Name: "docker plugin", Row: &row286},
-	{Name: "docker pod", Row: &row286},
-	{Name: "docker port", Row: &row300, Risk: 1},
-	{Name: "docker ps", Row: &row300, Is: 0x40, Risk: 1},
-	{Name: "docker pull", Row: &row300, Is: 0x100000, Risk: 4},
-	{Name: "docker push", Row: &row282, Is: 0x500000, Risk: 4},
-	{Name: "docker rename", Row: &row282, Risk: 3},
-	{Name: "docker restart", Row: &row282, Is: 0x1000100000, Risk: 3},
-	{Name: "docker rm", Row: &row282, Is: 0x100000, Risk: 6},
-	{Name: "docker rmi", Row: &row282, Is: 0x100000, Risk: 6},
-	{Name: "docker run", Row: &row297, Is: 0x1001000000000, Risk: 5, Worse: worse298},
-	{Name: "docker save", Row: &row282, Is: 0x100000, Risk: 3},
-	{Name: "docker search", Row: &row300, Risk: 4},
-	{Name: "docker secret", Row: &row286, Is: 0x100000},
-	{Name: "docker service", Row: &row286, Arity: 3, Risk: 6},
-	{Name: "docker stack", Row: &row286, Arity: 3, Is: 0x1000000000, Risk: 6},
-	{Name: "docker start", Is: 0x1000100000, Risk: 5, Worse: worse298},
-	{Name: "docker stats", Row: &row300, Risk: 1},
-	{Name: "docker stop", Row: &row282, Is: 0x100000, Risk: 6},
-	{Name: "docker swarm", Row: &row286, Is: 0x100000, Risk: 6},
-	{Name: "docker system", Row: &row286, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker play", Row: &row292},
+	{Name: "docker plugin", Row: &row292},
+	{Name: "docker pod", Row: &row292},
+	{Name: "docker port", Row: &row306, Risk: 1},
+	{Name: "docker ps", Row: &row306, Is: 0x40, Risk: 1},
+	{Name: "docker pull", Row: &row306, Is: 0x100000, Risk: 4},
+	{Name: "docker push", Row: &row288, Is: 0x500000, Risk: 4},
+	{Name: "docker rename", Row: &row288, Risk: 3},
+	{Name: "docker restart", Row: &row288, Is: 0x1000100000, Risk: 3},
+	{Name: "docker rm", Row: &row288, Is: 0x100000, Risk: 6},
+	{Name: "docker rmi", Row: &row288, Is: 0x100000, Risk: 6},
+	{Name: "docker run", Row: &row303, Is: 0x1001000000000, Risk: 5, Worse: worse304},
+	{Name: "docker save", Row: &row288, Is: 0x100000, Risk: 3},
+	{Name: "docker search", Row: &row306, Risk: 4},
+	{Name: "docker secret", Row: &row292, Is: 0x100000},
+	{Name: "docker service", Row: &row292, Arity: 3, Risk: 6},
+	{Name: "docker stack", Row: &row292, Arity: 3, Is: 0x1000000000, Risk: 6},
+	{Name: "docker start", Is: 0x1000100000, Risk: 5, Worse: worse304},
+	{Name: "docker stats", Row: &row306, Risk: 1},
+	{Name: "docker stop", Row: &row288, Is: 0x100000, Risk: 6},
+	{Name: "docker swarm", Row: &row292, Is: 0x100000, Risk: 6},
+	{Name: "docker system", Row: &row292, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker system df", Risk: 1},
 	{Name: "docker system info", Risk: 1},
 	{Name: "docker system prune", Risk: 6},
-	{Name: "docker tag", Row: &row282, Is: 0x100000, Risk: 3},
-	{Name: "docker top", Row: &row300, Risk: 1},
-	{Name: "docker trust", Row: &row286},
+	{Name: "docker tag", Row: &row288, Is: 0x100000, Risk: 3},
+	{Name: "docker top", Row: &row306, Risk: 1},
+	{Name: "docker trust", Row: &row292},
 	{Name: "docker unpause", Risk: 3},
-	{Name: "docker unshare", Row: &row282},
+	{Name: "docker unshare", Row: &row288},
 	{Name: "docker up", Is: 0x1000000000},
-	{Name: "docker update", Row: &row282, Risk: 3},
-	{Name: "docker version", Row: &row300, Risk: 1},
-	{Name: "docker volume", Row: &row286, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker update", Row: &row288, Risk: 3},
+	{Name: "docker version", Row: &row306, Risk: 1},
+	{Name: "docker volume", Row: &row292, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker volume inspect", Risk: 1},
 	{Name: "docker volume ls", Risk: 1},
 	{Name: "docker volume prune", Risk: 6},
 	{Name: "docker volume rm", Risk: 6},
-	{Name: "docker wait", Row: &row300, Risk: 3},
+	{Name: "docker wait", Row: &row306, Risk: 3},
 	{Name: "docker watch", Is: 0x1000000000},
-	{Name: "docker-compose", Row: &row288, Is: 0x100010, Destroys: acts111, Like: "docker compose"},
+	{Name: "docker-compose", Row: &row294, Is: 0x100010, Destroys: acts113, Like: "docker compose"},
 	{Name: "docker-compose bake", Is: 0x1000000000},
 	{Name: "docker-compose build", Is: 0x1000000000},
 	{Name: "docker-compose builder", Is: 0x1000000000},
 	{Name: "docker-compose buildx", Is: 0x1000000000},
 	{Name: "docker-compose compose", Is: 0x1000000000},
-	{Name: "docker-compose config", Row: &row290},
+	{Name: "docker-compose config", Row: &row296},
 	{Name: "docker-compose create", Is: 0x1000000000},
-	{Name: "docker-compose down", Row: &row294},
-	{Name: "docker-compose exec", Wrapper: &wrapper296},
+	{Name: "docker-compose down", Row: &row300},
+	{Name: "docker-compose exec", Wrapper: &wrapper302},
 	{Name: "docker-compose image", Is: 0x1000000000},
-	{Name: "docker-compose images", Row: &row290},
-	{Name: "docker-compose logs", Row: &row290},
-	{Name: "docker-compose ls", Row: &row290},
-	{Name: "docker-compose port", Row: &row290},
-	{Name: "docker-compose ps", Row: &row290},
+	{Name: "docker-compose images", Row: &row296},
+	{Name: "docker-compose logs", Row: &row296},
+	{Name: "docker-compose ls", Row: &row296},
+	{Name: "docker-compose port", Row: &row296},
+	{Name: "docker-compose ps", Row: &row296},
 	{Name: "docker-compose restart", Is: 0x1000000000},
-	{Name: "docker-compose run", Wrapper: &wrapper296, Is: 0x1000000000},
+	{Name: "docker-compose run", Wrapper: &wrapper302, Is: 0x1000000000},
 	{Name: "docker-compose stack", Is: 0x1000000000},
 	{Name: "docker-compose start", Is: 0x1000000000},
-	{Name: "docker-compose top", Row: &row290},
-	{Name: "docker-compose up", Row: &row292, Is: 0x1000000000},
-	{Name: "docker-compose version", Row: &row290},
+	{Name: "docker-compose top", Row: &row296},
+	{Name: "docker-compose up", Row: &row298, Is: 0x1000000000},
+	{Name: "docker-compose version", Row: &row296},
 	{Name: "docker-compose watch", Is: 0x1000000000},
-	{Name: "doctl", Row: &row26, Arity: 3, Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts172},
+	{Name: "doctl", Row: &row26, Arity: 3, Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts176},
 	{Name: "doctl serverless"},
 	{Name: "doctl serverless deploy", Transfer: &options79},
-	{Name: "doctrine", Destroys: acts139},
+	{Name: "doctrine", Destroys: acts143},
 	{Name: "doit", Arity: 2, Is: 0x1000000000},
 	{Name: "dolt", Is: 0x2000000},
 	{Name: "dolt sql", Is: 0x800},
 	{Name: "doltgres", Is: 0x2000000},
 	{Name: "doppler", Is: 0x8000100000},
-	{Name: "doppler run", Wrapper: &wrapper304},
-	{Name: "dos2unix", Row: &row306, Risk: 3},
-	{Name: "dotenv", Wrapper: &wrapper308},
-	{Name: "dotenv run", Wrapper: &wrapper310},
-	{Name: "dotenv-cli", Wrapper: &wrapper308},
+	{Name: "doppler run", Wrapper: &wrapper310},
+	{Name: "dos2unix", Row: &row312, Risk: 3},
+	{Name: "dotenv", Wrapper: &wrapper314},
+	{Name: "dotenv run", Wrapper: &wrapper316},
+	{Name: "dotenv-cli", Wrapper: &wrapper314},
 	{Name: "dotenvx"},
-	{Name: "dotenvx run", Wrapper: &wrapper312},
-	{Name: "dotnet", Row: &row314, Arity: 2, Is: 0x1020001218, Parent: true, Destroys: acts315},
-	{Name: "dotnet --info", Risk: 2},
-	{Name: "dotnet --list-sdks", Risk: 2},
+	{Name: "dotenvx run", Wrapper: &wrapper318},
+	{Name: "dotnet", Row: &row320, Arity: 2, Is: 0x1020001218, Parent: true, Destroys: acts321},
+	{Name: "dotnet --info", Risk: 2, Worse: worse322},
+	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse322},
 	{Name: "dotnet add", Is: 0x300000, Risk: 4},
-	{Name: "dotnet build", Risk: 2},
-	{Name: "dotnet clean", Risk: 2},
+	{Name: "dotnet build", Risk: 2, Worse: worse322},
+	{Name: "dotnet clean", Risk: 2, Worse: worse322},
 	{Name: "dotnet ef", Arity: 3},
 	{Name: "dotnet exec", Is: 0x100000},
-	{Name: "dotnet format", Risk: 2},
+	{Name: "dotnet format", Risk: 2, Worse: worse322},
 	{Name: "dotnet fsi", Is: 0x100800},
-	{Name: "dotnet list", Risk: 2},
+	{Name: "dotnet list", Risk: 2, Worse: worse322},
 	{Name: "dotnet new", Is: 0x200000, Risk: 4},
 	{Name: "dotnet nuget", Arity: 3},
-	{Name: "dotnet pack", Risk: 2},
-	{Name: "dotnet publish", Risk: 2},
+	{Name: "dotnet pack", Risk: 2, Worse: worse322},
+	{Name: "dotnet publish", Risk: 2, Worse: worse322},
 	{Name: "dotnet remove", Risk: 4},
-	{Name: "dotnet restore", Risk: 2},
+	{Name: "dotnet restore", Risk: 2, Worse: worse322},
 	{Name: "dotnet script", Is: 0x100800},
 	{Name: "dotnet sln", Risk: 4},
-	{Name: "dotnet test", Risk: 2},
+	{Name: "dotnet test", Risk: 2, Worse: worse322},
 	{Name: "dotnet tool", Arity: 3, Is: 0x300000},
-	{Name: "dotnet-ef", Destroys: acts315},
+	{Name: "dotnet-ef", Destroys: acts321},
 	{Name: "dotnet-script", Is: 0x100000},
 	{Name: "dotnet-script eval", Is: 0x800},
 	{Name: "doxygen", Is: 0x200, Risk: 2},
-	{Name: "dpkg", Row: &row317, Parent: true, Destroys: acts318},
+	{Name: "dpkg", Row: &row324, Parent: true, Destroys: acts325},
 	{Name: "dpkg --list", Risk: 1},
 	{Name: "dpkg --listfiles", Risk: 1},
 	{Name: "dpkg --search", Risk: 1},
@@ -5803,16 +5864,16 @@ var commands = [...]Command{
 	{Name: "dpkg -S", Risk: 1},
 	{Name: "dpkg -l", Risk: 1},
 	{Name: "dpkg -s", Risk: 1},
-	{Name: "dpkg-query", Row: &row317, Risk: 1},
+	{Name: "dpkg-query", Row: &row324, Risk: 1},
 	{Name: "dprint", Risk: 2, Worse: worse98},
 	{Name: "drill", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
-	{Name: "drizzle-kit", Is: 0x2080000, Destroys: acts319},
+	{Name: "drizzle-kit", Is: 0x2080000, Destroys: acts326},
 	{Name: "droid", Is: 0x80000000},
 	{Name: "drone", Arity: 2, Is: 0x1000000000},
 	{Name: "dropbear", Row: &row39},
-	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts320},
-	{Name: "dropuser", Destroys: acts320},
-	{Name: "drush", Row: &row41, Destroys: acts268},
+	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts327},
+	{Name: "dropuser", Destroys: acts327},
+	{Name: "drush", Row: &row41, Destroys: acts274},
 	{Name: "drush ev", Is: 0x800},
 	{Name: "drush eval", Is: 0x800},
 	{Name: "drush php", Is: 0x800},
@@ -5823,18 +5884,18 @@ var commands = [...]Command{
 	{Name: "drush sql:query", Is: 0x800},
 	{Name: "drush sqlc", Is: 0x800},
 	{Name: "drush sqlq", Is: 0x800},
-	{Name: "dscl", Destroys: acts155},
+	{Name: "dscl", Destroys: acts159},
 	{Name: "dsh", Is: 0x4},
-	{Name: "dsmod", Destroys: acts155},
+	{Name: "dsmod", Destroys: acts159},
 	{Name: "dsqlcmd", Row: &row97},
-	{Name: "dsrm", Destroys: acts155},
+	{Name: "dsrm", Destroys: acts159},
 	{Name: "dsymutil", Is: 0x200},
 	{Name: "dtach", Is: 0x4},
 	{Name: "dtrace", Row: &row97},
 	{Name: "dtruss", Is: 0x4},
-	{Name: "du", Row: &row263, Risk: 1, Wipes: "listed"},
-	{Name: "dub", Row: &row126},
-	{Name: "duckdb", Row: &row322, Inspector: "sql", Is: 0x6104000, Risk: 5},
+	{Name: "du", Row: &row269, Risk: 1, Wipes: "listed"},
+	{Name: "dub", Row: &row128},
+	{Name: "duckdb", Row: &row329, Inspector: "sql", Is: 0x6104000, Risk: 5},
 	{Name: "dumb-init", Wrapper: &wrapper10},
 	{Name: "dune", Is: 0x1000000000, Risk: 5},
 	{Name: "duplicacy", Destroys: acts52},
@@ -5844,123 +5905,123 @@ var commands = [...]Command{
 	{Name: "dyalog", Language: &language6},
 	{Name: "e2fsck", Destroys: acts82},
 	{Name: "earthly", Is: 0x1000000400},
-	{Name: "eas", Arity: 2, Destroys: acts136},
+	{Name: "eas", Arity: 2, Destroys: acts140},
 	{Name: "easy_install", Is: 0x100000},
 	{Name: "eatmydata", Wrapper: &wrapper10},
 	{Name: "eb", Row: &row26, Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "ebtables", Destroys: acts323},
+	{Name: "ebtables", Destroys: acts330},
 	{Name: "eca", Is: 0x80000000},
 	{Name: "echo", Arity: 1, Is: 0x200008000, Risk: 1, Wipes: "listed"},
 	{Name: "ecj", Is: 0x200},
 	{Name: "ecl", Language: &language6},
-	{Name: "ed", Row: &row189, Is: 0x100000},
+	{Name: "ed", Row: &row193, Is: 0x100000},
 	{Name: "edgedb", Row: &row97},
 	{Name: "edgeql", Is: 0x2000000},
 	{Name: "efibootmgr", Destroys: acts82},
 	{Name: "eksctl", Row: &row26, Destroys: acts38},
-	{Name: "elasticdump", Destroys: acts232},
+	{Name: "elasticdump", Destroys: acts238},
 	{Name: "elfedit", Is: 0x200},
 	{Name: "elixir", Language: &language6, Arity: 2, Risk: 5},
 	{Name: "elixir -e", Is: 0x100000},
 	{Name: "elvish", Handler: "shell", Is: 0x40000},
 	{Name: "em++", Is: 0x200},
-	{Name: "emacs", Row: &row189},
-	{Name: "emacsclient", Row: &row189},
+	{Name: "emacs", Row: &row193},
+	{Name: "emacsclient", Row: &row193},
 	{Name: "emcc", Is: 0x200},
-	{Name: "emerge", Is: 0x100000, Destroys: acts324},
+	{Name: "emerge", Is: 0x100000, Destroys: acts331},
 	{Name: "emulate", Inspector: "state"},
 	{Name: "enable", Inspector: "state", Risk: 5},
-	{Name: "entr", Wrapper: &wrapper326},
+	{Name: "entr", Wrapper: &wrapper333},
 	{Name: "env", Arity: 1, Handler: "env", Inspector: "env", Is: 0x1000000000000, Risk: 5, Dumps: []string{"<bare>", "-0", "--null"}},
-	{Name: "env-cmd", Wrapper: &wrapper308},
-	{Name: "envchain", Wrapper: &wrapper328, Is: 0x100000},
+	{Name: "env-cmd", Wrapper: &wrapper314},
+	{Name: "envchain", Wrapper: &wrapper335, Is: 0x100000},
 	{Name: "envconsul", Is: 0x4},
-	{Name: "envdir", Wrapper: &wrapper329},
-	{Name: "envuidgid", Wrapper: &wrapper330},
+	{Name: "envdir", Wrapper: &wrapper336},
+	{Name: "envuidgid", Wrapper: &wrapper337},
 	{Name: "eopkg", Destroys: acts31},
-	{Name: "equinix", Destroys: acts172},
+	{Name: "equinix", Destroys: acts176},
 	{Name: "erase", Wipes: "removed"},
 	{Name: "erl", Language: &language6},
-	{Name: "errcheck", Row: &row332},
-	{Name: "es-curator", Destroys: acts232},
+	{Name: "errcheck", Row: &row339},
+	{Name: "es-curator", Destroys: acts238},
 	{Name: "esbuild", Row: &row49, Is: 0x1000080000, Risk: 2},
-	{Name: "eslint", Row: &row334, Is: 0x1000080018, Risk: 2, Worse: worse98},
+	{Name: "eslint", Row: &row341, Is: 0x1000080018, Risk: 2, Worse: worse98},
 	{Name: "esno", Language: &language6},
 	{Name: "et", Is: 0x4},
-	{Name: "etags", Row: &row231},
-	{Name: "etcdctl", Row: &row212, Arity: 2, Destroys: acts213},
+	{Name: "etags", Row: &row235},
+	{Name: "etcdctl", Row: &row216, Arity: 2, Destroys: acts217},
 	{Name: "eterm", Is: 0x4},
 	{Name: "eval", Handler: "eval", Is: 0x1000000000000, Risk: 5},
-	{Name: "evans", Destroys: acts335},
+	{Name: "evans", Destroys: acts342},
 	{Name: "evcxr", Language: &language6},
-	{Name: "ex", Row: &row189, Is: 0x100000},
-	{Name: "exa", Row: &row267, Is: 0x200000000, Risk: 1, Wipes: "listed"},
+	{Name: "ex", Row: &row193, Is: 0x100000},
+	{Name: "exa", Row: &row273, Is: 0x200000000, Risk: 1, Wipes: "listed"},
 	{Name: "exec", Handler: "exec", Is: 0x1400000100000, Risk: 5},
 	{Name: "exim", Destroys: acts19},
 	{Name: "exit", Is: 0x400000000000, Risk: 1},
-	{Name: "exo", Destroys: acts172},
-	{Name: "expand", Row: &row337, Risk: 1},
+	{Name: "exo", Destroys: acts176},
+	{Name: "expand", Row: &row344, Risk: 1},
 	{Name: "expect", Language: &language6, Is: 0x104000},
-	{Name: "expo", Row: &row49, Arity: 2, Is: 0x80000, Destroys: acts136},
+	{Name: "expo", Row: &row49, Arity: 2, Is: 0x80000, Destroys: acts140},
 	{Name: "export", Inspector: "declare", Is: 0x40000100000, Risk: 1, Dumps: []string{"<bare>", "-p"}},
 	{Name: "expr", Risk: 1},
-	{Name: "eza", Row: &row267, Is: 0x200000000, Risk: 1, Wipes: "listed"},
+	{Name: "eza", Row: &row273, Is: 0x200000000, Risk: 1, Wipes: "listed"},
 	{Name: "fab", Arity: 2, Destroys: acts28},
 	{Name: "fabric-agent", Is: 0x80000000},
 	{Name: "factor", Language: &language6, Risk: 1},
-	{Name: "faillock", Destroys: acts155},
+	{Name: "faillock", Destroys: acts159},
 	{Name: "fakechroot", Wrapper: &wrapper10},
 	{Name: "fakeroot", Wrapper: &wrapper10},
-	{Name: "faketime", Wrapper: &wrapper339},
-	{Name: "fallocate", Row: &row341, Is: 0x100020},
+	{Name: "faketime", Wrapper: &wrapper346},
+	{Name: "fallocate", Row: &row348, Is: 0x100020},
 	{Name: "false", Is: 0x400000000000, Risk: 1},
 	{Name: "fastboot", Destroys: acts82},
-	{Name: "fastlane", Arity: 2, Destroys: acts136},
+	{Name: "fastlane", Arity: 2, Destroys: acts140},
 	{Name: "fc", Inspector: "state"},
 	{Name: "fd", Handler: "fd", Is: 0x200000000, Risk: 1, Wipes: "matched"},
 	{Name: "fdisk", Is: 0x2000100000, Risk: 6, Destroys: acts82},
-	{Name: "fennel", Language: &language343},
+	{Name: "fennel", Language: &language350},
 	{Name: "fg", Risk: 1},
-	{Name: "file", Row: &row345, Risk: 1},
-	{Name: "find", Arity: 1, Handler: "find", Is: 0x80000200000000, Risk: 1, Worse: worse346, Destroys: acts347, Wipes: "found"},
+	{Name: "file", Row: &row352, Risk: 1},
+	{Name: "find", Arity: 1, Handler: "find", Is: 0x80000200000000, Risk: 1, Worse: worse353, Destroys: acts354, Wipes: "found"},
 	{Name: "finger", Row: &row39},
-	{Name: "firebase", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse27, Destroys: acts348, Recursive: []string{"*"}},
+	{Name: "firebase", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse27, Destroys: acts355, Recursive: []string{"*"}},
 	{Name: "firebase deploy", Transfer: &options79},
 	{Name: "firejail", Is: 0x4},
-	{Name: "firewall-cmd", Destroys: acts323},
+	{Name: "firewall-cmd", Destroys: acts330},
 	{Name: "fish", Arity: 2, Handler: "shell", Is: 0x100040000, Like: "bash"},
-	{Name: "fkill", Destroys: acts349},
+	{Name: "fkill", Destroys: acts356},
 	{Name: "flake8", Row: &row83, Is: 0x80000, Risk: 2, Worse: worse84},
 	{Name: "flang", Is: 0x200},
 	{Name: "flashrom", Destroys: acts82},
-	{Name: "flask", Arity: 2, Destroys: acts350},
+	{Name: "flask", Arity: 2, Destroys: acts357},
 	{Name: "flask shell", Is: 0x100800},
 	{Name: "flatpak", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts31},
 	{Name: "flatpak install", Is: 0x200000},
 	{Name: "flatpak run", Arity: 3},
 	{Name: "flatpak-spawn", Is: 0x4},
-	{Name: "flit", Row: &row118, Destroys: acts351},
+	{Name: "flit", Row: &row120, Destroys: acts358},
 	{Name: "flock", Handler: "flock"},
 	{Name: "flox"},
-	{Name: "flox activate", Wrapper: &wrapper353},
-	{Name: "flutter", Row: &row126, Arity: 2, Is: 0x1020000018, Risk: 2, Worse: worse244, Destroys: acts136},
+	{Name: "flox activate", Wrapper: &wrapper360},
+	{Name: "flutter", Row: &row128, Arity: 2, Is: 0x1020000018, Risk: 2, Worse: worse250, Destroys: acts140},
 	{Name: "flutter pub", Is: 0x100000},
 	{Name: "flutter upgrade", Is: 0x100000},
 	{Name: "flux", Row: &row26, Arity: 2, Destroys: acts38},
 	{Name: "fluxcd", Destroys: acts38},
-	{Name: "fly", Row: &row26, Arity: 2, Is: 0x8000100002, Risk: 5, Worse: worse27, Destroys: acts354},
-	{Name: "flyctl", Row: &row26, Arity: 2, Is: 0x8000100002, Risk: 5, Worse: worse27, Destroys: acts354},
-	{Name: "flyway", Destroys: acts355},
-	{Name: "fmt", Row: &row357, Risk: 1},
-	{Name: "fold", Row: &row359, Risk: 1},
+	{Name: "fly", Row: &row26, Arity: 2, Is: 0x8000100002, Risk: 5, Worse: worse27, Destroys: acts361},
+	{Name: "flyctl", Row: &row26, Arity: 2, Is: 0x8000100002, Risk: 5, Worse: worse27, Destroys: acts361},
+	{Name: "flyway", Destroys: acts362},
+	{Name: "fmt", Row: &row364, Risk: 1},
+	{Name: "fold", Row: &row366, Risk: 1},
 	{Name: "foot", Is: 0x4},
 	{Name: "footclient", Is: 0x4},
 	{Name: "foreman", Is: 0x1000000004},
-	{Name: "forever", Arity: 2, Destroys: acts360},
+	{Name: "forever", Arity: 2, Destroys: acts367},
 	{Name: "forgecode", Is: 0x80000000},
 	{Name: "format", Is: 0x2000000000, Destroys: acts82},
 	{Name: "format.com", Is: 0x2000000000},
-	{Name: "fossil", Destroys: acts133},
+	{Name: "fossil", Destroys: acts137},
 	{Name: "free", Risk: 1},
 	{Name: "frida", Row: &row97},
 	{Name: "fsc", Is: 0x200},
@@ -5968,22 +6029,22 @@ var commands = [...]Command{
 	{Name: "fsck.*", Destroys: acts82},
 	{Name: "fsi", Is: 0x100000},
 	{Name: "ftp", Row: &row39, Is: 0x14000400000, Risk: 4},
-	{Name: "fuser", Row: &row362, Is: 0x80000020000, Risk: 6, Destroys: acts349},
+	{Name: "fuser", Row: &row369, Is: 0x80000020000, Risk: 6, Destroys: acts356},
 	{Name: "fvm", Arity: 2},
 	{Name: "fvm install", Is: 0x100000},
 	{Name: "fwupdmgr", Destroys: acts82},
-	{Name: "fx", Row: &row363, Risk: 5},
-	{Name: "fzf", Row: &row365, Risk: 5},
-	{Name: "g++", Row: &row135, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "fx", Row: &row370, Risk: 5},
+	{Name: "fzf", Row: &row372, Risk: 5},
+	{Name: "g++", Row: &row139, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gam", Destroys: acts14},
 	{Name: "gamemoderun", Wrapper: &wrapper10},
 	{Name: "gamescope", Is: 0x4},
 	{Name: "gap", Language: &language6},
 	{Name: "garden", Arity: 2, Is: 0x1000000000},
 	{Name: "gatsby", Row: &row49},
-	{Name: "gcc", Row: &row135, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "gcc", Row: &row139, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gcl", Language: &language6},
-	{Name: "gcloud", Row: &row367, Arity: 4, Inspector: "transfer", Is: 0x8000000002, Risk: 5, Worse: worse368, Parent: true, Destroys: acts103, Recursive: []string{"*"}},
+	{Name: "gcloud", Row: &row374, Arity: 4, Inspector: "transfer", Is: 0x8000000002, Risk: 5, Worse: worse375, Parent: true, Destroys: acts103, Recursive: []string{"*"}},
 	{Name: "gcloud *", Parent: true},
 	{Name: "gcloud * *", Risk: 4, Parent: true},
 	{Name: "gcloud * * describe", Risk: 4},
@@ -6011,58 +6072,58 @@ var commands = [...]Command{
 	{Name: "gcloud secrets", Is: 0x100000},
 	{Name: "gcloud ssh", Row: &row65},
 	{Name: "gcloud storage"},
-	{Name: "gcloud storage cp", Transfer: &options369},
-	{Name: "gcloud storage mv", Transfer: &options369},
-	{Name: "gcloud storage rsync", Transfer: &options369},
+	{Name: "gcloud storage cp", Transfer: &options376},
+	{Name: "gcloud storage mv", Transfer: &options376},
+	{Name: "gcloud storage rsync", Transfer: &options376},
 	{Name: "gconftool-2", Destroys: acts100},
 	{Name: "gcore", Is: 0x20000},
-	{Name: "gdb", Row: &row97, Wrapper: &wrapper154, Is: 0x20000},
+	{Name: "gdb", Row: &row97, Wrapper: &wrapper158, Is: 0x20000},
 	{Name: "gdbserver", Is: 0x4},
 	{Name: "gdc", Is: 0x200},
 	{Name: "gdisk", Is: 0x2000000000, Destroys: acts82},
 	{Name: "gel", Is: 0x2000000},
-	{Name: "gem", Row: &row126, Arity: 2, Is: 0x10000020100000, Destroys: acts370},
+	{Name: "gem", Row: &row128, Arity: 2, Is: 0x10000020100000, Destroys: acts377},
 	{Name: "gem install", Is: 0x200000},
 	{Name: "gem update", Is: 0x200000},
 	{Name: "gemini", Is: 0x80000000},
 	{Name: "gemini-cli", Is: 0x80000000},
-	{Name: "gerrit", Destroys: acts133},
+	{Name: "gerrit", Destroys: acts137},
 	{Name: "getconf", Is: 0x40, Risk: 1},
-	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse371},
+	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse378},
 	{Name: "getopts", Inspector: "names", Risk: 1},
 	{Name: "gforth", Language: &language6},
 	{Name: "gfortran", Row: &row44, Is: 0x200},
-	{Name: "gh", Row: &row373, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20008030000000, Parent: true, Destroys: acts374},
+	{Name: "gh", Row: &row380, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20008030000000, Parent: true, Destroys: acts381},
 	{Name: "gh agent-task", Is: 0x80000000},
-	{Name: "gh alias", Row: &row375, Is: 0x100000},
-	{Name: "gh api", Row: &row377, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse378},
-	{Name: "gh attestation", Row: &row375},
-	{Name: "gh auth", Row: &row375, Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "gh auth status", Row: &row380, Risk: 4, Worse: worse381},
-	{Name: "gh browse", Row: &row383, Risk: 4},
-	{Name: "gh cache", Row: &row383},
-	{Name: "gh codespace", Row: &row375},
+	{Name: "gh alias", Row: &row382, Is: 0x100000},
+	{Name: "gh api", Row: &row384, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse385},
+	{Name: "gh attestation", Row: &row382},
+	{Name: "gh auth", Row: &row382, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh auth status", Row: &row387, Risk: 4, Worse: worse388},
+	{Name: "gh browse", Row: &row390, Risk: 4},
+	{Name: "gh cache", Row: &row390},
+	{Name: "gh codespace", Row: &row382},
 	{Name: "gh codespace ssh", Row: &row65},
-	{Name: "gh config", Row: &row375, Is: 0x110000},
+	{Name: "gh config", Row: &row382, Is: 0x110000},
 	{Name: "gh copilot", Is: 0x80000000},
-	{Name: "gh cs", Row: &row375},
-	{Name: "gh ext", Row: &row375},
-	{Name: "gh extension", Row: &row375, Is: 0x100000},
-	{Name: "gh gist", Row: &row383},
+	{Name: "gh cs", Row: &row382},
+	{Name: "gh ext", Row: &row382},
+	{Name: "gh extension", Row: &row382, Is: 0x100000},
+	{Name: "gh gist", Row: &row390},
 	{Name: "gh gist create", Row: &row65},
 	{Name: "gh gist edit", Row: &row65},
-	{Name: "gh gpg-key", Row: &row375},
-	{Name: "gh issue", Row: &row383, Arity: 3, Parent: true},
+	{Name: "gh gpg-key", Row: &row382},
+	{Name: "gh issue", Row: &row390, Arity: 3, Parent: true},
 	{Name: "gh issue comment", Is: 0x400000, Risk: 4},
 	{Name: "gh issue create", Is: 0x400000, Risk: 4},
 	{Name: "gh issue edit", Is: 0x400000, Risk: 4},
 	{Name: "gh issue list", Risk: 4},
 	{Name: "gh issue status", Risk: 4},
 	{Name: "gh issue view", Risk: 4},
-	{Name: "gh label", Row: &row383},
+	{Name: "gh label", Row: &row390},
 	{Name: "gh models", Is: 0x80000000},
-	{Name: "gh org", Row: &row383},
-	{Name: "gh pr", Row: &row383, Arity: 3, Parent: true},
+	{Name: "gh org", Row: &row390},
+	{Name: "gh pr", Row: &row390, Arity: 3, Parent: true},
 	{Name: "gh pr checkout", Risk: 4},
 	{Name: "gh pr checks", Risk: 4},
 	{Name: "gh pr close", Risk: 5},
@@ -6076,152 +6137,152 @@ var commands = [...]Command{
 	{Name: "gh pr review", Is: 0x400000, Risk: 4},
 	{Name: "gh pr status", Risk: 4},
 	{Name: "gh pr view", Risk: 4},
-	{Name: "gh project", Row: &row383},
-	{Name: "gh release", Row: &row383, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh project", Row: &row390},
+	{Name: "gh release", Row: &row390, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh release delete", Risk: 6},
 	{Name: "gh release delete-asset", Risk: 6},
 	{Name: "gh release download", Risk: 4},
 	{Name: "gh release list", Risk: 4},
 	{Name: "gh release view", Risk: 4},
-	{Name: "gh repo", Row: &row383, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh repo", Row: &row390, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh repo archive", Risk: 6},
 	{Name: "gh repo clone", Risk: 4},
 	{Name: "gh repo delete", Risk: 6},
 	{Name: "gh repo list", Risk: 4},
 	{Name: "gh repo rename", Risk: 6},
 	{Name: "gh repo view", Risk: 4},
-	{Name: "gh ruleset", Row: &row383},
-	{Name: "gh run", Row: &row383, Arity: 3, Parent: true},
+	{Name: "gh ruleset", Row: &row390},
+	{Name: "gh run", Row: &row390, Arity: 3, Parent: true},
 	{Name: "gh run cancel", Risk: 6},
 	{Name: "gh run delete", Risk: 6},
 	{Name: "gh run download", Risk: 4},
 	{Name: "gh run list", Risk: 4},
 	{Name: "gh run view", Risk: 4},
 	{Name: "gh run watch", Risk: 4},
-	{Name: "gh search", Row: &row383, Risk: 4},
-	{Name: "gh secret", Row: &row375, Is: 0x100000},
-	{Name: "gh skill", Row: &row375},
-	{Name: "gh ssh-key", Row: &row375},
-	{Name: "gh status", Row: &row383, Risk: 4},
-	{Name: "gh variable", Row: &row375},
-	{Name: "gh workflow", Row: &row383, Arity: 3, Parent: true},
+	{Name: "gh search", Row: &row390, Risk: 4},
+	{Name: "gh secret", Row: &row382, Is: 0x100000},
+	{Name: "gh skill", Row: &row382},
+	{Name: "gh ssh-key", Row: &row382},
+	{Name: "gh status", Row: &row390, Risk: 4},
+	{Name: "gh variable", Row: &row382},
+	{Name: "gh workflow", Row: &row390, Arity: 3, Parent: true},
 	{Name: "gh workflow list", Risk: 4},
 	{Name: "gh workflow view", Risk: 4},
-	{Name: "ghc", Row: &row385, Is: 0x1200, Risk: 2},
+	{Name: "ghc", Row: &row392, Is: 0x1200, Risk: 2},
 	{Name: "ghc --interactive", Is: 0x800},
 	{Name: "ghc -e", Is: 0x800},
 	{Name: "ghci", Language: &language6, Is: 0x100200},
 	{Name: "ghostty", Is: 0x4},
-	{Name: "ghz", Destroys: acts335},
-	{Name: "ginkgo", Row: &row387, Is: 0x8},
-	{Name: "gio", Row: &row54, Destroys: acts388, Wipes: "removed"},
-	{Name: "git", Row: &row390, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40048620000110, Risk: 1, Parent: true},
-	{Name: "git add", Row: &row392, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
-	{Name: "git am", Row: &row394, Inspector: "gitapply", Is: 0x800000000, Risk: 3, Shows: "patch"},
-	{Name: "git annotate", Row: &row396, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git apply", Row: &row394, Inspector: "gitapply", Risk: 3, Worse: worse397},
+	{Name: "ghz", Destroys: acts342},
+	{Name: "ginkgo", Row: &row394, Is: 0x8},
+	{Name: "gio", Row: &row54, Destroys: acts395, Wipes: "removed"},
+	{Name: "git", Row: &row397, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40048620000110, Risk: 1, Parent: true},
+	{Name: "git add", Row: &row399, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
+	{Name: "git am", Row: &row401, Inspector: "gitapply", Is: 0x800000000, Risk: 3, Shows: "patch"},
+	{Name: "git annotate", Row: &row403, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git apply", Row: &row401, Inspector: "gitapply", Risk: 3, Worse: worse404},
 	{Name: "git archimport", Row: &row54},
-	{Name: "git archive", Row: &row399, Inspector: "gitshow", Risk: 3, Shows: "objects"},
-	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse400},
-	{Name: "git blame", Row: &row396, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git branch", Row: &row402, Is: 0x100040, Risk: 1, Worse: worse403},
+	{Name: "git archive", Row: &row406, Inspector: "gitshow", Risk: 3, Shows: "objects"},
+	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse407},
+	{Name: "git blame", Row: &row403, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git branch", Row: &row409, Is: 0x100040, Risk: 1, Worse: worse410},
 	{Name: "git bugreport", Row: &row54},
-	{Name: "git bundle", Row: &row405, Arity: 3, Inspector: "gitloss", Shows: "objects"},
-	{Name: "git cat-file", Row: &row407, Inspector: "gitshow", Risk: 1, Shows: "objects"},
-	{Name: "git check-attr", Row: &row407, Risk: 1},
-	{Name: "git check-ignore", Row: &row407, Risk: 1},
-	{Name: "git check-ref-format", Row: &row409, Risk: 1},
-	{Name: "git checkout", Row: &row411, Inspector: "gitcheckout", Is: 0x800100000, Risk: 3, Worse: worse412},
-	{Name: "git checkout-index", Row: &row414, Inspector: "gitshow", Shows: "objects"},
-	{Name: "git cherry", Row: &row416, Risk: 1},
-	{Name: "git cherry-pick", Row: &row418, Is: 0x800000000, Risk: 3, Worse: worse419},
+	{Name: "git bundle", Row: &row412, Arity: 3, Inspector: "gitloss", Shows: "objects"},
+	{Name: "git cat-file", Row: &row414, Inspector: "gitshow", Risk: 1, Shows: "objects"},
+	{Name: "git check-attr", Row: &row414, Risk: 1},
+	{Name: "git check-ignore", Row: &row414, Risk: 1},
+	{Name: "git check-ref-format", Row: &row416, Risk: 1},
+	{Name: "git checkout", Row: &row418, Inspector: "gitcheckout", Is: 0x800100000, Risk: 3, Worse: worse419},
+	{Name: "git checkout-index", Row: &row421, Inspector: "gitshow", Shows: "objects"},
+	{Name: "git cherry", Row: &row423, Risk: 1},
+	{Name: "git cherry-pick", Row: &row425, Is: 0x800000000, Risk: 3, Worse: worse426},
 	{Name: "git citool", Row: &row54},
-	{Name: "git clean", Row: &row421, Is: 0x100000, Risk: 6, Wipes: "untracked"},
-	{Name: "git clone", Row: &row423, Inspector: "gitclone", Is: 0x100000, Risk: 4},
-	{Name: "git commit", Row: &row425, Inspector: "gitadd", Is: 0x800000000, Risk: 3, Shows: "patch"},
-	{Name: "git config", Row: &row427, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse428, Parent: true},
+	{Name: "git clean", Row: &row428, Is: 0x100000, Risk: 6, Wipes: "untracked"},
+	{Name: "git clone", Row: &row430, Inspector: "gitclone", Is: 0x100000, Risk: 4},
+	{Name: "git commit", Row: &row432, Inspector: "gitadd", Is: 0x800000000, Risk: 3, Shows: "patch"},
+	{Name: "git config", Row: &row434, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse435, Parent: true},
 	{Name: "git config --get", Risk: 1},
 	{Name: "git config --get-all", Risk: 1},
 	{Name: "git config --get-regexp", Risk: 1},
 	{Name: "git config --list", Risk: 1},
 	{Name: "git config -l", Risk: 1},
-	{Name: "git config edit", Row: &row430, Risk: 5},
+	{Name: "git config edit", Row: &row437, Risk: 5},
 	{Name: "git config get", Risk: 1},
 	{Name: "git config list", Risk: 1},
-	{Name: "git count-objects", Row: &row409, Risk: 1},
+	{Name: "git count-objects", Row: &row416, Risk: 1},
 	{Name: "git credential", Row: &row54, Is: 0x100000},
 	{Name: "git credential-cache", Row: &row54},
 	{Name: "git credential-store", Row: &row54},
 	{Name: "git cvsimport", Row: &row54},
 	{Name: "git cvsserver", Row: &row54},
 	{Name: "git daemon", Row: &row54},
-	{Name: "git describe", Row: &row409, Is: 0x40, Risk: 1},
+	{Name: "git describe", Row: &row416, Is: 0x40, Risk: 1},
 	{Name: "git diagnose", Row: &row54},
-	{Name: "git diff", Row: &row416, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git diff-files", Row: &row416, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-index", Row: &row416, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-tree", Row: &row416, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git difftool", Row: &row432, Inspector: "gitshow"},
+	{Name: "git diff", Row: &row423, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
+	{Name: "git diff-files", Row: &row423, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-index", Row: &row423, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-tree", Row: &row423, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git difftool", Row: &row439, Inspector: "gitshow"},
 	{Name: "git fast-export", Row: &row54, Shows: "objects"},
 	{Name: "git fast-import", Row: &row54, Risk: 6},
-	{Name: "git fetch", Row: &row423, Inspector: "gitfetch", Risk: 4, Worse: worse433},
-	{Name: "git fetch-pack", Row: &row423},
-	{Name: "git filter-branch", Row: &row435, Is: 0x100000, Risk: 6},
+	{Name: "git fetch", Row: &row430, Inspector: "gitfetch", Risk: 4, Worse: worse440},
+	{Name: "git fetch-pack", Row: &row430},
+	{Name: "git filter-branch", Row: &row442, Is: 0x100000, Risk: 6},
 	{Name: "git filter-repo", Risk: 6},
 	{Name: "git flow", Row: &row54, Arity: 3},
-	{Name: "git for-each-ref", Row: &row409, Risk: 1},
+	{Name: "git for-each-ref", Row: &row416, Risk: 1},
 	{Name: "git for-each-repo", Row: &row54},
-	{Name: "git format-patch", Row: &row437, Risk: 3, Shows: "content"},
-	{Name: "git fsck", Row: &row439, Risk: 1},
-	{Name: "git gc", Row: &row414, Is: 0x100000, Risk: 3, Worse: worse440},
-	{Name: "git get-tar-commit-id", Row: &row409, Risk: 1},
+	{Name: "git format-patch", Row: &row444, Risk: 3, Shows: "content"},
+	{Name: "git fsck", Row: &row446, Risk: 1},
+	{Name: "git gc", Row: &row421, Is: 0x100000, Risk: 3, Worse: worse447},
+	{Name: "git get-tar-commit-id", Row: &row416, Risk: 1},
 	{Name: "git gitk", Row: &row54},
-	{Name: "git grep", Row: &row442, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
+	{Name: "git grep", Row: &row449, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
 	{Name: "git gui", Row: &row54},
-	{Name: "git hash-object", Row: &row407, Inspector: "gitadd"},
+	{Name: "git hash-object", Row: &row414, Inspector: "gitadd"},
 	{Name: "git help", Row: &row54, Risk: 1},
 	{Name: "git hook", Row: &row54},
 	{Name: "git http-backend", Row: &row54},
 	{Name: "git imap-send", Row: &row54},
-	{Name: "git init", Row: &row444, Inspector: "gitinit", Risk: 3},
+	{Name: "git init", Row: &row451, Inspector: "gitinit", Risk: 3},
 	{Name: "git instaweb", Row: &row54},
-	{Name: "git interpret-trailers", Row: &row446},
-	{Name: "git lfs", Row: &row448, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
-	{Name: "git log", Row: &row416, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
-	{Name: "git ls-files", Row: &row450, Risk: 1},
-	{Name: "git ls-remote", Row: &row423, Inspector: "gitfetch", Risk: 4},
-	{Name: "git ls-tree", Row: &row450, Risk: 1},
+	{Name: "git interpret-trailers", Row: &row453},
+	{Name: "git lfs", Row: &row455, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
+	{Name: "git log", Row: &row423, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
+	{Name: "git ls-files", Row: &row457, Risk: 1},
+	{Name: "git ls-remote", Row: &row430, Inspector: "gitfetch", Risk: 4},
+	{Name: "git ls-tree", Row: &row457, Risk: 1},
 	{Name: "git maintenance", Row: &row54, Risk: 3},
-	{Name: "git merge", Row: &row418, Is: 0x800000000, Risk: 3, Worse: worse419},
-	{Name: "git merge-base", Row: &row409, Is: 0x40, Risk: 1},
+	{Name: "git merge", Row: &row425, Is: 0x800000000, Risk: 3, Worse: worse426},
+	{Name: "git merge-base", Row: &row416, Is: 0x40, Risk: 1},
 	{Name: "git merge-index", Row: &row54},
-	{Name: "git mergetool", Row: &row432},
-	{Name: "git mktree", Row: &row407},
-	{Name: "git mv", Row: &row452, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
-	{Name: "git name-rev", Row: &row409, Risk: 1},
-	{Name: "git notes", Row: &row454, Arity: 3, Inspector: "gitloss", Risk: 3},
+	{Name: "git mergetool", Row: &row439},
+	{Name: "git mktree", Row: &row414},
+	{Name: "git mv", Row: &row459, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
+	{Name: "git name-rev", Row: &row416, Risk: 1},
+	{Name: "git notes", Row: &row461, Arity: 3, Inspector: "gitloss", Risk: 3},
 	{Name: "git p4", Row: &row54, Is: 0x400000, Risk: 4},
-	{Name: "git pack-redundant", Row: &row414},
-	{Name: "git patch-id", Row: &row409, Risk: 1},
-	{Name: "git prune", Row: &row414, Is: 0x100000, Risk: 6},
-	{Name: "git prune-packed", Row: &row414, Risk: 6},
-	{Name: "git pull", Row: &row423, Inspector: "gitfetch", Is: 0x800000000, Risk: 4, Worse: worse455},
-	{Name: "git push", Row: &row457, Inspector: "gitpush", Is: 0x800400000, Risk: 4, Worse: worse458},
+	{Name: "git pack-redundant", Row: &row421},
+	{Name: "git patch-id", Row: &row416, Risk: 1},
+	{Name: "git prune", Row: &row421, Is: 0x100000, Risk: 6},
+	{Name: "git prune-packed", Row: &row421, Risk: 6},
+	{Name: "git pull", Row: &row430, Inspector: "gitfetch", Is: 0x800000000, Risk: 4, Worse: worse462},
+	{Name: "git push", Row: &row464, Inspector: "gitpush", Is: 0x800400000, Risk: 4, Worse: worse465},
 	{Name: "git quiltimport", Row: &row54},
-	{Name: "git range-diff", Row: &row416, Risk: 1, Shows: "content"},
-	{Name: "git read-tree", Row: &row414},
-	{Name: "git rebase", Row: &row460, Is: 0x800100000, Risk: 3, Shows: "patch"},
+	{Name: "git range-diff", Row: &row423, Risk: 1, Shows: "content"},
+	{Name: "git read-tree", Row: &row421},
+	{Name: "git rebase", Row: &row467, Is: 0x800100000, Risk: 3, Shows: "patch"},
 	{Name: "git receive-pack", Row: &row54},
-	{Name: "git reflog", Row: &row416, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
+	{Name: "git reflog", Row: &row423, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
 	{Name: "git reflog delete", Risk: 6},
 	{Name: "git reflog exists", Risk: 1},
 	{Name: "git reflog expire", Risk: 6},
-	{Name: "git reflog show", Row: &row416, Risk: 1},
-	{Name: "git reflog-delete", Row: &row414},
-	{Name: "git refs", Row: &row414},
-	{Name: "git remote", Row: &row462, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git reflog show", Row: &row423, Risk: 1},
+	{Name: "git reflog-delete", Row: &row421},
+	{Name: "git refs", Row: &row421},
+	{Name: "git remote", Row: &row469, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git remote add", Risk: 5},
-	{Name: "git remote get-url", Row: &row464, Risk: 1},
+	{Name: "git remote get-url", Row: &row471, Risk: 1},
 	{Name: "git remote prune", Risk: 4},
 	{Name: "git remote remove", Risk: 5},
 	{Name: "git remote rename", Risk: 5},
@@ -6229,71 +6290,71 @@ var commands = [...]Command{
 	{Name: "git remote set-branches", Risk: 5},
 	{Name: "git remote set-head", Risk: 5},
 	{Name: "git remote set-url", Risk: 5},
-	{Name: "git remote show", Row: &row464, Risk: 4},
+	{Name: "git remote show", Row: &row471, Risk: 4},
 	{Name: "git remote update", Risk: 4},
-	{Name: "git remote-http", Row: &row423},
-	{Name: "git repack", Row: &row414, Risk: 3},
-	{Name: "git replace", Row: &row414, Is: 0x100000, Risk: 6},
+	{Name: "git remote-http", Row: &row430},
+	{Name: "git repack", Row: &row421, Risk: 3},
+	{Name: "git replace", Row: &row421, Is: 0x100000, Risk: 6},
 	{Name: "git request-pull", Row: &row54, Risk: 1},
-	{Name: "git reset", Row: &row466, Is: 0x100000, Risk: 3, Worse: worse467},
-	{Name: "git restore", Row: &row469, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse470},
-	{Name: "git rev-list", Row: &row416, Is: 0xc0, Risk: 1, Shows: "patch"},
-	{Name: "git rev-parse", Row: &row409, Inspector: "gitshow", Is: 0x40, Risk: 1},
-	{Name: "git revert", Row: &row418, Is: 0x800000000, Risk: 3, Worse: worse419},
-	{Name: "git rm", Row: &row452, Inspector: "gitwrite", Is: 0x100000, Risk: 6},
+	{Name: "git reset", Row: &row473, Is: 0x100000, Risk: 3, Worse: worse474},
+	{Name: "git restore", Row: &row476, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse477},
+	{Name: "git rev-list", Row: &row423, Is: 0xc0, Risk: 1, Shows: "patch"},
+	{Name: "git rev-parse", Row: &row416, Inspector: "gitshow", Is: 0x40, Risk: 1},
+	{Name: "git revert", Row: &row425, Is: 0x800000000, Risk: 3, Worse: worse426},
+	{Name: "git rm", Row: &row459, Inspector: "gitwrite", Is: 0x100000, Risk: 6},
 	{Name: "git scalar", Row: &row54},
 	{Name: "git send-email", Row: &row54, Risk: 6},
-	{Name: "git send-pack", Row: &row457},
+	{Name: "git send-pack", Row: &row464},
 	{Name: "git shell", Row: &row54},
-	{Name: "git shortlog", Row: &row416, Risk: 1},
-	{Name: "git show", Row: &row416, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
-	{Name: "git show-branch", Row: &row409, Risk: 1},
-	{Name: "git show-index", Row: &row407, Shows: "objects"},
-	{Name: "git show-ref", Row: &row409, Risk: 1},
-	{Name: "git sparse-checkout", Row: &row414, Arity: 3, Risk: 3},
-	{Name: "git stage", Row: &row392, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
-	{Name: "git stash", Row: &row472, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
+	{Name: "git shortlog", Row: &row423, Risk: 1},
+	{Name: "git show", Row: &row423, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
+	{Name: "git show-branch", Row: &row416, Risk: 1},
+	{Name: "git show-index", Row: &row414, Shows: "objects"},
+	{Name: "git show-ref", Row: &row416, Risk: 1},
+	{Name: "git sparse-checkout", Row: &row421, Arity: 3, Risk: 3},
+	{Name: "git stage", Row: &row399, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
+	{Name: "git stash", Row: &row479, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
 	{Name: "git stash apply", Risk: 3},
 	{Name: "git stash branch", Risk: 3},
 	{Name: "git stash clear", Risk: 6},
 	{Name: "git stash create", Risk: 3},
 	{Name: "git stash drop", Risk: 6},
-	{Name: "git stash list", Row: &row416, Risk: 1},
+	{Name: "git stash list", Row: &row423, Risk: 1},
 	{Name: "git stash pop", Risk: 3},
 	{Name: "git stash push", Risk: 3},
 	{Name: "git stash save", Risk: 3},
-	{Name: "git stash show", Row: &row416, Risk: 1, Shows: "patch"},
+	{Name: "git stash show", Row: &row423, Risk: 1, Shows: "patch"},
 	{Name: "git stash store", Risk: 3},
-	{Name: "git status", Row: &row450, Risk: 1, Shows: "patch"},
-	{Name: "git stripspace", Row: &row407, Risk: 1},
-	{Name: "git submodule", Row: &row474, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git status", Row: &row457, Risk: 1, Shows: "patch"},
+	{Name: "git stripspace", Row: &row414, Risk: 1},
+	{Name: "git submodule", Row: &row481, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git submodule absorbgitdirs", Risk: 4},
 	{Name: "git submodule add", Risk: 4},
 	{Name: "git submodule deinit", Risk: 6},
 	{Name: "git submodule init", Risk: 4},
 	{Name: "git submodule set-branch", Risk: 4},
 	{Name: "git submodule set-url", Risk: 4},
-	{Name: "git submodule status", Row: &row476, Risk: 1},
-	{Name: "git submodule summary", Row: &row476, Risk: 1},
+	{Name: "git submodule status", Row: &row483, Risk: 1},
+	{Name: "git submodule summary", Row: &row483, Risk: 1},
 	{Name: "git submodule sync", Risk: 4},
 	{Name: "git submodule update", Risk: 4},
 	{Name: "git svn", Row: &row54, Arity: 3, Is: 0x400000, Risk: 4},
-	{Name: "git switch", Row: &row478, Is: 0x800000000, Risk: 3, Worse: worse479},
-	{Name: "git symbolic-ref", Row: &row414, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse480},
-	{Name: "git tag", Row: &row482, Is: 0x100000, Risk: 1, Worse: worse483},
+	{Name: "git switch", Row: &row485, Is: 0x800000000, Risk: 3, Worse: worse486},
+	{Name: "git symbolic-ref", Row: &row421, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse487},
+	{Name: "git tag", Row: &row489, Is: 0x100000, Risk: 1, Worse: worse490},
 	{Name: "git unpack-file", Shows: "objects"},
-	{Name: "git update-index", Row: &row414, Inspector: "gitadd", Risk: 3},
-	{Name: "git update-ref", Row: &row414, Is: 0x100000, Risk: 3, Worse: worse484},
+	{Name: "git update-index", Row: &row421, Inspector: "gitadd", Risk: 3},
+	{Name: "git update-ref", Row: &row421, Is: 0x100000, Risk: 3, Worse: worse491},
 	{Name: "git upload-archive", Row: &row54},
 	{Name: "git upload-pack", Row: &row54},
-	{Name: "git var", Row: &row409, Inspector: "gitvar", Risk: 1},
-	{Name: "git verify-commit", Row: &row409, Risk: 1},
-	{Name: "git verify-tag", Row: &row409, Risk: 1},
-	{Name: "git version", Row: &row409, Risk: 1},
-	{Name: "git whatchanged", Row: &row416, Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git worktree", Row: &row486, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
+	{Name: "git var", Row: &row416, Inspector: "gitvar", Risk: 1},
+	{Name: "git verify-commit", Row: &row416, Risk: 1},
+	{Name: "git verify-tag", Row: &row416, Risk: 1},
+	{Name: "git version", Row: &row416, Risk: 1},
+	{Name: "git whatchanged", Row: &row423, Is: 0x100000000000000, Risk: 1, Shows: "content"},
+	{Name: "git worktree", Row: &row493, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
 	{Name: "git worktree add", Risk: 3},
-	{Name: "git worktree list", Row: &row488, Risk: 1},
+	{Name: "git worktree list", Row: &row495, Risk: 1},
 	{Name: "git worktree lock", Risk: 3},
 	{Name: "git worktree move", Risk: 3},
 	{Name: "git worktree prune", Risk: 6},
@@ -6301,54 +6362,54 @@ var commands = [...]Command{
 	{Name: "git worktree repair", Risk: 3},
 	{Name: "git worktree unlock", Risk: 3},
 	{Name: "gitlab-runner", Arity: 2, Is: 0x1000000000},
-	{Name: "glab", Arity: 2, Is: 0x10000000, Destroys: acts374, Like: "gh"},
+	{Name: "glab", Arity: 2, Is: 0x10000000, Destroys: acts381, Like: "gh"},
 	{Name: "gleam", Risk: 5},
-	{Name: "glow", Row: &row490, Risk: 5},
+	{Name: "glow", Row: &row497, Risk: 5},
 	{Name: "gm4", Language: &language6, Is: 0x2000},
 	{Name: "gmailctl", Destroys: acts19},
 	{Name: "gnome-terminal", Is: 0x4},
 	{Name: "gnuplot", Language: &language6, Is: 0x2000},
-	{Name: "go", Row: &row492, Arity: 2, Inspector: "go", Is: 0x10000020001118, Parent: true},
+	{Name: "go", Row: &row499, Arity: 2, Inspector: "go", Is: 0x10000020001118, Parent: true},
 	{Name: "go bug", Row: &row39},
-	{Name: "go build", Row: &row494, Is: 0x1000000000, Risk: 2, Worse: worse495},
-	{Name: "go clean", Row: &row497, Is: 0x100000, Risk: 3},
-	{Name: "go doc", Row: &row499, Risk: 1, Worse: worse500},
-	{Name: "go env", Row: &row502, Is: 0x100040, Risk: 1, Worse: worse503},
-	{Name: "go fix", Row: &row505, Risk: 3},
-	{Name: "go fmt", Row: &row507, Risk: 3},
-	{Name: "go generate", Row: &row508, Is: 0x1000000000, Risk: 5},
-	{Name: "go get", Row: &row494, Is: 0x300000, Risk: 4},
+	{Name: "go build", Row: &row501, Is: 0x1000000000, Risk: 2, Worse: worse502},
+	{Name: "go clean", Row: &row504, Is: 0x100000, Risk: 3},
+	{Name: "go doc", Row: &row506, Risk: 1, Worse: worse507},
+	{Name: "go env", Row: &row509, Is: 0x100040, Risk: 1, Worse: worse510},
+	{Name: "go fix", Row: &row512, Risk: 3},
+	{Name: "go fmt", Row: &row514, Risk: 3},
+	{Name: "go generate", Row: &row515, Is: 0x1000000000, Risk: 5},
+	{Name: "go get", Row: &row501, Is: 0x300000, Risk: 4},
 	{Name: "go help", Risk: 1},
-	{Name: "go install", Row: &row494, Is: 0x1000300000, Risk: 5},
-	{Name: "go list", Row: &row510, Is: 0x40, Risk: 1, Worse: worse500},
-	{Name: "go mod", Row: &row512, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "go install", Row: &row501, Is: 0x1000300000, Risk: 5},
+	{Name: "go list", Row: &row517, Is: 0x40, Risk: 1, Worse: worse507},
+	{Name: "go mod", Row: &row519, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "go mod download", Risk: 4},
 	{Name: "go mod edit", Risk: 3},
-	{Name: "go mod graph", Risk: 1, Worse: worse513},
+	{Name: "go mod graph", Risk: 1, Worse: worse520},
 	{Name: "go mod init", Risk: 3},
 	{Name: "go mod tidy", Risk: 4},
 	{Name: "go mod vendor", Risk: 3},
-	{Name: "go mod verify", Risk: 1, Worse: worse513},
-	{Name: "go mod why", Risk: 1, Worse: worse513},
-	{Name: "go run", Row: &row505, Arity: 3, Operation: 2, Is: 0x1000000000, Risk: 5},
+	{Name: "go mod verify", Risk: 1, Worse: worse520},
+	{Name: "go mod why", Risk: 1, Worse: worse520},
+	{Name: "go run", Row: &row512, Arity: 3, Operation: 2, Is: 0x1000000000, Risk: 5},
 	{Name: "go telemetry", Row: &row39},
-	{Name: "go test", Row: &row514, Is: 0x1000000000, Risk: 2, Worse: worse495},
+	{Name: "go test", Row: &row521, Is: 0x1000000000, Risk: 2, Worse: worse502},
 	{Name: "go tool", Row: &row54, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
-	{Name: "go tool addr2line", Row: &row516, Risk: 1},
-	{Name: "go tool cover", Row: &row518, Risk: 1},
-	{Name: "go tool nm", Row: &row516, Risk: 1},
-	{Name: "go tool objdump", Row: &row516, Risk: 1},
-	{Name: "go version", Row: &row520, Risk: 1},
-	{Name: "go vet", Row: &row505, Is: 0x1000000000, Risk: 2, Worse: worse495},
-	{Name: "go work", Row: &row522, Arity: 3, Risk: 3},
+	{Name: "go tool addr2line", Row: &row523, Risk: 1},
+	{Name: "go tool cover", Row: &row525, Risk: 1},
+	{Name: "go tool nm", Row: &row523, Risk: 1},
+	{Name: "go tool objdump", Row: &row523, Risk: 1},
+	{Name: "go version", Row: &row527, Risk: 1},
+	{Name: "go vet", Row: &row512, Is: 0x1000000000, Risk: 2, Worse: worse502},
+	{Name: "go work", Row: &row529, Arity: 3, Risk: 3},
 	{Name: "go-task", Arity: 2, Is: 0x1000000000},
-	{Name: "gofmt", Row: &row524, Risk: 1, Worse: worse525},
-	{Name: "gofumpt", Row: &row524, Risk: 2, Worse: worse98},
+	{Name: "gofmt", Row: &row531, Risk: 1, Worse: worse532},
+	{Name: "gofumpt", Row: &row531, Risk: 2, Worse: worse98},
 	{Name: "gog", Destroys: acts19},
 	{Name: "gogcli", Destroys: acts19},
-	{Name: "goimports", Row: &row524, Risk: 2, Worse: worse98},
+	{Name: "goimports", Row: &row531, Risk: 2, Worse: worse98},
 	{Name: "golang-migrate", Destroys: acts50},
-	{Name: "golangci-lint", Row: &row527, Is: 0x8, Risk: 2, Worse: worse84, Parent: true},
+	{Name: "golangci-lint", Row: &row534, Is: 0x8, Risk: 2, Worse: worse84, Parent: true},
 	{Name: "golangci-lint custom", Risk: 5},
 	{Name: "gold", Row: &row44, Is: 0x200},
 	{Name: "gomplate", Is: 0x4},
@@ -6363,39 +6424,39 @@ var commands = [...]Command{
 	{Name: "goreleaser", Destroys: acts53},
 	{Name: "goreman", Arity: 2, Is: 0x1000000000},
 	{Name: "gorun", Language: &language1},
-	{Name: "gosec", Row: &row332},
+	{Name: "gosec", Row: &row339},
 	{Name: "gosh", Language: &language6},
-	{Name: "gosu", Wrapper: &wrapper528, Is: 0x1},
-	{Name: "gotestsum", Row: &row530, Handler: "gotestsum", Risk: 2},
-	{Name: "govulncheck", Row: &row532, Risk: 2, Worse: worse84},
+	{Name: "gosu", Wrapper: &wrapper535, Is: 0x1},
+	{Name: "gotestsum", Row: &row537, Handler: "gotestsum", Risk: 2},
+	{Name: "govulncheck", Row: &row539, Risk: 2, Worse: worse84},
 	{Name: "gow", Arity: 2, Is: 0x1000000004},
 	{Name: "gowatch", Arity: 2, Is: 0x1000000004},
 	{Name: "gp", Language: &language6},
-	{Name: "gpasswd", Destroys: acts155},
-	{Name: "gpg", Row: &row534, Arity: 2, Is: 0x40000100000, Risk: 5, Destroys: acts20},
+	{Name: "gpasswd", Destroys: acts159},
+	{Name: "gpg", Row: &row541, Arity: 2, Is: 0x40000100000, Risk: 5, Destroys: acts20},
 	{Name: "gprof", Is: 0x200},
 	{Name: "gprolog", Language: &language6},
 	{Name: "gpt-engineer", Is: 0x80000000},
 	{Name: "gpte", Is: 0x80000000},
 	{Name: "gptme", Is: 0x80000000},
 	{Name: "gq", Is: 0x10000000},
-	{Name: "gradle", Row: &row30, Arity: 2, Is: 0x1021000018, Risk: 2, Destroys: acts535},
+	{Name: "gradle", Row: &row30, Arity: 2, Is: 0x1021000018, Risk: 2, Destroys: acts542},
 	{Name: "gradle jshell", Is: 0x800},
 	{Name: "graphqurl", Is: 0x10000000},
 	{Name: "gremlin", Row: &row97},
-	{Name: "grep", Row: &row132, Arity: 1, Is: 0x600000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "groff", Row: &row130},
+	{Name: "grep", Row: &row136, Arity: 1, Is: 0x600000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "groff", Row: &row134},
 	{Name: "grok", Is: 0x80000000},
 	{Name: "grok-cli", Is: 0x80000000},
-	{Name: "gron", Row: &row537, Risk: 5},
+	{Name: "gron", Row: &row544, Risk: 5},
 	{Name: "groovy", Language: &language6, Arity: 2, Is: 0x400},
 	{Name: "groovyc", Is: 0x200},
 	{Name: "groovysh", Language: &language6},
 	{Name: "groupadd", Risk: 7},
-	{Name: "groupdel", Destroys: acts155},
-	{Name: "groupmod", Destroys: acts155},
+	{Name: "groupdel", Destroys: acts159},
+	{Name: "groupmod", Destroys: acts159},
 	{Name: "groups", Risk: 1},
-	{Name: "grpcurl", Destroys: acts335},
+	{Name: "grpcurl", Destroys: acts342},
 	{Name: "grub-install", Destroys: acts82},
 	{Name: "grunt", Row: &row49, Is: 0x1000000018},
 	{Name: "gsettings", Destroys: acts100},
@@ -6403,111 +6464,111 @@ var commands = [...]Command{
 	{Name: "gsql", Is: 0x2000000},
 	{Name: "gst", Language: &language6},
 	{Name: "gsutil", Row: &row39, Inspector: "transfer", Is: 0x4000000000, Destroys: acts103, Recursive: []string{"*"}},
-	{Name: "gsutil cp", Transfer: &options369},
-	{Name: "gsutil mv", Transfer: &options369},
-	{Name: "gsutil rsync", Transfer: &options369},
+	{Name: "gsutil cp", Transfer: &options376},
+	{Name: "gsutil mv", Transfer: &options376},
+	{Name: "gsutil rsync", Transfer: &options376},
 	{Name: "gt", Arity: 2},
 	{Name: "guake", Is: 0x4},
 	{Name: "guile", Language: &language6, Risk: 5},
 	{Name: "guix", Is: 0x100000, Destroys: acts31},
 	{Name: "gulp", Row: &row49, Is: 0x1000000018},
 	{Name: "gunicorn", Is: 0x80000},
-	{Name: "gunzip", Row: &row539, Is: 0x100000, Risk: 3},
-	{Name: "gvim", Row: &row189},
-	{Name: "gzcat", Row: &row130},
-	{Name: "gzip", Row: &row539, Is: 0x100000, Risk: 3},
-	{Name: "hadolint", Row: &row190, Risk: 2, Worse: worse84},
-	{Name: "halt", Risk: 6, Destroys: acts540},
+	{Name: "gunzip", Row: &row546, Is: 0x100000, Risk: 3},
+	{Name: "gvim", Row: &row193},
+	{Name: "gzcat", Row: &row134},
+	{Name: "gzip", Row: &row546, Is: 0x100000, Risk: 3},
+	{Name: "hadolint", Row: &row194, Risk: 2, Worse: worse84},
+	{Name: "halt", Risk: 6, Destroys: acts547},
 	{Name: "hanami"},
 	{Name: "hanami console", Is: 0x800},
 	{Name: "happy-coder", Is: 0x80000000},
 	{Name: "hash", Inspector: "state", Is: 0x4000, Risk: 1},
-	{Name: "hasura", Destroys: acts541},
-	{Name: "hatch", Row: &row203, Arity: 2, Passes: []string{"pytest"}, Is: 0x1020000018, Destroys: acts351},
+	{Name: "hasura", Destroys: acts548},
+	{Name: "hatch", Row: &row207, Arity: 2, Passes: []string{"pytest"}, Is: 0x1020000018, Destroys: acts358},
 	{Name: "hatch env", Is: 0x100000},
 	{Name: "hatch run", Wrapper: &wrapper46, Arity: 3},
-	{Name: "hcloud", Row: &row26, Arity: 3, Is: 0x8000000000, Destroys: acts172},
+	{Name: "hcloud", Row: &row26, Arity: 3, Is: 0x8000000000, Destroys: acts176},
 	{Name: "hdiutil", Destroys: acts47},
 	{Name: "hdparm", Is: 0x2000000000, Destroys: acts82},
-	{Name: "head", Row: &row543, Arity: 1, Risk: 1},
+	{Name: "head", Row: &row550, Arity: 1, Risk: 1},
 	{Name: "heaptrack", Wrapper: &wrapper10},
 	{Name: "heft"},
-	{Name: "heft exec", Wrapper: &wrapper545},
+	{Name: "heft exec", Wrapper: &wrapper552},
 	{Name: "heimdall", Destroys: acts82},
-	{Name: "helix", Row: &row189},
-	{Name: "helm", Row: &row547, Arity: 2, Is: 0x8000100000, Parent: true, Destroys: acts548},
-	{Name: "helm create", Row: &row549},
-	{Name: "helm delete", Row: &row549, Risk: 6},
-	{Name: "helm dependency", Row: &row551, Arity: 3, Risk: 4},
-	{Name: "helm get", Row: &row551, Arity: 3, Risk: 4},
-	{Name: "helm history", Row: &row551, Risk: 4},
-	{Name: "helm install", Row: &row549},
-	{Name: "helm lint", Row: &row551, Risk: 4},
-	{Name: "helm list", Row: &row551, Risk: 4},
-	{Name: "helm ls", Row: &row551, Risk: 4},
-	{Name: "helm package", Row: &row551},
-	{Name: "helm plugin", Row: &row549, Is: 0x200000},
-	{Name: "helm pull", Row: &row551},
-	{Name: "helm push", Row: &row549},
-	{Name: "helm registry", Row: &row549},
-	{Name: "helm repo", Row: &row549, Arity: 3, Risk: 4},
-	{Name: "helm rollback", Row: &row549, Risk: 6},
+	{Name: "helix", Row: &row193},
+	{Name: "helm", Row: &row554, Arity: 2, Is: 0x8000100000, Parent: true, Destroys: acts555},
+	{Name: "helm create", Row: &row556},
+	{Name: "helm delete", Row: &row556, Risk: 6},
+	{Name: "helm dependency", Row: &row558, Arity: 3, Risk: 4},
+	{Name: "helm get", Row: &row558, Arity: 3, Risk: 4},
+	{Name: "helm history", Row: &row558, Risk: 4},
+	{Name: "helm install", Row: &row556},
+	{Name: "helm lint", Row: &row558, Risk: 4},
+	{Name: "helm list", Row: &row558, Risk: 4},
+	{Name: "helm ls", Row: &row558, Risk: 4},
+	{Name: "helm package", Row: &row558},
+	{Name: "helm plugin", Row: &row556, Is: 0x200000},
+	{Name: "helm pull", Row: &row558},
+	{Name: "helm push", Row: &row556},
+	{Name: "helm registry", Row: &row556},
+	{Name: "helm repo", Row: &row556, Arity: 3, Risk: 4},
+	{Name: "helm rollback", Row: &row556, Risk: 6},
 	{Name: "helm search", Risk: 4},
-	{Name: "helm show", Row: &row551, Arity: 3, Risk: 4},
-	{Name: "helm status", Row: &row551, Risk: 4},
-	{Name: "helm template", Row: &row551, Risk: 4},
-	{Name: "helm test", Row: &row549},
+	{Name: "helm show", Row: &row558, Arity: 3, Risk: 4},
+	{Name: "helm status", Row: &row558, Risk: 4},
+	{Name: "helm template", Row: &row558, Risk: 4},
+	{Name: "helm test", Row: &row556},
 	{Name: "helm un", Risk: 6},
-	{Name: "helm uninstall", Row: &row549, Risk: 6},
-	{Name: "helm upgrade", Row: &row549},
+	{Name: "helm uninstall", Row: &row556, Risk: 6},
+	{Name: "helm upgrade", Row: &row556},
 	{Name: "helm version", Risk: 4},
-	{Name: "helmfile", Destroys: acts548},
+	{Name: "helmfile", Destroys: acts555},
 	{Name: "help", Risk: 1},
 	{Name: "hermes-agent", Is: 0x80000000},
-	{Name: "heroku", Row: &row26, Arity: 2, Is: 0x8002100002, Risk: 5, Worse: worse27, Destroys: acts552},
-	{Name: "heroku run", Wrapper: &wrapper554, Is: 0x2},
-	{Name: "hex", Destroys: acts136},
-	{Name: "hexdump", Row: &row556, Risk: 1},
-	{Name: "hexyl", Row: &row558},
-	{Name: "hg", Arity: 2, Is: 0x200000000, Destroys: acts133},
-	{Name: "hhvm", Language: &language560},
+	{Name: "heroku", Row: &row26, Arity: 2, Is: 0x8002100002, Risk: 5, Worse: worse27, Destroys: acts559},
+	{Name: "heroku run", Wrapper: &wrapper561, Is: 0x2},
+	{Name: "hex", Destroys: acts140},
+	{Name: "hexdump", Row: &row563, Risk: 1},
+	{Name: "hexyl", Row: &row565},
+	{Name: "hg", Arity: 2, Is: 0x200000000, Destroys: acts137},
+	{Name: "hhvm", Language: &language567},
 	{Name: "himalaya", Destroys: acts19},
 	{Name: "hipcc", Is: 0x200},
-	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse561, Destroys: acts562},
+	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse568, Destroys: acts569},
 	{Name: "hive", Row: &row97, Is: 0x2000000},
 	{Name: "hivemind", Is: 0x1000000000},
 	{Name: "honcho", Is: 0x1000000004},
 	{Name: "horovodrun", Is: 0x4},
 	{Name: "host", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
 	{Name: "host-spawn", Is: 0x4},
-	{Name: "hostname", Row: &row564, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse565},
+	{Name: "hostname", Row: &row571, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse572},
 	{Name: "hostnamectl", Arity: 2},
 	{Name: "htop", Risk: 1},
-	{Name: "http", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts566},
-	{Name: "httpie", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts566},
-	{Name: "https", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts566},
-	{Name: "hub", Arity: 2, Destroys: acts374, Like: "gh"},
-	{Name: "hugo", Row: &row568, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "http", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts573},
+	{Name: "httpie", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts573},
+	{Name: "https", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts573},
+	{Name: "hub", Arity: 2, Destroys: acts381, Like: "gh"},
+	{Name: "hugo", Row: &row575, Arity: 2, Is: 0x18, Risk: 2},
 	{Name: "hugs", Language: &language6},
 	{Name: "hurl", Is: 0x10000000, Destroys: acts109},
 	{Name: "husky", Is: 0x1000080000},
-	{Name: "hx", Row: &row189},
+	{Name: "hx", Row: &row193},
 	{Name: "hy", Language: &language102},
-	{Name: "hyperfine", Wrapper: &wrapper570},
-	{Name: "i386", Wrapper: &wrapper572},
+	{Name: "hyperfine", Wrapper: &wrapper577},
+	{Name: "i386", Wrapper: &wrapper579},
 	{Name: "ibazel", Arity: 2, Is: 0x1000000004},
-	{Name: "ibmcloud", Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts172, Recursive: []string{"*"}},
+	{Name: "ibmcloud", Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts176, Recursive: []string{"*"}},
 	{Name: "ibmcloud cos"},
 	{Name: "ibmcloud cos upload", Transfer: &options79},
 	{Name: "icacls", Wipes: "closed"},
 	{Name: "icc", Row: &row44, Is: 0x200},
-	{Name: "iconv", Row: &row574, Risk: 1},
+	{Name: "iconv", Row: &row581, Risk: 1},
 	{Name: "icpx", Is: 0x200},
 	{Name: "icx", Is: 0x200},
 	{Name: "id", Is: 0x140, Risk: 1},
 	{Name: "iex", Language: &language6},
-	{Name: "ifconfig", Risk: 1, Worse: worse119},
-	{Name: "ifdown", Destroys: acts323},
+	{Name: "ifconfig", Risk: 1, Worse: worse121},
+	{Name: "ifdown", Destroys: acts330},
 	{Name: "iflow", Is: 0x80000000},
 	{Name: "ifne", Wrapper: &wrapper10},
 	{Name: "ifort", Is: 0x200},
@@ -6515,87 +6576,87 @@ var commands = [...]Command{
 	{Name: "imsg", Destroys: acts14},
 	{Name: "include-what-you-use", Is: 0x200},
 	{Name: "incus", Is: 0x2, Destroys: acts7},
-	{Name: "incus exec", Wrapper: &wrapper576},
+	{Name: "incus exec", Wrapper: &wrapper583},
 	{Name: "infisical", Is: 0x8000100000},
-	{Name: "infisical run", Wrapper: &wrapper578},
-	{Name: "influx", Row: &row212, Is: 0xa100000, Risk: 5, Worse: worse221, Destroys: acts179},
-	{Name: "influxd", Destroys: acts179},
-	{Name: "info", Row: &row580, Risk: 1},
+	{Name: "infisical run", Wrapper: &wrapper585},
+	{Name: "influx", Row: &row216, Is: 0xa100000, Risk: 5, Worse: worse225, Destroys: acts183},
+	{Name: "influxd", Destroys: acts183},
+	{Name: "info", Row: &row587, Risk: 1},
 	{Name: "init", Risk: 6},
-	{Name: "initctl", Destroys: acts360},
+	{Name: "initctl", Destroys: acts367},
 	{Name: "insmod", Risk: 7},
-	{Name: "install", Row: &row582, Is: 0x100020, Risk: 3},
+	{Name: "install", Row: &row589, Is: 0x100020, Risk: 3},
 	{Name: "instruments", Is: 0x4},
 	{Name: "intercept-build", Wrapper: &wrapper10},
 	{Name: "interpreter", Is: 0x80000000},
 	{Name: "interrogate", Row: &row56},
-	{Name: "inv", Row: &row94, Passes: []string{"pytest"}, Is: 0x1000000000},
-	{Name: "invoke", Row: &row94, Arity: 2, Passes: []string{"pytest"}, Is: 0x1001000000, Risk: 2},
+	{Name: "inv", Row: &row112, Passes: []string{"pytest"}, Is: 0x1000000000},
+	{Name: "invoke", Row: &row112, Arity: 2, Passes: []string{"pytest"}, Is: 0x1001000000, Risk: 2},
 	{Name: "invoke-restmethod", Is: 0x4000000000},
 	{Name: "invoke-webrequest", Is: 0x4000000000},
-	{Name: "ionice", Wrapper: &wrapper584},
+	{Name: "ionice", Wrapper: &wrapper591},
 	{Name: "iostat", Risk: 1},
-	{Name: "ip", Row: &row586, Arity: 2, Risk: 5, Parent: true},
-	{Name: "ip a", Risk: 1, Worse: worse119, Parent: true},
+	{Name: "ip", Row: &row593, Arity: 2, Risk: 5, Parent: true},
+	{Name: "ip a", Risk: 1, Worse: worse121, Parent: true},
 	{Name: "ip a list", Risk: 1},
 	{Name: "ip a ls", Risk: 1},
 	{Name: "ip a show", Risk: 1},
-	{Name: "ip addr", Risk: 1, Worse: worse119, Parent: true},
+	{Name: "ip addr", Risk: 1, Worse: worse121, Parent: true},
 	{Name: "ip addr list", Risk: 1},
 	{Name: "ip addr ls", Risk: 1},
 	{Name: "ip addr show", Risk: 1},
-	{Name: "ip address", Risk: 1, Worse: worse119, Parent: true},
+	{Name: "ip address", Risk: 1, Worse: worse121, Parent: true},
 	{Name: "ip address list", Risk: 1},
 	{Name: "ip address ls", Risk: 1},
 	{Name: "ip address show", Risk: 1},
-	{Name: "ip l", Risk: 1, Worse: worse119, Parent: true},
+	{Name: "ip l", Risk: 1, Worse: worse121, Parent: true},
 	{Name: "ip l list", Risk: 1},
 	{Name: "ip l ls", Risk: 1},
 	{Name: "ip l show", Risk: 1},
-	{Name: "ip link", Risk: 1, Worse: worse119, Parent: true},
+	{Name: "ip link", Risk: 1, Worse: worse121, Parent: true},
 	{Name: "ip link list", Risk: 1},
 	{Name: "ip link ls", Risk: 1},
 	{Name: "ip link show", Risk: 1},
-	{Name: "ip n", Risk: 1, Worse: worse119, Parent: true},
+	{Name: "ip n", Risk: 1, Worse: worse121, Parent: true},
 	{Name: "ip n list", Risk: 1},
 	{Name: "ip n ls", Risk: 1},
 	{Name: "ip n show", Risk: 1},
-	{Name: "ip neigh", Risk: 1, Worse: worse119, Parent: true},
+	{Name: "ip neigh", Risk: 1, Worse: worse121, Parent: true},
 	{Name: "ip neigh list", Risk: 1},
 	{Name: "ip neigh ls", Risk: 1},
 	{Name: "ip neigh show", Risk: 1},
 	{Name: "ip netns"},
-	{Name: "ip netns exec", Wrapper: &wrapper587},
-	{Name: "ip r", Risk: 1, Worse: worse119, Parent: true},
+	{Name: "ip netns exec", Wrapper: &wrapper594},
+	{Name: "ip r", Risk: 1, Worse: worse121, Parent: true},
 	{Name: "ip r get", Risk: 1},
 	{Name: "ip r list", Risk: 1},
 	{Name: "ip r ls", Risk: 1},
 	{Name: "ip r show", Risk: 1},
-	{Name: "ip ro", Risk: 1, Worse: worse119, Parent: true},
+	{Name: "ip ro", Risk: 1, Worse: worse121, Parent: true},
 	{Name: "ip ro get", Risk: 1},
 	{Name: "ip ro list", Risk: 1},
 	{Name: "ip ro ls", Risk: 1},
 	{Name: "ip ro show", Risk: 1},
-	{Name: "ip route", Risk: 1, Worse: worse119, Parent: true},
+	{Name: "ip route", Risk: 1, Worse: worse121, Parent: true},
 	{Name: "ip route get", Risk: 1},
 	{Name: "ip route list", Risk: 1},
 	{Name: "ip route ls", Risk: 1},
 	{Name: "ip route show", Risk: 1},
-	{Name: "ip rule", Risk: 1, Worse: worse119, Parent: true},
+	{Name: "ip rule", Risk: 1, Worse: worse121, Parent: true},
 	{Name: "ip rule list", Risk: 1},
 	{Name: "ip rule ls", Risk: 1},
 	{Name: "ip rule show", Risk: 1},
-	{Name: "ip6tables", Destroys: acts323},
-	{Name: "ipa", Destroys: acts155},
+	{Name: "ip6tables", Destroys: acts330},
+	{Name: "ipa", Destroys: acts159},
 	{Name: "ipcs", Risk: 1},
 	{Name: "ipdb", Row: &row97},
 	{Name: "ipfs", Inspector: "transfer"},
 	{Name: "ipfs add", Transfer: &options79},
-	{Name: "ipset", Destroys: acts323},
-	{Name: "iptables", Is: 0x100000, Destroys: acts323},
+	{Name: "ipset", Destroys: acts330},
+	{Name: "iptables", Is: 0x100000, Destroys: acts330},
 	{Name: "ipython", Language: &language102, Is: 0x100000},
 	{Name: "ipython3", Is: 0x100000},
-	{Name: "irb", Language: &language589, Is: 0x100000},
+	{Name: "irb", Language: &language596, Is: 0x100000},
 	{Name: "iredis", Is: 0x2000000},
 	{Name: "irm", Is: 0x4000000000},
 	{Name: "isort", Row: &row56, Is: 0x80000, Risk: 3},
@@ -6606,36 +6667,36 @@ var commands = [...]Command{
 	{Name: "iwr", Is: 0x4000000000},
 	{Name: "iwyu", Is: 0x200},
 	{Name: "janet", Language: &language6},
-	{Name: "jar", Row: &row3, Inspector: "archiver", Is: 0x200, Archive: &archive590},
+	{Name: "jar", Row: &row3, Inspector: "archiver", Is: 0x200, Archive: &archive597},
 	{Name: "jarsigner", Is: 0x200},
 	{Name: "jasmine", Row: &row58},
-	{Name: "java", Row: &row592, Inspector: "compiler", Is: 0x101200, Risk: 5},
-	{Name: "javac", Row: &row592, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "javadoc", Row: &row592, Is: 0x200},
+	{Name: "java", Row: &row599, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row599, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row599, Is: 0x200},
 	{Name: "javap", Is: 0x200},
 	{Name: "javaw", Is: 0x100000},
-	{Name: "jbang", Language: &language594, Is: 0x100400},
+	{Name: "jbang", Language: &language601, Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row596, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "jest", Row: &row598, Is: 0x1000080018, Risk: 2},
+	{Name: "jekyll", Row: &row603, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row605, Is: 0x1000080018, Risk: 2},
 	{Name: "jimsh", Language: &language6},
 	{Name: "jira", Destroys: acts14},
 	{Name: "jiti", Language: &language6},
-	{Name: "jj", Arity: 2, Destroys: acts133},
-	{Name: "jless", Row: &row600, Risk: 5},
+	{Name: "jj", Arity: 2, Destroys: acts137},
+	{Name: "jless", Row: &row607, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
 	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
-	{Name: "joe", Row: &row189},
-	{Name: "join", Row: &row602, Risk: 1},
-	{Name: "journalctl", Row: &row604, Risk: 1, Worse: worse605, Destroys: acts606},
+	{Name: "joe", Row: &row193},
+	{Name: "join", Row: &row609, Risk: 1},
+	{Name: "journalctl", Row: &row611, Risk: 1, Worse: worse612, Destroys: acts613},
 	{Name: "jpackage", Is: 0x200},
 	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
 	{Name: "jsc", Language: &language6},
-	{Name: "jsdoc", Row: &row608, Is: 0x80000, Risk: 2},
-	{Name: "jshell", Row: &row592, Language: &language6, Is: 0x200},
-	{Name: "jsr", Destroys: acts117},
+	{Name: "jsdoc", Row: &row615, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row599, Language: &language6, Is: 0x200},
+	{Name: "jsr", Destroys: acts119},
 	{Name: "jules", Is: 0x80000000},
 	{Name: "julia", Language: &language6, Arity: 2, Risk: 5},
 	{Name: "junie", Is: 0x80000000},
@@ -6643,33 +6704,33 @@ var commands = [...]Command{
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row610, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x1001000010, Risk: 2},
+	{Name: "just", Row: &row617, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x1001000010, Risk: 2},
 	{Name: "jython", Language: &language102},
 	{Name: "k3d", Row: &row26, Destroys: acts38},
-	{Name: "k3s", Destroys: acts611},
+	{Name: "k3s", Destroys: acts618},
 	{Name: "k9s", Row: &row26},
-	{Name: "kadmin", Destroys: acts155},
-	{Name: "kafka-delete-records", Destroys: acts612},
-	{Name: "kafka-delete-records.sh", Destroys: acts612},
-	{Name: "kafka-topics", Destroys: acts612},
-	{Name: "kafka-topics.sh", Destroys: acts612},
-	{Name: "kak", Row: &row189},
+	{Name: "kadmin", Destroys: acts159},
+	{Name: "kafka-delete-records", Destroys: acts619},
+	{Name: "kafka-delete-records.sh", Destroys: acts619},
+	{Name: "kafka-topics", Destroys: acts619},
+	{Name: "kafka-topics.sh", Destroys: acts619},
+	{Name: "kak", Row: &row193},
 	{Name: "karma", Is: 0x1000000008, Risk: 2},
-	{Name: "kcat", Row: &row39, Destroys: acts612},
+	{Name: "kcat", Row: &row39, Destroys: acts619},
 	{Name: "kcov", Is: 0x4},
 	{Name: "kdb", Row: &row97},
-	{Name: "kdb5_util", Destroys: acts155},
+	{Name: "kdb5_util", Destroys: acts159},
 	{Name: "keepassxc-cli", Is: 0x100000},
 	{Name: "kernprof", Language: &language1},
-	{Name: "kexec", Destroys: acts540},
-	{Name: "keyring", Row: &row118, Is: 0x100000, Destroys: acts20},
-	{Name: "keystone", Destroys: acts268},
+	{Name: "kexec", Destroys: acts547},
+	{Name: "keyring", Row: &row120, Is: 0x100000, Destroys: acts20},
+	{Name: "keystone", Destroys: acts274},
 	{Name: "keytool", Destroys: acts20},
 	{Name: "kgx", Is: 0x4},
-	{Name: "kill", Inspector: "kill", Is: 0x80000120000, Risk: 6, Destroys: acts349},
-	{Name: "kill-port", Destroys: acts349},
-	{Name: "killall", Inspector: "kill", Is: 0x80000100000, Risk: 6, Destroys: acts349},
-	{Name: "killall5", Is: 0x80000000000, Destroys: acts349},
+	{Name: "kill", Inspector: "kill", Is: 0x80000120000, Risk: 6, Destroys: acts356},
+	{Name: "kill-port", Destroys: acts356},
+	{Name: "killall", Inspector: "kill", Is: 0x80000100000, Risk: 6, Destroys: acts356},
+	{Name: "killall5", Is: 0x80000000000, Destroys: acts356},
 	{Name: "kilo", Is: 0x80000000},
 	{Name: "kilocode", Is: 0x80000000},
 	{Name: "kimi", Is: 0x80000000},
@@ -6678,7 +6739,7 @@ var commands = [...]Command{
 	{Name: "kiro", Is: 0x80000000},
 	{Name: "kiro-cli", Is: 0x80000000},
 	{Name: "kitty", Is: 0x4},
-	{Name: "knex", Arity: 2, Destroys: acts613},
+	{Name: "knex", Arity: 2, Destroys: acts620},
 	{Name: "knife", Row: &row26, Destroys: acts28},
 	{Name: "knip", Is: 0x80000},
 	{Name: "ko", Destroys: acts53},
@@ -6687,7 +6748,7 @@ var commands = [...]Command{
 	{Name: "konsole", Is: 0x4},
 	{Name: "kopia", Destroys: acts52},
 	{Name: "kops", Destroys: acts38},
-	{Name: "kotlin", Row: &row592, Language: &language6, Is: 0x600},
+	{Name: "kotlin", Row: &row599, Language: &language6, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
 	{Name: "kotlinc", Language: &language6, Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
@@ -6696,17 +6757,17 @@ var commands = [...]Command{
 	{Name: "ksh", Arity: 2, Handler: "shell", Is: 0x100040000, Like: "bash"},
 	{Name: "ktrace", Is: 0x4},
 	{Name: "kubeadm", Destroys: acts38},
-	{Name: "kubectl", Row: &row615, Arity: 2, Inspector: "kubectl", Is: 0x108000000002, Parent: true, Destroys: acts611},
-	{Name: "kubectl annotate", Row: &row549, Risk: 5},
-	{Name: "kubectl api-resources", Row: &row617, Risk: 4, Worse: worse618},
-	{Name: "kubectl api-versions", Risk: 4, Worse: worse618},
-	{Name: "kubectl apply", Row: &row549, Risk: 5},
-	{Name: "kubectl attach", Row: &row549, Risk: 5},
-	{Name: "kubectl auth", Row: &row617, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row549, Risk: 5},
-	{Name: "kubectl certificate", Row: &row549},
-	{Name: "kubectl cluster-info", Row: &row617, Risk: 4, Worse: worse618},
-	{Name: "kubectl config", Row: &row617, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubectl", Row: &row622, Arity: 2, Inspector: "kubectl", Is: 0x108000000002, Parent: true, Destroys: acts618},
+	{Name: "kubectl annotate", Row: &row556, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row624, Risk: 4, Worse: worse625},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse625},
+	{Name: "kubectl apply", Row: &row556, Risk: 5},
+	{Name: "kubectl attach", Row: &row556, Risk: 5},
+	{Name: "kubectl auth", Row: &row624, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row556, Risk: 5},
+	{Name: "kubectl certificate", Row: &row556},
+	{Name: "kubectl cluster-info", Row: &row624, Risk: 4, Worse: worse625},
+	{Name: "kubectl config", Row: &row624, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "kubectl config current-context", Risk: 1},
 	{Name: "kubectl config delete-context", Row: &row65},
 	{Name: "kubectl config get-clusters", Risk: 1},
@@ -6715,65 +6776,65 @@ var commands = [...]Command{
 	{Name: "kubectl config set-context", Row: &row65},
 	{Name: "kubectl config set-credentials", Row: &row65},
 	{Name: "kubectl config use-context", Row: &row65},
-	{Name: "kubectl config view", Risk: 1, Worse: worse619},
-	{Name: "kubectl cordon", Row: &row549, Risk: 5},
-	{Name: "kubectl cp", Row: &row549, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
-	{Name: "kubectl create", Row: &row549, Risk: 5},
-	{Name: "kubectl debug", Row: &row549, Risk: 5},
-	{Name: "kubectl delete", Row: &row549, Risk: 6},
-	{Name: "kubectl describe", Row: &row617, Risk: 4, Worse: worse618},
-	{Name: "kubectl diff", Row: &row617, Risk: 4, Worse: worse618},
-	{Name: "kubectl drain", Row: &row549, Risk: 6},
-	{Name: "kubectl edit", Row: &row549, Risk: 5},
-	{Name: "kubectl events", Row: &row617, Risk: 4, Worse: worse618},
+	{Name: "kubectl config view", Risk: 1, Worse: worse626},
+	{Name: "kubectl cordon", Row: &row556, Risk: 5},
+	{Name: "kubectl cp", Row: &row556, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
+	{Name: "kubectl create", Row: &row556, Risk: 5},
+	{Name: "kubectl debug", Row: &row556, Risk: 5},
+	{Name: "kubectl delete", Row: &row556, Risk: 6},
+	{Name: "kubectl describe", Row: &row624, Risk: 4, Worse: worse625},
+	{Name: "kubectl diff", Row: &row624, Risk: 4, Worse: worse625},
+	{Name: "kubectl drain", Row: &row556, Risk: 6},
+	{Name: "kubectl edit", Row: &row556, Risk: 5},
+	{Name: "kubectl events", Row: &row624, Risk: 4, Worse: worse625},
 	{Name: "kubectl evict", Risk: 6},
-	{Name: "kubectl exec", Wrapper: &wrapper621, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "kubectl explain", Row: &row617, Risk: 4, Worse: worse618},
-	{Name: "kubectl expose", Row: &row549, Risk: 5},
-	{Name: "kubectl get", Row: &row617, Risk: 4, Worse: worse618},
+	{Name: "kubectl exec", Wrapper: &wrapper628, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row624, Risk: 4, Worse: worse625},
+	{Name: "kubectl expose", Row: &row556, Risk: 5},
+	{Name: "kubectl get", Row: &row624, Risk: 4, Worse: worse625},
 	{Name: "kubectl krew", Is: 0x100000},
-	{Name: "kubectl kustomize", Row: &row549},
-	{Name: "kubectl label", Row: &row549, Risk: 5},
+	{Name: "kubectl kustomize", Row: &row556},
+	{Name: "kubectl label", Row: &row556, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row617, Risk: 4, Worse: worse618},
-	{Name: "kubectl patch", Row: &row549, Risk: 5},
-	{Name: "kubectl plugin", Row: &row549},
-	{Name: "kubectl port-forward", Row: &row549, Is: 0x100000, Risk: 5},
-	{Name: "kubectl proxy", Row: &row549, Is: 0x100000, Risk: 5},
-	{Name: "kubectl replace", Row: &row549, Risk: 6},
-	{Name: "kubectl rollout", Row: &row617, Arity: 3, Risk: 5},
-	{Name: "kubectl rsh", Wrapper: &wrapper621},
-	{Name: "kubectl run", Row: &row549, Risk: 5},
-	{Name: "kubectl scale", Row: &row549, Risk: 5},
-	{Name: "kubectl set", Row: &row549, Risk: 5},
-	{Name: "kubectl taint", Row: &row549, Risk: 5},
-	{Name: "kubectl top", Row: &row617, Arity: 3, Risk: 4, Worse: worse618},
-	{Name: "kubectl uncordon", Row: &row549, Risk: 5},
-	{Name: "kubectl version", Row: &row617, Risk: 4, Worse: worse618},
-	{Name: "kubectl wait", Row: &row617, Risk: 4, Worse: worse618},
+	{Name: "kubectl logs", Row: &row624, Risk: 4, Worse: worse625},
+	{Name: "kubectl patch", Row: &row556, Risk: 5},
+	{Name: "kubectl plugin", Row: &row556},
+	{Name: "kubectl port-forward", Row: &row556, Is: 0x100000, Risk: 5},
+	{Name: "kubectl proxy", Row: &row556, Is: 0x100000, Risk: 5},
+	{Name: "kubectl replace", Row: &row556, Risk: 6},
+	{Name: "kubectl rollout", Row: &row624, Arity: 3, Risk: 5},
+	{Name: "kubectl rsh", Wrapper: &wrapper628},
+	{Name: "kubectl run", Row: &row556, Risk: 5},
+	{Name: "kubectl scale", Row: &row556, Risk: 5},
+	{Name: "kubectl set", Row: &row556, Risk: 5},
+	{Name: "kubectl taint", Row: &row556, Risk: 5},
+	{Name: "kubectl top", Row: &row624, Arity: 3, Risk: 4, Worse: worse625},
+	{Name: "kubectl uncordon", Row: &row556, Risk: 5},
+	{Name: "kubectl version", Row: &row624, Risk: 4, Worse: worse625},
+	{Name: "kubectl wait", Row: &row624, Risk: 4, Worse: worse625},
 	{Name: "kustomize", Row: &row26, Arity: 2, Destroys: acts38},
 	{Name: "kwallet-query", Is: 0x100000},
 	{Name: "kwriteconfig5", Destroys: acts100},
-	{Name: "last", Row: &row623, Risk: 1},
-	{Name: "launchctl", Row: &row54, Arity: 2, Inspector: "service", Is: 0x80000100000, Destroys: acts360},
-	{Name: "lb4", Destroys: acts268},
+	{Name: "last", Row: &row630, Risk: 1},
+	{Name: "launchctl", Row: &row54, Arity: 2, Inspector: "service", Is: 0x80000100000, Destroys: acts367},
+	{Name: "lb4", Destroys: acts274},
 	{Name: "lckdo", Is: 0x4},
-	{Name: "ld", Row: &row135, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "ld", Row: &row139, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper625, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper632, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
-	{Name: "ldapdelete", Destroys: acts155},
-	{Name: "ldapmodify", Destroys: acts155},
+	{Name: "ldapdelete", Destroys: acts159},
+	{Name: "ldapmodify", Destroys: acts159},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row627},
-	{Name: "lein", Row: &row30, Arity: 2, Is: 0x1000000000, Risk: 2, Destroys: acts535},
+	{Name: "ldd", Row: &row634},
+	{Name: "lein", Row: &row30, Arity: 2, Is: 0x1000000000, Risk: 2, Destroys: acts542},
 	{Name: "lein repl", Is: 0x800},
 	{Name: "lein run", Is: 0x800},
 	{Name: "lerna", Row: &row49, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080000, Risk: 2, Parent: true, Destroys: acts53},
-	{Name: "lerna exec", Wrapper: &wrapper545, Risk: 5},
-	{Name: "less", Row: &row629, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "lerna exec", Wrapper: &wrapper552, Risk: 5},
+	{Name: "less", Row: &row636, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "let", Inspector: "let", Risk: 1},
 	{Name: "letta", Is: 0x80000000},
 	{Name: "letta-code", Is: 0x80000000},
@@ -6787,17 +6848,17 @@ var commands = [...]Command{
 	{Name: "link", Is: 0x200},
 	{Name: "linkerd", Destroys: acts38},
 	{Name: "links", Risk: 4},
-	{Name: "linode", Destroys: acts172},
-	{Name: "linode-cli", Row: &row26, Arity: 3, Risk: 5, Worse: worse27, Destroys: acts172},
+	{Name: "linode", Destroys: acts176},
+	{Name: "linode-cli", Row: &row26, Arity: 3, Risk: 5, Worse: worse27, Destroys: acts176},
 	{Name: "lint-staged", Row: &row49, Is: 0x1000080000},
-	{Name: "linux32", Wrapper: &wrapper572},
-	{Name: "linux64", Wrapper: &wrapper572},
-	{Name: "liquibase", Destroys: acts630},
-	{Name: "litecli", Row: &row632, Inspector: "sql", Is: 0x6000000, Risk: 5},
+	{Name: "linux32", Wrapper: &wrapper579},
+	{Name: "linux64", Wrapper: &wrapper579},
+	{Name: "liquibase", Destroys: acts637},
+	{Name: "litecli", Row: &row639, Inspector: "sql", Is: 0x6000000, Risk: 5},
 	{Name: "litefs", Row: &row97},
 	{Name: "llc", Is: 0x200},
 	{Name: "lld", Row: &row44, Is: 0x200},
-	{Name: "lldb", Row: &row97, Wrapper: &wrapper154, Is: 0x20000},
+	{Name: "lldb", Row: &row97, Wrapper: &wrapper158, Is: 0x20000},
 	{Name: "lli", Is: 0x200},
 	{Name: "llm-agent", Is: 0x80000000},
 	{Name: "llvm-ar", Is: 0x200},
@@ -6806,122 +6867,122 @@ var commands = [...]Command{
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row634, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "ln", Row: &row641, Inspector: "link", Is: 0x100020, Risk: 3},
 	{Name: "local", Inspector: "declare", Risk: 1},
 	{Name: "locale", Risk: 1},
 	{Name: "localtunnel", Row: &row39},
-	{Name: "locate", Row: &row636, Is: 0x200000000, Risk: 1},
+	{Name: "locate", Row: &row643, Is: 0x200000000, Risk: 1},
 	{Name: "lockrun", Wrapper: &wrapper10},
 	{Name: "loginctl", Arity: 2},
 	{Name: "logname", Risk: 1},
-	{Name: "logrotate", Destroys: acts637},
+	{Name: "logrotate", Destroys: acts644},
 	{Name: "logsave", Is: 0x4},
 	{Name: "lolcode", Language: &language6},
-	{Name: "look", Row: &row639, Risk: 1},
+	{Name: "look", Row: &row646, Risk: 1},
 	{Name: "loop", Is: 0x4},
 	{Name: "losetup", Risk: 6, Destroys: acts82},
 	{Name: "lpass", Is: 0x100000},
-	{Name: "ls", Row: &row267, Arity: 1, Is: 0x40200000000, Risk: 1, Wipes: "listed"},
+	{Name: "ls", Row: &row273, Arity: 1, Is: 0x40200000000, Risk: 1, Wipes: "listed"},
 	{Name: "lsblk", Risk: 1},
 	{Name: "lscpu", Risk: 1},
-	{Name: "lsd", Row: &row267, Risk: 1},
+	{Name: "lsd", Row: &row273, Risk: 1},
 	{Name: "lsmod", Risk: 1},
-	{Name: "lsof", Row: &row641, Is: 0x40, Risk: 1},
-	{Name: "lspci", Row: &row643, Risk: 1},
-	{Name: "lsusb", Row: &row645, Risk: 1},
-	{Name: "ltrace", Wrapper: &wrapper647, Is: 0x20000},
-	{Name: "lua", Language: &language343, Arity: 2, Is: 0x100000000, Risk: 5},
-	{Name: "luajit", Language: &language343, Arity: 2},
-	{Name: "luarocks", Row: &row126, Is: 0x100000, Destroys: acts136},
-	{Name: "lv", Row: &row629},
+	{Name: "lsof", Row: &row648, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row650, Risk: 1},
+	{Name: "lsusb", Row: &row652, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper654, Is: 0x20000},
+	{Name: "lua", Language: &language350, Arity: 2, Is: 0x100000000, Risk: 5},
+	{Name: "luajit", Language: &language350, Arity: 2},
+	{Name: "luarocks", Row: &row128, Is: 0x100000, Destroys: acts140},
+	{Name: "lv", Row: &row636},
 	{Name: "lvextend", Destroys: acts82},
 	{Name: "lvreduce", Destroys: acts82},
 	{Name: "lvremove", Is: 0x2000000000, Destroys: acts82},
 	{Name: "lxc", Is: 0x2, Destroys: acts7},
-	{Name: "lxc exec", Wrapper: &wrapper576},
+	{Name: "lxc exec", Wrapper: &wrapper583},
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
 	{Name: "lynx", Risk: 4},
-	{Name: "lz4", Row: &row649},
-	{Name: "lz4cat", Row: &row130},
-	{Name: "lzcat", Row: &row130},
+	{Name: "lz4", Row: &row656},
+	{Name: "lz4cat", Row: &row134},
+	{Name: "lzcat", Row: &row134},
 	{Name: "lzgrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "lzless", Row: &row130},
-	{Name: "lzma", Row: &row651},
+	{Name: "lzless", Row: &row134},
+	{Name: "lzma", Row: &row658},
 	{Name: "m4", Language: &language6, Is: 0x106000},
-	{Name: "mac2unix", Row: &row306},
+	{Name: "mac2unix", Row: &row312},
 	{Name: "machinectl", Is: 0x1},
-	{Name: "machinectl shell", Wrapper: &wrapper576},
+	{Name: "machinectl shell", Wrapper: &wrapper583},
 	{Name: "madge", Is: 0x80000},
-	{Name: "mage", Row: &row94, Arity: 2, Passes: []string{"go"}, Is: 0x1000000000},
+	{Name: "mage", Row: &row112, Arity: 2, Passes: []string{"go"}, Is: 0x1000000000},
 	{Name: "magic-wormhole", Is: 0x4000400000, Risk: 4},
 	{Name: "mail", Row: &row39, Is: 0x14000000000, Destroys: acts19},
 	{Name: "mailsend", Destroys: acts19},
 	{Name: "mailx", Row: &row39, Is: 0x14000000000, Destroys: acts19},
-	{Name: "make", Row: &row653, Arity: 2, Handler: "make", Inspector: "make", Is: 0x1021004010, Risk: 2},
+	{Name: "make", Row: &row660, Arity: 2, Handler: "make", Inspector: "make", Is: 0x1021004010, Risk: 2},
 	{Name: "makim", Arity: 2, Is: 0x1000000000},
 	{Name: "man", Row: &row33, Is: 0x20004000, Risk: 1},
-	{Name: "manage.py", Is: 0x100000, Destroys: acts272},
+	{Name: "manage.py", Is: 0x100000, Destroys: acts278},
 	{Name: "manage.py dbshell", Is: 0x800},
 	{Name: "manage.py runscript", Is: 0x800},
 	{Name: "manage.py shell", Is: 0x800},
 	{Name: "manage.py shell_plus", Is: 0x800},
 	{Name: "mangohud", Wrapper: &wrapper10},
 	{Name: "mapfile", Inspector: "names", Risk: 1},
-	{Name: "mariadb-admin", Destroys: acts654},
+	{Name: "mariadb-admin", Destroys: acts661},
 	{Name: "marimo", Is: 0x100000},
-	{Name: "markdownlint", Row: &row656, Is: 0x80000, Risk: 2, Worse: worse657},
-	{Name: "markdownlint-cli2", Row: &row656, Is: 0x80000, Risk: 2, Worse: worse657},
+	{Name: "markdownlint", Row: &row663, Is: 0x80000, Risk: 2, Worse: worse664},
+	{Name: "markdownlint-cli2", Row: &row663, Is: 0x80000, Risk: 2, Worse: worse664},
 	{Name: "masscan", Row: &row97},
 	{Name: "mate-terminal", Is: 0x4},
 	{Name: "matlab", Language: &language6},
 	{Name: "matrix-commander", Destroys: acts14},
 	{Name: "mattermost", Destroys: acts14},
-	{Name: "maturin", Is: 0x1000000000, Destroys: acts351},
+	{Name: "maturin", Is: 0x1000000000, Destroys: acts358},
 	{Name: "maxima", Language: &language6},
-	{Name: "mc", Inspector: "transfer", Is: 0x4000000000, Destroys: acts658, Recursive: []string{"*"}},
+	{Name: "mc", Inspector: "transfer", Is: 0x4000000000, Destroys: acts665, Recursive: []string{"*"}},
 	{Name: "mc cp", Transfer: &options78},
 	{Name: "mc mirror", Transfer: &options78},
 	{Name: "mc mv", Transfer: &options78},
-	{Name: "mcedit", Row: &row189},
-	{Name: "mcli", Inspector: "transfer", Destroys: acts658, Recursive: []string{"*"}},
+	{Name: "mcedit", Row: &row193},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts665, Recursive: []string{"*"}},
 	{Name: "mcli cp", Transfer: &options78},
 	{Name: "mcli mirror", Transfer: &options78},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row660, Risk: 1},
-	{Name: "md5sum", Row: &row662, Risk: 1},
+	{Name: "md5", Row: &row667, Risk: 1},
+	{Name: "md5sum", Row: &row669, Risk: 1},
 	{Name: "mdadm", Is: 0x2000000000, Destroys: acts82},
-	{Name: "mdbook", Row: &row664, Is: 0x8, Risk: 2},
-	{Name: "mdcat", Row: &row130},
-	{Name: "medusa", Destroys: acts268},
+	{Name: "mdbook", Row: &row671, Is: 0x8, Risk: 2},
+	{Name: "mdcat", Row: &row134},
+	{Name: "medusa", Destroys: acts274},
 	{Name: "melos", Arity: 2},
 	{Name: "mentat", Is: 0x80000000},
-	{Name: "meson", Row: &row94, Is: 0x1000000018, Risk: 2},
+	{Name: "meson", Row: &row112, Is: 0x1000000018, Risk: 2},
 	{Name: "meta"},
-	{Name: "meta exec", Wrapper: &wrapper545},
+	{Name: "meta exec", Wrapper: &wrapper552},
 	{Name: "metagpt", Is: 0x80000000},
-	{Name: "metal", Destroys: acts172},
-	{Name: "micro", Row: &row189},
-	{Name: "microk8s.kubectl", Destroys: acts611},
+	{Name: "metal", Destroys: acts176},
+	{Name: "micro", Row: &row193},
+	{Name: "microk8s.kubectl", Destroys: acts618},
 	{Name: "micropython", Language: &language102},
 	{Name: "migrate", Arity: 2, Destroys: acts50},
-	{Name: "mikro-orm", Destroys: acts665},
+	{Name: "mikro-orm", Destroys: acts672},
 	{Name: "mill", Is: 0x1000000000, Risk: 2},
 	{Name: "mina", Arity: 2, Destroys: acts28},
 	{Name: "mini-swe-agent", Is: 0x80000000},
 	{Name: "minijail0", Is: 0x4},
 	{Name: "minikube", Row: &row26, Destroys: acts38},
-	{Name: "minikube ssh", Wrapper: &wrapper667},
+	{Name: "minikube ssh", Wrapper: &wrapper674},
 	{Name: "minitest", Row: &row105, Risk: 2},
 	{Name: "mise", Arity: 2, Is: 0x60000000, Destroys: acts31},
-	{Name: "mise exec", Wrapper: &wrapper669, Arity: 3, Is: 0x100000},
+	{Name: "mise exec", Wrapper: &wrapper676, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper669, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper676, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper669},
+	{Name: "mise x", Wrapper: &wrapper676},
 	{Name: "mispipe", Is: 0x4},
 	{Name: "mistral-vibe", Is: 0x80000000},
-	{Name: "mix", Row: &row126, Arity: 2, Is: 0x1000000010, Risk: 5, Parent: true, Destroys: acts670},
+	{Name: "mix", Row: &row678, Arity: 2, Is: 0x1000000018, Risk: 5, Parent: true, Destroys: acts679},
 	{Name: "mix archive.install", Is: 0x100000},
 	{Name: "mix compile", Risk: 2},
 	{Name: "mix credo", Risk: 2},
@@ -6932,36 +6993,36 @@ var commands = [...]Command{
 	{Name: "mix local.hex", Is: 0x100000},
 	{Name: "mix run", Is: 0x100800},
 	{Name: "mix test", Risk: 2},
-	{Name: "mkdir", Row: &row672, Arity: 1, Is: 0x40000000020, Risk: 3},
-	{Name: "mkdocs", Row: &row674, Arity: 2, Is: 0x1000080018, Risk: 2, Parent: true},
+	{Name: "mkdir", Row: &row681, Arity: 1, Is: 0x40000000020, Risk: 3},
+	{Name: "mkdocs", Row: &row683, Arity: 2, Is: 0x1000080018, Risk: 2, Parent: true},
 	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
 	{Name: "mke2fs", Is: 0x2000000000, Destroys: acts82},
-	{Name: "mkfifo", Row: &row672, Is: 0x20, Risk: 3},
+	{Name: "mkfifo", Row: &row681, Is: 0x20, Risk: 3},
 	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts82},
 	{Name: "mkfs*", Risk: 6},
 	{Name: "mkfs.*", Destroys: acts82},
-	{Name: "mknod", Row: &row672, Is: 0x20},
+	{Name: "mknod", Row: &row681, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
 	{Name: "mkswap", Is: 0x2000000000, Risk: 6, Destroys: acts82},
-	{Name: "mktemp", Row: &row676, Is: 0x40, Risk: 1},
-	{Name: "mlocate", Row: &row636},
-	{Name: "mlr", Row: &row363, Risk: 5},
+	{Name: "mktemp", Row: &row685, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row643},
+	{Name: "mlr", Row: &row370, Risk: 5},
 	{Name: "mmctl", Destroys: acts14},
 	{Name: "mocha", Row: &row58, Is: 0x1000080008, Risk: 2},
 	{Name: "modd", Arity: 2, Is: 0x1000000004},
 	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
 	{Name: "moltbot", Is: 0x80000000},
-	{Name: "mongo", Row: &row212, Is: 0x8100000, Risk: 5, Worse: worse221, Destroys: acts677},
-	{Name: "mongodump", Row: &row679},
-	{Name: "mongorestore", Destroys: acts680},
-	{Name: "mongosh", Row: &row212, Is: 0x8100000, Risk: 5, Worse: worse221, Destroys: acts677},
-	{Name: "monit", Destroys: acts360},
+	{Name: "mongo", Row: &row216, Is: 0x8100000, Risk: 5, Worse: worse225, Destroys: acts686},
+	{Name: "mongodump", Row: &row688},
+	{Name: "mongorestore", Destroys: acts689},
+	{Name: "mongosh", Row: &row216, Is: 0x8100000, Risk: 5, Worse: worse225, Destroys: acts686},
+	{Name: "monit", Destroys: acts367},
 	{Name: "moon", Is: 0x1000000000},
-	{Name: "more", Row: &row629, Inspector: "less", Is: 0x4000, Risk: 1},
-	{Name: "mosh", Wrapper: &wrapper682, Is: 0x400000, Risk: 4},
+	{Name: "more", Row: &row636, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper691, Is: 0x400000, Risk: 4},
 	{Name: "mosquitto_pub", Row: &row39},
-	{Name: "most", Row: &row629, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "most", Row: &row636, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "mount", Is: 0x100000, Risk: 7},
 	{Name: "mpiexec", Is: 0x4},
 	{Name: "mpirun", Is: 0x4},
@@ -6971,41 +7032,41 @@ var commands = [...]Command{
 	{Name: "msmtp", Row: &row39, Is: 0x4000000000, Destroys: acts19},
 	{Name: "mtr", Inspector: "lookup", Risk: 4},
 	{Name: "multipass", Is: 0x2, Destroys: acts7},
-	{Name: "multipass exec", Wrapper: &wrapper576},
+	{Name: "multipass exec", Wrapper: &wrapper583},
 	{Name: "mutt", Row: &row39, Is: 0x4000000000, Destroys: acts19},
-	{Name: "mv", Row: &row683, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts684, Recursive: []string{"*"}, Wipes: "moved"},
-	{Name: "mvn", Row: &row30, Arity: 2, Inspector: "maven", Is: 0x1021000018, Risk: 2, Destroys: acts535},
-	{Name: "mycli", Row: &row632, Inspector: "sql", Is: 0x2004000, Risk: 5},
-	{Name: "mypy", Row: &row685, Is: 0x80208, Risk: 2, Worse: worse84},
-	{Name: "mysql", Row: &row687, Inspector: "sql", Is: 0x2104000, Risk: 5},
-	{Name: "mysql_secure_installation", Destroys: acts680},
-	{Name: "mysqladmin", Risk: 6, Destroys: acts654},
-	{Name: "mysqldump", Row: &row679, Risk: 4},
-	{Name: "mysqlimport", Destroys: acts680},
+	{Name: "mv", Row: &row692, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts693, Recursive: []string{"*"}, Wipes: "moved"},
+	{Name: "mvn", Row: &row30, Arity: 2, Inspector: "maven", Is: 0x1021000018, Risk: 2, Destroys: acts542},
+	{Name: "mycli", Row: &row639, Inspector: "sql", Is: 0x2004000, Risk: 5},
+	{Name: "mypy", Row: &row694, Is: 0x80208, Risk: 2, Worse: worse84},
+	{Name: "mysql", Row: &row696, Inspector: "sql", Is: 0x2104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts689},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts661},
+	{Name: "mysqldump", Row: &row688, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts689},
 	{Name: "mysqlsh", Row: &row97, Is: 0x2100000},
-	{Name: "nano", Row: &row189},
+	{Name: "nano", Row: &row193},
 	{Name: "nanobot", Is: 0x80000000},
 	{Name: "nanocoder", Is: 0x80000000},
-	{Name: "nasm", Row: &row689, Is: 0x200, Risk: 2},
-	{Name: "nats", Destroys: acts612},
-	{Name: "nc", Row: &row691, Is: 0x4014000400000, Risk: 4},
+	{Name: "nasm", Row: &row698, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts619},
+	{Name: "nc", Row: &row700, Is: 0x4014000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
-	{Name: "ncat", Row: &row691, Is: 0x4014000400000, Risk: 4},
+	{Name: "ncat", Row: &row700, Is: 0x4014000400000, Risk: 4},
 	{Name: "ncftp", Is: 0x10000000000},
 	{Name: "ncu", Is: 0x20000000},
 	{Name: "neomutt", Destroys: acts19},
-	{Name: "neon", Destroys: acts692},
-	{Name: "neonctl", Is: 0x2000000, Destroys: acts692},
-	{Name: "net", Destroys: acts155},
-	{Name: "netcat", Row: &row691, Is: 0x4014000400000, Risk: 4},
-	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse27, Destroys: acts693, Recursive: []string{"*"}},
+	{Name: "neon", Destroys: acts701},
+	{Name: "neonctl", Is: 0x2000000, Destroys: acts701},
+	{Name: "net", Destroys: acts159},
+	{Name: "netcat", Row: &row700, Is: 0x4014000400000, Risk: 4},
+	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse27, Destroys: acts702, Recursive: []string{"*"}},
 	{Name: "netlify deploy", Transfer: &options79},
-	{Name: "netlify dev:exec", Wrapper: &wrapper695},
-	{Name: "netplan", Destroys: acts323},
-	{Name: "netsh", Destroys: acts323},
+	{Name: "netlify dev:exec", Wrapper: &wrapper704},
+	{Name: "netplan", Destroys: acts330},
+	{Name: "netsh", Destroys: acts330},
 	{Name: "netstat", Risk: 1},
 	{Name: "networkctl", Arity: 2},
-	{Name: "networksetup", Destroys: acts323},
+	{Name: "networksetup", Destroys: acts330},
 	{Name: "neverest", Destroys: acts19},
 	{Name: "newfs*", Destroys: acts82},
 	{Name: "newgrp", Is: 0x1},
@@ -7016,196 +7077,196 @@ var commands = [...]Command{
 	{Name: "next build", Risk: 2},
 	{Name: "nextest", Risk: 2},
 	{Name: "nextflow", Is: 0x1000000000},
-	{Name: "nft", Destroys: acts323},
+	{Name: "nft", Destroys: acts330},
 	{Name: "ng", Row: &row49, Arity: 2, Is: 0x80010, Parent: true},
 	{Name: "ng build", Risk: 2},
 	{Name: "ng lint", Risk: 2},
 	{Name: "ng test", Risk: 2},
 	{Name: "ngrok", Row: &row39, Is: 0x8000000000},
-	{Name: "nice", Wrapper: &wrapper697},
+	{Name: "nice", Wrapper: &wrapper706},
 	{Name: "nim", Language: &language6, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
-	{Name: "nimble", Row: &row126},
-	{Name: "ninja", Row: &row94, Arity: 2, Is: 0x1020000018, Risk: 2},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x1020000400, Risk: 5, Destroys: acts698},
+	{Name: "nimble", Row: &row128},
+	{Name: "ninja", Row: &row112, Arity: 2, Is: 0x1020000018, Risk: 2, Worse: worse707},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x1020000400, Risk: 5, Destroys: acts708},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
 	{Name: "nix-build", Is: 0x1000000000},
-	{Name: "nix-collect-garbage", Destroys: acts698},
+	{Name: "nix-collect-garbage", Destroys: acts708},
 	{Name: "nix-env", Is: 0x20100000, Risk: 5, Destroys: acts31},
 	{Name: "nix-shell", Handler: "nix", Is: 0x1020000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts698},
-	{Name: "nl", Row: &row700, Risk: 1},
-	{Name: "nm", Row: &row702, Is: 0x200, Risk: 1},
+	{Name: "nix-store", Destroys: acts708},
+	{Name: "nl", Row: &row710, Risk: 1},
+	{Name: "nm", Row: &row712, Is: 0x200, Risk: 1},
 	{Name: "nmap", Row: &row97, Risk: 4},
-	{Name: "nmcli", Destroys: acts323},
-	{Name: "nocorrect", Wrapper: &wrapper151},
-	{Name: "node", Language: &language116, Arity: 2, Is: 0x100000410, Risk: 5, Parent: true},
+	{Name: "nmcli", Destroys: acts330},
+	{Name: "nocorrect", Wrapper: &wrapper155},
+	{Name: "node", Language: &language118, Arity: 2, Is: 0x100000410, Risk: 5, Parent: true},
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row49, Wrapper: &wrapper704},
+	{Name: "nodemon", Row: &row49, Wrapper: &wrapper714},
 	{Name: "nodenv", Arity: 2},
 	{Name: "nodenv exec", Wrapper: &wrapper46},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
-	{Name: "noglob", Wrapper: &wrapper151},
-	{Name: "nohup", Wrapper: &wrapper706, Is: 0x1000000000000},
+	{Name: "noglob", Wrapper: &wrapper155},
+	{Name: "nohup", Wrapper: &wrapper716, Is: 0x1000000000000},
 	{Name: "nomad", Row: &row26, Arity: 2, Is: 0x8000000002, Destroys: acts99},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
 	{Name: "notify-slack", Destroys: acts14},
 	{Name: "notmuch", Destroys: acts19},
-	{Name: "now", Destroys: acts707},
-	{Name: "nox", Row: &row709, Passes: []string{"pytest"}, Is: 0x1000080218, Risk: 2},
-	{Name: "np", Destroys: acts710},
-	{Name: "npm", Row: &row712, Arity: 2, Inspector: "npm", Is: 0x10009260000010, Parent: true, Destroys: acts117},
-	{Name: "npm access", Row: &row118, Risk: 6},
-	{Name: "npm add", Row: &row714, Is: 0x300000, Risk: 4, Worse: worse119},
-	{Name: "npm adduser", Row: &row118},
-	{Name: "npm audit", Row: &row714, Is: 0x100000, Risk: 4, Worse: worse715},
-	{Name: "npm bin", Row: &row717, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row719, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row720},
-	{Name: "npm c edit", Row: &row720},
+	{Name: "now", Destroys: acts717},
+	{Name: "nox", Row: &row719, Passes: []string{"pytest"}, Is: 0x1000080218, Risk: 2},
+	{Name: "np", Destroys: acts720},
+	{Name: "npm", Row: &row722, Arity: 2, Inspector: "npm", Is: 0x10009260000010, Parent: true, Destroys: acts119},
+	{Name: "npm access", Row: &row120, Risk: 6},
+	{Name: "npm add", Row: &row724, Is: 0x300000, Risk: 4, Worse: worse121},
+	{Name: "npm adduser", Row: &row120},
+	{Name: "npm audit", Row: &row724, Is: 0x100000, Risk: 4, Worse: worse725},
+	{Name: "npm bin", Row: &row727, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row729, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row730},
+	{Name: "npm c edit", Row: &row730},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row720},
+	{Name: "npm c set", Row: &row730},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row714, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row714},
+	{Name: "npm ci", Row: &row724, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row724},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row719, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row720},
-	{Name: "npm config edit", Row: &row720},
-	{Name: "npm config fix", Row: &row720},
+	{Name: "npm config", Row: &row729, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row730},
+	{Name: "npm config edit", Row: &row730},
+	{Name: "npm config fix", Row: &row730},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row720},
-	{Name: "npm create", Row: &row118, Is: 0x300000},
-	{Name: "npm ddp", Risk: 4, Worse: worse119},
-	{Name: "npm dedupe", Row: &row714, Risk: 4, Worse: worse119},
-	{Name: "npm deprecate", Row: &row118, Risk: 6},
-	{Name: "npm dist-tag", Row: &row118, Risk: 6},
-	{Name: "npm doctor", Row: &row717, Risk: 4},
-	{Name: "npm edit", Row: &row118},
-	{Name: "npm exec", Wrapper: &wrapper124, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row717, Risk: 1},
-	{Name: "npm explore", Row: &row118},
-	{Name: "npm fund", Row: &row717, Risk: 1, Worse: worse721},
-	{Name: "npm get", Row: &row717, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row717, Risk: 1},
-	{Name: "npm hook", Row: &row118},
-	{Name: "npm i", Row: &row714, Is: 0x300000, Risk: 4, Worse: worse119},
+	{Name: "npm config set", Row: &row730},
+	{Name: "npm create", Row: &row120, Is: 0x300000},
+	{Name: "npm ddp", Risk: 4, Worse: worse121},
+	{Name: "npm dedupe", Row: &row724, Risk: 4, Worse: worse121},
+	{Name: "npm deprecate", Row: &row120, Risk: 6},
+	{Name: "npm dist-tag", Row: &row120, Risk: 6},
+	{Name: "npm doctor", Row: &row727, Risk: 4},
+	{Name: "npm edit", Row: &row120},
+	{Name: "npm exec", Wrapper: &wrapper126, Arity: 3, Is: 0x300000},
+	{Name: "npm explain", Row: &row727, Risk: 1},
+	{Name: "npm explore", Row: &row120},
+	{Name: "npm fund", Row: &row727, Risk: 1, Worse: worse731},
+	{Name: "npm get", Row: &row727, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row727, Risk: 1},
+	{Name: "npm hook", Row: &row120},
+	{Name: "npm i", Row: &row724, Is: 0x300000, Risk: 4, Worse: worse121},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row717, Risk: 4},
-	{Name: "npm init", Row: &row118, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row714, Is: 0x300000, Risk: 4, Worse: worse119},
-	{Name: "npm install-test", Row: &row714, Is: 0x200000},
-	{Name: "npm it", Row: &row714, Is: 0x200000},
-	{Name: "npm la", Row: &row717, Risk: 1},
-	{Name: "npm link", Row: &row714, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row717, Risk: 1},
-	{Name: "npm ll", Row: &row717, Risk: 1},
-	{Name: "npm login", Row: &row118, Is: 0x100000},
-	{Name: "npm logout", Row: &row118},
-	{Name: "npm ls", Row: &row717, Risk: 1},
-	{Name: "npm org", Row: &row118},
-	{Name: "npm outdated", Row: &row717, Risk: 4},
-	{Name: "npm owner", Row: &row118, Risk: 6},
-	{Name: "npm pack", Row: &row717, Risk: 3},
-	{Name: "npm ping", Row: &row717, Risk: 4},
-	{Name: "npm pkg", Row: &row719, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row722},
-	{Name: "npm pkg fix", Row: &row722},
+	{Name: "npm info", Row: &row727, Risk: 4},
+	{Name: "npm init", Row: &row120, Is: 0x300000, Risk: 3},
+	{Name: "npm install", Row: &row724, Is: 0x300000, Risk: 4, Worse: worse121},
+	{Name: "npm install-test", Row: &row724, Is: 0x200000},
+	{Name: "npm it", Row: &row724, Is: 0x200000},
+	{Name: "npm la", Row: &row727, Risk: 1},
+	{Name: "npm link", Row: &row724, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row727, Risk: 1},
+	{Name: "npm ll", Row: &row727, Risk: 1},
+	{Name: "npm login", Row: &row120, Is: 0x100000},
+	{Name: "npm logout", Row: &row120},
+	{Name: "npm ls", Row: &row727, Risk: 1},
+	{Name: "npm org", Row: &row120},
+	{Name: "npm outdated", Row: &row727, Risk: 4},
+	{Name: "npm owner", Row: &row120, Risk: 6},
+	{Name: "npm pack", Row: &row727, Risk: 3},
+	{Name: "npm ping", Row: &row727, Risk: 4},
+	{Name: "npm pkg", Row: &row729, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row732},
+	{Name: "npm pkg fix", Row: &row732},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row722},
-	{Name: "npm prefix", Row: &row717, Risk: 1},
-	{Name: "npm profile", Row: &row118},
-	{Name: "npm prune", Row: &row714, Risk: 3},
-	{Name: "npm publish", Row: &row118, Risk: 6},
-	{Name: "npm query", Row: &row717, Risk: 1},
-	{Name: "npm r", Row: &row717, Risk: 3},
-	{Name: "npm rebuild", Row: &row714, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row717, Risk: 3},
-	{Name: "npm restart", Row: &row717},
-	{Name: "npm rm", Row: &row714, Risk: 3},
-	{Name: "npm root", Row: &row717, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row717},
-	{Name: "npm run", Row: &row717, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse119},
+	{Name: "npm pkg set", Row: &row732},
+	{Name: "npm prefix", Row: &row727, Risk: 1},
+	{Name: "npm profile", Row: &row120},
+	{Name: "npm prune", Row: &row724, Risk: 3},
+	{Name: "npm publish", Row: &row120, Risk: 6},
+	{Name: "npm query", Row: &row727, Risk: 1},
+	{Name: "npm r", Row: &row727, Risk: 3},
+	{Name: "npm rebuild", Row: &row724, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row727, Risk: 3},
+	{Name: "npm restart", Row: &row727},
+	{Name: "npm rm", Row: &row724, Risk: 3},
+	{Name: "npm root", Row: &row727, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row727},
+	{Name: "npm run", Row: &row727, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse121},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row717, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse119},
-	{Name: "npm search", Row: &row717, Risk: 4},
-	{Name: "npm set", Row: &row118, Is: 0x100000},
-	{Name: "npm set-script", Row: &row118},
-	{Name: "npm show", Row: &row717, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row717, Risk: 3},
-	{Name: "npm star", Row: &row118},
-	{Name: "npm start", Row: &row717},
-	{Name: "npm stop", Row: &row717},
-	{Name: "npm t", Row: &row717, Risk: 2},
-	{Name: "npm team", Row: &row118},
-	{Name: "npm test", Row: &row717, Risk: 2},
-	{Name: "npm token", Row: &row118, Is: 0x100000},
-	{Name: "npm tst", Row: &row717, Risk: 2},
-	{Name: "npm un", Row: &row717, Risk: 3},
-	{Name: "npm uninstall", Row: &row714, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row717, Risk: 3},
-	{Name: "npm unpublish", Row: &row118, Risk: 6},
-	{Name: "npm up", Row: &row714, Is: 0x200000, Risk: 4, Worse: worse119},
-	{Name: "npm update", Row: &row714, Is: 0x300000, Risk: 4, Worse: worse119},
-	{Name: "npm upgrade", Risk: 4, Worse: worse119},
-	{Name: "npm urn", Row: &row717},
-	{Name: "npm v", Row: &row717, Risk: 4},
-	{Name: "npm version", Row: &row118, Risk: 3},
-	{Name: "npm view", Row: &row717, Risk: 4},
-	{Name: "npm whoami", Row: &row717, Risk: 4},
-	{Name: "npm why", Row: &row717, Risk: 1},
-	{Name: "npm x", Wrapper: &wrapper124, Arity: 3, Is: 0x200000},
+	{Name: "npm run-script", Row: &row727, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse121},
+	{Name: "npm search", Row: &row727, Risk: 4},
+	{Name: "npm set", Row: &row120, Is: 0x100000},
+	{Name: "npm set-script", Row: &row120},
+	{Name: "npm show", Row: &row727, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row727, Risk: 3},
+	{Name: "npm star", Row: &row120},
+	{Name: "npm start", Row: &row727},
+	{Name: "npm stop", Row: &row727},
+	{Name: "npm t", Row: &row727, Risk: 2},
+	{Name: "npm team", Row: &row120},
+	{Name: "npm test", Row: &row727, Risk: 2},
+	{Name: "npm token", Row: &row120, Is: 0x100000},
+	{Name: "npm tst", Row: &row727, Risk: 2},
+	{Name: "npm un", Row: &row727, Risk: 3},
+	{Name: "npm uninstall", Row: &row724, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row727, Risk: 3},
+	{Name: "npm unpublish", Row: &row120, Risk: 6},
+	{Name: "npm up", Row: &row724, Is: 0x200000, Risk: 4, Worse: worse121},
+	{Name: "npm update", Row: &row724, Is: 0x300000, Risk: 4, Worse: worse121},
+	{Name: "npm upgrade", Risk: 4, Worse: worse121},
+	{Name: "npm urn", Row: &row727},
+	{Name: "npm v", Row: &row727, Risk: 4},
+	{Name: "npm version", Row: &row120, Risk: 3},
+	{Name: "npm view", Row: &row727, Risk: 4},
+	{Name: "npm whoami", Row: &row727, Risk: 4},
+	{Name: "npm why", Row: &row727, Risk: 1},
+	{Name: "npm x", Wrapper: &wrapper126, Arity: 3, Is: 0x200000},
 	{Name: "npm-check-updates", Is: 0x20000000},
 	{Name: "npm-run-all", Handler: "texts", Is: 0x1000080000},
 	{Name: "nproc", Is: 0xc0, Risk: 1},
-	{Name: "npx", Wrapper: &wrapper124, Arity: 2, Is: 0x800060000010, Risk: 5},
+	{Name: "npx", Wrapper: &wrapper126, Arity: 2, Is: 0x800060000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
-	{Name: "nroff", Row: &row130},
-	{Name: "nsenter", Wrapper: &wrapper724, Is: 0x1, Risk: 7},
+	{Name: "nroff", Row: &row134},
+	{Name: "nsenter", Wrapper: &wrapper734, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
 	{Name: "nslookup", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts693},
+	{Name: "ntl", Destroys: acts702},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
-	{Name: "nuget", Destroys: acts136},
-	{Name: "numactl", Wrapper: &wrapper726},
-	{Name: "numfmt", Row: &row728, Risk: 1},
+	{Name: "nuget", Destroys: acts140},
+	{Name: "numactl", Wrapper: &wrapper736},
+	{Name: "numfmt", Row: &row738, Risk: 1},
 	{Name: "nuxt", Row: &row49, Is: 0x1000080018, Parent: true},
 	{Name: "nuxt build", Risk: 2},
 	{Name: "nvcc", Row: &row44, Is: 0x200},
-	{Name: "nvim", Row: &row189},
+	{Name: "nvim", Row: &row193},
 	{Name: "nvm", Is: 0x100000},
 	{Name: "nvme", Is: 0x2000000000, Destroys: acts82},
 	{Name: "nvram", Destroys: acts100},
 	{Name: "nwipe", Destroys: acts82},
 	{Name: "nx", Row: &row49, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080018, Risk: 2, Parent: true},
-	{Name: "nx exec", Wrapper: &wrapper545, Risk: 5},
+	{Name: "nx exec", Wrapper: &wrapper552, Risk: 5},
 	{Name: "nyc", Row: &row58, Is: 0x80008},
 	{Name: "nzsql", Is: 0x2000000},
 	{Name: "oao"},
-	{Name: "oao all", Wrapper: &wrapper545},
+	{Name: "oao all", Wrapper: &wrapper552},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row730, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row740, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "obsutil cp", Transfer: &options79},
 	{Name: "ocaml", Language: &language6},
 	{Name: "ocamlc", Risk: 2},
 	{Name: "ocamlfind", Is: 0x1000},
-	{Name: "oci", Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts172, Recursive: []string{"*"}},
+	{Name: "oci", Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts176, Recursive: []string{"*"}},
 	{Name: "oci os"},
 	{Name: "oci os object"},
 	{Name: "oci os object bulk-upload", Transfer: &options79},
@@ -7213,13 +7274,13 @@ var commands = [...]Command{
 	{Name: "oci os object put", Transfer: &options79},
 	{Name: "octave", Language: &language6},
 	{Name: "octosql", Row: &row97},
-	{Name: "od", Row: &row732, Risk: 1},
+	{Name: "od", Row: &row742, Risk: 1},
 	{Name: "ollama"},
 	{Name: "ollama launch", Is: 0x80000000},
 	{Name: "onchange", Is: 0x4},
 	{Name: "op", Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "op run", Wrapper: &wrapper312},
-	{Name: "opam", Row: &row126, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts136},
+	{Name: "op run", Wrapper: &wrapper318},
+	{Name: "opam", Row: &row128, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts140},
 	{Name: "open", Row: &row54},
 	{Name: "open-interpreter", Is: 0x80000000},
 	{Name: "openclaw", Is: 0x80000000},
@@ -7228,23 +7289,23 @@ var commands = [...]Command{
 	{Name: "opencode-ai", Is: 0x80000000},
 	{Name: "openhands", Is: 0x80000000},
 	{Name: "openhands-ai", Is: 0x80000000},
-	{Name: "opensearch", Destroys: acts232},
-	{Name: "openssl", Row: &row734, Arity: 2, Inspector: "openssl", Is: 0x4000100000, Parent: true},
+	{Name: "opensearch", Destroys: acts238},
+	{Name: "openssl", Row: &row744, Arity: 2, Inspector: "openssl", Is: 0x4000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse735},
+	{Name: "openssl req", Risk: 1, Worse: worse745},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
-	{Name: "openstack", Row: &row26, Destroys: acts172},
+	{Name: "openstack", Row: &row26, Destroys: acts176},
 	{Name: "opentelemetry-instrument", Wrapper: &wrapper110},
 	{Name: "openvpn", Row: &row39},
 	{Name: "openvt", Is: 0x4},
 	{Name: "opkg", Is: 0x100000, Destroys: acts31},
 	{Name: "opt", Is: 0x200},
 	{Name: "optirun", Wrapper: &wrapper10},
-	{Name: "oras", Destroys: acts222},
+	{Name: "oras", Destroys: acts226},
 	{Name: "orb", Is: 0x4},
 	{Name: "osascript", Row: &row54, Language: &language6, Arity: 2, Risk: 5},
 	{Name: "osls", Destroys: acts37},
@@ -7255,40 +7316,40 @@ var commands = [...]Command{
 	{Name: "otel-cli", Is: 0x4},
 	{Name: "overcommit", Is: 0x1000000000},
 	{Name: "overmind", Is: 0x1000000000},
-	{Name: "ovh", Destroys: acts172},
-	{Name: "ovsx", Destroys: acts136},
+	{Name: "ovh", Destroys: acts176},
+	{Name: "ovsx", Destroys: acts140},
 	{Name: "oxlint", Is: 0x80000, Risk: 2, Worse: worse98},
-	{Name: "p4", Destroys: acts133},
+	{Name: "p4", Destroys: acts137},
 	{Name: "packer", Row: &row26, Arity: 2, Destroys: acts99},
-	{Name: "packet", Destroys: acts172},
-	{Name: "pacman", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts736},
+	{Name: "packet", Destroys: acts176},
+	{Name: "pacman", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts746},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts736},
-	{Name: "pandoc", Row: &row130},
-	{Name: "pants", Row: &row94, Is: 0x1000000000, Risk: 2},
+	{Name: "pamac", Is: 0x100000, Destroys: acts746},
+	{Name: "pandoc", Row: &row134},
+	{Name: "pants", Row: &row112, Is: 0x1000000000, Risk: 2},
 	{Name: "papermill", Language: &language1},
 	{Name: "parallel", Handler: "parallel", Is: 0x1000000000000},
 	{Name: "parcel", Row: &row49, Is: 0x1000080008, Risk: 2},
 	{Name: "parted", Is: 0x2000100000, Risk: 6, Destroys: acts82},
 	{Name: "partprobe", Destroys: acts82},
-	{Name: "paru", Is: 0x100000, Destroys: acts736},
+	{Name: "paru", Is: 0x100000, Destroys: acts746},
 	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts20},
 	{Name: "passage", Is: 0x100000},
-	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts155},
-	{Name: "paste", Row: &row738, Risk: 1},
-	{Name: "patch", Row: &row740, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts159},
+	{Name: "paste", Row: &row748, Risk: 1},
+	{Name: "patch", Row: &row750, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive741},
-	{Name: "payload", Destroys: acts268},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive751},
+	{Name: "payload", Destroys: acts274},
 	{Name: "pcre2grep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pcregrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pct", Destroys: acts7},
 	{Name: "pdb", Row: &row97},
 	{Name: "pdb2", Is: 0x2000000},
-	{Name: "pdftotext", Row: &row130},
-	{Name: "pdm", Row: &row203, Arity: 2, Is: 0x1020000010, Destroys: acts351},
+	{Name: "pdftotext", Row: &row134},
+	{Name: "pdm", Row: &row207, Arity: 2, Is: 0x1020000010, Destroys: acts358},
 	{Name: "pdm add", Is: 0x300000},
 	{Name: "pdm remove", Is: 0x100000},
 	{Name: "pdm run", Wrapper: &wrapper46, Arity: 3},
@@ -7300,144 +7361,144 @@ var commands = [...]Command{
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
 	{Name: "perf", Row: &row97},
-	{Name: "perf record", Wrapper: &wrapper743},
-	{Name: "perf stat", Wrapper: &wrapper743},
-	{Name: "perf trace", Wrapper: &wrapper743},
-	{Name: "perl", Language: &language745, Arity: 2, Is: 0x100000000, Risk: 5},
+	{Name: "perf record", Wrapper: &wrapper753},
+	{Name: "perf stat", Wrapper: &wrapper753},
+	{Name: "perf trace", Wrapper: &wrapper753},
+	{Name: "perl", Language: &language755, Arity: 2, Is: 0x100000000, Risk: 5},
 	{Name: "pest", Row: &row41, Is: 0x1000000000, Risk: 2},
-	{Name: "pfctl", Destroys: acts323},
-	{Name: "pg_dropcluster", Destroys: acts320},
-	{Name: "pg_dump", Row: &row679, Risk: 4},
-	{Name: "pg_dumpall", Row: &row679, Risk: 4},
+	{Name: "pfctl", Destroys: acts330},
+	{Name: "pg_dropcluster", Destroys: acts327},
+	{Name: "pg_dump", Row: &row688, Risk: 4},
+	{Name: "pg_dumpall", Row: &row688, Risk: 4},
 	{Name: "pg_isready", Risk: 4},
-	{Name: "pg_resetwal", Destroys: acts680},
-	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts680},
-	{Name: "pg_upgrade", Destroys: acts680},
+	{Name: "pg_resetwal", Destroys: acts689},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts689},
+	{Name: "pg_upgrade", Destroys: acts689},
 	{Name: "pgbench", Is: 0x2000000},
-	{Name: "pgcli", Row: &row632, Inspector: "sql", Is: 0x2000000, Risk: 5},
-	{Name: "pgloader", Destroys: acts680},
-	{Name: "pgrep", Row: &row645, Is: 0x40, Risk: 1},
+	{Name: "pgcli", Row: &row639, Inspector: "sql", Is: 0x2000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts689},
+	{Name: "pgrep", Row: &row652, Is: 0x40, Risk: 1},
 	{Name: "pgroll", Destroys: acts50},
-	{Name: "phinx", Destroys: acts139},
-	{Name: "php", Language: &language560, Arity: 2, Is: 0x100000000, Risk: 5, Parent: true},
-	{Name: "php -l", Row: &row747, Risk: 1, Worse: worse748},
+	{Name: "phinx", Destroys: acts143},
+	{Name: "php", Language: &language567, Arity: 2, Is: 0x100000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row757, Risk: 1, Worse: worse758},
 	{Name: "php artisan", Arity: 3},
 	{Name: "php artisan tinker", Is: 0x100000},
-	{Name: "php-cgi", Language: &language560},
+	{Name: "php-cgi", Language: &language567},
 	{Name: "php-cs-fixer", Row: &row41},
 	{Name: "phpcbf", Row: &row41},
 	{Name: "phpcs", Row: &row41},
-	{Name: "phpdbg", Language: &language560},
+	{Name: "phpdbg", Language: &language567},
 	{Name: "phpstan", Row: &row41},
 	{Name: "phpunit", Row: &row41, Is: 0x1000000008, Risk: 2},
 	{Name: "pi-agent", Is: 0x80000000},
 	{Name: "pi-coding-agent", Is: 0x80000000},
-	{Name: "pico", Row: &row189},
+	{Name: "pico", Row: &row193},
 	{Name: "picoclaw", Is: 0x80000000},
 	{Name: "picolisp", Language: &language6},
 	{Name: "pidproxy", Is: 0x4},
-	{Name: "pigz", Row: &row539},
+	{Name: "pigz", Row: &row546},
 	{Name: "pike", Language: &language6},
 	{Name: "pinentry", Is: 0x100000},
 	{Name: "ping", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pip", Row: &row750, Arity: 2, Is: 0x10000020080000, Parent: true, Destroys: acts31},
+	{Name: "pip", Row: &row760, Arity: 2, Is: 0x10000020080000, Parent: true, Destroys: acts31},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row752, Risk: 1},
-	{Name: "pip config", Row: &row118, Is: 0x100000, Risk: 5},
-	{Name: "pip debug", Row: &row118, Risk: 5},
-	{Name: "pip download", Row: &row754, Is: 0x300000, Risk: 4, Worse: worse755},
-	{Name: "pip freeze", Row: &row752, Risk: 1},
-	{Name: "pip help", Row: &row752, Risk: 1},
-	{Name: "pip index", Row: &row752, Risk: 4},
-	{Name: "pip install", Row: &row754, Is: 0x1000300000, Risk: 4, Worse: worse755},
-	{Name: "pip list", Row: &row752, Risk: 1},
+	{Name: "pip check", Row: &row762, Risk: 1},
+	{Name: "pip config", Row: &row120, Is: 0x100000, Risk: 5},
+	{Name: "pip debug", Row: &row120, Risk: 5},
+	{Name: "pip download", Row: &row764, Is: 0x300000, Risk: 4, Worse: worse765},
+	{Name: "pip freeze", Row: &row762, Risk: 1},
+	{Name: "pip help", Row: &row762, Risk: 1},
+	{Name: "pip index", Row: &row762, Risk: 4},
+	{Name: "pip install", Row: &row764, Is: 0x1000300000, Risk: 4, Worse: worse765},
+	{Name: "pip list", Row: &row762, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row752, Risk: 1},
-	{Name: "pip uninstall", Row: &row754, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row754, Is: 0x1000200000, Risk: 4, Worse: worse755},
-	{Name: "pipenv", Row: &row203, Arity: 2, Is: 0x1000000000, Parent: true},
-	{Name: "pipenv check", Risk: 4, Worse: worse119},
-	{Name: "pipenv graph", Risk: 4, Worse: worse119},
-	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse119},
-	{Name: "pipenv lock", Risk: 4, Worse: worse119},
+	{Name: "pip show", Row: &row762, Risk: 1},
+	{Name: "pip uninstall", Row: &row764, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row764, Is: 0x1000200000, Risk: 4, Worse: worse765},
+	{Name: "pipenv", Row: &row207, Arity: 2, Is: 0x1000000000, Parent: true},
+	{Name: "pipenv check", Risk: 4, Worse: worse121},
+	{Name: "pipenv graph", Risk: 4, Worse: worse121},
+	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse121},
+	{Name: "pipenv lock", Risk: 4, Worse: worse121},
 	{Name: "pipenv run", Wrapper: &wrapper46, Arity: 3},
-	{Name: "pipenv sync", Risk: 4, Worse: worse119},
+	{Name: "pipenv sync", Risk: 4, Worse: worse121},
 	{Name: "pipx", Arity: 2, Is: 0x10000060000000, Destroys: acts31},
 	{Name: "pipx inject", Is: 0x300000},
 	{Name: "pipx install", Is: 0x300000},
-	{Name: "pipx run", Wrapper: &wrapper124},
+	{Name: "pipx run", Wrapper: &wrapper126},
 	{Name: "pipx runpip", Is: 0x100000},
 	{Name: "pipx upgrade", Is: 0x100000},
-	{Name: "pixi", Row: &row203, Arity: 2, Is: 0x1040000400, Risk: 5, Parent: true},
+	{Name: "pixi", Row: &row207, Arity: 2, Is: 0x1040000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper757, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper767, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
 	{Name: "pixi run", Wrapper: &wrapper46, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper759, Is: 0x1000000000001, Risk: 7},
+	{Name: "pkexec", Wrapper: &wrapper769, Is: 0x1000000000001, Risk: 7},
 	{Name: "pkg", Is: 0x100000, Destroys: acts31},
 	{Name: "pkgin", Is: 0x100000, Destroys: acts31},
-	{Name: "pkill", Inspector: "kill", Is: 0x80000100000, Risk: 6, Destroys: acts349},
+	{Name: "pkill", Inspector: "kill", Is: 0x80000100000, Risk: 6, Destroys: acts356},
 	{Name: "plandex", Is: 0x80000000},
-	{Name: "playwright", Row: &row241, Is: 0x1000080008, Parent: true},
+	{Name: "playwright", Row: &row247, Is: 0x1000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
-	{Name: "plocate", Row: &row636},
-	{Name: "plutil", Row: &row761, Destroys: acts100},
-	{Name: "pm-suspend", Destroys: acts540},
-	{Name: "pm2", Row: &row49, Arity: 2, Is: 0x80000000000, Destroys: acts360},
+	{Name: "plocate", Row: &row643},
+	{Name: "plutil", Row: &row771, Destroys: acts100},
+	{Name: "pm-suspend", Destroys: acts547},
+	{Name: "pm2", Row: &row49, Arity: 2, Is: 0x80000000000, Destroys: acts367},
 	{Name: "pmap", Is: 0x20000},
 	{Name: "pmset", Destroys: acts100},
-	{Name: "pnpm", Row: &row763, Arity: 2, Inspector: "npm", Is: 0x10001060000010, Parent: true, Destroys: acts117},
+	{Name: "pnpm", Row: &row773, Arity: 2, Inspector: "npm", Is: 0x10001060000010, Parent: true, Destroys: acts119},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper765},
+	{Name: "pnpm -r exec", Wrapper: &wrapper775},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row719, Risk: 1},
-	{Name: "pnpm c list", Row: &row719, Risk: 1},
-	{Name: "pnpm c ls", Row: &row719, Risk: 1},
-	{Name: "pnpm c set", Row: &row720},
+	{Name: "pnpm c get", Row: &row729, Risk: 1},
+	{Name: "pnpm c list", Row: &row729, Risk: 1},
+	{Name: "pnpm c ls", Row: &row729, Risk: 1},
+	{Name: "pnpm c set", Row: &row730},
 	{Name: "pnpm check", Risk: 2},
-	{Name: "pnpm config", Row: &row118, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row720},
-	{Name: "pnpm config get", Row: &row719, Risk: 1},
-	{Name: "pnpm config list", Row: &row719, Risk: 1},
-	{Name: "pnpm config ls", Row: &row719, Risk: 1},
-	{Name: "pnpm config set", Row: &row720},
+	{Name: "pnpm config", Row: &row120, Is: 0x110000, Parent: true},
+	{Name: "pnpm config delete", Row: &row730},
+	{Name: "pnpm config get", Row: &row729, Risk: 1},
+	{Name: "pnpm config list", Row: &row729, Risk: 1},
+	{Name: "pnpm config ls", Row: &row729, Risk: 1},
+	{Name: "pnpm config set", Row: &row730},
 	{Name: "pnpm coverage", Risk: 2},
-	{Name: "pnpm create", Row: &row118, Is: 0x200000},
+	{Name: "pnpm create", Row: &row120, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
-	{Name: "pnpm dlx", Wrapper: &wrapper124, Arity: 3, Is: 0x200000},
+	{Name: "pnpm dlx", Wrapper: &wrapper126, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
-	{Name: "pnpm env", Row: &row118},
-	{Name: "pnpm exec", Wrapper: &wrapper765, Arity: 3, Is: 0x800000000000},
-	{Name: "pnpm fetch", Row: &row767, Risk: 4, Worse: worse119},
+	{Name: "pnpm env", Row: &row120},
+	{Name: "pnpm exec", Wrapper: &wrapper775, Arity: 3, Is: 0x800000000000},
+	{Name: "pnpm fetch", Row: &row777, Risk: 4, Worse: worse121},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row717, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row767, Is: 0x300000, Risk: 4, Worse: worse119},
-	{Name: "pnpm install", Row: &row767, Is: 0x300000, Risk: 4, Worse: worse119},
-	{Name: "pnpm la", Row: &row767, Risk: 1},
+	{Name: "pnpm get", Row: &row727, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row777, Is: 0x300000, Risk: 4, Worse: worse121},
+	{Name: "pnpm install", Row: &row777, Is: 0x300000, Risk: 4, Worse: worse121},
+	{Name: "pnpm la", Row: &row777, Risk: 1},
 	{Name: "pnpm link", Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row767, Risk: 1},
-	{Name: "pnpm ll", Row: &row767, Risk: 1},
-	{Name: "pnpm login", Row: &row118},
-	{Name: "pnpm ls", Row: &row767, Risk: 1},
-	{Name: "pnpm outdated", Row: &row767, Risk: 1},
+	{Name: "pnpm list", Row: &row777, Risk: 1},
+	{Name: "pnpm ll", Row: &row777, Risk: 1},
+	{Name: "pnpm login", Row: &row120},
+	{Name: "pnpm ls", Row: &row777, Risk: 1},
+	{Name: "pnpm outdated", Row: &row777, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row722},
+	{Name: "pnpm pkg set", Row: &row732},
 	{Name: "pnpm prune", Risk: 3},
-	{Name: "pnpm publish", Row: &row118, Risk: 6},
+	{Name: "pnpm publish", Row: &row120, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Risk: 3},
-	{Name: "pnpm root", Row: &row767, Risk: 1},
-	{Name: "pnpm run", Row: &row767, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse119},
-	{Name: "pnpm setup", Row: &row118},
+	{Name: "pnpm root", Row: &row777, Risk: 1},
+	{Name: "pnpm run", Row: &row777, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse121},
+	{Name: "pnpm setup", Row: &row120},
 	{Name: "pnpm start", Risk: 2},
-	{Name: "pnpm store", Row: &row118, Arity: 3, Is: 0x100000, Risk: 3},
-	{Name: "pnpm t", Row: &row767, Risk: 2},
-	{Name: "pnpm test", Row: &row767, Risk: 2},
+	{Name: "pnpm store", Row: &row120, Arity: 3, Is: 0x100000, Risk: 3},
+	{Name: "pnpm t", Row: &row777, Risk: 2},
+	{Name: "pnpm test", Row: &row777, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm uninstall", Risk: 3},
@@ -7446,19 +7507,19 @@ var commands = [...]Command{
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Risk: 3},
-	{Name: "pnpm why", Row: &row767, Risk: 1},
-	{Name: "pnpx", Wrapper: &wrapper124, Arity: 2, Is: 0x800060000000, Like: "npx"},
-	{Name: "pod", Row: &row126, Is: 0x20000000, Destroys: acts136},
-	{Name: "poetry", Row: &row203, Arity: 2, Is: 0x10001020000010, Parent: true, Destroys: acts351},
-	{Name: "poetry about", Row: &row769, Risk: 1},
+	{Name: "pnpm why", Row: &row777, Risk: 1},
+	{Name: "pnpx", Wrapper: &wrapper126, Arity: 2, Is: 0x800060000000, Like: "npx"},
+	{Name: "pod", Row: &row128, Is: 0x20000000, Destroys: acts140},
+	{Name: "poetry", Row: &row207, Arity: 2, Is: 0x10001020000010, Parent: true, Destroys: acts358},
+	{Name: "poetry about", Row: &row779, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row769, Risk: 1},
+	{Name: "poetry check", Row: &row779, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row769, Risk: 1},
-	{Name: "poetry env list", Row: &row769, Risk: 1},
-	{Name: "poetry env remove", Row: &row204},
-	{Name: "poetry env use", Row: &row204},
+	{Name: "poetry env info", Row: &row779, Risk: 1},
+	{Name: "poetry env list", Row: &row779, Risk: 1},
+	{Name: "poetry env remove", Row: &row208},
+	{Name: "poetry env use", Row: &row208},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
 	{Name: "poetry lock", Risk: 4},
 	{Name: "poetry remove", Is: 0x100000},
@@ -7476,69 +7537,69 @@ var commands = [...]Command{
 	{Name: "poetry run tox", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row769, Risk: 1},
+	{Name: "poetry show", Row: &row779, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row769, Risk: 1, Worse: worse770},
+	{Name: "poetry version", Row: &row779, Risk: 1, Worse: worse780},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts31},
 	{Name: "postcss", Row: &row49, Is: 0x80000},
 	{Name: "posting", Destroys: acts109},
-	{Name: "poweroff", Risk: 6, Destroys: acts540},
+	{Name: "poweroff", Risk: 6, Destroys: acts547},
 	{Name: "powershell", Row: &row54, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row772},
-	{Name: "pre-commit", Row: &row774, Is: 0x1020080018},
+	{Name: "pr", Row: &row782},
+	{Name: "pre-commit", Row: &row784, Is: 0x1020080018},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
 	{Name: "prek", Is: 0x1000000000},
 	{Name: "presto", Row: &row97, Is: 0x2000000},
 	{Name: "presto-cli", Is: 0x2000000},
-	{Name: "prettier", Row: &row776, Is: 0x1000080018, Risk: 2, Worse: worse98},
+	{Name: "prettier", Row: &row786, Is: 0x1000080018, Risk: 2, Worse: worse98},
 	{Name: "prime-run", Wrapper: &wrapper10},
 	{Name: "primusrun", Wrapper: &wrapper10},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse777, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse787, Dumps: []string{"<bare>", "-0", "--null"}},
 	{Name: "printf", Inspector: "printf", Is: 0x200008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Arity: 2, Is: 0x2080000, Destroys: acts778},
+	{Name: "prisma", Arity: 2, Is: 0x2080000, Destroys: acts788},
 	{Name: "prisma db", Is: 0x800},
-	{Name: "prisma1", Destroys: acts778},
+	{Name: "prisma1", Destroys: acts788},
 	{Name: "prlctl", Destroys: acts7},
-	{Name: "prlimit", Wrapper: &wrapper780},
+	{Name: "prlimit", Wrapper: &wrapper790},
 	{Name: "profiles", Destroys: acts100},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row782, Is: 0x200, Risk: 2},
+	{Name: "protoc", Row: &row792, Is: 0x200, Risk: 2},
 	{Name: "proxychains", Wrapper: &wrapper10},
 	{Name: "proxychains4", Wrapper: &wrapper10},
-	{Name: "pry", Language: &language589, Is: 0x100000},
+	{Name: "pry", Language: &language596, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
 	{Name: "psake", Arity: 2, Is: 0x1000000000},
 	{Name: "psalm", Row: &row41},
 	{Name: "psc", Language: &language6},
-	{Name: "pscale", Is: 0x8002000000, Destroys: acts692},
-	{Name: "psql", Row: &row784, Inspector: "sql", Is: 0x2104000, Risk: 5},
+	{Name: "pscale", Is: 0x8002000000, Destroys: acts701},
+	{Name: "psql", Row: &row794, Inspector: "sql", Is: 0x2104000, Risk: 5},
 	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row645, Risk: 1},
+	{Name: "pstree", Row: &row652, Risk: 1},
 	{Name: "psycopg", Is: 0x2000000},
 	{Name: "pt", Is: 0x400000000, Recursive: []string{"*"}},
 	{Name: "ptpython", Language: &language102, Is: 0x100000},
-	{Name: "ptx", Row: &row786},
+	{Name: "ptx", Row: &row796},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
 	{Name: "pueue add", Wrapper: &wrapper10},
-	{Name: "pulsar-admin", Destroys: acts612},
-	{Name: "pulumi", Row: &row26, Arity: 2, Risk: 5, Worse: worse27, Destroys: acts787},
+	{Name: "pulsar-admin", Destroys: acts619},
+	{Name: "pulumi", Row: &row26, Arity: 2, Risk: 5, Worse: worse27, Destroys: acts797},
 	{Name: "puppet", Row: &row26, Destroys: acts28},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "pvcreate", Is: 0x2000000000},
 	{Name: "pvremove", Is: 0x2000000000, Destroys: acts82},
-	{Name: "pwconv", Destroys: acts155},
+	{Name: "pwconv", Destroys: acts159},
 	{Name: "pwd", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "pwsh", Row: &row54, Language: &language6, Is: 0x100000, Risk: 5},
 	{Name: "py", Like: "python"},
 	{Name: "py-spy", Is: 0x4},
-	{Name: "py_compile", Row: &row198},
+	{Name: "py_compile", Row: &row202},
 	{Name: "pycodestyle", Row: &row56},
 	{Name: "pydocstyle", Row: &row56},
 	{Name: "pyenv", Arity: 2},
@@ -7552,7 +7613,7 @@ var commands = [...]Command{
 	{Name: "pypy3", Language: &language102, Arity: 2, Handler: "module"},
 	{Name: "pyright", Row: &row56, Is: 0x80008, Risk: 2, Worse: worse84},
 	{Name: "pyspark", Row: &row97},
-	{Name: "pytest", Row: &row789, Is: 0x1000080218, Risk: 2},
+	{Name: "pytest", Row: &row799, Is: 0x1000080218, Risk: 2},
 	{Name: "python", Language: &language102, Arity: 2, Handler: "module", Is: 0x100080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
@@ -7567,13 +7628,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse790},
-	{Name: "python -m pip download", Risk: 4, Worse: worse791},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse790},
-	{Name: "python -m pip install", Risk: 4, Worse: worse791},
-	{Name: "python -m pip list", Risk: 1, Worse: worse790},
-	{Name: "python -m pip show", Risk: 1, Worse: worse790},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse791},
+	{Name: "python -m pip check", Risk: 1, Worse: worse800},
+	{Name: "python -m pip download", Risk: 4, Worse: worse801},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse800},
+	{Name: "python -m pip install", Risk: 4, Worse: worse801},
+	{Name: "python -m pip list", Risk: 1, Worse: worse800},
+	{Name: "python -m pip show", Risk: 1, Worse: worse800},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse801},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -7614,17 +7675,17 @@ var commands = [...]Command{
 	{Name: "qodo", Is: 0x80000000},
 	{Name: "qodo-gen", Is: 0x80000000},
 	{Name: "qterminal", Is: 0x4},
-	{Name: "quart", Destroys: acts350},
+	{Name: "quart", Destroys: acts357},
 	{Name: "questdb", Row: &row97, Is: 0x2000000},
 	{Name: "qwen", Is: 0x80000000},
 	{Name: "qwen-code", Is: 0x80000000},
 	{Name: "r2", Row: &row97},
-	{Name: "rabbitmqadmin", Destroys: acts612},
-	{Name: "rabbitmqctl", Destroys: acts612},
+	{Name: "rabbitmqadmin", Destroys: acts619},
+	{Name: "rabbitmqctl", Destroys: acts619},
 	{Name: "racket", Language: &language6, Risk: 5},
-	{Name: "raco", Row: &row126, Is: 0x100000},
+	{Name: "raco", Row: &row128, Is: 0x100000},
 	{Name: "radare2", Row: &row97},
-	{Name: "rails", Arity: 2, Is: 0x1000080000, Destroys: acts792},
+	{Name: "rails", Arity: 2, Is: 0x1000080000, Destroys: acts802},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
 	{Name: "rails db", Arity: 3, Is: 0x800},
@@ -7632,9 +7693,9 @@ var commands = [...]Command{
 	{Name: "rails destroy", Is: 0x100000},
 	{Name: "rails r", Is: 0x100800},
 	{Name: "rails runner", Is: 0x100800},
-	{Name: "railway", Row: &row26, Arity: 2, Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts793},
-	{Name: "railway run", Wrapper: &wrapper795},
-	{Name: "rake", Row: &row94, Arity: 2, Is: 0x1001080010, Risk: 5, Destroys: acts792},
+	{Name: "railway", Row: &row26, Arity: 2, Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts803},
+	{Name: "railway run", Wrapper: &wrapper805},
+	{Name: "rake", Row: &row112, Arity: 2, Is: 0x1001080010, Risk: 5, Destroys: acts802},
 	{Name: "raku", Language: &language6},
 	{Name: "rambler", Destroys: acts50},
 	{Name: "rancher", Destroys: acts38},
@@ -7646,118 +7707,118 @@ var commands = [...]Command{
 	{Name: "rbenv exec", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
-	{Name: "rc-service", Is: 0x80000000000, Destroys: acts360},
-	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x4000400000, Risk: 4, Parent: true, Destroys: acts796, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options797},
+	{Name: "rc-service", Is: 0x80000000000, Destroys: acts367},
+	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x4000400000, Risk: 4, Parent: true, Destroys: acts806, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options807},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options797},
-	{Name: "rclone copyto", Transfer: &options797},
+	{Name: "rclone copy", Transfer: &options807},
+	{Name: "rclone copyto", Transfer: &options807},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options797, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options797, Risk: 6},
+	{Name: "rclone move", Transfer: &options807, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options807, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options797, Risk: 6},
+	{Name: "rclone sync", Transfer: &options807, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
 	{Name: "rdiff-backup", Destroys: acts52},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row598, Is: 0x80000},
+	{Name: "react-scripts", Row: &row605, Is: 0x80000},
 	{Name: "read", Inspector: "names", Is: 0x400000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row799, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row809, Is: 0x200, Risk: 1},
 	{Name: "readlink", Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
 	{Name: "realize", Arity: 2, Is: 0x1000000000},
-	{Name: "realm", Destroys: acts155},
+	{Name: "realm", Destroys: acts159},
 	{Name: "realpath", Risk: 1},
-	{Name: "rebar3", Row: &row126, Arity: 2, Is: 0x1000000000, Destroys: acts136},
+	{Name: "rebar3", Row: &row128, Arity: 2, Is: 0x1000000000, Destroys: acts140},
 	{Name: "rebar3 shell", Is: 0x800},
-	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts540},
-	{Name: "red", Row: &row189},
-	{Name: "redis-cli", Row: &row212, Is: 0x8100000, Risk: 5, Worse: worse221, Destroys: acts800},
+	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts547},
+	{Name: "red", Row: &row193},
+	{Name: "redis-cli", Row: &row216, Is: 0x8100000, Risk: 5, Worse: worse225, Destroys: acts810},
 	{Name: "reek", Row: &row105},
 	{Name: "refinery", Destroys: acts50},
-	{Name: "reflex", Wrapper: &wrapper802},
-	{Name: "reg", Destroys: acts803},
-	{Name: "regctl", Destroys: acts222},
+	{Name: "reflex", Wrapper: &wrapper812},
+	{Name: "reg", Destroys: acts813},
+	{Name: "regctl", Destroys: acts226},
 	{Name: "regedit", Destroys: acts100},
 	{Name: "regina", Language: &language6},
 	{Name: "regsvr32", Row: &row54},
-	{Name: "release-it", Destroys: acts710},
+	{Name: "release-it", Destroys: acts720},
 	{Name: "release-please", Destroys: acts53},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row26, Is: 0x8000000000, Destroys: acts804},
+	{Name: "render", Row: &row26, Is: 0x8000000000, Destroys: acts814},
 	{Name: "renice", Is: 0x20000},
-	{Name: "repo", Destroys: acts133},
-	{Name: "repo forall", Wrapper: &wrapper545},
+	{Name: "repo", Destroys: acts137},
+	{Name: "repo forall", Wrapper: &wrapper552},
 	{Name: "resize2fs", Destroys: acts82},
 	{Name: "resolvectl", Arity: 2, Inspector: "lookup"},
 	{Name: "restic", Destroys: acts52},
 	{Name: "restish", Is: 0x10000000, Destroys: acts109},
 	{Name: "retry", Is: 0x4},
 	{Name: "return", Is: 0x400000000000, Risk: 1},
-	{Name: "rev", Row: &row130, Risk: 1},
-	{Name: "revive", Row: &row332},
+	{Name: "rev", Row: &row132, Risk: 1},
+	{Name: "revive", Row: &row339},
 	{Name: "rexec", Row: &row39},
 	{Name: "rexx", Language: &language6},
-	{Name: "rg", Row: &row806, Is: 0x600000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row816, Is: 0x600000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "rga", Is: 0x400000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
-	{Name: "rimraf", Row: &row253, Is: 0x80000, Destroys: acts251, Wipes: "removed"},
-	{Name: "rip", Destroys: acts251},
+	{Name: "rimraf", Row: &row259, Is: 0x80000, Destroys: acts257, Wipes: "removed"},
+	{Name: "rip", Destroys: acts257},
 	{Name: "rke", Destroys: acts38},
 	{Name: "rlogin", Row: &row39},
 	{Name: "rlwrap", Wrapper: &wrapper10},
-	{Name: "rm", Row: &row253, Arity: 1, Inspector: "remove", Is: 0x40000100020, Risk: 6, Destroys: acts251, Wipes: "asked"},
-	{Name: "rmdir", Row: &row253, Is: 0x100020, Risk: 3, Destroys: acts251, Wipes: "removed"},
+	{Name: "rm", Row: &row259, Arity: 1, Inspector: "remove", Is: 0x40000100020, Risk: 6, Destroys: acts257, Wipes: "asked"},
+	{Name: "rmdir", Row: &row259, Is: 0x100020, Risk: 3, Destroys: acts257, Wipes: "removed"},
 	{Name: "rollup", Row: &row49, Is: 0x1000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
 	{Name: "roo", Is: 0x80000000},
-	{Name: "route", Risk: 1, Worse: worse119, Destroys: acts323},
+	{Name: "route", Risk: 1, Worse: worse121, Destroys: acts330},
 	{Name: "rovodev", Is: 0x80000000},
-	{Name: "rpk", Destroys: acts612},
-	{Name: "rpm", Row: &row808, Risk: 5, Parent: true, Destroys: acts318},
-	{Name: "rpm --query", Risk: 1, Worse: worse809},
-	{Name: "rpm --version", Risk: 1, Worse: worse809},
-	{Name: "rpm -V", Risk: 1, Worse: worse809},
-	{Name: "rpm -Va", Risk: 1, Worse: worse809},
-	{Name: "rpm -q", Risk: 1, Worse: worse809},
-	{Name: "rpm -qR", Risk: 1, Worse: worse809},
-	{Name: "rpm -qa", Risk: 1, Worse: worse809},
-	{Name: "rpm -qai", Risk: 1, Worse: worse809},
-	{Name: "rpm -qal", Risk: 1, Worse: worse809},
-	{Name: "rpm -qc", Risk: 1, Worse: worse809},
-	{Name: "rpm -qd", Risk: 1, Worse: worse809},
-	{Name: "rpm -qf", Risk: 1, Worse: worse809},
-	{Name: "rpm -qi", Risk: 1, Worse: worse809},
-	{Name: "rpm -ql", Risk: 1, Worse: worse809},
+	{Name: "rpk", Destroys: acts619},
+	{Name: "rpm", Row: &row818, Risk: 5, Parent: true, Destroys: acts325},
+	{Name: "rpm --query", Risk: 1, Worse: worse819},
+	{Name: "rpm --version", Risk: 1, Worse: worse819},
+	{Name: "rpm -V", Risk: 1, Worse: worse819},
+	{Name: "rpm -Va", Risk: 1, Worse: worse819},
+	{Name: "rpm -q", Risk: 1, Worse: worse819},
+	{Name: "rpm -qR", Risk: 1, Worse: worse819},
+	{Name: "rpm -qa", Risk: 1, Worse: worse819},
+	{Name: "rpm -qai", Risk: 1, Worse: worse819},
+	{Name: "rpm -qal", Risk: 1, Worse: worse819},
+	{Name: "rpm -qc", Risk: 1, Worse: worse819},
+	{Name: "rpm -qd", Risk: 1, Worse: worse819},
+	{Name: "rpm -qf", Risk: 1, Worse: worse819},
+	{Name: "rpm -qi", Risk: 1, Worse: worse819},
+	{Name: "rpm -ql", Risk: 1, Worse: worse819},
 	{Name: "rpm-ostree", Destroys: acts31},
-	{Name: "rpmquery", Row: &row808},
+	{Name: "rpmquery", Row: &row818},
 	{Name: "rqlite", Is: 0x2000000},
-	{Name: "rr", Row: &row97, Wrapper: &wrapper743},
+	{Name: "rr", Row: &row97, Wrapper: &wrapper753},
 	{Name: "rsh", Row: &row39},
 	{Name: "rsnapshot", Destroys: acts52},
 	{Name: "rspec", Row: &row105, Is: 0x1000080008, Risk: 2},
-	{Name: "rsync", Row: &row811, Arity: 1, Is: 0x24020504000, Risk: 4, Worse: worse812, Destroys: acts813, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rsync", Row: &row821, Arity: 1, Is: 0x24020504000, Risk: 4, Worse: worse822, Destroys: acts823, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper669},
+	{Name: "rtx exec", Wrapper: &wrapper676},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row814, Is: 0x80008, Risk: 2, Worse: worse98},
-	{Name: "ruby", Language: &language589, Arity: 2, Is: 0x100000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row816, Risk: 1, Worse: worse817},
-	{Name: "ruff", Row: &row819, Is: 0x80200, Risk: 2, Worse: worse98, Parent: true},
-	{Name: "ruff analyze", Row: &row821},
-	{Name: "ruff check", Row: &row821},
+	{Name: "rubocop", Row: &row824, Is: 0x80008, Risk: 2, Worse: worse98},
+	{Name: "ruby", Language: &language596, Arity: 2, Is: 0x100000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row826, Risk: 1, Worse: worse827},
+	{Name: "ruff", Row: &row829, Is: 0x80200, Risk: 2, Worse: worse98, Parent: true},
+	{Name: "ruff analyze", Row: &row831},
+	{Name: "ruff check", Row: &row831},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row821, Risk: 3},
+	{Name: "ruff format", Row: &row831, Risk: 3},
 	{Name: "run-one", Is: 0x4},
 	{Name: "run-p", Handler: "texts", Is: 0x1000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x1000000000},
-	{Name: "run0", Wrapper: &wrapper823, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper833, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row54},
 	{Name: "runghc", Language: &language6, Is: 0x100200},
@@ -7766,131 +7827,131 @@ var commands = [...]Command{
 	{Name: "runuser", Handler: "su", Is: 0x1000000000001, Risk: 7},
 	{Name: "rush", Passes: []string{"jest"}, Is: 0x1000000004},
 	{Name: "rush-pnpm"},
-	{Name: "rush-pnpm exec", Wrapper: &wrapper545},
+	{Name: "rush-pnpm exec", Wrapper: &wrapper552},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row825, Is: 0x200, Risk: 2},
+	{Name: "rustc", Row: &row835, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
 	{Name: "rustfmt", Risk: 3},
-	{Name: "rustup", Row: &row118, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts31},
+	{Name: "rustup", Row: &row120, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts31},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
 	{Name: "rustup show", Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
 	{Name: "rustup which", Risk: 1},
-	{Name: "rview", Row: &row189},
-	{Name: "rvim", Row: &row189},
+	{Name: "rview", Row: &row193},
+	{Name: "rvim", Row: &row193},
 	{Name: "rxvt", Is: 0x4},
-	{Name: "rye", Row: &row203, Arity: 2, Destroys: acts351},
+	{Name: "rye", Row: &row207, Arity: 2, Destroys: acts358},
 	{Name: "rye add", Is: 0x100000},
 	{Name: "rye install", Is: 0x100000},
 	{Name: "rye run", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
 	{Name: "s-nail", Destroys: acts19},
-	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x4000000000, Destroys: acts658, Recursive: []string{"*"}},
+	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x4000000000, Destroys: acts665, Recursive: []string{"*"}},
 	{Name: "s3cmd get", Transfer: &options78},
 	{Name: "s3cmd put", Transfer: &options78},
 	{Name: "s3cmd sync", Transfer: &options78},
-	{Name: "s5cmd", Inspector: "transfer", Is: 0x4000000000, Destroys: acts658, Recursive: []string{"*"}},
+	{Name: "s5cmd", Inspector: "transfer", Is: 0x4000000000, Destroys: acts665, Recursive: []string{"*"}},
 	{Name: "s5cmd cp", Transfer: &options78},
 	{Name: "s5cmd mv", Transfer: &options78},
 	{Name: "s5cmd sync", Transfer: &options78},
-	{Name: "s6-setuidgid", Wrapper: &wrapper330},
-	{Name: "s6-svc", Destroys: acts360},
+	{Name: "s6-setuidgid", Wrapper: &wrapper337},
+	{Name: "s6-svc", Destroys: acts367},
 	{Name: "sage", Language: &language102},
 	{Name: "salt", Row: &row26, Destroys: acts28},
 	{Name: "salt-call", Row: &row26, Destroys: acts28},
 	{Name: "salt-ssh", Arity: 2, Destroys: acts28},
 	{Name: "sam", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "samba-tool", Destroys: acts155},
+	{Name: "samba-tool", Destroys: acts159},
 	{Name: "samply", Is: 0x4},
-	{Name: "samu", Row: &row94, Is: 0x1000000018},
+	{Name: "samu", Row: &row112, Is: 0x1000000018},
 	{Name: "sandbox-exec", Is: 0x4},
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
 	{Name: "sbcl", Language: &language6},
-	{Name: "sbt", Row: &row30, Arity: 2, Is: 0x1000000008, Risk: 2, Destroys: acts535},
+	{Name: "sbt", Row: &row30, Arity: 2, Is: 0x1000000008, Risk: 2, Destroys: acts542},
 	{Name: "sbt console", Is: 0x800},
-	{Name: "sc", Destroys: acts360},
-	{Name: "scala", Row: &row592, Language: &language6, Is: 0x1200},
+	{Name: "sc", Destroys: acts367},
+	{Name: "scala", Row: &row599, Language: &language6, Is: 0x1200},
 	{Name: "scala-cli", Language: &language6, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
 	{Name: "scalac", Is: 0x200, Risk: 2},
 	{Name: "scalene", Language: &language1},
-	{Name: "scaleway", Destroys: acts172},
+	{Name: "scaleway", Destroys: acts176},
 	{Name: "scan-build", Wrapper: &wrapper10},
-	{Name: "scc", Row: &row827, Risk: 1},
+	{Name: "scc", Row: &row837, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper10},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schroot", Is: 0x4},
-	{Name: "scons", Row: &row94, Is: 0x1000000018, Risk: 2},
+	{Name: "scons", Row: &row112, Is: 0x1000000018, Risk: 2},
 	{Name: "scoop", Is: 0x20100000, Risk: 5, Destroys: acts31},
-	{Name: "scp", Row: &row829, Arity: 1, Is: 0x24000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row839, Arity: 1, Is: 0x24000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
 	{Name: "scrub", Destroys: acts82},
 	{Name: "scutil", Destroys: acts100},
-	{Name: "scw", Row: &row26, Destroys: acts172},
-	{Name: "sdiff", Row: &row831, Risk: 1},
+	{Name: "scw", Row: &row26, Destroys: acts176},
+	{Name: "sdiff", Row: &row841, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts50},
 	{Name: "sea-orm-cli", Destroys: acts50},
 	{Name: "secret-tool", Is: 0x100000, Destroys: acts20},
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "sed", Row: &row833, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse834},
+	{Name: "sed", Row: &row843, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse844},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x1000080000, Destroys: acts710},
-	{Name: "semgrep", Row: &row836, Risk: 2, Worse: worse84},
+	{Name: "semantic-release", Is: 0x1000080000, Destroys: acts720},
+	{Name: "semgrep", Row: &row846, Risk: 2, Worse: worse84},
 	{Name: "sendemail", Destroys: acts19},
 	{Name: "sendmail", Row: &row39, Is: 0x14000000000, Destroys: acts19},
 	{Name: "sendxmpp", Destroys: acts14},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts837},
-	{Name: "sequelize-cli", Destroys: acts837},
+	{Name: "sequelize", Arity: 2, Destroys: acts847},
+	{Name: "sequelize-cli", Destroys: acts847},
 	{Name: "serverless", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "service", Arity: 2, Inspector: "service", Is: 0x80000100000, Destroys: acts360},
-	{Name: "set", Inspector: "set", Is: 0x400000100000, Risk: 1, Worse: worse777, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper839},
+	{Name: "service", Arity: 2, Inspector: "service", Is: 0x80000100000, Destroys: acts367},
+	{Name: "set", Inspector: "set", Is: 0x400000100000, Risk: 1, Worse: worse787, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper849},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts8},
-	{Name: "setfacl", Row: &row841, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row843},
+	{Name: "setfacl", Row: &row851, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row853},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
-	{Name: "setpriv", Wrapper: &wrapper528, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper845},
-	{Name: "setuidgid", Wrapper: &wrapper330},
+	{Name: "setpriv", Wrapper: &wrapper535, Is: 0x1},
+	{Name: "setsid", Wrapper: &wrapper855},
+	{Name: "setuidgid", Wrapper: &wrapper337},
 	{Name: "sfdisk", Is: 0x2000000000, Risk: 6, Destroys: acts82},
-	{Name: "sftp", Row: &row829, Is: 0x34000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper847, Is: 0x1},
+	{Name: "sftp", Row: &row839, Is: 0x34000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper857, Is: 0x1},
 	{Name: "sg_format", Destroys: acts82},
 	{Name: "sgdisk", Is: 0x2000000000, Destroys: acts82},
 	{Name: "sgpt", Is: 0x80000000},
 	{Name: "sh", Arity: 2, Handler: "shell", Is: 0x100040000, Like: "bash"},
-	{Name: "sha1sum", Row: &row662, Risk: 1},
-	{Name: "sha224sum", Row: &row662, Risk: 1},
-	{Name: "sha256sum", Row: &row662, Risk: 1},
-	{Name: "sha384sum", Row: &row662, Risk: 1},
-	{Name: "sha512sum", Row: &row662, Risk: 1},
-	{Name: "shasum", Row: &row849, Risk: 1},
+	{Name: "sha1sum", Row: &row669, Risk: 1},
+	{Name: "sha224sum", Row: &row669, Risk: 1},
+	{Name: "sha256sum", Row: &row669, Risk: 1},
+	{Name: "sha384sum", Row: &row669, Risk: 1},
+	{Name: "sha512sum", Row: &row669, Risk: 1},
+	{Name: "shasum", Row: &row859, Risk: 1},
 	{Name: "shell-gpt", Is: 0x80000000},
-	{Name: "shellcheck", Row: &row190, Risk: 2, Worse: worse84},
-	{Name: "shfmt", Row: &row851, Risk: 2, Worse: worse84},
+	{Name: "shellcheck", Row: &row194, Risk: 2, Worse: worse84},
+	{Name: "shfmt", Row: &row861, Risk: 2, Worse: worse84},
 	{Name: "shift", Is: 0x400000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row853, Is: 0x2000100020, Risk: 6, Destroys: acts251, Wipes: "files"},
-	{Name: "shuf", Row: &row855, Risk: 1},
-	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts540},
+	{Name: "shred", Row: &row863, Is: 0x2000100020, Risk: 6, Destroys: acts257, Wipes: "files"},
+	{Name: "shuf", Row: &row865, Risk: 1},
+	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts547},
 	{Name: "sift", Is: 0x400000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts14},
 	{Name: "singularity", Is: 0x100000000000},
-	{Name: "size", Row: &row702, Is: 0x200, Risk: 1},
+	{Name: "size", Row: &row712, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
-	{Name: "sk", Row: &row365},
+	{Name: "sk", Row: &row372},
 	{Name: "skaffold", Row: &row26, Is: 0x1000000000, Destroys: acts38},
-	{Name: "skill", Inspector: "kill", Is: 0x80000000000, Risk: 6, Destroys: acts349},
-	{Name: "skopeo", Destroys: acts222},
-	{Name: "sl", Destroys: acts133},
+	{Name: "skill", Inspector: "kill", Is: 0x80000000000, Risk: 6, Destroys: acts356},
+	{Name: "skopeo", Destroys: acts226},
+	{Name: "sl", Destroys: acts137},
 	{Name: "slack", Destroys: acts14},
 	{Name: "slack-cli", Is: 0x4000000000, Destroys: acts14},
 	{Name: "slackcat", Destroys: acts14},
@@ -7911,20 +7972,20 @@ var commands = [...]Command{
 	{Name: "softlimit", Wrapper: &wrapper10},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper857},
-	{Name: "sops exec-file", Wrapper: &wrapper859},
-	{Name: "sort", Row: &row861, Arity: 1, Risk: 1},
+	{Name: "sops exec-env", Wrapper: &wrapper867},
+	{Name: "sops exec-file", Wrapper: &wrapper869},
+	{Name: "sort", Row: &row871, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x40100100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x2000000},
-	{Name: "spark", Destroys: acts139},
+	{Name: "spark", Destroys: acts143},
 	{Name: "spark-shell", Row: &row97},
 	{Name: "spark-sql", Row: &row97, Is: 0x2000000},
 	{Name: "spctl", Destroys: acts100},
-	{Name: "sphinx-build", Row: &row863, Is: 0x1000080008, Risk: 2},
+	{Name: "sphinx-build", Row: &row873, Is: 0x1000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
-	{Name: "split", Row: &row227, Risk: 3},
-	{Name: "sponge", Row: &row865, Is: 0x20},
+	{Name: "split", Row: &row231, Risk: 3},
+	{Name: "sponge", Row: &row875, Is: 0x20},
 	{Name: "spps", Is: 0x80000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
@@ -7934,26 +7995,26 @@ var commands = [...]Command{
 	{Name: "sqlc", Arity: 2},
 	{Name: "sqlcipher", Row: &row97, Is: 0x2000000},
 	{Name: "sqlcl", Is: 0x2000000},
-	{Name: "sqlcmd", Row: &row867, Inspector: "sql", Is: 0x2000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row877, Inspector: "sql", Is: 0x2000000, Risk: 5},
 	{Name: "sqld", Is: 0x2000000},
 	{Name: "sqlite", Row: &row97, Is: 0x2000000},
 	{Name: "sqlite-utils", Row: &row97},
-	{Name: "sqlite3", Row: &row322, Inspector: "sql", Is: 0x6104000, Risk: 5},
+	{Name: "sqlite3", Row: &row329, Inspector: "sql", Is: 0x6104000, Risk: 5},
 	{Name: "sqlplus", Row: &row97, Is: 0x2100000},
 	{Name: "sqlx", Destroys: acts50},
-	{Name: "srm", Row: &row253, Is: 0x100000, Risk: 6, Destroys: acts251, Wipes: "removed"},
+	{Name: "srm", Row: &row259, Is: 0x100000, Risk: 6, Destroys: acts257, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row869, Risk: 1},
+	{Name: "ss", Row: &row879, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0x54020500000, Risk: 4},
-	{Name: "ssh-add", Row: &row871, Is: 0x40000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row871, Wrapper: &wrapper873, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row881, Is: 0x40000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row881, Wrapper: &wrapper883, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x40000000000},
-	{Name: "ssh-keygen", Row: &row875, Is: 0x40000100000, Risk: 5, Destroys: acts20},
+	{Name: "ssh-keygen", Row: &row885, Is: 0x40000100000, Risk: 5, Destroys: acts20},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts19},
 	{Name: "sst", Destroys: acts24},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row126, Arity: 2, Is: 0x1000000000, Risk: 5, Parent: true, Destroys: acts136},
+	{Name: "stack", Row: &row128, Arity: 2, Is: 0x1000000000, Risk: 5, Parent: true, Destroys: acts140},
 	{Name: "stack build", Risk: 2},
 	{Name: "stack eval", Is: 0x800},
 	{Name: "stack exec", Is: 0x800},
@@ -7963,52 +8024,52 @@ var commands = [...]Command{
 	{Name: "stack test", Risk: 2},
 	{Name: "stack-runghc", Is: 0x100000},
 	{Name: "standard", Risk: 2, Worse: worse98},
-	{Name: "standard-version", Destroys: acts710},
+	{Name: "standard-version", Destroys: acts720},
 	{Name: "standardrb", Row: &row105},
 	{Name: "start", Row: &row54},
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row877, Is: 0x40000000000, Risk: 1},
-	{Name: "staticcheck", Row: &row332, Risk: 2, Worse: worse84},
-	{Name: "stdbuf", Wrapper: &wrapper879},
+	{Name: "stat", Row: &row887, Is: 0x40000000000, Risk: 1},
+	{Name: "staticcheck", Row: &row339, Risk: 2, Worse: worse84},
+	{Name: "stdbuf", Wrapper: &wrapper889},
 	{Name: "steampipe", Row: &row97},
 	{Name: "step", Is: 0x100000, Destroys: acts20},
 	{Name: "stop-process", Is: 0x80000000000},
 	{Name: "storybook", Row: &row49, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper647, Is: 0x20000},
-	{Name: "strapi", Destroys: acts268},
+	{Name: "strace", Wrapper: &wrapper654, Is: 0x20000},
+	{Name: "strapi", Destroys: acts274},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row881, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row891, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
 	{Name: "stylelint", Row: &row49, Is: 0x1000080008, Risk: 2, Worse: worse98},
 	{Name: "su", Handler: "su", Is: 0x1000000000001, Risk: 7},
-	{Name: "su-exec", Wrapper: &wrapper528, Is: 0x1},
-	{Name: "subl", Row: &row189},
+	{Name: "su-exec", Wrapper: &wrapper535, Is: 0x1},
+	{Name: "subl", Row: &row193},
 	{Name: "sucrase-node", Language: &language6},
-	{Name: "sudo", Wrapper: &wrapper883, Is: 0x1000000000001, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper893, Is: 0x1000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
-	{Name: "sum", Row: &row130, Risk: 1},
+	{Name: "sum", Row: &row134, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x8002000000, Destroys: acts884},
+	{Name: "supabase", Arity: 2, Is: 0x8002000000, Destroys: acts894},
 	{Name: "supabase db", Is: 0x800},
-	{Name: "supervisorctl", Is: 0x80000000000, Destroys: acts360},
+	{Name: "supervisorctl", Is: 0x80000000000, Destroys: acts367},
 	{Name: "supervisord", Is: 0x4},
 	{Name: "surge", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "surge .", Transfer: &options79},
 	{Name: "surreal", Row: &row97},
-	{Name: "sv", Destroys: acts360},
+	{Name: "sv", Destroys: acts367},
 	{Name: "svelte-check", Row: &row49, Is: 0x80000, Risk: 2, Worse: worse84},
 	{Name: "svelte-kit", Is: 0x80000},
-	{Name: "svn", Arity: 2, Destroys: acts133},
+	{Name: "svn", Arity: 2, Destroys: acts137},
 	{Name: "sw_vers", Risk: 1},
 	{Name: "swaks", Is: 0x4000000000, Destroys: acts19},
 	{Name: "swapoff", Risk: 6, Destroys: acts8},
 	{Name: "swc", Risk: 2},
 	{Name: "swe-agent", Is: 0x80000000},
 	{Name: "sweagent", Is: 0x80000000},
-	{Name: "swift", Row: &row126, Arity: 2, Inspector: "transfer", Is: 0x1000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swift", Row: &row896, Arity: 2, Inspector: "transfer", Is: 0x1000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
 	{Name: "swift download", Transfer: &options79},
@@ -8017,18 +8078,18 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options79},
-	{Name: "swift-frontend", Row: &row886, Is: 0x200},
-	{Name: "swiftc", Row: &row886, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row898, Is: 0x200},
+	{Name: "swiftc", Row: &row898, Is: 0x200, Risk: 2},
 	{Name: "swipl", Language: &language6},
 	{Name: "swupd", Destroys: acts31},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
-	{Name: "sysadminctl", Destroys: acts155},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts887},
+	{Name: "sysadminctl", Destroys: acts159},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts899},
 	{Name: "sysdig", Row: &row97},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row889, Arity: 2, Inspector: "service", Is: 0x80000100000, Parent: true, Destroys: acts360},
+	{Name: "systemctl", Row: &row901, Arity: 2, Inspector: "service", Is: 0x80000100000, Parent: true, Destroys: acts367},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl cat", Risk: 1},
 	{Name: "systemctl disable", Risk: 6},
@@ -8051,82 +8112,82 @@ var commands = [...]Command{
 	{Name: "systemd-cat", Wrapper: &wrapper10},
 	{Name: "systemd-inhibit", Wrapper: &wrapper10},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper891},
+	{Name: "systemd-run", Wrapper: &wrapper903},
 	{Name: "systemsetup", Destroys: acts100},
 	{Name: "tabnine", Is: 0x80000000},
-	{Name: "tac", Row: &row893, Risk: 1},
-	{Name: "tail", Row: &row895, Arity: 1, Risk: 1},
-	{Name: "tailscale", Is: 0x100000, Destroys: acts172},
+	{Name: "tac", Row: &row905, Risk: 1},
+	{Name: "tail", Row: &row907, Arity: 1, Risk: 1},
+	{Name: "tailscale", Is: 0x100000, Destroys: acts176},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts38},
 	{Name: "tap", Row: &row58, Is: 0x80000},
-	{Name: "tar", Row: &row897, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse898, Destroys: acts899, Recursive: []string{"*"}},
+	{Name: "tar", Row: &row909, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse910, Destroys: acts911, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts52},
 	{Name: "tart", Destroys: acts7},
-	{Name: "task", Row: &row94, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x1001000410, Risk: 2},
+	{Name: "task", Row: &row112, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x1001000410, Risk: 2},
 	{Name: "task-master", Is: 0x80000000},
-	{Name: "taskkill", Is: 0x80000000000, Destroys: acts349},
-	{Name: "taskset", Wrapper: &wrapper901, Is: 0x20000},
-	{Name: "tc", Destroys: acts323},
+	{Name: "taskkill", Is: 0x80000000000, Destroys: acts356},
+	{Name: "taskset", Wrapper: &wrapper913, Is: 0x20000},
+	{Name: "tc", Destroys: acts330},
 	{Name: "tcc", Row: &row44, Is: 0x1200},
 	{Name: "tccutil", Destroys: acts100},
 	{Name: "tclsh", Language: &language6, Is: 0x4000, Risk: 5},
 	{Name: "tcpdump", Row: &row97},
 	{Name: "tcsh", Handler: "shell", Is: 0x40000},
 	{Name: "tdl", Destroys: acts14},
-	{Name: "tea", Arity: 2, Destroys: acts374},
+	{Name: "tea", Arity: 2, Destroys: acts381},
 	{Name: "teams", Destroys: acts14},
-	{Name: "tee", Row: &row903, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row915, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts14},
-	{Name: "telinit", Risk: 6, Destroys: acts540},
+	{Name: "telinit", Risk: 6, Destroys: acts547},
 	{Name: "teller"},
-	{Name: "teller run", Wrapper: &wrapper312},
-	{Name: "telnet", Row: &row691, Is: 0x4014000400000, Risk: 4},
+	{Name: "teller run", Wrapper: &wrapper318},
+	{Name: "telnet", Row: &row700, Is: 0x4014000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts50},
-	{Name: "terraform", Row: &row905, Arity: 2, Is: 0x10, Parent: true, Destroys: acts906},
+	{Name: "terraform", Row: &row917, Arity: 2, Is: 0x10, Parent: true, Destroys: acts918},
 	{Name: "terraform apply", Row: &row26, Risk: 6},
 	{Name: "terraform console", Row: &row26},
 	{Name: "terraform destroy", Row: &row26, Risk: 6},
-	{Name: "terraform fmt", Row: &row908, Risk: 3},
+	{Name: "terraform fmt", Row: &row920, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row26, Risk: 6},
-	{Name: "terraform get", Row: &row908, Risk: 4},
-	{Name: "terraform graph", Row: &row908, Risk: 1},
+	{Name: "terraform get", Row: &row920, Risk: 4},
+	{Name: "terraform graph", Row: &row920, Risk: 1},
 	{Name: "terraform import", Row: &row26, Risk: 6},
-	{Name: "terraform init", Row: &row908, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row920, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row26},
-	{Name: "terraform output", Row: &row908, Risk: 1},
-	{Name: "terraform plan", Row: &row908, Risk: 4},
-	{Name: "terraform providers", Row: &row908, Arity: 3, Risk: 1, Worse: worse119, Parent: true},
+	{Name: "terraform output", Row: &row920, Risk: 1},
+	{Name: "terraform plan", Row: &row920, Risk: 4},
+	{Name: "terraform providers", Row: &row920, Arity: 3, Risk: 1, Worse: worse121, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row26, Risk: 4},
-	{Name: "terraform show", Row: &row908, Risk: 1},
+	{Name: "terraform show", Row: &row920, Risk: 1},
 	{Name: "terraform state", Row: &row26, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row910, Risk: 4},
-	{Name: "terraform state pull", Row: &row910, Risk: 4},
-	{Name: "terraform state show", Row: &row910, Risk: 4},
+	{Name: "terraform state list", Row: &row922, Risk: 4},
+	{Name: "terraform state pull", Row: &row922, Risk: 4},
+	{Name: "terraform state show", Row: &row922, Risk: 4},
 	{Name: "terraform taint", Row: &row26, Risk: 6},
 	{Name: "terraform untaint", Row: &row26, Risk: 6},
-	{Name: "terraform validate", Row: &row908, Risk: 1},
-	{Name: "terraform version", Row: &row908, Risk: 1},
+	{Name: "terraform validate", Row: &row920, Risk: 1},
+	{Name: "terraform version", Row: &row920, Risk: 1},
 	{Name: "terraform workspace", Row: &row26, Arity: 3},
-	{Name: "terragrunt", Row: &row905, Arity: 2, Destroys: acts906},
+	{Name: "terragrunt", Row: &row917, Arity: 2, Destroys: acts918},
 	{Name: "terragrunt apply", Row: &row26},
 	{Name: "terragrunt destroy", Row: &row26},
 	{Name: "terragrunt run-all", Row: &row26},
 	{Name: "test", Inspector: "test", Is: 0x440000000000, Risk: 1},
 	{Name: "testdisk", Destroys: acts82},
-	{Name: "texlua", Language: &language343},
+	{Name: "texlua", Language: &language350},
 	{Name: "textql", Row: &row97},
-	{Name: "tflint", Row: &row912, Is: 0x1000000010, Risk: 2, Worse: worse147},
+	{Name: "tflint", Row: &row924, Is: 0x1000000010, Risk: 2, Worse: worse151},
 	{Name: "tftp", Row: &row39, Is: 0x4000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row26, Is: 0x1000000000, Destroys: acts38},
-	{Name: "time", Wrapper: &wrapper914, Is: 0x1000000000000},
+	{Name: "time", Wrapper: &wrapper926, Is: 0x1000000000000},
 	{Name: "timedatectl", Arity: 2},
-	{Name: "timeout", Wrapper: &wrapper916, Is: 0x1000000000000},
+	{Name: "timeout", Wrapper: &wrapper928, Is: 0x1000000000000},
 	{Name: "times", Is: 0x400000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper10},
 	{Name: "tldr", Risk: 5},
@@ -8135,17 +8196,17 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x10000000000},
-	{Name: "tokei", Row: &row918, Risk: 1},
-	{Name: "tomlq", Row: &row920, Risk: 5},
+	{Name: "tokei", Row: &row930, Risk: 1},
+	{Name: "tomlq", Row: &row932, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper922},
+	{Name: "toolbox run", Wrapper: &wrapper934},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper10},
 	{Name: "torsocks", Wrapper: &wrapper10},
-	{Name: "touch", Row: &row924, Arity: 1, Is: 0x40000000000, Risk: 3},
-	{Name: "tox", Row: &row709, Passes: []string{"pytest"}, Is: 0x1000080218, Risk: 2},
-	{Name: "toybox", Wrapper: &wrapper112},
+	{Name: "touch", Row: &row936, Arity: 1, Is: 0x40000000000, Risk: 3},
+	{Name: "tox", Row: &row719, Passes: []string{"pytest"}, Is: 0x1000080218, Risk: 2},
+	{Name: "toybox", Wrapper: &wrapper114},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
 	{Name: "tracepath", Inspector: "lookup", Risk: 4},
@@ -8153,31 +8214,31 @@ var commands = [...]Command{
 	{Name: "trae", Is: 0x80000000},
 	{Name: "trae-cli", Is: 0x80000000},
 	{Name: "trap", Handler: "trap", Is: 0x104000, Risk: 1},
-	{Name: "trash", Row: &row253, Is: 0x100000, Destroys: acts251, Wipes: "removed"},
-	{Name: "trash-empty", Destroys: acts251},
-	{Name: "trash-put", Row: &row253, Destroys: acts251, Wipes: "removed"},
+	{Name: "trash", Row: &row259, Is: 0x100000, Destroys: acts257, Wipes: "removed"},
+	{Name: "trash-empty", Destroys: acts257},
+	{Name: "trash-put", Row: &row259, Destroys: acts257, Wipes: "removed"},
 	{Name: "trdsql", Row: &row97},
-	{Name: "tree", Row: &row926, Risk: 1, Wipes: "listed"},
+	{Name: "tree", Row: &row938, Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts14},
 	{Name: "trickle", Wrapper: &wrapper10},
 	{Name: "trino", Row: &row97, Is: 0x2000000},
-	{Name: "troff", Row: &row130},
+	{Name: "troff", Row: &row134},
 	{Name: "true", Is: 0x400000000000, Risk: 1},
-	{Name: "truncate", Row: &row928, Is: 0x100020, Risk: 6, Destroys: acts251, Wipes: "files"},
+	{Name: "truncate", Row: &row940, Is: 0x100020, Risk: 6, Destroys: acts257, Wipes: "files"},
 	{Name: "trunk", Is: 0x1000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper10},
 	{Name: "ts-node", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper930},
-	{Name: "tsc", Row: &row932, Is: 0x1000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper942},
+	{Name: "tsc", Row: &row944, Is: 0x1000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
 	{Name: "tshark", Row: &row97},
-	{Name: "tskill", Destroys: acts349},
+	{Name: "tskill", Destroys: acts356},
 	{Name: "tslint", Risk: 2, Worse: worse98},
 	{Name: "tsocks", Wrapper: &wrapper10},
-	{Name: "tsort", Row: &row130, Risk: 1},
+	{Name: "tsort", Row: &row134, Risk: 1},
 	{Name: "tsp", Wrapper: &wrapper10},
 	{Name: "tsql", Row: &row97},
 	{Name: "tsup", Row: &row49, Is: 0x1000080018},
@@ -8185,78 +8246,78 @@ var commands = [...]Command{
 	{Name: "tty", Is: 0x40, Risk: 1},
 	{Name: "ttyd", Wrapper: &wrapper10},
 	{Name: "tune2fs", Destroys: acts82},
-	{Name: "tup", Row: &row94, Is: 0x1000000000},
+	{Name: "tup", Row: &row112, Is: 0x1000000000},
 	{Name: "turbo", Row: &row49, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080018, Risk: 2},
-	{Name: "turso", Is: 0x8002000000, Destroys: acts692},
+	{Name: "turso", Is: 0x8002000000, Destroys: acts701},
 	{Name: "turso db", Is: 0x800},
 	{Name: "tusk", Arity: 2, Is: 0x1000000000},
 	{Name: "twilio", Destroys: acts14},
-	{Name: "twine", Row: &row118, Destroys: acts351},
+	{Name: "twine", Row: &row120, Destroys: acts358},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row934, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts935},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts935},
-	{Name: "typeorm-ts-node-esm", Destroys: acts935},
+	{Name: "typedoc", Row: &row946, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts947},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts947},
+	{Name: "typeorm-ts-node-esm", Destroys: acts947},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
-	{Name: "typos", Row: &row190, Risk: 2, Worse: worse84},
+	{Name: "typos", Row: &row194, Risk: 2, Worse: worse84},
 	{Name: "uftrace", Is: 0x4},
-	{Name: "ufw", Is: 0x100000, Destroys: acts323},
+	{Name: "ufw", Is: 0x100000, Destroys: acts330},
 	{Name: "ug", Is: 0x400000000, Recursive: []string{"*"}},
 	{Name: "ugrep", Is: 0x400000000, Recursive: []string{"*"}},
-	{Name: "ul", Row: &row130},
+	{Name: "ul", Row: &row134},
 	{Name: "ulimit", Is: 0x100000, Risk: 1},
-	{Name: "ultra", Wrapper: &wrapper545},
+	{Name: "ultra", Wrapper: &wrapper552},
 	{Name: "umask", Is: 0x100000, Risk: 1},
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "unbuffer", Wrapper: &wrapper937},
-	{Name: "uncompress", Row: &row201},
-	{Name: "unexpand", Row: &row337, Risk: 1},
-	{Name: "uniq", Row: &row939, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row941, Is: 0x18, Risk: 2},
-	{Name: "unix2dos", Row: &row306, Risk: 3},
-	{Name: "unix2mac", Row: &row306},
-	{Name: "unlink", Row: &row253, Is: 0x100020, Risk: 6, Destroys: acts251, Wipes: "files"},
-	{Name: "unlz4", Row: &row649},
-	{Name: "unlzma", Row: &row651},
-	{Name: "unpigz", Row: &row539},
+	{Name: "unbuffer", Wrapper: &wrapper949},
+	{Name: "uncompress", Row: &row205},
+	{Name: "unexpand", Row: &row344, Risk: 1},
+	{Name: "uniq", Row: &row951, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row953, Is: 0x18, Risk: 2},
+	{Name: "unix2dos", Row: &row312, Risk: 3},
+	{Name: "unix2mac", Row: &row312},
+	{Name: "unlink", Row: &row259, Is: 0x100020, Risk: 6, Destroys: acts257, Wipes: "files"},
+	{Name: "unlz4", Row: &row656},
+	{Name: "unlzma", Row: &row658},
+	{Name: "unpigz", Row: &row546},
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "unset", Inspector: "names", Is: 0x400000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper943},
+	{Name: "unshare", Wrapper: &wrapper955},
 	{Name: "until-fail", Is: 0x4},
-	{Name: "unxz", Row: &row651, Risk: 3},
-	{Name: "unzip", Row: &row945, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse946},
-	{Name: "unzstd", Row: &row948, Risk: 3},
+	{Name: "unxz", Row: &row658, Risk: 3},
+	{Name: "unzip", Row: &row957, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse958},
+	{Name: "unzstd", Row: &row960, Risk: 3},
 	{Name: "up", Destroys: acts37},
-	{Name: "upcloud", Destroys: acts172},
-	{Name: "upctl", Destroys: acts172},
+	{Name: "upcloud", Destroys: acts176},
+	{Name: "upctl", Destroys: acts176},
 	{Name: "uptime", Risk: 1},
 	{Name: "urxvt", Is: 0x4},
 	{Name: "urxvtc", Is: 0x4},
 	{Name: "useradd", Is: 0x100000, Risk: 7},
-	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts155},
-	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts155},
-	{Name: "users", Row: &row130, Risk: 1},
-	{Name: "usql", Row: &row632, Inspector: "sql", Is: 0x2004000, Risk: 5},
+	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts159},
+	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts159},
+	{Name: "users", Row: &row134, Risk: 1},
+	{Name: "usql", Row: &row639, Inspector: "sql", Is: 0x2004000, Risk: 5},
 	{Name: "utmctl", Destroys: acts7},
-	{Name: "uudecode", Row: &row130},
-	{Name: "uuencode", Row: &row130},
-	{Name: "uv", Row: &row203, Arity: 2, Is: 0x10000060000410, Parent: true, Destroys: acts949},
+	{Name: "uudecode", Row: &row134},
+	{Name: "uuencode", Row: &row134},
+	{Name: "uv", Row: &row207, Arity: 2, Is: 0x10000060000410, Parent: true, Destroys: acts961},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row951, Is: 0x1000000000, Risk: 4},
-	{Name: "uv export", Row: &row953, Risk: 4},
+	{Name: "uv build", Row: &row963, Is: 0x1000000000, Risk: 4},
+	{Name: "uv export", Row: &row965, Risk: 4},
 	{Name: "uv lock", Is: 0x1000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x1000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row955, Risk: 1},
-	{Name: "uv pip freeze", Row: &row955, Risk: 1},
-	{Name: "uv pip list", Row: &row955, Risk: 1},
-	{Name: "uv pip show", Row: &row955, Risk: 1},
-	{Name: "uv pip tree", Row: &row955, Risk: 1},
+	{Name: "uv pip check", Row: &row967, Risk: 1},
+	{Name: "uv pip freeze", Row: &row967, Risk: 1},
+	{Name: "uv pip list", Row: &row967, Risk: 1},
+	{Name: "uv pip show", Row: &row967, Risk: 1},
+	{Name: "uv pip tree", Row: &row967, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper957, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper969, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
 	{Name: "uv run coverage", Risk: 2},
 	{Name: "uv run flake8", Risk: 2},
@@ -8271,91 +8332,91 @@ var commands = [...]Command{
 	{Name: "uv run unittest", Risk: 2},
 	{Name: "uv sync", Is: 0x1000100000, Risk: 4},
 	{Name: "uv tool", Arity: 3, Is: 0x1000300000, Risk: 5},
-	{Name: "uv tool run", Wrapper: &wrapper124},
+	{Name: "uv tool run", Wrapper: &wrapper126},
 	{Name: "uv tree", Risk: 4},
 	{Name: "uv venv", Risk: 4},
 	{Name: "uvicorn", Is: 0x80000},
-	{Name: "uvx", Wrapper: &wrapper124, Arity: 2, Is: 0x60000000},
+	{Name: "uvx", Wrapper: &wrapper126, Arity: 2, Is: 0x60000000},
 	{Name: "uxterm", Is: 0x4},
 	{Name: "v", Language: &language6},
 	{Name: "v run", Is: 0x100000},
 	{Name: "vagrant", Row: &row26, Arity: 2, Is: 0x1000000012, Destroys: acts7},
 	{Name: "valac", Is: 0x200},
-	{Name: "vale", Row: &row190, Risk: 2, Worse: worse84},
-	{Name: "valgrind", Wrapper: &wrapper959},
+	{Name: "vale", Row: &row194, Risk: 2, Worse: worse84},
+	{Name: "valgrind", Wrapper: &wrapper971},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x8000100000, Risk: 5, Destroys: acts85},
 	{Name: "vbc", Is: 0x200},
 	{Name: "vboxmanage", Destroys: acts7},
-	{Name: "vcpkg", Row: &row126, Is: 0x100000, Destroys: acts136},
-	{Name: "vdir", Row: &row267, Risk: 1},
+	{Name: "vcpkg", Row: &row128, Is: 0x100000, Destroys: acts140},
+	{Name: "vdir", Row: &row273, Risk: 1},
 	{Name: "velero", Destroys: acts38},
-	{Name: "vercel", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse27, Destroys: acts707, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse27, Destroys: acts717, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options79},
 	{Name: "vgreduce", Destroys: acts82},
 	{Name: "vgremove", Is: 0x2000000000, Destroys: acts82},
-	{Name: "vi", Row: &row189},
+	{Name: "vi", Row: &row193},
 	{Name: "vibe", Is: 0x80000000},
 	{Name: "vibe-kanban", Is: 0x80000000},
-	{Name: "view", Row: &row189},
-	{Name: "vim", Row: &row189},
-	{Name: "vimdiff", Row: &row189},
-	{Name: "vipw", Destroys: acts155},
+	{Name: "view", Row: &row193},
+	{Name: "vim", Row: &row193},
+	{Name: "vimdiff", Row: &row193},
+	{Name: "vipw", Destroys: acts159},
 	{Name: "virsh", Destroys: acts7},
 	{Name: "visudo", Is: 0x1, Risk: 7},
 	{Name: "vite", Row: &row49, Is: 0x1000080018, Risk: 2},
 	{Name: "vite-node", Language: &language6},
-	{Name: "vitest", Row: &row961, Is: 0x1000080018, Risk: 2},
+	{Name: "vitest", Row: &row973, Is: 0x1000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0x60000000, Destroys: acts31},
 	{Name: "volta install", Is: 0x100000},
 	{Name: "volta run", Wrapper: &wrapper46},
-	{Name: "vsce", Destroys: acts136},
+	{Name: "vsce", Destroys: acts140},
 	{Name: "vsql", Is: 0x2000000},
-	{Name: "vue-tsc", Row: &row932, Is: 0x1000080218, Risk: 2},
-	{Name: "vultr", Destroys: acts172},
-	{Name: "vultr-cli", Destroys: acts172},
+	{Name: "vue-tsc", Row: &row944, Is: 0x1000080218, Risk: 2},
+	{Name: "vultr", Destroys: acts176},
+	{Name: "vultr-cli", Destroys: acts176},
 	{Name: "vulture", Row: &row56, Risk: 2, Worse: worse84},
 	{Name: "w", Risk: 1},
 	{Name: "w3m", Risk: 4},
 	{Name: "wacli", Destroys: acts14},
-	{Name: "waf", Row: &row94, Is: 0x1000000018},
+	{Name: "waf", Row: &row112, Is: 0x1000000018},
 	{Name: "wait", Inspector: "names", Is: 0x400000100000, Risk: 1},
 	{Name: "warp"},
 	{Name: "warp agent", Is: 0x80000000},
 	{Name: "warp-cli", Is: 0x80000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x1000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper963, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper965},
+	{Name: "watch", Wrapper: &wrapper975, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper977},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
 	{Name: "waypoint", Row: &row26, Destroys: acts99},
-	{Name: "wc", Row: &row967, Arity: 1, Is: 0x1c0, Risk: 1},
-	{Name: "web-ext", Destroys: acts136},
+	{Name: "wc", Row: &row979, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "web-ext", Destroys: acts140},
 	{Name: "webpack", Row: &row49, Is: 0x1000080018, Risk: 2},
 	{Name: "websocat", Row: &row54, Is: 0x8004000000000},
-	{Name: "werf", Destroys: acts548},
+	{Name: "werf", Destroys: acts555},
 	{Name: "west"},
-	{Name: "west forall", Wrapper: &wrapper545},
+	{Name: "west forall", Wrapper: &wrapper552},
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row39, Is: 0x100000},
-	{Name: "wg-quick", Destroys: acts323},
-	{Name: "wget", Row: &row969, Arity: 1, Inspector: "fetch", Is: 0x8004010100000, Risk: 4, Destroys: acts970, Keeps: &keeps971},
+	{Name: "wg-quick", Destroys: acts330},
+	{Name: "wget", Row: &row981, Arity: 1, Inspector: "fetch", Is: 0x8004010100000, Risk: 4, Destroys: acts982, Keeps: &keeps983},
 	{Name: "wget2", Is: 0x8004000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row33, Risk: 1},
 	{Name: "when-changed", Is: 0x4},
 	{Name: "whereis", Risk: 1},
 	{Name: "which", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "who", Row: &row130, Risk: 1},
+	{Name: "who", Row: &row134, Risk: 1},
 	{Name: "whoami", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "whois", Row: &row39, Inspector: "lookup", Risk: 4},
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x20100000, Risk: 5, Destroys: acts31},
-	{Name: "wipe", Row: &row973, Is: 0x100000, Risk: 6, Destroys: acts251},
+	{Name: "wipe", Row: &row985, Is: 0x100000, Risk: 6, Destroys: acts257},
 	{Name: "wipefs", Is: 0x2000000000, Risk: 6, Destroys: acts82},
 	{Name: "wireit", Is: 0x1000000000},
 	{Name: "wireshark", Row: &row97},
@@ -8364,83 +8425,83 @@ var commands = [...]Command{
 	{Name: "wolframscript", Language: &language6},
 	{Name: "woodpecker-cli", Arity: 2, Is: 0x1000000000},
 	{Name: "wormhole", Is: 0x4000000000, Recursive: []string{"*"}},
-	{Name: "wp", Row: &row41, Destroys: acts268},
+	{Name: "wp", Row: &row41, Destroys: acts274},
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x8002100000, Risk: 5, Worse: worse27, Destroys: acts974},
+	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x8002100000, Risk: 5, Worse: worse27, Destroys: acts986},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options79},
 	{Name: "wrangler r2", Transfer: &options79},
 	{Name: "wscat", Row: &row39, Is: 0x8004000000000},
 	{Name: "wscript", Row: &row54},
-	{Name: "wsl", Wrapper: &wrapper976, Is: 0x2},
-	{Name: "wsrun", Wrapper: &wrapper545},
+	{Name: "wsl", Wrapper: &wrapper988, Is: 0x2},
+	{Name: "wsrun", Wrapper: &wrapper552},
 	{Name: "x-terminal-emulator", Is: 0x4},
-	{Name: "x86_64", Wrapper: &wrapper572},
+	{Name: "x86_64", Wrapper: &wrapper579},
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x1000020000000},
 	{Name: "xata", Is: 0x2000000},
-	{Name: "xbps-remove", Destroys: acts698},
+	{Name: "xbps-remove", Destroys: acts708},
 	{Name: "xc", Arity: 2, Is: 0x1000000000},
-	{Name: "xcodebuild", Row: &row978, Arity: 2, Is: 0x1000000210, Risk: 2, Worse: worse244},
+	{Name: "xcodebuild", Row: &row990, Arity: 2, Is: 0x1000000210, Risk: 2, Worse: worse250},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row54},
 	{Name: "xfce4-terminal", Is: 0x4},
 	{Name: "xfs_growfs", Destroys: acts82},
-	{Name: "xh", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts566},
-	{Name: "xhs", Is: 0x8004010000000, Destroys: acts566},
+	{Name: "xh", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts573},
+	{Name: "xhs", Is: 0x8004010000000, Destroys: acts573},
 	{Name: "xinit", Is: 0x4},
-	{Name: "xkill", Is: 0x80000000000, Risk: 6, Destroys: acts349},
-	{Name: "xmllint", Row: &row980, Risk: 1, Worse: worse981},
+	{Name: "xkill", Is: 0x80000000000, Risk: 6, Destroys: acts356},
+	{Name: "xmllint", Row: &row992, Risk: 1, Worse: worse993},
 	{Name: "xo", Risk: 2, Worse: worse98},
 	{Name: "xonsh", Language: &language102, Is: 0x100000},
-	{Name: "xq", Row: &row920, Risk: 5},
+	{Name: "xq", Row: &row932, Risk: 5},
 	{Name: "xterm", Is: 0x4},
-	{Name: "xvfb-run", Wrapper: &wrapper250},
-	{Name: "xxd", Row: &row983, Risk: 1},
-	{Name: "xz", Row: &row651, Risk: 3},
-	{Name: "xzcat", Row: &row130, Risk: 1},
-	{Name: "xzdiff", Row: &row130},
-	{Name: "xzgrep", Row: &row132, Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "xzless", Row: &row130},
-	{Name: "xzmore", Row: &row130},
+	{Name: "xvfb-run", Wrapper: &wrapper256},
+	{Name: "xxd", Row: &row995, Risk: 1},
+	{Name: "xz", Row: &row658, Risk: 3},
+	{Name: "xzcat", Row: &row132, Risk: 1},
+	{Name: "xzdiff", Row: &row134},
+	{Name: "xzgrep", Row: &row136, Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "xzless", Row: &row134},
+	{Name: "xzmore", Row: &row134},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row985, Is: 0x80000, Risk: 2, Worse: worse84},
+	{Name: "yamllint", Row: &row997, Is: 0x80000, Risk: 2, Worse: worse84},
 	{Name: "yapf", Row: &row56, Risk: 3},
-	{Name: "yarn", Row: &row763, Arity: 2, Inspector: "npm", Is: 0x10001060000010, Risk: 4, Parent: true, Destroys: acts117},
+	{Name: "yarn", Row: &row773, Arity: 2, Inspector: "npm", Is: 0x10001060000010, Risk: 4, Parent: true, Destroys: acts119},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
-	{Name: "yarn config", Row: &row118, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row719, Risk: 1},
-	{Name: "yarn config list", Row: &row719, Risk: 1},
-	{Name: "yarn config set", Row: &row720},
-	{Name: "yarn config unset", Row: &row720},
+	{Name: "yarn config", Row: &row120, Is: 0x110000, Parent: true},
+	{Name: "yarn config get", Row: &row729, Risk: 1},
+	{Name: "yarn config list", Row: &row729, Risk: 1},
+	{Name: "yarn config set", Row: &row730},
+	{Name: "yarn config unset", Row: &row730},
 	{Name: "yarn coverage", Risk: 2},
-	{Name: "yarn create", Row: &row118, Is: 0x200000},
+	{Name: "yarn create", Row: &row120, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
-	{Name: "yarn dlx", Wrapper: &wrapper124, Arity: 3, Is: 0x300000},
+	{Name: "yarn dlx", Wrapper: &wrapper126, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper765, Arity: 3, Is: 0x800000000000},
+	{Name: "yarn exec", Wrapper: &wrapper775, Arity: 3, Is: 0x800000000000},
 	{Name: "yarn format", Risk: 2},
-	{Name: "yarn global", Row: &row118, Is: 0x200000},
-	{Name: "yarn info", Row: &row767, Risk: 4},
-	{Name: "yarn install", Row: &row767, Is: 0x100000, Risk: 4},
-	{Name: "yarn licenses", Row: &row767, Risk: 1},
+	{Name: "yarn global", Row: &row120, Is: 0x200000},
+	{Name: "yarn info", Row: &row777, Risk: 4},
+	{Name: "yarn install", Row: &row777, Is: 0x100000, Risk: 4},
+	{Name: "yarn licenses", Row: &row777, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row767, Risk: 1},
-	{Name: "yarn login", Row: &row118},
-	{Name: "yarn npm", Row: &row118, Risk: 6},
-	{Name: "yarn plugin", Row: &row118, Is: 0x100000},
-	{Name: "yarn publish", Row: &row118, Risk: 6},
+	{Name: "yarn list", Row: &row777, Risk: 1},
+	{Name: "yarn login", Row: &row120},
+	{Name: "yarn npm", Row: &row120, Risk: 6},
+	{Name: "yarn plugin", Row: &row120, Is: 0x100000},
+	{Name: "yarn publish", Row: &row120, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row767, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse119},
+	{Name: "yarn run", Row: &row777, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse121},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
-	{Name: "yarn test", Row: &row767, Risk: 2},
+	{Name: "yarn test", Row: &row777, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn unlink", Risk: 3},
@@ -8448,55 +8509,55 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row767, Risk: 1},
-	{Name: "yarn why", Row: &row767, Risk: 1},
+	{Name: "yarn versions", Row: &row777, Risk: 1},
+	{Name: "yarn why", Row: &row777, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
-	{Name: "yarn workspaces foreach", Wrapper: &wrapper545},
+	{Name: "yarn workspaces foreach", Wrapper: &wrapper552},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row689, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts736},
-	{Name: "yc", Destroys: acts172},
+	{Name: "yasm", Row: &row698, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts746},
+	{Name: "yc", Destroys: acts176},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts20},
-	{Name: "youtube-dl", Row: &row987, Risk: 4},
-	{Name: "yq", Row: &row989, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse990},
-	{Name: "yt-dlp", Row: &row987, Risk: 4},
+	{Name: "youtube-dl", Row: &row999, Risk: 4},
+	{Name: "yq", Row: &row1001, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1002},
+	{Name: "yt-dlp", Row: &row999, Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts31},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts37},
 	{Name: "zbackup", Destroys: acts52},
-	{Name: "zcat", Row: &row130, Risk: 1},
-	{Name: "zcmp", Row: &row130},
-	{Name: "zdiff", Row: &row130},
+	{Name: "zcat", Row: &row132, Risk: 1},
+	{Name: "zcmp", Row: &row134},
+	{Name: "zdiff", Row: &row134},
 	{Name: "zegrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts778},
+	{Name: "zenstack", Destroys: acts788},
 	{Name: "zeroclaw", Is: 0x80000000},
 	{Name: "zfgrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts82},
-	{Name: "zgrep", Row: &row132, Is: 0x400000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row126, Arity: 2, Is: 0x1000001208, Risk: 5, Parent: true},
-	{Name: "zig build", Risk: 2},
+	{Name: "zgrep", Row: &row136, Is: 0x400000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "zig", Row: &row1004, Arity: 2, Is: 0x1000001208, Risk: 5, Parent: true},
+	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
 	{Name: "zig fmt", Risk: 2},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row992, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
-	{Name: "zkCli.sh", Destroys: acts213},
+	{Name: "zip", Row: &row1006, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zkCli.sh", Destroys: acts217},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row629, Risk: 1},
+	{Name: "zless", Row: &row636, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row629},
+	{Name: "zmore", Row: &row636},
 	{Name: "zpool", Is: 0x2000000000, Destroys: acts82},
 	{Name: "zrun", Wrapper: &wrapper10},
 	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x100040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row948, Risk: 3},
-	{Name: "zstdcat", Row: &row130},
+	{Name: "zstd", Row: &row960, Risk: 3},
+	{Name: "zstdcat", Row: &row134},
 	{Name: "zstdgrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zstdless", Row: &row130},
-	{Name: "zstdmt", Row: &row948},
+	{Name: "zstdless", Row: &row134},
+	{Name: "zstdmt", Row: &row960},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts14},
 	{Name: "zx", Language: &language6},

@@ -21,8 +21,9 @@ func evaluates(a *walk.Walker, c *walk.Call, w word.Word) {
 	a.Found.Problem("dynamic", c.Name+" evaluates "+findings.Quote(w.Text)+", which can run code.")
 }
 
-// inspectTest looks at test and [: -v and -R evaluate subscripts, and -eq and its kin evaluate nothing but
-// numbers there. A word that is not known may be such an operator, and one that the shell splits its operand, too.
+// inspectTest looks at test and [: -v and -R evaluate subscripts, and so do -eq and its kin in ksh and zsh; bash takes
+// nothing but numbers there. A word that is not known may be such an operator, and one that the shell splits its
+// operand, too.
 func inspectTest(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	end := len(c.Argv)
 	if c.Name == "[" {
@@ -30,6 +31,9 @@ func inspectTest(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 	}
 	for i := 1; i < end; i++ {
 		w := c.Argv[i]
+		if w.Known && strings.IndexByte(w.Text, '[') >= 0 && strings.ContainsAny(w.Text, "$`") && (compares(c.Argv, i-1) || compares(c.Argv, i+1)) {
+			evaluates(a, c, w)
+		}
 		operator := !w.Known && !w.Safe() && !w.Files
 		if operator && w.Many && len(w.Globs) == 0 && !tame(a, w) {
 			evaluates(a, c, w)
@@ -38,6 +42,11 @@ func inspectTest(a *walk.Walker, c *walk.Call, _ *word.Scanned) {
 			evaluates(a, c, c.Argv[i+1])
 		}
 	}
+}
+
+// compares says that the word at i compares numbers.
+func compares(argv []word.Word, i int) bool {
+	return i < len(argv) && argv[i].Known && slices.Contains([]string{"-eq", "-ne", "-lt", "-le", "-gt", "-ge"}, argv[i].Text)
 }
 
 // tame says that a word is a variable which the text does not set, or sets to numbers alone.

@@ -101,18 +101,31 @@ func passedOn(a *walk.Walker, c *walk.Call) {
 		if has {
 			argv = append(argv, word.Lit(sub))
 		}
-		inner := c.Inner(append(argv, c.Argv[at+1:]...), word.Texts(c.Argv[:at]))
-		inner.Name, inner.Sc.Effects, inner.Sc.Dirs = name, nil, c.Sc.Dirs
-		inner.Reads, inner.Writes, inner.Outer = nil, nil, nil
-		Inspect(a, inner)
-		for _, e := range inner.Effects {
-			c.Effect(e.Text)
-		}
-		for _, f := range inner.Writes {
-			c.Writes = a.Words.Note(c.Writes, f)
-		}
-		for _, f := range inner.Reads {
-			c.Reads = a.Words.Note(c.Reads, f)
-		}
+		inspectAs(a, c, append(argv, c.Argv[at+1:]...), word.Texts(c.Argv[:at]))
+	}
+}
+
+// installed looks at a program in a folder that a package manager fills as at the program of its name. It may be another
+// one: what is found is noted beside what holds of every path.
+func installed(a *walk.Walker, c *walk.Call) {
+	if name := programs.Installed(c.Name); name != "" {
+		inspectAs(a, c, append([]word.Word{word.Lit(name)}, c.Argv[1:]...), c.Name)
+	}
+}
+
+// inspectAs notes of a command what would hold of argv.
+func inspectAs(a *walk.Walker, c *walk.Call, argv []word.Word, via string) {
+	inner := c.Inner(argv, via)
+	inner.Name, inner.Sc.Effects, inner.Sc.Dirs = argv[0].Text, nil, c.Sc.Dirs
+	inner.Reads, inner.Writes, inner.Outer = nil, nil, nil
+	Inspect(a, inner)
+	for _, e := range inner.Effects {
+		c.Effect(e.Text)
+	}
+	for _, f := range inner.Writes {
+		c.Writes = a.Words.Note(c.Writes, f)
+	}
+	for _, f := range inner.Reads {
+		c.Reads = a.Words.Note(c.Reads, f)
 	}
 }

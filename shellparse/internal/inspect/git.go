@@ -203,7 +203,16 @@ func inspectGitWrite(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	}
 }
 
-func inspectGitShow(a *walk.Walker, c *walk.Call, s *word.Scanned) { gitPaths(a, c, s.Operands) }
+func inspectGitShow(a *walk.Walker, c *walk.Call, s *word.Scanned) {
+	gitPaths(a, c, s.Operands)
+	for _, h := range s.Hits {
+		if h.Opt.Name == "-L" && h.Has { // lines of a file: 1,5:file, :function:file
+			if i := strings.LastIndexByte(h.Value.Text, ':'); i >= 0 || !h.Value.Known {
+				a.Reads(c, word.Word{Text: h.Value.Text[i+1:], Known: h.Value.Known})
+			}
+		}
+	}
+}
 
 func inspectGitInit(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 	if len(s.Operands) > 0 {

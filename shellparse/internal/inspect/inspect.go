@@ -55,6 +55,7 @@ func Inspect(a *walk.Walker, c *walk.Call) {
 	optionFiles(a, c)
 	remoteCode(c)
 	passedOn(a, c)
+	installed(a, c)
 	elsewhere(a, c, s)
 	workspace(a, c)
 }
@@ -217,10 +218,15 @@ func valueOf(s *word.Scanned, w word.Word) bool {
 	return false
 }
 
-// workspace notes that a program which executes what it finds in its directory runs outside of the start.
+// workspace notes that a program which executes what it finds in its directory runs outside of the start, or where
+// nobody knows.
 func workspace(a *walk.Walker, c *walk.Call) {
-	if c.Is(programs.Configured) && a.Outside(c.Sc.Dirs) {
+	switch {
+	case !c.Is(programs.Configured):
+	case a.Outside(c.Sc.Dirs):
 		c.Effect("directory " + strings.Join(c.Sc.Dirs, " "))
+	case c.Sc.Lost && !c.Sc.Remote:
+		c.Effect("a directory that is not known")
 	}
 }
 

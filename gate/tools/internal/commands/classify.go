@@ -158,7 +158,7 @@ func Risks(program string, args []shellparse.Word) permissions.Risk {
 	switch {
 	case n.Risk == programs.NoRisk:
 		return permissions.Unknown
-	case root.Has(programs.RunsTargets) && !onlyTargets(program, args):
+	case (root.Has(programs.RunsTargets) || n.Has(programs.RunsTargets)) && !onlyTargets(program, args):
 		return riskWith(n, args).Worse(permissions.Unknown)
 	case n.Has(programs.RunsScripts) && len(args) > 0 && args[0].Known && isScript(args[0].Value):
 		return permissions.BuildTest
