@@ -218,15 +218,10 @@ func valueOf(s *word.Scanned, w word.Word) bool {
 	return false
 }
 
-// workspace notes that a program which executes what it finds in its directory runs outside of the start, or where
-// nobody knows.
+// workspace notes that a program which executes what it finds in its directory runs outside of the start.
 func workspace(a *walk.Walker, c *walk.Call) {
-	switch {
-	case !c.Is(programs.Configured):
-	case a.Outside(c.Sc.Dirs):
+	if c.Is(programs.Configured) && a.Outside(c.Sc.Dirs) {
 		c.Effect("directory " + strings.Join(c.Sc.Dirs, " "))
-	case c.Sc.Lost && !c.Sc.Remote:
-		c.Effect("a directory that is not known")
 	}
 }
 
