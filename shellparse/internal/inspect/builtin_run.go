@@ -121,15 +121,13 @@ func runSource(a *walk.Walker, c *walk.Call) bool {
 		a.Found.Problem("dynamic", c.Name+" runs what it reads.")
 	}
 	a.Reads(c, w)
+	a.Words.Forget(word.Word{}) // what the file assigns is not known
+	if strings.HasSuffix(w.Text, "/bin/activate") && !a.Outside(word.JoinDirs(c.Sc.Dirs, w.Text)) {
+		return false // a virtual environment of the project, which stays in its directory
+	}
 	if c.Outer != nil {
 		c.Outer.Lost = true
 	}
-	if strings.HasSuffix(w.Text, "/bin/activate") && !a.Outside(word.JoinDirs(c.Sc.Dirs, w.Text)) {
-		a.Words.Forget(word.Word{})
-		return false // a virtual environment of the project
-	}
-	// What the file assigns and defines is not known.
-	a.Words.Forget(word.Word{})
 	a.Found.Poison("source " + w.Text)
 	return false
 }
