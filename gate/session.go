@@ -280,7 +280,8 @@ func (s *Session) end() {
 // unknownAgent is why a call under a profile that does not exist is denied.
 type unknownAgent struct{ name, near string }
 
-func (s *Session) unknownAgent(name string) error {
+// agentUnknown names the agent of the session that was most likely meant.
+func agentUnknown(s *Session, name string) error {
 	known := slices.Collect(maps.Keys(s.gate.agents))
 	for _, member := range s.team.list(nil) {
 		known = append(known, member.ID)
@@ -308,7 +309,7 @@ func (s *Session) policy(agent string) (*permissions.Policy, error) {
 		profile, ok = s.team.profile(agent)
 	}
 	if !ok {
-		return nil, s.unknownAgent(agent)
+		return nil, agentUnknown(s, agent)
 	}
 	worker, wv := s.gate.granted.read()
 	session, sv := s.granted.read()
