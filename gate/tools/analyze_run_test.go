@@ -3,6 +3,7 @@ package tools
 import (
 	"testing"
 
+	"callgate/gate/tools/kinds"
 	"callgate/internal/jsonx"
 	"callgate/permissions"
 )
@@ -81,8 +82,9 @@ func TestProgramsOfTheProject(t *testing.T) {
 		".venv/bin/pytest -p x":           permissions.Unknown,
 		"node_modules/.bin/jest -c /x.js": permissions.Unknown,
 	} {
-		if got := analyze(t, KindShell, p, "command", command).Risk; got != want {
-			t.Errorf("%s: %v, want %v", command, got, want)
+		got := analyze(t, KindShell, p, "command", command)
+		if got.Risk != want || got.Category != kinds.CategoryTerminalWrite {
+			t.Errorf("%s: %v, %s, want %v", command, got.Risk, got.Category, want)
 		}
 	}
 }

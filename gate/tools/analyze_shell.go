@@ -285,7 +285,9 @@ func (b *shells) classified(all []shellparse.Command, at int) (risk permissions.
 	if risk == permissions.Unknown && why == "" {
 		if inner := b.installed(c); inner != nil {
 			risk, category, why = commands.Classify(inner)
-			risk = risk.Worse(permissions.BuildTest) // it is the project's file, whatever its name says
+			if risk == permissions.ReadOnly { // it is the project's file, whatever its name says
+				risk, category = permissions.BuildTest, kinds.CategoryTerminalWrite
+			}
 		}
 	}
 	for i := at + 1; i < len(all) && all[i].DenyOnly && len(all[i].Via) > len(c.Via) && why == ""; i++ {
