@@ -3,6 +3,8 @@ package permissions
 import (
 	"slices"
 	"time"
+
+	"callgate/permissions/internal/pattern"
 )
 
 // Evaluate returns what the rules say about one subject. It is pure: no I/O, no clock, no state that changes an answer.
@@ -14,7 +16,7 @@ func Evaluate(p *Policy, c Context, s *Subject) Finding {
 		return Finding{Subject: *s, Action: Deny, Layer: LayerDefault}
 	}
 	view := p.viewOf(s)
-	args := arguments{raw: s.Arguments}
+	args := pattern.Arguments{Raw: s.Arguments}
 
 	// The agent profile decides alone first. Its deny is a veto that no later rule of the file lifts. Its other actions
 	// are only where the file starts.
@@ -45,26 +47,26 @@ func Evaluate(p *Policy, c Context, s *Subject) Finding {
 // what lets the command run does not name the file: "cat /etc/hosts" does, "cat *" does not. "*": "ask" is not a rule
 // for reading; it is the default.
 func (v ruling) asksToRead(p *Policy, c Context, s *Subject) bool {
-	if s.By == nil || v.action != Ask || v.rule == nil || v.rule.Tool == "*" && v.rule.pattern.all {
+	if s.By == nil || v.action != Ask || v.rule == nil || v.rule.Tool == "*" && v.rule.pattern.All {
 		return false
 	}
 	by := Evaluate(p, c, s.By)
 	pattern := by.pattern()
-	if pattern == nil || pattern.all {
+	if pattern == nil || pattern.All {
 		return pattern == nil
 	}
-	exact, _, whole := pattern.spells(s.By.Decides[0])
+	exact, _, whole := pattern.Spells(s.By.Decides[0])
 	return !Effect{Named: s.ByNamed}.namedBy(exact, whole) && !whole
 }
 
 // asksByName reports whether a rule asks about a command that needs no allow of its own, by its name: "exit *". A rule
 // for every command says what happens where nothing matches.
 func (v ruling) asksByName(s *Subject) bool {
-	return s.Kind == shellKind && v.action == Ask && v.rule != nil && !v.rule.pattern.all
+	return s.Kind == shellKind && v.action == Ask && v.rule != nil && !v.rule.pattern.All
 }
 
 // pattern is the pattern of the rule or grant that lets the subject run; nil if none does.
-func (f *Finding) pattern() *valuePattern {
+func (f *Finding) pattern() *pattern.Value {
 	switch {
 	case f.Grant != nil:
 		return f.Grant.pattern
@@ -77,7 +79,7 @@ func (f *Finding) pattern() *valuePattern {
 // strictest judges every reading of the subject on its own by the first n rules. The reading that decides may
 // give any action. Another one, such as the file that a symbolic link leads to, counts when it is denied or
 // needs a confirmation: the strictest wins.
-func (v *view) strictest(n int, c *Context, s *Subject, args *arguments) ruling {
+func (v *view) strictest(n int, c *Context, s *Subject, args *pattern.Arguments) ruling {
 	worst := v.lastMatch(n, c, s.Decides, s, true, args)
 	for _, form := range s.Also {
 		if r := v.lastMatch(n, c, form, s, false, args); r.action <= Confirm && r.stricter(&worst) {
@@ -91,14 +93,14 @@ func (v *view) strictest(n int, c *Context, s *Subject, args *arguments) ruling 
 // does not reach the subject (see names.go) does not match, and the rules before it count.
 //
 // A weak rule (see viewRule) lifts nothing. It only limits what the rules before it say, and its allow counts as ask.
-func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool, args *arguments) ruling {
+func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool, args *pattern.Arguments) ruling {
 	if n == 0 {
 		return ruling{action: Ask}
 	}
 	limit, none := ruling{action: Allow}, ruling{}
 	var room [64]int32
-	left := v.patterns.backward(room[:0], n, form, args)
-	for i := left.next(); i >= 0; i = left.next() {
+	left := v.patterns.Backward(room[:0], n, form, args)
+	for i := left.Next(); i >= 0; i = left.Next() {
 		r := &v.rules[i]
 		if r.exceeded(s.Risk) || !r.matches(form, s, args) {
 			continue
@@ -113,10 +115,10 @@ func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool,
 			continue
 		}
 		if r.Action == Allow && decides {
-			if r.pattern.overreaches(form, s.Head) {
+			if r.pattern.Overreaches(form, s.Head) {
 				continue
 			}
-			if beyond := r.pattern.short(s); beyond != "" && !r.weak {
+			if beyond := unreached(r.pattern, s); beyond != "" && !r.weak {
 				if none.short == nil {
 					none.short, none.beyond = r.Rule, beyond
 				}
@@ -138,18 +140,18 @@ func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool,
 
 // matches reports whether the rule covers any spelling of the form. If in doubt, a deny or confirm matches, because it
 // tightens. An ask or allow does not, because it could lift an earlier deny.
-func (r *viewRule) matches(form Form, s *Subject, args *arguments) bool {
-	return r.pattern.matches(form, args, r.Action <= Confirm) || r.bare && r.pattern.begins(form, s.Head)
+func (r *viewRule) matches(form Form, s *Subject, args *pattern.Arguments) bool {
+	return r.pattern.Matches(form, args, r.Action <= Confirm) || r.bare && r.pattern.Begins(form, s.Head)
 }
 
 // exceeded reports whether a subject of that risk is above the rule's ceiling.
 func (r *Rule) exceeded(risk Risk) bool { return r.Capped && risk.Exceeds(r.Risk) }
 
 // release notes the first grant that covers the subject.
-func (v *view) release(c Context, s *Subject, args *arguments, f *Finding) {
+func (v *view) release(c Context, s *Subject, args *pattern.Arguments, f *Finding) {
 	var room [64]int32
-	left := v.granted.backward(room[:0], len(v.grants), s.Decides, args)
-	for i := left.next(); i >= 0; i = left.next() {
+	left := v.granted.Backward(room[:0], len(v.grants), s.Decides, args)
+	for i := left.Next(); i >= 0; i = left.Next() {
 		if g := v.grants[i]; g.obstacle(c, s, args) == "" {
 			f.Grant = g
 			return
@@ -163,7 +165,7 @@ func FolderGrant(p *Policy, c Context, s *Subject, folder, denied string) *Grant
 	if p == nil || p.views == nil || folder == "" || denied == "" {
 		return nil
 	}
-	args := arguments{raw: s.Arguments}
+	args := pattern.Arguments{Raw: s.Arguments}
 	for _, g := range slices.Backward(p.viewOf(s).grants) {
 		if g.Folder == folder && g.Denied == denied && g.misses(c, s, &args) == "" {
 			return g
@@ -173,7 +175,7 @@ func FolderGrant(p *Policy, c Context, s *Subject, folder, denied string) *Grant
 }
 
 // obstacle says why the grant, whose tool matches, does not cover the subject; "" when it does.
-func (g *Grant) obstacle(c Context, s *Subject, args *arguments) string {
+func (g *Grant) obstacle(c Context, s *Subject, args *pattern.Arguments) string {
 	if g.Folder != "" {
 		return "the grant is for reading " + g.Folder + " with the denied files in it"
 	}
@@ -181,12 +183,12 @@ func (g *Grant) obstacle(c Context, s *Subject, args *arguments) string {
 }
 
 // misses is obstacle without what Folder and Denied say.
-func (g *Grant) misses(c Context, s *Subject, args *arguments) string {
+func (g *Grant) misses(c Context, s *Subject, args *pattern.Arguments) string {
 	switch {
-	case !g.pattern.matches(s.Decides, args, false), g.pattern.overreaches(s.Decides, s.Head):
+	case !g.pattern.Matches(s.Decides, args, false), g.pattern.Overreaches(s.Decides, s.Head):
 		return "the pattern does not match"
-	case g.pattern.short(s) != "":
-		return "the pattern does not reach it: " + g.pattern.short(s)
+	case unreached(g.pattern, s) != "":
+		return "the pattern does not reach it: " + unreached(g.pattern, s)
 	case s.Risk.Exceeds(g.Risk):
 		return "the risk is " + s.Risk.String() + ", above the grant's " + g.Risk.String()
 	case g.Server != "" && g.Server != c.Server:

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"callgate/permissions/internal/pattern"
 )
 
 // example is a value that the author of a rule says its pattern matches, or does not.
@@ -88,7 +90,7 @@ func (p *fileParser) check(r *Rule, examples []example) error {
 		if err != nil {
 			return err
 		}
-		switch matched := r.pattern.value.Match(text); {
+		switch matched := r.pattern.Glob.Match(text); {
 		case e.want && !matched:
 			return p.errorf(e.at, "the pattern %q does not match %q, which is under \"match\": correct one of them", r.Pattern, text)
 		case !e.want && matched:
@@ -100,7 +102,7 @@ func (p *fileParser) check(r *Rule, examples []example) error {
 
 // expandHomeText is ExpandHome for a value, in which nothing has to be quoted.
 func (p *fileParser) expandHomeText(e example) (string, error) {
-	name := argumentSyntax.FindString(e.text)
+	name := pattern.ArgumentName(e.text)
 	rest, ok := cutHome(e.text[len(name):])
 	if !ok {
 		return e.text, nil

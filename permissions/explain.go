@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"callgate/permissions/internal/pattern"
 )
 
 // Explanation is a finding with every rule and grant that could have decided, for people who ask why.
@@ -37,7 +39,7 @@ func Explain(p *Policy, c Context, s *Subject) Explanation {
 		return e
 	}
 	view := p.viewOf(s)
-	args := arguments{raw: s.Arguments}
+	args := pattern.Arguments{Raw: s.Arguments}
 	for i := range view.rules {
 		r := &view.rules[i]
 		for j, form := range append([]Form{s.Decides}, s.Also...) {
@@ -70,7 +72,7 @@ func Explain(p *Policy, c Context, s *Subject) Explanation {
 
 func (r *viewRule) spelling(form Form) string {
 	for _, v := range form {
-		if r.pattern.value.Match(v) {
+		if r.pattern.Glob.Match(v) {
 			return v
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
+
+	"callgate/permissions/internal/pattern"
 )
 
 // File is the content of a permissions.jsonc.
@@ -86,19 +88,19 @@ func ParseFile(path string, data []byte, home string) (*File, error) {
 	return f, nil
 }
 
-// ExpandHome returns pattern with `~/` or `$HOME/` at its start, or at the start of the value of an
+// ExpandHome returns text, a pattern, with `~/` or `$HOME/` at its start, or at the start of the value of an
 // "arg=glob", replaced by home. ParseFile does this; rules from elsewhere go through it before NewPolicy.
-func ExpandHome(pattern, home string) (string, error) {
-	name := argumentSyntax.FindString(pattern)
-	if err := checkWorkspace(pattern); err != nil {
+func ExpandHome(text, home string) (string, error) {
+	name := pattern.ArgumentName(text)
+	if err := checkWorkspace(text); err != nil {
 		return "", err
 	}
-	rest, ok := cutHome(pattern[len(name):])
+	rest, ok := cutHome(text[len(name):])
 	if !ok {
-		return pattern, nil
+		return text, nil
 	}
 	if home == "" {
-		return "", fmt.Errorf("pattern %q: the home directory is not known; write the path out", abbreviate(pattern))
+		return "", fmt.Errorf("pattern %q: the home directory is not known; write the path out", pattern.Abbreviate(text))
 	}
 	return name + QuoteGlob(strings.TrimSuffix(filepath.ToSlash(home), "/")) + "/" + rest, nil
 }
@@ -116,15 +118,15 @@ func cutHome(s string) (rest string, ok bool) {
 const WorkspaceVariable = "$WORKSPACE"
 
 // checkWorkspace refuses patterns in which $WORKSPACE would not stand for the workspace.
-func checkWorkspace(pattern string) error {
-	name := argumentSyntax.FindString(pattern)
-	rest, ok := strings.CutPrefix(strings.TrimPrefix(pattern[len(name):], "!"), WorkspaceVariable)
+func checkWorkspace(text string) error {
+	name := pattern.ArgumentName(text)
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(text[len(name):], "!"), WorkspaceVariable)
 	switch {
 	case !ok:
 	case name != "":
-		return fmt.Errorf("pattern %q: %s stands for a folder in patterns of paths, not in those of arguments: map the tool to a kind in the configuration", abbreviate(pattern), WorkspaceVariable)
+		return fmt.Errorf("pattern %q: %s stands for a folder in patterns of paths, not in those of arguments: map the tool to a kind in the configuration", pattern.Abbreviate(text), WorkspaceVariable)
 	case rest != "" && rest[0] != '/':
-		return fmt.Errorf("pattern %q: write %s/ for what is in the workspace", abbreviate(pattern), WorkspaceVariable)
+		return fmt.Errorf("pattern %q: write %s/ for what is in the workspace", pattern.Abbreviate(text), WorkspaceVariable)
 	}
 	return nil
 }
@@ -237,8 +239,8 @@ func (p *fileParser) rules(tool string, key, value *hujson.Value) ([]Rule, error
 	return rules, err
 }
 
-func (p *fileParser) rule(tool *Glob, pattern string, key, value *hujson.Value) (Rule, error) {
-	r := Rule{Tool: tool.text, Layer: LayerFile, Source: p.source(key), tool: tool}
+func (p *fileParser) rule(tool *Glob, text string, key, value *hujson.Value) (Rule, error) {
+	r := Rule{Tool: tool.String(), Layer: LayerFile, Source: p.source(key), tool: tool}
 	action, examples, err := p.detailed(value, &r)
 	if err != nil {
 		return Rule{}, err
@@ -259,10 +261,10 @@ func (p *fileParser) rule(tool *Glob, pattern string, key, value *hujson.Value) 
 		}
 		r.Action = Confirm // no grant stands for several persons
 	}
-	if r.Pattern, err = ExpandHome(pattern, p.home); err != nil {
+	if r.Pattern, err = ExpandHome(text, p.home); err != nil {
 		return Rule{}, p.errorf(key, "%v", err)
 	}
-	if r.pattern, err = compileValue(r.Pattern); err != nil {
+	if r.pattern, err = pattern.CompileValue(r.Pattern); err != nil {
 		return Rule{}, p.errorf(key, "%v", err)
 	}
 	return r, p.check(&r, examples)
@@ -306,7 +308,7 @@ func (p *fileParser) grant(value *hujson.Value) (Grant, error) {
 			g.tool, err = CompileGlob(text)
 		case "pattern":
 			if g.Pattern, err = ExpandHome(text, p.home); err == nil {
-				g.pattern, err = compileValue(g.Pattern)
+				g.pattern, err = pattern.CompileValue(g.Pattern)
 			}
 		case "risk":
 			hasRisk = true

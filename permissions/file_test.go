@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 )
 
 var plainFields = cmp.Options{cmpopts.IgnoreUnexported(Rule{}, Grant{})}
@@ -170,6 +171,16 @@ func TestHomeMustBeKnownWhereItIsUsed(t *testing.T) {
 			t.Errorf("%s without a home gives %v, %v", text, f, err)
 		}
 	}
+}
+
+func TestAQuotedTextIsNoHome(t *testing.T) {
+	texts := rapid.StringMatching(`(~|\$HOME|[a=~$])?[/a~$=]{0,4}`)
+	rapid.Check(t, func(t *rapid.T) {
+		text := QuoteGlob(texts.Draw(t, "text"))
+		if expanded, err := ExpandHome(text, ""); err != nil || expanded != text {
+			t.Errorf("%q reads as a home directory", text)
+		}
+	})
 }
 
 func TestHomeMatchesAsItIs(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"callgate/permissions/internal/pattern"
 )
 
 // Severity says how sure a lint finding is to be a mistake.
@@ -109,11 +111,11 @@ func (l *linter) condition() {
 	}
 	for _, p := range []struct {
 		name    string
-		pattern *pastPattern
+		past    *pastPattern
 		outcome string
 	}{{"after", c.after, "never holds"}, {"notAfter", c.notAfter, "always holds"}, {"count", c.count, "counts nothing"}} {
-		if p.pattern != nil && !l.canMatchTool(p.pattern.tool) {
-			l.add("condition", Warning, fmt.Sprintf("%q %s: %q is neither a kind nor the name of a tool, which is {server}_{tool}.", p.name, p.outcome, p.pattern.tool.text),
+		if p.past != nil && !l.canMatchTool(p.past.tool) {
+			l.add("condition", Warning, fmt.Sprintf("%q %s: %q is neither a kind nor the name of a tool, which is {server}_{tool}.", p.name, p.outcome, p.past.tool.String()),
 				"Use one of the kinds ("+strings.Join(l.options.Kinds, ", ")+"), or a tool that callgate tools lists.")
 		}
 	}
@@ -121,7 +123,7 @@ func (l *linter) condition() {
 
 // canMatchTool reports whether there is, or can be, a tool of that name.
 func (l *linter) canMatchTool(tool *Glob) bool {
-	if slices.Contains(EffectKeys, tool.text) {
+	if slices.Contains(EffectKeys, tool.String()) {
 		return true
 	}
 	if len(l.options.Kinds) == 0 || slices.ContainsFunc(l.options.Kinds, tool.Match) {
@@ -130,9 +132,8 @@ func (l *linter) canMatchTool(tool *Glob) bool {
 	if l.options.Tools != nil {
 		return slices.ContainsFunc(l.options.Tools, func(t LintTool) bool { return tool.Match(t.Name) })
 	}
-	return tool.simple == nil || slices.ContainsFunc(tool.simple, func(p starPattern) bool {
-		return len(p.parts) > 1 || strings.Contains(p.parts[0], "_")
-	})
+	names := tool.Filled("_")
+	return names == nil || slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, "_") })
 }
 
 // order looks at the rules after this one. It is false if they leave nothing for this rule to decide.
@@ -161,9 +162,9 @@ func (l *linter) lifted(i int) {
 		if r.Action != Allow {
 			continue
 		}
-		value, ok := l.at.pattern.value.meets(r.pattern.value)
+		value, ok := l.at.pattern.Glob.Meets(r.pattern.Glob)
 		if !ok || l.isException(k) || l.deniedAgain(k, value) ||
-			r.tool.Match(shellKind) && r.pattern.overreaches(Form{value}, headWords(r.pattern.glued)) {
+			r.tool.Match(shellKind) && r.pattern.Overreaches(Form{value}, headWords(r.pattern.Glued)) {
 			continue
 		}
 		tool, severity := l.sharedTool(l.at, r)
@@ -180,14 +181,14 @@ func (l *linter) lifted(i int) {
 // isException reports whether the allow at index k lies within a deny before it, as exceptions do.
 func (l *linter) isException(k int) bool {
 	return slices.ContainsFunc(l.rules[:k], func(q Rule) bool {
-		return q.Action == Deny && q.pattern.value.text != l.rules[k].pattern.value.text && q.pattern.covers(l.rules[k].pattern, true, false)
+		return q.Action == Deny && q.pattern.Glob.String() != l.rules[k].pattern.Glob.String() && q.pattern.Covers(l.rules[k].pattern, true, false)
 	})
 }
 
 // deniedAgain reports whether a rule after index k denies the value for all that the rule at k is about.
 func (l *linter) deniedAgain(k int, value string) bool {
 	return slices.ContainsFunc(l.rules[k+1:], func(q Rule) bool {
-		return q.Action <= Confirm && q.tool.covers(l.rules[k].tool) && q.pattern.value.Match(value)
+		return q.Action <= Confirm && q.tool.Covers(l.rules[k].tool) && q.pattern.Glob.Match(value)
 	})
 }
 
@@ -206,16 +207,22 @@ func (l *linter) sharedTool(r, q *Rule) (string, Severity) {
 	if l.options.Tools != nil {
 		return "", ""
 	}
-	if name, ok := r.tool.meets(q.tool); ok {
+	if name, ok := r.tool.Meets(q.tool); ok {
 		return name, Warning
 	}
 	// A kind and names of tools: whether one of these is of that kind depends on the servers.
 	for _, kind := range l.options.Kinds {
-		if r.tool.Match(kind) && (q.tool.simple == nil || len(q.tool.simple[0].parts) > 1) {
+		if r.tool.Match(kind) && isOpen(q.tool) {
 			return fmt.Sprintf("a tool %s that is of the kind %s", q.Tool, kind), Note
 		}
 	}
 	return "", ""
+}
+
+// isOpen reports whether the pattern, or the first of its alternatives, is more than one name.
+func isOpen(tool *Glob) bool {
+	names := tool.Filled("\x00")
+	return names == nil || strings.Contains(names[0], "\x00")
 }
 
 func about(r *Rule, t LintTool) bool {
@@ -229,10 +236,11 @@ var pathKinds = []string{"read_file", "write_file", "edit_file", "delete_file", 
 func (l *linter) values() {
 	r := l.at
 	text := r.Pattern
+	name := pattern.ArgumentName(text)
 	isKind := slices.Contains(l.options.Kinds, r.Tool)
-	if isKind && r.pattern.argument != nil && r.Tool != shellKind && r.Tool != "web_fetch" && r.Tool != "resource_read" {
+	if isKind && name != "" && r.Tool != shellKind && r.Tool != "web_fetch" && r.Tool != "resource_read" {
 		l.add("never-matches", Warning,
-			fmt.Sprintf("It names the argument %q, but a rule for a kind looks at values: paths, names.", strings.Join(r.pattern.argument.path, ".")),
+			fmt.Sprintf("It names the argument %q, but a rule for a kind looks at values: paths, names.", strings.TrimSuffix(name, "=")),
 			"Name the tool itself, or write the value's pattern alone.")
 		return
 	}
@@ -242,15 +250,12 @@ func (l *linter) values() {
 	switch {
 	case strings.HasSuffix(text, "/"):
 		l.add("never-matches", Warning, "A path never ends in a slash.", fmt.Sprintf("Write %q for everything in the folder.", text+"**"))
-	case r.Action <= Confirm && r.pattern.value.isLiteral() && !strings.Contains(text, "/"):
+	case r.Action <= Confirm && r.pattern.Glob.IsLiteral() && !strings.Contains(text, "/"):
 		l.add("narrow", Warning,
 			fmt.Sprintf("It covers %q in the workspace's own folder alone, and none of that name in folders below it.", text),
 			fmt.Sprintf("Write %q for any folder.", "**/"+text))
 	}
 }
-
-// isLiteral reports whether the pattern matches one value only.
-func (g *Glob) isLiteral() bool { return len(g.simple) == 1 && len(g.simple[0].parts) == 1 }
 
 // list joins names for a sentence and cuts a long list.
 func list(names []string) string {

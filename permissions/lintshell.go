@@ -52,7 +52,7 @@ func (l *linter) shell() {
 		}
 		subject.Tool = l.options.Tools[i].Name
 	}
-	if r.pattern.all {
+	if r.pattern.All {
 		if r.Action == Allow && l.decides(subject, "any command") {
 			l.add("broad", Warning, "It lets every command run but those that callgate itself holds back.",
 				`Make it "ask" and allow commands one by one: "git status *", "npm run test *".`)
@@ -81,8 +81,8 @@ func (l *linter) stopsShort() {
 	p := l.at.pattern
 	for _, probe := range operationProbes {
 		reach, _ := reachOf(probe)
-		exact, _, _ := p.spells(probe)
-		if reach == 0 || exact == 0 || exact >= reach || !p.value.Match(probe) {
+		exact, _, _ := p.Spells(probe)
+		if reach == 0 || exact == 0 || exact >= reach || !p.Glob.Match(probe) {
 			continue
 		}
 		l.add("stops-short", Note, fmt.Sprintf("It covers what looks, builds, tests and changes the workspace, and does not reach %q, for instance.", probe),
@@ -130,7 +130,7 @@ func (l *linter) decides(s Subject, command string) bool {
 func (l *linter) covered(s Subject, probes []probe, check, what, cure string) {
 	var found []string
 	for _, p := range probes {
-		if (p.loud == "" || !strings.Contains(l.at.Pattern, p.loud)) && !l.at.pattern.value.isLiteral() && l.decides(s, p.command) {
+		if (p.loud == "" || !strings.Contains(l.at.Pattern, p.loud)) && !l.at.pattern.Glob.IsLiteral() && l.decides(s, p.command) {
 			found = append(found, fmt.Sprintf("%q", p.command))
 		}
 	}
@@ -156,13 +156,13 @@ func (l *linter) spelling() bool {
 		return true
 	}
 	switch {
-	case r.pattern.value.isLiteral() && r.Action <= Confirm && strings.Count(text, " ") >= max(headWords(text), 1):
+	case r.pattern.Glob.IsLiteral() && r.Action <= Confirm && strings.Count(text, " ") >= max(headWords(text), 1):
 		l.add("prefix", Warning, "It covers this command without any further words: one more argument dodges it.", fmt.Sprintf("Write %q.", text+" *"))
-	case r.pattern.value.isLiteral() && r.Action == Allow && strings.Count(text, " ") < 2 && !l.hasPrefixRule(text):
+	case r.pattern.Glob.IsLiteral() && r.Action == Allow && strings.Count(text, " ") < 2 && !l.hasPrefixRule(text):
 		l.add("prefix", Note, "It covers this command without any further words.", fmt.Sprintf("Write %q if arguments are meant too.", text+" *"))
-	case r.Action == Allow && r.pattern.overreaches(Form{r.pattern.glued + "x"}, headWords(r.pattern.glued)):
-		l.add("glued-star", Note, fmt.Sprintf("Its last word names the command, so it lets no other one run, %q for instance: the star means the arguments.", r.pattern.glued+"x"),
-			fmt.Sprintf("Write %q.", r.pattern.glued+" *"))
+	case r.Action == Allow && r.pattern.Overreaches(Form{r.pattern.Glued + "x"}, headWords(r.pattern.Glued)):
+		l.add("glued-star", Note, fmt.Sprintf("Its last word names the command, so it lets no other one run, %q for instance: the star means the arguments.", r.pattern.Glued+"x"),
+			fmt.Sprintf("Write %q.", r.pattern.Glued+" *"))
 	}
 	return false
 }
@@ -184,8 +184,8 @@ func (l *linter) hasPrefixRule(text string) bool {
 // askedInstead reads the pattern as a shell text, with a word for each `*`. Where rules would not see a command that
 // the pattern matches, it returns what they see; wrapped says that this is what a wrapper runs.
 func (l *linter) askedInstead() (asked []string, wrapped bool) {
-	for _, p := range l.at.pattern.value.simple {
-		script := shellparse.Parse(strings.Join(p.parts, "x"), shellparse.Options{})
+	for _, command := range l.at.pattern.Glob.Filled("x") {
+		script := shellparse.Parse(command, shellparse.Options{})
 		if len(script.Problems) > 0 || slices.ContainsFunc(script.Commands, l.seen) {
 			continue
 		}
@@ -202,7 +202,7 @@ func (l *linter) askedInstead() (asked []string, wrapped bool) {
 // seen reports whether the rule would match the command.
 func (l *linter) seen(c shellparse.Command) bool {
 	if l.at.Action > Confirm {
-		return l.at.pattern.value.Match(c.Text())
+		return l.at.pattern.Glob.Match(c.Text())
 	}
-	return slices.ContainsFunc(c.Forms(), l.at.pattern.value.Match)
+	return slices.ContainsFunc(c.Forms(), l.at.pattern.Glob.Match)
 }

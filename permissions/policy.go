@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"callgate/permissions/internal/pattern"
 )
 
 // Policy holds the rules and grants of one session at one moment. It is immutable: a changed file or a new grant makes
@@ -93,9 +95,9 @@ func (p *Policy) Destination(effect, to string) (agent, file *Rule) {
 	}
 	v, form := p.written(effect), Form{to, strings.ToLower(to)}
 	last := func(from, n int) *Rule {
-		left := v.patterns.backward(nil, n, form, &arguments{})
-		for i := left.next(); i >= from; i = left.next() {
-			if r := &v.rules[i]; slices.ContainsFunc(form, r.pattern.value.Match) {
+		left := v.patterns.Backward(nil, n, form, &pattern.Arguments{})
+		for i := left.Next(); i >= from; i = left.Next() {
+			if r := &v.rules[i]; slices.ContainsFunc(form, r.pattern.Glob.Match) {
 				return r.Rule
 			}
 		}
@@ -112,9 +114,9 @@ func (p *Policy) GrantsOf(tool, text string) iter.Seq[*Grant] {
 			return
 		}
 		v := p.written(tool)
-		left := v.granted.backward(nil, len(v.grants), Form{text}, &arguments{})
-		for i := left.next(); i >= 0; i = left.next() {
-			if g := v.grants[i]; g.pattern.value.Match(text) && !yield(g) {
+		left := v.granted.Backward(nil, len(v.grants), Form{text}, &pattern.Arguments{})
+		for i := left.Next(); i >= 0; i = left.Next() {
+			if g := v.grants[i]; g.pattern.Glob.Match(text) && !yield(g) {
 				return
 			}
 		}
@@ -169,13 +171,13 @@ func (r *Rule) compile(layer Layer) (err error) {
 	if r.Approvers < 0 || r.Approvers == 1 || r.Approvers > MaxApprovers || r.Approvers > 0 && r.Action != Confirm {
 		return fmt.Errorf("%s: approvers are 2 to %d, of a rule that says confirm", r.Source, MaxApprovers)
 	}
-	if r.tool == nil || r.tool.text != r.Tool {
+	if r.tool == nil || r.tool.String() != r.Tool {
 		if r.tool, err = CompileGlob(r.Tool); err != nil {
 			return fmt.Errorf("%s: tool %w", r.Source, err)
 		}
 	}
-	if r.pattern == nil || r.pattern.value.text != r.Pattern {
-		if r.pattern, err = compileValue(r.Pattern); err != nil {
+	if r.pattern == nil || r.pattern.Glob.String() != r.Pattern {
+		if r.pattern, err = pattern.CompileValue(r.Pattern); err != nil {
 			return fmt.Errorf("%s: %w", r.Source, err)
 		}
 	}
@@ -194,13 +196,13 @@ func (g *Grant) compile(layer Layer) (err error) {
 	if g.Risk > Escalation {
 		return fmt.Errorf("%s: unknown risk %d", g.Source, g.Risk)
 	}
-	if g.tool == nil || g.tool.text != g.Tool {
+	if g.tool == nil || g.tool.String() != g.Tool {
 		if g.tool, err = CompileGlob(g.Tool); err != nil {
 			return fmt.Errorf("%s: tool %w", g.Source, err)
 		}
 	}
-	if g.pattern == nil || g.pattern.value.text != g.Pattern {
-		if g.pattern, err = compileValue(g.Pattern); err != nil {
+	if g.pattern == nil || g.pattern.Glob.String() != g.Pattern {
+		if g.pattern, err = pattern.CompileValue(g.Pattern); err != nil {
 			return fmt.Errorf("%s: %w", g.Source, err)
 		}
 	}
@@ -220,10 +222,10 @@ func (g *Grant) compile(layer Layer) (err error) {
 // with the same rules and grants share one.
 type view struct {
 	rules    []viewRule
-	patterns matchable // of rules
-	agent    int       // how many of rules are the agent's
-	grants   []*Grant  // the last one first
-	granted  matchable // of grants
+	patterns pattern.Index // of rules
+	agent    int           // how many of rules are the agent's
+	grants   []*Grant      // the last one first
+	granted  pattern.Index // of grants
 }
 
 type viewRule struct {
@@ -232,8 +234,8 @@ type viewRule struct {
 	// It can tighten, not loosen.
 	weak bool
 	// pattern is Rule.pattern, or one of its alternatives: a rule that lists names stands here once for each, so that
-	// the signature of a name rules it out.
-	pattern *valuePattern
+	// the index of patterns rules a name out.
+	pattern *pattern.Value
 	// bare: the rule tightens and is the name of a command without any further word.
 	bare bool
 }
@@ -329,7 +331,7 @@ func (p *Policy) rule(i int) *Rule {
 func newView(rules []viewRule, agent int, grants []*Grant, s *Subject) *view {
 	v := &view{grants: grants}
 	for i, r := range rules {
-		for _, part := range r.Rule.pattern.alternatives() {
+		for _, part := range r.Rule.pattern.Alternatives() {
 			r.pattern = part
 			v.add(r, s)
 		}
@@ -337,34 +339,33 @@ func newView(rules []viewRule, agent int, grants []*Grant, s *Subject) *view {
 			v.agent = len(v.rules)
 		}
 	}
-	v.patterns.index(func(i int) [][]string {
-		if r := &v.rules[i]; r.bare {
-			return [][]string{{"\x00" + r.pattern.bare}}
-		}
-		return v.rules[i].pattern.literals()
-	})
+	v.patterns.File()
 	for _, g := range grants {
-		v.granted.add(g.pattern, g.pattern.needs)
+		v.granted.Add(g.pattern)
 	}
-	v.granted.index(func(i int) [][]string { return v.grants[i].pattern.literals() })
+	v.granted.File()
 	return v
 }
 
 // add adds a rule. A deny on the bare name of a command holds with any arguments. For a tool that is only guessed to be
 // a shell, the rule tightens in the same way, but lifts no deny before it.
 func (v *view) add(r viewRule, s *Subject) {
-	take := func(r viewRule, needs signature) {
+	take := func(r viewRule) {
 		v.rules = append(v.rules, r)
-		v.patterns.add(r.pattern, needs)
+		if r.bare {
+			v.patterns.AddBare(r.pattern)
+		} else {
+			v.patterns.Add(r.pattern)
+		}
 	}
-	if r.Action > Confirm || s.Kind != shellKind || r.pattern.bare == "" || r.pattern.argument != nil {
-		take(r, r.pattern.needs)
+	if r.Action > Confirm || s.Kind != shellKind || r.pattern.Bare == "" || r.pattern.HasArgument() {
+		take(r)
 		return
 	}
 	if !r.weak && !s.KindBound {
-		take(r, r.pattern.needs)
+		take(r)
 		r.weak = true
 	}
 	r.bare = true
-	take(r, r.pattern.bareHead)
+	take(r)
 }

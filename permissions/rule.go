@@ -1,6 +1,10 @@
 package permissions
 
-import "time"
+import (
+	"time"
+
+	"callgate/permissions/internal/pattern"
+)
 
 // Layer names where a rule or grant comes from.
 type Layer string
@@ -28,7 +32,7 @@ type Rule struct {
 	Source    string // "path:line", for people
 
 	tool      *Glob
-	pattern   *valuePattern
+	pattern   *pattern.Value
 	condition *condition // of When; nil when it looks at no circumstances
 	text      string     // of String: every record of an allowed call names its rule
 }
@@ -57,7 +61,7 @@ type Grant struct {
 	Source string `json:"-"`
 
 	tool    *Glob
-	pattern *valuePattern
+	pattern *pattern.Value
 }
 
 // Context is where a call comes from, for grants that bind a server or a workspace.

@@ -119,7 +119,7 @@ func (w *When) compile() (*condition, error) {
 		if *g.to, err = CompileGlob(g.text); err != nil {
 			return nil, fmt.Errorf("%q of a condition: %w", g.name, err)
 		}
-		if (*g.to).matchesAll() {
+		if (*g.to).All() {
 			return nil, fmt.Errorf("%q of a condition is %q, which always holds: leave it out", g.name, g.text)
 		}
 	}

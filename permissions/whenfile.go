@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/tailscale/hujson"
+
+	"callgate/permissions/internal/pattern"
 )
 
 // whenKeys are the members of a condition.
@@ -129,7 +131,7 @@ func (p *fileParser) past(name string, value *hujson.Value, to *Past, w *When) e
 			to.Tool = text
 		case member == "pattern" && isText:
 			expanded, err := ExpandHome(text, p.home)
-			if err == nil && argumentSyntax.MatchString(text) {
+			if err == nil && pattern.ArgumentName(text) != "" {
 				return p.errorf(value, "%q looks at values, not at arguments", name)
 			}
 			if err != nil {

@@ -1,4 +1,4 @@
-package permissions
+package pattern
 
 import (
 	"bufio"
@@ -121,16 +121,16 @@ var globCases = []struct {
 
 func TestGlob(t *testing.T) {
 	for _, c := range globCases {
-		g, err := CompileGlob(c.pattern)
+		g, err := Compile(c.pattern)
 		if err != nil {
-			t.Errorf("CompileGlob: %v", err)
+			t.Errorf("Compile: %v", err)
 			continue
 		}
 		for _, s := range c.yes {
 			if !g.Match(s) {
 				t.Errorf("%q does not match %q", c.pattern, s)
 			}
-			holds := formSignature(Form{s})
+			holds := formSignature([]string{s})
 			if holds.lacks(&g.needs) {
 				t.Errorf("the signature of %q rules out %q, which matches", c.pattern, s)
 			}
@@ -177,13 +177,13 @@ var refusedGlobs = []struct{ pattern, want string }{
 
 func TestGlobRefusals(t *testing.T) {
 	for _, c := range refusedGlobs {
-		g, err := CompileGlob(c.pattern)
+		g, err := Compile(c.pattern)
 		if err == nil {
-			t.Errorf("%q is accepted", abbreviate(c.pattern))
+			t.Errorf("%q is accepted", Abbreviate(c.pattern))
 			continue
 		}
 		if g != nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: error %q does not say %q", abbreviate(c.pattern), err, c.want)
+			t.Errorf("%q: error %q does not say %q", Abbreviate(c.pattern), err, c.want)
 		}
 	}
 }
@@ -265,28 +265,25 @@ func TestPicomatchTable(t *testing.T) {
 	}
 }
 
-func TestQuoteGlobMatchesOnlyTheText(t *testing.T) {
+func TestQuoteMatchesOnlyTheText(t *testing.T) {
 	texts := rapid.OneOf(rapid.StringMatching(`[ a-c\\*?\[\]{}()!+@|"=~$.,/^#-]{1,12}`), rapid.StringN(1, 20, -1))
 	rapid.Check(t, func(t *rapid.T) {
 		s, other := texts.Draw(t, "text"), texts.Draw(t, "other")
 		if strings.Contains(s, "\x00") || strings.ToValidUTF8(s, "") != s {
 			t.Skip("not the text of a pattern")
 		}
-		p, err := compileValue(QuoteGlob(s))
+		p, err := CompileValue(Quote(s))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p.argument != nil {
-			t.Errorf("%q reads as an argument pattern", QuoteGlob(s))
+			t.Errorf("%q reads as an argument pattern", Quote(s))
 		}
-		if expanded, err := ExpandHome(QuoteGlob(s), ""); err != nil || expanded != QuoteGlob(s) {
-			t.Errorf("%q reads as a home directory", QuoteGlob(s))
+		if !p.Glob.Match(s) {
+			t.Errorf("%q does not match its text", Quote(s))
 		}
-		if !p.value.Match(s) {
-			t.Errorf("%q does not match its text", QuoteGlob(s))
-		}
-		if p.value.Match(other) != (other == s) {
-			t.Errorf("%q matches %q", QuoteGlob(s), other)
+		if p.Glob.Match(other) != (other == s) {
+			t.Errorf("%q matches %q", Quote(s), other)
 		}
 	})
 }
@@ -300,7 +297,7 @@ func TestGlobOfTextAndStarsDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func FuzzCompileGlob(f *testing.F) {
+func FuzzCompile(f *testing.F) {
 	for _, c := range globCases {
 		for _, s := range append(c.yes, c.no...) {
 			f.Add(c.pattern, s)
@@ -310,7 +307,7 @@ func FuzzCompileGlob(f *testing.F) {
 		f.Add(c.pattern, "a")
 	}
 	f.Fuzz(func(t *testing.T, pattern, value string) {
-		g, err := CompileGlob(pattern)
+		g, err := Compile(pattern)
 		if (g == nil) == (err == nil) {
 			t.Fatalf("got %v and error %v", g, err)
 		}
@@ -318,11 +315,11 @@ func FuzzCompileGlob(f *testing.F) {
 			return
 		}
 		match := g.Match(value)
-		holds := formSignature(Form{value})
+		holds := formSignature([]string{value})
 		if match && holds.lacks(&g.needs) && strings.ToValidUTF8(value, "") == value {
 			t.Errorf("the signature of %q rules out %q, which matches", pattern, value)
 		}
-		if g.matchesAll() && !match {
+		if g.All() && !match {
 			t.Errorf("%q matches everything but %q", pattern, value)
 		}
 	})
@@ -330,7 +327,7 @@ func FuzzCompileGlob(f *testing.F) {
 
 func mustGlob(t testing.TB, pattern string) *Glob {
 	t.Helper()
-	g, err := CompileGlob(pattern)
+	g, err := Compile(pattern)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package permissions
+package pattern
 
 import (
 	"cmp"
@@ -413,7 +413,7 @@ func expandRange(s string) (parts []string, ok bool) {
 	}
 	if m[3] != "" {
 		for n := range sequence(int64(m[3][0]), int64(m[4][0]), step) {
-			parts = append(parts, QuoteGlob(string(rune(n))))
+			parts = append(parts, Quote(string(rune(n))))
 		}
 		return parts, true
 	}

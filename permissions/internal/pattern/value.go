@@ -1,4 +1,6 @@
-package permissions
+// Package pattern compiles the patterns of rules and grants, says what they match and cover, and finds those of a long list
+// that can match. A pattern that it leaves out MUST NOT match.
+package pattern
 
 import (
 	"slices"
@@ -7,18 +9,18 @@ import (
 	"callgate/internal/lazyregexp"
 )
 
-// valuePattern is a compiled Rule.Pattern or Grant.Pattern: a glob over a value, and where its text has the
-// form "arg=glob", a glob over an argument as well.
-type valuePattern struct {
-	value    *Glob
+// Value is the compiled pattern of a rule or grant: a glob over a value, and where its text has the form "arg=glob", a
+// glob over an argument as well.
+type Value struct {
+	Glob     *Glob            // over the value
 	argument *argumentPattern // nil when the text has another form
-	all      bool             // matches every value whatever it is
+	All      bool             // matches every value whatever it is
 	needs    signature        // of every form, with the arguments, that the pattern matches
-	parts    []*valuePattern  // the alternatives, where braces are all that keeps the pattern from being text and `*`
-	glued    string           // what stands before a final star that no blank sets apart, "" for other patterns
+	parts    []*Value         // the alternatives, where braces are all that keeps the pattern from being text and `*`
+	Glued    string           // what stands before a final star that no blank sets apart, "" for other patterns
 	spelled  []starPattern    // what the value pattern spells out, see spells
 	tail     bool             // it ends in " *", so that it means any arguments where there are none, too
-	bare     string           // the text of a pattern without wildcards, "" for other patterns
+	Bare     string           // the text of a pattern without wildcards, "" for other patterns
 	bareHead signature        // of every text that begins with it
 }
 
@@ -30,15 +32,19 @@ type argumentPattern struct {
 
 var argumentSyntax = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z_][A-Za-z0-9_-]*)*=`)
 
-func compileValue(text string) (*valuePattern, error) {
-	value, err := CompileGlob(text)
+// ArgumentName returns the head "a.b=" of a text of the form "arg=glob", "" for other texts.
+func ArgumentName(text string) string { return argumentSyntax.FindString(text) }
+
+// CompileValue reads the pattern of a rule or grant.
+func CompileValue(text string) (*Value, error) {
+	value, err := Compile(text)
 	if err != nil {
 		return nil, err
 	}
 	p := newValue(text, value)
 	p.parts = partsOf(text)
-	if name := argumentSyntax.FindString(text); name != "" {
-		glob, err := CompileGlob(text[len(name):])
+	if name := ArgumentName(text); name != "" {
+		glob, err := Compile(text[len(name):])
 		if err != nil {
 			return nil, err
 		}
@@ -49,43 +55,35 @@ func compileValue(text string) (*valuePattern, error) {
 }
 
 // newValue is the compiled pattern without what its form means.
-func newValue(text string, value *Glob) *valuePattern {
-	p := &valuePattern{value: value, all: value.matchesAll(), needs: value.needs, glued: gluedStar(text),
+func newValue(text string, value *Glob) *Value {
+	p := &Value{Glob: value, All: value.All(), needs: value.needs, Glued: gluedStar(text),
 		spelled: value.spelling(), tail: strings.HasSuffix(text, " *")}
-	if value.isLiteral() {
-		p.bare = value.simple[0].parts[0]
-		p.bareHead.addText(p.bare)
-		p.bareHead.addPair(edge, p.bare[0])
+	if value.IsLiteral() {
+		p.Bare = value.simple[0].parts[0]
+		p.bareHead.addText(p.Bare)
+		p.bareHead.addPair(edge, p.Bare[0])
 	}
 	return p
 }
 
-// alternatives returns patterns that together match what p does.
-func (p *valuePattern) alternatives() []*valuePattern {
+// Alternatives returns patterns that together match what p does.
+func (p *Value) Alternatives() []*Value {
 	if len(p.parts) > 0 {
 		return p.parts
 	}
-	return []*valuePattern{p}
-}
-
-// literals returns what every text that matches holds, for each thing that the pattern may be about.
-func (p *valuePattern) literals() [][]string {
-	if p.argument != nil {
-		return [][]string{p.argument.glob.literals(), p.value.literals()}
-	}
-	return [][]string{p.value.literals()}
+	return []*Value{p}
 }
 
 // maxParts bounds how many alternatives of a pattern are looked at one by one.
 const maxParts = 200
 
 // partsOf returns the patterns that text means when its braces are written out, nil where that would not be the same.
-func partsOf(text string) (parts []*valuePattern) {
+func partsOf(text string) (parts []*Value) {
 	if !strings.Contains(text, "{") || strings.ContainsAny(text, `\([|"`) || text[0] == '!' || argumentSyntax.MatchString(text) {
 		return nil
 	}
 	for _, t := range bracesOut(text) {
-		glob, err := CompileGlob(t)
+		glob, err := Compile(t)
 		if err != nil || glob.simple == nil {
 			return nil
 		}
@@ -127,10 +125,13 @@ func bracesOut(text string) []string {
 	return list
 }
 
-// matches reports whether the pattern covers a form. With no value at all, only a pattern that matches every
+// HasArgument reports whether the text has the form "arg=glob".
+func (p *Value) HasArgument() bool { return p.argument != nil }
+
+// Matches reports whether the pattern covers a form, which is one value in all its spellings. With no value at all, only a pattern that matches every
 // value does. Where the subject has arguments, "arg=glob" speaks of the argument; a rule that tightens
 // matches by either reading then, one that loosens by the argument alone.
-func (p *valuePattern) matches(form Form, args *arguments, tightens bool) bool {
+func (p *Value) Matches(form []string, args *Arguments, tightens bool) bool {
 	if p.argument != nil && args.present() {
 		if p.argument.matches(args, tightens) {
 			return true
@@ -140,9 +141,9 @@ func (p *valuePattern) matches(form Form, args *arguments, tightens bool) bool {
 		}
 	}
 	if len(form) == 0 {
-		return p.all
+		return p.All
 	}
-	return slices.ContainsFunc(form, p.value.Match)
+	return slices.ContainsFunc(form, p.Glob.Match)
 }
 
 // gluedStar returns the literal text before a final star that continues its last word.
@@ -157,14 +158,14 @@ func gluedStar(pattern string) string {
 	return text
 }
 
-// overreaches reports whether the pattern matches the command, whose first head words name it, only by
+// Overreaches reports whether the pattern matches the command, whose first head words name it, only by
 // continuing one of these words: "ls*" is then about ls and whatever follows it, not about lsof.
-func (p *valuePattern) overreaches(form Form, head int) bool {
-	if p.glued == "" || head == 0 || strings.Count(p.glued, " ")+1 > head {
+func (p *Value) Overreaches(form []string, head int) bool {
+	if p.Glued == "" || head == 0 || strings.Count(p.Glued, " ")+1 > head {
 		return false
 	}
 	for _, v := range form {
-		rest, ok := strings.CutPrefix(v, p.glued)
+		rest, ok := strings.CutPrefix(v, p.Glued)
 		if ok && (rest == "" || rest[0] == ' ') {
 			return false
 		}
@@ -172,21 +173,21 @@ func (p *valuePattern) overreaches(form Form, head int) bool {
 	return true
 }
 
-// begins reports whether the pattern is the bare name of the command, whose first head words name it: a deny on
+// Begins reports whether the pattern is the bare name of the command, whose first head words name it: a deny on
 // "yarn" or "git push" means that with any arguments.
-func (p *valuePattern) begins(form Form, head int) bool {
-	if p.bare == "" || p.argument != nil || strings.Count(p.bare, " ") >= max(head, 1) {
+func (p *Value) Begins(form []string, head int) bool {
+	if p.Bare == "" || p.argument != nil || strings.Count(p.Bare, " ") >= max(head, 1) {
 		return false
 	}
 	for _, v := range form {
-		if rest, ok := strings.CutPrefix(v, p.bare); ok && rest != "" && rest[0] == ' ' {
+		if rest, ok := strings.CutPrefix(v, p.Bare); ok && rest != "" && rest[0] == ' ' {
 			return true
 		}
 	}
 	return false
 }
 
-func (p *argumentPattern) matches(args *arguments, tightens bool) bool {
+func (p *argumentPattern) matches(args *Arguments, tightens bool) bool {
 	root, ok := args.decoded()
 	if !ok {
 		return tightens // arguments that cannot be read hold what the rule forbids, not what it allows

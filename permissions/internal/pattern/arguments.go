@@ -1,4 +1,4 @@
-package permissions
+package pattern
 
 import (
 	"bytes"
@@ -8,8 +8,8 @@ import (
 
 // arguments is the arguments object of one subject, decoded when the first rule asks for it. Its caller has
 // checked it: no keys that are equal or fold to equal, no lone surrogates.
-type arguments struct {
-	raw  []byte
+type Arguments struct {
+	Raw  []byte
 	done bool
 	root map[string]any // nil when raw is not one JSON object
 
@@ -17,18 +17,18 @@ type arguments struct {
 	holds  signature // once signed
 }
 
-func (a *arguments) present() bool { return a.raw != nil }
+func (a *Arguments) present() bool { return a.Raw != nil }
 
 // decoded returns the object; ok is false when the bytes are not one JSON object.
-func (a *arguments) decoded() (root map[string]any, ok bool) {
+func (a *Arguments) decoded() (root map[string]any, ok bool) {
 	if !a.done {
-		a.done, a.root = true, decodeObject(a.raw)
+		a.done, a.root = true, decodeObject(a.Raw)
 	}
 	return a.root, a.root != nil
 }
 
 // signature covers everything that patterns can see of the arguments. Unreadable arguments may hold anything.
-func (a *arguments) signature() (s signature) {
+func (a *Arguments) signature() (s signature) {
 	if !a.present() {
 		return s
 	}

@@ -1,4 +1,4 @@
-package permissions
+package pattern
 
 import (
 	"iter"
@@ -31,7 +31,7 @@ func (s *signature) lacks(need *signature) bool {
 }
 
 // formSignature is the signature of all spellings together.
-func formSignature(form Form) (s signature) {
+func formSignature(form []string) (s signature) {
 	for _, v := range form {
 		s.addWhole(v)
 	}
@@ -114,33 +114,59 @@ func (g *Glob) literals() []string {
 	return literals(optionalTail(tokens))
 }
 
-// matchable says which patterns of a list can match a form, without a look at each of them where they are many.
-type matchable struct {
+// Index says which patterns of a list can match a form, without a look at each of them where they are many. Add the
+// patterns, then File them.
+type Index struct {
 	needs   []signature
+	added   []entry            // until they are filed
 	argued  bool               // some are about arguments
 	grams   map[uint64][]int32 // patterns by a gram that they need, in their order; nil for a short list
 	lengths int                // of these grams, one bit each
 	others  []int32            // those that need none
 }
 
-// add takes up a pattern. It needs no more than that.
-func (m *matchable) add(p *valuePattern, needs signature) {
+// Add takes up a pattern.
+func (m *Index) Add(p *Value) { m.add(entry{p, false}, p.needs) }
+
+// AddBare takes up the bare name of a command, not an argument, which is looked for wherever a text begins with it.
+func (m *Index) AddBare(p *Value) { m.add(entry{p, true}, p.bareHead) }
+
+func (m *Index) add(e entry, needs signature) {
 	m.needs = append(m.needs, needs)
-	m.argued = m.argued || p.argument != nil
+	m.argued = m.argued || e.argument != nil
+	m.added = append(m.added, e)
+}
+
+// entry is a pattern that was added, bare if as the name of a command.
+type entry struct {
+	*Value
+	bare bool
+}
+
+// readings are what every text that matches holds, for each thing that the pattern may be about.
+func (e entry) readings() [][]string {
+	switch {
+	case e.bare:
+		return [][]string{{"\x00" + e.Bare}}
+	case e.argument != nil:
+		return [][]string{e.argument.glob.literals(), e.Glob.literals()}
+	}
+	return [][]string{e.Glob.literals()}
 }
 
 // longList is from where on a list has grams.
 const longList = 256
 
-// index makes the grams. Each pattern is filed under the gram that fewest are filed under: one of the longest of those
+// File makes the grams. Each pattern is filed under the gram that fewest are filed under: one of the longest of those
 // that all of its readings need.
-func (m *matchable) index(readings func(i int) [][]string) {
-	if len(m.needs) < longList {
+func (m *Index) File() {
+	added := m.added
+	if m.added = nil; len(added) < longList {
 		return
 	}
-	m.grams = make(map[uint64][]int32, len(m.needs))
-	for i := range m.needs {
-		all := readings(i)
+	m.grams = make(map[uint64][]int32, len(added))
+	for i, e := range added {
+		all := e.readings()
 		best, length := uint64(0), 0
 		for text, n := range gramsOf(all[0]...) {
 			if n >= length && (n > length || len(m.grams[text]) < len(m.grams[best])) && neededByAll(all[1:], text) {
@@ -184,9 +210,9 @@ func gramsOf(texts ...string) iter.Seq2[uint64, int] {
 	}
 }
 
-// candidates are the patterns that can match, from the last one to the first.
-type candidates struct {
-	of     *matchable
+// Candidates are the patterns that can match, from the last one to the first.
+type Candidates struct {
+	of     *Index
 	holds  signature
 	before int // of those that are looked at one by one
 
@@ -194,9 +220,9 @@ type candidates struct {
 	found, others []int32
 }
 
-// backward returns which of the first n patterns can match. room is where it MAY keep them.
-func (m *matchable) backward(room []int32, n int, form Form, args *arguments) candidates {
-	c := candidates{of: m, before: n, holds: formSignature(form), filed: m.grams != nil}
+// Backward returns which of the first n patterns can match. room is where it MAY keep them.
+func (m *Index) Backward(room []int32, n int, form []string, args *Arguments) Candidates {
+	c := Candidates{of: m, before: n, holds: formSignature(form), filed: m.grams != nil}
 	if m.argued {
 		c.holds = c.holds.or(args.signature())
 		c.filed = c.filed && c.holds != everything
@@ -219,18 +245,18 @@ func (m *matchable) backward(room []int32, n int, form Form, args *arguments) ca
 const perByte = 32
 
 // length is about how many bytes the patterns look at.
-func (m *matchable) length(form Form, args *arguments) (n int) {
+func (m *Index) length(form []string, args *Arguments) (n int) {
 	for _, v := range form {
 		n += len(v)
 	}
 	if m.argued {
-		n += len(args.raw)
+		n += len(args.Raw)
 	}
 	return n
 }
 
 // filed appends the patterns that are filed under a gram of the text.
-func (m *matchable) filed(found []int32, text string) []int32 {
+func (m *Index) filed(found []int32, text string) []int32 {
 	last := uint64(edge)
 	for i := range len(text) + 1 {
 		b := uint64(edge)
@@ -251,15 +277,15 @@ func (m *matchable) filed(found []int32, text string) []int32 {
 	return found
 }
 
-func (m *matchable) filedUnder(args *arguments) (found []int32) {
+func (m *Index) filedUnder(args *Arguments) (found []int32) {
 	if root, ok := args.decoded(); ok {
 		eachScalar(root, func(text string) { found = m.filed(found, text) })
 	}
 	return found
 }
 
-// next returns the next one, -1 after the last.
-func (c *candidates) next() int {
+// Next returns the next one, -1 after the last.
+func (c *Candidates) Next() int {
 	for !c.filed && c.before > 0 {
 		if c.before--; !c.holds.lacks(&c.of.needs[c.before]) {
 			return c.before
