@@ -40,7 +40,8 @@ type Options struct {
 	TLS     *tls.Config
 	Lease   time.Duration // 0 means DefaultLease
 
-	TrailAge time.Duration // of records that the stream of the audit trail need not keep any more; 0 keeps all
+	TrailAge   time.Duration // of records that the stream of the audit trail need not keep any more; 0 keeps all
+	TrailBytes int64         // of the stream that records of any age need not make longer; 0 is no limit
 
 	Version string // of callgate, for people
 	Logger  *slog.Logger

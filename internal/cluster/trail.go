@@ -35,7 +35,7 @@ type exported struct {
 	seq   uint64 // of the last line in it
 	next  int64  // where the next line begins
 
-	cut  uint64 // the last message that was taken out because it is old
+	cut  uint64 // the last message that was taken out
 	held int64  // where in the log on the disk the line after it begins
 }
 
@@ -51,7 +51,7 @@ func (c *Cluster) trailOf(dir string) *trail {
 
 // ShareTrail has the logs of a folder copied to the stream until the cluster closes. It never holds up the writers of
 // the logs. It calls trouble with the reason if it cannot go on, and with nil once it can again, from one goroutine.
-// What is old stays in the stream while exported fails, which says how far all exports are.
+// What is old or too much stays in the stream while exported fails, which says how far all exports are.
 func (c *Cluster) ShareTrail(dir string, exported func() (Taken, error), trouble func(error)) {
 	t := c.trailOf(dir)
 	c.trail.Store(t)
@@ -72,7 +72,7 @@ func (c *Cluster) ShareTrail(dir string, exported func() (Taken, error), trouble
 				return
 			}
 			err := t.export(c.ctx)
-			if err == nil && c.o.TrailAge > 0 && time.Since(trimmed) >= trimEvery {
+			if err == nil && (c.o.TrailAge > 0 || c.o.TrailBytes > 0) && time.Since(trimmed) >= trimEvery {
 				trimmed = time.Now()
 				taken, err := exported()
 				if err == nil {
@@ -276,7 +276,7 @@ func (c *Cluster) VerifyTrail(ctx context.Context, dir string) ([]TrailLog, erro
 	if err := t.walk(ctx, stream, found); err != nil {
 		return nil, err
 	}
-	if err := t.compare(found); err != nil {
+	if err := t.compare(ctx, found); err != nil {
 		return nil, err
 	}
 	list := make([]TrailLog, 0, len(found))
@@ -347,8 +347,12 @@ func (t *trail) check(subject string, data []byte, found map[string]*TrailLog) {
 }
 
 // compare holds the logs of the folder against the stream's.
-func (t *trail) compare(found map[string]*TrailLog) error {
+func (t *trail) compare(ctx context.Context, found map[string]*TrailLog) error {
 	logs, err := audit.Logs(t.dir)
+	if err != nil {
+		return err
+	}
+	upTo, _, err := t.takenEarly(ctx)
 	if err != nil {
 		return err
 	}
@@ -367,7 +371,7 @@ func (t *trail) compare(found map[string]*TrailLog) error {
 				break
 			}
 			begins := one.Last - uint64(one.Records) + 1 // in the stream
-			if one.Records > 0 && (first && begins < line.Seq || line.Seq+1 == begins && !t.old(line)) {
+			if one.Records > 0 && (first && begins < line.Seq || line.Seq+1 == begins && line.Seq > upTo[log] && !t.old(line)) {
 				one.Breaks = append(one.Breaks, fmt.Sprintf("the stream begins with record %d, the log has record %d", begins, line.Seq))
 			}
 			first = false

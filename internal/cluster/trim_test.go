@@ -13,105 +13,212 @@ import (
 	"callgate/audit"
 )
 
+// trimmed is a replica whose log is in the stream, and that takes out of it what its options say.
+type trimmed struct {
+	*testing.T
+	*trail
+	log   *audit.Log
+	taken int64 // how far all exports are
+}
+
+// trimming adds a replica with a log of its own to a cluster.
+func trimming(t *testing.T, c *Cluster, o Options) *trimmed {
+	t.Helper()
+	here := &Cluster{o: o, log: c.log, conn: c.conn, js: c.js, bucket: c.bucket}
+	dir := audit.Dir(o.DataDir)
+	log, err := audit.Open(dir, audit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	return &trimmed{T: t, trail: here.trailOf(dir), log: log, taken: math.MaxInt64}
+}
+
+// write adds records of 1.6 MB.
+func (r *trimmed) write() {
+	r.Helper()
+	for range 200 {
+		if _, err := r.log.Append(audit.Record{Event: audit.Control, Summary: strings.Repeat("x", 8<<10)}); err != nil {
+			r.Fatal(err)
+		}
+	}
+	if err := r.export(r.Context()); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *trimmed) stream() jetstream.Stream {
+	r.Helper()
+	stream, err := r.trail.stream(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	return stream
+}
+
+// left counts this replica's messages in the stream.
+func (r *trimmed) left() (n int) {
+	r.Helper()
+	info, err := r.stream().Info(r.Context(), jetstream.WithSubjectFilter(r.prefix(r.c.o.Name)+">"))
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, messages := range info.State.Subjects {
+		n += int(messages)
+	}
+	return n
+}
+
+func (r *trimmed) bytes() int64 {
+	r.Helper()
+	return int64(r.stream().CachedInfo().State.Bytes)
+}
+
+// breaks are what is found wrong with this replica's log.
+func (r *trimmed) breaks() []string {
+	r.Helper()
+	logs, err := r.c.VerifyTrail(r.Context(), r.dir)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, log := range logs {
+		if log.Replica == r.c.o.Name {
+			return log.Breaks
+		}
+	}
+	r.Fatalf("its log is not among %v", logs)
+	return nil
+}
+
+func (r *trimmed) trim(what string, least, most int) {
+	r.Helper()
+	if err := r.trail.trim(r.Context(), func(string) int64 { return r.taken }); err != nil {
+		r.Errorf("%s: %v", what, err)
+	}
+	if n := r.left(); n < least || n > most {
+		r.Errorf("%s: %d messages are left, want %d to %d", what, n, least, most)
+	}
+	if found := r.breaks(); len(found) > 0 {
+		r.Errorf("%s: it does not verify: %v", what, found)
+	}
+}
+
+// name is the log's file.
+func (r *trimmed) name() string {
+	r.Helper()
+	logs, err := audit.Logs(r.dir)
+	if err != nil || len(logs) != 1 {
+		r.Fatal(logs, err)
+	}
+	return logs[0]
+}
+
+// end is where a record of the log ends.
+func (r *trimmed) end(seq uint64) int64 {
+	r.Helper()
+	for line, err := range audit.Lines(r.dir, r.name(), 0) {
+		if err != nil {
+			r.Fatal(err)
+		}
+		if line.Seq == seq {
+			return line.End
+		}
+	}
+	r.Fatalf("no record %d", seq)
+	return 0
+}
+
+// restart forgets what it knew of the stream.
+func (r *trimmed) restart() {
+	r.Helper()
+	r.logs[r.name()] = &exported{}
+	if err := r.export(r.Context()); err != nil {
+		r.Fatal(err)
+	}
+}
+
 // TestOldRecordsLeaveTheStream lets time pass: what is old leaves the stream once every export has it, but nothing that
 // this replica has not itself. The trail verifies all the same; what is gone too early is found out.
 func TestOldRecordsLeaveTheStream(t *testing.T) {
 	t.Parallel()
 	const age = 24 * time.Hour
-	c, later, taken := one(t), time.Duration(0), int64(math.MaxInt64)
+	c, later := one(t), time.Duration(0)
 	o := c.o
 	o.TrailAge, o.now = age, func() time.Time { return time.Now().Add(later) }
-	here := &Cluster{o: o, log: c.log, conn: c.conn, js: c.js, bucket: c.bucket}
-	dir := audit.Dir(o.DataDir)
-	trail := here.trailOf(dir)
-	log, err := audit.Open(dir, audit.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	write := func() {
-		t.Helper()
-		for range 200 {
-			if _, err := log.Append(audit.Record{Event: audit.Control, Summary: strings.Repeat("x", 8<<10)}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := trail.export(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	left := func() int {
-		t.Helper()
-		return int(streamOf(t, trail).CachedInfo().State.Msgs)
-	}
-	breaks := func() []string {
-		t.Helper()
-		logs, err := here.VerifyTrail(t.Context(), dir)
-		if err != nil || len(logs) != 1 {
-			t.Fatal(logs, err)
-		}
-		return logs[0].Breaks
-	}
-	trim := func(what string, least, most int) {
-		t.Helper()
-		if err := trail.trim(t.Context(), func(string) int64 { return taken }); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-		if n := left(); n < least || n > most {
-			t.Errorf("%s: %d messages are left, want %d to %d", what, n, least, most)
-		}
-		if found := breaks(); len(found) > 0 {
-			t.Errorf("%s: it does not verify: %v", what, found)
-		}
-	}
-	write()
-	all := left()
+	r := trimming(t, c, o)
+	r.write()
+	all := r.left()
 	if all < 4 {
 		t.Fatalf("%d messages", all)
 	}
-	trim("nothing is old", all, all)
-	taken, later = 0, 2*age
-	trim("nothing was exported", all, all)
-	logs, err := audit.Logs(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line, err := range audit.Lines(dir, logs[0], 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if taken = line.End; line.Seq == 100 {
-			break
-		}
-	}
-	trim("some were exported", 2, all-1)
-	taken = math.MaxInt64
-	trim("all were exported", 1, 1)
+	r.trim("nothing is old", all, all)
+	r.taken, later = 0, 2*age
+	r.trim("nothing was exported", all, all)
+	r.taken = r.end(100)
+	r.trim("some were exported", 2, all-1)
+	r.taken = math.MaxInt64
+	r.trim("all were exported", 1, 1)
 	later = 0
-	if len(breaks()) == 0 {
+	if len(r.breaks()) == 0 {
 		t.Error("young records are gone, and nobody says so")
 	}
 
 	later = 2 * age
-	write()
-	all = left()
-	trail.dir = t.TempDir() // the disk was lost
-	if err := trail.trimLog(t.Context(), streamOf(t, trail), logs[0], trail.logs[logs[0]], taken); err == nil || left() != all {
-		t.Errorf("%d of %d messages that are nowhere else are left: %v", left(), all, err)
+	r.write()
+	all = r.left()
+	log, dir := r.name(), r.dir
+	old := func(last audit.Line, _ int) bool { return r.old(last) }
+	r.dir = t.TempDir() // the disk was lost
+	if err := r.trimLog(t.Context(), r.stream(), log, r.logs[log], r.taken, old); err == nil || r.left() != all {
+		t.Errorf("%d of %d messages that are nowhere else are left: %v", r.left(), all, err)
 	}
-	trail.dir = dir
-	trail.logs[logs[0]] = &exported{} // it was restarted
-	if err := trail.export(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	trim("after a restart", 1, 1)
+	r.dir = dir
+	r.restart()
+	r.trim("after a restart", 1, 1)
 }
 
-func streamOf(t *testing.T, of *trail) jetstream.Stream {
-	t.Helper()
-	stream, err := of.stream(t.Context())
-	if err != nil {
+// TestTooManyRecordsLeaveTheStream has two replicas write more than the stream is to have: each takes out of its oldest
+// as much as is its share, and what all exports have. The trail verifies; what somebody else takes out is found out.
+func TestTooManyRecordsLeaveTheStream(t *testing.T) {
+	t.Parallel()
+	c := one(t)
+	o := c.o
+	o.TrailBytes = 2 << 20
+	a := trimming(t, c, o)
+	o.Name, o.DataDir = "two", t.TempDir()
+	b := trimming(t, c, o)
+	a.write()
+	b.write()
+	each := a.left()
+	a.trim("there is room", each, each)
+	a.write()
+	b.write()
+	over := a.bytes() - o.TrailBytes
+	if over <= 0 {
+		t.Fatalf("%d bytes are not too much", a.bytes())
+	}
+	each = a.left()
+	a.taken = 0
+	a.trim("nothing was exported", each, each)
+	a.taken = a.end(10)
+	a.trim("hardly anything was exported", each, each)
+	a.taken = math.MaxInt64
+	a.trim("a replica's share", each/2, each-1)
+	if still := a.bytes() - o.TrailBytes; still <= 0 || still > over*3/4 {
+		t.Errorf("of %d bytes too many, %d are left after one replica's share", over, still)
+	}
+	b.trim("the other's share", each/2, each-1)
+	a.restart()
+	for a.bytes() > o.TrailBytes { // what was rounded, or nobody else takes out
+		a.trim("what is left", 2, each-1)
+	}
+	stay := a.left()
+	a.trim("there is room again", stay, stay)
+
+	if err := a.stream().Purge(t.Context(), jetstream.WithPurgeSubject(a.subject("one", a.name())), jetstream.WithPurgeKeep(1)); err != nil {
 		t.Fatal(err)
 	}
-	return stream
+	if len(a.breaks()) == 0 {
+		t.Error("somebody took out records, and nobody says so")
+	}
 }

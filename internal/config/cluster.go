@@ -37,7 +37,8 @@ type clusterConfig struct {
 	CertKey string
 	Lease   time.Duration
 
-	TrailAge time.Duration // the stream of the audit trail keeps records for so long; 0 keeps all
+	TrailAge   time.Duration // the stream of the audit trail keeps records for so long; 0 keeps all
+	TrailBytes int64         // and so many bytes of them; 0 is no limit
 }
 
 // clusterSettings are those of callgate serve, and of the commands about a cluster.
@@ -53,6 +54,7 @@ var clusterSettings = []setting{
 	{"cluster.certKey", "cluster-cert-key", "`file` with its key", ""},
 	{"cluster.lease", "cluster-lease", "how long a replica may go on without hearing from the cluster", cluster.DefaultLease},
 	{"cluster.trailAge", "cluster-trail-age", "how long the cluster keeps records of the audit trail that the replica itself has; 0s keeps all", cluster.DefaultTrailAge},
+	{"cluster.trailBytes", "cluster-trail-bytes", "how many bytes of such records the cluster keeps, whatever their age; 0 is no limit", 0},
 }
 
 // On reports whether this callgate is to be a replica.
@@ -77,6 +79,8 @@ func (c *clusterConfig) validate() error {
 		return fmt.Errorf("cluster.lease: %s: use 1s to 10m", c.Lease)
 	case c.TrailAge < 0 || c.TrailAge > 0 && c.TrailAge < time.Hour:
 		return fmt.Errorf("cluster.trailAge: %s: use 1h or more, or 0s to keep all", c.TrailAge)
+	case c.TrailBytes < 0 || c.TrailBytes > 0 && c.TrailBytes < cluster.MinTrailBytes:
+		return fmt.Errorf("cluster.trailBytes: %d: use %d or more, or 0 for no limit", c.TrailBytes, cluster.MinTrailBytes)
 	case (c.Cert == "") != (c.CertKey == ""):
 		return errors.New("cluster.cert: a certificate needs its key: give cluster.cert and cluster.certKey")
 	}
@@ -158,7 +162,7 @@ func (c *clusterConfig) files() (files []string) {
 func (c *clusterConfig) Options(files Files, version string, log *slog.Logger) (cluster.Options, error) {
 	o := cluster.Options{
 		URL: c.URL, Name: c.Name, Worker: files.Worker, DataDir: files.DataDir, Listen: c.Listen, Peers: c.Peers,
-		Lease: c.Lease, TrailAge: c.TrailAge, Version: version, Logger: log,
+		Lease: c.Lease, TrailAge: c.TrailAge, TrailBytes: c.TrailBytes, Version: version, Logger: log,
 	}
 	if (strings.Contains(c.URL, "nats://") || strings.Contains(c.URL, "ws://")) && c.CA == "" {
 		log.Warn("cluster.url: the connection to NATS has no TLS: what callgate sends is sealed, but somebody in between can delay it", "url", c.URL)
