@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"callgate/internal/forward"
 	"callgate/internal/rpc"
 	"callgate/proxy"
 )
@@ -53,6 +54,7 @@ func newRelay(replicas Replicas, log *slog.Logger) *relay {
 		Transport: transport, FlushInterval: -1, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL.Scheme, p.Out.URL.Host = "http", homeOf(p.In.Context()).address
+			p.Out.Body = forward.Body(p.Out.Body)
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			to := homeOf(r.Context())

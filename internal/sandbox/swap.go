@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"callgate/internal/address"
+	"callgate/internal/forward"
 )
 
 // Swap is a secret that a server does not get: it has the placeholder, and the proxy puts the secret into the headers
@@ -141,6 +142,7 @@ func (p *Proxy) intercept(ctx context.Context, c net.Conn, out net.Conn, host, t
 		Handler: &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "https", target, r.In.Host
+				r.Out.Body = forward.Body(r.Out.Body)
 				if hostHeader(r.In.Host) == host { // behind one address there can be hosts of others, which this name picks
 					swap(r.Out.Header, swaps)
 				}

@@ -19,6 +19,7 @@ import (
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
+	"callgate/internal/forward"
 )
 
 // What the hub does with a REST request, so that every path works for every process, those of later versions
@@ -142,6 +143,7 @@ func (a Request) forward(w http.ResponseWriter, r *http.Request, to *Process) {
 	proxy := httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = "http", "process", "process"
+			p.Out.Body = forward.Body(p.Out.Body)
 			a.setHeaders(p.Out)
 		},
 		Transport: to.HTTP.Transport,

@@ -6,6 +6,8 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"sync/atomic"
+
+	"callgate/internal/forward"
 )
 
 // New passes each request on to the next of the addresses in turn, by a connection of its own. at returns those that
@@ -19,6 +21,7 @@ func New(at func() []*url.URL) http.Handler {
 				to := all[next.Add(1)%uint64(len(all))]
 				p.Out.URL.Scheme, p.Out.URL.Host = to.Scheme, to.Host
 			}
+			p.Out.Body = forward.Body(p.Out.Body)
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			http.Error(w, err.Error(), http.StatusBadGateway)
