@@ -140,6 +140,46 @@ func TestTurnsAreFair(t *testing.T) {
 	})
 }
 
+// One tenant has half of the turns, however much of it waits: the first request of another need not wait for a turn.
+func TestATenantLeavesTurnsToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(4)
+		took := make(chan func(), 10)
+		for range cap(took) {
+			go func() {
+				end, err := turns.Take(t.Context(), "flood", 1)
+				if err != nil {
+					t.Error(err)
+				}
+				took <- end
+			}()
+		}
+		synctest.Wait()
+		began := time.Now()
+		var others []func()
+		for range 2 {
+			end, err := turns.Take(t.Context(), "small", 1)
+			if err != nil || time.Since(began) != 0 || len(took) != 2 {
+				t.Errorf("after %s, with %d turns of the flood: %v", time.Since(began), len(took), err)
+			}
+			others = append(others, end)
+		}
+		for left := range cap(took) {
+			if more := len(took); more != min(2, cap(took)-left) {
+				t.Errorf("%d turns of the flood at once, with %d requests left", more, cap(took)-left)
+			}
+			(<-took)()
+			synctest.Wait()
+		}
+		for _, end := range others {
+			end()
+		}
+		if turns.free != 4 || len(turns.queues) != 0 || len(turns.of) != 0 {
+			t.Errorf("%d turns are free, %d queues and %d tenants are left", turns.free, len(turns.queues), len(turns.of))
+		}
+	})
+}
+
 // A turn ends by itself: who waits for a person or a server holds nobody up.
 func TestTurnsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -161,8 +201,8 @@ func TestTurnsEnd(t *testing.T) {
 		slow()
 		end()
 		end()
-		if turns.free != 1 || len(turns.queues) != 0 {
-			t.Errorf("%d turns are free, and %d queues are left", turns.free, len(turns.queues))
+		if turns.free != 1 || len(turns.queues) != 0 || len(turns.of) != 0 {
+			t.Errorf("%d turns are free, %d queues and %d tenants are left", turns.free, len(turns.queues), len(turns.of))
 		}
 	})
 }

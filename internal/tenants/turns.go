@@ -8,22 +8,25 @@ import (
 	"time"
 )
 
-// Turns hands the processor out among tenants. A request takes a turn before it is judged. While there are more
-// requests than turns, tenants come one after the other, each with as many requests in a row as its weight: who has a
-// thousand waiting delays the next request of another by one round.
+// Turns hands the processor out among tenants. A request takes a turn before it is judged. Requests of one tenant have
+// half of the turns at most, so that others find one. While more requests wait than there are turns, tenants come one
+// after the other, each with as many requests in a row as its weight: who has a thousand waiting delays the next request
+// of another by one round.
 //
 // Nobody holds a turn for long: it ends with the request, or after slice, because what takes longer waits for a server
 // or a person and needs no processor.
 type Turns struct {
 	mu     sync.Mutex
 	free   int
+	most   int      // of one tenant at once
 	queues []*queue // of tenants with requests that wait, in the order of their turns
 	of     map[string]*queue
 }
 
-// queue is what waits of one tenant.
+// queue is what waits of one tenant, or has its turn.
 type queue struct {
 	tenant string
+	has    int // turns
 	left   int // requests before it is the next tenant's turn
 	weight int
 	waits  []*waiter
@@ -32,49 +35,53 @@ type queue struct {
 // waiter is a request that waits for its turn.
 type waiter struct{ turn chan struct{} }
 
-// slice is how long a turn lasts at most.
-const slice = 5 * time.Millisecond
+// slice is how long a turn lasts at most. It bounds how many requests begin in a second where servers are slow.
+const slice = 2 * time.Millisecond
 
-// NewTurns has so many turns at once; 0 is two for each processor: one runs while the other waits for the disk.
+// NewTurns has so many turns at once; 0 is two for each processor. So one tenant alone keeps all processors busy. With
+// more, a request that finds one free still waits behind them all for the processor.
 func NewTurns(n int) *Turns {
 	if n <= 0 {
 		n = 2 * runtime.GOMAXPROCS(0)
 	}
-	return &Turns{free: n, of: map[string]*queue{}}
+	return &Turns{free: n, most: max(1, n/2), of: map[string]*queue{}}
 }
 
 // Take waits for a turn. The error is ctx's. end gives the turn back, and may be called more than once.
 func (t *Turns) Take(ctx context.Context, tenant string, weight int) (end func(), err error) {
 	t.mu.Lock()
-	if t.free > 0 {
-		t.free--
-		t.mu.Unlock()
-		return t.begin(), nil
-	}
-	w := &waiter{turn: make(chan struct{}, 1)}
 	q := t.of[tenant]
 	if q == nil {
 		q = &queue{tenant: tenant, left: weight}
 		t.of[tenant] = q
-		t.queues = append(t.queues, q)
 	}
 	q.weight = weight
+	if t.free > 0 && q.has < t.most {
+		t.free--
+		q.has++
+		t.mu.Unlock()
+		return t.begin(q), nil
+	}
+	w := &waiter{turn: make(chan struct{}, 1)}
+	if len(q.waits) == 0 {
+		t.queues = append(t.queues, q)
+	}
 	q.waits = append(q.waits, w)
 	t.mu.Unlock()
 	select {
 	case <-w.turn:
-		return t.begin(), nil
+		return t.begin(q), nil
 	case <-ctx.Done():
 	}
 	if !t.withdraw(q, w) { // the turn came meanwhile
-		t.give()
+		t.give(q)
 	}
 	return nil, ctx.Err()
 }
 
 // begin makes what ends a turn that was taken.
-func (t *Turns) begin() func() {
-	give := sync.OnceFunc(t.give)
+func (t *Turns) begin(q *queue) func() {
+	give := sync.OnceFunc(func() { t.give(q) })
 	over := time.AfterFunc(slice, give)
 	return func() {
 		over.Stop()
@@ -82,26 +89,31 @@ func (t *Turns) begin() func() {
 	}
 }
 
-// give hands a turn to the request that is next.
-func (t *Turns) give() {
+// give hands a tenant's turn to the request that is next.
+func (t *Turns) give(from *queue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.queues) == 0 {
-		t.free++
+	t.free++
+	from.has--
+	t.forget(from)
+	i := slices.IndexFunc(t.queues, func(q *queue) bool { return q.has < t.most })
+	if i < 0 {
 		return
 	}
-	q := t.queues[0]
+	q := t.queues[i]
 	w := q.waits[0]
 	q.waits[0] = nil
 	q.waits = q.waits[1:]
 	q.left--
-	switch {
-	case len(q.waits) == 0:
-		t.drop(q)
-	case q.left <= 0:
+	if q.left <= 0 || len(q.waits) == 0 {
 		q.left = q.weight
-		t.queues = append(t.queues[1:], q)
+		t.queues = slices.Delete(t.queues, i, i+1)
+		if len(q.waits) > 0 {
+			t.queues = append(t.queues, q)
+		}
 	}
+	t.free--
+	q.has++
 	w.turn <- struct{}{}
 }
 
@@ -114,13 +126,15 @@ func (t *Turns) withdraw(q *queue, w *waiter) bool {
 		return false
 	}
 	if q.waits = slices.Delete(q.waits, i, i+1); len(q.waits) == 0 {
-		t.drop(q)
+		t.queues = slices.DeleteFunc(t.queues, func(o *queue) bool { return o == q })
+		t.forget(q)
 	}
 	return true
 }
 
-// drop forgets a queue that is empty. The caller holds mu.
-func (t *Turns) drop(q *queue) {
-	t.queues = slices.DeleteFunc(t.queues, func(o *queue) bool { return o == q })
-	delete(t.of, q.tenant)
+// forget drops a queue that neither waits nor has a turn. The caller holds mu.
+func (t *Turns) forget(q *queue) {
+	if q.has == 0 && len(q.waits) == 0 {
+		delete(t.of, q.tenant)
+	}
 }

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"callgate/internal/dev/bench/load"
 )
 
 // What one tenant's flood costs another, and what a tenant costs that does nothing.
@@ -23,102 +26,142 @@ const (
 // tenantRules have a question for each call whose text begins with ask.
 const tenantRules = `{ "*": "allow", "bench_echo": { "*": "allow", "text=ask *": "ask" } }`
 
-// benchTenants prints the latency of a small call of one tenant while another does nothing and while it floods, and
-// beside it a call of the flooding tenant itself.
+// neighbour is what another tenant does meanwhile.
+type neighbour struct {
+	name   string
+	crowd  *hostCrowd     // where it floods; nil for nowhere
+	tool   string         // that it calls
+	small  load.Latencies // of the tenant that is measured
+	calls  int64          // of the one that floods
+	lasted time.Duration
+}
+
+// benchTenants prints the latency of a small call of one tenant while another does nothing and while it floods: the
+// same server or another one, and beside it a call of the flooding tenant itself. What a flood costs that shares only
+// the machine, or only the server, is measured at a callgate of its own. All that is compared is measured in turns.
 func benchTenants(o options, dir string, out, progress io.Writer) (err error) {
-	h, pid, end, err := serveTenants(o, filepath.Join(dir, "tenants"))
+	echo, err := program(o.bin, "echo")
+	if err != nil {
+		return err
+	}
+	var urls [3]string // of the tenant that is measured; two of the one that floods
+	for i := range urls {
+		url, end, failed := startHTTP(echo, "-http")
+		if failed != nil {
+			return failed
+		}
+		defer func() { err = errors.Join(err, end()) }()
+		urls[i] = url
+	}
+	h, pid, end, err := serveTenants(o, filepath.Join(dir, "tenants"), urls[0], urls[1])
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	defer h.close()
+	elsewhere, _, endOther, err := serveTenants(o, filepath.Join(dir, "elsewhere"), urls[0], urls[2])
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, endOther()) }()
+	defer elsewhere.close()
 	small, own := h.tenant("small"), h.tenant("flood")
 	if err := errors.Join(small.connect(), own.connect()); err != nil {
 		return err
 	}
-	measure := func(w *wayHTTP, n int) (p50, p99 float64, err error) {
-		l, _, err := w.calls(n, 1, smallText)
-		if err != nil {
-			return 0, 0, err
-		}
-		return micros(l.Quantile(.5)), micros(l.Quantile(.99)), nil
-	}
-	fmt.Fprintln(progress, "tenants: idle")
-	if _, _, err = measure(small, o.calls); err != nil { // warm
-		return err
-	}
-	idle50, idle99, err := measure(small, o.calls)
-	if err != nil {
+	if _, _, err := small.calls(o.calls, 1, smallText); err != nil { // warm
 		return err
 	}
 	fmt.Fprintf(progress, "tenants: %d questions\n", floodQuestions)
 	if err := h.questions(floodQuestions); err != nil {
 		return err
 	}
-	asked50, asked99, err := measure(small, o.calls)
+	const same, other = "bench_echo", "other_echo"
+	all := []*neighbour{
+		{name: "does nothing"},
+		{name: "floods another server through another callgate", crowd: elsewhere, tool: other},
+		{name: "floods the same server through another callgate", crowd: elsewhere, tool: same},
+		{name: "floods another server", crowd: h, tool: other},
+		{name: "floods the same server", crowd: h, tool: same},
+	}
+	for round := range o.rounds {
+		for i := range all {
+			one := all[(round+i)%len(all)]
+			fmt.Fprintf(progress, "tenants: round %d, another %s\n", round+1, one.name)
+			if err := one.measure(small, max(1, o.calls/o.rounds)); err != nil {
+				return err
+			}
+		}
+	}
+	stop, _, err := h.flood(same)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(progress, "tenants: flood")
-	stop, count, err := h.flood()
-	if err != nil {
+	flooding, _, err := own.calls(max(50, o.calls/10), 1, smallText)
+	if err = errors.Join(err, stop()); err != nil {
 		return err
 	}
-	busy50, busy99, err := measure(small, o.calls)
-	flooded50, flooded99, ownErr := measure(own, max(50, o.calls/10))
-	if err = errors.Join(err, ownErr, stop()); err != nil {
-		return err
+	fmt.Fprintf(out, "\nA small call of a tenant, µs, while another tenant, which has %d questions that wait, floods with %d calls in flight.\n\n"+
+		"| the other tenant | p50 | p99 | ratio of p50 | of p99 | its calls a second |\n|---|---:|---:|---:|---:|---:|\n", floodQuestions, floodCalls)
+	idle50, idle99 := micros(all[0].small.Quantile(.5)), micros(all[0].small.Quantile(.99))
+	for _, one := range all {
+		p50, p99 := micros(one.small.Quantile(.5)), micros(one.small.Quantile(.99))
+		fmt.Fprintf(out, "| %s | %.0f | %.0f | %.1f | %.1f | %.0f |\n", one.name, p50, p99, p50/idle50, p99/idle99, float64(one.calls)/one.lasted.Seconds())
 	}
+	fmt.Fprintf(out, "| a call of its own | %.0f | %.0f | | | |\n", micros(flooding.Quantile(.5)), micros(flooding.Quantile(.99)))
 	fmt.Fprintf(progress, "tenants: %d idle\n", quietTenants)
 	each, err := h.quiet(pid, o)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = fmt.Fprintf(out, "\n%d tenants that do nothing take %.0f KiB each.\n", quietTenants, each)
 	}
-	_, err = fmt.Fprintf(out, "\nA small call of a tenant, µs, while another tenant floods with %d calls in flight and %d questions (%d calls meanwhile).\n\n"+
-		"| | p50 | p99 |\n|---|---:|---:|\n| the other does nothing | %.0f | %.0f |\n| its questions wait | %.0f | %.0f |\n| it floods | %.0f | %.0f |\n| ratio to doing nothing | %.1f | %.1f |\n| a call of the one that floods | %.0f | %.0f |\n\n"+
-		"%d tenants that do nothing take %.0f KiB each.\n",
-		floodCalls, floodQuestions, count(), idle50, idle99, asked50, asked99, busy50, busy99, busy50/idle50, busy99/idle99, flooded50, flooded99, quietTenants, each)
 	return err
 }
 
-// serveTenants starts callgate with tenants that paths name.
-func serveTenants(o options, dir string) (h *hostCrowd, pid int, end func() error, err error) {
+// measure adds calls of a tenant that are made meanwhile.
+func (n *neighbour) measure(small *wayHTTP, calls int) error {
+	stop, count := func() error { return nil }, func() int64 { return 0 }
+	if n.crowd != nil {
+		var err error
+		if stop, count, err = n.crowd.flood(n.tool); err != nil {
+			return err
+		}
+	}
+	began, before := time.Now(), count()
+	latencies, _, err := small.calls(calls, 1, smallText)
+	n.small, n.calls, n.lasted = append(n.small, latencies...), n.calls+count()-before, n.lasted+time.Since(began)
+	return errors.Join(err, stop())
+}
+
+// serveTenants starts callgate with tenants that paths name, in front of two servers.
+func serveTenants(o options, dir, bench, other string) (h *hostCrowd, pid int, end func() error, err error) {
 	callgate, err := program(o.bin, "callgate")
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	echo, err := program(o.bin, "echo")
-	if err != nil {
-		return nil, 0, nil, err
-	}
-	url, endServer, err := startHTTP(echo, "-http")
-	if err != nil {
-		return nil, 0, nil, err
-	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, 0, nil, errors.Join(err, endServer())
+		return nil, 0, nil, err
 	}
-	at := site{program: callgate, dir: dir, echo: echo, url: url}
+	at := site{program: callgate, dir: dir}
 	if at.port, err = freePort(); err != nil {
-		return nil, 0, nil, errors.Join(err, endServer())
+		return nil, 0, nil, err
 	}
 	rules := filepath.Join(dir, "rules.jsonc")
 	if err := os.WriteFile(rules, []byte(tenantRules), 0o600); err != nil {
-		return nil, 0, nil, errors.Join(err, endServer())
+		return nil, 0, nil, err
 	}
-	text := fmt.Sprintf("servers:\n  - {name: bench, %s}\nmaxPending: %d\ntimeout: 1h\nhandOver: 20ms\ntenants: {any: true, most: 2000, rules: %q, limits: {pending: %d}}\n", byURL(at), 2*floodQuestions, rules, 2*floodQuestions)
+	text := fmt.Sprintf("servers:\n  - {name: bench, url: %q}\n  - {name: other, url: %q}\nmaxPending: %d\ntimeout: 1h\nhandOver: 20ms\ntenants: {any: true, most: 2000, rules: %q, limits: {pending: %d}}\n", bench, other, 2*floodQuestions, rules, 2*floodQuestions)
 	config, err := at.write("callgate.yaml", text)
 	if err != nil {
-		return nil, 0, nil, errors.Join(err, endServer())
+		return nil, 0, nil, err
 	}
 	pid, endGate, err := startServer([]string{
 		callgate, "serve", "--config", config, "--data-dir", filepath.Join(dir, "data"), "--listen", "off", "--mcp-listen", "127.0.0.1:" + at.port, "--auth", "none", "--log-level", "error",
 	}, dir)
 	if err != nil {
-		return nil, 0, nil, errors.Join(err, endServer())
+		return nil, 0, nil, err
 	}
 	h = newCrowd("127.0.0.1:" + at.port)
-	return h, pid, func() error { return errors.Join(endGate(), endServer()) }, h.wait()
+	return h, pid, endGate, h.wait()
 }
 
 // tenant is a host of one.
@@ -149,14 +192,15 @@ func (h *hostCrowd) questions(n int) error {
 	return errors.Join(failures...)
 }
 
-// flood calls without a pause until stop.
-func (h *hostCrowd) flood() (stop func() error, count func() int64, err error) {
+// flood calls a tool without a pause until stop.
+func (h *hostCrowd) flood(tool string) (stop func() error, count func() int64, err error) {
 	var all sync.WaitGroup
 	var ended atomic.Bool
 	var done atomic.Int64
 	failures := make([]error, floodCalls)
 	for i := range floodCalls {
 		w := h.tenant("flood")
+		w.tool = tool
 		if err := w.connect(); err != nil {
 			ended.Store(true)
 			all.Wait()
