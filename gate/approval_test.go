@@ -20,6 +20,7 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/testserver/waits"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // bench is a gate with one session in a folder of its own.
@@ -45,7 +46,7 @@ func newBench(t *testing.T, rules string, change func(*Options)) *bench {
 	if b.log, err = audit.Open(audit.Dir(data), audit.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Worker: "default", Audit: b.log, Store: permissions.OpenStore(b.rules, permissions.StoreOptions{Home: "/home/u"})}
+	o := Options{Worker: "default", Audit: b.log, Store: store.Open(b.rules, store.Options{Home: "/home/u"})}
 	if change != nil {
 		change(&o)
 	}
@@ -888,7 +889,7 @@ func BenchmarkDecideAllowed(bb *testing.B) {
 		bb.Fatal(err)
 	}
 	defer log.Close()
-	g := New(Options{Worker: "default", Audit: log, Store: permissions.OpenStore(filepath.Join(data, "workers", "default", "permissions.jsonc"), permissions.StoreOptions{Home: "/home/u"})})
+	g := New(Options{Worker: "default", Audit: log, Store: store.Open(filepath.Join(data, "workers", "default", "permissions.jsonc"), store.Options{Home: "/home/u"})})
 	s, err := g.OpenSession("", nil)
 	if err != nil {
 		bb.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"callgate/gate/tools"
-	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // dayCase is one line of testdata/day.jsonl: a call of a day's work in six languages, and what a person who has to
@@ -52,7 +52,7 @@ func TestADayOfWork(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	policy, err := permissions.OpenStore(filepath.Join(t.TempDir(), "permissions.jsonc"), permissions.StoreOptions{Home: home}).Policy()
+	policy, err := store.Open(filepath.Join(t.TempDir(), "permissions.jsonc"), store.Options{Home: home}).Policy()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // A program that has no people to ask runs the gate in mode no-prompt: what would ask is denied. The module in
@@ -29,7 +30,7 @@ func Example() {
 		panic(err)
 	}
 	defer log.Close()
-	g := gate.New(gate.Options{Worker: "example", Audit: log, Mode: gate.ModeNoPrompt, Store: permissions.OpenStore(rules, permissions.StoreOptions{})})
+	g := gate.New(gate.Options{Worker: "example", Audit: log, Mode: gate.ModeNoPrompt, Store: store.Open(rules, store.Options{})})
 	defer g.Close()
 	session, err := g.OpenSession("", nil)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/durable"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // Freeze stops everything that writes, sends or runs.
@@ -41,8 +42,8 @@ type Freezer struct {
 	last durable.Stamp // as the file was when it was read; none before
 	held map[string]Freeze
 
-	shared   permissions.Shared // freezes that hold for other machines too; nil for none
-	revision uint64             // of them, as they were read last
+	shared   store.Shared // freezes that hold for other machines too; nil for none
+	revision uint64       // of them, as they were read last
 	all      map[string]Freeze
 }
 
@@ -50,7 +51,7 @@ type Freezer struct {
 func OpenFreezer(path string) *Freezer { return &Freezer{path: path} }
 
 // Share makes freezes hold on all machines that share the text. Freezes in the file hold on this machine too.
-func (f *Freezer) Share(text permissions.Shared) *Freezer {
+func (f *Freezer) Share(text store.Shared) *Freezer {
 	f.shared = text
 	return f
 }
@@ -237,7 +238,7 @@ func (f *Freezer) change(edit func(map[string]Freeze)) error {
 
 // changeShared changes what holds on all machines.
 func (f *Freezer) changeShared(edit func(map[string]Freeze)) error {
-	return permissions.WhileStale(func() error {
+	return store.WhileStale(func() error {
 		f.mu.Lock()
 		held, revision, err := f.readShared()
 		f.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 
 	"callgate/gate/tools"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 func TestFreezer(t *testing.T) {
@@ -104,7 +105,7 @@ func TestFrozenCalls(t *testing.T) {
 type stale struct{}
 
 func (stale) Text() ([]byte, uint64, error) { return nil, 1, nil }
-func (stale) Replace(uint64, []byte) error  { return permissions.ErrStale }
+func (stale) Replace(uint64, []byte) error  { return store.ErrStale }
 
 // Calls go on while a freeze waits for other machines.
 func TestCallsGoOnWhileAFreezeIsShared(t *testing.T) {
@@ -117,7 +118,7 @@ func TestCallsGoOnWhileAFreezeIsShared(t *testing.T) {
 		if _, err := f.Of("s", time.Now()); err != nil || time.Since(began) > 0 {
 			t.Errorf("a call waits for %v: %v", time.Since(began), err)
 		}
-		if err := <-done; !errors.Is(err, permissions.ErrStale) {
+		if err := <-done; !errors.Is(err, store.ErrStale) {
 			t.Error(err)
 		}
 		if one, err := f.Of("s", time.Now()); one == nil || err != nil {

@@ -19,12 +19,13 @@ import (
 	"callgate/audit"
 	"callgate/gate/tools"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // Options assemble a gate. Store and Audit are required.
 type Options struct {
 	Worker         string
-	Store          *permissions.Store
+	Store          *store.Store
 	Audit          *audit.Log
 	Logger         *slog.Logger
 	Mode           Mode
@@ -47,7 +48,7 @@ type Options struct {
 	Presence       Presence                                    // proofs that people are there; nil needs none
 	Ledger         Ledger                                      // where approvals are kept for other machines; nil keeps them in Dir
 	Tallies        Tallies                                     // count what hosts use at several replicas; nil counts here alone
-	Standing       permissions.Shared                          // what people set of sessions that live at several replicas; nil for none
+	Standing       store.Shared                                // what people set of sessions that live at several replicas; nil for none
 	Current        func() error                                // why rules and freezes may be old, so that nothing may run; nil when they cannot be
 	Freezer        *Freezer                                    // what people have frozen; nil freezes nothing
 	NoFlow         bool                                        // sessions do not remember where values come from

@@ -15,6 +15,7 @@ import (
 
 	"callgate/audit"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 func glob(t *testing.T, pattern string) *permissions.Glob {
@@ -269,7 +270,7 @@ func (s *sharedText) Replace(revision uint64, text []byte) error {
 		return fmt.Errorf("the cluster is away")
 	}
 	if revision != s.revision {
-		return permissions.ErrStale
+		return store.ErrStale
 	}
 	s.text, s.revision = text, revision+1
 	return nil

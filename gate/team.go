@@ -17,6 +17,7 @@ import (
 	"callgate/audit"
 	"callgate/gate/tools"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // maxAgents bounds the profiles that clients may register in one session.
@@ -267,7 +268,7 @@ type standings struct {
 }
 
 // read returns what was set. The error means that nobody knows.
-func (b *standings) read(from permissions.Shared) (by map[string]standing, revision uint64, err error) {
+func (b *standings) read(from store.Shared) (by map[string]standing, revision uint64, err error) {
 	text, revision, err := from.Text()
 	if err != nil {
 		return nil, 0, err
@@ -290,7 +291,7 @@ func (g *Gate) setStanding(s *Session, change func(*standing) error) error {
 	if s.account == "" {
 		return nil
 	}
-	return permissions.WhileStale(func() error {
+	return store.WhileStale(func() error {
 		before, revision, err := g.standings.read(g.journal.o.Standing)
 		if err != nil {
 			return err

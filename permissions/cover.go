@@ -2,10 +2,10 @@ package permissions
 
 import "callgate/permissions/internal/pattern"
 
-// covers reports whether r matches every subject that q matches, in each of its readings. A q before r then decides
+// Covers reports whether r matches every subject that q matches, in each of its readings. A q before r then decides
 // nothing. It may miss such a pair. If both patterns are text and `*` it never reports a wrong one; with brackets and
-// groups it goes by samples.
-func (r *Rule) covers(q *Rule) bool {
+// groups it goes by samples. Both rules are from ParseFile or a Policy.
+func (r *Rule) Covers(q *Rule) bool {
 	if r.When != (When{}) && r.When != q.When {
 		return false
 	}
@@ -29,13 +29,23 @@ func (r *Rule) covers(q *Rule) bool {
 	return r.pattern.Covers(q.pattern, r.Action <= Confirm, q.Action <= Confirm)
 }
 
-// meets reports whether a value is known that both rules match for the same tool.
-func (r *Rule) meets(q *Rule) bool {
+// Meets reports whether a value is known that both rules match for the same tool.
+func (r *Rule) Meets(q *Rule) bool {
 	_, ok := r.tool.Meets(q.tool)
 	if ok {
 		_, ok = r.pattern.Glob.Meets(q.pattern.Glob)
 	}
 	return ok
+}
+
+// CoveredBy returns the first rule after the one at index at that leaves it nothing to decide, nil if none does.
+func CoveredBy(rules []Rule, at int) *Rule {
+	for i := at + 1; i < len(rules); i++ {
+		if rules[i].Covers(&rules[at]) {
+			return &rules[i]
+		}
+	}
+	return nil
 }
 
 // CoveredGrants returns the grants that change nothing when rules alone decide, because a rule of the file allows all
@@ -49,10 +59,10 @@ func (p *Policy) CoveredGrants() (covered []Grant) {
 		}
 		for k := len(p.File) - 1; k >= 0; k-- {
 			r := &p.File[k]
-			if r.Action != Allow && r.meets(&q) {
+			if r.Action != Allow && r.Meets(&q) {
 				break // it wins over what comes before
 			}
-			if r.Action == Allow && r.covers(&q) {
+			if r.Action == Allow && r.Covers(&q) {
 				covered = append(covered, *g)
 				break
 			}

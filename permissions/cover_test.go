@@ -15,7 +15,7 @@ func TestACoveredRuleDecidesNothing(t *testing.T) {
 		s := drawSubject(t)
 		s.KindBound = true
 		for i := range p.File {
-			winner := coveredBy(p.File, i)
+			winner := CoveredBy(p.File, i)
 			if winner == nil {
 				continue
 			}

@@ -2,7 +2,6 @@ package permissions
 
 import (
 	"bytes"
-	_ "embed"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"callgate/permissions/internal/jsonc"
 	"callgate/permissions/internal/pattern"
 )
 
@@ -21,32 +21,14 @@ type File struct {
 	Grants []Grant // "$always", in file order
 }
 
-// alwaysKey is the member that holds the grants.
-const alwaysKey = "$always"
+// AlwaysKey is the member that holds the grants.
+const AlwaysKey = "$always"
 
-// Caps on a file. Brackets bound how deep the text can nest.
+// Caps on a file, in bytes. Brackets bound how deep the text can nest.
 const (
-	maxFileSize     = 1 << 20
+	MaxFile         = 1 << 20
 	maxFileBrackets = 1 << 16
 )
-
-//go:embed defaults.jsonc
-var defaults []byte
-
-// seedText is the shipped file for a user with that home. If the home is not known, it leaves out the lines about it,
-// because the file could not be read with them.
-func seedText(home string) []byte {
-	if home != "" {
-		return defaults
-	}
-	var kept []byte
-	for line := range bytes.Lines(defaults) {
-		if !bytes.HasPrefix(bytes.TrimSpace(line), []byte(`"~/`)) {
-			kept = append(kept, line...)
-		}
-	}
-	return kept
-}
 
 // FileError says what is wrong with a permissions file, where, and how to fix it. Line and Column count from 1; Column
 // counts bytes.
@@ -72,11 +54,11 @@ func ParseFile(path string, data []byte, home string) (*File, error) {
 	f := new(File)
 	err = p.members(root, func(name string, key, value *hujson.Value) (err error) {
 		switch {
-		case name == alwaysKey:
+		case name == AlwaysKey:
 			f.Grants, err = p.grants(value)
 			return err
 		case strings.HasPrefix(name, "$"):
-			return p.errorf(key, "unknown key %q: keys that begin with $ are callgate's own, and %q is the only one", name, alwaysKey)
+			return p.errorf(key, "unknown key %q: keys that begin with $ are callgate's own, and %q is the only one", name, AlwaysKey)
 		}
 		rules, err := p.rules(name, key, value)
 		f.Rules = append(f.Rules, rules...)
@@ -159,8 +141,8 @@ func (p *fileParser) source(at *hujson.Value) string {
 // parse returns the root of the file, which is an object.
 func (p *fileParser) parse() (*hujson.Value, error) {
 	switch {
-	case len(p.data) > maxFileSize:
-		return nil, p.errorAt(0, "the file is larger than %d bytes", maxFileSize)
+	case len(p.data) > MaxFile:
+		return nil, p.errorAt(0, "the file is larger than %d bytes", MaxFile)
 	case bytes.Count(p.data, []byte("{"))+bytes.Count(p.data, []byte("[")) > maxFileBrackets:
 		return nil, p.errorAt(0, "the file holds more than %d brackets", maxFileBrackets)
 	case bytes.HasPrefix(p.data, []byte("\uFEFF")):
@@ -171,7 +153,7 @@ func (p *fileParser) parse() (*hujson.Value, error) {
 	if i := invalidUTF8(p.data); i >= 0 {
 		return nil, p.errorAt(i, "not valid UTF-8: save the file as UTF-8")
 	}
-	root, err := parseTree(p.data)
+	root, err := jsonc.Parse(p.data)
 	if err != nil {
 		return nil, p.syntaxError(err)
 	}
@@ -181,14 +163,6 @@ func (p *fileParser) parse() (*hujson.Value, error) {
 	return &root, nil
 }
 
-// parseTree parses data as hujson does, and also when the last line is a comment without a line break.
-func parseTree(data []byte) (hujson.Value, error) {
-	if !bytes.HasSuffix(data, []byte("\n")) {
-		data = append(data[:len(data):len(data)], '\n')
-	}
-	return hujson.Parse(data)
-}
-
 // syntaxError gives hujson's error, whose text begins with its place, this file's form.
 func (p *fileParser) syntaxError(err error) error {
 	const cure = "look for a missing comma, quote or bracket there or just before"
@@ -196,7 +170,7 @@ func (p *fileParser) syntaxError(err error) error {
 	fault := &FileError{Path: p.path, Message: message + ": " + cure}
 	_, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &fault.Line, &fault.Column)
 	if lines := 1 + bytes.Count(p.data, []byte("\n")); scanErr != nil || fault.Line > lines {
-		// The place is the end, or past the line break that parseTree added.
+		// The place is the end, or past the line break that jsonc.Parse added.
 		return p.errorAt(len(p.data), "%s", fault.Message)
 	}
 	return fault
@@ -208,7 +182,7 @@ func (p *fileParser) members(object *hujson.Value, visit func(name string, key, 
 	members := object.Value.(*hujson.Object).Members
 	for i := range members {
 		key, value := &members[i].Name, &members[i].Value
-		name := key.Value.(hujson.Literal).String()
+		name := jsonc.Name(&members[i])
 		if first, ok := seen[name]; ok {
 			return p.errorf(key, "duplicate key %q, first at %s: merge the two", name, p.source(first))
 		}
@@ -274,7 +248,7 @@ func (p *fileParser) rule(tool *Glob, text string, key, value *hujson.Value) (Ru
 func (p *fileParser) grants(value *hujson.Value) ([]Grant, error) {
 	array, ok := value.Value.(*hujson.Array)
 	if !ok {
-		return nil, p.errorf(value, "%q is an array of grants: write [] for none", alwaysKey)
+		return nil, p.errorf(value, "%q is an array of grants: write [] for none", AlwaysKey)
 	}
 	var grants []Grant
 	for i := range array.Elements {

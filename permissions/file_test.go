@@ -138,7 +138,7 @@ var badFiles = []struct {
 	{"a grant with no server's name", `{"$always": [{"server": ""}]}`, 1, 25, "leave it out"},
 	{"a grant with a relative workspace", `{"$always": [{"workspace": "src"}]}`, 1, 28, "not an absolute directory"},
 	{"a grant with a bad pattern", `{"$always": [{"pattern": "("}]}`, 1, 26, "bare ("},
-	{"too large", "{" + strings.Repeat(" ", maxFileSize) + "}", 1, 1, "larger than"},
+	{"too large", "{" + strings.Repeat(" ", MaxFile) + "}", 1, 1, "larger than"},
 	{"too deep", strings.Repeat("[", maxFileBrackets+1), 1, 1, "brackets"},
 	{"deep", strings.Repeat("[", 1000), 1, 1001, "missing"},
 }
@@ -198,153 +198,6 @@ func TestHomeMatchesAsItIs(t *testing.T) {
 	}
 	if got := Evaluate(p, Context{}, &outside).Action; got != Ask {
 		t.Errorf("below another home directory: %v", got)
-	}
-}
-
-// What the shipped rules say of single paths and names. What they say of calls stands in gate/testdata/day.jsonl.
-func TestDefaultsSayWhatTheDocumentationPromises(t *testing.T) {
-	f, err := ParseFile("defaults.jsonc", defaults, "/home/u")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := NewPolicy(nil, f.Rules, f.Grants)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(f.Grants) != 0 {
-		t.Errorf("the defaults grant %v", f.Grants)
-	}
-	every := []string{"read_file", "write_file", "edit_file", "move_file", "delete_file"}
-	writing := []string{"write_file", "edit_file", "move_file"}
-	for _, c := range []struct {
-		kinds  []string
-		values string // separated by line breaks; "w/" stands for the workspace
-		want   Action
-	}{
-		{[]string{"read_file", "glob", "grep"}, "w/main.go\nw/a/b.md", Allow},
-		{writing, "w/main.go\nw/a/b.md", Allow},
-		{[]string{"delete_file"}, "w/main.go", Ask},
-		{[]string{"read_file"}, `w/src/secretary.go
-w/internal/credentials/store.go
-w/secrets/manager.ts
-w/src/env.ts
-w/environment.py
-w/token.go
-w/password_reset.html
-w/keys.go
-w/testdata/server.key
-w/tls/testdata/ca-key.pem
-w/.env.example
-w/.env.local.sample
-w/example.env
-/home/u/go/pkg/mod/golang.org/x/net@v0.1.0/http2/server.go
-/usr/local/go/src/net/http/server.go
-/usr/lib/go-1.26/src/fmt/print.go
-/home/u/.cargo/registry/src/index/serde-1.0/src/lib.rs
-/home/u/.rustup/toolchains/stable/lib/rustlib/src/rust/library/std/src/fs.rs
-/usr/lib/python3/dist-packages/requests/api.py
-/usr/include/stdio.h
-/usr/share/doc/git/README
-/etc/os-release
-/tmp/test.log
-/home/u/.ssh/id_ed25519.pub
-/home/u/.ssh/known_hosts`, Allow},
-		{[]string{"read_file", "write_file", "glob", "grep"}, `/home/u/other/main.go
-/home/u/notes.txt
-/etc/passwd
-/home/v/x
-/tmp/someone/x
-/srv/data`, Ask},
-		{every, `/home/u/.ssh/id_rsa
-/home/u/.ssh/config
-/root/.ssh/id_rsa
-/home/v/.aws/credentials
-/Users/v/.kube/config
-/home/u/.gnupg/private-keys-v1.d/x.key
-/home/u/.aws/credentials
-/home/u/.azure/accessTokens.json
-/home/u/.config/gcloud/credentials.db
-/home/u/.kube/config
-/home/u/.docker/config.json
-/home/u/.config/gh/hosts.yml
-/home/u/.netrc
-/home/u/.npmrc
-/home/u/.pypirc
-/home/u/.git-credentials
-/home/u/.vault-token
-/home/u/.password-store/mail.gpg
-/home/u/.local/share/keyrings/login.keyring
-/home/u/.mozilla/firefox/x.default/logins.json
-/home/u/.config/google-chrome/Default/Login Data
-/home/u/Library/Application Support/Google/Chrome/Default/Cookies
-/home/u/.bitcoin/wallet.dat
-/home/u/.bash_history
-/home/u/.zsh_history
-/home/u/.claude.json
-/home/u/.codex/auth.json
-/etc/shadow
-/etc/sudoers
-/etc/sudoers.d/x
-/etc/ssh/ssh_host_rsa_key
-w/id_rsa
-w/deploy/id_ed25519
-w/server.key
-w/prod.pem
-w/release.p12
-w/terraform.tfstate
-w/infra/terraform.tfstate.backup
-w/.envrc
-w/.env
-w/.env.local
-w/.env.production
-w/web/.env
-w/prod.env
-w/node_modules/x/.env`, Deny},
-		{writing, `w/.github/workflows/ci.yml
-w/.gitlab-ci.yml
-w/.husky/pre-commit
-w/.pre-commit-config.yaml
-w/.vscode/settings.json
-w/.claude/settings.json
-w/.mcp.json
-w/vendor/github.com/x/y.go
-w/.venv/bin/activate
-w/node_modules/left-pad/index.js
-w/.gitattributes
-w/.gitmodules
-w/.git/config`, Confirm},
-		{[]string{"write_file"}, "w/.env.example", Allow},
-		{[]string{"skill", "web_fetch", "sampling"}, "x", Ask},
-		{[]string{"resource_read", "prompt_get"}, "x", Allow},
-	} {
-		for _, kind := range c.kinds {
-			for value := range strings.SplitSeq(c.values, "\n") {
-				form := Form{value}
-				if rel, ok := strings.CutPrefix(value, "w/"); ok {
-					form = Form{"/srv/app/" + rel, rel, "$WORKSPACE/" + rel}
-				} else if rel, ok := strings.CutPrefix(value, "/home/u/"); ok {
-					form = append(form, "~/"+rel)
-				}
-				s := Subject{Tool: "server_tool", Kind: kind, KindBound: true, Decides: form, Risk: Write}
-				if f := Evaluate(p, Context{}, &s); f.Action != c.want {
-					t.Errorf("%s %s = %v by %v, want %v", kind, value, f.Action, f.Rule, c.want)
-				}
-			}
-		}
-	}
-	for risk, want := range map[Risk]Action{ReadOnly: Allow, Write: Ask, Network: Ask, Unknown: Ask, Destructive: Ask} {
-		s := Subject{Tool: "github_x", Risk: risk}
-		if f := Evaluate(p, Context{}, &s); f.Action != want {
-			t.Errorf("a tool without kind of risk %v: %v, want %v", risk, f.Action, want)
-		}
-	}
-}
-
-// A store whose user has no home still gets rules that can be read.
-func TestTheDefaultsWithoutAHome(t *testing.T) {
-	f, err := ParseFile("defaults.jsonc", seedText(""), "")
-	if err != nil || len(f.Rules) < 80 {
-		t.Errorf("%v, %d rules", err, len(f.Rules))
 	}
 }
 
@@ -441,7 +294,6 @@ func TestDocumentedFiles(t *testing.T) {
 }
 
 func FuzzParseFile(f *testing.F) {
-	f.Add(defaults)
 	for _, c := range fileCases {
 		f.Add([]byte(c.text))
 	}
@@ -464,30 +316,6 @@ func FuzzParseFile(f *testing.F) {
 		}
 		if _, err := NewPolicy(nil, file.Rules, file.Grants); err != nil {
 			t.Fatalf("what parses does not compile: %v", err)
-		}
-		// A grant can be added to and taken out of whatever parses.
-		doc, err := parseDocument("p", data, "/home/u")
-		if err != nil {
-			t.Fatal(err)
-		}
-		added := Grant{Tool: "fuzz", Pattern: "git push *", Risk: Network}
-		n, err := doc.add([]Grant{added})
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := doc.text()
-		if err != nil {
-			t.Fatalf("after adding %d: %v", n, err)
-		}
-		doc, err = parseDocument("p", text, "/home/u")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := doc.remove(func(g Grant) bool { return g.sameReach(added) }); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := doc.text(); err != nil {
-			t.Fatalf("after removing: %v", err)
 		}
 	})
 }

@@ -138,7 +138,7 @@ func (l *linter) canMatchTool(tool *Glob) bool {
 
 // order looks at the rules after this one. It is false if they leave nothing for this rule to decide.
 func (l *linter) order(i int) bool {
-	if winner := coveredBy(l.rules, i); winner != nil {
+	if winner := CoveredBy(l.rules, i); winner != nil {
 		switch {
 		case winner.Action == l.at.Action:
 			l.add("shadowed", Note, fmt.Sprintf("%s comes later, matches all that it matches, and says the same.", winner), "Remove it.")

@@ -106,17 +106,6 @@ func TestLint(t *testing.T) {
 	}
 }
 
-func TestTheDefaultsHaveNoProblems(t *testing.T) {
-	f, err := ParseFile("defaults.jsonc", defaults, "/h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems, err := Lint(f.Rules, LintOptions{Kinds: lintKinds})
-	if err != nil || len(problems) > 0 {
-		t.Errorf("%v, %+v", err, problems)
-	}
-}
-
 // Lint says something of any file that parses, and ends.
 func FuzzLint(f *testing.F) {
 	for _, c := range lintCases {

@@ -64,6 +64,15 @@ type Grant struct {
 	pattern *pattern.Value
 }
 
+// SameReach reports whether two grants release the same calls.
+func (g Grant) SameReach(h Grant) bool {
+	return g.Tool == h.Tool && g.Pattern == h.Pattern && g.Risk == h.Risk && g.Server == h.Server &&
+		g.Workspace == h.Workspace && g.Content == h.Content && g.Folder == h.Folder && g.Denied == h.Denied && g.Expires.Equal(h.Expires)
+}
+
+// Same reports whether two grants say the same, wherever they stand.
+func (g Grant) Same(h Grant) bool { return g.SameReach(h) && g.By == h.By && g.At.Equal(h.At) }
+
 // Context is where a call comes from, for grants that bind a server or a workspace.
 type Context struct {
 	Server    string // the server's name in the configuration

@@ -16,7 +16,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
-	"callgate/permissions"
+	"callgate/permissions/store"
 	"callgate/proxy"
 )
 
@@ -31,7 +31,7 @@ func Example() {
 	log, err := audit.Open(audit.Dir(dir), audit.Options{})
 	check(err)
 	defer log.Close()
-	g := gate.New(gate.Options{Worker: "example", Audit: log, Store: permissions.OpenStore(rules, permissions.StoreOptions{})})
+	g := gate.New(gate.Options{Worker: "example", Audit: log, Store: store.Open(rules, store.Options{})})
 	defer g.Close()
 
 	var demo proxy.Server

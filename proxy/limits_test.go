@@ -10,6 +10,7 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // The limits of the gate hold for what is no tool too: the read of a resource that never comes ends, the host is told
@@ -32,7 +33,7 @@ func TestResourcesEndInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.proxy.o.Gate = gate.New(gate.Options{
-		Worker: "default", Audit: log, Store: permissions.OpenStore(rules, permissions.StoreOptions{}),
+		Worker: "default", Audit: log, Store: store.Open(rules, store.Options{}),
 		Limits: gate.Limits{Timeouts: []gate.Timeout{{Tool: kind, After: 50 * time.Millisecond}}},
 	})
 	t.Cleanup(func() {

@@ -17,7 +17,7 @@ import (
 	"callgate/internal/rpc"
 	"callgate/internal/testserver/waits"
 	"callgate/internal/upstream"
-	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // patienceOfTests bounds every wait; it is long because machines are slow.
@@ -65,7 +65,7 @@ func newWorld(t testing.TB, rules string, untouched bool, aliases []string, scri
 	}
 	w.gate = gate.New(gate.Options{
 		Worker: "default", Audit: log, Protected: protected, Timeout: approvalsWait,
-		Store: permissions.OpenStore(file, permissions.StoreOptions{Home: "/home/u"}),
+		Store: store.Open(file, store.Options{Home: "/home/u"}),
 	})
 	t.Cleanup(func() {
 		w.gate.Close()

@@ -14,6 +14,7 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 const rules = `{ "shell_exec": { "*": "ask", "git status": "allow", "rm *": "deny" } }`
@@ -26,7 +27,7 @@ func main() {
 	records, err := audit.Open(audit.Dir(dir), audit.Options{})
 	check(err)
 	defer records.Close()
-	g := gate.New(gate.Options{Worker: "example", Audit: records, Store: permissions.OpenStore(filepath.Join(dir, "permissions.jsonc"), permissions.StoreOptions{})})
+	g := gate.New(gate.Options{Worker: "example", Audit: records, Store: store.Open(filepath.Join(dir, "permissions.jsonc"), store.Options{})})
 	defer g.Close()
 	session, err := g.OpenSession("", nil)
 	check(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"callgate/gate/tools/definitions"
-	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // sharedPin is a pin that replicas share, with what any of them has seen since.
@@ -29,7 +29,7 @@ const maxBefore = 8
 
 // sharing are the pins of several replicas, one text for each server. Their first are those of the file.
 type sharing struct {
-	of   func(server string) permissions.Shared
+	of   func(server string) store.Shared
 	by   string                // this replica
 	read map[string]sharedRead // by server; guarded by Pins.mu
 }
@@ -40,7 +40,7 @@ type sharedRead struct {
 }
 
 // Share makes the pins those of several replicas; by names this one. Call it before the pins are used.
-func (p *Pins) Share(of func(server string) permissions.Shared, by string) *Pins {
+func (p *Pins) Share(of func(server string) store.Shared, by string) *Pins {
 	p.shared = &sharing{of: of, by: by, read: map[string]sharedRead{}}
 	return p
 }
@@ -78,7 +78,7 @@ func (p *Pins) sharedOf(server string) (map[string]sharedPin, uint64, error) {
 
 // changeShared changes the pins of a server at all replicas; change returns false when there is nothing to change.
 func (p *Pins) changeShared(server string, change func(pins map[string]sharedPin) (bool, error)) error {
-	return permissions.WhileStale(func() error {
+	return store.WhileStale(func() error {
 		p.mu.Lock()
 		pins, revision, err := p.sharedOf(server)
 		p.mu.Unlock()

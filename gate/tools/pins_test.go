@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 func pinned(t *testing.T, p *Pins, server, tool, definition string) (known, changed bool, old string) {
@@ -204,7 +204,7 @@ func (t sharedText) Replace(revision uint64, text []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if revision != t.rev[t.server] {
-		return permissions.ErrStale
+		return store.ErrStale
 	}
 	t.by[t.server], t.rev[t.server] = text, revision+1
 	return t.away
@@ -223,7 +223,7 @@ func TestPinsOfSeveralReplicas(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return p.Share(func(server string) permissions.Shared { return sharedText{all, server} }, name)
+		return p.Share(func(server string) store.Shared { return sharedText{all, server} }, name)
 	}
 	hash := func(definition string) string { return Describe(Server{}, "x", "x", []byte(definition)).Hash }
 	one, two, three := replica("one"), replica("two"), replica("three")

@@ -9,7 +9,7 @@ import (
 	"callgate/internal/companion/hub"
 	"callgate/internal/config"
 	"callgate/internal/rulebook"
-	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // NewChecker judges as the configuration says.
@@ -28,7 +28,7 @@ func NewChecker(c *config.Config) (*rulebook.Checker, error) {
 			Advisors:  c.PolicyEngines,
 			Protected: protected.WithNames(hub.SocketName).WithPorts(c.OwnPorts()),
 		},
-		Store: permissions.OpenStore(c.Files().Permissions(), permissions.StoreOptions{Home: xdg.Home}),
+		Store: store.Open(c.Files().Permissions(), store.Options{Home: xdg.Home}),
 		Cwd:   cwd, Home: xdg.Home, Shell: c.ShellSetup, Unknown: func(tool string) error { return config.Misspelled(c, tool) }, Worker: c.Worker, DataDir: c.DataDir,
 	}
 	if ch.Agent, err = c.AgentRules(); err != nil {

@@ -21,6 +21,7 @@ import (
 	"callgate/internal/durable"
 	"callgate/internal/metrics"
 	"callgate/permissions"
+	"callgate/permissions/store"
 	"callgate/proxy"
 )
 
@@ -155,7 +156,7 @@ func documentPins(server string) string {
 // sharePins shares the accepted tool definitions with all replicas.
 func (r *replica) sharePins(pins *tools.Pins) {
 	if r != nil {
-		pins.Share(func(server string) permissions.Shared { return r.document(documentPins(server)) }, r.cluster.Name())
+		pins.Share(func(server string) store.Shared { return r.document(documentPins(server)) }, r.cluster.Name())
 	}
 }
 
@@ -169,7 +170,7 @@ func OpenPins(ctx context.Context, c *config.Config) (pins *tools.Pins, done fun
 	if err != nil {
 		return nil, nil, err
 	}
-	pins.Share(func(server string) permissions.Shared {
+	pins.Share(func(server string) store.Shared {
 		return readText{ctx, sharedText{one.Document(documentPins(server)), "a command"}}
 	}, "a command")
 	return pins, one.Close, nil
@@ -218,7 +219,7 @@ type sharedText struct {
 	by       string
 }
 
-var _ permissions.Shared = sharedText{}
+var _ store.Shared = sharedText{}
 
 func (s sharedText) Text() ([]byte, uint64, error) {
 	v, err := s.document.Now()
@@ -228,13 +229,13 @@ func (s sharedText) Text() ([]byte, uint64, error) {
 func (s sharedText) Replace(revision uint64, text []byte) error {
 	_, err := s.document.Replace(context.Background(), revision, text, s.by)
 	if errors.Is(err, cluster.ErrChanged) {
-		return fmt.Errorf("%w: %w", permissions.ErrStale, err)
+		return fmt.Errorf("%w: %w", store.ErrStale, err)
 	}
 	return err
 }
 
 // document is the document for a store; nil without a cluster.
-func (r *replica) document(name string) permissions.Shared {
+func (r *replica) document(name string) store.Shared {
 	if r == nil {
 		return nil
 	}
@@ -275,7 +276,7 @@ func (r *replica) shareRules(ctx context.Context) error {
 		}
 		text, err := os.ReadFile(r.config.Files().Permissions())
 		if errors.Is(err, os.ErrNotExist) {
-			text, err = permissions.Seed(xdg.Home), nil
+			text, err = store.Seed(xdg.Home), nil
 		}
 		if err == nil {
 			_, err = permissions.ParseFile(r.config.Files().Permissions(), text, xdg.Home)

@@ -36,7 +36,7 @@ import (
 	"callgate/internal/retrieval"
 	"callgate/internal/rpc"
 	"callgate/internal/rulebook"
-	"callgate/permissions"
+	"callgate/permissions/store"
 	"callgate/proxy"
 )
 
@@ -48,7 +48,7 @@ type Sidecar struct {
 	tenants   tenants
 	log       *slog.Logger
 	Gate      *gate.Gate
-	rules     *permissions.Store
+	rules     *store.Store
 	people    *backend.Backend // what the companion shows; set when all else is open
 	Proxy     *proxy.Proxy
 	companion sideServer
@@ -160,7 +160,7 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 	if s.keeps, unkept, err = s.openCheckpoints(); err != nil {
 		return err
 	}
-	s.rules = permissions.OpenStore(c.Files().Permissions(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log, Shared: s.replica.document(documentRules)})
+	s.rules = store.Open(c.Files().Permissions(), store.Options{Home: xdg.Home, Logger: s.log, Shared: s.replica.document(documentRules)})
 	s.companion.presence = presence.Open(c.DataDir, c.Presence, s.companion.page)
 	s.Gate = gate.New(gate.Options{
 		Presence: s.companion.presence, Credentials: namedSecrets(c.Secrets.Keyring, c.Secrets.Files, s.log),

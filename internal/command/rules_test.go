@@ -26,6 +26,7 @@ import (
 	"callgate/internal/output"
 	"callgate/internal/rulebook"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // rulesRun runs `callgate rules ARGS` on the data directory dir.
@@ -175,7 +176,7 @@ func editRules(t *testing.T, dir, answers string, interactive bool, steps ...fun
 	script := editorScript(steps)
 	e := rulebook.Edit{
 		Book: &rulebook.Book{
-			Store: permissions.OpenStore(path, permissions.StoreOptions{Home: "/h"}), Out: &out,
+			Store: store.Open(path, store.Options{Home: "/h"}), Out: &out,
 			Record: func(apply func() (string, error)) error {
 				return app.Change(&config.Config{DataDir: dir, Worker: "default"}, apply)
 			},
@@ -234,7 +235,7 @@ func TestEditThatIsGivenUpKeepsTheText(t *testing.T) {
 
 func TestEditBesideOtherWriters(t *testing.T) {
 	dir, path := rulesIn(t, `{"*": "ask"}`)
-	other := permissions.OpenStore(path, permissions.StoreOptions{})
+	other := store.Open(path, store.Options{})
 	grant := permissions.Grant{Tool: "shell_exec", Pattern: "git push *", Risk: permissions.Network}
 
 	// A grant that is given while the editor is open stays.
@@ -253,7 +254,7 @@ func TestEditBesideOtherWriters(t *testing.T) {
 		_, err := other.AddRule("glob", "*", permissions.Ask, false)
 		return errors.Join(err, saves(`{"*": "allow"}`)(copied))
 	})
-	if !errors.Is(err, permissions.ErrRulesChanged) || len(copies(t, dir)) != 1 {
+	if !errors.Is(err, store.ErrRulesChanged) || len(copies(t, dir)) != 1 {
 		t.Errorf("%v, copies %q", err, copies(t, dir))
 	}
 	if text := rulesText(t, path); text == before || !strings.Contains(text, `"glob"`) {

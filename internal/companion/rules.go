@@ -9,6 +9,7 @@ import (
 	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // Rules is the worker's rules as people see and change them.
@@ -23,7 +24,7 @@ type Rules interface {
 	CheckRules(text string) RulesCheck
 
 	// ReplaceRules gives the file a new text that was made from the text base. It returns a
-	// *permissions.FileError for a text that is not valid, and permissions.ErrRulesChanged when somebody else
+	// *permissions.FileError for a text that is not valid, and store.ErrRulesChanged when somebody else
 	// changed the rules since base; the file is as before then. Grants that came or went since base are kept.
 	ReplaceRules(base, text string, who audit.Author) error
 
@@ -163,7 +164,7 @@ func (s ruleAPI) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
 		rest.WriteJSON(w, http.StatusUnprocessableEntity, map[string]any{
 			"error": wire.RestError{Code: wire.CodeBadMessage, Message: fault.Error()}, "fault": RulesFault{fault.Line, fault.Column, fault.Message},
 		})
-	case errors.Is(err, permissions.ErrRulesChanged):
+	case errors.Is(err, store.ErrRulesChanged):
 		rest.WriteError(w, http.StatusConflict, wire.CodeBadMessage, "someone else changed the rules since you began to edit; nothing was saved, load them again")
 	default:
 		s.reply.fail(w, r, err)

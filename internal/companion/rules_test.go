@@ -10,6 +10,7 @@ import (
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // fakeRules is a rules file without a gate.
@@ -44,7 +45,7 @@ func (f *fakeRules) ReplaceRules(base, text string, who audit.Author) error {
 	case f.fail != nil:
 		return f.fail
 	case base != f.text:
-		return permissions.ErrRulesChanged
+		return store.ErrRulesChanged
 	case text == "{":
 		return &permissions.FileError{Path: "permissions.jsonc", Line: 1, Column: 2, Message: "it ends too soon"}
 	}

@@ -16,7 +16,7 @@ import (
 	"callgate/internal/supply"
 	"callgate/internal/upstream"
 	"callgate/internal/vault"
-	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // onOff takes the words that YAML makes of a bare on and off.
@@ -127,7 +127,7 @@ func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
 	}
 	wall := *u.Wall
 	u.Sandbox = func(path string) (*guard.Wall, error) {
-		policy, err := permissions.OpenStore(c.Files().Permissions(), permissions.StoreOptions{Home: xdg.Home}).Policy()
+		policy, err := store.Open(c.Files().Permissions(), store.Options{Home: xdg.Home}).Policy()
 		if err != nil {
 			return nil, fmt.Errorf("sandbox: %w", err)
 		}

@@ -13,17 +13,18 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/checkpoint"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // reading is what the worker's rules say of reading files, for code that reads them without a call: what they deny
 // read_file, and callgate's own files.
 type reading struct {
-	store     *permissions.Store
+	store     *store.Store
 	protected []string // files and folders that no tool may touch
 }
 
 func (c *Config) Reading() *reading {
-	return &reading{permissions.OpenStore(c.Files().Permissions(), permissions.StoreOptions{Home: xdg.Home}), c.OwnFiles()}
+	return &reading{store.Open(c.Files().Permissions(), store.Options{Home: xdg.Home}), c.OwnFiles()}
 }
 
 // Rules names the rules as they are now.

@@ -27,6 +27,7 @@ import (
 	"callgate/internal/install"
 	"callgate/internal/presence"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // State is how something stands. The zero value is broken.
@@ -205,7 +206,7 @@ func (x *examination) rules() {
 	} else {
 		x.add(Finding{About: "rules", State: OK, Text: fmt.Sprintf("%s: %d rules", x.o.Rules, len(file.Rules))})
 	}
-	merged, err := permissions.MergeDefaults(x.o.Rules, text, x.o.Home)
+	merged, err := store.MergeDefaults(x.o.Rules, text, x.o.Home)
 	if err == nil && !bytes.Equal(merged, text) {
 		x.add(Finding{About: "rules", State: Warning, Text: "this version ships rules that your file does not have", Cure: "callgate rules defaults --diff", fix: x.o.Merge})
 	}

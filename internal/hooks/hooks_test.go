@@ -20,7 +20,7 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/testserver/waits"
-	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // seen is what a hook's program got.
@@ -499,7 +499,7 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	g := gate.New(gate.Options{Audit: log, Store: permissions.OpenStore(filepath.Join(dir, "p.jsonc"), permissions.StoreOptions{})})
+	g := gate.New(gate.Options{Audit: log, Store: store.Open(filepath.Join(dir, "p.jsonc"), store.Options{})})
 	r, out := start(t, Config{Name: "h", Event: []string{SessionStart, SessionEnd}, Action: Action{Message: "{{sessionId}} is told"}})
 	r.Watch(g)
 	s, err := g.OpenSession("", nil)
@@ -523,7 +523,7 @@ func TestCloseEndsTheWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	g := gate.New(gate.Options{Audit: log, Store: permissions.OpenStore(filepath.Join(dir, "p.jsonc"), permissions.StoreOptions{})})
+	g := gate.New(gate.Options{Audit: log, Store: store.Open(filepath.Join(dir, "p.jsonc"), store.Options{})})
 	defer g.Close()
 	r, _ := start(t, Config{Name: "h", Event: []string{SessionStart}, Action: Action{Message: "x"}})
 	r.Watch(g)

@@ -17,7 +17,7 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/testserver/unraced"
-	"callgate/permissions"
+	"callgate/permissions/store"
 	"callgate/proxy"
 )
 
@@ -160,7 +160,7 @@ func desk(t *testing.T, rules string, o Options) (*Desk, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { trail.Close() })
-	o.Gate = gate.New(gate.Options{Worker: "default", Audit: trail, Logger: log, Mode: gate.ModeNoPrompt, Store: permissions.OpenStore(path, permissions.StoreOptions{Home: dir, Logger: log})})
+	o.Gate = gate.New(gate.Options{Worker: "default", Audit: trail, Logger: log, Mode: gate.ModeNoPrompt, Store: store.Open(path, store.Options{Home: dir, Logger: log})})
 	t.Cleanup(o.Gate.Close)
 	o.Log, o.Sanitize, o.Home, o.Audit = log, proxy.Sanitize, cmp.Or(o.Home, dir), filepath.Join(dir, "audit")
 	if o.Proof, err = OpenProof(dir, log); err != nil {
@@ -376,7 +376,7 @@ func TestNoCorpusCommandRunsInAnyBuiltInShell(t *testing.T) {
 		if err := os.WriteFile(path, fmt.Appendf(nil, `{"*": "ask", "shell_exec": {%s}}`, rules), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		g := gate.New(gate.Options{Worker: "default", Audit: trail, Logger: log, Mode: gate.ModeNoPrompt, Store: permissions.OpenStore(path, permissions.StoreOptions{Home: "/home/u", Logger: log})})
+		g := gate.New(gate.Options{Worker: "default", Audit: trail, Logger: log, Mode: gate.ModeNoPrompt, Store: store.Open(path, store.Options{Home: "/home/u", Logger: log})})
 		d := NewDesk(Options{Gate: g, Log: log, Proof: proof, Home: "/home/u", Sanitize: proxy.Sanitize})
 		for host, s := range shells {
 			var command any = c.Cmd

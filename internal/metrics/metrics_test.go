@@ -23,7 +23,7 @@ import (
 	"callgate/gate"
 	"callgate/internal/hooks"
 	"callgate/internal/testserver/waits"
-	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // world is a gate that counts, with a webhook that nobody listens to.
@@ -45,7 +45,7 @@ func world(t *testing.T) (*gate.Gate, *Metrics) {
 	r.Start(slog.New(slog.DiscardHandler))
 	t.Cleanup(r.Close)
 	r.Fire(hooks.Event{Name: hooks.ToolCompleted})
-	g := gate.New(gate.Options{Audit: log, Store: permissions.OpenStore(filepath.Join(dir, "p.jsonc"), permissions.StoreOptions{})})
+	g := gate.New(gate.Options{Audit: log, Store: store.Open(filepath.Join(dir, "p.jsonc"), store.Options{})})
 	t.Cleanup(g.Close)
 	m := New(Options{
 		Gate: g, Worker: "w", Process: os.Getpid(), Version: "1", Audit: log, Hooks: r,

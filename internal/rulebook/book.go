@@ -11,11 +11,12 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/visible"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // Book is the worker's rules file as the subcommands that change it see it.
 type Book struct {
-	Store  *permissions.Store
+	Store  *store.Store
 	Out    io.Writer
 	Record func(apply func() (summary string, err error)) error // puts a change on record; what cannot be recorded is not done
 }

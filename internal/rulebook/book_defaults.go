@@ -11,7 +11,7 @@ import (
 
 	"github.com/adrg/xdg"
 
-	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // Shipped returns the rules file and what it would be with the rules that this version ships merged in.
@@ -19,7 +19,7 @@ func (b *Book) Shipped() (base, merged []byte, err error) {
 	if base, err = b.Store.Text(); err != nil {
 		return nil, nil, err
 	}
-	merged, err = permissions.MergeDefaults(b.Store.Path(), base, xdg.Home)
+	merged, err = store.MergeDefaults(b.Store.Path(), base, xdg.Home)
 	return base, merged, err
 }
 
@@ -36,7 +36,7 @@ func (b *Book) MergeDefaults() error {
 }
 
 // Changed returns the rules file, and what it would be after the edit.
-func (b *Book) Changed(edit func(*permissions.Store) error) (base, text []byte, err error) {
+func (b *Book) Changed(edit func(*store.Store) error) (base, text []byte, err error) {
 	if base, err = b.Store.Text(); err != nil {
 		return nil, nil, err
 	}
@@ -50,7 +50,7 @@ func (b *Book) Changed(edit func(*permissions.Store) error) (base, text []byte, 
 	if err := os.WriteFile(path, base, 0o600); err != nil {
 		return nil, nil, err
 	}
-	copied := permissions.OpenStore(path, permissions.StoreOptions{Home: xdg.Home})
+	copied := store.Open(path, store.Options{Home: xdg.Home})
 	if err := edit(copied); err != nil {
 		return nil, nil, err
 	}

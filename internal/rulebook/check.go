@@ -22,6 +22,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/permissions"
+	"callgate/permissions/store"
 	"callgate/proxy"
 )
 
@@ -29,7 +30,7 @@ import (
 // what the configuration says.
 type Checker struct {
 	Judge    gate.Judge // how calls are judged; the rules and the time come at each call
-	Store    *permissions.Store
+	Store    *store.Store
 	Servers  []proxy.Server
 	Cwd      string
 	Home     string

@@ -18,6 +18,7 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/rulebook"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // Surface counts what a grant newly allows beside the approved calls.
@@ -199,6 +200,6 @@ func shippedPolicy(home string) (policy *permissions.Policy, err error) {
 	if err != nil {
 		return nil, err
 	}
-	policy, err = permissions.OpenStore(filepath.Join(dir, "permissions.jsonc"), permissions.StoreOptions{Home: home}).Policy()
+	policy, err = store.Open(filepath.Join(dir, "permissions.jsonc"), store.Options{Home: home}).Policy()
 	return policy, errors.Join(err, os.RemoveAll(dir))
 }

@@ -17,6 +17,7 @@ import (
 	"callgate/internal/rulebook"
 	"callgate/internal/visible"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // Tightening lists rules and grants that could go, and a level that could be narrower.
@@ -327,13 +328,13 @@ func (t *Tightening) level(set gate.Autonomy, u *usage) {
 }
 
 // Apply removes the findings that go.
-func (t *Tightening) Apply(store *permissions.Store) error {
+func (t *Tightening) Apply(rules *store.Store) error {
 	for i := range t.rules {
-		if _, err := store.RemoveRules(t.rules[i].Tool, t.rules[i].Pattern); err != nil {
+		if _, err := rules.RemoveRules(t.rules[i].Tool, t.rules[i].Pattern); err != nil {
 			return err
 		}
 	}
-	_, err := store.RemoveGrants(func(g permissions.Grant) bool { return slices.ContainsFunc(t.grants, g.Same) })
+	_, err := rules.RemoveGrants(func(g permissions.Grant) bool { return slices.ContainsFunc(t.grants, g.Same) })
 	return err
 }
 

@@ -23,6 +23,7 @@ import (
 	"callgate/internal/rulebook"
 	"callgate/internal/suggest"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 // traces is testdata/traces.json: what a day holds in six kinds of projects, with weights and what a person answers.
@@ -111,7 +112,7 @@ func newWorkplace(t *testing.T) *workplace {
 		}
 	})
 	return &workplace{t: t, log: log, Checker: &rulebook.Checker{
-		Store: permissions.OpenStore(filepath.Join(data, "permissions.jsonc"), permissions.StoreOptions{Home: home}),
+		Store: store.Open(filepath.Join(data, "permissions.jsonc"), store.Options{Home: home}),
 		Home:  home, Cwd: home, Worker: "default", DataDir: data,
 	}}
 }

@@ -16,6 +16,7 @@ import (
 	"callgate/internal/rulebook"
 	"callgate/internal/upstream"
 	"callgate/permissions"
+	"callgate/permissions/store"
 	"callgate/proxy"
 )
 
@@ -25,7 +26,7 @@ type Backend struct {
 	Log       *slog.Logger
 	Gate      *gate.Gate
 	Proxy     *proxy.Proxy // nil where no host is served
-	Store     *permissions.Store
+	Store     *store.Store
 	Retrieval *retrieval.Service                // nil where search is off
 	Checker   func() (*rulebook.Checker, error) // judges as the configuration says
 

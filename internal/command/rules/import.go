@@ -13,6 +13,7 @@ import (
 	"callgate/internal/output"
 	"callgate/internal/translate"
 	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 func newRulesImportCommand(s *config.Settings) *cobra.Command {
@@ -82,10 +83,10 @@ func applyImport(cmd *cobra.Command, s *config.Settings, im *translate.Import, f
 	im.Rules = im.Ordered()
 	var refused []translate.Left
 	var lost []int // of the rules: what is not an allow and is refused
-	add := func(store *permissions.Store) error {
+	add := func(rules *store.Store) error {
 		refused, lost = nil, nil
 		for i, r := range im.Rules {
-			if _, err := store.AddRule(r.Tool, r.Pattern, r.Action, r.Before); err != nil {
+			if _, err := rules.AddRule(r.Tool, r.Pattern, r.Action, r.Before); err != nil {
 				refused = append(refused, translate.Left{What: r.From, Why: err.Error()})
 				if r.Action != permissions.Allow {
 					lost = append(lost, i)

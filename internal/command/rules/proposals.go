@@ -13,7 +13,7 @@ import (
 	"callgate/internal/output"
 	"callgate/internal/rulebook"
 	"callgate/internal/suggest"
-	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 func (o *suggestion) showProposals(cmd *cobra.Command, book *rulebook.Book, checker *rulebook.Checker) error {
@@ -25,8 +25,8 @@ func (o *suggestion) showProposals(cmd *cobra.Command, book *rulebook.Book, chec
 		return err
 	}
 	by := "cli:" + app.UserName()
-	return o.change(cmd, book, report.Summary(), func(store *permissions.Store) error {
-		return store.AddGrants(report.Grants(by, time.Now()))
+	return o.change(cmd, book, report.Summary(), func(rules *store.Store) error {
+		return rules.AddGrants(report.Grants(by, time.Now()))
 	})
 }
 
@@ -51,7 +51,7 @@ func (o *suggestion) show(cmd *cobra.Command, found interface{ Print(io.Writer) 
 
 // change shows what an edit makes of the rules file, or with --apply makes it so. With --json nothing more is printed
 // on stdout.
-func (o *suggestion) change(cmd *cobra.Command, book *rulebook.Book, summary string, edit func(*permissions.Store) error) error {
+func (o *suggestion) change(cmd *cobra.Command, book *rulebook.Book, summary string, edit func(*store.Store) error) error {
 	if o.asJSON && !o.applies {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/rulebook"
-	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 func NewCommand(s *config.Settings) *cobra.Command {
@@ -40,7 +40,7 @@ func Open(s *config.Settings, out io.Writer) (*config.Config, *rulebook.Book, er
 	if err != nil {
 		return nil, nil, err
 	}
-	store := permissions.OpenStore(c.Files().Permissions(), permissions.StoreOptions{Home: xdg.Home})
+	rules := store.Open(c.Files().Permissions(), store.Options{Home: xdg.Home})
 	record := func(apply func() (string, error)) error { return app.Change(c, apply) }
-	return c, &rulebook.Book{Store: store, Out: out, Record: record}, nil
+	return c, &rulebook.Book{Store: rules, Out: out, Record: record}, nil
 }

@@ -1,12 +1,14 @@
 //go:build unix
 
-package permissions
+package store
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"callgate/permissions"
 )
 
 func TestTheStoreIsPrivate(t *testing.T) {
@@ -56,7 +58,7 @@ func TestAFileThatOthersControlIsRefused(t *testing.T) {
 			if p, err := s.Policy(); p != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, %v; want an error with %q", p, err, c.want)
 			}
-			if err := s.AddGrants([]Grant{grantFor("x")}); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := s.AddGrants([]permissions.Grant{grantFor("x")}); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("adding a grant gives %v", err)
 			}
 		})
@@ -68,7 +70,7 @@ func TestAnEditKeepsTheMode(t *testing.T) {
 	if err := os.Chmod(s.Path(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.AddGrants([]Grant{grantFor("x")}); err != nil {
+	if err := s.AddGrants([]permissions.Grant{grantFor("x")}); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(s.Path())

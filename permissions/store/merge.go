@@ -1,4 +1,4 @@
-package permissions
+package store
 
 import (
 	_ "embed"
@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"callgate/permissions"
+	"callgate/permissions/internal/jsonc"
 )
 
 // formerDefaults are rules that callgate shipped earlier than those in defaults.jsonc. A rule that a file has from
@@ -26,12 +29,12 @@ func MergeDefaults(path string, text []byte, home string) ([]byte, error) {
 	if home == "" {
 		return nil, errNoHome
 	}
-	if _, err := ParseFile(path, text, home); err != nil {
+	if _, err := permissions.ParseFile(path, text, home); err != nil {
 		return nil, err
 	}
 	var trees [3]hujson.Value
 	for i, data := range [][]byte{text, formerDefaults, defaults} {
-		tree, err := parseTree(data)
+		tree, err := jsonc.Parse(data)
 		if err != nil {
 			return nil, err
 		}
@@ -41,9 +44,9 @@ func MergeDefaults(path string, text []byte, home string) ([]byte, error) {
 	merged := trees[2]
 	root := merged.Value.(*hujson.Object)
 	for _, m := range trees[0].Value.(*hujson.Object).Members {
-		name := memberName(&m)
-		if name == alwaysKey {
-			at := slices.IndexFunc(root.Members, func(m hujson.ObjectMember) bool { return memberName(&m) == alwaysKey })
+		name := jsonc.Name(&m)
+		if name == permissions.AlwaysKey {
+			at := slices.IndexFunc(root.Members, func(m hujson.ObjectMember) bool { return jsonc.Name(&m) == permissions.AlwaysKey })
 			root.Members[at].Value.Value = m.Value.Value
 			continue
 		}
@@ -52,7 +55,7 @@ func MergeDefaults(path string, text []byte, home string) ([]byte, error) {
 		}
 	}
 	out := merged.Pack()
-	if _, err := ParseFile(path, out, home); err != nil {
+	if _, err := permissions.ParseFile(path, out, home); err != nil {
 		return nil, fmt.Errorf("the merged rules would not be valid: %w", err)
 	}
 	return out, nil
@@ -65,10 +68,10 @@ func shippedRules(trees ...*hujson.Value) map[shippedRule]bool {
 	set := map[shippedRule]bool{}
 	for _, tree := range trees {
 		for _, m := range tree.Value.(*hujson.Object).Members {
-			name := memberName(&m)
+			name := jsonc.Name(&m)
 			if object, ok := m.Value.Value.(*hujson.Object); ok {
 				for _, p := range object.Members {
-					set[shippedRule{name, memberName(&p), saidOf(p.Value)}] = true
+					set[shippedRule{name, jsonc.Name(&p), saidOf(p.Value)}] = true
 				}
 			} else {
 				set[shippedRule{name, "*", saidOf(m.Value)}] = true
@@ -93,7 +96,7 @@ func ownRules(name string, m hujson.ObjectMember, shipped map[shippedRule]bool) 
 	}
 	left := *object
 	left.Members = slices.DeleteFunc(slices.Clone(object.Members), func(p hujson.ObjectMember) bool {
-		return shipped[shippedRule{name, memberName(&p), saidOf(p.Value)}]
+		return shipped[shippedRule{name, jsonc.Name(&p), saidOf(p.Value)}]
 	})
 	m.Value.Value = &left
 	return m, len(left.Members) > 0
@@ -101,8 +104,8 @@ func ownRules(name string, m hujson.ObjectMember, shipped map[shippedRule]bool) 
 
 // mergeMember puts a file's own rules for a tool behind the shipped ones for it, or the whole member behind all others.
 func mergeMember(root *hujson.Object, own hujson.ObjectMember) {
-	name := memberName(&own)
-	at := slices.IndexFunc(root.Members, func(m hujson.ObjectMember) bool { return memberName(&m) == name })
+	name := jsonc.Name(&own)
+	at := slices.IndexFunc(root.Members, func(m hujson.ObjectMember) bool { return jsonc.Name(&m) == name })
 	if at < 0 {
 		own.Name.BeforeExtra = ownLine(own.Name.BeforeExtra, "\n  ")
 		root.Members = slices.Insert(root.Members, len(root.Members)-1, own) // "$always" stays last
@@ -122,8 +125,8 @@ func mergeMember(root *hujson.Object, own hujson.ObjectMember) {
 		root.Members[at].Value.Value = there
 	}
 	for _, p := range rules.Members {
-		pattern := memberName(&p)
-		there.Members = slices.DeleteFunc(there.Members, func(q hujson.ObjectMember) bool { return memberName(&q) == pattern })
+		pattern := jsonc.Name(&p)
+		there.Members = slices.DeleteFunc(there.Members, func(q hujson.ObjectMember) bool { return jsonc.Name(&q) == pattern })
 		p.Name.BeforeExtra = ownLine(p.Name.BeforeExtra, "\n    ")
 		p.Value.AfterExtra = nil
 		there.Members = append(there.Members, p)

@@ -1,4 +1,4 @@
-package permissions
+package store
 
 import (
 	"bytes"
@@ -7,22 +7,25 @@ import (
 	"slices"
 
 	"github.com/tailscale/hujson"
+
+	"callgate/permissions"
+	"callgate/permissions/internal/jsonc"
 )
 
 // document is a permissions file as a text with comments, open for changes.
 type document struct {
 	path, home string
 	root       hujson.Value
-	rules      []Rule  // what the text has to say after the changes
-	want       []Grant // and in "$always"
+	rules      []permissions.Rule  // what the text has to say after the changes
+	want       []permissions.Grant // and in "$always"
 }
 
 func parseDocument(path string, data []byte, home string) (*document, error) {
-	file, err := ParseFile(path, data, home)
+	file, err := permissions.ParseFile(path, data, home)
 	if err != nil {
 		return nil, err
 	}
-	root, err := parseTree(data)
+	root, err := jsonc.Parse(data)
 	if err != nil {
 		return nil, err
 	}
@@ -30,13 +33,14 @@ func parseDocument(path string, data []byte, home string) (*document, error) {
 }
 
 // add appends the grants that the document does not have yet and returns their number.
-func (d *document) add(grants []Grant) (int, error) {
+func (d *document) add(grants []permissions.Grant) (int, error) {
+	compiled, err := permissions.NewPolicy(nil, nil, grants)
+	if err != nil {
+		return 0, err
+	}
 	added := 0
-	for _, g := range grants {
-		if err := g.compile(LayerAlways); err != nil {
-			return 0, err
-		}
-		if slices.ContainsFunc(d.want, g.sameReach) {
+	for _, g := range compiled.Grants {
+		if slices.ContainsFunc(d.want, g.SameReach) {
 			continue
 		}
 		element, err := grantValue(&g)
@@ -51,7 +55,7 @@ func (d *document) add(grants []Grant) (int, error) {
 }
 
 // remove takes out the grants for which drop is true and returns their number.
-func (d *document) remove(drop func(Grant) bool) (int, error) {
+func (d *document) remove(drop func(permissions.Grant) bool) (int, error) {
 	removed := 0
 	for i := len(d.want) - 1; i >= 0; i-- {
 		if drop(d.want[i]) {
@@ -67,11 +71,11 @@ func (d *document) remove(drop func(Grant) bool) (int, error) {
 // rules and grants.
 func (d *document) text() ([]byte, error) {
 	data := d.root.Pack()
-	got, err := ParseFile(d.path, data, d.home)
+	got, err := permissions.ParseFile(d.path, data, d.home)
 	if err != nil {
 		return nil, fmt.Errorf("the changed file would not be valid: %w", err)
 	}
-	if !slices.EqualFunc(got.Rules, d.rules, sameRule) || !slices.EqualFunc(got.Grants, d.want, sameGrant) {
+	if !slices.EqualFunc(got.Rules, d.rules, sameRule) || !slices.EqualFunc(got.Grants, d.want, permissions.Grant.Same) {
 		return nil, fmt.Errorf("%s: the changed file would not contain the change", d.path)
 	}
 	return data, nil
@@ -81,12 +85,12 @@ func (d *document) text() ([]byte, error) {
 func (d *document) always() *hujson.Array {
 	object := d.root.Value.(*hujson.Object)
 	for i := range object.Members {
-		if object.Members[i].Name.Value.(hujson.Literal).String() == alwaysKey {
+		if object.Members[i].Name.Value.(hujson.Literal).String() == permissions.AlwaysKey {
 			return object.Members[i].Value.Value.(*hujson.Array)
 		}
 	}
 	member := hujson.ObjectMember{
-		Name:  hujson.Value{BeforeExtra: breakLine(object.AfterExtra, "  "), Value: hujson.String(alwaysKey)},
+		Name:  hujson.Value{BeforeExtra: breakLine(object.AfterExtra, "  "), Value: hujson.String(permissions.AlwaysKey)},
 		Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: new(hujson.Array)},
 	}
 	if n := len(object.Members); n > 0 {
@@ -151,7 +155,7 @@ func breakLine(extra hujson.Extra, indent string) hujson.Extra {
 }
 
 // grantValue writes a grant on one line.
-func grantValue(g *Grant) (hujson.Value, error) {
+func grantValue(g *permissions.Grant) (hujson.Value, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -172,14 +176,6 @@ func grantValue(g *Grant) (hujson.Value, error) {
 	return v, nil
 }
 
-// sameReach reports whether two grants release the same calls.
-func (g *Grant) sameReach(h Grant) bool {
-	return g.Tool == h.Tool && g.Pattern == h.Pattern && g.Risk == h.Risk && g.Server == h.Server &&
-		g.Workspace == h.Workspace && g.Content == h.Content && g.Folder == h.Folder && g.Denied == h.Denied && g.Expires.Equal(h.Expires)
-}
-
-func sameGrant(g, h Grant) bool { return g.sameReach(h) && g.By == h.By && g.At.Equal(h.At) }
-
-func sameRule(r, q Rule) bool {
+func sameRule(r, q permissions.Rule) bool {
 	return r.Tool == q.Tool && r.Pattern == q.Pattern && r.Action == q.Action && r.Capped == q.Capped && r.Risk == q.Risk && r.When == q.When && r.Approvers == q.Approvers
 }

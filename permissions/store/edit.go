@@ -1,4 +1,4 @@
-package permissions
+package store
 
 import (
 	"bytes"
@@ -8,20 +8,23 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"callgate/permissions"
+	"callgate/permissions/internal/jsonc"
 )
 
 // Placed says what a rule that was added changes.
 type Placed struct {
-	Rule    Rule   // as the file has it now
-	Shadows []Rule // rules before it that it leaves nothing to decide
-	Limits  []Rule // rules before it that it wins over where both match, with another action; not what it refines
-	Yields  []Rule // rules after it that win over it where both match, with another action
+	Rule    permissions.Rule   // as the file has it now
+	Shadows []permissions.Rule // rules before it that it leaves nothing to decide
+	Limits  []permissions.Rule // rules before it that it wins over where both match, with another action; not what it refines
+	Yields  []permissions.Rule // rules after it that win over it where both match, with another action
 }
 
 // AddRule inserts a rule, keeping comments and order: as the last one of its tool, so that it wins over those before
 // it, or with first as the first one. It refuses a rule that could decide nothing, or whose tool and pattern the file
 // has already; the error says what to do instead. Its guarantees are those of AddGrants.
-func (s *Store) AddRule(tool, pattern string, action Action, first bool) (Placed, error) {
+func (s *Store) AddRule(tool, pattern string, action permissions.Action, first bool) (Placed, error) {
 	var placed Placed
 	_, err := s.edit(func(doc *document) (int, error) {
 		at, err := doc.addRule(tool, pattern, action, first)
@@ -32,12 +35,12 @@ func (s *Store) AddRule(tool, pattern string, action Action, first bool) (Placed
 		if err != nil {
 			return 0, err
 		}
-		file, err := ParseFile(s.path, text, s.home)
+		file, err := permissions.ParseFile(s.path, text, s.home)
 		if err != nil {
 			return 0, err
 		}
 		placed = place(file.Rules, at)
-		if winner := coveredBy(file.Rules, at); winner != nil {
+		if winner := permissions.CoveredBy(file.Rules, at); winner != nil {
 			cure := "Remove that rule, or move it up with: callgate rules edit"
 			if first {
 				cure = "Leave --first out"
@@ -51,8 +54,8 @@ func (s *Store) AddRule(tool, pattern string, action Action, first bool) (Placed
 
 // RemoveRules removes the rules of a tool, spelled as in the file: the one with that pattern, or all if the pattern is
 // "". It returns what it removed. Comments on the line of a rule go with it. Its guarantees are those of AddGrants.
-func (s *Store) RemoveRules(tool, pattern string) ([]Rule, error) {
-	var removed []Rule
+func (s *Store) RemoveRules(tool, pattern string) ([]permissions.Rule, error) {
+	var removed []permissions.Rule
 	_, err := s.edit(func(doc *document) (n int, err error) {
 		removed, err = doc.removeRules(tool, pattern)
 		return len(removed), err
@@ -86,18 +89,18 @@ func (s *Store) Replace(base, text []byte) error {
 		if bytes.Equal(data, base) {
 			return text, nil
 		}
-		before, err := ParseFile(s.path, base, s.home)
+		before, err := permissions.ParseFile(s.path, base, s.home)
 		if err != nil {
 			return nil, ErrRulesChanged
 		}
-		now, err := ParseFile(s.path, data, s.home)
+		now, err := permissions.ParseFile(s.path, data, s.home)
 		if err != nil || !slices.EqualFunc(before.Rules, now.Rules, sameRule) {
 			return nil, ErrRulesChanged
 		}
-		if _, err := doc.remove(func(g Grant) bool { return holds(before.Grants, g) && !holds(now.Grants, g) }); err != nil {
+		if _, err := doc.remove(func(g permissions.Grant) bool { return holds(before.Grants, g) && !holds(now.Grants, g) }); err != nil {
 			return nil, err
 		}
-		came := slices.DeleteFunc(slices.Clone(now.Grants), func(g Grant) bool { return holds(before.Grants, g) })
+		came := slices.DeleteFunc(slices.Clone(now.Grants), func(g permissions.Grant) bool { return holds(before.Grants, g) })
 		if _, err := doc.add(came); err != nil {
 			return nil, err
 		}
@@ -105,51 +108,42 @@ func (s *Store) Replace(base, text []byte) error {
 	})
 }
 
-func holds(grants []Grant, g Grant) bool { return slices.ContainsFunc(grants, g.Same) }
-
-// Same reports whether two grants say the same, wherever they stand.
-func (g Grant) Same(h Grant) bool { return sameGrant(g, h) }
+func holds(grants []permissions.Grant, g permissions.Grant) bool {
+	return slices.ContainsFunc(grants, g.Same)
+}
 
 // place says what the rule at index at does to the others.
-func place(rules []Rule, at int) Placed {
+func place(rules []permissions.Rule, at int) Placed {
 	p := Placed{Rule: rules[at]}
 	for i := range rules {
 		r := &rules[i]
 		switch {
-		case i < at && p.Rule.covers(r):
+		case i < at && p.Rule.Covers(r):
 			p.Shadows = append(p.Shadows, *r)
-		case i < at && r.Action != p.Rule.Action && p.Rule.meets(r) && (r.Action <= Confirm || !r.covers(&p.Rule)):
+		case i < at && r.Action != p.Rule.Action && p.Rule.Meets(r) && (r.Action <= permissions.Confirm || !r.Covers(&p.Rule)):
 			p.Limits = append(p.Limits, *r)
-		case i > at && r.Action != p.Rule.Action && p.Rule.meets(r):
+		case i > at && r.Action != p.Rule.Action && p.Rule.Meets(r):
 			p.Yields = append(p.Yields, *r)
 		}
 	}
 	return p
 }
 
-// coveredBy returns the first rule after the one at index at that leaves it nothing to decide, nil if none does.
-func coveredBy(rules []Rule, at int) *Rule {
-	for i := at + 1; i < len(rules); i++ {
-		if rules[i].covers(&rules[at]) {
-			return &rules[i]
-		}
-	}
-	return nil
-}
-
 // addRule returns the index that the rule has among the rules now.
-func (d *document) addRule(tool, pattern string, action Action, first bool) (int, error) {
+func (d *document) addRule(tool, pattern string, action permissions.Action, first bool) (int, error) {
 	if strings.HasPrefix(tool, "$") {
 		return 0, fmt.Errorf("%q is no tool: keys that begin with $ are callgate's own", tool)
 	}
-	added := Rule{Tool: tool, Action: action, Source: "the new rule"}
+	added := permissions.Rule{Tool: tool, Action: action, Source: "the new rule"}
 	var err error
-	if added.Pattern, err = ExpandHome(pattern, d.home); err != nil {
+	if added.Pattern, err = permissions.ExpandHome(pattern, d.home); err != nil {
 		return 0, err
 	}
-	if err := added.compile(LayerFile); err != nil {
+	compiled, err := permissions.NewPolicy(nil, []permissions.Rule{added}, nil)
+	if err != nil {
 		return 0, err
 	}
+	added = compiled.File[0]
 	root := d.root.Value.(*hujson.Object)
 	m, index := d.member(tool)
 	if m == len(root.Members) {
@@ -164,7 +158,7 @@ func (d *document) addRule(tool, pattern string, action Action, first bool) (int
 	object := patternsOf(root, &root.Members[m].Value)
 	at := 0
 	for i := range object.Members {
-		if written := memberName(&object.Members[i]); d.samePattern(written, pattern) {
+		if written := jsonc.Name(&object.Members[i]); d.samePattern(written, pattern) {
 			return 0, fmt.Errorf("%s is there already: remove it first with: callgate rules remove %s %s", &d.rules[index+i], shellWord(tool), shellWord(written))
 		}
 		if !first {
@@ -178,7 +172,7 @@ func (d *document) addRule(tool, pattern string, action Action, first bool) (int
 }
 
 // removeRules takes the rules of a tool out, all when pattern is "".
-func (d *document) removeRules(tool, pattern string) ([]Rule, error) {
+func (d *document) removeRules(tool, pattern string) ([]permissions.Rule, error) {
 	root := d.root.Value.(*hujson.Object)
 	m, index := d.member(tool)
 	if m == len(root.Members) || strings.HasPrefix(tool, "$") {
@@ -188,7 +182,7 @@ func (d *document) removeRules(tool, pattern string) ([]Rule, error) {
 	count := rulesIn(value)
 	from, to := index, index+count
 	if pattern != "" {
-		i := slices.IndexFunc(patternsOf(root, value).Members, func(m hujson.ObjectMember) bool { return d.samePattern(memberName(&m), pattern) })
+		i := slices.IndexFunc(patternsOf(root, value).Members, func(m hujson.ObjectMember) bool { return d.samePattern(jsonc.Name(&m), pattern) })
 		if i < 0 {
 			return nil, fmt.Errorf("%s has no pattern %q for %s: callgate rules list shows all", d.path, pattern, tool)
 		}
@@ -209,7 +203,7 @@ func (d *document) removeRules(tool, pattern string) ([]Rule, error) {
 func (d *document) member(tool string) (m, index int) {
 	members := d.root.Value.(*hujson.Object).Members
 	for m = range members {
-		if memberName(&members[m]) == tool {
+		if jsonc.Name(&members[m]) == tool {
 			return m, index
 		}
 		index += rulesIn(&members[m].Value)
@@ -223,7 +217,7 @@ func (d *document) newMember(first bool) (m, index int) {
 	if first {
 		return 0, 0
 	}
-	if n := len(members); n > 0 && memberName(&members[n-1]) == alwaysKey {
+	if n := len(members); n > 0 && jsonc.Name(&members[n-1]) == permissions.AlwaysKey {
 		return n - 1, len(d.rules)
 	}
 	return len(members), len(d.rules)
@@ -261,15 +255,13 @@ func emptyIn(root *hujson.Object) *hujson.Object {
 	return object
 }
 
-func memberName(m *hujson.ObjectMember) string { return m.Name.Value.(hujson.Literal).String() }
-
 // samePattern reports whether two patterns are one when `~/` is expanded.
 func (d *document) samePattern(a, b string) bool {
 	if a == b {
 		return true
 	}
-	expandedA, errA := ExpandHome(a, d.home)
-	expandedB, errB := ExpandHome(b, d.home)
+	expandedA, errA := permissions.ExpandHome(a, d.home)
+	expandedB, errB := permissions.ExpandHome(b, d.home)
 	return errA == nil && errB == nil && expandedA == expandedB
 }
 

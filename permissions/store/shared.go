@@ -1,10 +1,12 @@
-package permissions
+package store
 
 import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"callgate/permissions"
 )
 
 // Shared keeps the text of a permissions file for several machines, in place of the file. Methods may be called at once
@@ -34,7 +36,7 @@ func WhileStale(change func() error) error {
 }
 
 // sharedPolicy is Policy where the text is shared. The caller holds mu.
-func (s *Store) sharedPolicy() (*Policy, error) {
+func (s *Store) sharedPolicy() (*permissions.Policy, error) {
 	text, revision, err := s.shared.Text()
 	if err != nil {
 		return nil, err
@@ -64,12 +66,9 @@ func (s *Store) sharedUpdate(change func(data []byte) ([]byte, error)) error {
 		if written == nil || err != nil {
 			return err
 		}
-		if _, err := ParseFile(s.path, written, s.home); err != nil {
+		if _, err := permissions.ParseFile(s.path, written, s.home); err != nil {
 			return err
 		}
 		return s.shared.Replace(revision, written)
 	})
 }
-
-// Seed is the text of a new permissions file.
-func Seed(home string) []byte { return seedText(home) }

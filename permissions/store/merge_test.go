@@ -1,22 +1,24 @@
-package permissions
+package store
 
 import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"callgate/permissions"
 )
 
-func merged(t *testing.T, text string) (string, *Policy) {
+func merged(t *testing.T, text string) (string, *permissions.Policy) {
 	t.Helper()
 	out, err := MergeDefaults("p", []byte(text), "/home/u")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := ParseFile("p", out, "/home/u")
+	f, err := permissions.ParseFile("p", out, "/home/u")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := NewPolicy(nil, f.Rules, f.Grants)
+	p, err := permissions.NewPolicy(nil, f.Rules, f.Grants)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,28 +57,28 @@ func TestMergeDefaults(t *testing.T) {
 	if strings.Index(out, `"make deploy *"`) > strings.Index(out, `"terraform plan *"`) {
 		t.Error("the order changed")
 	}
-	shell := func(command string, risk Risk) Subject {
-		return Subject{Tool: "shell_exec", Kind: "shell_exec", KindBound: true, Value: command, Decides: Form{command}, Risk: risk}
+	shell := func(command string, risk permissions.Risk) permissions.Subject {
+		return permissions.Subject{Tool: "shell_exec", Kind: "shell_exec", KindBound: true, Value: command, Decides: permissions.Form{command}, Risk: risk}
 	}
-	file := func(kind, path string) Subject {
-		return Subject{Tool: "s_t", Kind: kind, KindBound: true, Decides: Form{path, "$WORKSPACE/" + strings.TrimPrefix(path, "/w/")}}
+	file := func(kind, path string) permissions.Subject {
+		return permissions.Subject{Tool: "s_t", Kind: kind, KindBound: true, Decides: permissions.Form{path, "$WORKSPACE/" + strings.TrimPrefix(path, "/w/")}}
 	}
 	for _, c := range []struct {
-		subject Subject
-		want    Action
+		subject permissions.Subject
+		want    permissions.Action
 	}{
-		{shell("make deploy", Unknown), Deny},
-		{shell("terraform plan", ReadOnly), Allow},
-		{shell("git log", ReadOnly), Allow},
-		{file("glob", "/w/x"), Deny},
-		{file("read_file", "/w/x"), Allow},
-		{file("read_file", "/w/.env"), Deny},
-		{file("read_file", "/w/secretary.go"), Allow},
-		{Subject{Tool: "s_f", Kind: "web_fetch", KindBound: true, Decides: Form{"https://go.dev/x"}}, Allow},
-		{Subject{Tool: "s_f", Kind: "web_fetch", KindBound: true, Decides: Form{"https://evil.example/x"}}, Ask},
-		{Subject{Tool: "acme_x", Arguments: []byte(`{"env":"dev"}`)}, Allow},
+		{shell("make deploy", permissions.Unknown), permissions.Deny},
+		{shell("terraform plan", permissions.ReadOnly), permissions.Allow},
+		{shell("git log", permissions.ReadOnly), permissions.Allow},
+		{file("glob", "/w/x"), permissions.Deny},
+		{file("read_file", "/w/x"), permissions.Allow},
+		{file("read_file", "/w/.env"), permissions.Deny},
+		{file("read_file", "/w/secretary.go"), permissions.Allow},
+		{permissions.Subject{Tool: "s_f", Kind: "web_fetch", KindBound: true, Decides: permissions.Form{"https://go.dev/x"}}, permissions.Allow},
+		{permissions.Subject{Tool: "s_f", Kind: "web_fetch", KindBound: true, Decides: permissions.Form{"https://evil.example/x"}}, permissions.Ask},
+		{permissions.Subject{Tool: "acme_x", Arguments: []byte(`{"env":"dev"}`)}, permissions.Allow},
 	} {
-		if f := Evaluate(p, Context{}, &c.subject); f.Action != c.want {
+		if f := permissions.Evaluate(p, permissions.Context{}, &c.subject); f.Action != c.want {
 			t.Errorf("%s %v: %v by %v, want %v", c.subject.Kind, c.subject.Decides, f.Action, f.Rule, c.want)
 		}
 	}

@@ -1,4 +1,6 @@
-package permissions
+// Package store keeps the file that rules and grants are written in, permissions.jsonc, while people and other processes
+// edit it. Without a file that can be read there is no policy, and callers MUST deny.
+package store
 
 import (
 	"bytes"
@@ -14,10 +16,11 @@ import (
 	"time"
 
 	"callgate/internal/durable"
+	"callgate/permissions"
 )
 
-// StoreOptions are what a Store needs beside its path.
-type StoreOptions struct {
+// Options are what a Store needs beside its path.
+type Options struct {
 	Home   string       // what `~/` and `$HOME/` stand for
 	Logger *slog.Logger // nil logs nothing
 	Shared Shared       // where the text is, for several machines; nil is the file
@@ -38,7 +41,7 @@ type Store struct {
 	stamp  stamp
 	data   []byte
 	room   []byte // to read a young file into, time and again
-	policy *Policy
+	policy *permissions.Policy
 	err    error // what made the file at stamp unusable
 
 	revision uint64 // of a shared text
@@ -55,9 +58,9 @@ const youth = 2 * time.Second
 
 func (s stamp) holds(now durable.Stamp) bool { return !s.young && s.Same(now) }
 
-// OpenStore returns the store of the file at path. It touches nothing: the first call of a method seeds the
+// Open returns the store of the file at path. It touches nothing: the first call of a method seeds the
 // file with commented defaults when there is none.
-func OpenStore(path string, o StoreOptions) *Store {
+func Open(path string, o Options) *Store {
 	return &Store{path: path, home: o.Home, shared: o.Shared, logger: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
 }
 
@@ -68,7 +71,7 @@ func (s *Store) Path() string { return s.path }
 // same, and returns the same *Policy then. With an error there is no policy and callers MUST deny: a file
 // that does not parse, cannot be read, or is gone after it was there never means defaults or the rules of
 // before.
-func (s *Store) Policy() (*Policy, error) {
+func (s *Store) Policy() (*permissions.Policy, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shared != nil {
@@ -101,7 +104,7 @@ func (s *Store) forget(err error) error {
 }
 
 // read reads and compiles the file. A text that does not parse is remembered, so that it costs one stat too.
-func (s *Store) read() (*Policy, error) {
+func (s *Store) read() (*permissions.Policy, error) {
 	data, info, err := readFile(s.path, s.room)
 	if err != nil {
 		return nil, s.forget(err)
@@ -122,12 +125,12 @@ func (s *Store) read() (*Policy, error) {
 	return s.policy, s.err
 }
 
-func (s *Store) compile(data []byte) (*Policy, error) {
-	f, err := ParseFile(s.path, data, s.home)
+func (s *Store) compile(data []byte) (*permissions.Policy, error) {
+	f, err := permissions.ParseFile(s.path, data, s.home)
 	if err != nil {
 		return nil, err
 	}
-	return NewPolicy(nil, f.Rules, f.Grants)
+	return permissions.NewPolicy(nil, f.Rules, f.Grants)
 }
 
 // errReplaced: the file that was opened is not the one that was checked.
@@ -172,11 +175,11 @@ func tryReadFile(path string, room []byte) (text []byte, as known, err error) {
 	case !os.SameFile(entry, as.FileInfo):
 		return nil, as, errReplaced
 	}
-	if need := int(min(as.Size(), maxFileSize)) + bytes.MinRead; cap(room) < need {
+	if need := int(min(as.Size(), permissions.MaxFile)) + bytes.MinRead; cap(room) < need {
 		room = make([]byte, 0, need)
 	}
 	data := bytes.NewBuffer(room[:0])
-	_, err = data.ReadFrom(io.LimitReader(f, maxFileSize+1))
+	_, err = data.ReadFrom(io.LimitReader(f, permissions.MaxFile+1))
 	return data.Bytes(), as, err
 }
 
@@ -185,7 +188,7 @@ func (s *Store) seed() error {
 	if _, err := os.Lstat(s.path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := durable.Replace(s.path, seedText(s.home), 0o600); err != nil {
+	if err := durable.Replace(s.path, Seed(s.home), 0o600); err != nil {
 		return err
 	}
 	s.logger.Info("permissions file created with defaults", "path", s.path)
@@ -196,14 +199,14 @@ func (s *Store) seed() error {
 // callgate processes share, so no grant is lost, and replaces it in one step: after a crash the file is the old one or
 // the new one. It skips grants that the file has already. After an error the file is unchanged, unless only the
 // directory could not be synced.
-func (s *Store) AddGrants(grants []Grant) error {
+func (s *Store) AddGrants(grants []permissions.Grant) error {
 	_, err := s.edit(func(doc *document) (int, error) { return doc.add(grants) })
 	return err
 }
 
 // RemoveGrants takes every grant out of "$always" for which drop is true, and says how many. Its guarantees
 // are those of AddGrants.
-func (s *Store) RemoveGrants(drop func(Grant) bool) (int, error) {
+func (s *Store) RemoveGrants(drop func(permissions.Grant) bool) (int, error) {
 	return s.edit(func(doc *document) (int, error) { return doc.remove(drop) })
 }
 

@@ -1,4 +1,4 @@
-package permissions
+package store
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"callgate/permissions"
 )
 
 // Twelve machines that change one text at once, each over a slow network, all succeed; one that is behind for good
@@ -61,9 +63,11 @@ func (s *slow) Replace(uint64, []byte) error  { s.tries++; return ErrStale }
 func TestRulesAreReadWhileTheyChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &slow{}
-		s := OpenStore(filepath.Join(t.TempDir(), "permissions.jsonc"), StoreOptions{Shared: shared})
+		s := Open(filepath.Join(t.TempDir(), "permissions.jsonc"), Options{Shared: shared})
 		done := make(chan error)
-		go func() { done <- s.AddGrants([]Grant{{Tool: "x_y", Pattern: "*", Risk: ReadOnly}}) }()
+		go func() {
+			done <- s.AddGrants([]permissions.Grant{{Tool: "x_y", Pattern: "*", Risk: permissions.ReadOnly}})
+		}()
 		synctest.Wait()
 		began := time.Now()
 		if _, err := s.Policy(); err != nil || time.Since(began) > 0 {

@@ -1,4 +1,4 @@
-package permissions
+package store
 
 import (
 	"bytes"
@@ -21,6 +21,7 @@ import (
 	"callgate/internal/durable"
 	"callgate/internal/testserver/unraced"
 	"callgate/internal/testserver/waits"
+	"callgate/permissions"
 )
 
 // With writerEnv set the test binary is a process that writes grants: "path prefix count", where count 0 means
@@ -47,12 +48,12 @@ func writeGrants(job []string) error {
 	if err != nil {
 		return err
 	}
-	s := OpenStore(job[0], StoreOptions{})
+	s := Open(job[0], Options{})
 	if _, err := s.Policy(); err != nil {
 		return err
 	}
 	for i := 0; count == 0 || i < count; i++ {
-		if err := s.AddGrants([]Grant{grantFor(fmt.Sprintf("%s-%d", job[1], i))}); err != nil {
+		if err := s.AddGrants([]permissions.Grant{grantFor(fmt.Sprintf("%s-%d", job[1], i))}); err != nil {
 			return err
 		}
 	}
@@ -73,12 +74,12 @@ func writer(t *testing.T, path, prefix string, count int) *exec.Cmd {
 	return cmd
 }
 
-func grantFor(pattern string) Grant {
-	return Grant{Tool: "shell_exec", Pattern: pattern, Risk: Network, By: "web:alice"}
+func grantFor(pattern string) permissions.Grant {
+	return permissions.Grant{Tool: "shell_exec", Pattern: pattern, Risk: permissions.Network, By: "web:alice"}
 }
 
 func newStore(t *testing.T) *Store {
-	return OpenStore(filepath.Join(t.TempDir(), "workers", "default", "permissions.jsonc"), StoreOptions{Home: "/home/u"})
+	return Open(filepath.Join(t.TempDir(), "workers", "default", "permissions.jsonc"), Options{Home: "/home/u"})
 }
 
 func storeWith(t *testing.T, text string) *Store {
@@ -106,7 +107,7 @@ func text(t *testing.T, s *Store) string {
 	return string(data)
 }
 
-func policy(t *testing.T, s *Store) *Policy {
+func policy(t *testing.T, s *Store) *permissions.Policy {
 	t.Helper()
 	p, err := s.Policy()
 	if err != nil {
@@ -123,7 +124,7 @@ func age(t *testing.T, s *Store) {
 	}
 }
 
-func patterns(p *Policy) (list []string) {
+func patterns(p *permissions.Policy) (list []string) {
 	for _, g := range p.Grants {
 		list = append(list, g.Pattern)
 	}
@@ -143,7 +144,7 @@ func TestFirstUseSeedsTheDefaults(t *testing.T) {
 
 func TestAddGrantsOnFirstUseSeedsToo(t *testing.T) {
 	s := newStore(t)
-	if err := s.AddGrants([]Grant{grantFor("ls *")}); err != nil {
+	if err := s.AddGrants([]permissions.Grant{grantFor("ls *")}); err != nil {
 		t.Fatal(err)
 	}
 	if got := text(t, s); !strings.HasPrefix(got, string(defaults[:200])) || !strings.Contains(got, `"ls *"`) {
@@ -170,8 +171,8 @@ func TestProcessesThatSeedAtOnceAgree(t *testing.T) {
 
 func TestTheNextCallSeesAnEdit(t *testing.T) {
 	s := storeWith(t, `{"shell_exec": "allow"}`)
-	ls := run("ls")
-	if got := Evaluate(policy(t, s), Context{}, &ls).Action; got != Allow {
+	ls := permissions.Subject{Tool: "commands_run", Kind: "shell_exec", KindBound: true, Value: "ls", Decides: permissions.Form{"ls"}, Risk: permissions.Network}
+	if got := permissions.Evaluate(policy(t, s), permissions.Context{}, &ls).Action; got != permissions.Allow {
 		t.Fatalf("before the edit: %v", got)
 	}
 	info, err := os.Stat(s.Path())
@@ -183,14 +184,14 @@ func TestTheNextCallSeesAnEdit(t *testing.T) {
 	if err := os.Chtimes(s.Path(), time.Time{}, info.ModTime()); err != nil {
 		t.Fatal(err)
 	}
-	if got := Evaluate(policy(t, s), Context{}, &ls).Action; got != Deny {
+	if got := permissions.Evaluate(policy(t, s), permissions.Context{}, &ls).Action; got != permissions.Deny {
 		t.Errorf("after an edit in the same tick: %v", got)
 	}
 
 	age(t, s)
 	policy(t, s)
 	write(t, s, `{"shell_exec": "ask"}`)
-	if got := Evaluate(policy(t, s), Context{}, &ls).Action; got != Ask {
+	if got := permissions.Evaluate(policy(t, s), permissions.Context{}, &ls).Action; got != permissions.Ask {
 		t.Errorf("after an edit an hour later: %v", got)
 	}
 
@@ -210,7 +211,7 @@ func TestTheNextCallSeesAnEdit(t *testing.T) {
 	if err := os.Rename(other, s.Path()); err != nil {
 		t.Fatal(err)
 	}
-	if got := Evaluate(policy(t, s), Context{}, &ls).Action; got != Deny {
+	if got := permissions.Evaluate(policy(t, s), permissions.Context{}, &ls).Action; got != permissions.Deny {
 		t.Errorf("after another file took its place: %v", got)
 	}
 }
@@ -222,7 +223,7 @@ func TestAnEditThatKeepsSizeAndTimeIsSeen(t *testing.T) {
 	s := storeWith(t, `{"shell_exec": "allow"}`)
 	age(t, s)
 	policy(t, s)
-	ls := run("ls")
+	ls := permissions.Subject{Tool: "commands_run", Kind: "shell_exec", KindBound: true, Value: "ls", Decides: permissions.Form{"ls"}, Risk: permissions.Network}
 	waits.Until(t, "the deny holds", func() bool { // as soon as the clock of the file system goes on
 		info, err := os.Stat(s.Path())
 		if err != nil {
@@ -232,7 +233,7 @@ func TestAnEditThatKeepsSizeAndTimeIsSeen(t *testing.T) {
 		if err := os.Chtimes(s.Path(), time.Time{}, info.ModTime()); err != nil {
 			t.Fatal(err)
 		}
-		return Evaluate(policy(t, s), Context{}, &ls).Action == Deny
+		return permissions.Evaluate(policy(t, s), permissions.Context{}, &ls).Action == permissions.Deny
 	})
 }
 
@@ -263,7 +264,7 @@ func TestABrokenFileDenies(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"is too large": func(t *testing.T, s *Store) { write(t, s, strings.Repeat(" ", 2*maxFileSize)+"{}") },
+		"is too large": func(t *testing.T, s *Store) { write(t, s, strings.Repeat(" ", 2*permissions.MaxFile)+"{}") },
 	}
 	for name, spoil := range broken {
 		t.Run(name, func(t *testing.T) {
@@ -275,7 +276,7 @@ func TestABrokenFileDenies(t *testing.T) {
 					t.Fatalf("got %v, %v; want no policy and an error that names the file", p, err)
 				}
 			}
-			if err := s.AddGrants([]Grant{grantFor("x")}); err == nil {
+			if err := s.AddGrants([]permissions.Grant{grantFor("x")}); err == nil {
 				t.Error("a grant is written to it")
 			}
 			if err := os.RemoveAll(s.Path()); err != nil {
@@ -304,7 +305,7 @@ func TestARefusedFileThatVanishesIsNotReplaced(t *testing.T) {
 	if p, err := s.Policy(); p != nil || err == nil || !strings.Contains(err.Error(), "is gone") {
 		t.Errorf("got %v, %v", p, err)
 	}
-	if err := s.AddGrants([]Grant{grantFor("x")}); err == nil {
+	if err := s.AddGrants([]permissions.Grant{grantFor("x")}); err == nil {
 		t.Error("a grant brings a new file")
 	}
 }
@@ -376,8 +377,8 @@ func TestGrantsAreEditedInPlace(t *testing.T) {
 	for _, c := range grantEdits {
 		t.Run(c.name, func(t *testing.T) {
 			s := storeWith(t, fill(c.before))
-			added := Grant{Tool: "t", Pattern: "new", Risk: Write, By: "web:<alice>"}
-			if err := s.AddGrants([]Grant{added}); err != nil {
+			added := permissions.Grant{Tool: "t", Pattern: "new", Risk: permissions.Write, By: "web:<alice>"}
+			if err := s.AddGrants([]permissions.Grant{added}); err != nil {
 				t.Fatal(err)
 			}
 			if got := text(t, s); got != fill(c.added) {
@@ -386,7 +387,7 @@ func TestGrantsAreEditedInPlace(t *testing.T) {
 			if got := patterns(policy(t, s)); !slices.Contains(got, "new") {
 				t.Errorf("the policy grants %q", got)
 			}
-			n, err := s.RemoveGrants(func(g Grant) bool { return g.Pattern == "old" })
+			n, err := s.RemoveGrants(func(g permissions.Grant) bool { return g.Pattern == "old" })
 			if err != nil || n != strings.Count(c.before, "OLD") {
 				t.Errorf("removed %d, %v", n, err)
 			}
@@ -414,7 +415,7 @@ func TestRemovingTheLastGrants(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := storeWith(t, fill(c.before))
-			n, err := s.RemoveGrants(func(g Grant) bool { return g.Pattern == "old" })
+			n, err := s.RemoveGrants(func(g permissions.Grant) bool { return g.Pattern == "old" })
 			if err != nil || n != strings.Count(c.before, "OLD") {
 				t.Errorf("removed %d, %v", n, err)
 			}
@@ -427,15 +428,15 @@ func TestRemovingTheLastGrants(t *testing.T) {
 
 func TestAGrantKeepsAllItsFields(t *testing.T) {
 	s := storeWith(t, `{}`)
-	g := Grant{
-		Tool: "shell_exec", Pattern: QuoteGlob(`rm -rf *.o "x" ~ && echo <é>`), Risk: Destructive, Server: "commands",
+	g := permissions.Grant{
+		Tool: "shell_exec", Pattern: permissions.QuoteGlob(`rm -rf *.o "x" ~ && echo <é>`), Risk: permissions.Destructive, Server: "commands",
 		Workspace: filepath.Join(t.TempDir(), "app"), By: "tui:bob", At: time.Now(), Expires: time.Now().Add(time.Hour),
 	}
-	if err := s.AddGrants([]Grant{g}); err != nil {
+	if err := s.AddGrants([]permissions.Grant{g}); err != nil {
 		t.Fatal(err)
 	}
 	got := policy(t, s).Grants
-	if len(got) != 1 || !sameGrant(got[0], g) || got[0].Layer != LayerAlways || !strings.HasPrefix(got[0].Source, s.Path()+":") {
+	if len(got) != 1 || !got[0].Same(g) || got[0].Layer != permissions.LayerAlways || !strings.HasPrefix(got[0].Source, s.Path()+":") {
 		t.Errorf("read back %+v, want %+v", got, g)
 	}
 }
@@ -445,7 +446,7 @@ func TestAGrantIsWrittenOnce(t *testing.T) {
 	for by := range 3 {
 		g := grantFor("git push *")
 		g.By = strconv.Itoa(by)
-		if err := s.AddGrants([]Grant{g, g}); err != nil {
+		if err := s.AddGrants([]permissions.Grant{g, g}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -455,7 +456,7 @@ func TestAGrantIsWrittenOnce(t *testing.T) {
 }
 
 func TestAGrantThatWouldReadDifferentlyIsRefused(t *testing.T) {
-	for name, g := range map[string]Grant{
+	for name, g := range map[string]permissions.Grant{
 		"home":              grantFor("~/x"),
 		"pattern":           grantFor("(x)"),
 		"tool":              {Tool: "", Pattern: "x"},
@@ -466,7 +467,7 @@ func TestAGrantThatWouldReadDifferentlyIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const before = "{\"a\": \"ask\"} // mine\n"
 			s := storeWith(t, before)
-			if err := s.AddGrants([]Grant{grantFor("good"), g}); err == nil {
+			if err := s.AddGrants([]permissions.Grant{grantFor("good"), g}); err == nil {
 				t.Error("it is accepted")
 			}
 			if got := text(t, s); got != before {
@@ -483,7 +484,7 @@ func TestAnEditBetweenReadingAndWritingIsKept(t *testing.T) {
 		if tries++; tries == 1 {
 			write(t, s, `{"a": "ask", "b": "deny"}`)
 		}
-		return doc.add([]Grant{grantFor("x")})
+		return doc.add([]permissions.Grant{grantFor("x")})
 	})
 	if err != nil || tries != 2 {
 		t.Fatalf("%d tries, %v", tries, err)
@@ -494,7 +495,7 @@ func TestAnEditBetweenReadingAndWritingIsKept(t *testing.T) {
 
 	_, err = s.edit(func(doc *document) (int, error) {
 		write(t, s, fmt.Sprintf(`{"a": "ask", "n%d": "deny"}`, rand.Int()))
-		return doc.add([]Grant{grantFor("y")})
+		return doc.add([]permissions.Grant{grantFor("y")})
 	})
 	if !errors.Is(err, errEdited) {
 		t.Errorf("a file that changes each time gives %v", err)
@@ -504,9 +505,9 @@ func TestAnEditBetweenReadingAndWritingIsKept(t *testing.T) {
 func TestAFailedWriteLeavesTheFile(t *testing.T) {
 	const before = `{"a": "ask"}`
 	name := strings.Repeat("p", 245) // no file system takes the longer name of a file that is not whole yet
-	s := OpenStore(filepath.Join(t.TempDir(), name), StoreOptions{Home: "/home/u"})
+	s := Open(filepath.Join(t.TempDir(), name), Options{Home: "/home/u"})
 	write(t, s, before)
-	if err := s.AddGrants([]Grant{grantFor("x")}); err == nil {
+	if err := s.AddGrants([]permissions.Grant{grantFor("x")}); err == nil {
 		t.Error("no error")
 	}
 	if got := text(t, s); got != before {
@@ -525,7 +526,7 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 	for i := range goroutines {
 		wg.Go(func() {
 			for j := range each {
-				if err := s.AddGrants([]Grant{grantFor(fmt.Sprintf("goroutine%d-%d", i, j))}); err != nil {
+				if err := s.AddGrants([]permissions.Grant{grantFor(fmt.Sprintf("goroutine%d-%d", i, j))}); err != nil {
 					t.Error(err)
 				}
 				if _, err := s.Policy(); err != nil {
@@ -578,7 +579,7 @@ func TestAKilledWriterLeavesAWholeFile(t *testing.T) {
 			t.Fatal("the writer ended by itself")
 		}
 		data := text(t, s)
-		f, err := ParseFile(s.Path(), []byte(data), "")
+		f, err := permissions.ParseFile(s.Path(), []byte(data), "")
 		if err != nil {
 			t.Fatalf("round %d: %v in\n%s", i, err, data)
 		}
@@ -590,7 +591,7 @@ func TestAKilledWriterLeavesAWholeFile(t *testing.T) {
 	if before == 0 {
 		t.Error("no writer got to write anything")
 	}
-	if err := s.AddGrants([]Grant{grantFor("after")}); err != nil {
+	if err := s.AddGrants([]permissions.Grant{grantFor("after")}); err != nil {
 		t.Errorf("after the crashes: %v", err)
 	}
 }
@@ -598,7 +599,7 @@ func TestAKilledWriterLeavesAWholeFile(t *testing.T) {
 func TestTheDefaultsStayACommentedFileAfterAGrant(t *testing.T) {
 	s := newStore(t)
 	policy(t, s)
-	if err := s.AddGrants([]Grant{grantFor("git push *")}); err != nil {
+	if err := s.AddGrants([]permissions.Grant{grantFor("git push *")}); err != nil {
 		t.Fatal(err)
 	}
 	want := bytes.Replace(defaults, []byte("[]\n"),
@@ -609,7 +610,7 @@ func TestTheDefaultsStayACommentedFileAfterAGrant(t *testing.T) {
 }
 
 func BenchmarkStorePolicy(b *testing.B) {
-	s := OpenStore(filepath.Join(b.TempDir(), "permissions.jsonc"), StoreOptions{})
+	s := Open(filepath.Join(b.TempDir(), "permissions.jsonc"), Options{})
 	if _, err := s.Policy(); err != nil {
 		b.Fatal(err)
 	}
@@ -662,4 +663,40 @@ func TestEditsInARaceHoldFromTheNextCallOn(t *testing.T) {
 	}
 	close(stop)
 	callers.Wait()
+}
+
+// A grant can be added to and taken out of whatever parses.
+func FuzzAddAndRemoveGrant(f *testing.F) {
+	f.Add(defaults)
+	for _, c := range grantEdits {
+		f.Add([]byte(c.before))
+	}
+	for _, c := range addCases {
+		f.Add([]byte(c.before))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		doc, err := parseDocument("p", data, "/home/u")
+		if err != nil {
+			t.Skip()
+		}
+		added := permissions.Grant{Tool: "fuzz", Pattern: "git push *", Risk: permissions.Network}
+		n, err := doc.add([]permissions.Grant{added})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := doc.text()
+		if err != nil {
+			t.Fatalf("after adding %d: %v", n, err)
+		}
+		doc, err = parseDocument("p", text, "/home/u")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := doc.remove(added.SameReach); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := doc.text(); err != nil {
+			t.Fatalf("after removing: %v", err)
+		}
+	})
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package permissions
+package store
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package permissions
+package store
 
 import (
 	"errors"
@@ -6,6 +6,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"callgate/permissions"
+	"callgate/permissions/internal/jsonc"
 )
 
 // addCases are files before and after a rule is added.
@@ -47,7 +50,7 @@ func TestRulesAreAddedInPlace(t *testing.T) {
 	for _, c := range addCases {
 		t.Run(c.name, func(t *testing.T) {
 			s := storeWith(t, c.before)
-			action, err := ParseAction(c.action)
+			action, err := permissions.ParseAction(c.action)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +79,7 @@ func TestWhatAnAddedRuleDoesToOthers(t *testing.T) {
 	  "shell_exec": { "*": "ask", "git push --force *": "deny", "git * origin": "allow", "*prod*": "deny" },
 	  "*_exec": { "git push origin *": "allow" }
 	}`)
-	placed, err := s.AddRule("shell_exec", "git push *", Confirm, false)
+	placed, err := s.AddRule("shell_exec", "git push *", permissions.Confirm, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +92,7 @@ func TestWhatAnAddedRuleDoesToOthers(t *testing.T) {
 	}
 }
 
-func names(rules []Rule) string {
+func names(rules []permissions.Rule) string {
 	var list []string
 	for _, r := range rules {
 		list = append(list, r.Pattern)
@@ -112,7 +115,7 @@ func TestRulesThatHaveNoPlaceAreRefused(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := storeWith(t, file)
-			_, err := s.AddRule(c.tool, c.pattern, Allow, false)
+			_, err := s.AddRule(c.tool, c.pattern, permissions.Allow, false)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v\nwant %s", err, c.want)
 			}
@@ -166,8 +169,8 @@ func FuzzAddAndRemoveRule(f *testing.F) {
 	for _, c := range addCases {
 		f.Add(c.before, c.tool, c.pattern, c.first)
 	}
-	for _, c := range fileCases {
-		f.Add(c.text, "shell_exec", "git push *", false)
+	for _, c := range grantEdits {
+		f.Add(c.before, "shell_exec", "git push *", false)
 	}
 	f.Fuzz(func(t *testing.T, before, tool, pattern string, first bool) {
 		doc, err := parseDocument("p", []byte(before), "/h")
@@ -175,7 +178,7 @@ func FuzzAddAndRemoveRule(f *testing.F) {
 			t.Skip()
 		}
 		old := doc.rules
-		at, err := doc.addRule(tool, pattern, Confirm, first)
+		at, err := doc.addRule(tool, pattern, permissions.Confirm, first)
 		if err != nil {
 			return
 		}
@@ -196,7 +199,7 @@ func FuzzAddAndRemoveRule(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, doc.root.Pack())
 		}
-		file, err := ParseFile("p", removed, "/h")
+		file, err := permissions.ParseFile("p", removed, "/h")
 		if err != nil || len(file.Rules) != len(old) {
 			t.Fatalf("%v\nbefore %s\nadded %s\nremoved %s", err, before, added, removed)
 		}
@@ -210,7 +213,7 @@ func FuzzAddAndRemoveRule(f *testing.F) {
 
 // comments returns the text of all comments, without white space and commas.
 func comments(t *testing.T, text []byte) string {
-	root, err := parseTree(text)
+	root, err := jsonc.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,10 +236,10 @@ func TestReplaceKeepsWhatOthersGranted(t *testing.T) {
 		t.Fatal(err)
 	}
 	// While the copy is edited, one process grants and another revokes.
-	if err := OpenStore(s.Path(), StoreOptions{}).AddGrants([]Grant{grantFor("new")}); err != nil {
+	if err := Open(s.Path(), Options{}).AddGrants([]permissions.Grant{grantFor("new")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenStore(s.Path(), StoreOptions{}).RemoveGrants(func(g Grant) bool { return g.Pattern == "old" }); err != nil {
+	if _, err := Open(s.Path(), Options{}).RemoveGrants(func(g permissions.Grant) bool { return g.Pattern == "old" }); err != nil {
 		t.Fatal(err)
 	}
 	edited := strings.Replace(string(base), `"ask"`, `"deny" /* mine */`, 1)
@@ -244,7 +247,7 @@ func TestReplaceKeepsWhatOthersGranted(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := policy(t, s)
-	if len(p.Grants) != 1 || p.Grants[0].Pattern != "new" || p.File[0].Action != Deny || !strings.Contains(text(t, s), "/* mine */") {
+	if len(p.Grants) != 1 || p.Grants[0].Pattern != "new" || p.File[0].Action != permissions.Deny || !strings.Contains(text(t, s), "/* mine */") {
 		t.Errorf("the file is %s", text(t, s))
 	}
 }
@@ -252,11 +255,11 @@ func TestReplaceKeepsWhatOthersGranted(t *testing.T) {
 func TestReplaceRefuses(t *testing.T) {
 	s := storeWith(t, `{"*": "ask"}`)
 	base := []byte(text(t, s))
-	var fault *FileError
+	var fault *permissions.FileError
 	if err := s.Replace(base, []byte("{\n \"*\": \"alow\"}")); !errors.As(err, &fault) || fault.Line != 2 {
 		t.Errorf("a text that does not parse: %v", err)
 	}
-	if _, err := s.AddRule("a", "x", Deny, false); err != nil {
+	if _, err := s.AddRule("a", "x", permissions.Deny, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Replace(base, []byte(`{"*": "allow"}`)); !errors.Is(err, ErrRulesChanged) {
@@ -276,7 +279,7 @@ func TestABrokenFileCanBeReplaced(t *testing.T) {
 	if err := s.Replace(base, []byte(`{"*": "allow"}`)); err != nil {
 		t.Fatal(err)
 	}
-	if p := policy(t, s); p.File[0].Action != Allow {
+	if p := policy(t, s); p.File[0].Action != permissions.Allow {
 		t.Error("it does not say what was saved")
 	}
 }
@@ -289,13 +292,13 @@ func TestConcurrentRulesAndGrantsLoseNothing(t *testing.T) {
 	errs := make(chan error, 4*each)
 	for n := range 4 {
 		work.Go(func() {
-			own := OpenStore(s.Path(), StoreOptions{})
+			own := Open(s.Path(), Options{})
 			for i := range each {
 				var err error
 				if n%2 == 0 {
-					_, err = own.AddRule("shell_exec", fmt.Sprintf("cmd%d-%d *", n, i), Ask, n == 0)
+					_, err = own.AddRule("shell_exec", fmt.Sprintf("cmd%d-%d *", n, i), permissions.Ask, n == 0)
 				} else {
-					err = own.AddGrants([]Grant{grantFor(fmt.Sprintf("cmd%d-%d", n, i))})
+					err = own.AddGrants([]permissions.Grant{grantFor(fmt.Sprintf("cmd%d-%d", n, i))})
 				}
 				errs <- err
 			}

@@ -1,0 +1,24 @@
+package store
+
+import (
+	"bytes"
+	_ "embed"
+)
+
+//go:embed defaults.jsonc
+var defaults []byte
+
+// Seed is the text of a new file, for a user with that home. If the home is not known, it leaves out the lines about it,
+// because the file could not be read with them.
+func Seed(home string) []byte {
+	if home != "" {
+		return defaults
+	}
+	var kept []byte
+	for line := range bytes.Lines(defaults) {
+		if !bytes.HasPrefix(bytes.TrimSpace(line), []byte(`"~/`)) {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
+}
