@@ -3,6 +3,7 @@ package embedded
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // SQLEffect says what statements do. The zero value is that they read what the database holds.
@@ -15,9 +16,22 @@ const (
 	SQLUnknown                        // not all of it was recognised, or databases do not agree on what it means
 )
 
+// listsTables reports whether a text is a command with which sqlite3 shows nothing but names of tables and the statements
+// that made them.
+func listsTables(text string) bool {
+	name, pattern, _ := strings.Cut(text, " ")
+	word := func(r rune) bool {
+		return r == '_' || r == '%' || r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r))
+	}
+	return slices.Contains([]string{".tables", ".schema", ".indexes", ".indices"}, name) && strings.TrimFunc(pattern, word) == ""
+}
+
 // SQL says what the statements of a text do, for PostgreSQL, MySQL, SQLite and similar databases. All SQL is read here.
-// An unknown statement, an unknown function and a command of a client are SQLUnknown.
+// An unknown statement, an unknown function and a command of a client are SQLUnknown, but for those that list tables.
 func SQL(text string) SQLEffect {
+	if listsTables(text) {
+		return 0
+	}
 	toks, ok := sqlTokens(text)
 	if !ok {
 		return SQLUnknown | sqlGuess(text)

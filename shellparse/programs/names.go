@@ -28,10 +28,17 @@ var installedDirs = map[string]bool{"node_modules/.bin": true, ".venv/bin": true
 // else may have put another program there.
 func Installed(s string) string {
 	dir, name := path.Split(strings.TrimPrefix(s, "./"))
-	if name == "" || strings.ContainsAny(name, "@ -") || !installedDirs[strings.TrimSuffix(dir, "/")] {
+	if name == "" || name[0] == '-' || strings.ContainsAny(name, "@ ") || !installedDirs[strings.TrimSuffix(dir, "/")] {
 		return ""
 	}
 	return name
+}
+
+// RunsTool says that a package manager given this word runs a known program that the project has installed: pnpm tsc. A
+// script of that name goes before it.
+func RunsTool(manager, tool string) bool {
+	m := Find(Canonical(manager))
+	return m.Has(RunsInstalled) && m.Has(PackageManager) && Find(m.Name, tool).Name == "" && Find(tool).Has(ProjectTool)
 }
 
 // Versioned says that a name is a program that reads option files, with a version or a target before or behind it:

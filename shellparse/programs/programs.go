@@ -134,6 +134,7 @@ const (
 	Sends                            // data goes out to another machine by what it is for
 	RunsScripts                      // its next word is a script of the project
 	RunsTargets                      // every operand is a target of the project
+	RunsTasks                        // these are tasks of parts of it, each in one word with its arguments
 	TakesSQL                         // it sends statements to a database
 	LocalDatabase                    // its database is a file of this machine
 	ReadsCode                        // it runs what comes in, beside those that take SQL
@@ -156,7 +157,7 @@ const (
 	RunsContainers                   // it runs containers
 	TakesLabels                      // a word that begins with // names a target of the workspace
 	Control                          // a builtin that steers the script and does nothing outside of it
-	RunsInstalled                    // it runs a program that the project has installed
+	RunsInstalled                    // it runs a program that the project has installed; a package manager, one that is no subcommand
 	Unoffered                        // no rule is offered: it runs what its words or its input say
 	OneHost                          // a rule is offered for the host that it asks
 	Connects                         // it connects to a host and a port that are words of their own
@@ -181,7 +182,7 @@ var Traits = map[string]Trait{
 	"option-files": OptionFiles, "runs-addresses": RunsAddresses, "takes-code": TakesCode, "runs-source": RunsSource,
 	"runs-operands": RunsOperands, "spells": Spells, "prints": Prints, "reads-settings": ReadsSettings, "takes-process": TakesProcess,
 	"shell": Shell, "project-tool": ProjectTool, "exact": Exact, "installs": Installs,
-	"sends": Sends, "runs-scripts": RunsScripts, "runs-targets": RunsTargets, "takes-sql": TakesSQL, "local-database": LocalDatabase,
+	"sends": Sends, "runs-scripts": RunsScripts, "runs-targets": RunsTargets, "runs-tasks": RunsTasks, "takes-sql": TakesSQL, "local-database": LocalDatabase,
 	"reads-code": ReadsCode, "sends-queries": SendsQueries, "yes-is-harmless": YesIsHarmless, "package-runner": PackageRunner, "agent": Agent,
 	"interpreter": Interpreter, "lists-names": ListsNames, "searches": Searches, "runs-hooks": RunsHooks, "runs-project": RunsProject,
 	"formats": Formats, "can-send": CanSend, "sometimes-sends": SometimesSends, "talks": Talks, "copies": Copies, "uses-keys": UsesKeys,

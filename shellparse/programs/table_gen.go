@@ -401,10 +401,10 @@ var options55 = Options{List: []Option{
 var row56 = Row{Options: &options55, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options57 = Options{List: []Option{
-	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
-	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0},
-	{"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0},
-	{"-u", "-u", 1, 102},
+	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-arguments", "--node-arguments", 1, 120},
+	{"--node-option", "-n", 1, 120}, {"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 111}, {"--temp-dir", "--temp-dir", 1, 116},
+	{"--timeout", "--timeout", 1, 0}, {"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120},
+	{"-t", "--timeout", 1, 0}, {"-u", "-u", 1, 102},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row58 = Row{Options: &options57, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
@@ -626,11 +626,11 @@ var row92 = Row{Options: &options91, Operands: "", Default: "", Style: 0, Subcom
 
 var options93 = Options{List: []Option{
 	{"--action_env", "--repo_env", 1, 33}, {"--aspects", "--aspects", 1, 120}, {"--bazelrc", "--bazelrc", 1, 120}, {"--bes_backend", "--bes_backend", 1, 33}, {"--build_event_binary_file", "--build_event_binary_file", 1, 119}, {"--build_event_json_file", "--build_event_binary_file", 1, 119}, {"--build_event_text_file", "--build_event_binary_file", 1, 119}, {"--compilation_mode", "--compilation_mode", 1, 0},
-	{"--config", "--config", 1, 33}, {"--credential_helper", "--credential_helper", 1, 120}, {"--crosstool_top", "--crosstool_top", 1, 120}, {"--disk_cache", "--disk_cache", 1, 116}, {"--execution_log_json_file", "--execution_log_json_file", 1, 119}, {"--explain", "--explain", 1, 119}, {"--extra_toolchains", "--crosstool_top", 1, 120}, {"--host_action_env", "--repo_env", 1, 33},
-	{"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--inject_repository", "--inject_repository", 1, 120}, {"--jobs", "--jobs", 1, 0}, {"--module_mirrors", "--module_mirrors", 1, 33}, {"--output_base", "--output_user_root", 1, 116}, {"--output_user_root", "--output_user_root", 1, 116}, {"--override_module", "--inject_repository", 1, 120}, {"--override_repository", "--inject_repository", 1, 120},
-	{"--package_path", "--package_path", 1, 120}, {"--profile", "--explain", 1, 119}, {"--registry", "--registry", 1, 33}, {"--remote_cache", "--remote_downloader", 1, 33}, {"--remote_downloader", "--remote_downloader", 1, 33}, {"--remote_executor", "--remote_downloader", 1, 33}, {"--repo_env", "--repo_env", 1, 33}, {"--repository_cache", "--repository_cache", 1, 116},
-	{"--run_under", "--run_under", 1, 120}, {"--server_javabase", "--host_jvm_args", 1, 120}, {"--shell_executable", "--shell_executable", 1, 120}, {"--spawn_strategy", "--spawn_strategy", 1, 33}, {"--strategy", "--strategy", 1, 33}, {"--symlink_prefix", "--symlink_prefix", 1, 116}, {"--vendor_dir", "--vendor_dir", 1, 116}, {"--workspace_status_command", "--workspace_status_command", 1, 120},
-	{"-c", "--compilation_mode", 1, 0}, {"-j", "--jobs", 1, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0},
+	{"--config", "--config", 1, 33}, {"--credential_helper", "--credential_helper", 1, 120}, {"--crosstool_top", "--crosstool_top", 1, 120}, {"--disk_cache", "--disk_cache", 1, 111}, {"--execution_log_json_file", "--execution_log_json_file", 1, 119}, {"--experimental_remote_downloader", "--experimental_remote_downloader", 1, 33}, {"--explain", "--explain", 1, 119}, {"--extra_toolchains", "--crosstool_top", 1, 120},
+	{"--host_action_env", "--repo_env", 1, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--inject_repository", "--inject_repository", 1, 120}, {"--jobs", "--jobs", 1, 0}, {"--module_mirrors", "--module_mirrors", 1, 33}, {"--output_base", "--output_user_root", 1, 116}, {"--output_user_root", "--output_user_root", 1, 116}, {"--override_module", "--inject_repository", 1, 120},
+	{"--override_repository", "--inject_repository", 1, 120}, {"--package_path", "--package_path", 1, 120}, {"--profile", "--explain", 1, 119}, {"--registry", "--registry", 1, 33}, {"--remote_cache", "--experimental_remote_downloader", 1, 33}, {"--remote_downloader", "--experimental_remote_downloader", 1, 33}, {"--remote_executor", "--experimental_remote_downloader", 1, 33}, {"--repo_env", "--repo_env", 1, 33},
+	{"--repository_cache", "--repository_cache", 1, 116}, {"--run_under", "--run_under", 1, 120}, {"--server_javabase", "--host_jvm_args", 1, 120}, {"--shell_executable", "--shell_executable", 1, 120}, {"--spawn_strategy", "--spawn_strategy", 1, 33}, {"--strategy", "--strategy", 1, 33}, {"--symlink_prefix", "--symlink_prefix", 1, 116}, {"--test_env", "--test_env", 1, 118},
+	{"--vendor_dir", "--vendor_dir", 1, 116}, {"--workspace_status_command", "--workspace_status_command", 1, 120}, {"-c", "--compilation_mode", 1, 0}, {"-j", "--jobs", 1, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
 var row94 = Row{Options: &options93, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
@@ -644,9 +644,18 @@ var row96 = Row{Options: &options95, Operands: "r", Default: "", Style: 0, Subco
 
 var row97 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var worse98 = []Worse{{When: []string{"--fix", "--write", "-w", "--apply", "--in-place", "-i", "-a", "--autocorrect"}, Unless: nil, To: 3, OnlyOptions: true}}
+var options98 = Options{List: []Option{
+	{"--apply", "--apply-unsafe", 0, 109}, {"--apply-unsafe", "--apply-unsafe", 0, 109}, {"--colors", "--colors", 1, 0}, {"--config", "--config-path", 1, 111}, {"--config-path", "--config-path", 1, 111}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114},
+	{"--ignore-pattern", "--ignore-pattern", 1, 0}, {"--import-plugin", "--import-plugin", 0, 0}, {"--log-path", "--log-path", 1, 116}, {"--max-diagnostics", "--max-diagnostics", 1, 0}, {"--only", "--only", 1, 0}, {"--reporter", "--reporter", 1, 0}, {"--since", "--since", 1, 0}, {"--skip", "--skip", 1, 0},
+	{"--stdin-file-path", "--stdin-file-path", 1, 0}, {"--tsconfig", "--tsconfig", 1, 111}, {"--unsafe", "--unsafe", 0, 0}, {"--vcs-root", "--vcs-root", 1, 111}, {"--write", "--fix", 0, 109}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 0}, {"-W", "-W", 1, 0},
+	{"-c", "--config-path", 1, 111}, {"-f", "--format", 1, 0},
+}, Danger: false, Writes: true, Values: false, Reads: false}
 
-var acts99 = []Act{
+var row99 = Row{Options: &options98, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var worse100 = []Worse{{When: []string{"--fix", "--write", "-w", "--apply", "--in-place", "-i", "-a", "--autocorrect"}, Unless: nil, To: 3, OnlyOptions: true}}
+
+var acts101 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
 	{Operands: []string{"job", "stop"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
 	{Operands: []string{"system", "gc"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
@@ -664,7 +673,7 @@ var acts99 = []Act{
 	{Operands: []string{"project", "destroy"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
 }
 
-var acts100 = []Act{
+var acts102 = []Act{
 	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "resets settings of the system"},
 	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "resets settings of the system"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "resets settings of the system"},
@@ -677,16 +686,16 @@ var acts100 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var options101 = Options{List: []Option{
+var options103 = Options{List: []Option{
 	{"--check-hash-based-pycs", "--check-hash-based-pycs", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 0, 0}, {"-E", "-E", 0, 0}, {"-I", "-I", 0, 0}, {"-O", "-O", 0, 0}, {"-OO", "-OO", 0, 0},
 	{"-P", "-P", 0, 0}, {"-S", "-S", 0, 0}, {"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-W", "-W", 1, 0}, {"-X", "-X", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 1, 99},
 	{"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 120}, {"-m", "-m", 1, 77}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language102 = Language{Options: &options101, Python: true}
+var language104 = Language{Options: &options103, Python: true}
 
-var acts103 = []Act{
+var acts105 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
@@ -727,15 +736,15 @@ var acts103 = []Act{
 	{Operands: []string{"query", "*truncate*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
 }
 
-var options104 = Options{List: []Option{
+var options106 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 0}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120},
 	{"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row105 = Row{Options: &options104, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row107 = Row{Options: &options106, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts106 = []Act{
+var acts108 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
@@ -777,21 +786,21 @@ var acts106 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options107 = Options{List: []Option{
+var options109 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--dictionary", "--dictionary", 1, 114}, {"--lgwin", "--lgwin", 1, 0}, {"--output", "--output", 1, 119}, {"--quality", "--quality", 1, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--suffix", "--suffix", 1, 0},
 	{"--test", "--test", 0, 112}, {"-D", "--dictionary", 1, 114}, {"-S", "--suffix", 1, 0}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-j", "--rm", 0, 33}, {"-o", "--output", 1, 119}, {"-q", "--quality", 1, 0},
 	{"-t", "--test", 0, 112}, {"-w", "--lgwin", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row108 = Row{Options: &options107, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row110 = Row{Options: &options109, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts109 = []Act{
+var acts111 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var wrapper110 = Wrapper{Options: &options25, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper112 = Wrapper{Options: &options25, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options111 = Options{List: []Option{
+var options113 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--collection", "--collection", 1, 120},
 	{"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--native-file", "--native-file", 1, 120},
 	{"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120}, {"--override_repository", "--override_repository", 1, 120}, {"--rakefile", "--rakefile", 1, 120}, {"--rakelibdir", "--rakelibdir", 1, 120}, {"--remote_cache", "--remote_cache", 1, 33}, {"--remote_executor", "--remote_executor", 1, 33},
@@ -801,9 +810,9 @@ var options111 = Options{List: []Option{
 	{"-f", "--rakefile", 1, 120}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row112 = Row{Options: &options111, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row114 = Row{Options: &options113, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts113 = []Act{
+var acts115 = []Act{
 	{Operands: []string{"system", "prune"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
 	{Operands: []string{"system", "reset"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
 	{Operands: []string{"volume", "rm|prune|remove"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
@@ -844,17 +853,17 @@ var acts113 = []Act{
 	{Operands: []string{"up"}, Options: []string{"-V"}, Without: nil, Why: "deletes containers, images or volumes"},
 }
 
-var wrapper114 = Wrapper{Options: &options25, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper116 = Wrapper{Options: &options25, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options115 = Options{List: []Option{
+var options117 = Options{List: []Option{
 	{"--bun", "--bun", 0, 0}, {"--config", "-c", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--eval", "--eval", 1, 120}, {"--filter", "--filter", 1, 0}, {"--help", "--help", 0, 0}, {"--hot", "--hot", 0, 0},
 	{"--inspect", "--inspect", 2, 0}, {"--preload", "-r", 1, 120}, {"--print", "--print", 1, 120}, {"--silent", "--silent", 0, 0}, {"--version", "--version", 0, 0}, {"--watch", "--watch", 0, 0}, {"-b", "--bun", 0, 0}, {"-c", "-c", 1, 120},
 	{"-e", "--eval", 1, 120}, {"-h", "--help", 0, 0}, {"-p", "--print", 1, 120}, {"-r", "-r", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row116 = Row{Options: &options115, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row118 = Row{Options: &options117, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options117 = Options{List: []Option{
+var options119 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 0}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -864,9 +873,9 @@ var options117 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language118 = Language{Options: &options117, Python: false}
+var language120 = Language{Options: &options119, Python: false}
 
-var acts119 = []Act{
+var acts121 = []Act{
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"unpublish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"deprecate"}, Options: nil, Without: nil, Why: "changes what is published"},
@@ -882,63 +891,63 @@ var acts119 = []Act{
 	{Operands: []string{"stage", "publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 }
 
-var row120 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
+var row122 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
 
-var worse121 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse123 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options122 = Options{List: []Option{
+var options124 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--bun", "--bun", 0, 0}, {"--conditions", "--conditions", 1, 0}, {"--config", "--config", 2, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverage-dir", "--coverage-dir", 1, 116}, {"--coverage-reporter", "--coverage-reporter", 1, 0}, {"--cwd", "--cwd", 1, 100},
 	{"--define", "--define", 1, 120}, {"--env-file", "--env-file", 1, 114}, {"--filter", "--filter", 1, 0}, {"--global", "--global", 0, 33}, {"--hot", "--hot", 0, 0}, {"--import", "--require", 1, 120}, {"--only", "--only", 0, 0}, {"--preload", "--preload", 1, 120},
 	{"--reporter", "--reporter", 1, 0}, {"--reporter-outfile", "--reporter-outfile", 1, 119}, {"--require", "--require", 1, 120}, {"--rerun-each", "--rerun-each", 1, 0}, {"--shell", "--shell", 1, 120}, {"--test-name-pattern", "--test-name-pattern", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--todo", "--todo", 0, 0},
 	{"--update-snapshots", "--update-snapshots", 0, 109}, {"--watch", "--watch", 0, 0}, {"-b", "--bun", 0, 0}, {"-c", "--config", 2, 120}, {"-g", "--global", 0, 33}, {"-r", "--preload", 1, 120}, {"-t", "--test-name-pattern", 1, 0}, {"-u", "--update-snapshots", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row123 = Row{Options: &options122, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row125 = Row{Options: &options124, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row124 = Row{Options: &options122, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row126 = Row{Options: &options124, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options125 = Options{List: []Option{
+var options127 = Options{List: []Option{
 	{"--bun", "--bun", 0, 0}, {"--call", "--call", 1, 99}, {"--from", "--from", 1, 33}, {"--ignore-existing", "--ignore-existing", 0, 0}, {"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--no", "--no", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-install", "--no-install", 0, 0}, {"--offline", "--offline", 0, 0}, {"--package", "--package", 1, 33}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--registry", "--registry", 1, 33},
 	{"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--spec", "--spec", 1, 33}, {"--with", "--with", 1, 33}, {"--workspace", "--workspace", 1, 0}, {"--workspaces", "--workspaces", 0, 0}, {"--yes", "--yes", 0, 0}, {"-c", "--call", 1, 99},
 	{"-p", "-p", 1, 33}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-w", "--workspace", 1, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper126 = Wrapper{Options: &options125, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper128 = Wrapper{Options: &options127, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options127 = Options{List: []Option{
+var options129 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33},
 	{"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row128 = Row{Options: &options127, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row130 = Row{Options: &options129, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options129 = Options{List: []Option{
+var options131 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row130 = Row{Options: &options129, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row132 = Row{Options: &options131, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options131 = Options{List: []Option{
+var options133 = Options{List: []Option{
 	{"--files", "--files0", 2, 108}, {"--files0", "--files0", 2, 108},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row132 = Row{Options: &options131, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
-
-var options133 = Options{List: []Option{}, Danger: false, Writes: false, Values: true, Reads: false}
-
 var row134 = Row{Options: &options133, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options135 = Options{List: []Option{
+var options135 = Options{List: []Option{}, Danger: false, Writes: false, Values: true, Reads: false}
+
+var row136 = Row{Options: &options135, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options137 = Options{List: []Option{
 	{"--after-context", "--after-context", 1, 0}, {"--before-context", "--before-context", 1, 0}, {"--binary-files", "--binary-files", 1, 0}, {"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--devices", "--devices", 1, 0}, {"--directories", "--directories", 1, 0}, {"--exclude", "--exclude", 1, 110},
 	{"--exclude-dir", "--exclude-dir", 1, 110}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--include", "--include", 1, 110}, {"--label", "--label", 1, 0}, {"--max-count", "--max-count", 1, 0}, {"--regexp", "--regexp", 1, 99}, {"-A", "--after-context", 1, 0},
 	{"-B", "--before-context", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--devices", 1, 0}, {"-d", "--directories", 1, 0}, {"-e", "--regexp", 1, 99}, {"-f", "--file", 1, 114}, {"-m", "--max-count", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row136 = Row{Options: &options135, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row138 = Row{Options: &options137, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts137 = []Act{
+var acts139 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "discards work"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "discards work"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "discards work"},
@@ -958,7 +967,7 @@ var acts137 = []Act{
 	{Operands: []string{"hide"}, Options: nil, Without: nil, Why: "discards work"},
 }
 
-var options138 = Options{List: []Option{
+var options140 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fpass-plugin", "-fpass-plugin", 1, 120}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120},
@@ -967,9 +976,31 @@ var options138 = Options{List: []Option{
 	{"-wrapper", "-wrapper", 1, 120}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row139 = Row{Options: &options138, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row141 = Row{Options: &options140, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts140 = []Act{
+var options142 = Options{List: []Option{
+	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
+	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0},
+	{"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0},
+	{"-u", "-u", 1, 102},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row143 = Row{Options: &options142, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options144 = Options{List: []Option{
+	{"--active-repositories", "--active-repositories", 1, 33}, {"--alex-options", "--hsc2hs-options", 1, 120}, {"--bindir", "--datadir", 1, 111}, {"--builddir", "--store-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--datadir", "--datadir", 1, 111}, {"--distdir", "--store-dir", 1, 116}, {"--dry-run", "--dry-run", 0, 0},
+	{"--enable-benchmarks", "--enable-benchmarks", 0, 0}, {"--enable-tests", "--enable-tests", 0, 0}, {"--flags", "--flags", 1, 0}, {"--gcc-option", "--ld-option", 1, 120}, {"--gcc-options", "--gcc-options", 1, 120}, {"--ghc-option", "--ld-option", 1, 120}, {"--ghc-options", "--gcc-options", 1, 120}, {"--happy-options", "--hsc2hs-options", 1, 120},
+	{"--hsc2hs-options", "--hsc2hs-options", 1, 120}, {"--http-transport", "--http-transport", 1, 33}, {"--ignore-project", "--ignore-project", 0, 0}, {"--index-state", "--index-state", 1, 0}, {"--installdir", "--datadir", 1, 111}, {"--jobs", "--jobs", 2, 0}, {"--ld-option", "--ld-option", 1, 120}, {"--ld-options", "--hsc2hs-options", 1, 120},
+	{"--libdir", "--datadir", 1, 111}, {"--only-dependencies", "--only-dependencies", 0, 0}, {"--package-db", "--package-db", 1, 111}, {"--package-env", "--package-env", 1, 111}, {"--prefix", "--datadir", 1, 111}, {"--project-dir", "--project-dir", 1, 111}, {"--project-file", "--project-dir", 1, 111}, {"--store-dir", "--store-dir", 1, 116},
+	{"--symlink-bindir", "--datadir", 1, 111}, {"--test-log", "--test-log", 1, 111}, {"--test-option", "--test-option", 1, 0}, {"--test-options", "--test-option", 1, 0}, {"--test-show-details", "--test-show-details", 1, 0}, {"--test-wrapper", "--test-wrapper", 1, 120}, {"--with-alex", "--with-ar", 1, 120}, {"--with-ar", "--with-ar", 1, 120},
+	{"--with-c2hs", "--with-haddock", 1, 120}, {"--with-compiler", "--with-compiler", 1, 120}, {"--with-cpphs", "--with-haddock", 1, 120}, {"--with-gcc", "--with-ar", 1, 120}, {"--with-haddock", "--with-haddock", 1, 120}, {"--with-happy", "--with-ar", 1, 120}, {"--with-hc-pkg", "--with-ar", 1, 120}, {"--with-hsc2hs", "--with-ar", 1, 120},
+	{"--with-ld", "--with-ar", 1, 120}, {"--with-pkg-config", "--with-haddock", 1, 120}, {"--with-strip", "--with-haddock", 1, 120}, {"--with-tar", "--with-haddock", 1, 120}, {"-O", "-O", 2, 0}, {"-f", "--flags", 1, 0}, {"-j", "--jobs", 2, 0}, {"-v", "-v", 2, 0},
+	{"-w", "--with-compiler", 1, 120}, {"-z", "--ignore-project", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row145 = Row{Options: &options144, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var acts146 = []Act{
 	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
@@ -995,13 +1026,13 @@ var acts140 = []Act{
 	{Operands: []string{"credentials", "*"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 }
 
-var options141 = Options{List: []Option{
+var options147 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-i", "-i", 0, 0}, {"-m", "-m", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper142 = Wrapper{Options: &options141, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper148 = Wrapper{Options: &options147, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts143 = []Act{
+var acts149 = []Act{
 	{Operands: []string{"doctrine:database:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"doctrine:schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"doctrine:schema:update"}, Options: []string{"--force"}, Without: nil, Why: "drops or rolls back the database"},
@@ -1018,53 +1049,65 @@ var acts143 = []Act{
 	{Operands: []string{"cache:pool:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options144 = Options{List: []Option{
+var options150 = Options{List: []Option{
 	{"--print", "--print", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper145 = Wrapper{Options: &options144, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper151 = Wrapper{Options: &options150, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options146 = Options{List: []Option{
+var options152 = Options{List: []Option{
 	{"+beta", "+beta", 0, 0}, {"+nightly", "+nightly", 0, 0}, {"+stable", "+stable", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--explain", "--explain", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--help", "--help", 0, 0},
 	{"--list", "--list", 0, 0}, {"--locked", "--locked", 0, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "-C", 1, 100}, {"-V", "--version", 0, 0},
 	{"-Z", "-Z", 1, 33}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row147 = Row{Options: &options146, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "audit", "b", "bench", "binstall", "build", "c", "check", "clean", "clippy", "config", "d", "deny", "doc", "expand", "fetch", "fix", "flamegraph", "fmt", "generate", "generate-lockfile", "hack", "help", "info", "init", "insta", "install", "llvm-cov", "locate-project", "login", "logout", "machete", "metadata", "miri", "new", "nextest", "outdated", "owner", "package", "pkgid", "publish", "r", "read-manifest", "remove", "report", "rm", "run", "rustc", "rustdoc", "script", "search", "sqlx", "t", "tarpaulin", "test", "tree", "udeps", "uninstall", "update", "upgrade", "vendor", "verify-project", "version", "watch", "xtask", "yank"}, Effect: ""}
+var row153 = Row{Options: &options152, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "audit", "b", "bench", "binstall", "build", "c", "check", "clean", "clippy", "config", "d", "deny", "doc", "expand", "fetch", "fix", "flamegraph", "fmt", "generate", "generate-lockfile", "hack", "help", "info", "init", "insta", "install", "llvm-cov", "locate-project", "login", "logout", "machete", "metadata", "miri", "new", "nextest", "outdated", "owner", "package", "pkgid", "publish", "r", "read-manifest", "remove", "report", "rm", "run", "rustc", "rustdoc", "script", "search", "sqlx", "t", "tarpaulin", "test", "tree", "udeps", "uninstall", "update", "upgrade", "vendor", "verify-project", "version", "watch", "xtask", "yank"}, Effect: ""}
 
-var acts148 = []Act{
+var acts154 = []Act{
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published"},
 	{Operands: []string{"owner"}, Options: []string{"--add|--remove|-a|-r"}, Without: nil, Why: "changes what is published"},
 }
 
-var options149 = Options{List: []Option{
+var options155 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--all-features", "--all-features", 0, 0}, {"--all-targets", "--all-targets", 0, 0}, {"--artifact-dir", "--artifact-dir", 1, 116}, {"--bench", "--bench", 1, 0}, {"--bin", "--bin", 1, 0}, {"--bins", "--bins", 0, 0}, {"--color", "--color", 1, 0},
 	{"--config", "--config", 1, 120}, {"--example", "--example", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--features", "--features", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--lib", "--lib", 0, 0}, {"--locked", "--locked", 0, 0},
 	{"--lockfile-path", "--lockfile-path", 1, 120}, {"--manifest-path", "--manifest-path", 1, 111}, {"--message-format", "--message-format", 1, 0}, {"--no-default-features", "--no-default-features", 0, 0}, {"--no-fail-fast", "--no-fail-fast", 0, 0}, {"--no-run", "--no-run", 0, 0}, {"--offline", "--offline", 0, 0}, {"--open", "--open", 0, 120},
-	{"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--profile", "--profile", 1, 0}, {"--release", "--release", 0, 0}, {"--target", "--target", 1, 0}, {"--target-dir", "--target-dir", 1, 116}, {"--test", "--test", 1, 0}, {"--workspace", "--workspace", 0, 0},
+	{"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--profile", "--profile", 1, 0}, {"--release", "--release", 0, 0}, {"--target", "--target", 1, 111}, {"--target-dir", "--target-dir", 1, 116}, {"--test", "--test", 1, 0}, {"--workspace", "--workspace", 0, 0},
 	{"-F", "--features", 1, 0}, {"-Z", "-Z", 1, 33}, {"-j", "--jobs", 1, 0}, {"-p", "--package", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "--release", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row150 = Row{Options: &options149, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row156 = Row{Options: &options155, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse151 = []Worse{{When: []string{"--fix"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse157 = []Worse{{When: []string{"--fix"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options152 = Options{List: []Option{
+var options158 = Options{List: []Option{
+	{"--all", "--all", 0, 0}, {"--all-features", "--all-features", 0, 0}, {"--all-targets", "--all-targets", 0, 0}, {"--archive-file", "--archive-file", 1, 119}, {"--artifact-dir", "--artifact-dir", 1, 116}, {"--bench", "--bench", 1, 0}, {"--bin", "--bin", 1, 0}, {"--binaries-metadata", "--binaries-metadata", 1, 111},
+	{"--bins", "--bins", 0, 0}, {"--cargo-metadata", "--binaries-metadata", 1, 111}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--config-file", "--user-config-file", 1, 111}, {"--example", "--example", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--extract-to", "--extract-to", 1, 116},
+	{"--features", "--features", 1, 0}, {"--filterset", "--filterset", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--lib", "--lib", 0, 0}, {"--locked", "--locked", 0, 0}, {"--lockfile-path", "--lockfile-path", 1, 120}, {"--manifest-path", "--manifest-path", 1, 111},
+	{"--message-format", "--message-format", 1, 0}, {"--no-default-features", "--no-default-features", 0, 0}, {"--no-fail-fast", "--no-fail-fast", 0, 0}, {"--no-run", "--no-run", 0, 0}, {"--offline", "--offline", 0, 0}, {"--open", "--open", 0, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0},
+	{"--partition", "--partition", 1, 0}, {"--profile", "--profile", 1, 0}, {"--release", "--release", 0, 0}, {"--retries", "--retries", 1, 0}, {"--target", "--target", 1, 111}, {"--target-dir", "--target-dir", 1, 116}, {"--target-dir-remap", "--binaries-metadata", 1, 111}, {"--test", "--test", 1, 0},
+	{"--tool-config-file", "--tool-config-file", 1, 111}, {"--user-config-file", "--user-config-file", 1, 111}, {"--workspace", "--workspace", 0, 0}, {"--workspace-remap", "--binaries-metadata", 1, 111}, {"-C", "-C", 1, 100}, {"-E", "--filterset", 1, 0}, {"-F", "--features", 1, 0}, {"-P", "-P", 1, 0},
+	{"-Z", "-Z", 1, 33}, {"-j", "--jobs", 1, 0}, {"-p", "--package", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "--release", 0, 0}, {"-v", "-v", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row159 = Row{Options: &options158, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options160 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--delay", "--delay", 1, 0}, {"--env", "--env", 1, 118}, {"--exec", "--exec", 1, 120}, {"--features", "--features", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--no-gitignore", "--no-gitignore", 0, 0}, {"--postpone", "--postpone", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--shell", "--shell", 1, 115}, {"--watch", "--watch", 1, 0}, {"--why", "--why", 0, 0}, {"--workdir", "--workdir", 1, 100}, {"-B", "-B", 1, 0}, {"-C", "--workdir", 1, 100}, {"-E", "--env", 1, 118},
 	{"-F", "--features", 1, 0}, {"-c", "--clear", 0, 0}, {"-d", "--delay", 1, 0}, {"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--shell", 1, 115}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper153 = Wrapper{Options: &options152, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "changes what is installed or published"}
+var wrapper161 = Wrapper{Options: &options160, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "changes what is installed or published"}
 
-var options154 = Options{List: []Option{
+var options162 = Options{List: []Option{
 	{"-e", "-e", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper155 = Wrapper{Options: &options154, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper163 = Wrapper{Options: &options162, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts156 = []Act{
+var acts164 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -1074,44 +1117,44 @@ var acts156 = []Act{
 	{Operands: []string{"bootstrap"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options157 = Options{List: []Option{
+var options165 = Options{List: []Option{
 	{"--args", "--args", 0, 0}, {"-batch", "-batch", 0, 0}, {"-n", "-n", 0, 0}, {"-nx", "-nx", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper158 = Wrapper{Options: &options157, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
+var wrapper166 = Wrapper{Options: &options165, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
 
-var acts159 = []Act{
+var acts167 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "changes users or their rights"},
 }
 
-var options160 = Options{List: []Option{
+var options168 = Options{List: []Option{
 	{"--backend", "--backend", 1, 0}, {"--pristine", "--pristine", 0, 0}, {"--retries", "--retries", 1, 0}, {"--strict", "--strict", 0, 0}, {"--strict-value", "--strict-value", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-b", "--backend", 1, 0}, {"-r", "--retries", 1, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper161 = Wrapper{Options: &options160, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper169 = Wrapper{Options: &options168, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options162 = Options{List: []Option{
+var options170 = Options{List: []Option{
 	{"-R", "-R", 0, 0}, {"-V", "-V", 0, 0}, {"-f", "-f", 0, 0}, {"-p", "-p", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row163 = Row{Options: &options162, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row171 = Row{Options: &options170, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options164 = Options{List: []Option{
+var options172 = Options{List: []Option{
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"-R", "--recursive", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row165 = Row{Options: &options164, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row173 = Row{Options: &options172, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options166 = Options{List: []Option{
+var options174 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 0}, {"--external-checks-dir", "--external-checks-dir", 1, 120}, {"--external-checks-git", "--external-checks-git", 1, 120}, {"--file", "--file", 1, 0}, {"--output-file-path", "--output-file-path", 1, 116}, {"-d", "--directory", 1, 0}, {"-f", "--file", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row167 = Row{Options: &options166, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row175 = Row{Options: &options174, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse168 = []Worse{{When: []string{"*+s*", "*+*s", "4???", "2???", "6???", "7???", "u=*s*", "g=*s*"}, Unless: nil, To: 7, OnlyOptions: false}}
+var worse176 = []Worse{{When: []string{"*+s*", "*+*s", "4???", "2???", "6???", "7???", "u=*s*", "g=*s*"}, Unless: nil, To: 7, OnlyOptions: false}}
 
-var acts169 = []Act{
+var acts177 = []Act{
 	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
 	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
@@ -1154,20 +1197,20 @@ var acts169 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options170 = Options{List: []Option{
+var options178 = Options{List: []Option{
 	{"--adjust", "--adjust", 1, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--adjust", 1, 0}, {"-p", "--pid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper171 = Wrapper{Options: &options170, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper179 = Wrapper{Options: &options178, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options172 = Options{List: []Option{
+var options180 = Options{List: []Option{
 	{"--groups", "--groups", 1, 0}, {"--help", "--help", 0, 0}, {"--skip-chdir", "--skip-chdir", 0, 0}, {"--userspec", "--userspec", 1, 0}, {"--version", "--version", 0, 0}, {"-G", "-G", 1, 0}, {"-g", "-g", 1, 0}, {"-n", "-n", 0, 0},
 	{"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper173 = Wrapper{Options: &options172, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper181 = Wrapper{Options: &options180, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options174 = Options{List: []Option{
+var options182 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--batch", "--batch", 0, 0}, {"--deadline", "--deadline", 0, 0}, {"--ext", "--ext", 0, 0}, {"--fifo", "--fifo", 0, 0}, {"--help", "--help", 0, 0}, {"--idle", "--idle", 0, 0}, {"--max", "--max", 0, 0},
 	{"--other", "--other", 0, 0}, {"--pid", "--pid", 0, 0}, {"--reset-on-fork", "--reset-on-fork", 0, 0}, {"--rr", "--rr", 0, 0}, {"--sched-deadline", "--sched-deadline", 1, 0}, {"--sched-period", "--sched-period", 1, 0}, {"--sched-runtime", "--sched-runtime", 1, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--version", "--version", 0, 0}, {"-D", "--sched-deadline", 1, 0}, {"-P", "--sched-period", 1, 0}, {"-R", "--reset-on-fork", 0, 0}, {"-T", "--sched-runtime", 1, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-b", "--batch", 0, 0},
@@ -1175,9 +1218,9 @@ var options174 = Options{List: []Option{
 	{"-r", "--rr", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper175 = Wrapper{Options: &options174, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper183 = Wrapper{Options: &options182, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts176 = []Act{
+var acts184 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
@@ -1204,146 +1247,146 @@ var acts176 = []Act{
 	{Operands: []string{"*", "empty"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
 }
 
-var options177 = Options{List: []Option{
+var options185 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"--length", "--length", 1, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0}, {"-l", "--length", 1, 0}, {"-o", "-o", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row178 = Row{Options: &options177, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row186 = Row{Options: &options185, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options179 = Options{List: []Option{
-	{"--Werror", "--Werror", 0, 0}, {"--style", "--style", 1, 0}, {"-assume-filename", "-assume-filename", 1, 0}, {"-files", "-files", 1, 108}, {"-i", "-i", 0, 109}, {"-lines", "-lines", 1, 0}, {"-n", "-n", 0, 0}, {"-style", "-style", 1, 0},
+var options187 = Options{List: []Option{
+	{"--Werror", "--Werror", 0, 0}, {"--style", "--style", 1, 111}, {"-assume-filename", "-assume-filename", 1, 0}, {"-files", "-files", 1, 108}, {"-i", "-i", 0, 109}, {"-lines", "-lines", 1, 0}, {"-n", "-n", 0, 0}, {"-style", "--style", 1, 111},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row180 = Row{Options: &options179, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row188 = Row{Options: &options187, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options181 = Options{List: []Option{
+var options189 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 114}, {"--export-fixes", "--export-fixes", 1, 119}, {"--load", "--load", 1, 120}, {"-checks", "-checks", 1, 0}, {"-fix", "-fix", 0, 109}, {"-fix-errors", "-fix-errors", 0, 109}, {"-load", "--load", 1, 120}, {"-p", "-p", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row182 = Row{Options: &options181, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row190 = Row{Options: &options189, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts183 = []Act{
+var acts191 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*truncate*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options184 = Options{List: []Option{
+var options192 = Options{List: []Option{
 	{"--database", "--database", 1, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--input-format", "--input-format", 1, 0}, {"--multiline", "--multiline", 0, 0}, {"--multiquery", "--multiquery", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--password", "--password", 1, 0}, {"--port", "--port", 1, 0}, {"--queries-file", "--queries-file", 1, 120}, {"--query", "--query", 1, 99}, {"--secure", "--secure", 0, 0}, {"--time", "--time", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0},
 	{"-d", "--database", 1, 0}, {"-f", "--format", 1, 0}, {"-h", "--host", 1, 0}, {"-m", "--multiline", 0, 0}, {"-n", "--multiquery", 0, 0}, {"-q", "--query", 1, 99}, {"-s", "--secure", 0, 0}, {"-t", "--time", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row185 = Row{Options: &options184, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row193 = Row{Options: &options192, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options186 = Options{List: []Option{
+var options194 = Options{List: []Option{
 	{"--categorized", "--categorized", 1, 119}, {"--config", "--config", 1, 120}, {"--counted", "--counted", 1, 119}, {"--diff-alignment", "--diff-alignment", 1, 119}, {"--exclude-list-file", "--exclude-list-file", 1, 114}, {"--extract-with", "--extract-with", 1, 120}, {"--force-lang-def", "--force-lang-def", 1, 114}, {"--found", "--found", 1, 119},
 	{"--ignored", "--ignored", 1, 119}, {"--list-file", "--list-file", 1, 108}, {"--out", "--out", 1, 119}, {"--read-lang-def", "--force-lang-def", 1, 114}, {"--report-file", "--out", 1, 119}, {"--sql", "--sql", 1, 119}, {"--strip-code", "--strip-code", 0, 33}, {"--strip-comments", "--strip-comments", 0, 33},
 	{"--vcs", "--vcs", 1, 120}, {"--write-lang-def", "--write-lang-def", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row187 = Row{Options: &options186, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row195 = Row{Options: &options194, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options188 = Options{List: []Option{
+var options196 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--config", "--config", 1, 0}, {"--debugger", "--debugger", 0, 33}, {"--graphviz", "--graphviz", 1, 119}, {"--install", "--install", 1, 33}, {"--install-prefix", "--install-prefix", 1, 116}, {"--open", "--open", 1, 120}, {"--parallel", "--parallel", 2, 0},
 	{"--prefix", "--prefix", 1, 116}, {"--preset", "--preset", 1, 0}, {"--profiling-output", "--profiling-output", 1, 119}, {"--target", "-t", 1, 0}, {"--toolchain", "--toolchain", 1, 120}, {"--trace-redirect", "--trace-redirect", 1, 119}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 116},
 	{"-C", "-C", 1, 120}, {"-D", "-D", 1, 118}, {"-E", "-E", 1, 120}, {"-G", "-G", 1, 0}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 111}, {"-T", "-T", 1, 120}, {"-j", "--parallel", 2, 0},
 	{"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row189 = Row{Options: &options188, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row197 = Row{Options: &options196, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse190 = []Worse{{When: []string{"-E", "-P", "--install", "install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*", "*target=install*", "*target=uninstall*", "*target=deploy*", "*target=publish*", "*target=upload*", "*target=release*", "*target=flash*", "*target=run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse198 = []Worse{{When: []string{"-E", "-P", "--install", "install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*", "*target=install*", "*target=uninstall*", "*target=deploy*", "*target=publish*", "*target=upload*", "*target=release*", "*target=flash*", "*target=run*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options191 = Options{List: []Option{
+var options199 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--ignore-initial", "--ignore-initial", 1, 0}, {"-i", "--ignore-initial", 1, 0}, {"-n", "--bytes", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row192 = Row{Options: &options191, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row200 = Row{Options: &options199, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row193 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
+var row201 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
 
-var row194 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row202 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options195 = Options{List: []Option{
+var options203 = Options{List: []Option{
 	{"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--diff-program", "--diff-program", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--from-file", "--from-file", 1, 114}, {"--horizon-lines", "--horizon-lines", 1, 0}, {"--ifdef", "--ifdef", 1, 0},
 	{"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 119}, {"--paginate", "--paginate", 0, 120}, {"--palette", "--palette", 1, 0}, {"--show-function-line", "--show-function-line", 1, 0}, {"--starting-file", "--starting-file", 1, 0}, {"--tabsize", "--tabsize", 1, 0},
 	{"--to-file", "--to-file", 1, 114}, {"--unified", "--unified", 1, 0}, {"--width", "--width", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--ifdef", 1, 0}, {"-F", "--show-function-line", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-L", "-L", 1, 0},
 	{"-S", "--starting-file", 1, 0}, {"-U", "--unified", 1, 0}, {"-W", "--width", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-l", "--paginate", 0, 120}, {"-o", "--output", 1, 119}, {"-x", "--exclude", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row196 = Row{Options: &options195, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row204 = Row{Options: &options203, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options197 = Options{List: []Option{
+var options205 = Options{List: []Option{
 	{"--output-separator", "--output-separator", 1, 0}, {"--output-width", "--output-width", 1, 0}, {"--separator", "--separator", 1, 0}, {"--table-columns", "--table-columns", 1, 0}, {"--table-hide", "--table-hide", 1, 0}, {"--table-noextreme", "--table-noextreme", 1, 0}, {"--table-right", "--table-right", 1, 0}, {"--table-truncate", "--table-truncate", 1, 0},
 	{"--table-wrap", "--table-wrap", 1, 0}, {"-E", "--table-noextreme", 1, 0}, {"-H", "--table-hide", 1, 0}, {"-N", "--table-columns", 1, 0}, {"-R", "--table-right", 1, 0}, {"-T", "--table-truncate", 1, 0}, {"-W", "--table-wrap", 1, 0}, {"-c", "--output-width", 1, 0},
 	{"-o", "--output-separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row198 = Row{Options: &options197, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row206 = Row{Options: &options205, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options199 = Options{List: []Option{
+var options207 = Options{List: []Option{
 	{"--output-delimiter", "--output-delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row200 = Row{Options: &options199, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row208 = Row{Options: &options207, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options201 = Options{List: []Option{
+var options209 = Options{List: []Option{
 	{"--hardlink-dupes", "--hardlink-dupes", 0, 0}, {"--invalidation-mode", "--invalidation-mode", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 1, 108}, {"-j", "-j", 1, 0},
 	{"-l", "-l", 0, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row202 = Row{Options: &options201, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row210 = Row{Options: &options209, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse203 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse211 = []Worse{{When: []string{"-a", "--all", "--available", "-l", "--latest", "-o", "--outdated"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options204 = Options{List: []Option{
+var options212 = Options{List: []Option{
 	{"-b", "-b", 1, 0}, {"-c", "-c", 0, 112}, {"-d", "-d", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row205 = Row{Options: &options204, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row213 = Row{Options: &options212, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options206 = Options{List: []Option{
+var options214 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row207 = Row{Options: &options206, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row215 = Row{Options: &options214, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row208 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
+var row216 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
 
-var options209 = Options{List: []Option{
+var options217 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--file", "--file", 1, 119}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"-c", "--channel", 1, 33}, {"-f", "--file", 1, 119}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row210 = Row{Options: &options209, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row218 = Row{Options: &options217, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options211 = Options{List: []Option{
+var options219 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--export", "--export", 0, 0}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--subdir", "--subdir", 1, 0}, {"-c", "--channel", 1, 33}, {"-e", "-e", 0, 0}, {"-f", "-f", 0, 0},
 	{"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row212 = Row{Options: &options211, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row220 = Row{Options: &options219, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options213 = Options{List: []Option{
+var options221 = Options{List: []Option{
 	{"--attach", "--attach", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--debug-wrapper-scripts", "--debug-wrapper-scripts", 0, 0}, {"--dev", "--dev", 0, 0}, {"--live-stream", "--live-stream", 0, 0}, {"--name", "--name", 1, 0}, {"--no-capture-output", "--no-capture-output", 0, 0}, {"--prefix", "--prefix", 1, 120},
 	{"--verbose", "--verbose", 0, 0}, {"-a", "--attach", 1, 0}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 120}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper214 = Wrapper{Options: &options213, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper222 = Wrapper{Options: &options221, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options215 = Options{List: []Option{
+var options223 = Options{List: []Option{
 	{"--eval", "--eval", 1, 120}, {"-a", "-a", 1, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-f", "-f", 1, 120}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-p", "-p", 1, 0},
 	{"-q", "-q", 1, 0}, {"-u", "-u", 1, 0}, {"-x", "-x", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row216 = Row{Options: &options215, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row224 = Row{Options: &options223, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts217 = []Act{
+var acts225 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
@@ -1359,32 +1402,32 @@ var acts217 = []Act{
 	{Operands: []string{"acl", "*", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
 }
 
-var options218 = Options{List: []Option{
+var options226 = Options{List: []Option{
 	{"--branch", "--branch", 0, 0}, {"--data-file", "--data-file", 1, 119}, {"--directory", "--directory", 1, 116}, {"--include", "--include", 1, 0}, {"--omit", "--omit", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--source", "--source", 1, 0}, {"-a", "-a", 0, 0},
 	{"-d", "--directory", 1, 116}, {"-m", "-m", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row219 = Row{Options: &options218, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row227 = Row{Options: &options226, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options220 = Options{List: []Option{
+var options228 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--context", "--context", 2, 0}, {"--no-preserve", "--no-preserve", 1, 0}, {"--preserve", "--preserve", 2, 0}, {"--reflink", "--reflink", 2, 0}, {"--sparse", "--sparse", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116},
 	{"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row221 = Row{Options: &options220, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row229 = Row{Options: &options228, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive222 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
+var archive230 = Archive{Shows: []string{"t"}, Makes: []string{"o"}, Copies: true, File: ""}
 
-var options223 = Options{List: []Option{
+var options231 = Options{List: []Option{
 	{"--addon", "--addon", 1, 120}, {"--addon-python", "--addon-python", 1, 120}, {"--checkers-report", "--checkers-report", 1, 119}, {"--clang", "--clang", 2, 120}, {"--cppcheck-build-dir", "--cppcheck-build-dir", 1, 116}, {"--file-list", "--file-list", 1, 108}, {"--output-file", "--output-file", 1, 119}, {"--plist-output", "--plist-output", 1, 116},
 	{"--project", "--project", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row224 = Row{Options: &options223, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row232 = Row{Options: &options231, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse225 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse233 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts226 = []Act{
+var acts234 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -1392,39 +1435,39 @@ var acts226 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 }
 
-var worse227 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse235 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts228 = []Act{
+var acts236 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "replaces or deletes jobs"},
 	{Operands: nil, Options: nil, Without: []string{"-l", "-e", "-V"}, Why: "replaces or deletes jobs"},
 }
 
-var wrapper229 = Wrapper{Options: &options25, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper237 = Wrapper{Options: &options25, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options230 = Options{List: []Option{
+var options238 = Options{List: []Option{
 	{"--additional-suffix", "--additional-suffix", 1, 0}, {"--bytes", "--bytes", 1, 0}, {"--filter", "--filter", 1, 120}, {"--lines", "--lines", 1, 0}, {"--number", "--number", 1, 0}, {"--numeric-suffixes", "--numeric-suffixes", 2, 0}, {"--prefix", "--prefix", 1, 119}, {"--separator", "--separator", 1, 0},
 	{"--suffix-length", "--suffix-length", 1, 0}, {"-C", "-C", 1, 0}, {"-a", "--suffix-length", 1, 0}, {"-b", "--bytes", 1, 0}, {"-d", "-d", 0, 0}, {"-f", "--prefix", 1, 119}, {"-l", "--lines", 1, 0}, {"-n", "--number", 1, 0},
 	{"-t", "--separator", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row231 = Row{Options: &options230, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
+var row239 = Row{Options: &options238, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
 
-var options232 = Options{List: []Option{
+var options240 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--freq-count", "--freq-count", 1, 0}, {"--max-column-width", "--max-column-width", 1, 0}, {"--max-columns", "--max-columns", 1, 0}, {"--max-rows", "--max-rows", 1, 0}, {"--maxfieldsize", "--maxfieldsize", 1, 0},
 	{"--not-columns", "--not-columns", 1, 0}, {"--quotechar", "--quotechar", 1, 0}, {"--quoting", "--quoting", 1, 0}, {"--snifflimit", "--snifflimit", 1, 0}, {"-C", "--not-columns", 1, 0}, {"-c", "--columns", 1, 0}, {"-d", "--delimiter", 1, 0}, {"-e", "--encoding", 1, 0},
 	{"-q", "--quotechar", 1, 0}, {"-u", "--quoting", 1, 0}, {"-y", "--snifflimit", 1, 0}, {"-z", "--maxfieldsize", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row233 = Row{Options: &options232, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row241 = Row{Options: &options240, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options234 = Options{List: []Option{
+var options242 = Options{List: []Option{
 	{"--_xformat", "--_xformat", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--languages", "--languages", 1, 0}, {"--map-c", "--map-c", 1, 0}, {"--options", "--options", 1, 120}, {"-L", "-L", 1, 108}, {"-R", "-R", 0, 0}, {"-f", "-o", 1, 119},
 	{"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row235 = Row{Options: &options234, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row243 = Row{Options: &options242, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options236 = Options{List: []Option{
+var options244 = Options{List: []Option{
 	{"--add-notes", "--add-notes", 1, 33}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-config", "--build-config", 1, 0}, {"--dashboard", "--dashboard", 1, 33}, {"--exclude-regex", "--exclude-regex", 1, 0}, {"--extra-submit", "--extra-submit", 1, 33}, {"--label-exclude", "--label-exclude", 1, 0}, {"--label-regex", "--label-regex", 1, 0},
 	{"--output-junit", "--output-junit", 1, 119}, {"--output-log", "--output-log", 1, 119}, {"--parallel", "--parallel", 2, 0}, {"--preset", "--preset", 1, 0}, {"--repeat", "--repeat", 1, 0}, {"--resource-spec-file", "--resource-spec-file", 1, 114}, {"--schedule-random", "--schedule-random", 0, 0}, {"--script", "--script", 1, 120},
 	{"--script-new-process", "--script-new-process", 1, 120}, {"--show-only", "--show-only", 2, 0}, {"--test-action", "--test-action", 1, 33}, {"--test-dir", "--test-dir", 1, 111}, {"--test-model", "--test-model", 1, 33}, {"--tests-information", "--tests-information", 1, 0}, {"--tests-regex", "--tests-regex", 1, 0}, {"--timeout", "--timeout", 1, 0},
@@ -1433,15 +1476,15 @@ var options236 = Options{List: []Option{
 	{"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-j", "--parallel", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row237 = Row{Options: &options236, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row245 = Row{Options: &options244, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts238 = []Act{
+var acts246 = []Act{
 	{Operands: nil, Options: []string{"--deleteIndex*"}, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 	{Operands: []string{"*", "delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
 }
 
-var options239 = Options{List: []Option{
+var options247 = Options{List: []Option{
 	{"-", "-", 3, 0}, {"--abstract-unix-socket", "--abstract-unix-socket", 1, 33}, {"--alt-svc", "--alt-svc", 1, 119}, {"--cacert", "--cacert", 1, 114}, {"--capath", "--capath", 1, 114}, {"--cert", "--cert", 1, 114}, {"--ciphers", "--ciphers", 1, 0}, {"--config", "--config", 1, 120},
 	{"--connect-timeout", "--connect-timeout", 1, 0}, {"--connect-to", "--connect-to", 1, 33}, {"--continue-at", "--continue-at", 1, 0}, {"--cookie", "--cookie", 1, 117}, {"--cookie-jar", "--cookie-jar", 1, 119}, {"--data", "--data", 1, 117}, {"--data-ascii", "--data-ascii", 1, 117}, {"--data-binary", "--data-binary", 1, 117},
 	{"--data-raw", "--data-raw", 1, 0}, {"--data-urlencode", "--data-urlencode", 1, 117}, {"--delegation", "--delegation", 1, 0}, {"--dns-servers", "--dns-servers", 1, 33}, {"--doh-url", "--doh-url", 1, 33}, {"--dump-header", "--dump-header", 1, 119}, {"--engine", "--engine", 1, 120}, {"--etag-save", "--etag-save", 1, 119},
@@ -1461,11 +1504,11 @@ var options239 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-t", "--telnet-option", 1, 33}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--write-out", 1, 117}, {"-x", "--proxy", 1, 33}, {"-y", "-y", 1, 0}, {"-z", "--time-cond", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row240 = Row{Options: &options239, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row248 = Row{Options: &options247, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse241 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse249 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var acts242 = []Act{
+var acts250 = []Act{
 	{Operands: nil, Options: []string{"-X=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"--request=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
 	{Operands: nil, Options: []string{"-T"}, Without: nil, Why: "deletes, uploads or sends"},
@@ -1489,116 +1532,127 @@ var acts242 = []Act{
 	{Operands: []string{"*api.postmarkapp.com/email*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
 }
 
-var keeps243 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
+var keeps251 = Keeps{When: []string{"-O", "--remote-name", "--remote-name-all", "-J"}, Unless: nil, Folder: []string{"--output-dir"}, Query: false}
 
-var options244 = Options{List: []Option{
+var options252 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--characters", "--characters", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--fields", "--fields", 1, 0}, {"--output-delimiter", "--output-delimiter", 1, 0}, {"-b", "--bytes", 1, 0}, {"-c", "--characters", 1, 0}, {"-d", "--delimiter", 1, 0},
 	{"-f", "--fields", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row245 = Row{Options: &options244, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row253 = Row{Options: &options252, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options246 = Options{List: []Option{
-	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 0},
-	{"--reporter", "--reporter", 1, 102}, {"--ui", "--ui", 0, 0}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0}, {"-C", "--config-file", 1, 120}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
+var options254 = Options{List: []Option{
+	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--env", "--env", 1, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--key", "--key", 1, 33},
+	{"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--record", "--record", 0, 33}, {"--reporter", "--reporter", 1, 102}, {"--spec", "--spec", 1, 111}, {"--ui", "--ui", 0, 0}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0},
+	{"-C", "--config-file", 1, 120}, {"-P", "--project", 1, 111}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-e", "--env", 1, 0}, {"-g", "--grep", 1, 0}, {"-k", "--key", 1, 33}, {"-s", "--spec", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row247 = Row{Options: &options246, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row255 = Row{Options: &options254, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options248 = Options{List: []Option{
+var options256 = Options{List: []Option{
 	{"--command", "--command", 1, 120}, {"--debug", "--debug", 0, 0}, {"--interactive", "--interactive", 0, 0}, {"--mod", "--mod", 1, 33}, {"--progress", "--progress", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--web", "--web", 0, 0}, {"-c", "--command", 1, 120}, {"-d", "--debug", 0, 0}, {"-i", "--interactive", 0, 0}, {"-m", "--mod", 1, 33}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 	{"-w", "--web", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row249 = Row{Options: &options248, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row257 = Row{Options: &options256, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var worse250 = []Worse{{When: []string{"run", "pub", "install"}, Unless: nil, To: 5, OnlyOptions: false}}
+var options258 = Options{List: []Option{
+	{"--apply", "--apply", 0, 0}, {"--cache", "--cache", 1, 111}, {"--code", "--code", 1, 0}, {"--color", "--color", 0, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--configuration", "--configuration", 1, 120}, {"--coverage", "--coverage", 1, 116}, {"--define", "-D", 1, 0},
+	{"--define-from-file", "--define-from-file", 1, 114}, {"--dry-run", "--dry-run", 0, 0}, {"--enable-asserts", "--enable-asserts", 0, 0}, {"--enable-vm-service", "--enable-vm-service", 2, 33}, {"--exclude-tags", "--exclude-tags", 1, 0}, {"--fatal-infos", "--fatal-infos", 0, 0}, {"--fatal-warnings", "--fatal-warnings", 0, 0}, {"--file-reporter", "--file-reporter", 1, 119},
+	{"--line-length", "--line-length", 1, 0}, {"--name", "--name", 1, 0}, {"--observe", "--observe", 2, 33}, {"--output", "--output", 1, 111}, {"--packages", "--packages", 1, 120}, {"--pause-after-load", "--pause-after-load", 0, 33}, {"--plain-name", "--plain-name", 1, 0}, {"--platform", "--platform", 1, 0},
+	{"--precompiled", "--precompiled", 1, 120}, {"--preset", "--preset", 1, 0}, {"--reporter", "--reporter", 1, 0}, {"--set-exit-if-changed", "--set-exit-if-changed", 0, 0}, {"--show", "--show", 1, 0}, {"--snapshot", "--snapshot", 1, 119}, {"--summary", "--summary", 0, 0}, {"--suppress-analytics", "--suppress-analytics", 0, 0},
+	{"--tags", "--tags", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-D", "-D", 1, 0}, {"-N", "--plain-name", 1, 0}, {"-P", "--preset", 1, 0}, {"-c", "--color", 0, 0}, {"-j", "--concurrency", 1, 0},
+	{"-l", "--line-length", 1, 0}, {"-n", "--name", 1, 0}, {"-o", "--output", 1, 111}, {"-p", "--platform", 1, 0}, {"-r", "--reporter", 1, 0}, {"-t", "--tags", 1, 0}, {"-v", "--verbose", 0, 0}, {"-x", "--exclude-tags", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
 
-var options251 = Options{List: []Option{
+var row259 = Row{Options: &options258, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options260 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--file", "--file", 1, 114}, {"--reference", "--reference", 1, 114}, {"--set", "--set", 1, 33}, {"-I", "-I", 2, 0}, {"-R", "-R", 0, 0}, {"-d", "--date", 1, 0}, {"-f", "--file", 1, 114},
 	{"-j", "-j", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--set", 1, 33}, {"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row252 = Row{Options: &options251, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row261 = Row{Options: &options260, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse253 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse262 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts254 = []Act{
+var acts263 = []Act{
 	{Operands: []string{"run"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"build"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"seed"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
 	{Operands: []string{"run-operation"}, Options: nil, Without: nil, Why: "rebuilds or drops tables"},
 }
 
-var options255 = Options{List: []Option{
+var options264 = Options{List: []Option{
 	{"--auth-file", "--auth-file", 1, 119}, {"--auto-servernum", "--auto-servernum", 0, 0}, {"--error-file", "--error-file", 1, 119}, {"--exit-with-session", "--exit-with-session", 0, 0}, {"--listen-tcp", "--listen-tcp", 0, 0}, {"--server-args", "--server-args", 1, 0}, {"--server-num", "--server-num", 1, 0}, {"--sh-syntax", "--sh-syntax", 0, 0},
 	{"--xauth-protocol", "--xauth-protocol", 1, 0}, {"-a", "--auto-servernum", 0, 0}, {"-e", "--error-file", 1, 119}, {"-f", "--auth-file", 1, 119}, {"-l", "--listen-tcp", 0, 0}, {"-n", "--server-num", 1, 0}, {"-p", "--xauth-protocol", 1, 0}, {"-s", "--server-args", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper256 = Wrapper{Options: &options255, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper265 = Wrapper{Options: &options264, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts257 = []Act{
+var acts266 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "deletes or empties files"},
 }
 
-var options258 = Options{List: []Option{
+var options267 = Options{List: []Option{
 	{"--dir", "--dir", 0, 0}, {"--force", "--force", 0, 0}, {"--interactive", "--interactive", 2, 0}, {"--no-preserve-root", "--no-preserve-root", 0, 33}, {"--one-file-system", "--one-file-system", 0, 0}, {"--parents", "--parents", 0, 0}, {"--preserve-root", "--preserve-root", 2, 0}, {"--recursive", "--recursive", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"-I", "-I", 0, 0}, {"-P", "-P", 0, 0}, {"-R", "--recursive", 0, 0}, {"-W", "-W", 0, 0}, {"-d", "--dir", 0, 0}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0},
 	{"-p", "--parents", 0, 0}, {"-r", "--recursive", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row259 = Row{Options: &options258, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row268 = Row{Options: &options267, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options260 = Options{List: []Option{
+var options269 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--diff-args", "--diff-args", 1, 33}, {"--generate-completion", "--generate-completion", 1, 0}, {"--pager", "--pager", 1, 120}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row261 = Row{Options: &options260, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row270 = Row{Options: &options269, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options262 = Options{List: []Option{
+var options271 = Options{List: []Option{
 	{"--allow-all", "--allow-all", 0, 33}, {"--allow-env", "--allow-env", 2, 33}, {"--allow-ffi", "--allow-ffi", 2, 33}, {"--allow-import", "--allow-import", 2, 33}, {"--allow-net", "--allow-net", 2, 33}, {"--allow-read", "--allow-read", 2, 33}, {"--allow-run", "--allow-run", 2, 33}, {"--allow-sys", "--allow-sys", 2, 33},
-	{"--allow-write", "--allow-write", 2, 33}, {"--config", "--config", 1, 120}, {"--import-map", "--import-map", 1, 120}, {"--inspect", "--inspect", 2, 0}, {"--inspect-brk", "--inspect-brk", 2, 0}, {"--lock", "--lock", 1, 0}, {"--log-level", "--log-level", 1, 0}, {"--no-check", "--no-check", 0, 0},
-	{"--node-modules-dir", "--node-modules-dir", 2, 0}, {"--permission-set", "--permission-set", 2, 33}, {"--preload", "--preload", 1, 120}, {"--reload", "--reload", 2, 0}, {"--unsafely-ignore-certificate-errors", "--unsafely-ignore-certificate-errors", 2, 33}, {"--watch", "--watch", 2, 0}, {"-A", "--allow-all", 0, 33}, {"-L", "--log-level", 1, 0},
-	{"-P", "--permission-set", 2, 33}, {"-c", "--config", 1, 120}, {"-q", "-q", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
+	{"--allow-write", "--allow-write", 2, 33}, {"--cert", "--cert", 1, 111}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 2, 116}, {"--env-file", "--env-file", 2, 114}, {"--import-map", "--import-map", 1, 120}, {"--inspect", "--inspect-wait", 2, 33}, {"--inspect-brk", "--inspect-wait", 2, 33},
+	{"--inspect-wait", "--inspect-wait", 2, 33}, {"--junit-path", "--junit-path", 1, 119}, {"--lock", "--lock", 1, 0}, {"--log-level", "--log-level", 1, 0}, {"--no-check", "--no-check", 0, 0}, {"--node-modules-dir", "--node-modules-dir", 2, 0}, {"--permission-set", "--permission-set", 2, 33}, {"--preload", "--preload", 1, 120},
+	{"--reload", "--reload", 2, 0}, {"--require", "--require", 1, 120}, {"--unsafely-ignore-certificate-errors", "--unsafely-ignore-certificate-errors", 2, 33}, {"--v8-flags", "--v8-flags", 2, 33}, {"--watch", "--watch", 2, 0}, {"-A", "--allow-all", 0, 33}, {"-L", "--log-level", 1, 0}, {"-P", "--permission-set", 2, 33},
+	{"-c", "--config", 1, 120}, {"-q", "-q", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row263 = Row{Options: &options262, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row272 = Row{Options: &options271, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options264 = Options{List: []Option{
+var options273 = Options{List: []Option{
 	{"--eval", "--eval", 1, 99}, {"--eval-file", "--eval-file", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language265 = Language{Options: &options264, Python: false}
+var language274 = Language{Options: &options273, Python: false}
 
-var options266 = Options{List: []Option{
+var options275 = Options{List: []Option{
 	{"--all-projects", "--all-projects", 0, 0}, {"--config", "--config", 1, 111}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--environment", "--environment", 1, 0}, {"--list", "--list", 0, 0}, {"--pure", "--pure", 0, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--recompute", "--recompute", 2, 0}, {"-c", "--config", 1, 111}, {"-e", "--env", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper267 = Wrapper{Options: &options266, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper276 = Wrapper{Options: &options275, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options268 = Options{List: []Option{
+var options277 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files0-from", "--files0-from", 1, 108}, {"--max-depth", "--max-depth", 1, 0}, {"--output", "--output", 2, 0}, {"--time-style", "--time-style", 1, 0}, {"-B", "-B", 1, 0}, {"-X", "--exclude-from", 1, 114},
 	{"-d", "--max-depth", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row269 = Row{Options: &options268, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row278 = Row{Options: &options277, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options270 = Options{List: []Option{
+var options279 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--label", "--label", 1, 0}, {"--strip-trailing-cr", "--strip-trailing-cr", 0, 0}, {"-L", "--label", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row271 = Row{Options: &options270, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row280 = Row{Options: &options279, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options272 = Options{List: []Option{
+var options281 = Options{List: []Option{
 	{"--block-size", "--block-size", 1, 0}, {"--color", "--color", 2, 0}, {"--format", "--format", 1, 0}, {"--hide", "--hide", 1, 0}, {"--hyperlink", "--hyperlink", 2, 0}, {"--ignore", "--ignore", 1, 0}, {"--indicator-style", "--indicator-style", 1, 0}, {"--quoting-style", "--quoting-style", 1, 0},
 	{"--sort", "--sort", 1, 0}, {"--time", "--time", 1, 0}, {"--time-style", "--time-style", 1, 0}, {"-I", "--ignore", 1, 0}, {"-T", "-T", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row273 = Row{Options: &options272, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row282 = Row{Options: &options281, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts274 = []Act{
+var acts283 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
@@ -1625,16 +1679,16 @@ var acts274 = []Act{
 	{Operands: []string{"database:*"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
 }
 
-var wrapper275 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper284 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var options276 = Options{List: []Option{
+var options285 = Options{List: []Option{
 	{"--additional-flags", "--additional-flags", 1, 33}, {"--exec", "--exec", 0, 0}, {"--name", "--name", 1, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--no-workdir", "--no-workdir", 0, 0}, {"--root", "--root", 0, 0}, {"-T", "--no-tty", 0, 0}, {"-a", "--additional-flags", 1, 33},
 	{"-e", "--exec", 0, 0}, {"-n", "--name", 1, 0}, {"-nw", "--no-workdir", 0, 0}, {"-r", "--root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper277 = Wrapper{Options: &options276, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper286 = Wrapper{Options: &options285, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts278 = []Act{
+var acts287 = []Act{
 	{Operands: []string{"flush"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"migrate", "zero"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 	{Operands: []string{"reset_db"}, Options: nil, Without: nil, Why: "deletes data of the database"},
@@ -1654,160 +1708,161 @@ var acts278 = []Act{
 	{Operands: []string{"shell", "*delete*|*drop*|*truncate*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
 }
 
-var options279 = Options{List: []Option{
+var options288 = Options{List: []Option{
 	{"--clear", "--clear", 0, 33}, {"--console-level", "--console-level", 1, 33}, {"--file", "--file", 1, 114}, {"--human", "--human", 0, 120}, {"--read-clear", "--read-clear", 0, 33}, {"-C", "--clear", 0, 33}, {"-D", "-D", 0, 33}, {"-E", "-E", 0, 33},
 	{"-F", "--file", 1, 114}, {"-H", "--human", 0, 120}, {"-T", "-T", 0, 0}, {"-c", "--read-clear", 0, 33}, {"-f", "-f", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--console-level", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row280 = Row{Options: &options279, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row289 = Row{Options: &options288, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options281 = Options{List: []Option{
+var options290 = Options{List: []Option{
 	{"--any-exprs-report", "--any-exprs-report", 1, 116}, {"--cache-dir", "--cache-dir", 1, 116}, {"--command", "--command", 1, 99}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 33}, {"--exclude", "--exclude", 1, 0}, {"--html-report", "--html-report", 1, 116}, {"--install-types", "--install-types", 0, 33},
 	{"--junit-xml", "--junit-xml", 1, 119}, {"--module", "--module", 1, 0}, {"--package", "--package", 1, 0}, {"--plugin", "--plugin", 1, 120}, {"--python-executable", "--python-executable", 1, 120}, {"--python-version", "--python-version", 1, 0}, {"--shadow-file", "--shadow-file", 1, 33}, {"--strict", "--strict", 0, 0},
 	{"--xml-report", "--xml-report", 1, 116}, {"-c", "--command", 1, 99}, {"-m", "--module", 1, 0}, {"-p", "--package", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row282 = Row{Options: &options281, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row291 = Row{Options: &options290, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options283 = Options{List: []Option{
+var options292 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-L", "-L", 0, 0}, {"-a", "-a", 1, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper284 = Wrapper{Options: &options283, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper293 = Wrapper{Options: &options292, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options285 = Options{List: []Option{
+var options294 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--conmon", "--conmon", 1, 120}, {"--connection", "--connection", 1, 0}, {"--context", "--context", 1, 0}, {"--debug", "--debug", 0, 0}, {"--help", "--help", 0, 0}, {"--hooks-dir", "--hooks-dir", 1, 120}, {"--host", "--host", 1, 33},
 	{"--identity", "--identity", 1, 114}, {"--log-level", "--log-level", 1, 0}, {"--module", "--module", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--remote", "--remote", 0, 0}, {"--root", "--root", 1, 33}, {"--runroot", "--runroot", 1, 33}, {"--runtime", "--runtime", 1, 120},
 	{"--storage-driver", "--storage-driver", 1, 0}, {"--storage-opt", "--storage-opt", 1, 33}, {"--tls", "--tls", 0, 0}, {"--tlscacert", "--tlscacert", 1, 114}, {"--tlscert", "--tlscert", 1, 114}, {"--tlskey", "--tlskey", 1, 114}, {"--tlsverify", "--tlsverify", 0, 0}, {"--url", "--url", 1, 33},
 	{"--version", "--version", 0, 0}, {"-D", "--debug", 0, 0}, {"-H", "--host", 1, 33}, {"-c", "--context", 1, 0}, {"-l", "--log-level", 1, 0}, {"-n", "--namespace", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row286 = Row{Options: &options285, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
+var row295 = Row{Options: &options294, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
 
-var options287 = Options{List: []Option{
+var options296 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--password", "--password", 1, 0}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33}, {"-i", "--input", 1, 114}, {"-o", "--output", 1, 119},
 	{"-p", "-p", 1, 0}, {"-u", "-u", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row288 = Row{Options: &options287, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row297 = Row{Options: &options296, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options289 = Options{List: []Option{
+var options298 = Options{List: []Option{
 	{"--add-host", "--add-host", 1, 0}, {"--allow", "--allow", 1, 33}, {"--build-arg", "--build-arg", 1, 0}, {"--build-context", "--build-context", 1, 33}, {"--builder", "--builder", 1, 0}, {"--cache-from", "--cache-from", 1, 0}, {"--cache-to", "--cache-to", 1, 33}, {"--cgroup-parent", "--cgroup-parent", 1, 0},
 	{"--device", "--device", 1, 33}, {"--file", "--file", 1, 111}, {"--iidfile", "--iidfile", 1, 119}, {"--isolation", "--isolation", 1, 0}, {"--label", "--label", 1, 0}, {"--metadata-file", "--metadata-file", 1, 119}, {"--network", "--network", 1, 33}, {"--output", "--output", 1, 33},
 	{"--platform", "--platform", 1, 0}, {"--progress", "--progress", 1, 0}, {"--push", "--push", 0, 33}, {"--runtime", "--runtime", 1, 120}, {"--secret", "--secret", 1, 33}, {"--security-opt", "--security-opt", 1, 33}, {"--shm-size", "--shm-size", 1, 0}, {"--ssh", "--ssh", 1, 33},
 	{"--tag", "--tag", 1, 0}, {"--target", "--target", 1, 0}, {"--ulimit", "--ulimit", 1, 0}, {"--volume", "--volume", 1, 33}, {"-f", "--file", 1, 111}, {"-o", "--output", 1, 33}, {"-t", "--tag", 1, 0}, {"-v", "--volume", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row290 = Row{Options: &options289, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row299 = Row{Options: &options298, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options291 = Options{List: []Option{
+var options300 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row292 = Row{Options: &options291, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row301 = Row{Options: &options300, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options293 = Options{List: []Option{
+var options302 = Options{List: []Option{
 	{"--all-resources", "--all-resources", 0, 0}, {"--ansi", "--ansi", 1, 0}, {"--compatibility", "--compatibility", 0, 0}, {"--context", "--context", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--env-file", "--env-file", 1, 114}, {"--file", "--file", 1, 111}, {"--host", "--host", 1, 33},
 	{"--parallel", "--parallel", 1, 0}, {"--profile", "--profile", 1, 0}, {"--progress", "--progress", 1, 0}, {"--project-directory", "--project-directory", 1, 111}, {"--project-name", "--project-name", 1, 0}, {"--tls", "--tls", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-H", "--host", 1, 33}, {"-f", "--file", 1, 111}, {"-p", "--project-name", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row294 = Row{Options: &options293, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row303 = Row{Options: &options302, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options295 = Options{List: []Option{
+var options304 = Options{List: []Option{
 	{"--environment", "--environment", 0, 33}, {"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--hash", "--hash", 1, 0}, {"--images", "--images", 0, 0}, {"--index", "--index", 1, 0}, {"--lock-image-digests", "--lock-image-digests", 0, 0}, {"--output", "--output", 1, 119},
 	{"--profiles", "--profiles", 0, 0}, {"--protocol", "--protocol", 1, 0}, {"--services", "--services", 0, 0}, {"--since", "--since", 1, 0}, {"--status", "--status", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--variables", "--variables", 0, 0},
 	{"--volumes", "--volumes", 0, 0}, {"-a", "-a", 0, 0}, {"-f", "-f", 0, 0}, {"-n", "--tail", 1, 0}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row296 = Row{Options: &options295, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row305 = Row{Options: &options304, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options297 = Options{List: []Option{
+var options306 = Options{List: []Option{
 	{"--abort-on-container-exit", "--abort-on-container-exit", 0, 0}, {"--build", "--build", 0, 0}, {"--force-recreate", "--force-recreate", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pull", "--pull", 1, 0}, {"--renew-anon-volumes", "--renew-anon-volumes", 0, 33}, {"--scale", "--scale", 1, 0}, {"--wait", "--wait", 0, 0},
 	{"-V", "--renew-anon-volumes", 0, 33}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row298 = Row{Options: &options297, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row307 = Row{Options: &options306, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options299 = Options{List: []Option{
+var options308 = Options{List: []Option{
 	{"--remove-orphans", "--remove-orphans", 0, 0}, {"--rmi", "--rmi", 1, 33}, {"--volumes", "--volumes", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row300 = Row{Options: &options299, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row309 = Row{Options: &options308, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options301 = Options{List: []Option{
+var options310 = Options{List: []Option{
 	{"--build", "--build", 0, 0}, {"--detach", "--detach", 0, 0}, {"--entrypoint", "--entrypoint", 1, 120}, {"--env", "--env", 1, 0}, {"--index", "--index", 1, 0}, {"--interactive", "--interactive", 0, 0}, {"--label", "--label", 1, 0}, {"--name", "--name", 1, 0},
 	{"--no-TTY", "--no-TTY", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--publish", "--publish", 1, 0}, {"--quiet-pull", "--quiet-pull", 0, 0}, {"--rm", "--rm", 0, 0}, {"--service-ports", "--service-ports", 0, 0},
 	{"--use-aliases", "--use-aliases", 0, 0}, {"--user", "--user", 1, 0}, {"--volume", "--volume", 1, 33}, {"--workdir", "--workdir", 1, 0}, {"-P", "-P", 0, 0}, {"-T", "--no-TTY", 0, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0},
 	{"-i", "--interactive", 0, 0}, {"-l", "--label", 1, 0}, {"-p", "--publish", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--volume", 1, 33}, {"-w", "--workdir", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper302 = Wrapper{Options: &options301, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper311 = Wrapper{Options: &options310, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row303 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
+var row312 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
 
-var worse304 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse313 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options305 = Options{List: []Option{
+var options314 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--since", "--since", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "-f", 1, 0}, {"-n", "-n", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row306 = Row{Options: &options305, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row315 = Row{Options: &options314, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options307 = Options{List: []Option{
+var options316 = Options{List: []Option{
 	{"--detach", "--detach", 0, 0}, {"--detach-keys", "--detach-keys", 1, 0}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--interactive", "--interactive", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--tty", "--tty", 0, 0}, {"--user", "--user", 1, 0},
 	{"--workdir", "--workdir", 1, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0}, {"-i", "--interactive", 0, 0}, {"-it", "-it", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0}, {"-u", "--user", 1, 0},
 	{"-w", "--workdir", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper308 = Wrapper{Options: &options307, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper317 = Wrapper{Options: &options316, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options309 = Options{List: []Option{
+var options318 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--config", "--config", 1, 0}, {"--fallback", "--fallback", 1, 119}, {"--mount", "--mount", 1, 119}, {"--mount-template", "--mount-template", 1, 114}, {"--name-transformer", "--name-transformer", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--no-fallback", "--no-fallback", 0, 0},
 	{"--only-secrets", "--only-secrets", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0}, {"--project", "--project", 1, 0}, {"--silent", "--silent", 0, 0}, {"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "--config", 1, 0}, {"-p", "--project", 1, 0},
 	{"-t", "--token", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper310 = Wrapper{Options: &options309, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper319 = Wrapper{Options: &options318, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options311 = Options{List: []Option{
+var options320 = Options{List: []Option{
 	{"--convmode", "--convmode", 1, 0}, {"--display-enc", "--display-enc", 1, 0}, {"--newfile", "--newfile", 0, 0}, {"--oldfile", "--oldfile", 0, 0}, {"-D", "--display-enc", 1, 0}, {"-c", "--convmode", 1, 0}, {"-i", "-i", 2, 0}, {"-n", "--newfile", 0, 0},
 	{"-o", "--oldfile", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row312 = Row{Options: &options311, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row321 = Row{Options: &options320, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options313 = Options{List: []Option{
+var options322 = Options{List: []Option{
 	{"--env-file", "--env-file", 1, 114}, {"--environments", "--environments", 1, 0}, {"--expand-envs", "--expand-envs", 0, 0}, {"--fallback", "--fallback", 0, 0}, {"--file", "--env-file", 1, 114}, {"--no-override", "--no-override", 0, 0}, {"--overload", "--override", 0, 0}, {"--override", "--override", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--rc-file", "--rc-file", 1, 120}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-c", "-c", 1, 120}, {"-e", "--environments", 1, 0}, {"-f", "--env-file", 1, 114}, {"-o", "--override", 0, 0},
 	{"-p", "-p", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--rc-file", 1, 120}, {"-v", "-v", 1, 0}, {"-x", "--expand-envs", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper314 = Wrapper{Options: &options313, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper323 = Wrapper{Options: &options322, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options315 = Options{List: []Option{
+var options324 = Options{List: []Option{
 	{"--no-override", "--no-override", 0, 0}, {"--override", "--override", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper316 = Wrapper{Options: &options315, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper325 = Wrapper{Options: &options324, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options317 = Options{List: []Option{
+var options326 = Options{List: []Option{
 	{"--", "--", 0, 0}, {"--config", "--config", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--no-masking", "--no-masking", 0, 0}, {"--overload", "--overload", 0, 0}, {"--project", "--project", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"-c", "--config", 1, 0},
 	{"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-o", "--overload", 0, 0}, {"-p", "--project", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper318 = Wrapper{Options: &options317, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper327 = Wrapper{Options: &options326, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options319 = Options{List: []Option{
-	{"--additional-deps", "--additional-deps", 1, 120}, {"--additionalprobingpath", "--additionalprobingpath", 1, 120}, {"--configuration", "--configuration", 1, 0}, {"--depsfile", "--depsfile", 1, 120}, {"--diag", "--diag", 1, 119}, {"--filter", "--filter", 1, 0}, {"--framework", "--framework", 1, 0}, {"--logger", "--logger", 1, 120},
-	{"--no-build", "--no-build", 0, 0}, {"--no-restore", "--no-restore", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--property", "--property", 1, 33}, {"--results-directory", "--results-directory", 1, 116}, {"--roll-forward", "--roll-forward", 1, 0}, {"--runtime", "--runtime", 1, 0},
-	{"--runtimeconfig", "--runtimeconfig", 1, 120}, {"--settings", "--settings", 1, 120}, {"--source", "--source", 1, 33}, {"--test-adapter-path", "--test-adapter-path", 1, 120}, {"--verbosity", "--verbosity", 1, 0}, {"-a", "--test-adapter-path", 1, 120}, {"-bl", "-bl", 2, 119}, {"-c", "--configuration", 1, 0},
-	{"-d", "--diag", 1, 119}, {"-f", "--framework", 1, 0}, {"-l", "-l", 1, 120}, {"-o", "--output", 1, 116}, {"-p", "--property", 1, 33}, {"-r", "--runtime", 1, 0}, {"-s", "--source", 1, 33}, {"-v", "--verbosity", 1, 0},
+var options328 = Options{List: []Option{
+	{"--additional-deps", "--additional-deps", 1, 120}, {"--additionalprobingpath", "--additionalprobingpath", 1, 120}, {"--artifacts-path", "--artifacts-path", 1, 116}, {"--configfile", "--configfile", 1, 120}, {"--configuration", "--configuration", 1, 0}, {"--depsfile", "--depsfile", 1, 120}, {"--diag", "--diag", 1, 119}, {"--environment", "--environment", 1, 118},
+	{"--filter", "--filter", 1, 0}, {"--framework", "--framework", 1, 0}, {"--logger", "--logger", 1, 120}, {"--no-build", "--no-build", 0, 0}, {"--no-restore", "--no-restore", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--property", "--property", 1, 33},
+	{"--results-directory", "--results-directory", 1, 116}, {"--roll-forward", "--roll-forward", 1, 0}, {"--runtime", "--runtime", 1, 0}, {"--runtimeconfig", "--runtimeconfig", 1, 120}, {"--settings", "--settings", 1, 120}, {"--source", "--source", 1, 33}, {"--test-adapter-path", "--test-adapter-path", 1, 120}, {"--verbosity", "--verbosity", 1, 0},
+	{"-a", "--test-adapter-path", 1, 120}, {"-bl", "-bl", 2, 119}, {"-c", "--configuration", 1, 0}, {"-d", "--diag", 1, 119}, {"-e", "--environment", 1, 118}, {"-f", "--framework", 1, 0}, {"-l", "-l", 1, 120}, {"-o", "--output", 1, 116},
+	{"-p", "--property", 1, 33}, {"-r", "--runtime", 1, 0}, {"-s", "--source", 1, 33}, {"-v", "--verbosity", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row320 = Row{Options: &options319, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row329 = Row{Options: &options328, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts321 = []Act{
+var acts330 = []Act{
 	{Operands: []string{"ef", "database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 	{Operands: []string{"ef", "migrations", "remove"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
@@ -1818,17 +1873,17 @@ var acts321 = []Act{
 	{Operands: []string{"workload", "uninstall"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
 }
 
-var worse322 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "*property:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "RunConfiguration.TestAdaptersPaths=*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse331 = []Worse{{When: []string{"-t:*", "*target:*", "-p:*", "*property:*", "-bl:*", "*ogger:*", "-l:*", "-dl:*", "RunConfiguration.*", "*.dll", "*.exe"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options323 = Options{List: []Option{
+var options332 = Options{List: []Option{
 	{"--admindir", "--root", 1, 33}, {"--configure", "--configure", 0, 33}, {"--force-all", "--force-all", 0, 33}, {"--install", "--install", 0, 33}, {"--instdir", "--root", 1, 33}, {"--log", "--log", 1, 119}, {"--post-invoke", "--post-invoke", 1, 120}, {"--pre-invoke", "--pre-invoke", 1, 120},
 	{"--purge", "--purge", 0, 33}, {"--remove", "--remove", 0, 33}, {"--root", "--root", 1, 33}, {"--showformat", "--showformat", 1, 0}, {"--status-logger", "--status-logger", 1, 120}, {"--unpack", "--unpack", 0, 33}, {"-P", "--purge", 0, 33}, {"-f", "--showformat", 1, 0},
 	{"-i", "--install", 0, 33}, {"-r", "--remove", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row324 = Row{Options: &options323, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row333 = Row{Options: &options332, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts325 = []Act{
+var acts334 = []Act{
 	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-P"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-e"}, Without: nil, Why: "removes packages"},
@@ -1837,18 +1892,18 @@ var acts325 = []Act{
 	{Operands: nil, Options: []string{"--erase"}, Without: nil, Why: "removes packages"},
 }
 
-var acts326 = []Act{
+var acts335 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"push:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"migrate:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var acts327 = []Act{
+var acts336 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "drops a database or a user"},
 }
 
-var options328 = Options{List: []Option{
+var options337 = Options{List: []Option{
 	{"-A", "-A", 0, 120}, {"-append", "-append", 0, 33}, {"-ascii", "-ascii", 0, 0}, {"-bail", "-bail", 0, 0}, {"-batch", "-batch", 0, 0}, {"-box", "-box", 0, 0}, {"-c", "-c", 1, 99}, {"-cmd", "-cmd", 1, 99},
 	{"-column", "-column", 0, 0}, {"-csv", "-csv", 0, 0}, {"-deserialize", "-deserialize", 0, 0}, {"-echo", "-echo", 0, 0}, {"-f", "-f", 1, 120}, {"-header", "-header", 0, 0}, {"-help", "-help", 0, 0}, {"-html", "-html", 0, 0},
 	{"-init", "-init", 1, 120}, {"-interactive", "-interactive", 0, 0}, {"-json", "-json", 0, 0}, {"-jsonlines", "-jsonlines", 0, 0}, {"-line", "-line", 0, 0}, {"-list", "-list", 0, 0}, {"-markdown", "-markdown", 0, 0}, {"-memtrace", "-memtrace", 0, 0},
@@ -1857,9 +1912,9 @@ var options328 = Options{List: []Option{
 	{"-zip", "-zip", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row329 = Row{Options: &options328, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row338 = Row{Options: &options337, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts330 = []Act{
+var acts339 = []Act{
 	{Operands: nil, Options: []string{"-F"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-X"}, Without: nil, Why: "changes the network"},
 	{Operands: nil, Options: []string{"-D"}, Without: nil, Why: "changes the network"},
@@ -1877,48 +1932,48 @@ var acts330 = []Act{
 	{Operands: []string{"off"}, Options: nil, Without: nil, Why: "changes the network"},
 }
 
-var acts331 = []Act{
+var acts340 = []Act{
 	{Operands: nil, Options: []string{"-C"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--unmerge"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--depclean"}, Without: nil, Why: "removes packages"},
 }
 
-var options332 = Options{List: []Option{
+var options341 = Options{List: []Option{
 	{"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-cc", "-cc", 0, 0}, {"-d", "-d", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0},
 	{"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper333 = Wrapper{Options: &options332, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper342 = Wrapper{Options: &options341, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options334 = Options{List: []Option{
+var options343 = Options{List: []Option{
 	{"--list", "--list", 0, 0}, {"--no-require-passphrase", "--no-require-passphrase", 0, 0}, {"--noecho", "--noecho", 0, 0}, {"--require-passphrase", "--require-passphrase", 0, 0}, {"--set", "--set", 0, 33}, {"--unset", "--unset", 0, 33}, {"-P", "--no-require-passphrase", 0, 0}, {"-l", "--list", 0, 0},
 	{"-n", "--noecho", 0, 0}, {"-p", "--require-passphrase", 0, 0}, {"-s", "--set", 0, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper335 = Wrapper{Options: &options334, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper344 = Wrapper{Options: &options343, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var wrapper336 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
+var wrapper345 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "environment of a directory"}
 
-var wrapper337 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper346 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options338 = Options{List: []Option{
+var options347 = Options{List: []Option{
 	{"-checks", "-checks", 1, 0}, {"-conf", "-conf", 1, 120}, {"-config", "-config", 1, 120}, {"-debug.cpuprofile", "-debug.cpuprofile", 1, 119}, {"-debug.memprofile", "-debug.memprofile", 1, 119}, {"-debug.trace", "-debug.trace", 1, 119}, {"-exclude", "-exclude", 1, 0}, {"-f", "-f", 1, 0},
 	{"-fmt", "-fmt", 1, 0}, {"-formatter", "-formatter", 1, 0}, {"-ignore", "-ignore", 1, 0}, {"-o", "-o", 1, 119}, {"-out", "-out", 1, 119}, {"-tags", "-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row339 = Row{Options: &options338, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row348 = Row{Options: &options347, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options340 = Options{List: []Option{
+var options349 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--cache-file", "--cache-file", 1, 119}, {"--cache-location", "--cache-location", 1, 119}, {"--concurrency", "--concurrency", 1, 0}, {"--config", "--config", 1, 120}, {"--env", "--env", 1, 0}, {"--ext", "--ext", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--fix-dry-run", "--fix-dry-run", 0, 0}, {"--flag", "--flag", 1, 0}, {"--format", "--format", 1, 102}, {"--global", "--global", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--ignore-pattern", "--ignore-pattern", 1, 0}, {"--init", "--init", 0, 33}, {"--max-warnings", "--max-warnings", 1, 0},
 	{"--no-eslintrc", "--no-eslintrc", 0, 0}, {"--output-file", "--output-file", 1, 119}, {"--parser", "--parser", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--print-config", "--print-config", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--resolve-plugins-relative-to", "--resolve-plugins-relative-to", 1, 120}, {"--rule", "--rule", 1, 0},
 	{"--rulesdir", "--rulesdir", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"--stdin-filename", "--stdin-filename", 1, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 102}, {"-o", "--output-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row341 = Row{Options: &options340, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row350 = Row{Options: &options349, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts342 = []Act{
+var acts351 = []Act{
 	{Operands: []string{"*/delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*.delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*/remove*"}, Options: nil, Without: nil, Why: "deletes or sends"},
@@ -1926,45 +1981,45 @@ var acts342 = []Act{
 	{Operands: []string{"*/drop*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options343 = Options{List: []Option{
+var options352 = Options{List: []Option{
 	{"--tabs", "--tabs", 1, 0}, {"-t", "--tabs", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row344 = Row{Options: &options343, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row353 = Row{Options: &options352, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options345 = Options{List: []Option{
+var options354 = Options{List: []Option{
 	{"--exclude-monotonic", "--exclude-monotonic", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 0, 0}, {"-p", "-p", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper346 = Wrapper{Options: &options345, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper355 = Wrapper{Options: &options354, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options347 = Options{List: []Option{
+var options356 = Options{List: []Option{
 	{"--keep-size", "--keep-size", 0, 0}, {"--length", "--length", 1, 0}, {"--offset", "--offset", 1, 0}, {"-l", "--length", 1, 0}, {"-n", "--keep-size", 0, 0}, {"-o", "--offset", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row348 = Row{Options: &options347, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row357 = Row{Options: &options356, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options349 = Options{List: []Option{
+var options358 = Options{List: []Option{
 	{"-", "-", 0, 0}, {"-E", "-E", 0, 0}, {"-W", "-W", 0, 0}, {"-e", "-e", 1, 99}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 76}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language350 = Language{Options: &options349, Python: false}
+var language359 = Language{Options: &options358, Python: false}
 
-var options351 = Options{List: []Option{
+var options360 = Options{List: []Option{
 	{"--compile", "--compile", 0, 33}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--magic-file", "--magic-file", 1, 120}, {"--parameter", "--parameter", 1, 0}, {"--separator", "--separator", 1, 0}, {"-C", "--compile", 0, 33}, {"-F", "--separator", 1, 0},
 	{"-L", "-L", 0, 0}, {"-P", "--parameter", 1, 0}, {"-Z", "-Z", 0, 0}, {"-b", "-b", 0, 0}, {"-e", "--exclude", 1, 0}, {"-f", "--files-from", 1, 108}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0},
 	{"-m", "--magic-file", 1, 120}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row352 = Row{Options: &options351, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row361 = Row{Options: &options360, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse353 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse362 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts354 = []Act{
+var acts363 = []Act{
 	{Operands: nil, Options: []string{"-delete"}, Without: nil, Why: "deletes files"},
 }
 
-var acts355 = []Act{
+var acts364 = []Act{
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"*:remove"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 	{Operands: []string{"firestore:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
@@ -1986,11 +2041,11 @@ var acts355 = []Act{
 	{Operands: []string{"hosting:channel:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
 }
 
-var acts356 = []Act{
+var acts365 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"-l", "-L", "--list", "--help", "--version", "-V"}, Why: "ends processes"},
 }
 
-var acts357 = []Act{
+var acts366 = []Act{
 	{Operands: []string{"db", "downgrade"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"db", "stamp"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"drop*"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -1998,19 +2053,29 @@ var acts357 = []Act{
 	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var acts358 = []Act{
+var acts367 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 }
 
-var options359 = Options{List: []Option{
+var options368 = Options{List: []Option{
 	{"--command", "--command", 1, 115}, {"--dir", "--dir", 1, 100}, {"--mode", "--mode", 1, 0}, {"--print-script", "--print-script", 0, 0}, {"--remote", "--remote", 1, 33}, {"--start-services", "--start-services", 0, 0}, {"--trust", "--trust", 0, 0}, {"-c", "--command", 1, 115},
 	{"-d", "--dir", 1, 100}, {"-m", "--mode", 1, 0}, {"-r", "--remote", 1, 33}, {"-s", "--start-services", 0, 0}, {"-t", "--trust", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper360 = Wrapper{Options: &options359, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var wrapper369 = Wrapper{Options: &options368, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
 
-var acts361 = []Act{
+var options370 = Options{List: []Option{
+	{"--android-licenses", "--android-licenses", 0, 33}, {"--concurrency", "--concurrency", 1, 0}, {"--coverage", "--coverage", 0, 0}, {"--coverage-path", "--coverage-path", 1, 119}, {"--dart-define", "--dart-define", 1, 0}, {"--dart-define-from-file", "--dart-define-from-file", 1, 114}, {"--device-id", "--device-id", 1, 0}, {"--enable-vmservice", "--enable-vmservice", 0, 33},
+	{"--exclude-tags", "--exclude-tags", 1, 0}, {"--file-reporter", "--file-reporter", 1, 111}, {"--flutter-root", "--flutter-root", 1, 33}, {"--frontend-server-starter-path", "--frontend-server-starter-path", 1, 120}, {"--local-engine", "--local-web-sdk", 1, 120}, {"--local-engine-host", "--local-web-sdk", 1, 120}, {"--local-engine-src-path", "--local-web-sdk", 1, 120}, {"--local-web-sdk", "--local-web-sdk", 1, 120},
+	{"--machine", "--machine", 0, 0}, {"--name", "--name", 1, 0}, {"--no-pub", "--no-pub", 0, 0}, {"--offline", "--offline", 0, 0}, {"--output", "--output", 1, 116}, {"--packages", "--packages", 1, 120}, {"--plain-name", "--plain-name", 1, 0}, {"--reporter", "--reporter", 1, 0},
+	{"--split-debug-info", "--split-debug-info", 1, 116}, {"--start-paused", "--start-paused", 0, 33}, {"--tags", "--tags", 1, 0}, {"--target", "--target", 1, 111}, {"--test-randomize-ordering-seed", "--test-randomize-ordering-seed", 1, 0}, {"--total-shards", "--total-shards", 1, 0}, {"--update-goldens", "--update-goldens", 0, 109}, {"--verbose", "--verbose", 0, 0},
+	{"--write", "--write", 1, 119}, {"-d", "--device-id", 1, 0}, {"-j", "--concurrency", 1, 0}, {"-o", "--output", 1, 116}, {"-r", "--reporter", 1, 0}, {"-t", "--tags", 1, 0}, {"-v", "--verbose", 0, 0}, {"-x", "--exclude-tags", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row371 = Row{Options: &options370, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var acts372 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2031,25 +2096,25 @@ var acts361 = []Act{
 	{Operands: []string{"extensions", "*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var acts362 = []Act{
+var acts373 = []Act{
 	{Operands: []string{"clean"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"undo"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 	{Operands: []string{"repair"}, Options: nil, Without: nil, Why: "drops every object of the database"},
 }
 
-var options363 = Options{List: []Option{
+var options374 = Options{List: []Option{
 	{"--goal", "--goal", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--width", "--width", 1, 0}, {"-g", "--goal", 1, 0}, {"-p", "--prefix", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row364 = Row{Options: &options363, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row375 = Row{Options: &options374, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options365 = Options{List: []Option{
+var options376 = Options{List: []Option{
 	{"--width", "--width", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row366 = Row{Options: &options365, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row377 = Row{Options: &options376, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts367 = []Act{
+var acts378 = []Act{
 	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
@@ -2074,40 +2139,40 @@ var acts367 = []Act{
 	{Operands: []string{"stopall"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
 }
 
-var options368 = Options{List: []Option{
+var options379 = Options{List: []Option{
 	{"--kill", "--kill", 0, 33}, {"-a", "-a", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "--kill", 0, 33}, {"-m", "-m", 1, 0}, {"-n", "-n", 1, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row369 = Row{Options: &options368, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row380 = Row{Options: &options379, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row370 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row381 = Row{Options: &options25, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var options371 = Options{List: []Option{
+var options382 = Options{List: []Option{
 	{"--become", "--become", 1, 120}, {"--bind", "--bind", 1, 120}, {"--delimiter", "--delimiter", 1, 0}, {"--filter", "--filter", 1, 0}, {"--history", "--history", 1, 119}, {"--listen", "--listen", 2, 33}, {"--listen-unsafe", "--listen-unsafe", 2, 33}, {"--nth", "--nth", 1, 0},
 	{"--preview", "--preview", 1, 120}, {"--query", "--query", 1, 0}, {"--tmux", "--tmux", 2, 0}, {"--with-shell", "--with-shell", 1, 120}, {"-d", "--delimiter", 1, 0}, {"-e", "-e", 0, 0}, {"-f", "--filter", 1, 0}, {"-m", "-m", 0, 0},
 	{"-n", "--nth", 1, 0}, {"-q", "--query", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row372 = Row{Options: &options371, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row383 = Row{Options: &options382, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options373 = Options{List: []Option{
+var options384 = Options{List: []Option{
 	{"--access-token-file", "--access-token-file", 1, 114}, {"--account", "--account", 1, 0}, {"--billing-project", "--billing-project", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--flags-file", "--flags-file", 1, 120}, {"--format", "--format", 1, 0}, {"--impersonate-service-account", "--impersonate-service-account", 1, 33}, {"--log-http", "--log-http", 0, 0},
 	{"--project", "--project", 1, 0}, {"--quiet", "-q", 0, 0}, {"--region", "--region", 1, 0}, {"--user-output-enabled", "--user-output-enabled", 2, 0}, {"--verbosity", "--verbosity", 1, 0}, {"--version", "--version", 0, 0}, {"--zone", "--zone", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row374 = Row{Options: &options373, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row385 = Row{Options: &options384, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var worse375 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse386 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options376 = Options{List: []Option{
+var options387 = Options{List: []Option{
 	{"--account", "--account", 1, 0}, {"--cache-control", "--cache-control", 1, 0}, {"--canned-acl", "--canned-acl", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--custom-metadata", "--custom-metadata", 1, 0}, {"--decryption-keys", "--decryption-keys", 1, 0}, {"--encryption-key", "--encryption-key", 1, 0},
 	{"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--include-managed-folders", "--include-managed-folders", 0, 0}, {"--manifest-path", "--manifest-path", 1, 119}, {"--predefined-acl", "--predefined-acl", 1, 0}, {"--project", "--project", 1, 0}, {"--storage-class", "--storage-class", 1, 0}, {"--verbosity", "--verbosity", 1, 0},
 	{"-L", "-L", 1, 119}, {"-a", "-a", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-s", "-s", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "-x", 1, 0},
 	{"-z", "-z", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var acts377 = []Act{
+var acts388 = []Act{
 	{Operands: []string{"push"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
 	{Operands: []string{"owner"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
@@ -2116,15 +2181,15 @@ var acts377 = []Act{
 	{Operands: []string{"sources"}, Options: []string{"-r"}, Without: nil, Why: "changes what is published or installed"},
 }
 
-var worse378 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse389 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options379 = Options{List: []Option{
+var options390 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--hostname", "--hostname", 1, 33}, {"--repo", "--repo", 1, 33}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row380 = Row{Options: &options379, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
+var row391 = Row{Options: &options390, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
 
-var acts381 = []Act{
+var acts392 = []Act{
 	{Operands: []string{"repo", "delete|archive|rename"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"release", "delete|delete-asset|create|upload"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 	{Operands: []string{"run", "delete|cancel"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
@@ -2156,37 +2221,37 @@ var acts381 = []Act{
 	{Operands: []string{"api", "*delete*"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
 }
 
-var row382 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
+var row393 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
 
-var options383 = Options{List: []Option{
+var options394 = Options{List: []Option{
 	{"--cache", "--cache", 1, 0}, {"--field", "--field", 1, 70}, {"--header", "--header", 1, 0}, {"--hostname", "--hostname", 1, 33}, {"--input", "--input", 1, 33}, {"--jq", "--jq", 1, 0}, {"--method", "--method", 1, 88}, {"--paginate", "--paginate", 0, 0},
 	{"--preview", "--preview", 1, 0}, {"--raw-field", "--raw-field", 1, 70}, {"--silent", "--silent", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--template", "--template", 1, 0}, {"-F", "--field", 1, 70}, {"-H", "--header", 1, 0}, {"-X", "--method", 1, 88},
 	{"-f", "--raw-field", 1, 70}, {"-i", "-i", 0, 0}, {"-p", "--preview", 1, 0}, {"-q", "--jq", 1, 0}, {"-t", "--template", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row384 = Row{Options: &options383, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row395 = Row{Options: &options394, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse385 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse396 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options386 = Options{List: []Option{
+var options397 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--hostname", "--hostname", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0}, {"--show-token", "--show-token", 0, 33}, {"-a", "--active", 0, 0}, {"-h", "--hostname", 1, 0}, {"-q", "--jq", 1, 0},
 	{"-t", "--show-token", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row387 = Row{Options: &options386, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row398 = Row{Options: &options397, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse388 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse399 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options389 = Options{List: []Option{
+var options400 = Options{List: []Option{
 	{"--base", "--base", 1, 0}, {"--body", "--body", 1, 0}, {"--body-file", "--body-file", 1, 114}, {"--dir", "--dir", 1, 116}, {"--editor", "--editor", 0, 120}, {"--head", "--head", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0},
 	{"--limit", "--limit", 1, 0}, {"--notes-file", "--notes-file", 1, 114}, {"--output", "--output", 1, 119}, {"--repo", "--repo", 1, 0}, {"--state", "--state", 1, 0}, {"--template", "--template", 1, 0}, {"--title", "--title", 1, 0}, {"--web", "--web", 0, 120},
 	{"-B", "--base", 1, 0}, {"-D", "--dir", 1, 116}, {"-F", "--body-file", 1, 114}, {"-H", "--head", 1, 0}, {"-L", "--limit", 1, 0}, {"-O", "--output", 1, 119}, {"-R", "--repo", 1, 0}, {"-T", "--template", 1, 0},
 	{"-b", "--body", 1, 0}, {"-c", "-c", 1, 0}, {"-e", "--editor", 0, 120}, {"-q", "--jq", 1, 0}, {"-s", "--state", 1, 0}, {"-t", "--title", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row390 = Row{Options: &options389, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row401 = Row{Options: &options400, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options391 = Options{List: []Option{
+var options402 = Options{List: []Option{
 	{"--interactive", "--interactive", 0, 120}, {"--run", "--run", 0, 120}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-F", "-F", 0, 120}, {"-L", "-L", 1, 0}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dyno", "-dyno", 1, 119},
 	{"-e", "-e", 1, 120}, {"-fplugin", "-fplugin-library", 1, 120}, {"-fplugin-library", "-fplugin-library", 1, 120}, {"-ghcversion-file", "-ghcversion-file", 1, 120}, {"-hidir", "-dumpdir", 1, 116}, {"-l", "-l", 1, 0}, {"-main-is", "-main-is", 1, 0}, {"-o", "-dyno", 1, 119},
 	{"-odir", "-dumpdir", 1, 116}, {"-outputdir", "-dumpdir", 1, 116}, {"-package", "-package", 1, 0}, {"-package-db", "-package-env", 1, 120}, {"-package-env", "-package-env", 1, 120}, {"-pgmF", "-pgmotool", 1, 120}, {"-pgmL", "-pgmotool", 1, 120}, {"-pgmP", "-pgmotool", 1, 120},
@@ -2194,9 +2259,9 @@ var options391 = Options{List: []Option{
 	{"-pgmlo", "-pgmotool", 1, 120}, {"-pgmotool", "-pgmotool", 1, 120}, {"-pgms", "-pgmotool", 1, 120}, {"-pgmwindres", "-pgmotool", 1, 120}, {"-stubdir", "-dumpdir", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row392 = Row{Options: &options391, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row403 = Row{Options: &options402, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options393 = Options{List: []Option{
+var options404 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-after-run-hook", "-after-run-hook", 1, 120}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0},
 	{"-benchmem", "-benchmem", 0, 0}, {"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-compilers", "-compilers", 1, 0}, {"-count", "-count", 1, 0}, {"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119},
@@ -2211,58 +2276,58 @@ var options393 = Options{List: []Option{
 	{"-trace", "-trace", 1, 119}, {"-trimpath", "-trimpath", 0, 0}, {"-v", "-v", 0, 0}, {"-vet", "-vet", 1, 0}, {"-vettool", "-vettool", 1, 120}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row394 = Row{Options: &options393, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row405 = Row{Options: &options404, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts395 = []Act{
+var acts406 = []Act{
 	{Operands: []string{"trash"}, Options: nil, Without: nil, Why: "deletes files"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes files"},
 }
 
-var options396 = Options{List: []Option{
+var options407 = Options{List: []Option{
 	{"--attr-source", "--attr-source", 1, 0}, {"--bare", "--bare", 0, 0}, {"--config-env", "--config-env", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--git-dir", "--git-dir", 1, 103}, {"--glob-pathspecs", "--glob-pathspecs", 0, 0}, {"--help", "--help", 0, 0}, {"--html-path", "--html-path", 0, 0},
 	{"--icase-pathspecs", "--icase-pathspecs", 0, 0}, {"--info-path", "--info-path", 0, 0}, {"--list-cmds", "--list-cmds", 1, 0}, {"--literal-pathspecs", "--literal-pathspecs", 0, 0}, {"--man-path", "--man-path", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--no-lazy-fetch", "--no-lazy-fetch", 0, 0}, {"--no-optional-locks", "--no-optional-locks", 0, 0},
 	{"--no-pager", "--no-pager", 0, 0}, {"--no-replace-objects", "--no-replace-objects", 0, 0}, {"--noglob-pathspecs", "--noglob-pathspecs", 0, 0}, {"--paginate", "--paginate", 0, 33}, {"--super-prefix", "--super-prefix", 1, 0}, {"--version", "--version", 0, 0}, {"--work-tree", "--work-tree", 1, 103}, {"-C", "-C", 1, 100},
 	{"-P", "--no-pager", 0, 0}, {"-c", "-c", 1, 107}, {"-h", "--help", 0, 0}, {"-p", "--paginate", 0, 33}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row397 = Row{Options: &options396, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
+var row408 = Row{Options: &options407, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
 
-var options398 = Options{List: []Option{
+var options409 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 33}, {"--ignore-errors", "--ignore-errors", 0, 0}, {"--ignore-missing", "--ignore-missing", 0, 0}, {"--intent-to-add", "--intent-to-add", 0, 0},
 	{"--no-all", "--no-all", 0, 0}, {"--no-ignore-removal", "--no-ignore-removal", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-file-nul", "--pathspec-file-nul", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--refresh", "--refresh", 0, 0}, {"--renormalize", "--renormalize", 0, 0}, {"--sparse", "--sparse", 0, 0},
 	{"--update", "--update", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-A", "-A", 0, 0}, {"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 33}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0},
 	{"-p", "--patch", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row399 = Row{Options: &options398, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row410 = Row{Options: &options409, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options400 = Options{List: []Option{
+var options411 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--build-fake-ancestor", "--build-fake-ancestor", 1, 119}, {"--cached", "--cached", 0, 0}, {"--check", "--check", 0, 0}, {"--directory", "--directory", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--include", "--include", 1, 0}, {"--index", "--index", 0, 0},
 	{"--numstat", "--numstat", 0, 0}, {"--reject", "--reject", 0, 0}, {"--resolvemsg", "--resolvemsg", 1, 0}, {"--stat", "--stat", 0, 0}, {"--summary", "--summary", 0, 0}, {"--unsafe-paths", "--unsafe-paths", 0, 33}, {"--whitespace", "--whitespace", 1, 0}, {"-3", "-3", 0, 0},
 	{"-C", "-C", 1, 0}, {"-R", "-R", 0, 0}, {"-S", "-S", 2, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row401 = Row{Options: &options400, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row412 = Row{Options: &options411, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options402 = Options{List: []Option{
+var options413 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 1, 0}, {"--contents", "--contents", 1, 114}, {"--date", "--date", 1, 0}, {"--ignore-rev", "--ignore-rev", 1, 0}, {"--ignore-revs-file", "--ignore-revs-file", 1, 114}, {"--since", "--since", 1, 0}, {"-C", "-C", 2, 0}, {"-L", "-L", 1, 0},
 	{"-M", "-M", 2, 0}, {"-S", "-S", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row403 = Row{Options: &options402, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row414 = Row{Options: &options413, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse404 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse415 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options405 = Options{List: []Option{
+var options416 = Options{List: []Option{
 	{"--add-file", "--add-file", 1, 114}, {"--add-virtual-file", "--add-virtual-file", 1, 0}, {"--exec", "--exec", 1, 120}, {"--format", "--format", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--output", "--output", 1, 119}, {"--prefix", "--prefix", 1, 0}, {"--remote", "--remote", 1, 33},
 	{"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row406 = Row{Options: &options405, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row417 = Row{Options: &options416, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse407 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse418 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options408 = Options{List: []Option{
+var options419 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--copy", "--copy", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit-description", "--edit-description", 0, 120}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--merged", "--merged", 2, 0}, {"--move", "--move", 0, 0}, {"--no-contains", "--no-contains", 2, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--set-upstream-to", "--set-upstream-to", 1, 0},
 	{"--show-current", "--show-current", 0, 0}, {"--sort", "--sort", 1, 0}, {"--track", "--track", 2, 0}, {"-C", "-C", 0, 33}, {"-D", "-D", 0, 33}, {"-M", "-M", 0, 33}, {"-a", "-a", 0, 0}, {"-c", "--copy", 0, 0},
@@ -2270,49 +2335,49 @@ var options408 = Options{List: []Option{
 	{"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row409 = Row{Options: &options408, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row420 = Row{Options: &options419, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse410 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "-D", "--delete", "-m", "-M", "--move", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse421 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "-D", "--delete", "-m", "-M", "--move", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options411 = Options{List: []Option{
+var options422 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row412 = Row{Options: &options411, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row423 = Row{Options: &options422, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options413 = Options{List: []Option{
+var options424 = Options{List: []Option{
 	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
 	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row414 = Row{Options: &options413, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row425 = Row{Options: &options424, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options415 = Options{List: []Option{
+var options426 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
 	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row416 = Row{Options: &options415, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row427 = Row{Options: &options426, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options417 = Options{List: []Option{
+var options428 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--detach", "--detach", 0, 0}, {"--force", "--force", 0, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0}, {"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--ours", "--ours", 0, 33},
 	{"--overwrite-ignore", "--overwrite-ignore", 0, 33}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--theirs", "--theirs", 0, 33}, {"--track", "--track", 2, 0}, {"-B", "-B", 1, 33},
 	{"-b", "-b", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "-l", 0, 0}, {"-m", "--merge", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row418 = Row{Options: &options417, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row429 = Row{Options: &options428, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse419 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse430 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options420 = Options{List: []Option{
+var options431 = Options{List: []Option{
 	{"--aggressive", "--aggressive", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 120}, {"--expire", "--expire", 1, 33}, {"--force-remove", "--force-remove", 0, 33}, {"--graft", "--graft", 0, 33}, {"--index-info", "--index-info", 0, 33}, {"--prune", "--prune", 2, 33},
 	{"--short", "--short", 0, 0}, {"--stdin", "--stdin", 0, 33}, {"-D", "-D", 0, 33}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 33}, {"-f", "-f", 0, 33}, {"-k", "-k", 0, 0}, {"-l", "-l", 0, 0},
 	{"-m", "-m", 0, 33}, {"-q", "-q", 0, 0}, {"-u", "-u", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row421 = Row{Options: &options420, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row432 = Row{Options: &options431, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options422 = Options{List: []Option{
+var options433 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -2324,26 +2389,26 @@ var options422 = Options{List: []Option{
 	{"-m", "-m", 0, 0}, {"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row423 = Row{Options: &options422, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row434 = Row{Options: &options433, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options424 = Options{List: []Option{
+var options435 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--continue", "--continue", 0, 0}, {"--edit", "--edit", 0, 0}, {"--ff", "--ff", 0, 0}, {"--ff-only", "--ff-only", 0, 0}, {"--file", "--file", 1, 114}, {"--gpg-sign", "--gpg-sign", 2, 0},
 	{"--into-name", "--into-name", 1, 0}, {"--log", "--log", 2, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-ff", "--no-ff", 0, 0}, {"--quit", "--quit", 0, 0}, {"--skip", "--skip", 0, 0}, {"--squash", "--squash", 0, 0}, {"--strategy", "--strategy", 1, 120},
 	{"--strategy-option", "--strategy-option", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-e", "-e", 0, 0}, {"-m", "-m", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row425 = Row{Options: &options424, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row436 = Row{Options: &options435, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse426 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse437 = []Worse{{When: []string{"--abort", "--skip", "--quit"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options427 = Options{List: []Option{
+var options438 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"-e", "--exclude", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row428 = Row{Options: &options427, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
+var row439 = Row{Options: &options438, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
 
-var options429 = Options{List: []Option{
+var options440 = Options{List: []Option{
 	{"--branch", "--branch", 1, 0}, {"--bundle-uri", "--bundle-uri", 1, 33}, {"--config", "--config", 1, 107}, {"--deepen", "--deepen", 1, 0}, {"--depth", "--depth", 1, 0}, {"--exec", "--exec", 1, 120}, {"--filter", "--filter", 1, 0}, {"--force", "--force", 0, 0},
 	{"--jobs", "--jobs", 1, 0}, {"--negotiation-tip", "--negotiation-tip", 1, 0}, {"--origin", "--origin", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--reference-if-able", "--reference-if-able", 1, 114}, {"--refmap", "--refmap", 1, 0},
 	{"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--server-option", "--server-option", 1, 0}, {"--shallow-exclude", "--shallow-exclude", 1, 0}, {"--shallow-since", "--shallow-since", 1, 0}, {"--sort", "--sort", 1, 0}, {"--symref", "--symref", 0, 0}, {"--template", "--template", 1, 120}, {"--upload-pack", "-u", 1, 120},
@@ -2351,9 +2416,9 @@ var options429 = Options{List: []Option{
 	{"-u", "-u", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row430 = Row{Options: &options429, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row441 = Row{Options: &options440, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options431 = Options{List: []Option{
+var options442 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--amend", "--amend", 0, 0}, {"--author", "--author", 1, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--date", "--date", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114},
 	{"--fixup", "--fixup", 1, 0}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--message", "--message", 1, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--reedit-message", "--reedit-message", 1, 0}, {"--reuse-message", "--reuse-message", 1, 0},
 	{"--signoff", "--signoff", 0, 0}, {"--squash", "--squash", 1, 0}, {"--template", "--template", 1, 114}, {"--trailer", "--trailer", 1, 0}, {"-C", "--reuse-message", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-a", "-a", 0, 0},
@@ -2361,39 +2426,39 @@ var options431 = Options{List: []Option{
 	{"-s", "--signoff", 0, 0}, {"-t", "--template", 1, 114}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row432 = Row{Options: &options431, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row443 = Row{Options: &options442, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options433 = Options{List: []Option{
+var options444 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--comment", "--comment", 1, 0}, {"--default", "--default", 1, 0}, {"--edit", "--edit", 0, 120}, {"--file", "--file", 1, 114}, {"--type", "--type", 1, 0}, {"--url", "--url", 1, 0}, {"--value", "--value", 1, 0},
 	{"-e", "--edit", 0, 120}, {"-f", "--file", 1, 114},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row434 = Row{Options: &options433, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row445 = Row{Options: &options444, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse435 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse446 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options436 = Options{List: []Option{
+var options447 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--file", "--file", 1, 114}, {"-f", "--file", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row437 = Row{Options: &options436, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row448 = Row{Options: &options447, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options438 = Options{List: []Option{
+var options449 = Options{List: []Option{
 	{"--extcmd", "--extcmd", 1, 120}, {"--tool", "--tool", 1, 120}, {"-t", "--tool", 1, 120}, {"-x", "--extcmd", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row439 = Row{Options: &options438, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row450 = Row{Options: &options449, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var worse440 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse451 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options441 = Options{List: []Option{
+var options452 = Options{List: []Option{
 	{"--commit-filter", "--commit-filter", 1, 115}, {"--env-filter", "--env-filter", 1, 115}, {"--force", "--force", 0, 0}, {"--index-filter", "--index-filter", 1, 115}, {"--msg-filter", "--msg-filter", 1, 115}, {"--original", "--original", 1, 0}, {"--parent-filter", "--parent-filter", 1, 115}, {"--prune-empty", "--prune-empty", 0, 0},
 	{"--setup", "--setup", 1, 115}, {"--subdirectory-filter", "--subdirectory-filter", 1, 0}, {"--tag-name-filter", "--tag-name-filter", 1, 115}, {"--tree-filter", "--tree-filter", 1, 115}, {"-d", "-d", 1, 0}, {"-f", "--force", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row442 = Row{Options: &options441, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row453 = Row{Options: &options452, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options443 = Options{List: []Option{
+var options454 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--attach", "--attach", 2, 0}, {"--author", "--author", 1, 0}, {"--base", "--base", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0},
 	{"--cc", "--cc", 1, 0}, {"--color", "--color", 2, 0}, {"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--cover-letter", "--cover-letter", 0, 0}, {"--creation-factor", "--creation-factor", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0},
 	{"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--description-file", "--description-file", 1, 114}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0}, {"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0},
@@ -2407,188 +2472,188 @@ var options443 = Options{List: []Option{
 	{"-X", "-X", 2, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "--max-count", 1, 0}, {"-o", "--output-directory", 1, 116}, {"-s", "-s", 0, 0}, {"-v", "--reroll-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row444 = Row{Options: &options443, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row455 = Row{Options: &options454, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options445 = Options{List: []Option{
+var options456 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--full", "--full", 0, 0}, {"--lost-found", "--lost-found", 0, 33}, {"--no-reflogs", "--no-reflogs", 0, 0}, {"--root", "--root", 0, 0}, {"--strict", "--strict", 0, 0}, {"--tags", "--tags", 0, 0}, {"--unreachable", "--unreachable", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row446 = Row{Options: &options445, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row457 = Row{Options: &options456, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse447 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse458 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options448 = Options{List: []Option{
+var options459 = Options{List: []Option{
 	{"--ext-grep", "--ext-grep", 0, 120}, {"--max-depth", "--max-depth", 1, 0}, {"--open-files-in-pager", "--open-files-in-pager", 2, 120}, {"--textconv", "--textconv", 0, 120}, {"--threads", "--threads", 1, 0}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0},
 	{"-O", "--open-files-in-pager", 2, 120}, {"-e", "-e", 1, 99}, {"-f", "-f", 1, 114}, {"-m", "-m", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row449 = Row{Options: &options448, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row460 = Row{Options: &options459, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options450 = Options{List: []Option{
+var options461 = Options{List: []Option{
 	{"--bare", "--bare", 0, 0}, {"--initial-branch", "--initial-branch", 1, 0}, {"--object-format", "--object-format", 1, 0}, {"--ref-format", "--ref-format", 1, 0}, {"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--shared", "--shared", 2, 0}, {"--template", "--template", 1, 120}, {"-b", "--initial-branch", 1, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row451 = Row{Options: &options450, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row462 = Row{Options: &options461, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options452 = Options{List: []Option{
+var options463 = Options{List: []Option{
 	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row453 = Row{Options: &options452, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row464 = Row{Options: &options463, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options454 = Options{List: []Option{
+var options465 = Options{List: []Option{
 	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row455 = Row{Options: &options454, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row466 = Row{Options: &options465, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options456 = Options{List: []Option{
+var options467 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
 	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row457 = Row{Options: &options456, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row468 = Row{Options: &options467, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options458 = Options{List: []Option{
+var options469 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row459 = Row{Options: &options458, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row470 = Row{Options: &options469, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options460 = Options{List: []Option{
+var options471 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--ref", "--ref", 1, 0}, {"-C", "-C", 1, 0}, {"-F", "--file", 1, 114}, {"-c", "-c", 1, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row461 = Row{Options: &options460, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row472 = Row{Options: &options471, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse462 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse473 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options463 = Options{List: []Option{
+var options474 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--atomic", "--atomic", 0, 0}, {"--branches", "--branches", 0, 0}, {"--delete", "--delete", 0, 33}, {"--dry-run", "--dry-run", 0, 0}, {"--exec", "--exec", 1, 120}, {"--follow-tags", "--follow-tags", 0, 0}, {"--force", "--force", 0, 33},
 	{"--force-if-includes", "--force-if-includes", 0, 0}, {"--force-with-lease", "--force-with-lease", 2, 33}, {"--mirror", "--mirror", 0, 33}, {"--no-verify", "--no-verify", 0, 0}, {"--porcelain", "--porcelain", 0, 0}, {"--progress", "--progress", 0, 0}, {"--prune", "--prune", 0, 33}, {"--push-option", "--push-option", 1, 0},
 	{"--receive-pack", "--receive-pack", 1, 120}, {"--recurse-submodules", "--recurse-submodules", 1, 0}, {"--repo", "--repo", 1, 33}, {"--set-upstream", "--set-upstream", 0, 0}, {"--signed", "--signed", 2, 0}, {"--tags", "--tags", 0, 0}, {"--thin", "--thin", 0, 0}, {"-d", "--delete", 0, 33},
 	{"-f", "--force", 0, 33}, {"-n", "--dry-run", 0, 0}, {"-o", "--push-option", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--set-upstream", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row464 = Row{Options: &options463, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row475 = Row{Options: &options474, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse465 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse476 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options466 = Options{List: []Option{
+var options477 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--autostash", "--autostash", 0, 0}, {"--continue", "--continue", 0, 0}, {"--edit-todo", "--edit-todo", 0, 120}, {"--empty", "--empty", 1, 0}, {"--exec", "--exec", 1, 115}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--interactive", "--interactive", 0, 0},
 	{"--keep-base", "--keep-base", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--onto", "--onto", 1, 0}, {"--quit", "--quit", 0, 0}, {"--root", "--root", 0, 0}, {"--skip", "--skip", 0, 0}, {"--strategy", "--strategy", 1, 120}, {"--strategy-option", "--strategy-option", 1, 0},
 	{"--whitespace", "--whitespace", 1, 0}, {"-C", "-C", 1, 0}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "--interactive", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 2, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "--exec", 1, 115},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row467 = Row{Options: &options466, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row478 = Row{Options: &options477, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options468 = Options{List: []Option{
+var options479 = Options{List: []Option{
 	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
 	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row469 = Row{Options: &options468, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row480 = Row{Options: &options479, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options470 = Options{List: []Option{
+var options481 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row471 = Row{Options: &options470, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row482 = Row{Options: &options481, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options472 = Options{List: []Option{
+var options483 = Options{List: []Option{
 	{"--hard", "--hard", 0, 33}, {"--keep", "--keep", 0, 33}, {"--merge", "--merge", 0, 33}, {"--mixed", "--mixed", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--soft", "--soft", 0, 0}, {"-N", "-N", 0, 0}, {"-p", "-p", 0, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row473 = Row{Options: &options472, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row484 = Row{Options: &options483, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse474 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse485 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options475 = Options{List: []Option{
+var options486 = Options{List: []Option{
 	{"--ignore-unmerged", "--ignore-unmerged", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--source", "--source", 1, 0}, {"--staged", "--staged", 0, 0},
 	{"--worktree", "--worktree", 0, 0}, {"-S", "--staged", 0, 0}, {"-W", "--worktree", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--source", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row476 = Row{Options: &options475, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row487 = Row{Options: &options486, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse477 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse488 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var options478 = Options{List: []Option{
+var options489 = Options{List: []Option{
 	{"--message", "--message", 1, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-a", "-a", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--message", 1, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row479 = Row{Options: &options478, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row490 = Row{Options: &options489, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options480 = Options{List: []Option{
+var options491 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--depth", "--depth", 1, 0}, {"--force", "--force", 0, 33}, {"--init", "--init", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--merge", "--merge", 0, 0}, {"--name", "--name", 1, 0}, {"--rebase", "--rebase", 0, 0},
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--remote", "--remote", 0, 0}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-j", "--jobs", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row481 = Row{Options: &options480, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row492 = Row{Options: &options491, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options482 = Options{List: []Option{
+var options493 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row483 = Row{Options: &options482, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row494 = Row{Options: &options493, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options484 = Options{List: []Option{
+var options495 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--create", "--create", 1, 0}, {"--detach", "--detach", 0, 0}, {"--discard-changes", "--discard-changes", 0, 33}, {"--force", "--force", 0, 33}, {"--force-create", "--force-create", 1, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0},
 	{"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--track", "--track", 2, 0}, {"-C", "--force-create", 1, 33}, {"-c", "--create", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33},
 	{"-m", "--merge", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row485 = Row{Options: &options484, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row496 = Row{Options: &options495, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse486 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse497 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse487 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse498 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options488 = Options{List: []Option{
+var options499 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--local-user", "--local-user", 1, 0}, {"--merged", "--merged", 2, 0}, {"--message", "--message", 1, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--sort", "--sort", 1, 0},
 	{"--verify", "--verify", 0, 0}, {"-F", "--file", 1, 114}, {"-a", "-a", 0, 0}, {"-d", "--delete", 0, 33}, {"-e", "--edit", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "--list", 0, 0}, {"-m", "--message", 1, 0},
 	{"-n", "-n", 2, 0}, {"-s", "-s", 0, 0}, {"-u", "--local-user", 1, 0}, {"-v", "--verify", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row489 = Row{Options: &options488, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row500 = Row{Options: &options499, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse490 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse501 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var worse491 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
+var worse502 = []Worse{{When: []string{"-d", "<operand>"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options492 = Options{List: []Option{
+var options503 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--detach", "--detach", 0, 0}, {"--expire", "--expire", 1, 0}, {"--force", "--force", 0, 33}, {"--guess-remote", "--guess-remote", 0, 0}, {"--lock", "--lock", 0, 0}, {"--orphan", "--orphan", 0, 0}, {"--porcelain", "--porcelain", 0, 0},
 	{"--reason", "--reason", 1, 0}, {"--track", "--track", 0, 0}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row493 = Row{Options: &options492, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row504 = Row{Options: &options503, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options494 = Options{List: []Option{
+var options505 = Options{List: []Option{
 	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row495 = Row{Options: &options494, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row506 = Row{Options: &options505, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options496 = Options{List: []Option{
+var options507 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--pager", "--pager", 0, 120}, {"--style", "--style", 1, 0}, {"--tui", "--tui", 0, 120}, {"--width", "--width", 1, 0}, {"-p", "--pager", 0, 120}, {"-s", "--style", 1, 0}, {"-t", "--tui", 0, 120},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row497 = Row{Options: &options496, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row508 = Row{Options: &options507, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options498 = Options{List: []Option{
+var options509 = Options{List: []Option{
 	{"--help", "-version", 0, 0}, {"-C", "-C", 1, 100}, {"-h", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row499 = Row{Options: &options498, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
+var row510 = Row{Options: &options509, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
 
-var options500 = Options{List: []Option{
+var options511 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiler", "-compiler", 1, 120}, {"-cover", "-cover", 2, 0},
 	{"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-d", "-d", 0, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0},
 	{"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0},
@@ -2596,34 +2661,34 @@ var options500 = Options{List: []Option{
 	{"-toolexec", "-toolexec", 1, 120}, {"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row501 = Row{Options: &options500, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row512 = Row{Options: &options511, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse502 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse513 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options503 = Options{List: []Option{
+var options514 = Options{List: []Option{
 	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row504 = Row{Options: &options503, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row515 = Row{Options: &options514, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options505 = Options{List: []Option{
+var options516 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row506 = Row{Options: &options505, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row517 = Row{Options: &options516, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse507 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse518 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options508 = Options{List: []Option{
+var options519 = Options{List: []Option{
 	{"-changed", "-changed", 0, 0}, {"-json", "-json", 0, 0}, {"-u", "-u", 0, 33}, {"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row509 = Row{Options: &options508, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row520 = Row{Options: &options519, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse510 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse521 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options511 = Options{List: []Option{
+var options522 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0}, {"-benchmem", "-benchmem", 0, 0},
 	{"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120}, {"-count", "-count", 1, 0},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119},
@@ -2637,17 +2702,17 @@ var options511 = Options{List: []Option{
 	{"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row512 = Row{Options: &options511, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row523 = Row{Options: &options522, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options513 = Options{List: []Option{
+var options524 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-mod", "-mod", 1, 0}, {"-modfile", "-modfile", 1, 120}, {"-n", "-n", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row514 = Row{Options: &options513, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row525 = Row{Options: &options524, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var row515 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
+var row526 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
 
-var options516 = Options{List: []Option{
+var options527 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiled", "-compiled", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-deps", "-deps", 0, 0}, {"-e", "-e", 0, 0}, {"-export", "-export", 0, 0},
 	{"-f", "-f", 1, 0}, {"-find", "-find", 0, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0},
@@ -2656,9 +2721,9 @@ var options516 = Options{List: []Option{
 	{"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-versions", "-versions", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row517 = Row{Options: &options516, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row528 = Row{Options: &options527, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options518 = Options{List: []Option{
+var options529 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-compat", "-compat", 1, 0}, {"-diff", "-diff", 0, 0}, {"-dropexclude", "-dropexclude", 1, 0}, {"-dropgodebug", "-dropgodebug", 1, 0}, {"-dropignore", "-dropignore", 1, 0}, {"-dropreplace", "-dropreplace", 1, 0}, {"-droprequire", "-droprequire", 1, 0},
 	{"-dropretract", "-dropretract", 1, 0}, {"-droptool", "-droptool", 1, 0}, {"-e", "-e", 0, 0}, {"-exclude", "-exclude", 1, 0}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-godebug", "-godebug", 1, 0}, {"-ignore", "-ignore", 1, 0},
 	{"-json", "-json", 2, 0}, {"-m", "-m", 0, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-module", "-module", 1, 0}, {"-o", "-o", 1, 119}, {"-overlay", "-overlay", 1, 120}, {"-print", "-print", 0, 0},
@@ -2666,78 +2731,79 @@ var options518 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row519 = Row{Options: &options518, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row530 = Row{Options: &options529, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse520 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+var worse531 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var row521 = Row{Options: &options511, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row532 = Row{Options: &options522, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options522 = Options{List: []Option{
+var options533 = Options{List: []Option{
 	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row523 = Row{Options: &options522, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row534 = Row{Options: &options533, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options524 = Options{List: []Option{
+var options535 = Options{List: []Option{
 	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row525 = Row{Options: &options524, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row536 = Row{Options: &options535, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options526 = Options{List: []Option{
+var options537 = Options{List: []Option{
 	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row527 = Row{Options: &options526, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row538 = Row{Options: &options537, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options528 = Options{List: []Option{
+var options539 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
 	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row529 = Row{Options: &options528, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row540 = Row{Options: &options539, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options530 = Options{List: []Option{
+var options541 = Options{List: []Option{
 	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
 	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row531 = Row{Options: &options530, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row542 = Row{Options: &options541, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var worse532 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse543 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options533 = Options{List: []Option{
-	{"--config", "--config", 1, 120}, {"--fix", "--fix", 0, 109}, {"--new-from-rev", "--new-from-rev", 1, 0}, {"--out-format", "--out-format", 1, 0}, {"--output.json.path", "--output.json.path", 1, 119}, {"--path-prefix", "--path-prefix", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"-D", "-D", 1, 0},
-	{"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
+var options544 = Options{List: []Option{
+	{"--config", "--config", 1, 120}, {"--cpu-profile-path", "--trace-path", 1, 119}, {"--fix", "--fix", 0, 109}, {"--mem-profile-path", "--trace-path", 1, 119}, {"--new-from-rev", "--new-from-rev", 1, 0}, {"--out-format", "--out-format", 1, 111}, {"--output.checkstyle.path", "--output.sarif.path", 1, 119}, {"--output.html.path", "--output.sarif.path", 1, 119},
+	{"--output.json.path", "--output.tab.path", 1, 119}, {"--output.junit-xml.path", "--output.sarif.path", 1, 119}, {"--output.sarif.path", "--output.sarif.path", 1, 119}, {"--output.tab.path", "--output.tab.path", 1, 119}, {"--output.text.path", "--output.tab.path", 1, 119}, {"--path-prefix", "--path-prefix", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trace-path", "--trace-path", 1, 119},
+	{"-D", "-D", 1, 0}, {"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row534 = Row{Options: &options533, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row545 = Row{Options: &options544, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper535 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper546 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options536 = Options{List: []Option{
+var options547 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--format", "-f", 1, 0}, {"--jsonfile", "--jsonfile", 1, 119}, {"--jsonfile-timing-events", "--jsonfile-timing-events", 1, 119}, {"--junitfile", "--junitfile", 1, 119}, {"--max-fails", "--max-fails", 1, 0}, {"--packages", "--packages", 1, 0}, {"--post-run-command", "--post-run-command", 1, 120},
 	{"--raw-command", "--raw-command", 0, 120}, {"--rerun-fails", "--rerun-fails", 2, 0}, {"--rerun-fails-report", "--rerun-fails-report", 1, 119}, {"--watch", "--watch", 0, 0}, {"--watch-chdir", "--watch-chdir", 0, 0}, {"-f", "-f", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row537 = Row{Options: &options536, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row548 = Row{Options: &options547, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options538 = Options{List: []Option{
+var options549 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-db", "-db", 1, 33}, {"-format", "-format", 1, 0}, {"-json", "-json", 0, 0}, {"-mode", "-mode", 1, 0}, {"-scan", "-scan", 1, 0}, {"-show", "-show", 1, 0}, {"-tags", "-tags", 1, 0},
 	{"-test", "-test", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row539 = Row{Options: &options538, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row550 = Row{Options: &options549, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options540 = Options{List: []Option{
+var options551 = Options{List: []Option{
 	{"--agent-program", "--agent-program", 1, 120}, {"--attribute-file", "--attribute-file", 1, 119}, {"--batch", "--batch", 0, 0}, {"--dirmngr-program", "--dirmngr-program", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--gpgconf-program", "--gpgconf-program", 2, 0}, {"--homedir", "--homedir", 1, 120}, {"--keyserver", "--keyserver", 1, 33},
 	{"--load-extension", "--load-extension", 1, 120}, {"--local-user", "--local-user", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--logger-file", "--logger-file", 1, 119}, {"--options", "--options", 1, 120}, {"--output", "--output", 1, 119}, {"--photo-viewer", "--photo-viewer", 1, 120}, {"--recipient", "--recipient", 1, 0},
 	{"--status-file", "--status-file", 1, 119}, {"--yes", "--yes", 0, 0}, {"-o", "--output", 1, 119}, {"-r", "--recipient", 1, 0}, {"-u", "--local-user", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row541 = Row{Options: &options540, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row552 = Row{Options: &options551, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts542 = []Act{
+var acts553 = []Act{
 	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"deploy:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 	{Operands: []string{"release:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
@@ -2760,25 +2826,25 @@ var acts542 = []Act{
 	{Operands: []string{"hibernate:drop"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
 }
 
-var options543 = Options{List: []Option{
+var options554 = Options{List: []Option{
 	{"--insecure", "--insecure", 0, 0}, {"--ungron", "--ungron", 0, 0}, {"-k", "--insecure", 0, 0}, {"-u", "--ungron", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row544 = Row{Options: &options543, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row555 = Row{Options: &options554, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options545 = Options{List: []Option{
+var options556 = Options{List: []Option{
 	{"--blocksize", "--blocksize", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--processes", "--processes", 1, 0}, {"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112},
 	{"--to-stdout", "--to-stdout", 0, 112}, {"-S", "--suffix", 1, 0}, {"-b", "--blocksize", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-p", "--processes", 1, 0},
 	{"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row546 = Row{Options: &options545, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row557 = Row{Options: &options556, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts547 = []Act{
+var acts558 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "stops the machine"},
 }
 
-var acts548 = []Act{
+var acts559 = []Act{
 	{Operands: []string{"metadata", "clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--down*"}, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migrate", "delete"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -2788,28 +2854,28 @@ var acts548 = []Act{
 	{Operands: []string{"migrate", "apply"}, Options: []string{"--type=down"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options549 = Options{List: []Option{
+var options560 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row550 = Row{Options: &options549, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row561 = Row{Options: &options560, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options551 = Options{List: []Option{
+var options562 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--call", "--call", 1, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--include-dependencies", "--include-dependencies", 0, 0}, {"--no-bail", "--no-bail", 0, 0}, {"--no-prefix", "--no-prefix", 0, 0}, {"--no-private", "--no-private", 0, 0},
 	{"--no-sort", "--no-sort", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--profile", "--profile", 0, 0}, {"--scope", "--scope", 1, 0}, {"--since", "--since", 2, 0}, {"--stream", "--stream", 0, 0}, {"-A", "--all", 0, 0}, {"-c", "--call", 1, 0},
 	{"-i", "-i", 0, 0}, {"-j", "-j", 1, 0}, {"-p", "-p", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper552 = Wrapper{Options: &options551, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper563 = Wrapper{Options: &options562, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options553 = Options{List: []Option{
+var options564 = Options{List: []Option{
 	{"--burst-limit", "--burst-limit", 1, 0}, {"--debug", "--debug", 0, 0}, {"--kube-apiserver", "--kube-apiserver", 1, 33}, {"--kube-as-user", "--kube-as-user", 1, 33}, {"--kube-context", "--kube-context", 1, 0}, {"--kube-token", "--kube-token", 1, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"-n", "--namespace", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row554 = Row{Options: &options553, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
+var row565 = Row{Options: &options564, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
 
-var acts555 = []Act{
+var acts566 = []Act{
 	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
@@ -2828,16 +2894,16 @@ var acts555 = []Act{
 	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
 }
 
-var row556 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var row567 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
 
-var options557 = Options{List: []Option{
+var options568 = Options{List: []Option{
 	{"--destination", "--destination", 1, 116}, {"--keyring", "--keyring", 1, 114}, {"--output-dir", "--output-dir", 1, 116}, {"--post-renderer", "--post-renderer", 1, 120}, {"--post-renderer-args", "--post-renderer-args", 1, 120}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 33}, {"--set-string", "--set-string", 1, 0},
 	{"--values", "--values", 1, 114}, {"-d", "--destination", 1, 116}, {"-f", "--values", 1, 114}, {"-o", "-o", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row558 = Row{Options: &options557, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row569 = Row{Options: &options568, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts559 = []Act{
+var acts570 = []Act{
 	{Operands: []string{"*:destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"*:reset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -2866,65 +2932,65 @@ var acts559 = []Act{
 	{Operands: []string{"run:*", "rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options560 = Options{List: []Option{
+var options571 = Options{List: []Option{
 	{"--app", "--app", 1, 0}, {"--detached", "--detached", 0, 0}, {"--env", "--env", 1, 0}, {"--exit-code", "--exit-code", 0, 0}, {"--no-notify", "--no-notify", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--remote", "--remote", 1, 0}, {"--size", "--size", 1, 0},
 	{"--type", "--type", 1, 0}, {"-a", "--app", 1, 0}, {"-d", "--detached", 0, 0}, {"-e", "--env", 1, 0}, {"-r", "--remote", 1, 0}, {"-s", "--size", 1, 0}, {"-x", "--exit-code", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper561 = Wrapper{Options: &options560, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper572 = Wrapper{Options: &options571, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options562 = Options{List: []Option{
+var options573 = Options{List: []Option{
 	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row563 = Row{Options: &options562, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row574 = Row{Options: &options573, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options564 = Options{List: []Option{
+var options575 = Options{List: []Option{
 	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row565 = Row{Options: &options564, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row576 = Row{Options: &options575, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options566 = Options{List: []Option{
+var options577 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language567 = Language{Options: &options566, Python: false}
+var language578 = Language{Options: &options577, Python: false}
 
-var worse568 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse579 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts569 = []Act{
+var acts580 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "deletes the history"},
 	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "deletes the history"},
 }
 
-var options570 = Options{List: []Option{
+var options581 = Options{List: []Option{
 	{"--boot", "--boot", 0, 33}, {"--file", "--file", 1, 33}, {"-A", "-A", 0, 0}, {"-F", "--file", 1, 33}, {"-I", "-I", 0, 0}, {"-a", "-a", 0, 0}, {"-b", "--boot", 0, 33}, {"-d", "-d", 0, 0},
 	{"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-s", "-s", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row571 = Row{Options: &options570, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row582 = Row{Options: &options581, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse572 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse583 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts573 = []Act{
+var acts584 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options574 = Options{List: []Option{
+var options585 = Options{List: []Option{
 	{"--baseURL", "--baseURL", 1, 0}, {"--cacheDir", "--cacheDir", 1, 116}, {"--config", "--themesDir", 1, 120}, {"--configDir", "--themesDir", 1, 120}, {"--destination", "--destination", 1, 116}, {"--environment", "--environment", 1, 0}, {"--source", "--source", 1, 100}, {"--theme", "--theme", 1, 0},
 	{"--themesDir", "--themesDir", 1, 120}, {"-b", "--baseURL", 1, 0}, {"-d", "--destination", 1, 116}, {"-e", "--environment", 1, 0}, {"-s", "--source", 1, 100}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row575 = Row{Options: &options574, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row586 = Row{Options: &options585, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options576 = Options{List: []Option{
+var options587 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 120}, {"--command-name", "--command-name", 1, 0}, {"--export-csv", "--export-csv", 1, 119}, {"--export-json", "--export-json", 1, 119}, {"--export-markdown", "--export-markdown", 1, 119}, {"--ignore-failure", "--ignore-failure", 0, 0}, {"--input", "--input", 1, 114}, {"--max-runs", "--max-runs", 1, 0},
 	{"--min-runs", "--min-runs", 1, 0}, {"--output", "--output", 1, 119}, {"--parameter-list", "--parameter-list", 1, 0}, {"--parameter-scan", "--parameter-scan", 1, 0}, {"--prepare", "--prepare", 1, 120}, {"--runs", "--runs", 1, 0}, {"--setup", "--setup", 1, 120}, {"--shell", "--shell", 1, 120},
 	{"--show-output", "--show-output", 0, 0}, {"--style", "--style", 1, 0}, {"--time-unit", "--time-unit", 1, 0}, {"--warmup", "--warmup", 1, 0}, {"-L", "--parameter-list", 1, 0}, {"-M", "--max-runs", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "--parameter-scan", 1, 0},
@@ -2932,58 +2998,58 @@ var options576 = Options{List: []Option{
 	{"-u", "--time-unit", 1, 0}, {"-w", "--warmup", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper577 = Wrapper{Options: &options576, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
+var wrapper588 = Wrapper{Options: &options587, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
 
-var options578 = Options{List: []Option{
+var options589 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper579 = Wrapper{Options: &options578, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper590 = Wrapper{Options: &options589, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options580 = Options{List: []Option{
+var options591 = Options{List: []Option{
 	{"--from-code", "--from-code", 1, 0}, {"--list", "--list", 0, 0}, {"--output", "--output", 1, 119}, {"--to-code", "--to-code", 1, 0}, {"-c", "-c", 0, 0}, {"-f", "--from-code", 1, 0}, {"-l", "--list", 0, 0}, {"-o", "--output", 1, 119},
 	{"-s", "-s", 0, 0}, {"-t", "--to-code", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row581 = Row{Options: &options580, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row592 = Row{Options: &options591, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options582 = Options{List: []Option{
+var options593 = Options{List: []Option{
 	{"--cwd", "--cwd", 1, 0}, {"--env", "--env", 1, 0}, {"--force-interactive", "--force-interactive", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--uid", "--uid", 1, 0},
 	{"--user", "--user", 1, 0}, {"-E", "--setenv", 1, 0}, {"-T", "-T", 0, 0}, {"-d", "-d", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--force-interactive", 0, 0}, {"-u", "-u", 1, 0},
 	{"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper583 = Wrapper{Options: &options582, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
+var wrapper594 = Wrapper{Options: &options593, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
 
-var options584 = Options{List: []Option{
+var options595 = Options{List: []Option{
 	{"--command", "-c", 1, 115}, {"--domain", "--domain", 1, 33}, {"--env", "-e", 1, 0}, {"--expand", "--expand", 2, 0}, {"--include-imports", "--include-imports", 2, 0}, {"--path", "--path", 1, 0}, {"--projectId", "--projectId", 1, 0}, {"--secret-overriding", "--secret-overriding", 2, 0},
 	{"--token", "--token", 1, 0}, {"--watch", "--watch", 0, 0}, {"-c", "-c", 1, 115}, {"-e", "-e", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper585 = Wrapper{Options: &options584, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper596 = Wrapper{Options: &options595, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options586 = Options{List: []Option{
+var options597 = Options{List: []Option{
 	{"--apropos", "--apropos", 1, 0}, {"--directory", "--directory", 1, 114}, {"--dribble", "--dribble", 1, 119}, {"--file", "--file", 1, 114}, {"--index-search", "--index-search", 1, 0}, {"--init-file", "--init-file", 1, 120}, {"--node", "--node", 1, 0}, {"--output", "--output", 1, 119},
 	{"--restore", "--restore", 1, 120}, {"--variable", "--variable", 1, 33}, {"-d", "--directory", 1, 114}, {"-f", "--file", 1, 114}, {"-k", "--apropos", 1, 0}, {"-n", "--node", 1, 0}, {"-o", "--output", 1, 119}, {"-v", "--variable", 1, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row587 = Row{Options: &options586, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row598 = Row{Options: &options597, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options588 = Options{List: []Option{
+var options599 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--directory", "--directory", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--owner", "--owner", 1, 0}, {"--strip", "--strip", 0, 0}, {"--strip-program", "--strip-program", 1, 120}, {"--suffix", "--suffix", 1, 0},
 	{"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-d", "--directory", 0, 0}, {"-g", "--group", 1, 0}, {"-m", "--mode", 1, 0}, {"-o", "--owner", 1, 0}, {"-s", "--strip", 0, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row589 = Row{Options: &options588, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row600 = Row{Options: &options599, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options590 = Options{List: []Option{
+var options601 = Options{List: []Option{
 	{"--class", "--class", 1, 0}, {"--classdata", "--classdata", 1, 0}, {"--help", "--help", 0, 0}, {"--ignore", "--ignore", 0, 0}, {"--pgid", "--pgid", 1, 0}, {"--pid", "--pid", 1, 0}, {"--uid", "--uid", 1, 0}, {"--version", "--version", 0, 0},
 	{"-P", "--pgid", 1, 0}, {"-V", "--version", 0, 0}, {"-c", "--class", 1, 0}, {"-h", "--help", 0, 0}, {"-n", "--classdata", 1, 0}, {"-p", "--pid", 1, 0}, {"-t", "--ignore", 0, 0}, {"-u", "--uid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper591 = Wrapper{Options: &options590, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper602 = Wrapper{Options: &options601, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options592 = Options{List: []Option{
+var options603 = Options{List: []Option{
 	{"-0", "-0", 0, 0}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-B", "-B", 0, 0}, {"-M", "-M", 0, 0}, {"-N", "-N", 0, 0}, {"-V", "-V", 0, 0}, {"-a", "-a", 0, 0},
 	{"-b", "-batch", 1, 120}, {"-ba", "-batch", 1, 120}, {"-bat", "-batch", 1, 120}, {"-batc", "-batch", 1, 120}, {"-batch", "-batch", 1, 120}, {"-br", "-brief", 0, 0}, {"-brief", "-brief", 0, 0}, {"-c", "-color", 2, 0},
 	{"-color", "-color", 2, 0}, {"-d", "-d", 0, 0}, {"-f", "-family", 1, 0}, {"-family", "-family", 1, 0}, {"-force", "-force", 0, 33}, {"-h", "-h", 0, 0}, {"-j", "-j", 0, 0}, {"-l", "-loops", 1, 0},
@@ -2991,44 +3057,44 @@ var options592 = Options{List: []Option{
 	{"-r", "-r", 0, 0}, {"-rc", "-rcvbuf", 1, 0}, {"-rcvbuf", "-rcvbuf", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-ts", "-ts", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row593 = Row{Options: &options592, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row604 = Row{Options: &options603, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var wrapper594 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
+var wrapper605 = Wrapper{Options: &options25, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
 
-var options595 = Options{List: []Option{
+var options606 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language596 = Language{Options: &options595, Python: false}
+var language607 = Language{Options: &options606, Python: false}
 
-var archive597 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
+var archive608 = Archive{Shows: []string{"t"}, Makes: []string{"c", "u", "i"}, Copies: false, File: "f"}
 
-var options598 = Options{List: []Option{
+var options609 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row599 = Row{Options: &options598, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row610 = Row{Options: &options609, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options600 = Options{List: []Option{
+var options611 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 120}, {"--code", "--code", 1, 99}, {"--cp", "--class-path", 1, 120}, {"--deps", "--deps", 1, 33}, {"--fresh", "--fresh", 0, 0}, {"--insecure", "--insecure", 0, 33}, {"--interactive", "--interactive", 0, 120}, {"--java", "--java", 1, 0},
 	{"--javaagent", "--javaagent", 1, 120}, {"--main", "--main", 1, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--repos", "--repos", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"-D", "-D", 1, 0}, {"-c", "--code", 1, 99},
 	{"-i", "--interactive", 0, 120}, {"-m", "--main", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language601 = Language{Options: &options600, Python: false}
+var language612 = Language{Options: &options611, Python: false}
 
-var options602 = Options{List: []Option{
+var options613 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row603 = Row{Options: &options602, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row614 = Row{Options: &options613, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options604 = Options{List: []Option{
+var options615 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -3039,21 +3105,21 @@ var options604 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row605 = Row{Options: &options604, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row616 = Row{Options: &options615, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options606 = Options{List: []Option{
+var options617 = Options{List: []Option{
 	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row607 = Row{Options: &options606, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row618 = Row{Options: &options617, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options608 = Options{List: []Option{
+var options619 = Options{List: []Option{
 	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row609 = Row{Options: &options608, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row620 = Row{Options: &options619, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options610 = Options{List: []Option{
+var options621 = Options{List: []Option{
 	{"--after-cursor", "--after-cursor", 1, 0}, {"--cursor", "--cursor", 1, 0}, {"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--facility", "--facility", 1, 0}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--grep", "--grep", 1, 0},
 	{"--identifier", "--identifier", 1, 0}, {"--image", "--image", 1, 33}, {"--image-policy", "--image-policy", 1, 33}, {"--lines", "--lines", 2, 0}, {"--machine", "--machine", 1, 33}, {"--namespace", "--namespace", 1, 0}, {"--no-pager", "--no-pager", 0, 0}, {"--output", "--output", 1, 0},
 	{"--output-fields", "--output-fields", 1, 0}, {"--priority", "--priority", 1, 0}, {"--relinquish-var", "--relinquish-var", 0, 33}, {"--root", "--root", 1, 114}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--since", "--since", 1, 0}, {"--smart-relinquish-var", "--smart-relinquish-var", 0, 33},
@@ -3064,11 +3130,11 @@ var options610 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row611 = Row{Options: &options610, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row622 = Row{Options: &options621, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse612 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse623 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts613 = []Act{
+var acts624 = []Act{
 	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
@@ -3076,21 +3142,22 @@ var acts613 = []Act{
 	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
 }
 
-var options614 = Options{List: []Option{
+var options625 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row615 = Row{Options: &options614, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row626 = Row{Options: &options625, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options616 = Options{List: []Option{
-	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114}, {"--edit", "--edit", 0, 120},
-	{"--global-justfile", "-g", 0, 33}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33}, {"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--summary", "--summary", 0, 0}, {"--working-directory", "--working-directory", 1, 100},
-	{"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100}, {"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
-}, Danger: true, Writes: false, Values: false, Reads: false}
+var options627 = Options{List: []Option{
+	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--cygpath", "--cygpath", 1, 120}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114},
+	{"--edit", "--edit", 0, 120}, {"--fmt", "--format", 0, 109}, {"--format", "--format", 0, 109}, {"--global-justfile", "-g", 0, 33}, {"--init", "--format", 0, 109}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33},
+	{"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--shell-command", "--shell-command", 0, 33}, {"--summary", "--summary", 0, 0}, {"--tempdir", "--tempdir", 1, 116}, {"--working-directory", "--working-directory", 1, 100}, {"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100},
+	{"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row617 = Row{Options: &options616, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row628 = Row{Options: &options627, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts618 = []Act{
+var acts629 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
 	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
@@ -3108,7 +3175,7 @@ var acts618 = []Act{
 	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
 }
 
-var acts619 = []Act{
+var acts630 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
@@ -3129,7 +3196,7 @@ var acts619 = []Act{
 	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
 }
 
-var acts620 = []Act{
+var acts631 = []Act{
 	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
 	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
@@ -3137,64 +3204,64 @@ var acts620 = []Act{
 	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
 }
 
-var options621 = Options{List: []Option{
+var options632 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 0}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row622 = Row{Options: &options621, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row633 = Row{Options: &options632, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options623 = Options{List: []Option{
+var options634 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row624 = Row{Options: &options623, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row635 = Row{Options: &options634, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse625 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse636 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var worse626 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse637 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options627 = Options{List: []Option{
+var options638 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper628 = Wrapper{Options: &options627, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper639 = Wrapper{Options: &options638, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options629 = Options{List: []Option{
+var options640 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
 	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row630 = Row{Options: &options629, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row641 = Row{Options: &options640, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options631 = Options{List: []Option{
+var options642 = Options{List: []Option{
 	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper632 = Wrapper{Options: &options631, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper643 = Wrapper{Options: &options642, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options633 = Options{List: []Option{
+var options644 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row634 = Row{Options: &options633, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row645 = Row{Options: &options644, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options635 = Options{List: []Option{
+var options646 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row636 = Row{Options: &options635, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row647 = Row{Options: &options646, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts637 = []Act{
+var acts648 = []Act{
 	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3202,7 +3269,7 @@ var acts637 = []Act{
 	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options638 = Options{List: []Option{
+var options649 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -3213,53 +3280,53 @@ var options638 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row639 = Row{Options: &options638, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row650 = Row{Options: &options649, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options640 = Options{List: []Option{
+var options651 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row641 = Row{Options: &options640, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row652 = Row{Options: &options651, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options642 = Options{List: []Option{
+var options653 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row643 = Row{Options: &options642, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row654 = Row{Options: &options653, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts644 = []Act{
+var acts655 = []Act{
 	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
 	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
 }
 
-var options645 = Options{List: []Option{
+var options656 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row646 = Row{Options: &options645, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row657 = Row{Options: &options656, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options647 = Options{List: []Option{
+var options658 = Options{List: []Option{
 	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
 	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row648 = Row{Options: &options647, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row659 = Row{Options: &options658, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options649 = Options{List: []Option{
+var options660 = Options{List: []Option{
 	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
 	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row650 = Row{Options: &options649, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row661 = Row{Options: &options660, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options651 = Options{List: []Option{
+var options662 = Options{List: []Option{
 	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
 	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row652 = Row{Options: &options651, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row663 = Row{Options: &options662, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options653 = Options{List: []Option{
+var options664 = Options{List: []Option{
 	{"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0}, {"-D", "-D", 0, 0},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0}, {"-T", "-T", 0, 0},
 	{"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
@@ -3269,24 +3336,24 @@ var options653 = Options{List: []Option{
 	{"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper654 = Wrapper{Options: &options653, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper665 = Wrapper{Options: &options664, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options655 = Options{List: []Option{
+var options666 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row656 = Row{Options: &options655, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row667 = Row{Options: &options666, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options657 = Options{List: []Option{
+var options668 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row658 = Row{Options: &options657, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row669 = Row{Options: &options668, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options659 = Options{List: []Option{
+var options670 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -3296,27 +3363,27 @@ var options659 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row660 = Row{Options: &options659, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row671 = Row{Options: &options670, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts661 = []Act{
+var acts672 = []Act{
 	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
 }
 
-var options662 = Options{List: []Option{
+var options673 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--configPointer", "--configPointer", 1, 0}, {"--disable", "--disable", 1, 0}, {"--dot", "--dot", 0, 0}, {"--enable", "--enable", 1, 0}, {"--fix", "--fix", 0, 109}, {"--format", "--format", 2, 0}, {"--ignore", "--ignore", 1, 0},
 	{"--ignore-path", "--ignore-path", 1, 114}, {"--json", "--json", 0, 0}, {"--no-globs", "--no-globs", 0, 0}, {"--output", "--output", 1, 119}, {"--quiet", "--quiet", 0, 0}, {"--rules", "--rules", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"-c", "--config", 1, 120},
 	{"-d", "--dot", 0, 0}, {"-f", "--fix", 0, 109}, {"-i", "--ignore", 1, 0}, {"-j", "--json", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--ignore-path", 1, 114}, {"-q", "--quiet", 0, 0}, {"-r", "--rules", 1, 120},
 	{"-s", "--stdin", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row663 = Row{Options: &options662, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row674 = Row{Options: &options673, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse664 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse675 = []Worse{{When: []string{"--fix", "-f"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var acts665 = []Act{
+var acts676 = []Act{
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -3331,25 +3398,36 @@ var acts665 = []Act{
 	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options666 = Options{List: []Option{
+var options677 = Options{List: []Option{
 	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row667 = Row{Options: &options666, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row678 = Row{Options: &options677, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options668 = Options{List: []Option{
+var options679 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row669 = Row{Options: &options668, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row680 = Row{Options: &options679, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options670 = Options{List: []Option{
+var options681 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row671 = Row{Options: &options670, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row682 = Row{Options: &options681, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts672 = []Act{
+var options683 = Options{List: []Option{
+	{"--backend", "--backend", 1, 0}, {"--benchmark", "--benchmark", 0, 0}, {"--buildtype", "--buildtype", 1, 0}, {"--clean", "--clean", 0, 0}, {"--cross-file", "--cross-file", 1, 120}, {"--destdir", "--destdir", 1, 111}, {"--gdb", "--gdb", 0, 0}, {"--gdb-path", "--gdb-path", 1, 120},
+	{"--list", "--list", 0, 0}, {"--logbase", "--logbase", 1, 0}, {"--native-file", "--cross-file", 1, 120}, {"--ninja-args", "--xcode-args", 1, 33}, {"--no-rebuild", "--no-rebuild", 0, 0}, {"--prefix", "--prefix", 1, 111}, {"--print-errorlogs", "--print-errorlogs", 0, 0}, {"--reconfigure", "--reconfigure", 0, 0},
+	{"--repeat", "--repeat", 1, 0}, {"--setup", "--setup", 1, 0}, {"--suite", "--suite", 1, 0}, {"--test-args", "--test-args", 1, 0}, {"--vs-args", "--xcode-args", 1, 33}, {"--vsenv", "--vsenv", 0, 0}, {"--wipe", "--wipe", 0, 0}, {"--wrap-mode", "--wrap-mode", 1, 0},
+	{"--wrapper", "--wrapper", 1, 120}, {"--xcode-args", "--xcode-args", 1, 33}, {"-C", "-C", 1, 100}, {"-D", "-D", 1, 111}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row684 = Row{Options: &options683, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var worse685 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var acts686 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
@@ -3358,29 +3436,29 @@ var acts672 = []Act{
 	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options673 = Options{List: []Option{
+var options687 = Options{List: []Option{
 	{"--native-ssh", "--native-ssh", 2, 0}, {"--node", "--node", 1, 0}, {"--profile", "--profile", 1, 0}, {"-n", "--node", 1, 0}, {"-p", "--profile", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper674 = Wrapper{Options: &options673, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper688 = Wrapper{Options: &options687, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options675 = Options{List: []Option{
+var options689 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper676 = Wrapper{Options: &options675, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper690 = Wrapper{Options: &options689, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var options677 = Options{List: []Option{
+var options691 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--dot-formatter", "--dot-formatter", 1, 120}, {"--eval", "--eval", 1, 99}, {"--exclude", "--exclude", 1, 0}, {"--formatter", "--formatter", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--include", "--include", 1, 0}, {"--no-compile", "--no-compile", 0, 0}, {"--only", "--only", 1, 0}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--seed", "--seed", 1, 0}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row678 = Row{Options: &options677, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row692 = Row{Options: &options691, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts679 = []Act{
+var acts693 = []Act{
 	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
@@ -3391,25 +3469,25 @@ var acts679 = []Act{
 	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
 }
 
-var options680 = Options{List: []Option{
+var options694 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row681 = Row{Options: &options680, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row695 = Row{Options: &options694, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options682 = Options{List: []Option{
+var options696 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 116}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 116}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row683 = Row{Options: &options682, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row697 = Row{Options: &options696, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options684 = Options{List: []Option{
+var options698 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row685 = Row{Options: &options684, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row699 = Row{Options: &options698, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts686 = []Act{
+var acts700 = []Act{
 	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
@@ -3420,33 +3498,33 @@ var acts686 = []Act{
 	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
 }
 
-var options687 = Options{List: []Option{
+var options701 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row688 = Row{Options: &options687, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row702 = Row{Options: &options701, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts689 = []Act{
+var acts703 = []Act{
 	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
 }
 
-var options690 = Options{List: []Option{
+var options704 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper691 = Wrapper{Options: &options690, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper705 = Wrapper{Options: &options704, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row692 = Row{Options: &options640, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row706 = Row{Options: &options651, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts693 = []Act{
+var acts707 = []Act{
 	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
 }
 
-var row694 = Row{Options: &options281, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row708 = Row{Options: &options290, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options695 = Options{List: []Option{
+var options709 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -3458,24 +3536,24 @@ var options695 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row696 = Row{Options: &options695, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row710 = Row{Options: &options709, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options697 = Options{List: []Option{
+var options711 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row698 = Row{Options: &options697, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row712 = Row{Options: &options711, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options699 = Options{List: []Option{
+var options713 = Options{List: []Option{
 	{"--exec", "--exec", 1, 120}, {"--hex-dump", "--hex-dump", 1, 119}, {"--lua-exec", "--lua-exec", 1, 120}, {"--output", "--output", 1, 119}, {"--sh-exec", "--sh-exec", 1, 120}, {"--source", "--source", 1, 0}, {"--source-port", "--source-port", 1, 0}, {"-c", "--sh-exec", 1, 120},
 	{"-e", "--exec", 1, 120}, {"-i", "-i", 1, 0}, {"-o", "--output", 1, 119}, {"-p", "--source-port", 1, 0}, {"-q", "-q", 1, 0}, {"-s", "--source", 1, 0}, {"-w", "-w", 1, 0}, {"-x", "-x", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row700 = Row{Options: &options699, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var row714 = Row{Options: &options713, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
 
-var acts701 = []Act{
+var acts715 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
 	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
@@ -3489,7 +3567,7 @@ var acts701 = []Act{
 	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
 }
 
-var acts702 = []Act{
+var acts716 = []Act{
 	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3501,22 +3579,20 @@ var acts702 = []Act{
 	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options703 = Options{List: []Option{
+var options717 = Options{List: []Option{
 	{"--context", "--context", 1, 0}, {"--filter", "--filter", 1, 0}, {"--no-open", "--no-open", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper704 = Wrapper{Options: &options703, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper718 = Wrapper{Options: &options717, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options705 = Options{List: []Option{
+var options719 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper706 = Wrapper{Options: &options705, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper720 = Wrapper{Options: &options719, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var worse707 = []Worse{{When: []string{"install*", "uninstall*", "deploy*", "publish*", "upload*", "release*", "flash*", "run*"}, Unless: nil, To: 5, OnlyOptions: false}}
-
-var acts708 = []Act{
+var acts721 = []Act{
 	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
 	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -3527,35 +3603,35 @@ var acts708 = []Act{
 	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
 }
 
-var options709 = Options{List: []Option{
+var options722 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row710 = Row{Options: &options709, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row723 = Row{Options: &options722, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options711 = Options{List: []Option{
+var options724 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row712 = Row{Options: &options711, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row725 = Row{Options: &options724, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options713 = Options{List: []Option{
+var options726 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--exitcrash", "--exitcrash", 0, 0}, {"--ext", "--ext", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 2, 0},
 	{"--inspect-brk", "--inspect-brk", 2, 0}, {"--legacy-watch", "--legacy-watch", 0, 0}, {"--no-stdin", "--no-stdin", 0, 0}, {"--on-change-only", "--on-change-only", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120}, {"--signal", "--signal", 1, 0}, {"--spawn", "--spawn", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--watch", "--watch", 1, 0}, {"-C", "--on-change-only", 0, 0}, {"-I", "--no-stdin", 0, 0}, {"-L", "--legacy-watch", 0, 0}, {"-V", "--verbose", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--ext", 1, 0},
 	{"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--require", 1, 120}, {"-s", "--signal", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper714 = Wrapper{Options: &options713, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper727 = Wrapper{Options: &options726, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options715 = Options{List: []Option{
+var options728 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper716 = Wrapper{Options: &options715, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper729 = Wrapper{Options: &options728, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var acts717 = []Act{
+var acts730 = []Act{
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
 	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
@@ -3573,19 +3649,19 @@ var acts717 = []Act{
 	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
 }
 
-var options718 = Options{List: []Option{
+var options731 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--force-dep", "--force-dep", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--result-json", "--result-json", 1, 119},
 	{"--root", "--root", 1, 33}, {"--workdir", "--workdir", 1, 116}, {"-c", "--conf", 1, 120}, {"-e", "-e", 1, 0}, {"-f", "--noxfile", 1, 120}, {"-k", "-k", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row719 = Row{Options: &options718, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row732 = Row{Options: &options731, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts720 = []Act{
+var acts733 = []Act{
 	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
 }
 
-var options721 = Options{List: []Option{
+var options734 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -3597,9 +3673,9 @@ var options721 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row722 = Row{Options: &options721, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row735 = Row{Options: &options734, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options723 = Options{List: []Option{
+var options736 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -3612,11 +3688,11 @@ var options723 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row724 = Row{Options: &options723, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row737 = Row{Options: &options736, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse725 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse738 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options726 = Options{List: []Option{
+var options739 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3628,9 +3704,9 @@ var options726 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row727 = Row{Options: &options726, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row740 = Row{Options: &options739, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options728 = Options{List: []Option{
+var options741 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -3641,15 +3717,15 @@ var options728 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row729 = Row{Options: &options728, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row742 = Row{Options: &options741, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row730 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row743 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var worse731 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse744 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var row732 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var row745 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
 
-var options733 = Options{List: []Option{
+var options746 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -3657,39 +3733,52 @@ var options733 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper734 = Wrapper{Options: &options733, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper747 = Wrapper{Options: &options746, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options735 = Options{List: []Option{
+var options748 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper736 = Wrapper{Options: &options735, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper749 = Wrapper{Options: &options748, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options737 = Options{List: []Option{
+var options750 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row738 = Row{Options: &options737, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row751 = Row{Options: &options750, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options739 = Options{List: []Option{
+var options752 = Options{List: []Option{
+	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
+	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outputFile", 1, 119}, {"--output-file", "--outputFile", 1, 119},
+	{"--output-path", "--output-path", 1, 116}, {"--outputFile", "--outputFile", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0},
+	{"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row753 = Row{Options: &options752, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var worse754 = []Worse{{When: []string{"--target", "--targets", "-t?*", "-c", "--configuration", "--args", "--prod", "--exec"}, Unless: nil, To: 5, OnlyOptions: true}}
+
+var worse755 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 5, OnlyOptions: false}, {When: []string{"-c", "--configuration", "--args", "--prod"}, Unless: nil, To: 5, OnlyOptions: true}}
+
+var options756 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
 	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row740 = Row{Options: &options739, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row757 = Row{Options: &options756, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options741 = Options{List: []Option{
+var options758 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row742 = Row{Options: &options741, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row759 = Row{Options: &options758, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options743 = Options{List: []Option{
+var options760 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -3698,23 +3787,32 @@ var options743 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row744 = Row{Options: &options743, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row761 = Row{Options: &options760, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var worse745 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse762 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var acts746 = []Act{
+var acts763 = []Act{
 	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
 	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
 }
 
-var options747 = Options{List: []Option{
+var options764 = Options{List: []Option{
+	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--config-delete", "--config-delete", 1, 33}, {"--config-set", "--config-delete", 1, 33}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
+	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--output-file", "--report-checkstyle", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--prepend", "--prepend", 1, 120},
+	{"--printer", "--printer", 1, 120}, {"--report", "--report", 1, 102}, {"--report-checkstyle", "--report-checkstyle", 1, 119}, {"--report-file", "--report-checkstyle", 1, 119}, {"--report-full", "--report-checkstyle", 1, 119}, {"--report-json", "--report-checkstyle", 1, 119}, {"--report-junit", "--report-checkstyle", 1, 119}, {"--require", "--require", 1, 120},
+	{"--root", "--root", 1, 111}, {"--rules", "--rules", 1, 0}, {"--runtime-set", "--config-delete", 1, 33}, {"--set-baseline", "--set-baseline", 1, 119}, {"--standard", "--standard", 1, 120}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row765 = Row{Options: &options764, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options766 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row748 = Row{Options: &options747, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row767 = Row{Options: &options766, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options749 = Options{List: []Option{
+var options768 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -3722,52 +3820,60 @@ var options749 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row750 = Row{Options: &options749, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row769 = Row{Options: &options768, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var archive751 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
+var archive770 = Archive{Shows: nil, Makes: []string{"w"}, Copies: true, File: ""}
 
-var options752 = Options{List: []Option{
+var options771 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper753 = Wrapper{Options: &options752, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper772 = Wrapper{Options: &options771, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options754 = Options{List: []Option{
+var options773 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language755 = Language{Options: &options754, Python: false}
+var language774 = Language{Options: &options773, Python: false}
 
-var options756 = Options{List: []Option{
+var options775 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row757 = Row{Options: &options756, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row776 = Row{Options: &options775, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse758 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse777 = []Worse{{When: []string{"-a", "-B", "-c", "-d", "-E", "-F", "-f", "-H", "-R", "-r", "-S", "-t", "-z", "--ini*", "--r*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options759 = Options{List: []Option{
+var options778 = Options{List: []Option{
+	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--cache-file", "--cache-file", 1, 119}, {"--config", "--config", 1, 111}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120},
+	{"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0}, {"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--path-mode", "--path-mode", 1, 0}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120},
+	{"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 120}, {"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row779 = Row{Options: &options778, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options780 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row760 = Row{Options: &options759, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row781 = Row{Options: &options780, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options761 = Options{List: []Option{
+var options782 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row762 = Row{Options: &options761, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row783 = Row{Options: &options782, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options763 = Options{List: []Option{
+var options784 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -3775,47 +3881,55 @@ var options763 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row764 = Row{Options: &options763, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row785 = Row{Options: &options784, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse765 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+var worse786 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
 
-var options766 = Options{List: []Option{
+var options787 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--force-reinstall", "--force-reinstall", 0, 0}, {"--platform", "--platform", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--spec", "--spec", 1, 33}, {"--verbose", "--verbose", 0, 0}, {"--with", "--with", 1, 33}, {"-c", "--channel", 1, 33},
 	{"-p", "--platform", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--spec", 1, 33}, {"-v", "--verbose", 0, 0}, {"-w", "--with", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper767 = Wrapper{Options: &options766, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper788 = Wrapper{Options: &options787, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options768 = Options{List: []Option{
+var options789 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper769 = Wrapper{Options: &options768, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper790 = Wrapper{Options: &options789, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options770 = Options{List: []Option{
+var options791 = Options{List: []Option{
+	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 0},
+	{"--reporter", "--reporter", 1, 102}, {"--tsconfig", "--tsconfig", 1, 111}, {"--ui", "--ui", 0, 0}, {"--ui-host", "--ui-port", 1, 33}, {"--ui-port", "--ui-port", 1, 33}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0}, {"-C", "--config-file", 1, 120},
+	{"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row792 = Row{Options: &options791, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options793 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row771 = Row{Options: &options770, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row794 = Row{Options: &options793, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options772 = Options{List: []Option{
+var options795 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row773 = Row{Options: &options772, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row796 = Row{Options: &options795, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options774 = Options{List: []Option{
+var options797 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper775 = Wrapper{Options: &options774, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper798 = Wrapper{Options: &options797, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options776 = Options{List: []Option{
+var options799 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -3823,41 +3937,41 @@ var options776 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row777 = Row{Options: &options776, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row800 = Row{Options: &options799, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options778 = Options{List: []Option{
+var options801 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row779 = Row{Options: &options778, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row802 = Row{Options: &options801, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse780 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+var worse803 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
 
-var options781 = Options{List: []Option{
+var options804 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row782 = Row{Options: &options781, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row805 = Row{Options: &options804, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options783 = Options{List: []Option{
+var options806 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 0}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row784 = Row{Options: &options783, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row807 = Row{Options: &options806, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options785 = Options{List: []Option{
+var options808 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 0},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row786 = Row{Options: &options785, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row809 = Row{Options: &options808, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse787 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse810 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts788 = []Act{
+var acts811 = []Act{
 	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
 	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
@@ -3866,7 +3980,7 @@ var acts788 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
 }
 
-var options789 = Options{List: []Option{
+var options812 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -3875,15 +3989,15 @@ var options789 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper790 = Wrapper{Options: &options789, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper813 = Wrapper{Options: &options812, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options791 = Options{List: []Option{
+var options814 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row792 = Row{Options: &options791, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row815 = Row{Options: &options814, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options793 = Options{List: []Option{
+var options816 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -3895,16 +4009,16 @@ var options793 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row794 = Row{Options: &options793, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row817 = Row{Options: &options816, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options795 = Options{List: []Option{
+var options818 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row796 = Row{Options: &options795, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row819 = Row{Options: &options818, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts797 = []Act{
+var acts820 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -3921,7 +4035,7 @@ var acts797 = []Act{
 	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options798 = Options{List: []Option{
+var options821 = Options{List: []Option{
 	{"--basetemp", "--basetemp", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0}, {"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120},
 	{"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120}, {"--cov-report", "--cov-report", 1, 0}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 2, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--ds", "--ds", 1, 33},
 	{"--durations", "--durations", 1, 0}, {"--ff", "--ff", 0, 0}, {"--help", "--help", 0, 0}, {"--html", "--html", 1, 119}, {"--ignore", "--ignore", 1, 0}, {"--ignore-glob", "--ignore-glob", 1, 0}, {"--import-mode", "--import-mode", 1, 0}, {"--json-report-file", "--json-report-file", 1, 119},
@@ -3932,13 +4046,13 @@ var options798 = Options{List: []Option{
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row799 = Row{Options: &options798, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row822 = Row{Options: &options821, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse800 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse823 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var worse801 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse824 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var acts802 = []Act{
+var acts825 = []Act{
 	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
@@ -3965,7 +4079,7 @@ var acts802 = []Act{
 	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
 }
 
-var acts803 = []Act{
+var acts826 = []Act{
 	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
@@ -3982,13 +4096,13 @@ var acts803 = []Act{
 	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options804 = Options{List: []Option{
+var options827 = Options{List: []Option{
 	{"--environment", "--environment", 1, 0}, {"--json", "--json", 0, 0}, {"--service", "--service", 1, 0}, {"-e", "--environment", 1, 0}, {"-s", "--service", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper805 = Wrapper{Options: &options804, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper828 = Wrapper{Options: &options827, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var acts806 = []Act{
+var acts829 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
@@ -4003,18 +4117,18 @@ var acts806 = []Act{
 	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
 }
 
-var options807 = Options{List: []Option{
+var options830 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options808 = Options{List: []Option{
+var options831 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row809 = Row{Options: &options808, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row832 = Row{Options: &options831, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts810 = []Act{
+var acts833 = []Act{
 	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
@@ -4044,15 +4158,15 @@ var acts810 = []Act{
 	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
 }
 
-var options811 = Options{List: []Option{
+var options834 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--config", "--config", 1, 120}, {"--decoration", "--decoration", 1, 0}, {"--glob", "--glob", 1, 0}, {"--inverse-glob", "--inverse-glob", 1, 0}, {"--inverse-regex", "--inverse-regex", 1, 0}, {"--only-dirs", "--only-dirs", 0, 0}, {"--only-files", "--only-files", 0, 0},
 	{"--regex", "--regex", 1, 0}, {"--sequential", "--sequential", 0, 0}, {"--shutdown-timeout", "--shutdown-timeout", 1, 0}, {"--start-service", "--start-service", 0, 0}, {"--substitute", "--substitute", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-G", "--inverse-glob", 1, 0}, {"-R", "--inverse-regex", 1, 0},
 	{"-c", "--config", 1, 120}, {"-d", "--decoration", 1, 0}, {"-e", "--sequential", 0, 0}, {"-g", "--glob", 1, 0}, {"-r", "--regex", 1, 0}, {"-s", "--start-service", 0, 0}, {"-t", "--shutdown-timeout", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper812 = Wrapper{Options: &options811, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper835 = Wrapper{Options: &options834, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var acts813 = []Act{
+var acts836 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
 	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
@@ -4070,7 +4184,7 @@ var acts813 = []Act{
 	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
 }
 
-var acts814 = []Act{
+var acts837 = []Act{
 	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
@@ -4081,7 +4195,7 @@ var acts814 = []Act{
 	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
 }
 
-var options815 = Options{List: []Option{
+var options838 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -4089,20 +4203,20 @@ var options815 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row816 = Row{Options: &options815, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row839 = Row{Options: &options838, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options817 = Options{List: []Option{
+var options840 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row818 = Row{Options: &options817, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row841 = Row{Options: &options840, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse819 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse842 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options820 = Options{List: []Option{
+var options843 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -4111,11 +4225,11 @@ var options820 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row821 = Row{Options: &options820, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row844 = Row{Options: &options843, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse822 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse845 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts823 = []Act{
+var acts846 = []Act{
 	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
@@ -4127,24 +4241,24 @@ var acts823 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var row824 = Row{Options: &options104, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row847 = Row{Options: &options106, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options825 = Options{List: []Option{
+var options848 = Options{List: []Option{
 	{"-W", "-W", 3, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row826 = Row{Options: &options825, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row849 = Row{Options: &options848, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse827 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
+var worse850 = []Worse{{When: []string{"-e", "-C", "-E", "-I", "-S", "-x", "-r", "-i", "-n", "-p", "-a", "-s", "--*"}, Unless: nil, To: 5, OnlyOptions: true}}
 
-var options828 = Options{List: []Option{
+var options851 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row829 = Row{Options: &options828, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row852 = Row{Options: &options851, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options830 = Options{List: []Option{
+var options853 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -4153,220 +4267,254 @@ var options830 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row831 = Row{Options: &options830, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row854 = Row{Options: &options853, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options832 = Options{List: []Option{
+var options855 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper833 = Wrapper{Options: &options832, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper856 = Wrapper{Options: &options855, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options834 = Options{List: []Option{
+var options857 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--sysroot", "--sysroot", 1, 120},
 	{"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row835 = Row{Options: &options834, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row858 = Row{Options: &options857, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options836 = Options{List: []Option{
+var options859 = Options{List: []Option{
+	{"--backup", "--backup", 0, 0}, {"--check", "--check", 0, 112}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 0}, {"--config-path", "--config-path", 1, 111}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--files-with-diff", "--files-with-diff", 0, 0},
+	{"--help", "--help", 0, 0}, {"--print-config", "--print-config", 1, 33}, {"--style-edition", "--style-edition", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-l", "--files-with-diff", 0, 0}, {"-q", "-q", 0, 0},
+	{"-v", "-v", 0, 0},
+}, Danger: true, Writes: false, Values: false, Reads: false}
+
+var row860 = Row{Options: &options859, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options861 = Options{List: []Option{
+	{"--addGlobalPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111},
+	{"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120}, {"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--ivy", "-ivy", 1, 120}, {"--java-home", "--java-home", 1, 120},
+	{"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--sbt-boot", "-sbt-boot", 1, 120}, {"--sbt-dir", "-sbt-boot", 1, 120}, {"--sbt-jar", "-sbt-jar", 1, 120}, {"--sbt-launch-repo", "-sbt-version", 1, 33}, {"--sbt-version", "--scala-home", 1, 33},
+	{"--scala-home", "--scala-home", 1, 33}, {"--scan", "--scan", 0, 33}, {"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--stacktrace", "--stacktrace", 0, 0}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0},
+	{"-D", "-D", 1, 68}, {"-I", "--init-script", 1, 120}, {"-J", "-J", 1, 120}, {"-P", "-P", 1, 68}, {"-S", "-S", 1, 120}, {"-Sdeps", "-Sdeps", 1, 120}, {"-T", "-T", 1, 0}, {"-U", "-U", 0, 0},
+	{"-X", "-X", 0, 0}, {"-addPluginSbtFile", "--addGlobalPluginSbtFile", 1, 120}, {"-am", "-am", 0, 0}, {"-b", "--build-file", 1, 120}, {"-c", "--settings-file", 1, 120}, {"-e", "--eval", 1, 99}, {"-f", "--file", 1, 111}, {"-g", "--gradle-user-home", 1, 120},
+	{"-gs", "--global-settings", 1, 120}, {"-gt", "-gt", 1, 120}, {"-ivy", "-ivy", 1, 120}, {"-java-home", "-java-home", 1, 120}, {"-l", "--log-file", 1, 119}, {"-lib", "-lib", 1, 120}, {"-listener", "-listener", 1, 120}, {"-logger", "-logger", 1, 120},
+	{"-o", "-o", 0, 0}, {"-p", "--project-dir", 1, 100}, {"-pl", "-pl", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--settings", 1, 120}, {"-sbt-boot", "-sbt-boot", 1, 120}, {"-sbt-dir", "-sbt-boot", 1, 120}, {"-sbt-jar", "-sbt-jar", 1, 120},
+	{"-sbt-launch-repo", "-sbt-version", 1, 33}, {"-sbt-version", "-sbt-version", 1, 33}, {"-scala-version", "--scala-home", 1, 33}, {"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row862 = Row{Options: &options861, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options863 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row837 = Row{Options: &options836, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row864 = Row{Options: &options863, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options838 = Options{List: []Option{
+var options865 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row839 = Row{Options: &options838, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row866 = Row{Options: &options865, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options840 = Options{List: []Option{
+var options867 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row841 = Row{Options: &options840, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row868 = Row{Options: &options867, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options842 = Options{List: []Option{
+var options869 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row843 = Row{Options: &options842, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row870 = Row{Options: &options869, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse844 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse871 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options845 = Options{List: []Option{
+var options872 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row846 = Row{Options: &options845, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row873 = Row{Options: &options872, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts847 = []Act{
+var acts874 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options848 = Options{List: []Option{
+var options875 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper849 = Wrapper{Options: &options848, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper876 = Wrapper{Options: &options875, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options850 = Options{List: []Option{
+var options877 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row851 = Row{Options: &options850, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row878 = Row{Options: &options877, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options852 = Options{List: []Option{
+var options879 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row853 = Row{Options: &options852, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row880 = Row{Options: &options879, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options854 = Options{List: []Option{
+var options881 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper855 = Wrapper{Options: &options854, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper882 = Wrapper{Options: &options881, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options856 = Options{List: []Option{
+var options883 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper857 = Wrapper{Options: &options856, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper884 = Wrapper{Options: &options883, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options858 = Options{List: []Option{
+var options885 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row859 = Row{Options: &options858, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row886 = Row{Options: &options885, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options860 = Options{List: []Option{
+var options887 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row861 = Row{Options: &options860, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row888 = Row{Options: &options887, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options862 = Options{List: []Option{
+var options889 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row863 = Row{Options: &options862, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row890 = Row{Options: &options889, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options864 = Options{List: []Option{
+var options891 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"-e", "--echo", 0, 0}, {"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0},
 	{"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row865 = Row{Options: &options864, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row892 = Row{Options: &options891, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options866 = Options{List: []Option{
+var options893 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--pristine", "--pristine", 0, 0}, {"--same-process", "--same-process", 0, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper867 = Wrapper{Options: &options866, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
+var wrapper894 = Wrapper{Options: &options893, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in the environment"}
 
-var options868 = Options{List: []Option{
+var options895 = Options{List: []Option{
 	{"--background", "--background", 0, 0}, {"--filename", "--filename", 1, 0}, {"--input-type", "--input-type", 1, 0}, {"--no-fifo", "--no-fifo", 0, 0}, {"--output-type", "--output-type", 1, 0}, {"--user", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper869 = Wrapper{Options: &options868, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
+var wrapper896 = Wrapper{Options: &options895, Skip: 1, Assigns: false, Script: true, Role: "also", Style: 1, Effect: "secrets in a file"}
 
-var options870 = Options{List: []Option{
+var options897 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
 	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
 	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row871 = Row{Options: &options870, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row898 = Row{Options: &options897, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options872 = Options{List: []Option{
+var options899 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row873 = Row{Options: &options872, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row900 = Row{Options: &options899, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options874 = Options{List: []Option{
+var options901 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row875 = Row{Options: &options874, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row902 = Row{Options: &options901, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options876 = Options{List: []Option{
+var options903 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row877 = Row{Options: &options876, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row904 = Row{Options: &options903, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options878 = Options{List: []Option{
+var options905 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row879 = Row{Options: &options878, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row906 = Row{Options: &options905, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options880 = Options{List: []Option{
+var options907 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row881 = Row{Options: &options880, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row908 = Row{Options: &options907, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options882 = Options{List: []Option{
+var options909 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper883 = Wrapper{Options: &options882, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper910 = Wrapper{Options: &options909, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options884 = Options{List: []Option{
+var options911 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row885 = Row{Options: &options884, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row912 = Row{Options: &options911, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options886 = Options{List: []Option{
+var options913 = Options{List: []Option{
+	{"--allow-different-user", "--allow-different-user", 0, 33}, {"--ba", "--ba", 1, 0}, {"--bench-arguments", "--ba", 1, 0}, {"--compiler", "--compiler", 1, 33}, {"--copy-bins", "--install-ghc", 0, 33}, {"--copy-compiler-tool", "--install-ghc", 0, 33}, {"--coverage", "--coverage", 0, 0}, {"--custom-preprocessor-extensions", "--custom-preprocessor-extensions", 1, 0},
+	{"--ddump-dir", "--ddump-dir", 1, 116}, {"--docker", "--docker", 0, 33}, {"--docker-env", "--docker-env", 1, 33}, {"--docker-image", "--docker-run-args", 1, 33}, {"--docker-mount", "--docker-env", 1, 33}, {"--docker-repo", "--docker-run-args", 1, 33}, {"--docker-run-args", "--docker-run-args", 1, 33}, {"--dry-run", "--dry-run", 0, 0},
+	{"--exec", "--exec", 1, 120}, {"--extra-include-dirs", "--extra-lib-dirs", 1, 111}, {"--extra-lib-dirs", "--extra-lib-dirs", 1, 111}, {"--fast", "--fast", 0, 0}, {"--file-watch", "--file-watch", 0, 0}, {"--flag", "--flag", 1, 0}, {"--ghc-bindist", "--ghc-bindist", 1, 33}, {"--ghc-options", "--ghc-options", 1, 120},
+	{"--global-config", "--global-config", 1, 120}, {"--haddock", "--haddock", 0, 0}, {"--install-ghc", "--install-ghc", 0, 33}, {"--jobs", "--jobs", 1, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--local-bin-path", "--local-bin-path", 1, 116}, {"--nix", "--nix", 0, 33}, {"--nix-packages", "--nix-path", 1, 33},
+	{"--nix-path", "--nix-path", 1, 33}, {"--nix-shell-file", "--nix-path", 1, 33}, {"--nix-shell-options", "--nix-path", 1, 33}, {"--no-run-tests", "--no-run-tests", 0, 0}, {"--pedantic", "--pedantic", 0, 0}, {"--resolver", "--snapshot", 1, 33}, {"--setup-info-yaml", "--ghc-bindist", 1, 33}, {"--skip", "--skip", 1, 0},
+	{"--snapshot", "--snapshot", 1, 33}, {"--snapshot-location-base", "--ghc-bindist", 1, 33}, {"--stack-root", "--stack-root", 1, 120}, {"--stack-yaml", "--global-config", 1, 120}, {"--ta", "--ta", 1, 0}, {"--test-arguments", "--ta", 1, 0}, {"--watch-all", "--watch-all", 0, 0}, {"--with-gcc", "--with-hpack", 1, 120},
+	{"--with-hpack", "--with-hpack", 1, 120}, {"--work-dir", "--work-dir", 1, 116}, {"-j", "--jobs", 1, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row914 = Row{Options: &options913, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options915 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row887 = Row{Options: &options886, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row916 = Row{Options: &options915, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options888 = Options{List: []Option{
+var options917 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper889 = Wrapper{Options: &options888, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper918 = Wrapper{Options: &options917, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options890 = Options{List: []Option{
+var options919 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row891 = Row{Options: &options890, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row920 = Row{Options: &options919, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options892 = Options{List: []Option{
+var options921 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -4376,9 +4524,9 @@ var options892 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper893 = Wrapper{Options: &options892, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper922 = Wrapper{Options: &options921, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts894 = []Act{
+var acts923 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -4398,7 +4546,7 @@ var acts894 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options895 = Options{List: []Option{
+var options924 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-path", "--cache-path", 1, 116}, {"--cache-path", "--cache-path", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--config-path", "--security-path", 1, 120}, {"--destination", "--destination", 1, 120}, {"--disable-sandbox", "--disable-sandbox", 0, 33},
 	{"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--pkg-config-path", "--pkg-config-path", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111},
 	{"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--scratch-path", "--cache-path", 1, 116}, {"--script", "--script", 1, 120}, {"--sdk", "--destination", 1, 120}, {"--security-path", "--security-path", 1, 120}, {"--source", "--source", 1, 33}, {"--swift-sdk", "--destination", 1, 120},
@@ -4406,17 +4554,17 @@ var options895 = Options{List: []Option{
 	{"-Xcxx", "-Xmanifest", 1, 120}, {"-Xlinker", "-Xmanifest", 1, 120}, {"-Xmanifest", "-Xmanifest", 1, 120}, {"-Xswiftc", "-Xmanifest", 1, 120}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row896 = Row{Options: &options895, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row925 = Row{Options: &options924, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options897 = Options{List: []Option{
+var options926 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row898 = Row{Options: &options897, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row927 = Row{Options: &options926, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts899 = []Act{
+var acts928 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -4425,15 +4573,17 @@ var acts899 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options900 = Options{List: []Option{
+var options929 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row901 = Row{Options: &options900, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row930 = Row{Options: &options929, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options902 = Options{List: []Option{
+var worse931 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-p", "--property"}, To: 5, OnlyOptions: false}, {When: []string{"*nvironment*", "*xec*"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options932 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -4442,21 +4592,21 @@ var options902 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper903 = Wrapper{Options: &options902, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper933 = Wrapper{Options: &options932, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options904 = Options{List: []Option{
+var options934 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row905 = Row{Options: &options904, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row935 = Row{Options: &options934, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options906 = Options{List: []Option{
+var options936 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row907 = Row{Options: &options906, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row937 = Row{Options: &options936, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options908 = Options{List: []Option{
+var options938 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -4465,36 +4615,49 @@ var options908 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row909 = Row{Options: &options908, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row939 = Row{Options: &options938, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse910 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse940 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts911 = []Act{
+var acts941 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options912 = Options{List: []Option{
+var options942 = Options{List: []Option{
+	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--cacert", "--cacert", 1, 33},
+	{"--collection", "--collection", 1, 120}, {"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--download", "--download", 0, 33}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120},
+	{"--global", "--global", 0, 33}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--init", "--init", 0, 33}, {"--insecure", "--download", 0, 33}, {"--native-file", "--native-file", 1, 120}, {"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120},
+	{"--override_repository", "--override_repository", 1, 120}, {"--rakefile", "--rakefile", 1, 120}, {"--rakelibdir", "--rakelibdir", 1, 120}, {"--remote-cache-dir", "--remote-cache-dir", 1, 116}, {"--remote_cache", "--remote_cache", 1, 33}, {"--remote_executor", "--remote_executor", 1, 33}, {"--require", "--require", 1, 120}, {"--run_under", "--run_under", 1, 120},
+	{"--script", "--script", 1, 120}, {"--server_javabase", "--server_javabase", 1, 120}, {"--shell_executable", "--shell_executable", 1, 120}, {"--sourcedir", "--sourcedir", 1, 111}, {"--spawn_strategy", "--spawn_strategy", 1, 33}, {"--taskfile", "--taskfile", 1, 120}, {"--test-dir", "--test-dir", 1, 111}, {"--top", "--top", 1, 111},
+	{"--trusted-hosts", "--cacert", 1, 33}, {"--vs-args", "--vs-args", 1, 33}, {"--workdir", "--workdir", 1, 100}, {"--wrapper", "--wrapper", 1, 120}, {"--xcode-args", "--xcode-args", 1, 33}, {"-C", "-C", 1, 100}, {"-E", "-E", 1, 99}, {"-I", "-I", 1, 120},
+	{"-L", "-L", 1, 0}, {"-R", "--rakelibdir", 1, 120}, {"-S", "-S", 1, 33}, {"-T", "-T", 1, 0}, {"-c", "--collection", 1, 120}, {"-d", "--dir", 1, 100}, {"-e", "--execute", 1, 99}, {"-f", "--rakefile", 1, 120},
+	{"-g", "--global", 0, 33}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
+}, Danger: true, Writes: true, Values: false, Reads: false}
+
+var row943 = Row{Options: &options942, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options944 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper913 = Wrapper{Options: &options912, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper945 = Wrapper{Options: &options944, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options914 = Options{List: []Option{
+var options946 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row915 = Row{Options: &options914, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row947 = Row{Options: &options946, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options916 = Options{List: []Option{
+var options948 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row917 = Row{Options: &options916, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row949 = Row{Options: &options948, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts918 = []Act{
+var acts950 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4508,134 +4671,134 @@ var acts918 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options919 = Options{List: []Option{
+var options951 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row920 = Row{Options: &options919, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row952 = Row{Options: &options951, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options921 = Options{List: []Option{
+var options953 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row922 = Row{Options: &options921, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row954 = Row{Options: &options953, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options923 = Options{List: []Option{
+var options955 = Options{List: []Option{
 	{"--chdir", "--chdir", 1, 100}, {"--color", "--color", 0, 0}, {"--config", "--config", 1, 120}, {"--disable-rule", "--disable-rule", 1, 0}, {"--enable-plugin", "--enable-plugin", 1, 0}, {"--enable-rule", "--enable-rule", 1, 0}, {"--filter", "--filter", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--force", "--force", 0, 0}, {"--format", "--format", 1, 0}, {"--ignore-module", "--ignore-module", 1, 0}, {"--init", "--init", 0, 33}, {"--langserver", "--langserver", 0, 33}, {"--max-workers", "--max-workers", 1, 0}, {"--minimum-failure-severity", "--minimum-failure-severity", 1, 0}, {"--module", "--module", 0, 0},
 	{"--no-color", "--no-color", 0, 0}, {"--only", "--only", 1, 0}, {"--recursive", "--recursive", 0, 0}, {"--var", "--var", 1, 0}, {"--var-file", "--var-file", 1, 114}, {"--version", "--version", 0, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 0},
 	{"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row924 = Row{Options: &options923, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row956 = Row{Options: &options955, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options925 = Options{List: []Option{
+var options957 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper926 = Wrapper{Options: &options925, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper958 = Wrapper{Options: &options957, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options927 = Options{List: []Option{
+var options959 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper928 = Wrapper{Options: &options927, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper960 = Wrapper{Options: &options959, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options929 = Options{List: []Option{
+var options961 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row930 = Row{Options: &options929, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row962 = Row{Options: &options961, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options931 = Options{List: []Option{
+var options963 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row932 = Row{Options: &options931, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row964 = Row{Options: &options963, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options933 = Options{List: []Option{
+var options965 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--distro", "--distro", 1, 0}, {"--preserve-fds", "--preserve-fds", 1, 0}, {"--release", "--release", 1, 0}, {"-c", "--container", 1, 0}, {"-d", "--distro", 1, 0}, {"-r", "--release", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper934 = Wrapper{Options: &options933, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper966 = Wrapper{Options: &options965, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options935 = Options{List: []Option{
+var options967 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row936 = Row{Options: &options935, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row968 = Row{Options: &options967, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options937 = Options{List: []Option{
+var options969 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row938 = Row{Options: &options937, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row970 = Row{Options: &options969, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options939 = Options{List: []Option{
+var options971 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row940 = Row{Options: &options939, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row972 = Row{Options: &options971, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options941 = Options{List: []Option{
+var options973 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--cls", "--cls", 0, 0}, {"--debounce", "--debounce", 1, 0}, {"--debug", "--debug", 0, 0}, {"--deps", "--deps", 0, 0}, {"--deps-level", "--deps-level", 1, 0}, {"--exit-child", "--exit-child", 0, 0}, {"--files", "--files", 0, 0},
 	{"--ignore-watch", "--ignore-watch", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--interval", "--interval", 1, 0}, {"--notify", "--notify", 2, 0}, {"--poll", "--poll", 0, 0}, {"--project", "--project", 1, 111}, {"--quiet", "--quiet", 0, 0}, {"--require", "--require", 1, 120},
 	{"--respawn", "--respawn", 0, 0}, {"--rs", "--rs", 0, 0}, {"--transpile-only", "-T", 0, 0}, {"--watch", "--watch", 1, 0}, {"-P", "--project", 1, 111}, {"-T", "-T", 0, 0}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper942 = Wrapper{Options: &options941, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper974 = Wrapper{Options: &options973, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options943 = Options{List: []Option{
+var options975 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row944 = Row{Options: &options943, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row976 = Row{Options: &options975, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options945 = Options{List: []Option{
+var options977 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--html", 1, 116}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row946 = Row{Options: &options945, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row978 = Row{Options: &options977, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts947 = []Act{
+var acts979 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options948 = Options{List: []Option{
+var options980 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper949 = Wrapper{Options: &options948, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper981 = Wrapper{Options: &options980, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options950 = Options{List: []Option{
+var options982 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row951 = Row{Options: &options950, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row983 = Row{Options: &options982, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options952 = Options{List: []Option{
+var options984 = Options{List: []Option{
 	{"--durations", "--durations", 1, 0}, {"--locals", "--locals", 0, 0}, {"--pattern", "--pattern", 1, 0}, {"--start-directory", "--start-directory", 1, 111}, {"--top-level-directory", "--top-level-directory", 1, 111}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-f", "-f", 0, 0},
 	{"-k", "-k", 1, 0}, {"-p", "--pattern", 1, 0}, {"-q", "-q", 0, 0}, {"-s", "--start-directory", 1, 111}, {"-t", "--top-level-directory", 1, 111}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row953 = Row{Options: &options952, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row985 = Row{Options: &options984, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options954 = Options{List: []Option{
+var options986 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -4643,25 +4806,25 @@ var options954 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper955 = Wrapper{Options: &options954, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper987 = Wrapper{Options: &options986, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options956 = Options{List: []Option{
+var options988 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row957 = Row{Options: &options956, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row989 = Row{Options: &options988, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse958 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+var worse990 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
 
-var options959 = Options{List: []Option{
+var options991 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row960 = Row{Options: &options959, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row992 = Row{Options: &options991, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts961 = []Act{
+var acts993 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -4683,33 +4846,33 @@ var acts961 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options962 = Options{List: []Option{
+var options994 = Options{List: []Option{
 	{"--all-packages", "--all-packages", 0, 0}, {"--build-constraints", "--build-constraints", 1, 114}, {"--clear", "--clear", 0, 0}, {"--config-file", "--config-file", 1, 120}, {"--config-setting", "--config-setting", 1, 33}, {"--config-settings", "--config-settings", 1, 33}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100},
 	{"--extra-index-url", "--extra-index-url", 1, 33}, {"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--list", "--list", 0, 0}, {"--offline", "--offline", 0, 0}, {"--out-dir", "--out-dir", 1, 116}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100},
 	{"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--require-hashes", "--require-hashes", 0, 0}, {"--sdist", "--sdist", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--wheel", "--wheel", 0, 0}, {"-C", "--config-setting", 1, 33}, {"-b", "--build-constraints", 1, 114},
 	{"-i", "-i", 1, 33}, {"-o", "--out-dir", 1, 116}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row963 = Row{Options: &options962, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row995 = Row{Options: &options994, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options964 = Options{List: []Option{
+var options996 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--directory", "--directory", 1, 100}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--format", "--format", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0},
 	{"--index", "--index", 1, 33}, {"--index-url", "--index-url", 1, 33}, {"--locked", "--locked", 0, 0}, {"--no-dev", "--no-dev", 0, 0}, {"--no-group", "--no-group", 1, 0}, {"--no-hashes", "--no-hashes", 0, 0}, {"--offline", "--offline", 0, 0}, {"--only-group", "--only-group", 1, 0},
 	{"--output-file", "--output-file", 1, 119}, {"--package", "--package", 1, 0}, {"--project", "--project", 1, 100}, {"--prune", "--prune", 1, 0}, {"--python", "--python", 1, 120}, {"--quiet", "--quiet", 0, 0}, {"--script", "--script", 1, 114}, {"--verbose", "--verbose", 0, 0},
 	{"-o", "--output-file", 1, 119}, {"-p", "--python", 1, 120}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row965 = Row{Options: &options964, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row997 = Row{Options: &options996, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options966 = Options{List: []Option{
+var options998 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row967 = Row{Options: &options966, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row999 = Row{Options: &options998, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options968 = Options{List: []Option{
+var options1000 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -4719,30 +4882,30 @@ var options968 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper969 = Wrapper{Options: &options968, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper1001 = Wrapper{Options: &options1000, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options970 = Options{List: []Option{
+var options1002 = Options{List: []Option{
 	{"--cachegrind-out-file", "--cachegrind-out-file", 1, 119}, {"--callgrind-out-file", "--callgrind-out-file", 1, 119}, {"--dhat-out-file", "--dhat-out-file", 1, 119}, {"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--massif-out-file", "--massif-out-file", 1, 119},
 	{"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114}, {"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"--xtree-leak-file", "--xtree-leak-file", 1, 119}, {"--xtree-memory-file", "--xtree-memory-file", 1, 119}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper971 = Wrapper{Options: &options970, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper1003 = Wrapper{Options: &options1002, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options972 = Options{List: []Option{
-	{"--api", "--api", 2, 0}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0}, {"--coverage", "--coverage", 2, 0},
-	{"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reportsDirectory", "--coverage.reportsDirectory", 1, 116}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33}, {"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120},
-	{"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--inspectBrk", "--inspectBrk", 2, 0}, {"--maxWorkers", "--maxWorkers", 1, 0},
-	{"--minWorkers", "--minWorkers", 1, 0}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--pool", "--pool", 1, 102}, {"--poolOptions.forks.execArgv", "--poolOptions.forks.execArgv", 1, 120}, {"--poolOptions.threads.execArgv", "--poolOptions.threads.execArgv", 1, 120}, {"--poolOptions.vmForks.execArgv", "--poolOptions.vmForks.execArgv", 1, 120},
-	{"--poolOptions.vmThreads.execArgv", "--poolOptions.vmThreads.execArgv", 1, 120}, {"--project", "--project", 1, 0}, {"--reporter", "--reporters", 1, 102}, {"--reporters", "--reporters", 1, 102}, {"--retry", "--retry", 1, 0}, {"--root", "--dir", 1, 33}, {"--run", "--run", 0, 0}, {"--runner", "--runner", 1, 120},
-	{"--sequence.sequencer", "--sequence.sequencer", 1, 120}, {"--setupFiles", "--setupFiles", 1, 120}, {"--shard", "--shard", 1, 0}, {"--snapshotEnvironment", "--snapshotEnvironment", 1, 120}, {"--snapshotSerializers", "--snapshotSerializers", 1, 120}, {"--testNamePattern", "--testNamePattern", 1, 0}, {"--testTimeout", "--testTimeout", 1, 0}, {"--typecheck", "--typecheck", 2, 0},
-	{"--typecheck.checker", "--typecheck.checker", 1, 120}, {"--typecheck.tsconfig", "--typecheck.tsconfig", 1, 120}, {"--ui", "--ui", 0, 0}, {"--update", "--update", 0, 109}, {"--vmMemoryLimit", "--vmMemoryLimit", 1, 0}, {"--watch", "--watch", 0, 0}, {"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120},
-	{"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
+var options1004 = Options{List: []Option{
+	{"--api", "--api", 2, 0}, {"--api.host", "--api.host", 1, 33}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0},
+	{"--coverage", "--coverage", 2, 0}, {"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reportsDirectory", "--coverage.reportsDirectory", 1, 116}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33}, {"--dom", "--dom", 0, 0},
+	{"--environment", "--environment", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--host", "--api.host", 1, 33}, {"--inspect", "--inspect", 2, 0},
+	{"--inspectBrk", "--inspectBrk", 2, 0}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--minWorkers", "--minWorkers", 1, 0}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--pool", "--pool", 1, 102}, {"--poolOptions.forks.execArgv", "--poolOptions.forks.execArgv", 1, 120},
+	{"--poolOptions.threads.execArgv", "--poolOptions.threads.execArgv", 1, 120}, {"--poolOptions.vmForks.execArgv", "--poolOptions.vmForks.execArgv", 1, 120}, {"--poolOptions.vmThreads.execArgv", "--poolOptions.vmThreads.execArgv", 1, 120}, {"--project", "--project", 1, 0}, {"--reporter", "--reporters", 1, 102}, {"--reporters", "--reporters", 1, 102}, {"--retry", "--retry", 1, 0}, {"--root", "--dir", 1, 33},
+	{"--run", "--run", 0, 0}, {"--runner", "--runner", 1, 120}, {"--sequence.sequencer", "--sequence.sequencer", 1, 120}, {"--setupFiles", "--setupFiles", 1, 120}, {"--shard", "--shard", 1, 0}, {"--snapshotEnvironment", "--snapshotEnvironment", 1, 120}, {"--snapshotSerializers", "--snapshotSerializers", 1, 120}, {"--testNamePattern", "--testNamePattern", 1, 0},
+	{"--testTimeout", "--testTimeout", 1, 0}, {"--typecheck", "--typecheck", 2, 0}, {"--typecheck.checker", "--typecheck.checker", 1, 120}, {"--typecheck.tsconfig", "--typecheck.tsconfig", 1, 120}, {"--ui", "--ui", 0, 0}, {"--update", "--update", 0, 109}, {"--vmMemoryLimit", "--vmMemoryLimit", 1, 0}, {"--watch", "--watch", 0, 0},
+	{"--workspace", "--workspace", 1, 120}, {"-c", "--config", 1, 120}, {"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row973 = Row{Options: &options972, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1005 = Row{Options: &options1004, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options974 = Options{List: []Option{
+var options1006 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -4750,9 +4913,9 @@ var options974 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper975 = Wrapper{Options: &options974, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper1007 = Wrapper{Options: &options1006, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options976 = Options{List: []Option{
+var options1008 = Options{List: []Option{
 	{"--bell", "--bell", 0, 0}, {"--clear", "--clear", 2, 0}, {"--color", "--color", 1, 0}, {"--debounce", "--debounce", 1, 0}, {"--delay-run", "--delay-run", 1, 0}, {"--env", "--env", 1, 118}, {"--exts", "--exts", 1, 0}, {"--filter", "--filter", 1, 0},
 	{"--filter-file", "--filter-file", 1, 108}, {"--filter-prog", "--filter-prog", 1, 120}, {"--fs-events", "--fs-events", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-file", "--ignore-file", 1, 114}, {"--no-default-ignore", "--no-default-ignore", 0, 0}, {"--no-global-ignore", "--no-global-ignore", 0, 0}, {"--no-meta", "--no-meta", 0, 0},
 	{"--no-project-ignore", "--no-project-ignore", 0, 0}, {"--no-shell", "--no-shell", 0, 0}, {"--no-vcs-ignore", "--no-vcs-ignore", 0, 0}, {"--notify", "--notify", 0, 0}, {"--on-busy-update", "--on-busy-update", 1, 0}, {"--poll", "--poll", 2, 0}, {"--postpone", "--postpone", 0, 0}, {"--print-events", "--print-events", 0, 0},
@@ -4762,15 +4925,15 @@ var options976 = Options{List: []Option{
 	{"-n", "--no-shell", 0, 0}, {"-o", "--on-busy-update", 1, 0}, {"-p", "--postpone", 0, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--restart", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--watch", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper977 = Wrapper{Options: &options976, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper1009 = Wrapper{Options: &options1008, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options978 = Options{List: []Option{
+var options1010 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row979 = Row{Options: &options978, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1011 = Row{Options: &options1010, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options980 = Options{List: []Option{
+var options1012 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 85}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 85}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -4782,26 +4945,26 @@ var options980 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row981 = Row{Options: &options980, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1013 = Row{Options: &options1012, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts982 = []Act{
+var acts1014 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var keeps983 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
+var keeps1015 = Keeps{When: nil, Unless: []string{"-O", "--output-document", "--spider"}, Folder: []string{"-P", "--directory-prefix"}, Query: true}
 
-var options984 = Options{List: []Option{
+var options1016 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row985 = Row{Options: &options984, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1017 = Row{Options: &options1016, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts986 = []Act{
+var acts1018 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -4825,54 +4988,57 @@ var acts986 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options987 = Options{List: []Option{
+var options1019 = Options{List: []Option{
 	{"--cd", "--cd", 1, 0}, {"--distribution", "--distribution", 1, 0}, {"--exec", "--exec", 0, 0}, {"--shell-type", "--shell-type", 1, 0}, {"--system", "--system", 0, 0}, {"--user", "--user", 1, 0}, {"-d", "--distribution", 1, 0}, {"-e", "--exec", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper988 = Wrapper{Options: &options987, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper1020 = Wrapper{Options: &options1019, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options989 = Options{List: []Option{
-	{"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-destination", "-destination", 1, 0}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-project", "-xcconfig", 1, 111},
-	{"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0}, {"-target", "-target", 1, 0}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111},
+var options1021 = Options{List: []Option{
+	{"-allowProvisioningUpdates", "-allowProvisioningUpdates", 0, 33}, {"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-authenticationKeyID", "-authenticationKeyID", 1, 33}, {"-authenticationKeyPath", "-authenticationKeyID", 1, 33}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116},
+	{"-destination", "-destination", 1, 0}, {"-exportOptionsPlist", "-exportOptionsPlist", 1, 111}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-packageCachePath", "-packageCachePath", 1, 116}, {"-project", "-xcconfig", 1, 111}, {"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0},
+	{"-skipMacroValidation", "-skipMacroValidation", 0, 33}, {"-skipPackagePluginValidation", "-skipPackagePluginValidation", 0, 33}, {"-target", "-target", 1, 0}, {"-testPlan", "-testPlan", 1, 111}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111}, {"-xctestrun", "-testPlan", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row990 = Row{Options: &options989, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1022 = Row{Options: &options1021, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options991 = Options{List: []Option{
+var worse1023 = []Worse{{When: []string{"install", "archive", "installsrc", "installhdrs", "-runFirstLaunch", "-download*", "-license", "-importPlatform", "-exportArchive", "-exportNotarizedApp", "-importComponent"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options1024 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row992 = Row{Options: &options991, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1025 = Row{Options: &options1024, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse993 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse1026 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options994 = Options{List: []Option{
+var options1027 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row995 = Row{Options: &options994, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1028 = Row{Options: &options1027, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options996 = Options{List: []Option{
+var options1029 = Options{List: []Option{
 	{"--config-data", "--config-data", 1, 0}, {"--config-file", "--config-file", 1, 114}, {"--format", "--format", 1, 0}, {"--list-files", "--list-files", 0, 0}, {"--no-warnings", "--no-warnings", 0, 0}, {"--strict", "--strict", 0, 0}, {"-c", "--config-file", 1, 114}, {"-d", "--config-data", 1, 0},
 	{"-f", "--format", 1, 0}, {"-s", "--strict", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row997 = Row{Options: &options996, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1030 = Row{Options: &options1029, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options998 = Options{List: []Option{
+var options1031 = Options{List: []Option{
 	{"--batch-file", "--batch-file", 1, 114}, {"--cache-dir", "--cache-dir", 1, 116}, {"--config-location", "--config-locations", 1, 120}, {"--config-locations", "--config-locations", 1, 120}, {"--cookies", "--cookies", 1, 114}, {"--download-archive", "--download-archive", 1, 119}, {"--downloader", "--external-downloader", 1, 120}, {"--downloader-args", "--external-downloader-args", 1, 120},
 	{"--exec", "--exec", 1, 120}, {"--exec-before-download", "--exec-before-download", 1, 120}, {"--external-downloader", "--external-downloader", 1, 120}, {"--external-downloader-args", "--external-downloader-args", 1, 120}, {"--ffmpeg-location", "--ffmpeg-location", 1, 120}, {"--format", "--format", 1, 0}, {"--load-info", "--load-info-json", 1, 114}, {"--load-info-json", "--load-info-json", 1, 114},
 	{"--netrc-cmd", "--netrc-cmd", 1, 120}, {"--output", "--output", 1, 119}, {"--paths", "--paths", 1, 116}, {"--plugin-dirs", "--plugin-dirs", 1, 120}, {"--postprocessor-args", "--postprocessor-args", 1, 120}, {"--ppa", "--postprocessor-args", 1, 120}, {"--print-to-file", "--print-to-file", 1, 33}, {"--use-postprocessor", "--use-postprocessor", 1, 120},
 	{"-P", "--paths", 1, 116}, {"-a", "--batch-file", 1, 114}, {"-f", "--format", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row999 = Row{Options: &options998, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1032 = Row{Options: &options1031, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options1000 = Options{List: []Option{
+var options1033 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -4881,64 +5047,64 @@ var options1000 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1001 = Row{Options: &options1000, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1034 = Row{Options: &options1033, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse1002 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse1035 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options1003 = Options{List: []Option{
+var options1036 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--build-runner", "--build-runner", 1, 120}, {"--cache-dir", "--global-cache-dir", 1, 116}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--dynamic-linker", "--dynamic-linker", 1, 120}, {"--eval", "--eval", 1, 99}, {"--fork", "--fork", 1, 120},
 	{"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--global-cache-dir", "--global-cache-dir", 1, 116}, {"--libc", "--libc", 1, 120}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33}, {"--plugin", "--plugin", 1, 120}, {"--prefix", "--prefix", 1, 116},
 	{"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--sysroot", "--sysroot", 1, 120}, {"--system", "--system", 1, 120}, {"--test-cmd", "--test-cmd-bin", 1, 120},
-	{"--test-cmd-bin", "--test-cmd-bin", 1, 120}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100}, {"--zig-lib-dir", "--zig-lib-dir", 1, 120}, {"-C", "-C", 1, 100}, {"-D", "-D", 1, 0}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99},
+	{"--test-cmd-bin", "--test-cmd-bin", 1, 120}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100}, {"--zig-lib-dir", "--zig-lib-dir", 1, 120}, {"-C", "-C", 1, 100}, {"-D", "-D", 1, 111}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99},
 	{"-femit-asm", "-femit-llvm-ir", 2, 119}, {"-femit-bin", "-femit-llvm-ir", 2, 119}, {"-femit-docs", "-femit-docs", 2, 119}, {"-femit-h", "-femit-docs", 2, 119}, {"-femit-llvm-bc", "-femit-docs", 2, 119}, {"-femit-llvm-ir", "-femit-llvm-ir", 2, 119}, {"-p", "--prefix", 1, 116}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1004 = Row{Options: &options1003, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row1037 = Row{Options: &options1036, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options1005 = Options{List: []Option{
+var options1038 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1006 = Row{Options: &options1005, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row1039 = Row{Options: &options1038, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
-	{Name: ".", Handler: "source", Is: 0x40100100000, Risk: 5},
+	{Name: ".", Handler: "source", Is: 0x80200100000, Risk: 5},
 	{Name: "0x", Language: &language1},
 	{Name: "7z", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "7za", Row: &row3, Inspector: "archiver", Archive: &archive4},
 	{Name: "7zr", Row: &row3, Inspector: "archiver", Archive: &archive4},
-	{Name: ":", Is: 0x1400000000000, Risk: 1},
-	{Name: "@anthropic-ai/claude-code", Is: 0x80000000},
-	{Name: "@augmentcode/auggie", Is: 0x80000000},
-	{Name: "@charmland/crush", Is: 0x80000000},
-	{Name: "@continuedev/cli", Is: 0x80000000},
-	{Name: "@github/copilot", Is: 0x80000000},
-	{Name: "@google/gemini-cli", Is: 0x80000000},
-	{Name: "@kilocode/cli", Is: 0x80000000},
-	{Name: "@mariozechner/pi-coding-agent", Is: 0x80000000},
-	{Name: "@openai/codex", Is: 0x80000000},
-	{Name: "@qwen-code/qwen-code", Is: 0x80000000},
-	{Name: "@sourcegraph/amp", Is: 0x80000000},
-	{Name: "@vibe-kit/grok-cli", Is: 0x80000000},
+	{Name: ":", Is: 0x2800000000000, Risk: 1},
+	{Name: "@anthropic-ai/claude-code", Is: 0x100000000},
+	{Name: "@augmentcode/auggie", Is: 0x100000000},
+	{Name: "@charmland/crush", Is: 0x100000000},
+	{Name: "@continuedev/cli", Is: 0x100000000},
+	{Name: "@github/copilot", Is: 0x100000000},
+	{Name: "@google/gemini-cli", Is: 0x100000000},
+	{Name: "@kilocode/cli", Is: 0x100000000},
+	{Name: "@mariozechner/pi-coding-agent", Is: 0x100000000},
+	{Name: "@openai/codex", Is: 0x100000000},
+	{Name: "@qwen-code/qwen-code", Is: 0x100000000},
+	{Name: "@sourcegraph/amp", Is: 0x100000000},
+	{Name: "@vibe-kit/grok-cli", Is: 0x100000000},
 	{Name: "CompileDaemon", Is: 0x4},
 	{Name: "R", Language: &language6},
-	{Name: "Rscript", Language: &language6, Arity: 2, Is: 0x100000000, Risk: 5},
+	{Name: "Rscript", Language: &language6, Arity: 2, Is: 0x200000000, Risk: 5},
 	{Name: "VBoxManage", Destroys: acts7},
-	{Name: "[", Inspector: "test", Is: 0x440000000000, Risk: 1},
-	{Name: "[[", Is: 0x40000000000, Risk: 1},
+	{Name: "[", Inspector: "test", Is: 0x880000000000, Risk: 1},
+	{Name: "[[", Is: 0x80000000000, Risk: 1},
 	{Name: "aa-disable", Destroys: acts8},
 	{Name: "aa-exec", Wrapper: &wrapper10},
 	{Name: "aa-teardown", Destroys: acts8},
 	{Name: "abduco", Is: 0x4},
 	{Name: "accelerate", Language: &language1},
 	{Name: "ace", Destroys: acts11},
-	{Name: "ack", Row: &row13, Is: 0x400000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "ack", Row: &row13, Is: 0x800000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "acli", Destroys: acts14},
-	{Name: "acli rovodev", Is: 0x80000000},
-	{Name: "act", Is: 0x1000000000},
+	{Name: "acli rovodev", Is: 0x100000000},
+	{Name: "act", Is: 0x2000000000},
 	{Name: "actionlint", Row: &row16, Risk: 2},
 	{Name: "adb", Arity: 2, Is: 0x100002},
 	{Name: "adb shell", Wrapper: &wrapper18},
@@ -4946,19 +5112,19 @@ var commands = [...]Command{
 	{Name: "adduser", Risk: 7},
 	{Name: "adonis", Destroys: acts11},
 	{Name: "aerc", Destroys: acts19},
-	{Name: "ag", Row: &row13, Is: 0x400000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "ag", Row: &row13, Is: 0x800000000, Risk: 1, Recursive: []string{"*"}},
 	{Name: "age", Is: 0x100000},
 	{Name: "age-plugin-yubikey", Destroys: acts20},
-	{Name: "agentgpt", Is: 0x80000000},
-	{Name: "aider", Is: 0x80000000},
-	{Name: "aider-chat", Is: 0x80000000},
-	{Name: "air", Row: &row22, Is: 0x1000000000},
+	{Name: "agentgpt", Is: 0x100000000},
+	{Name: "aider", Is: 0x100000000},
+	{Name: "aider-chat", Is: 0x100000000},
+	{Name: "air", Row: &row22, Is: 0x2000000000},
 	{Name: "alacritty", Is: 0x4},
 	{Name: "alembic", Arity: 2, Is: 0x80000, Destroys: acts23},
-	{Name: "alias", Inspector: "state", Is: 0x40000104000, Risk: 5},
+	{Name: "alias", Inspector: "state", Is: 0x80000104000, Risk: 5},
 	{Name: "alot", Destroys: acts19},
-	{Name: "amazon-q", Is: 0x80000000},
-	{Name: "amp", Is: 0x80000000},
+	{Name: "amazon-q", Is: 0x100000000},
+	{Name: "amp", Is: 0x100000000},
 	{Name: "amplify", Destroys: acts24},
 	{Name: "ansible", Row: &row26, Is: 0x10, Risk: 5, Worse: worse27, Destroys: acts28},
 	{Name: "ansible-console", Row: &row26},
@@ -4967,14 +5133,14 @@ var commands = [...]Command{
 	{Name: "ansible-playbook", Row: &row26, Is: 0x18, Risk: 5, Worse: worse27, Destroys: acts28},
 	{Name: "ansible-pull", Row: &row26},
 	{Name: "ansible-vault", Row: &row26},
-	{Name: "ant", Row: &row30, Arity: 2, Is: 0x1000000008, Risk: 2},
-	{Name: "apk", Arity: 2, Is: 0x10000020100000, Risk: 5, Destroys: acts31},
+	{Name: "ant", Row: &row30, Arity: 2, Is: 0x2000000008, Risk: 2},
+	{Name: "apk", Arity: 2, Is: 0x20000040100000, Risk: 5, Destroys: acts31},
 	{Name: "apk add", Is: 0x200000},
 	{Name: "apl", Language: &language6},
 	{Name: "apprise", Destroys: acts14},
-	{Name: "apptainer", Is: 0x100000000000},
+	{Name: "apptainer", Is: 0x200000000000},
 	{Name: "apropos", Row: &row33, Risk: 1},
-	{Name: "apt", Row: &row35, Arity: 2, Is: 0x10000020100000, Risk: 5, Parent: true, Destroys: acts31},
+	{Name: "apt", Row: &row35, Arity: 2, Is: 0x20000040100000, Risk: 5, Parent: true, Destroys: acts31},
 	{Name: "apt autoremove", Risk: 6},
 	{Name: "apt install", Is: 0x200000},
 	{Name: "apt list", Risk: 1},
@@ -4996,7 +5162,7 @@ var commands = [...]Command{
 	{Name: "apt-cache showpkg", Risk: 1},
 	{Name: "apt-cache stats", Risk: 1},
 	{Name: "apt-cache unmet", Risk: 1},
-	{Name: "apt-get", Row: &row35, Arity: 2, Is: 0x10000020100000, Risk: 5, Parent: true, Destroys: acts31},
+	{Name: "apt-get", Row: &row35, Arity: 2, Is: 0x20000040100000, Risk: 5, Parent: true, Destroys: acts31},
 	{Name: "apt-get autoremove", Risk: 6},
 	{Name: "apt-get install", Is: 0x200000},
 	{Name: "apt-get purge", Risk: 6},
@@ -5008,19 +5174,19 @@ var commands = [...]Command{
 	{Name: "architect", Destroys: acts37},
 	{Name: "arelo", Is: 0x4},
 	{Name: "argocd", Row: &row26, Arity: 2, Destroys: acts38},
-	{Name: "aria2c", Row: &row39, Is: 0x8004000000000, Risk: 4},
+	{Name: "aria2c", Row: &row39, Is: 0x10008000000000, Risk: 4},
 	{Name: "arp", Risk: 4},
 	{Name: "arping", Inspector: "lookup"},
 	{Name: "artisan", Row: &row41, Arity: 2, Destroys: acts42},
 	{Name: "artisan tinker", Is: 0x800},
 	{Name: "as", Row: &row44, Is: 0x200},
-	{Name: "asdf", Arity: 2, Is: 0x20000000, Destroys: acts31},
+	{Name: "asdf", Arity: 2, Is: 0x40000000, Destroys: acts31},
 	{Name: "asdf exec", Wrapper: &wrapper46, Arity: 3},
 	{Name: "asdf install", Is: 0x100000},
 	{Name: "asdf plugin", Is: 0x100000},
 	{Name: "ash", Handler: "shell", Is: 0x40000},
 	{Name: "asr", Destroys: acts47},
-	{Name: "astro", Row: &row49, Is: 0x1000080018, Parent: true},
+	{Name: "astro", Row: &row49, Is: 0x2000080018, Parent: true},
 	{Name: "astro build", Risk: 2},
 	{Name: "at", Inspector: "cron", Is: 0x104000},
 	{Name: "aterm", Is: 0x4},
@@ -5028,19 +5194,19 @@ var commands = [...]Command{
 	{Name: "atrm", Destroys: acts51},
 	{Name: "attic", Destroys: acts52},
 	{Name: "attw", Is: 0x80000},
-	{Name: "auggie", Is: 0x80000000},
+	{Name: "auggie", Is: 0x100000000},
 	{Name: "austin", Wrapper: &wrapper10},
 	{Name: "auto", Destroys: acts53},
-	{Name: "auto-gpt", Is: 0x80000000},
-	{Name: "autogpt", Is: 0x80000000},
+	{Name: "auto-gpt", Is: 0x100000000},
+	{Name: "autogpt", Is: 0x100000000},
 	{Name: "autoload", Inspector: "state"},
 	{Name: "automator", Row: &row54},
 	{Name: "autopep8", Row: &row56, Risk: 3},
-	{Name: "autoreconf", Is: 0x1000000000},
+	{Name: "autoreconf", Is: 0x2000000000},
 	{Name: "autossh", Is: 0x4},
-	{Name: "ava", Row: &row58, Is: 0x1000080008, Risk: 2},
+	{Name: "ava", Row: &row58, Is: 0x2000080008, Risk: 2},
 	{Name: "awk", Row: &row60, Arity: 1, Inspector: "awk", Is: 0x4000, Risk: 1},
-	{Name: "aws", Row: &row62, Arity: 3, Inspector: "aws", Is: 0x8000000002, Parent: true, Destroys: acts63, Recursive: []string{"*"}},
+	{Name: "aws", Row: &row62, Arity: 3, Inspector: "aws", Is: 0x10000000002, Parent: true, Destroys: acts63, Recursive: []string{"*"}},
 	{Name: "aws *", Parent: true},
 	{Name: "aws * batch-get-*", Risk: 4, Worse: worse64},
 	{Name: "aws * cancel-*", Risk: 6},
@@ -5092,7 +5258,7 @@ var commands = [...]Command{
 	{Name: "aws-vault exec", Wrapper: &wrapper71},
 	{Name: "awslocal", Destroys: acts63},
 	{Name: "axel", Row: &row39},
-	{Name: "az", Row: &row73, Arity: 3, Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse74, Parent: true, Destroys: acts75, Recursive: []string{"*"}},
+	{Name: "az", Row: &row73, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse74, Parent: true, Destroys: acts75, Recursive: []string{"*"}},
 	{Name: "az *", Parent: true},
 	{Name: "az * list", Risk: 4},
 	{Name: "az * show", Risk: 4},
@@ -5122,22 +5288,22 @@ var commands = [...]Command{
 	{Name: "az vm list", Risk: 4},
 	{Name: "az vm run-command", Row: &row65},
 	{Name: "az vm show", Risk: 4},
-	{Name: "azcopy", Inspector: "transfer", Is: 0x4000000000, Destroys: acts77, Recursive: []string{"*"}},
+	{Name: "azcopy", Inspector: "transfer", Is: 0x8000000000, Destroys: acts77, Recursive: []string{"*"}},
 	{Name: "azcopy copy", Transfer: &options78},
 	{Name: "azcopy cp", Transfer: &options78},
 	{Name: "azcopy sync", Transfer: &options78},
-	{Name: "b2", Inspector: "transfer", Is: 0x4000000000, Recursive: []string{"*"}},
+	{Name: "b2", Inspector: "transfer", Is: 0x8000000000, Recursive: []string{"*"}},
 	{Name: "b2 download-file-by-name", Transfer: &options79},
 	{Name: "b2 file"},
 	{Name: "b2 file upload", Transfer: &options79},
 	{Name: "b2 sync", Transfer: &options79},
 	{Name: "b2 upload-file", Transfer: &options79},
 	{Name: "b2sum", Row: &row81, Risk: 1},
-	{Name: "babel", Row: &row49, Is: 0x1000080000, Risk: 2},
+	{Name: "babel", Row: &row49, Is: 0x2000080000, Risk: 2},
 	{Name: "babel-node", Language: &language6},
-	{Name: "babyagi", Is: 0x80000000},
-	{Name: "bacon", Arity: 2, Is: 0x1000000000},
-	{Name: "badblocks", Is: 0x2000000000, Risk: 6, Destroys: acts82},
+	{Name: "babyagi", Is: 0x100000000},
+	{Name: "bacon", Arity: 2, Is: 0x2000000000},
+	{Name: "badblocks", Is: 0x4000000000, Risk: 6, Destroys: acts82},
 	{Name: "bandit", Row: &row83, Is: 0x80000, Risk: 2, Worse: worse84},
 	{Name: "bao", Is: 0x100000, Destroys: acts85},
 	{Name: "base32", Row: &row87, Risk: 1},
@@ -5146,12 +5312,12 @@ var commands = [...]Command{
 	{Name: "basedpyright", Risk: 2, Worse: worse84},
 	{Name: "basename", Risk: 1},
 	{Name: "basenc", Row: &row87, Risk: 1},
-	{Name: "bash", Arity: 2, Handler: "shell", Is: 0x100040000, Risk: 5, Parent: true},
+	{Name: "bash", Arity: 2, Handler: "shell", Is: 0x200040000, Risk: 5, Parent: true},
 	{Name: "bash -n", Risk: 2, Worse: worse88},
 	{Name: "bat", Row: &row90, Risk: 1},
 	{Name: "batch", Inspector: "cron", Is: 0x104000},
 	{Name: "bats", Row: &row92, Is: 0x8, Risk: 2},
-	{Name: "bazel", Row: &row94, Arity: 2, Is: 0x201020000018, Risk: 2, Parent: true},
+	{Name: "bazel", Row: &row94, Arity: 2, Is: 0x402040000018, Risk: 2, Parent: true},
 	{Name: "bazel aquery", Risk: 1},
 	{Name: "bazel build", Risk: 2},
 	{Name: "bazel clean", Risk: 3},
@@ -5166,7 +5332,7 @@ var commands = [...]Command{
 	{Name: "bcachefs", Destroys: acts82},
 	{Name: "bear", Wrapper: &wrapper10},
 	{Name: "bee", Destroys: acts50},
-	{Name: "beeline", Row: &row97, Is: 0x2000000},
+	{Name: "beeline", Row: &row97, Is: 0x4000000},
 	{Name: "behave", Is: 0x8},
 	{Name: "berglas", Is: 0x100000},
 	{Name: "bg", Risk: 1},
@@ -5174,27 +5340,27 @@ var commands = [...]Command{
 	{Name: "bin/bundle exec", Wrapper: &wrapper46},
 	{Name: "bind", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "bindkey", Inspector: "state"},
-	{Name: "biome", Is: 0x80000, Risk: 2, Worse: worse98},
-	{Name: "black", Row: &row56, Is: 0x80000, Risk: 3},
-	{Name: "bleep", Is: 0x1000000000},
-	{Name: "blkdiscard", Is: 0x2000000000, Risk: 6, Destroys: acts82},
-	{Name: "bmake", Is: 0x1000000000},
+	{Name: "biome", Row: &row99, Is: 0x80008, Risk: 2, Worse: worse100},
+	{Name: "black", Row: &row83, Is: 0x80000, Risk: 3},
+	{Name: "bleep", Is: 0x2000000000},
+	{Name: "blkdiscard", Is: 0x4000000000, Risk: 6, Destroys: acts82},
+	{Name: "bmake", Is: 0x2000000000},
 	{Name: "bolt", Arity: 2, Destroys: acts28},
 	{Name: "borg", Destroys: acts52},
 	{Name: "bosh", Arity: 2},
-	{Name: "boundary", Row: &row26, Destroys: acts99},
+	{Name: "boundary", Row: &row26, Destroys: acts101},
 	{Name: "box64", Is: 0x4},
 	{Name: "box86", Is: 0x4},
 	{Name: "bpftrace", Row: &row97},
-	{Name: "bputil", Destroys: acts100},
-	{Name: "bpython", Language: &language102, Is: 0x100000},
-	{Name: "bq", Inspector: "transfer", Is: 0x2000000, Destroys: acts103},
+	{Name: "bputil", Destroys: acts102},
+	{Name: "bpython", Language: &language104, Is: 0x100000},
+	{Name: "bq", Inspector: "transfer", Is: 0x4000000, Destroys: acts105},
 	{Name: "bq load", Transfer: &options79},
 	{Name: "bq query", Is: 0x800},
 	{Name: "bqn", Language: &language6},
-	{Name: "brakeman", Row: &row105},
-	{Name: "break", Is: 0x400000000000, Risk: 1},
-	{Name: "brew", Arity: 2, Is: 0x10080020100000, Parent: true, Destroys: acts106},
+	{Name: "brakeman", Row: &row107},
+	{Name: "break", Is: 0x800000000000, Risk: 1},
+	{Name: "brew", Arity: 2, Is: 0x20100040100000, Parent: true, Destroys: acts108},
 	{Name: "brew --prefix", Is: 0x40, Risk: 4},
 	{Name: "brew config", Risk: 4},
 	{Name: "brew deps", Risk: 4},
@@ -5209,29 +5375,29 @@ var commands = [...]Command{
 	{Name: "brew services", Arity: 3},
 	{Name: "brew tap", Is: 0x200000},
 	{Name: "brew upgrade", Is: 0x200000},
-	{Name: "brotli", Row: &row108},
-	{Name: "browser-use", Is: 0x80000000},
-	{Name: "bru", Destroys: acts109},
-	{Name: "bruno", Destroys: acts109},
+	{Name: "brotli", Row: &row110},
+	{Name: "browser-use", Is: 0x100000000},
+	{Name: "bru", Destroys: acts111},
+	{Name: "bruno", Destroys: acts111},
 	{Name: "bsqldb", Row: &row97},
-	{Name: "bsub", Wrapper: &wrapper110},
+	{Name: "bsub", Wrapper: &wrapper112},
 	{Name: "btrfs", Destroys: acts82},
-	{Name: "buck2", Row: &row112, Is: 0x1000000008, Risk: 2},
+	{Name: "buck2", Row: &row114, Is: 0x2000000008, Risk: 2},
 	{Name: "buf", Arity: 2},
 	{Name: "buffalo", Destroys: acts50},
-	{Name: "buildah", Is: 0x100000000000, Destroys: acts113},
+	{Name: "buildah", Is: 0x200000000000, Destroys: acts115},
 	{Name: "buildevents", Is: 0x4},
-	{Name: "buildozer", Is: 0x1000000000},
-	{Name: "builtin", Wrapper: &wrapper114, Is: 0x1000000000000, Risk: 5},
-	{Name: "bun", Row: &row116, Language: &language118, Arity: 2, Inspector: "npm", Is: 0x10001160000410, Parent: true, Destroys: acts119},
+	{Name: "buildozer", Is: 0x2000000000},
+	{Name: "builtin", Wrapper: &wrapper116, Is: 0x2000000000000, Risk: 5},
+	{Name: "bun", Row: &row118, Language: &language120, Arity: 2, Inspector: "npm", Is: 0x210022c0000418, Parent: true, Destroys: acts121},
 	{Name: "bun add", Is: 0x300000},
 	{Name: "bun build", Risk: 2},
-	{Name: "bun create", Row: &row120, Is: 0x300000},
+	{Name: "bun create", Row: &row122, Is: 0x300000},
 	{Name: "bun exec", Is: 0x800},
-	{Name: "bun i", Is: 0x300000, Risk: 4, Worse: worse121},
-	{Name: "bun install", Is: 0x300000, Risk: 4, Worse: worse121},
-	{Name: "bun link", Row: &row120, Risk: 3},
-	{Name: "bun pm", Row: &row123, Arity: 3, Risk: 5, Parent: true},
+	{Name: "bun i", Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "bun install", Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "bun link", Row: &row122, Risk: 3},
+	{Name: "bun pm", Row: &row125, Arity: 3, Risk: 5, Parent: true},
 	{Name: "bun pm bin", Risk: 1},
 	{Name: "bun pm hash", Risk: 1},
 	{Name: "bun pm hash-print", Risk: 1},
@@ -5239,17 +5405,17 @@ var commands = [...]Command{
 	{Name: "bun pm list", Risk: 1},
 	{Name: "bun pm ls", Risk: 1},
 	{Name: "bun pm whoami", Risk: 1},
-	{Name: "bun publish", Row: &row120, Risk: 6},
+	{Name: "bun publish", Row: &row122, Risk: 6},
 	{Name: "bun remove", Is: 0x100000, Risk: 3},
 	{Name: "bun repl", Is: 0x800},
 	{Name: "bun rm", Risk: 3},
-	{Name: "bun run", Row: &row124, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse121},
-	{Name: "bun test", Row: &row123, Risk: 2},
+	{Name: "bun run", Row: &row126, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
+	{Name: "bun test", Row: &row125, Risk: 2},
 	{Name: "bun unlink", Risk: 3},
 	{Name: "bun update", Is: 0x300000},
-	{Name: "bun upgrade", Row: &row120, Is: 0x100000},
-	{Name: "bun x", Wrapper: &wrapper126, Arity: 3},
-	{Name: "bundle", Row: &row128, Arity: 2, Is: 0x1020000010, Parent: true},
+	{Name: "bun upgrade", Row: &row122, Is: 0x100000},
+	{Name: "bun x", Wrapper: &wrapper128, Arity: 3, Is: 0x1000000000000},
+	{Name: "bundle", Row: &row130, Arity: 2, Is: 0x2040000010, Parent: true},
 	{Name: "bundle add", Is: 0x300000},
 	{Name: "bundle check", Risk: 4},
 	{Name: "bundle console", Is: 0x800},
@@ -5262,202 +5428,208 @@ var commands = [...]Command{
 	{Name: "bundle outdated", Risk: 4},
 	{Name: "bundle show", Risk: 4},
 	{Name: "bundle update", Is: 0x100000, Risk: 4},
-	{Name: "bunx", Wrapper: &wrapper126, Arity: 2, Is: 0x60000000, Like: "npx"},
-	{Name: "bunzip2", Row: &row130, Risk: 3},
+	{Name: "bunx", Wrapper: &wrapper128, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
+	{Name: "bunzip2", Row: &row132, Risk: 3},
 	{Name: "bup", Destroys: acts52},
 	{Name: "busted", Risk: 2},
-	{Name: "busybox", Wrapper: &wrapper114},
+	{Name: "busybox", Wrapper: &wrapper116},
 	{Name: "bw", Is: 0x100000, Destroys: acts20},
 	{Name: "bwrap", Is: 0x4},
-	{Name: "bzcat", Row: &row132, Risk: 1},
-	{Name: "bzdiff", Row: &row134},
-	{Name: "bzgrep", Row: &row136, Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "bzip2", Row: &row130, Risk: 3},
-	{Name: "bzless", Row: &row134},
-	{Name: "bzmore", Row: &row134},
-	{Name: "bzr", Destroys: acts137},
-	{Name: "c++", Row: &row139, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "bzcat", Row: &row134, Risk: 1},
+	{Name: "bzdiff", Row: &row136},
+	{Name: "bzgrep", Row: &row138, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "bzip2", Row: &row132, Risk: 3},
+	{Name: "bzless", Row: &row136},
+	{Name: "bzmore", Row: &row136},
+	{Name: "bzr", Destroys: acts139},
+	{Name: "c++", Row: &row141, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "c++filt", Is: 0x200},
-	{Name: "c8", Row: &row58, Is: 0x80008},
+	{Name: "c8", Row: &row143, Is: 0x80008},
 	{Name: "c89", Is: 0x200},
 	{Name: "c99", Is: 0x200},
-	{Name: "cabal", Row: &row128, Arity: 2, Is: 0x1000000000, Risk: 5, Parent: true, Destroys: acts140},
+	{Name: "cabal", Row: &row145, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts146},
+	{Name: "cabal bench", Risk: 2},
 	{Name: "cabal build", Risk: 2},
+	{Name: "cabal check", Risk: 2},
+	{Name: "cabal haddock", Risk: 2},
 	{Name: "cabal install", Is: 0x100000},
 	{Name: "cabal repl", Is: 0x800},
 	{Name: "cabal test", Risk: 2},
-	{Name: "caffeinate", Wrapper: &wrapper142},
+	{Name: "caffeinate", Wrapper: &wrapper148},
 	{Name: "cage", Is: 0x4},
-	{Name: "cake", Destroys: acts143},
+	{Name: "cake", Destroys: acts149},
 	{Name: "cal", Risk: 1},
 	{Name: "cap", Arity: 2, Destroys: acts28},
-	{Name: "capsh", Wrapper: &wrapper145, Is: 0x1},
-	{Name: "cargo", Row: &row147, Arity: 2, Inspector: "cargo", Is: 0x10000020001010, Parent: true, Destroys: acts148},
-	{Name: "cargo add", Row: &row120, Is: 0x300000, Risk: 4},
+	{Name: "capsh", Wrapper: &wrapper151, Is: 0x1},
+	{Name: "cargo", Row: &row153, Arity: 2, Inspector: "cargo", Is: 0x20000040001010, Parent: true, Destroys: acts154},
+	{Name: "cargo add", Row: &row122, Is: 0x300000, Risk: 4},
 	{Name: "cargo audit", Risk: 4},
-	{Name: "cargo b", Row: &row150, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo bench", Row: &row150, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo binstall", Row: &row120, Is: 0x100000},
-	{Name: "cargo build", Row: &row150, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo c", Row: &row150, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo check", Row: &row150, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo clean", Row: &row150, Risk: 3},
-	{Name: "cargo clippy", Row: &row150, Is: 0x1000000000, Risk: 2, Worse: worse151},
-	{Name: "cargo d", Is: 0x1000000000},
+	{Name: "cargo b", Row: &row156, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo bench", Row: &row156, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo binstall", Row: &row122, Is: 0x100000},
+	{Name: "cargo build", Row: &row156, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo c", Row: &row156, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo check", Row: &row156, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo clean", Row: &row156, Risk: 3},
+	{Name: "cargo clippy", Row: &row156, Is: 0x2000000000, Risk: 2, Worse: worse157},
+	{Name: "cargo d", Is: 0x2000000000},
 	{Name: "cargo deny", Risk: 4},
-	{Name: "cargo doc", Row: &row150, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo doc", Row: &row156, Is: 0x2000000000, Risk: 2},
 	{Name: "cargo eval", Is: 0x800},
-	{Name: "cargo expand", Is: 0x1000000000},
+	{Name: "cargo expand", Is: 0x2000000000},
 	{Name: "cargo fetch", Risk: 4},
-	{Name: "cargo fix", Row: &row150, Is: 0x1000100000, Risk: 3},
-	{Name: "cargo fmt", Row: &row150, Risk: 3},
-	{Name: "cargo generate", Row: &row120},
+	{Name: "cargo fix", Row: &row156, Is: 0x2000100000, Risk: 3},
+	{Name: "cargo fmt", Row: &row156, Risk: 3},
+	{Name: "cargo generate", Row: &row122},
 	{Name: "cargo generate-lockfile", Risk: 4},
-	{Name: "cargo help", Row: &row150, Risk: 1},
+	{Name: "cargo help", Row: &row156, Risk: 1},
 	{Name: "cargo info", Risk: 4},
-	{Name: "cargo init", Row: &row120, Risk: 3},
-	{Name: "cargo install", Row: &row120, Is: 0x1000300000, Risk: 5},
-	{Name: "cargo llvm-cov", Arity: 3, Is: 0x1000000000},
-	{Name: "cargo locate-project", Row: &row150, Risk: 1},
-	{Name: "cargo login", Row: &row120, Is: 0x100000, Risk: 6},
+	{Name: "cargo init", Row: &row122, Risk: 3},
+	{Name: "cargo install", Row: &row122, Is: 0x2000300000, Risk: 5},
+	{Name: "cargo llvm-cov", Arity: 3, Is: 0x2000000000},
+	{Name: "cargo locate-project", Row: &row156, Risk: 1},
+	{Name: "cargo login", Row: &row122, Is: 0x100000, Risk: 6},
 	{Name: "cargo logout", Risk: 6},
-	{Name: "cargo metadata", Row: &row150, Risk: 1},
-	{Name: "cargo miri", Is: 0x1000000000},
-	{Name: "cargo new", Row: &row120, Risk: 3},
-	{Name: "cargo nextest", Row: &row150, Arity: 3, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo metadata", Row: &row156, Risk: 1},
+	{Name: "cargo miri", Is: 0x2000000000},
+	{Name: "cargo new", Row: &row122, Risk: 3},
+	{Name: "cargo nextest", Row: &row159, Arity: 3, Is: 0x2000000000, Risk: 2, Parent: true},
+	{Name: "cargo nextest list", Risk: 2},
+	{Name: "cargo nextest run", Risk: 2},
+	{Name: "cargo nextest show-config", Risk: 2},
 	{Name: "cargo outdated", Risk: 4},
-	{Name: "cargo owner", Row: &row120, Risk: 6},
-	{Name: "cargo package", Is: 0x1000000000},
-	{Name: "cargo pkgid", Row: &row150, Risk: 1},
-	{Name: "cargo publish", Row: &row120, Is: 0x1000100000, Risk: 6},
-	{Name: "cargo r", Row: &row150, Is: 0x1000000000, Risk: 5},
-	{Name: "cargo read-manifest", Row: &row150, Risk: 1},
-	{Name: "cargo remove", Row: &row120, Is: 0x100000, Risk: 3},
-	{Name: "cargo run", Row: &row150, Is: 0x1000000000, Risk: 5},
-	{Name: "cargo rustc", Row: &row150, Is: 0x1000000000},
-	{Name: "cargo rustdoc", Is: 0x1000000000},
+	{Name: "cargo owner", Row: &row122, Risk: 6},
+	{Name: "cargo package", Is: 0x2000000000},
+	{Name: "cargo pkgid", Row: &row156, Risk: 1},
+	{Name: "cargo publish", Row: &row122, Is: 0x2000100000, Risk: 6},
+	{Name: "cargo r", Row: &row156, Is: 0x2000000000, Risk: 5},
+	{Name: "cargo read-manifest", Row: &row156, Risk: 1},
+	{Name: "cargo remove", Row: &row122, Is: 0x100000, Risk: 3},
+	{Name: "cargo run", Row: &row156, Is: 0x2000000000, Risk: 5},
+	{Name: "cargo rustc", Row: &row156, Is: 0x2000000000},
+	{Name: "cargo rustdoc", Is: 0x2000000000},
 	{Name: "cargo script", Is: 0x800, Risk: 5},
 	{Name: "cargo search", Risk: 4},
-	{Name: "cargo t", Row: &row150, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo tarpaulin", Is: 0x1000000000},
-	{Name: "cargo test", Row: &row150, Is: 0x1000000000, Risk: 2},
-	{Name: "cargo tree", Row: &row150, Risk: 1},
-	{Name: "cargo uninstall", Row: &row120},
-	{Name: "cargo update", Row: &row150, Is: 0x100000, Risk: 4},
+	{Name: "cargo t", Row: &row156, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo tarpaulin", Is: 0x2000000000},
+	{Name: "cargo test", Row: &row156, Is: 0x2000000000, Risk: 2},
+	{Name: "cargo tree", Row: &row156, Risk: 1},
+	{Name: "cargo uninstall", Row: &row122},
+	{Name: "cargo update", Row: &row156, Is: 0x100000, Risk: 4},
 	{Name: "cargo vendor", Risk: 4},
-	{Name: "cargo verify-project", Row: &row150, Risk: 1},
-	{Name: "cargo version", Row: &row150, Risk: 1},
-	{Name: "cargo watch", Wrapper: &wrapper153, Is: 0x1000000000},
-	{Name: "cargo xtask", Is: 0x1000000000, Risk: 5},
-	{Name: "cargo yank", Row: &row120, Risk: 6},
-	{Name: "cat", Row: &row134, Arity: 1, Risk: 1},
+	{Name: "cargo verify-project", Row: &row156, Risk: 1},
+	{Name: "cargo version", Row: &row156, Risk: 1},
+	{Name: "cargo watch", Wrapper: &wrapper161, Is: 0x2000000000},
+	{Name: "cargo xtask", Is: 0x2000000000, Risk: 5},
+	{Name: "cargo yank", Row: &row122, Risk: 6},
+	{Name: "cat", Row: &row136, Arity: 1, Risk: 1},
 	{Name: "catatonit", Wrapper: &wrapper10},
-	{Name: "catchsegv", Wrapper: &wrapper155},
-	{Name: "cc", Row: &row139, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "catchsegv", Wrapper: &wrapper163},
+	{Name: "cc", Row: &row141, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ccache", Wrapper: &wrapper10},
-	{Name: "ccr", Is: 0x80000000},
+	{Name: "ccr", Is: 0x100000000},
 	{Name: "cd", Arity: 1, Handler: "cd", Is: 0x100000, Risk: 1},
-	{Name: "cdk", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts156},
-	{Name: "cdk8s", Destroys: acts156},
-	{Name: "cdktf", Destroys: acts156},
+	{Name: "cdk", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts164},
+	{Name: "cdk8s", Destroys: acts164},
+	{Name: "cdktf", Destroys: acts164},
 	{Name: "certutil", Destroys: acts20},
-	{Name: "cfdisk", Is: 0x2000000000, Destroys: acts82},
-	{Name: "cgdb", Row: &row97, Wrapper: &wrapper158},
+	{Name: "cfdisk", Is: 0x4000000000, Destroys: acts82},
+	{Name: "cgdb", Row: &row97, Wrapper: &wrapper166},
 	{Name: "cgexec", Wrapper: &wrapper10},
-	{Name: "chage", Destroys: acts159},
+	{Name: "chage", Destroys: acts167},
 	{Name: "chalice", Destroys: acts37},
 	{Name: "chamber", Is: 0x100000},
-	{Name: "chamber exec", Wrapper: &wrapper161},
+	{Name: "chamber exec", Wrapper: &wrapper169},
 	{Name: "changeset", Is: 0x80000, Destroys: acts53},
-	{Name: "chattr", Row: &row163, Is: 0x100000, Wipes: "closed"},
-	{Name: "chcon", Row: &row165},
-	{Name: "checkov", Row: &row167, Risk: 2, Worse: worse84},
+	{Name: "chattr", Row: &row171, Is: 0x100000, Wipes: "closed"},
+	{Name: "chcon", Row: &row173},
+	{Name: "checkov", Row: &row175, Risk: 2, Worse: worse84},
 	{Name: "chef", Row: &row26},
 	{Name: "chef-client", Row: &row26, Destroys: acts28},
-	{Name: "chgrp", Row: &row165, Inspector: "mode", Is: 0x100000, Risk: 3, Wipes: "closed"},
+	{Name: "chgrp", Row: &row173, Inspector: "mode", Is: 0x100000, Risk: 3, Wipes: "closed"},
 	{Name: "chibi-scheme", Language: &language6},
 	{Name: "chisel", Row: &row39},
-	{Name: "chmod", Row: &row165, Arity: 1, Inspector: "mode", Is: 0x40000100000, Risk: 3, Worse: worse168, Wipes: "closed"},
-	{Name: "choco", Is: 0x20100000, Risk: 5, Destroys: acts169},
+	{Name: "chmod", Row: &row173, Arity: 1, Inspector: "mode", Is: 0x80000100000, Risk: 3, Worse: worse176, Wipes: "closed"},
+	{Name: "choco", Is: 0x40100000, Risk: 5, Destroys: acts177},
 	{Name: "chokidar", Is: 0x4},
-	{Name: "choom", Wrapper: &wrapper171},
-	{Name: "chown", Row: &row165, Inspector: "mode", Is: 0x40000100000, Risk: 3, Wipes: "closed"},
-	{Name: "chpasswd", Risk: 7, Destroys: acts159},
+	{Name: "choom", Wrapper: &wrapper179},
+	{Name: "chown", Row: &row173, Inspector: "mode", Is: 0x80000100000, Risk: 3, Wipes: "closed"},
+	{Name: "chpasswd", Risk: 7, Destroys: acts167},
 	{Name: "chpst", Wrapper: &wrapper10},
-	{Name: "chronic", Wrapper: &wrapper155},
-	{Name: "chroot", Wrapper: &wrapper173, Is: 0x1, Risk: 7},
-	{Name: "chrt", Wrapper: &wrapper175},
+	{Name: "chronic", Wrapper: &wrapper163},
+	{Name: "chroot", Wrapper: &wrapper181, Is: 0x1, Risk: 7},
+	{Name: "chrt", Wrapper: &wrapper183},
 	{Name: "chsh", Risk: 7},
 	{Name: "cilium", Destroys: acts38},
-	{Name: "circleci", Arity: 2, Is: 0x1000000000},
+	{Name: "circleci", Arity: 2, Is: 0x2000000000},
 	{Name: "circusd", Is: 0x4},
-	{Name: "civo", Destroys: acts176},
-	{Name: "cksum", Row: &row178, Risk: 1},
+	{Name: "civo", Destroys: acts184},
+	{Name: "cksum", Row: &row186, Risk: 1},
 	{Name: "cl", Is: 0x200},
-	{Name: "clang", Row: &row139, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "clang++", Row: &row139, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "clang", Row: &row141, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "clang++", Row: &row141, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "clang-check", Is: 0x200},
 	{Name: "clang-cl", Is: 0x200},
 	{Name: "clang-cpp", Is: 0x200},
-	{Name: "clang-format", Row: &row180, Is: 0x200, Risk: 2, Worse: worse98},
+	{Name: "clang-format", Row: &row188, Is: 0x200, Risk: 2, Worse: worse100},
 	{Name: "clang-query", Is: 0x200},
-	{Name: "clang-tidy", Row: &row182, Is: 0x200, Risk: 2, Worse: worse84},
+	{Name: "clang-tidy", Row: &row190, Is: 0x200, Risk: 2, Worse: worse84},
 	{Name: "clangd", Is: 0x200},
-	{Name: "clasp", Destroys: acts140},
-	{Name: "claude", Is: 0x80000000},
-	{Name: "claude-agent-sdk", Is: 0x80000000},
-	{Name: "claude-code", Is: 0x80000000},
-	{Name: "claude-code-router", Is: 0x80000000},
-	{Name: "claude-flow", Is: 0x80000000},
-	{Name: "claude-squad", Is: 0x80000000},
-	{Name: "clawdbot", Is: 0x80000000},
+	{Name: "clasp", Destroys: acts146},
+	{Name: "claude", Is: 0x100000000},
+	{Name: "claude-agent-sdk", Is: 0x100000000},
+	{Name: "claude-code", Is: 0x100000000},
+	{Name: "claude-code-router", Is: 0x100000000},
+	{Name: "claude-flow", Is: 0x100000000},
+	{Name: "claude-squad", Is: 0x100000000},
+	{Name: "clawdbot", Is: 0x100000000},
 	{Name: "clear", Risk: 1},
-	{Name: "clickhouse", Row: &row97, Is: 0x2000000, Destroys: acts183},
-	{Name: "clickhouse-client", Row: &row185, Inspector: "sql", Is: 0x2100000, Risk: 5, Destroys: acts183},
-	{Name: "clickhouse-local", Row: &row185, Inspector: "sql", Is: 0x2000000, Risk: 5, Destroys: acts183},
+	{Name: "clickhouse", Row: &row97, Is: 0x4000000, Destroys: acts191},
+	{Name: "clickhouse-client", Row: &row193, Inspector: "sql", Is: 0x4100000, Risk: 5, Destroys: acts191},
+	{Name: "clickhouse-local", Row: &row193, Inspector: "sql", Is: 0x4000000, Risk: 5, Destroys: acts191},
 	{Name: "clickup", Destroys: acts14},
-	{Name: "cline", Is: 0x80000000},
-	{Name: "cline-cli", Is: 0x80000000},
+	{Name: "cline", Is: 0x100000000},
+	{Name: "cline-cli", Is: 0x100000000},
 	{Name: "clinic", Is: 0x4},
 	{Name: "clippy-driver", Risk: 2, Worse: worse84},
 	{Name: "clisp", Language: &language6},
-	{Name: "clj", Row: &row30, Language: &language6, Is: 0x1000000000},
-	{Name: "cloc", Row: &row187, Risk: 5},
-	{Name: "clojure", Row: &row30, Language: &language6, Is: 0x1000000000},
-	{Name: "cloudflared", Row: &row39, Is: 0x8000000000, Destroys: acts176},
-	{Name: "cloudsqlproxy", Is: 0x2000000},
+	{Name: "clj", Row: &row30, Language: &language6, Is: 0x2000000000},
+	{Name: "cloc", Row: &row195, Risk: 5},
+	{Name: "clojure", Row: &row30, Language: &language6, Is: 0x2000000000},
+	{Name: "cloudflared", Row: &row39, Is: 0x10000000000, Destroys: acts184},
+	{Name: "cloudsqlproxy", Is: 0x4000000},
 	{Name: "clush", Is: 0x4},
-	{Name: "cmake", Row: &row189, Passes: []string{"make", "ninja"}, Is: 0x1020000018, Risk: 2, Worse: worse190},
+	{Name: "cmake", Row: &row197, Passes: []string{"make", "ninja"}, Is: 0x2040000018, Risk: 2, Worse: worse198},
 	{Name: "cmd", Row: &row54, Is: 0x100000},
-	{Name: "cmp", Row: &row192, Risk: 1},
-	{Name: "cn", Is: 0x80000000},
-	{Name: "cockroach", Is: 0x2000000},
+	{Name: "cmp", Row: &row200, Risk: 1},
+	{Name: "cn", Is: 0x100000000},
+	{Name: "cockroach", Is: 0x4000000},
 	{Name: "cockroach sql", Is: 0x800},
-	{Name: "code", Row: &row193, Is: 0x20000000},
+	{Name: "code", Row: &row201, Is: 0x40000000},
 	{Name: "code --install-extension", Is: 0x200000},
-	{Name: "codebuff", Is: 0x80000000},
-	{Name: "codename-goose", Is: 0x80000000},
-	{Name: "codespell", Row: &row194, Risk: 2, Worse: worse84},
-	{Name: "codex", Is: 0x80000000},
-	{Name: "codex-cli", Is: 0x80000000},
-	{Name: "cody", Is: 0x80000000},
-	{Name: "cody-agent", Is: 0x80000000},
+	{Name: "codebuff", Is: 0x100000000},
+	{Name: "codename-goose", Is: 0x100000000},
+	{Name: "codespell", Row: &row202, Risk: 2, Worse: worse84},
+	{Name: "codex", Is: 0x100000000},
+	{Name: "codex-cli", Is: 0x100000000},
+	{Name: "cody", Is: 0x100000000},
+	{Name: "cody-agent", Is: 0x100000000},
 	{Name: "coffee", Language: &language6},
-	{Name: "col", Row: &row134},
-	{Name: "colima", Destroys: acts113},
-	{Name: "colordiff", Row: &row196, Risk: 1, Recursive: []string{"*"}},
-	{Name: "colrm", Row: &row134},
-	{Name: "column", Row: &row198, Risk: 1},
-	{Name: "comm", Row: &row200, Risk: 1},
-	{Name: "command", Handler: "command", Is: 0x1400000000000, Risk: 5, Parent: true},
+	{Name: "col", Row: &row136},
+	{Name: "colima", Destroys: acts115},
+	{Name: "colordiff", Row: &row204, Risk: 1, Recursive: []string{"*"}},
+	{Name: "colrm", Row: &row136},
+	{Name: "column", Row: &row206, Risk: 1},
+	{Name: "comm", Row: &row208, Risk: 1},
+	{Name: "command", Handler: "command", Is: 0x2800000000000, Risk: 5, Parent: true},
 	{Name: "command -V", Risk: 1},
 	{Name: "command -v", Risk: 1},
 	{Name: "commitlint", Row: &row49, Is: 0x80000},
 	{Name: "compgen", Inspector: "state", Risk: 5, Dumps: []string{"<bare>", "-e", "-v"}},
-	{Name: "compileall", Row: &row202},
+	{Name: "compileall", Row: &row210},
 	{Name: "complete", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "compopt", Inspector: "state"},
-	{Name: "composer", Row: &row128, Arity: 2, Is: 0x10001020000010, Parent: true, Destroys: acts140},
+	{Name: "composer", Row: &row130, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts146},
 	{Name: "composer create-project", Is: 0x200000},
 	{Name: "composer dump-autoload", Risk: 4},
 	{Name: "composer global", Is: 0x200000},
@@ -5467,148 +5639,157 @@ var commands = [...]Command{
 	{Name: "composer require", Is: 0x300000},
 	{Name: "composer run", Arity: 3},
 	{Name: "composer run-script", Arity: 3},
-	{Name: "composer show", Risk: 2, Worse: worse203},
+	{Name: "composer show", Risk: 2, Worse: worse211},
 	{Name: "composer test", Risk: 2},
 	{Name: "composer update", Is: 0x100000, Risk: 4},
-	{Name: "composer validate", Risk: 2, Worse: worse203},
-	{Name: "compress", Row: &row205},
-	{Name: "conan", Row: &row128, Is: 0x100000, Destroys: acts140},
-	{Name: "concurrently", Handler: "texts", Is: 0x1000080000},
-	{Name: "conda", Row: &row207, Arity: 2, Is: 0x10000020100000, Parent: true, Destroys: acts31},
+	{Name: "composer validate", Risk: 2, Worse: worse211},
+	{Name: "compress", Row: &row213},
+	{Name: "conan", Row: &row130, Is: 0x100000, Destroys: acts146},
+	{Name: "concurrently", Handler: "texts", Is: 0x2000080000},
+	{Name: "conda", Row: &row215, Arity: 2, Is: 0x20000040100000, Parent: true, Destroys: acts31},
 	{Name: "conda config", Is: 0x100000},
 	{Name: "conda create", Is: 0x300000},
 	{Name: "conda env", Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "conda env create", Row: &row208},
-	{Name: "conda env export", Row: &row210, Risk: 1},
-	{Name: "conda env list", Row: &row210, Risk: 1},
-	{Name: "conda env remove", Row: &row208},
-	{Name: "conda env update", Row: &row208},
-	{Name: "conda info", Row: &row212, Risk: 1},
+	{Name: "conda env create", Row: &row216},
+	{Name: "conda env export", Row: &row218, Risk: 1},
+	{Name: "conda env list", Row: &row218, Risk: 1},
+	{Name: "conda env remove", Row: &row216},
+	{Name: "conda env update", Row: &row216},
+	{Name: "conda info", Row: &row220, Risk: 1},
 	{Name: "conda install", Is: 0x300000},
-	{Name: "conda list", Row: &row212, Risk: 1},
+	{Name: "conda list", Row: &row220, Risk: 1},
 	{Name: "conda remove", Is: 0x100000},
-	{Name: "conda run", Wrapper: &wrapper214, Arity: 3},
-	{Name: "conda search", Row: &row212, Risk: 4},
+	{Name: "conda run", Wrapper: &wrapper222, Arity: 3},
+	{Name: "conda search", Row: &row220, Risk: 4},
 	{Name: "conda update", Is: 0x100000},
-	{Name: "conductor-agent", Is: 0x80000000},
-	{Name: "configure", Is: 0x1000000000},
-	{Name: "console", Destroys: acts143},
-	{Name: "consul", Row: &row216, Arity: 2, Is: 0x8000000000, Destroys: acts217},
+	{Name: "conductor-agent", Is: 0x100000000},
+	{Name: "configure", Is: 0x2000000000},
+	{Name: "console", Destroys: acts149},
+	{Name: "consul", Row: &row224, Arity: 2, Is: 0x10000000000, Destroys: acts225},
 	{Name: "consul kv", Is: 0x100000},
 	{Name: "consul-template", Is: 0x4},
-	{Name: "continue", Is: 0x400000000000, Risk: 1},
+	{Name: "continue", Is: 0x800000000000, Risk: 1},
 	{Name: "convex", Destroys: acts24},
 	{Name: "cool-retro-term", Is: 0x4},
-	{Name: "copilot", Row: &row26, Is: 0x80000000, Destroys: acts37},
+	{Name: "copilot", Row: &row26, Is: 0x100000000, Destroys: acts37},
 	{Name: "coproc", Handler: "exec"},
 	{Name: "coscli", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "coscli cp", Transfer: &options79},
-	{Name: "coverage", Row: &row219, Arity: 2, Is: 0x1000080008, Parent: true},
+	{Name: "coverage", Row: &row227, Arity: 2, Is: 0x2000080008, Parent: true},
 	{Name: "coverage combine", Risk: 2},
 	{Name: "coverage html", Risk: 2},
 	{Name: "coverage json", Risk: 2},
 	{Name: "coverage report", Risk: 2},
 	{Name: "coverage run", Risk: 2},
 	{Name: "coverage xml", Risk: 2},
-	{Name: "cp", Row: &row221, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
-	{Name: "cpack", Row: &row112, Is: 0x1000000008},
-	{Name: "cpan", Row: &row128, Is: 0x100000},
-	{Name: "cpan-upload", Destroys: acts140},
-	{Name: "cpanm", Row: &row128, Is: 0x100000},
+	{Name: "cp", Row: &row229, Arity: 1, Is: 0x20, Risk: 3, Recursive: []string{"-r", "-R", "-a", "--recursive", "--archive"}},
+	{Name: "cpack", Row: &row114, Is: 0x2000000008},
+	{Name: "cpan", Row: &row130, Is: 0x100000},
+	{Name: "cpan-upload", Destroys: acts146},
+	{Name: "cpanm", Row: &row130, Is: 0x100000},
 	{Name: "cpanp", Is: 0x100000},
-	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive222},
+	{Name: "cpio", Row: &row3, Inspector: "archiver", Archive: &archive230},
 	{Name: "cpp", Is: 0x200},
-	{Name: "cppcheck", Row: &row224, Is: 0x200, Risk: 2, Worse: worse84},
+	{Name: "cppcheck", Row: &row232, Is: 0x200, Risk: 2, Worse: worse84},
 	{Name: "cpulimit", Wrapper: &wrapper10},
-	{Name: "cqlsh", Row: &row97, Is: 0xa100000, Risk: 5, Worse: worse225, Destroys: acts183},
-	{Name: "crane", Destroys: acts226},
-	{Name: "crash", Is: 0x2000000},
+	{Name: "cqlsh", Row: &row97, Is: 0x14100000, Risk: 5, Worse: worse233, Destroys: acts191},
+	{Name: "crane", Destroys: acts234},
+	{Name: "crash", Is: 0x4000000},
 	{Name: "createdb", Is: 0x100000, Risk: 3},
 	{Name: "credstash", Is: 0x100000},
-	{Name: "crewai", Is: 0x80000000},
-	{Name: "crictl", Is: 0x100000000000, Destroys: acts113},
-	{Name: "croc", Is: 0x4000400000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "crewai", Is: 0x100000000},
+	{Name: "crictl", Is: 0x200000000000, Destroys: acts115},
+	{Name: "croc", Is: 0x8000400000, Risk: 4, Recursive: []string{"*"}},
 	{Name: "cronitor", Is: 0x4},
-	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse227, Destroys: acts228},
-	{Name: "cross-env", Wrapper: &wrapper229, Is: 0x80000},
-	{Name: "cross-env-shell", Wrapper: &wrapper229},
+	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse235, Destroys: acts236},
+	{Name: "cross-env", Wrapper: &wrapper237, Is: 0x80000},
+	{Name: "cross-env-shell", Wrapper: &wrapper237},
 	{Name: "crossplane", Destroys: acts38},
-	{Name: "crush", Is: 0x80000000},
-	{Name: "cryptsetup", Is: 0x2000000000, Risk: 6, Destroys: acts82},
+	{Name: "crush", Is: 0x100000000},
+	{Name: "cryptsetup", Is: 0x4000000000, Risk: 6, Destroys: acts82},
 	{Name: "crystal", Language: &language6, Risk: 5},
 	{Name: "crystal eval", Is: 0x100800},
 	{Name: "crystal run", Is: 0x100000},
-	{Name: "crystal-agent", Is: 0x80000000},
-	{Name: "cs-agent", Is: 0x80000000},
+	{Name: "crystal-agent", Is: 0x100000000},
+	{Name: "cs-agent", Is: 0x100000000},
 	{Name: "csc", Is: 0x200},
 	{Name: "cscript", Row: &row54},
 	{Name: "csh", Handler: "shell", Is: 0x40000},
 	{Name: "csi", Language: &language6, Is: 0x100000},
 	{Name: "cspell", Is: 0x80000},
-	{Name: "csplit", Row: &row231, Risk: 3},
-	{Name: "csrutil", Destroys: acts100},
-	{Name: "csvcut", Row: &row233, Risk: 1},
-	{Name: "csvlook", Row: &row233, Risk: 1},
-	{Name: "csvstat", Row: &row233, Risk: 1},
-	{Name: "ctags", Row: &row235},
-	{Name: "ctest", Row: &row237, Is: 0x1000000008, Risk: 2},
-	{Name: "ctr", Is: 0x100000000000, Destroys: acts113},
-	{Name: "curator", Destroys: acts238},
-	{Name: "curl", Row: &row240, Arity: 1, Inspector: "fetch", Is: 0xa004010000000, Risk: 4, Worse: worse241, Destroys: acts242, Keeps: &keeps243},
+	{Name: "csplit", Row: &row239, Risk: 3},
+	{Name: "csrutil", Destroys: acts102},
+	{Name: "csvcut", Row: &row241, Risk: 1},
+	{Name: "csvlook", Row: &row241, Risk: 1},
+	{Name: "csvstat", Row: &row241, Risk: 1},
+	{Name: "ctags", Row: &row243},
+	{Name: "ctest", Row: &row245, Is: 0x2000000008, Risk: 2},
+	{Name: "ctr", Is: 0x200000000000, Destroys: acts115},
+	{Name: "curator", Destroys: acts246},
+	{Name: "curl", Row: &row248, Arity: 1, Inspector: "fetch", Is: 0x14008020000000, Risk: 4, Worse: worse249, Destroys: acts250, Keeps: &keeps251},
 	{Name: "cursor"},
-	{Name: "cursor agent", Is: 0x80000000},
-	{Name: "cursor-agent", Is: 0x80000000},
-	{Name: "cut", Row: &row245, Arity: 1, Risk: 1},
-	{Name: "cvs", Destroys: acts137},
+	{Name: "cursor agent", Is: 0x100000000},
+	{Name: "cursor-agent", Is: 0x100000000},
+	{Name: "cut", Row: &row253, Arity: 1, Risk: 1},
+	{Name: "cvs", Destroys: acts139},
 	{Name: "cypher-shell", Row: &row97},
-	{Name: "cypress", Row: &row247, Is: 0x1000080008, Risk: 2},
-	{Name: "d1", Is: 0x2000000},
+	{Name: "cypress", Row: &row255, Is: 0x2000080008, Risk: 2, Parent: true},
+	{Name: "cypress info", Risk: 2},
+	{Name: "cypress run", Risk: 2},
+	{Name: "cypress verify", Risk: 2},
+	{Name: "cypress version", Risk: 2},
+	{Name: "d1", Is: 0x4000000},
 	{Name: "daemonize", Wrapper: &wrapper10},
-	{Name: "dagger", Row: &row249, Arity: 2, Is: 0x1000000400},
+	{Name: "dagger", Row: &row257, Arity: 2, Is: 0x2000000400},
 	{Name: "dagger call", Arity: 3},
 	{Name: "dagger core", Arity: 3},
 	{Name: "dagger query", Arity: 3},
-	{Name: "dagger run", Wrapper: &wrapper110},
-	{Name: "darcs", Destroys: acts137},
-	{Name: "dart", Row: &row128, Arity: 2, Is: 0x1020001018, Risk: 2, Worse: worse250, Destroys: acts140},
+	{Name: "dagger run", Wrapper: &wrapper112},
+	{Name: "darcs", Destroys: acts139},
+	{Name: "dart", Row: &row259, Arity: 2, Is: 0x2040001018, Risk: 5, Parent: true, Destroys: acts146},
+	{Name: "dart analyze", Risk: 2},
+	{Name: "dart fix", Risk: 3},
+	{Name: "dart format", Risk: 3},
+	{Name: "dart info", Risk: 2},
 	{Name: "dart pub", Is: 0x100000},
 	{Name: "dart run", Is: 0x100000},
+	{Name: "dart test", Risk: 2},
 	{Name: "dart2js", Is: 0x200},
-	{Name: "dasel", Row: &row134},
-	{Name: "dash", Arity: 2, Handler: "shell", Is: 0x100040000, Like: "bash"},
-	{Name: "databricks", Is: 0x2000000},
+	{Name: "dasel", Row: &row136},
+	{Name: "dash", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
+	{Name: "databricks", Is: 0x4000000},
 	{Name: "datadog-ci", Is: 0x4},
 	{Name: "datasette", Row: &row97},
-	{Name: "date", Row: &row252, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse253},
+	{Name: "date", Row: &row261, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse262},
 	{Name: "date +%Y", Is: 0x80},
 	{Name: "date +%s", Is: 0x80},
 	{Name: "date +%s%N", Is: 0x80},
-	{Name: "db2", Row: &row97, Is: 0x2000000},
-	{Name: "dbaccess", Is: 0x2000000},
+	{Name: "db2", Row: &row97, Is: 0x4000000},
+	{Name: "dbaccess", Is: 0x4000000},
 	{Name: "dbclient", Row: &row39},
 	{Name: "dbmate", Destroys: acts50},
-	{Name: "dbsh", Is: 0x2000000},
-	{Name: "dbt", Arity: 2, Is: 0x2000000, Destroys: acts254},
-	{Name: "dbus-launch", Wrapper: &wrapper256},
-	{Name: "dbus-run-session", Wrapper: &wrapper256},
+	{Name: "dbsh", Is: 0x4000000},
+	{Name: "dbt", Arity: 2, Is: 0x4000000, Destroys: acts263},
+	{Name: "dbus-launch", Wrapper: &wrapper265},
+	{Name: "dbus-run-session", Wrapper: &wrapper265},
 	{Name: "dc", Row: &row96, Inspector: "calc", Is: 0x100000},
 	{Name: "dc3dd", Destroys: acts82},
-	{Name: "dcfldd", Is: 0x2000000000, Destroys: acts82, Like: "dd"},
-	{Name: "dconf", Destroys: acts100},
+	{Name: "dcfldd", Is: 0x4000000000, Destroys: acts82, Like: "dd"},
+	{Name: "dconf", Destroys: acts102},
 	{Name: "dd", Arity: 1, Inspector: "dd", Is: 0x100000, Risk: 6, Destroys: acts82, Wipes: "files"},
 	{Name: "ddrescue", Destroys: acts82},
-	{Name: "ddtrace-run", Wrapper: &wrapper110},
+	{Name: "ddtrace-run", Wrapper: &wrapper112},
 	{Name: "debugfs", Destroys: acts82},
 	{Name: "declare", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
 	{Name: "deepspeed", Language: &language1},
-	{Name: "defaults", Row: &row54, Arity: 2, Is: 0x100000, Destroys: acts100},
-	{Name: "del", Destroys: acts257, Wipes: "removed"},
-	{Name: "del-cli", Row: &row259, Destroys: acts257, Wipes: "removed"},
-	{Name: "delgroup", Destroys: acts159},
-	{Name: "delta", Row: &row261, Risk: 5},
-	{Name: "deluser", Destroys: acts159},
+	{Name: "defaults", Row: &row54, Arity: 2, Is: 0x100000, Destroys: acts102},
+	{Name: "del", Destroys: acts266, Wipes: "removed"},
+	{Name: "del-cli", Row: &row268, Destroys: acts266, Wipes: "removed"},
+	{Name: "delgroup", Destroys: acts167},
+	{Name: "delta", Row: &row270, Risk: 5},
+	{Name: "deluser", Destroys: acts167},
 	{Name: "delve", Row: &row97},
-	{Name: "deno", Row: &row263, Language: &language265, Arity: 2, Is: 0x10001160000410, Parent: true},
+	{Name: "deno", Row: &row272, Language: &language274, Arity: 2, Is: 0x200022c0000418, Parent: true},
 	{Name: "deno bench", Risk: 2},
 	{Name: "deno check", Risk: 2},
 	{Name: "deno doc", Risk: 2},
@@ -5623,85 +5804,85 @@ var commands = [...]Command{
 	{Name: "deno task", Arity: 3},
 	{Name: "deno test", Risk: 2},
 	{Name: "deno upgrade", Is: 0x100000},
-	{Name: "deno x", Wrapper: &wrapper126},
+	{Name: "deno x", Wrapper: &wrapper128},
 	{Name: "depcheck", Is: 0x80000},
 	{Name: "devbox", Arity: 2},
-	{Name: "devbox run", Wrapper: &wrapper267, Arity: 3},
-	{Name: "devcontainer", Is: 0x1000000000},
-	{Name: "devin", Is: 0x80000000},
-	{Name: "dexto", Is: 0x80000000},
-	{Name: "df", Row: &row269, Risk: 1},
+	{Name: "devbox run", Wrapper: &wrapper276, Arity: 3},
+	{Name: "devcontainer", Is: 0x2000000000},
+	{Name: "devin", Is: 0x100000000},
+	{Name: "dexto", Is: 0x100000000},
+	{Name: "df", Row: &row278, Risk: 1},
 	{Name: "diesel", Destroys: acts50},
-	{Name: "diff", Row: &row196, Arity: 1, Risk: 1, Recursive: []string{"*"}},
-	{Name: "diff3", Row: &row271, Risk: 1},
+	{Name: "diff", Row: &row204, Arity: 1, Risk: 1, Recursive: []string{"*"}},
+	{Name: "diff3", Row: &row280, Risk: 1},
 	{Name: "difft", Recursive: []string{"*"}},
-	{Name: "dig", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
-	{Name: "dir", Row: &row273, Risk: 1, Wipes: "listed"},
-	{Name: "directus", Destroys: acts274},
+	{Name: "dig", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
+	{Name: "dir", Row: &row282, Risk: 1, Wipes: "listed"},
+	{Name: "directus", Destroys: acts283},
 	{Name: "direnv", Arity: 2, Is: 0x10, Risk: 5, Parent: true},
 	{Name: "direnv allow", Is: 0x100000, Risk: 5},
-	{Name: "direnv exec", Wrapper: &wrapper275, Is: 0x100000},
+	{Name: "direnv exec", Wrapper: &wrapper284, Is: 0x100000},
 	{Name: "direnv grant", Is: 0x100000, Risk: 5},
 	{Name: "direnv permit", Is: 0x100000, Risk: 5},
 	{Name: "dirname", Risk: 1},
 	{Name: "dirs", Risk: 1},
 	{Name: "discord", Destroys: acts14},
 	{Name: "discordo", Destroys: acts14},
-	{Name: "diskpart", Is: 0x2000000000, Destroys: acts82},
-	{Name: "diskutil", Arity: 2, Is: 0x2000000000, Destroys: acts47},
+	{Name: "diskpart", Is: 0x4000000000, Destroys: acts82},
+	{Name: "diskutil", Arity: 2, Is: 0x4000000000, Destroys: acts47},
 	{Name: "disown", Risk: 1},
 	{Name: "distcc", Wrapper: &wrapper10},
 	{Name: "distrobox", Arity: 2},
-	{Name: "distrobox enter", Wrapper: &wrapper277},
+	{Name: "distrobox enter", Wrapper: &wrapper286},
 	{Name: "distrobox-enter", Is: 0x4},
-	{Name: "django", Destroys: acts278},
-	{Name: "django-admin", Arity: 2, Destroys: acts278},
+	{Name: "django", Destroys: acts287},
+	{Name: "django-admin", Arity: 2, Destroys: acts287},
 	{Name: "django-admin dbshell", Is: 0x100800},
 	{Name: "django-admin shell", Is: 0x100800},
 	{Name: "dlltool", Is: 0x200},
 	{Name: "dlv", Row: &row97},
 	{Name: "dmd", Is: 0x1200},
-	{Name: "dmesg", Row: &row280, Risk: 1},
+	{Name: "dmesg", Row: &row289, Risk: 1},
 	{Name: "dmsetup", Destroys: acts82},
-	{Name: "dmypy", Row: &row282, Is: 0x200},
-	{Name: "dnf", Arity: 2, Is: 0x10000020100000, Risk: 5, Destroys: acts31},
+	{Name: "dmypy", Row: &row291, Is: 0x200},
+	{Name: "dnf", Arity: 2, Is: 0x20000040100000, Risk: 5, Destroys: acts31},
 	{Name: "dnf install", Is: 0x200000},
-	{Name: "doas", Wrapper: &wrapper284, Is: 0x1000000000001, Risk: 7},
-	{Name: "docker", Row: &row286, Arity: 2, Handler: "container", Inspector: "container", Is: 0x108020000102, Parent: true, Destroys: acts113},
-	{Name: "docker attach", Row: &row288},
-	{Name: "docker bake", Is: 0x1000000000},
-	{Name: "docker build", Row: &row290, Is: 0x1000100000, Risk: 4},
-	{Name: "docker builder", Row: &row292, Arity: 3, Is: 0x1000000000, Risk: 5},
-	{Name: "docker buildx", Row: &row290, Arity: 3, Is: 0x1000000000, Risk: 5},
-	{Name: "docker checkpoint", Row: &row292},
-	{Name: "docker commit", Row: &row288, Is: 0x100000, Risk: 3},
-	{Name: "docker compose", Row: &row294, Arity: 3, Is: 0x1000000000, Parent: true},
+	{Name: "doas", Wrapper: &wrapper293, Is: 0x2000000000001, Risk: 7},
+	{Name: "docker", Row: &row295, Arity: 2, Handler: "container", Inspector: "container", Is: 0x210040000102, Parent: true, Destroys: acts115},
+	{Name: "docker attach", Row: &row297},
+	{Name: "docker bake", Is: 0x2000000000},
+	{Name: "docker build", Row: &row299, Is: 0x2000100000, Risk: 4},
+	{Name: "docker builder", Row: &row301, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker buildx", Row: &row299, Arity: 3, Is: 0x2000000000, Risk: 5},
+	{Name: "docker checkpoint", Row: &row301},
+	{Name: "docker commit", Row: &row297, Is: 0x100000, Risk: 3},
+	{Name: "docker compose", Row: &row303, Arity: 3, Is: 0x2000000000, Parent: true},
 	{Name: "docker compose build", Risk: 4},
-	{Name: "docker compose config", Row: &row296, Risk: 1},
-	{Name: "docker compose cp", Row: &row298, Is: 0x100000},
-	{Name: "docker compose create", Row: &row298, Risk: 5},
-	{Name: "docker compose down", Row: &row300, Is: 0x100000, Risk: 6},
-	{Name: "docker compose exec", Wrapper: &wrapper302, Arity: 4, Is: 0x100000, Risk: 5},
-	{Name: "docker compose images", Row: &row296, Risk: 1},
+	{Name: "docker compose config", Row: &row305, Risk: 1},
+	{Name: "docker compose cp", Row: &row307, Is: 0x100000},
+	{Name: "docker compose create", Row: &row307, Risk: 5},
+	{Name: "docker compose down", Row: &row309, Is: 0x100000, Risk: 6},
+	{Name: "docker compose exec", Wrapper: &wrapper311, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose images", Row: &row305, Risk: 1},
 	{Name: "docker compose kill", Risk: 6},
-	{Name: "docker compose logs", Row: &row296, Risk: 1},
-	{Name: "docker compose ls", Row: &row296, Risk: 1},
-	{Name: "docker compose port", Row: &row296, Risk: 1},
-	{Name: "docker compose ps", Row: &row296, Risk: 1},
-	{Name: "docker compose publish", Row: &row298},
+	{Name: "docker compose logs", Row: &row305, Risk: 1},
+	{Name: "docker compose ls", Row: &row305, Risk: 1},
+	{Name: "docker compose port", Row: &row305, Risk: 1},
+	{Name: "docker compose ps", Row: &row305, Risk: 1},
+	{Name: "docker compose publish", Row: &row307},
 	{Name: "docker compose pull", Risk: 4},
-	{Name: "docker compose push", Row: &row298, Is: 0x400000, Risk: 4},
+	{Name: "docker compose push", Row: &row307, Is: 0x400000, Risk: 4},
 	{Name: "docker compose restart", Risk: 5},
-	{Name: "docker compose rm", Row: &row298, Is: 0x100000, Risk: 6},
-	{Name: "docker compose run", Wrapper: &wrapper302, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose rm", Row: &row307, Is: 0x100000, Risk: 6},
+	{Name: "docker compose run", Wrapper: &wrapper311, Arity: 4, Is: 0x100000, Risk: 5},
 	{Name: "docker compose start", Risk: 5},
 	{Name: "docker compose stop", Risk: 6},
-	{Name: "docker compose top", Row: &row296, Risk: 1},
-	{Name: "docker compose up", Row: &row298, Risk: 5},
-	{Name: "docker compose version", Row: &row296, Risk: 1},
-	{Name: "docker compose watch", Row: &row298},
-	{Name: "docker config", Row: &row292},
-	{Name: "docker container", Row: &row292, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker compose top", Row: &row305, Risk: 1},
+	{Name: "docker compose up", Row: &row307, Risk: 5},
+	{Name: "docker compose version", Row: &row305, Risk: 1},
+	{Name: "docker compose watch", Row: &row307},
+	{Name: "docker config", Row: &row301},
+	{Name: "docker container", Row: &row301, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker container inspect", Risk: 1},
 	{Name: "docker container kill", Risk: 6},
 	{Name: "docker container logs", Risk: 1},
@@ -5710,152 +5891,152 @@ var commands = [...]Command{
 	{Name: "docker container rm", Risk: 6},
 	{Name: "docker container stats", Risk: 1},
 	{Name: "docker container top", Risk: 1},
-	{Name: "docker context", Row: &row292, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker context", Row: &row301, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker context create", Row: &row65},
 	{Name: "docker context import", Row: &row65},
 	{Name: "docker context ls", Risk: 1},
 	{Name: "docker context use", Row: &row65},
-	{Name: "docker cp", Row: &row288, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
-	{Name: "docker create", Row: &row303, Is: 0x1001000000000, Risk: 5, Worse: worse304},
-	{Name: "docker diff", Row: &row306, Risk: 1},
-	{Name: "docker events", Row: &row306, Risk: 1},
-	{Name: "docker exec", Wrapper: &wrapper308, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse304},
-	{Name: "docker export", Row: &row288, Is: 0x100000, Risk: 3},
-	{Name: "docker generate", Row: &row292},
-	{Name: "docker history", Row: &row306, Risk: 1},
-	{Name: "docker image", Row: &row292, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
-	{Name: "docker image build", Row: &row290},
+	{Name: "docker cp", Row: &row297, Is: 0x100000, Risk: 3, Recursive: []string{"*"}},
+	{Name: "docker create", Row: &row312, Is: 0x2002000000000, Risk: 5, Worse: worse313},
+	{Name: "docker diff", Row: &row315, Risk: 1},
+	{Name: "docker events", Row: &row315, Risk: 1},
+	{Name: "docker exec", Wrapper: &wrapper317, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse313},
+	{Name: "docker export", Row: &row297, Is: 0x100000, Risk: 3},
+	{Name: "docker generate", Row: &row301},
+	{Name: "docker history", Row: &row315, Risk: 1},
+	{Name: "docker image", Row: &row301, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "docker image build", Row: &row299},
 	{Name: "docker image history", Risk: 1},
 	{Name: "docker image inspect", Risk: 1},
 	{Name: "docker image ls", Risk: 1},
 	{Name: "docker image prune", Risk: 6},
 	{Name: "docker image rm", Risk: 6},
-	{Name: "docker images", Row: &row306, Is: 0x40, Risk: 1},
-	{Name: "docker import", Row: &row288, Is: 0x100000, Risk: 3},
-	{Name: "docker info", Row: &row306, Risk: 1},
-	{Name: "docker inspect", Row: &row306, Risk: 1},
-	{Name: "docker kill", Row: &row288, Is: 0x100000, Risk: 6},
-	{Name: "docker kube", Row: &row292},
-	{Name: "docker load", Row: &row288, Is: 0x100000, Risk: 3},
-	{Name: "docker login", Row: &row288, Is: 0x500000, Risk: 4},
-	{Name: "docker logout", Row: &row288, Risk: 4},
-	{Name: "docker logs", Row: &row306, Risk: 1},
-	{Name: "docker machine", Row: &row292},
+	{Name: "docker images", Row: &row315, Is: 0x40, Risk: 1},
+	{Name: "docker import", Row: &row297, Is: 0x100000, Risk: 3},
+	{Name: "docker info", Row: &row315, Risk: 1},
+	{Name: "docker inspect", Row: &row315, Risk: 1},
+	{Name: "docker kill", Row: &row297, Is: 0x100000, Risk: 6},
+	{Name: "docker kube", Row: &row301},
+	{Name: "docker load", Row: &row297, Is: 0x100000, Risk: 3},
+	{Name: "docker login", Row: &row297, Is: 0x500000, Risk: 4},
+	{Name: "docker logout", Row: &row297, Risk: 4},
+	{Name: "docker logs", Row: &row315, Risk: 1},
+	{Name: "docker machine", Row: &row301},
 	{Name: "docker manifest", Arity: 3, Risk: 5},
-	{Name: "docker mount", Row: &row288},
-	{Name: "docker network", Row: &row292, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker mount", Row: &row297},
+	{Name: "docker network", Row: &row301, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker network inspect", Risk: 1},
 	{Name: "docker network ls", Risk: 1},
 	{Name: "docker network prune", Risk: 6},
 	{Name: "docker network rm", Risk: 6},
-	{Name: "docker node", Row: &row292, Risk: 6},
+	{Name: "docker node", Row: &row301, Risk: 6},
 	{Name: "docker pause", Risk: 3},
-	{Name: "docker play", Row: &row292},
-	{Name: "docker plugin", Row: &row292},
-	{Name: "docker pod", Row: &row292},
-	{Name: "docker port", Row: &row306, Risk: 1},
-	{Name: "docker ps", Row: &row306, Is: 0x40, Risk: 1},
-	{Name: "docker pull", Row: &row306, Is: 0x100000, Risk: 4},
-	{Name: "docker push", Row: &row288, Is: 0x500000, Risk: 4},
-	{Name: "docker rename", Row: &row288, Risk: 3},
-	{Name: "docker restart", Row: &row288, Is: 0x1000100000, Risk: 3},
-	{Name: "docker rm", Row: &row288, Is: 0x100000, Risk: 6},
-	{Name: "docker rmi", Row: &row288, Is: 0x100000, Risk: 6},
-	{Name: "docker run", Row: &row303, Is: 0x1001000000000, Risk: 5, Worse: worse304},
-	{Name: "docker save", Row: &row288, Is: 0x100000, Risk: 3},
-	{Name: "docker search", Row: &row306, Risk: 4},
-	{Name: "docker secret", Row: &row292, Is: 0x100000},
-	{Name: "docker service", Row: &row292, Arity: 3, Risk: 6},
-	{Name: "docker stack", Row: &row292, Arity: 3, Is: 0x1000000000, Risk: 6},
-	{Name: "docker start", Is: 0x1000100000, Risk: 5, Worse: worse304},
-	{Name: "docker stats", Row: &row306, Risk: 1},
-	{Name: "docker stop", Row: &row288, Is: 0x100000, Risk: 6},
-	{Name: "docker swarm", Row: &row292, Is: 0x100000, Risk: 6},
-	{Name: "docker system", Row: &row292, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker play", Row: &row301},
+	{Name: "docker plugin", Row: &row301},
+	{Name: "docker pod", Row: &row301},
+	{Name: "docker port", Row: &row315, Risk: 1},
+	{Name: "docker ps", Row: &row315, Is: 0x40, Risk: 1},
+	{Name: "docker pull", Row: &row315, Is: 0x100000, Risk: 4},
+	{Name: "docker push", Row: &row297, Is: 0x500000, Risk: 4},
+	{Name: "docker rename", Row: &row297, Risk: 3},
+	{Name: "docker restart", Row: &row297, Is: 0x2000100000, Risk: 3},
+	{Name: "docker rm", Row: &row297, Is: 0x100000, Risk: 6},
+	{Name: "docker rmi", Row: &row297, Is: 0x100000, Risk: 6},
+	{Name: "docker run", Row: &row312, Is: 0x2002000000000, Risk: 5, Worse: worse313},
+	{Name: "docker save", Row: &row297, Is: 0x100000, Risk: 3},
+	{Name: "docker search", Row: &row315, Risk: 4},
+	{Name: "docker secret", Row: &row301, Is: 0x100000},
+	{Name: "docker service", Row: &row301, Arity: 3, Risk: 6},
+	{Name: "docker stack", Row: &row301, Arity: 3, Is: 0x2000000000, Risk: 6},
+	{Name: "docker start", Is: 0x2000100000, Risk: 5, Worse: worse313},
+	{Name: "docker stats", Row: &row315, Risk: 1},
+	{Name: "docker stop", Row: &row297, Is: 0x100000, Risk: 6},
+	{Name: "docker swarm", Row: &row301, Is: 0x100000, Risk: 6},
+	{Name: "docker system", Row: &row301, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker system df", Risk: 1},
 	{Name: "docker system info", Risk: 1},
 	{Name: "docker system prune", Risk: 6},
-	{Name: "docker tag", Row: &row288, Is: 0x100000, Risk: 3},
-	{Name: "docker top", Row: &row306, Risk: 1},
-	{Name: "docker trust", Row: &row292},
+	{Name: "docker tag", Row: &row297, Is: 0x100000, Risk: 3},
+	{Name: "docker top", Row: &row315, Risk: 1},
+	{Name: "docker trust", Row: &row301},
 	{Name: "docker unpause", Risk: 3},
-	{Name: "docker unshare", Row: &row288},
-	{Name: "docker up", Is: 0x1000000000},
-	{Name: "docker update", Row: &row288, Risk: 3},
-	{Name: "docker version", Row: &row306, Risk: 1},
-	{Name: "docker volume", Row: &row292, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker unshare", Row: &row297},
+	{Name: "docker up", Is: 0x2000000000},
+	{Name: "docker update", Row: &row297, Risk: 3},
+	{Name: "docker version", Row: &row315, Risk: 1},
+	{Name: "docker volume", Row: &row301, Arity: 3, Risk: 5, Parent: true},
 	{Name: "docker volume inspect", Risk: 1},
 	{Name: "docker volume ls", Risk: 1},
 	{Name: "docker volume prune", Risk: 6},
 	{Name: "docker volume rm", Risk: 6},
-	{Name: "docker wait", Row: &row306, Risk: 3},
-	{Name: "docker watch", Is: 0x1000000000},
-	{Name: "docker-compose", Row: &row294, Is: 0x100010, Destroys: acts113, Like: "docker compose"},
-	{Name: "docker-compose bake", Is: 0x1000000000},
-	{Name: "docker-compose build", Is: 0x1000000000},
-	{Name: "docker-compose builder", Is: 0x1000000000},
-	{Name: "docker-compose buildx", Is: 0x1000000000},
-	{Name: "docker-compose compose", Is: 0x1000000000},
-	{Name: "docker-compose config", Row: &row296},
-	{Name: "docker-compose create", Is: 0x1000000000},
-	{Name: "docker-compose down", Row: &row300},
-	{Name: "docker-compose exec", Wrapper: &wrapper302},
-	{Name: "docker-compose image", Is: 0x1000000000},
-	{Name: "docker-compose images", Row: &row296},
-	{Name: "docker-compose logs", Row: &row296},
-	{Name: "docker-compose ls", Row: &row296},
-	{Name: "docker-compose port", Row: &row296},
-	{Name: "docker-compose ps", Row: &row296},
-	{Name: "docker-compose restart", Is: 0x1000000000},
-	{Name: "docker-compose run", Wrapper: &wrapper302, Is: 0x1000000000},
-	{Name: "docker-compose stack", Is: 0x1000000000},
-	{Name: "docker-compose start", Is: 0x1000000000},
-	{Name: "docker-compose top", Row: &row296},
-	{Name: "docker-compose up", Row: &row298, Is: 0x1000000000},
-	{Name: "docker-compose version", Row: &row296},
-	{Name: "docker-compose watch", Is: 0x1000000000},
-	{Name: "doctl", Row: &row26, Arity: 3, Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts176},
+	{Name: "docker wait", Row: &row315, Risk: 3},
+	{Name: "docker watch", Is: 0x2000000000},
+	{Name: "docker-compose", Row: &row303, Is: 0x100010, Destroys: acts115, Like: "docker compose"},
+	{Name: "docker-compose bake", Is: 0x2000000000},
+	{Name: "docker-compose build", Is: 0x2000000000},
+	{Name: "docker-compose builder", Is: 0x2000000000},
+	{Name: "docker-compose buildx", Is: 0x2000000000},
+	{Name: "docker-compose compose", Is: 0x2000000000},
+	{Name: "docker-compose config", Row: &row305},
+	{Name: "docker-compose create", Is: 0x2000000000},
+	{Name: "docker-compose down", Row: &row309},
+	{Name: "docker-compose exec", Wrapper: &wrapper311},
+	{Name: "docker-compose image", Is: 0x2000000000},
+	{Name: "docker-compose images", Row: &row305},
+	{Name: "docker-compose logs", Row: &row305},
+	{Name: "docker-compose ls", Row: &row305},
+	{Name: "docker-compose port", Row: &row305},
+	{Name: "docker-compose ps", Row: &row305},
+	{Name: "docker-compose restart", Is: 0x2000000000},
+	{Name: "docker-compose run", Wrapper: &wrapper311, Is: 0x2000000000},
+	{Name: "docker-compose stack", Is: 0x2000000000},
+	{Name: "docker-compose start", Is: 0x2000000000},
+	{Name: "docker-compose top", Row: &row305},
+	{Name: "docker-compose up", Row: &row307, Is: 0x2000000000},
+	{Name: "docker-compose version", Row: &row305},
+	{Name: "docker-compose watch", Is: 0x2000000000},
+	{Name: "doctl", Row: &row26, Arity: 3, Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts184},
 	{Name: "doctl serverless"},
 	{Name: "doctl serverless deploy", Transfer: &options79},
-	{Name: "doctrine", Destroys: acts143},
-	{Name: "doit", Arity: 2, Is: 0x1000000000},
-	{Name: "dolt", Is: 0x2000000},
+	{Name: "doctrine", Destroys: acts149},
+	{Name: "doit", Arity: 2, Is: 0x2000000000},
+	{Name: "dolt", Is: 0x4000000},
 	{Name: "dolt sql", Is: 0x800},
-	{Name: "doltgres", Is: 0x2000000},
-	{Name: "doppler", Is: 0x8000100000},
-	{Name: "doppler run", Wrapper: &wrapper310},
-	{Name: "dos2unix", Row: &row312, Risk: 3},
-	{Name: "dotenv", Wrapper: &wrapper314},
-	{Name: "dotenv run", Wrapper: &wrapper316},
-	{Name: "dotenv-cli", Wrapper: &wrapper314},
+	{Name: "doltgres", Is: 0x4000000},
+	{Name: "doppler", Is: 0x10000100000},
+	{Name: "doppler run", Wrapper: &wrapper319},
+	{Name: "dos2unix", Row: &row321, Risk: 3},
+	{Name: "dotenv", Wrapper: &wrapper323},
+	{Name: "dotenv run", Wrapper: &wrapper325},
+	{Name: "dotenv-cli", Wrapper: &wrapper323},
 	{Name: "dotenvx"},
-	{Name: "dotenvx run", Wrapper: &wrapper318},
-	{Name: "dotnet", Row: &row320, Arity: 2, Is: 0x1020001218, Parent: true, Destroys: acts321},
-	{Name: "dotnet --info", Risk: 2, Worse: worse322},
-	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse322},
+	{Name: "dotenvx run", Wrapper: &wrapper327},
+	{Name: "dotnet", Row: &row329, Arity: 2, Is: 0x2040001218, Parent: true, Destroys: acts330},
+	{Name: "dotnet --info", Risk: 2, Worse: worse331},
+	{Name: "dotnet --list-sdks", Risk: 2, Worse: worse331},
 	{Name: "dotnet add", Is: 0x300000, Risk: 4},
-	{Name: "dotnet build", Risk: 2, Worse: worse322},
-	{Name: "dotnet clean", Risk: 2, Worse: worse322},
+	{Name: "dotnet build", Risk: 2, Worse: worse331},
+	{Name: "dotnet clean", Risk: 2, Worse: worse331},
 	{Name: "dotnet ef", Arity: 3},
 	{Name: "dotnet exec", Is: 0x100000},
-	{Name: "dotnet format", Risk: 2, Worse: worse322},
+	{Name: "dotnet format", Risk: 2, Worse: worse331},
 	{Name: "dotnet fsi", Is: 0x100800},
-	{Name: "dotnet list", Risk: 2, Worse: worse322},
+	{Name: "dotnet list", Risk: 2, Worse: worse331},
 	{Name: "dotnet new", Is: 0x200000, Risk: 4},
 	{Name: "dotnet nuget", Arity: 3},
-	{Name: "dotnet pack", Risk: 2, Worse: worse322},
-	{Name: "dotnet publish", Risk: 2, Worse: worse322},
+	{Name: "dotnet pack", Risk: 2, Worse: worse331},
+	{Name: "dotnet publish", Risk: 2, Worse: worse331},
 	{Name: "dotnet remove", Risk: 4},
-	{Name: "dotnet restore", Risk: 2, Worse: worse322},
+	{Name: "dotnet restore", Risk: 2, Worse: worse331},
 	{Name: "dotnet script", Is: 0x100800},
 	{Name: "dotnet sln", Risk: 4},
-	{Name: "dotnet test", Risk: 2, Worse: worse322},
+	{Name: "dotnet test", Risk: 2, Worse: worse331},
 	{Name: "dotnet tool", Arity: 3, Is: 0x300000},
-	{Name: "dotnet-ef", Destroys: acts321},
+	{Name: "dotnet-ef", Destroys: acts330},
 	{Name: "dotnet-script", Is: 0x100000},
 	{Name: "dotnet-script eval", Is: 0x800},
 	{Name: "doxygen", Is: 0x200, Risk: 2},
-	{Name: "dpkg", Row: &row324, Parent: true, Destroys: acts325},
+	{Name: "dpkg", Row: &row333, Parent: true, Destroys: acts334},
 	{Name: "dpkg --list", Risk: 1},
 	{Name: "dpkg --listfiles", Risk: 1},
 	{Name: "dpkg --search", Risk: 1},
@@ -5864,16 +6045,16 @@ var commands = [...]Command{
 	{Name: "dpkg -S", Risk: 1},
 	{Name: "dpkg -l", Risk: 1},
 	{Name: "dpkg -s", Risk: 1},
-	{Name: "dpkg-query", Row: &row324, Risk: 1},
-	{Name: "dprint", Risk: 2, Worse: worse98},
-	{Name: "drill", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
-	{Name: "drizzle-kit", Is: 0x2080000, Destroys: acts326},
-	{Name: "droid", Is: 0x80000000},
-	{Name: "drone", Arity: 2, Is: 0x1000000000},
+	{Name: "dpkg-query", Row: &row333, Risk: 1},
+	{Name: "dprint", Risk: 2, Worse: worse100},
+	{Name: "drill", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
+	{Name: "drizzle-kit", Is: 0x4080000, Destroys: acts335},
+	{Name: "droid", Is: 0x100000000},
+	{Name: "drone", Arity: 2, Is: 0x2000000000},
 	{Name: "dropbear", Row: &row39},
-	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts327},
-	{Name: "dropuser", Destroys: acts327},
-	{Name: "drush", Row: &row41, Destroys: acts274},
+	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts336},
+	{Name: "dropuser", Destroys: acts336},
+	{Name: "drush", Row: &row41, Destroys: acts283},
 	{Name: "drush ev", Is: 0x800},
 	{Name: "drush eval", Is: 0x800},
 	{Name: "drush php", Is: 0x800},
@@ -5884,167 +6065,174 @@ var commands = [...]Command{
 	{Name: "drush sql:query", Is: 0x800},
 	{Name: "drush sqlc", Is: 0x800},
 	{Name: "drush sqlq", Is: 0x800},
-	{Name: "dscl", Destroys: acts159},
+	{Name: "dscl", Destroys: acts167},
 	{Name: "dsh", Is: 0x4},
-	{Name: "dsmod", Destroys: acts159},
+	{Name: "dsmod", Destroys: acts167},
 	{Name: "dsqlcmd", Row: &row97},
-	{Name: "dsrm", Destroys: acts159},
+	{Name: "dsrm", Destroys: acts167},
 	{Name: "dsymutil", Is: 0x200},
 	{Name: "dtach", Is: 0x4},
 	{Name: "dtrace", Row: &row97},
 	{Name: "dtruss", Is: 0x4},
-	{Name: "du", Row: &row269, Risk: 1, Wipes: "listed"},
-	{Name: "dub", Row: &row128},
-	{Name: "duckdb", Row: &row329, Inspector: "sql", Is: 0x6104000, Risk: 5},
+	{Name: "du", Row: &row278, Risk: 1, Wipes: "listed"},
+	{Name: "dub", Row: &row130},
+	{Name: "duckdb", Row: &row338, Inspector: "sql", Is: 0xc104000, Risk: 5},
 	{Name: "dumb-init", Wrapper: &wrapper10},
-	{Name: "dune", Is: 0x1000000000, Risk: 5},
+	{Name: "dune", Is: 0x2000000000, Risk: 5},
 	{Name: "duplicacy", Destroys: acts52},
 	{Name: "duplicity", Destroys: acts52},
-	{Name: "dvc", Is: 0x1000000000},
+	{Name: "dvc", Is: 0x2000000000},
 	{Name: "dwp", Is: 0x200},
 	{Name: "dyalog", Language: &language6},
 	{Name: "e2fsck", Destroys: acts82},
-	{Name: "earthly", Is: 0x1000000400},
-	{Name: "eas", Arity: 2, Destroys: acts140},
+	{Name: "earthly", Is: 0x2000000400},
+	{Name: "eas", Arity: 2, Destroys: acts146},
 	{Name: "easy_install", Is: 0x100000},
 	{Name: "eatmydata", Wrapper: &wrapper10},
-	{Name: "eb", Row: &row26, Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "ebtables", Destroys: acts330},
-	{Name: "eca", Is: 0x80000000},
-	{Name: "echo", Arity: 1, Is: 0x200008000, Risk: 1, Wipes: "listed"},
+	{Name: "eb", Row: &row26, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts37},
+	{Name: "ebtables", Destroys: acts339},
+	{Name: "eca", Is: 0x100000000},
+	{Name: "echo", Arity: 1, Is: 0x400008000, Risk: 1, Wipes: "listed"},
 	{Name: "ecj", Is: 0x200},
 	{Name: "ecl", Language: &language6},
-	{Name: "ed", Row: &row193, Is: 0x100000},
+	{Name: "ed", Row: &row201, Is: 0x100000},
 	{Name: "edgedb", Row: &row97},
-	{Name: "edgeql", Is: 0x2000000},
+	{Name: "edgeql", Is: 0x4000000},
 	{Name: "efibootmgr", Destroys: acts82},
 	{Name: "eksctl", Row: &row26, Destroys: acts38},
-	{Name: "elasticdump", Destroys: acts238},
+	{Name: "elasticdump", Destroys: acts246},
 	{Name: "elfedit", Is: 0x200},
 	{Name: "elixir", Language: &language6, Arity: 2, Risk: 5},
 	{Name: "elixir -e", Is: 0x100000},
 	{Name: "elvish", Handler: "shell", Is: 0x40000},
 	{Name: "em++", Is: 0x200},
-	{Name: "emacs", Row: &row193},
-	{Name: "emacsclient", Row: &row193},
+	{Name: "emacs", Row: &row201},
+	{Name: "emacsclient", Row: &row201},
 	{Name: "emcc", Is: 0x200},
-	{Name: "emerge", Is: 0x100000, Destroys: acts331},
+	{Name: "emerge", Is: 0x100000, Destroys: acts340},
 	{Name: "emulate", Inspector: "state"},
 	{Name: "enable", Inspector: "state", Risk: 5},
-	{Name: "entr", Wrapper: &wrapper333},
-	{Name: "env", Arity: 1, Handler: "env", Inspector: "env", Is: 0x1000000000000, Risk: 5, Dumps: []string{"<bare>", "-0", "--null"}},
-	{Name: "env-cmd", Wrapper: &wrapper314},
-	{Name: "envchain", Wrapper: &wrapper335, Is: 0x100000},
+	{Name: "entr", Wrapper: &wrapper342},
+	{Name: "env", Arity: 1, Handler: "env", Inspector: "env", Is: 0x2000000000000, Risk: 5, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "env-cmd", Wrapper: &wrapper323},
+	{Name: "envchain", Wrapper: &wrapper344, Is: 0x100000},
 	{Name: "envconsul", Is: 0x4},
-	{Name: "envdir", Wrapper: &wrapper336},
-	{Name: "envuidgid", Wrapper: &wrapper337},
+	{Name: "envdir", Wrapper: &wrapper345},
+	{Name: "envuidgid", Wrapper: &wrapper346},
 	{Name: "eopkg", Destroys: acts31},
-	{Name: "equinix", Destroys: acts176},
+	{Name: "equinix", Destroys: acts184},
 	{Name: "erase", Wipes: "removed"},
 	{Name: "erl", Language: &language6},
-	{Name: "errcheck", Row: &row339},
-	{Name: "es-curator", Destroys: acts238},
-	{Name: "esbuild", Row: &row49, Is: 0x1000080000, Risk: 2},
-	{Name: "eslint", Row: &row341, Is: 0x1000080018, Risk: 2, Worse: worse98},
+	{Name: "errcheck", Row: &row348},
+	{Name: "es-curator", Destroys: acts246},
+	{Name: "esbuild", Row: &row49, Is: 0x2000080000, Risk: 2},
+	{Name: "eslint", Row: &row350, Is: 0x2000080018, Risk: 2, Worse: worse100},
 	{Name: "esno", Language: &language6},
 	{Name: "et", Is: 0x4},
-	{Name: "etags", Row: &row235},
-	{Name: "etcdctl", Row: &row216, Arity: 2, Destroys: acts217},
+	{Name: "etags", Row: &row243},
+	{Name: "etcdctl", Row: &row224, Arity: 2, Destroys: acts225},
 	{Name: "eterm", Is: 0x4},
-	{Name: "eval", Handler: "eval", Is: 0x1000000000000, Risk: 5},
-	{Name: "evans", Destroys: acts342},
+	{Name: "eval", Handler: "eval", Is: 0x2000000000000, Risk: 5},
+	{Name: "evans", Destroys: acts351},
 	{Name: "evcxr", Language: &language6},
-	{Name: "ex", Row: &row193, Is: 0x100000},
-	{Name: "exa", Row: &row273, Is: 0x200000000, Risk: 1, Wipes: "listed"},
-	{Name: "exec", Handler: "exec", Is: 0x1400000100000, Risk: 5},
+	{Name: "ex", Row: &row201, Is: 0x100000},
+	{Name: "exa", Row: &row282, Is: 0x400000000, Risk: 1, Wipes: "listed"},
+	{Name: "exec", Handler: "exec", Is: 0x2800000100000, Risk: 5},
 	{Name: "exim", Destroys: acts19},
-	{Name: "exit", Is: 0x400000000000, Risk: 1},
-	{Name: "exo", Destroys: acts176},
-	{Name: "expand", Row: &row344, Risk: 1},
+	{Name: "exit", Is: 0x800000000000, Risk: 1},
+	{Name: "exo", Destroys: acts184},
+	{Name: "expand", Row: &row353, Risk: 1},
 	{Name: "expect", Language: &language6, Is: 0x104000},
-	{Name: "expo", Row: &row49, Arity: 2, Is: 0x80000, Destroys: acts140},
-	{Name: "export", Inspector: "declare", Is: 0x40000100000, Risk: 1, Dumps: []string{"<bare>", "-p"}},
+	{Name: "expo", Row: &row49, Arity: 2, Is: 0x80000, Destroys: acts146},
+	{Name: "export", Inspector: "declare", Is: 0x80000100000, Risk: 1, Dumps: []string{"<bare>", "-p"}},
 	{Name: "expr", Risk: 1},
-	{Name: "eza", Row: &row273, Is: 0x200000000, Risk: 1, Wipes: "listed"},
+	{Name: "eza", Row: &row282, Is: 0x400000000, Risk: 1, Wipes: "listed"},
 	{Name: "fab", Arity: 2, Destroys: acts28},
-	{Name: "fabric-agent", Is: 0x80000000},
+	{Name: "fabric-agent", Is: 0x100000000},
 	{Name: "factor", Language: &language6, Risk: 1},
-	{Name: "faillock", Destroys: acts159},
+	{Name: "faillock", Destroys: acts167},
 	{Name: "fakechroot", Wrapper: &wrapper10},
 	{Name: "fakeroot", Wrapper: &wrapper10},
-	{Name: "faketime", Wrapper: &wrapper346},
-	{Name: "fallocate", Row: &row348, Is: 0x100020},
-	{Name: "false", Is: 0x400000000000, Risk: 1},
+	{Name: "faketime", Wrapper: &wrapper355},
+	{Name: "fallocate", Row: &row357, Is: 0x100020},
+	{Name: "false", Is: 0x800000000000, Risk: 1},
 	{Name: "fastboot", Destroys: acts82},
-	{Name: "fastlane", Arity: 2, Destroys: acts140},
+	{Name: "fastlane", Arity: 2, Destroys: acts146},
 	{Name: "fc", Inspector: "state"},
-	{Name: "fd", Handler: "fd", Is: 0x200000000, Risk: 1, Wipes: "matched"},
-	{Name: "fdisk", Is: 0x2000100000, Risk: 6, Destroys: acts82},
-	{Name: "fennel", Language: &language350},
+	{Name: "fd", Handler: "fd", Is: 0x400000000, Risk: 1, Wipes: "matched"},
+	{Name: "fdisk", Is: 0x4000100000, Risk: 6, Destroys: acts82},
+	{Name: "fennel", Language: &language359},
 	{Name: "fg", Risk: 1},
-	{Name: "file", Row: &row352, Risk: 1},
-	{Name: "find", Arity: 1, Handler: "find", Is: 0x80000200000000, Risk: 1, Worse: worse353, Destroys: acts354, Wipes: "found"},
+	{Name: "file", Row: &row361, Risk: 1},
+	{Name: "find", Arity: 1, Handler: "find", Is: 0x100000400000000, Risk: 1, Worse: worse362, Destroys: acts363, Wipes: "found"},
 	{Name: "finger", Row: &row39},
-	{Name: "firebase", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse27, Destroys: acts355, Recursive: []string{"*"}},
+	{Name: "firebase", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts364, Recursive: []string{"*"}},
 	{Name: "firebase deploy", Transfer: &options79},
 	{Name: "firejail", Is: 0x4},
-	{Name: "firewall-cmd", Destroys: acts330},
-	{Name: "fish", Arity: 2, Handler: "shell", Is: 0x100040000, Like: "bash"},
-	{Name: "fkill", Destroys: acts356},
+	{Name: "firewall-cmd", Destroys: acts339},
+	{Name: "fish", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
+	{Name: "fkill", Destroys: acts365},
 	{Name: "flake8", Row: &row83, Is: 0x80000, Risk: 2, Worse: worse84},
 	{Name: "flang", Is: 0x200},
 	{Name: "flashrom", Destroys: acts82},
-	{Name: "flask", Arity: 2, Destroys: acts357},
+	{Name: "flask", Arity: 2, Destroys: acts366},
 	{Name: "flask shell", Is: 0x100800},
-	{Name: "flatpak", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts31},
+	{Name: "flatpak", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "flatpak install", Is: 0x200000},
 	{Name: "flatpak run", Arity: 3},
 	{Name: "flatpak-spawn", Is: 0x4},
-	{Name: "flit", Row: &row120, Destroys: acts358},
+	{Name: "flit", Row: &row122, Destroys: acts367},
 	{Name: "flock", Handler: "flock"},
 	{Name: "flox"},
-	{Name: "flox activate", Wrapper: &wrapper360},
-	{Name: "flutter", Row: &row128, Arity: 2, Is: 0x1020000018, Risk: 2, Worse: worse250, Destroys: acts140},
+	{Name: "flox activate", Wrapper: &wrapper369},
+	{Name: "flutter", Row: &row371, Arity: 2, Is: 0x2040000018, Risk: 5, Parent: true, Destroys: acts146},
+	{Name: "flutter analyze", Risk: 2},
+	{Name: "flutter build", Risk: 2},
+	{Name: "flutter devices", Risk: 2},
+	{Name: "flutter doctor", Risk: 2},
+	{Name: "flutter emulators", Risk: 2},
+	{Name: "flutter gen-l10n", Risk: 2},
 	{Name: "flutter pub", Is: 0x100000},
+	{Name: "flutter test", Risk: 2},
 	{Name: "flutter upgrade", Is: 0x100000},
 	{Name: "flux", Row: &row26, Arity: 2, Destroys: acts38},
 	{Name: "fluxcd", Destroys: acts38},
-	{Name: "fly", Row: &row26, Arity: 2, Is: 0x8000100002, Risk: 5, Worse: worse27, Destroys: acts361},
-	{Name: "flyctl", Row: &row26, Arity: 2, Is: 0x8000100002, Risk: 5, Worse: worse27, Destroys: acts361},
-	{Name: "flyway", Destroys: acts362},
-	{Name: "fmt", Row: &row364, Risk: 1},
-	{Name: "fold", Row: &row366, Risk: 1},
+	{Name: "fly", Row: &row26, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse27, Destroys: acts372},
+	{Name: "flyctl", Row: &row26, Arity: 2, Is: 0x10000100002, Risk: 5, Worse: worse27, Destroys: acts372},
+	{Name: "flyway", Destroys: acts373},
+	{Name: "fmt", Row: &row375, Risk: 1},
+	{Name: "fold", Row: &row377, Risk: 1},
 	{Name: "foot", Is: 0x4},
 	{Name: "footclient", Is: 0x4},
-	{Name: "foreman", Is: 0x1000000004},
-	{Name: "forever", Arity: 2, Destroys: acts367},
-	{Name: "forgecode", Is: 0x80000000},
-	{Name: "format", Is: 0x2000000000, Destroys: acts82},
-	{Name: "format.com", Is: 0x2000000000},
-	{Name: "fossil", Destroys: acts137},
+	{Name: "foreman", Is: 0x2000000004},
+	{Name: "forever", Arity: 2, Destroys: acts378},
+	{Name: "forgecode", Is: 0x100000000},
+	{Name: "format", Is: 0x4000000000, Destroys: acts82},
+	{Name: "format.com", Is: 0x4000000000},
+	{Name: "fossil", Destroys: acts139},
 	{Name: "free", Risk: 1},
 	{Name: "frida", Row: &row97},
 	{Name: "fsc", Is: 0x200},
 	{Name: "fsck", Destroys: acts82},
 	{Name: "fsck.*", Destroys: acts82},
 	{Name: "fsi", Is: 0x100000},
-	{Name: "ftp", Row: &row39, Is: 0x14000400000, Risk: 4},
-	{Name: "fuser", Row: &row369, Is: 0x80000020000, Risk: 6, Destroys: acts356},
+	{Name: "ftp", Row: &row39, Is: 0x28000400000, Risk: 4},
+	{Name: "fuser", Row: &row380, Is: 0x100000020000, Risk: 6, Destroys: acts365},
 	{Name: "fvm", Arity: 2},
 	{Name: "fvm install", Is: 0x100000},
 	{Name: "fwupdmgr", Destroys: acts82},
-	{Name: "fx", Row: &row370, Risk: 5},
-	{Name: "fzf", Row: &row372, Risk: 5},
-	{Name: "g++", Row: &row139, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "fx", Row: &row381, Risk: 5},
+	{Name: "fzf", Row: &row383, Risk: 5},
+	{Name: "g++", Row: &row141, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gam", Destroys: acts14},
 	{Name: "gamemoderun", Wrapper: &wrapper10},
 	{Name: "gamescope", Is: 0x4},
 	{Name: "gap", Language: &language6},
-	{Name: "garden", Arity: 2, Is: 0x1000000000},
+	{Name: "garden", Arity: 2, Is: 0x2000000000},
 	{Name: "gatsby", Row: &row49},
-	{Name: "gcc", Row: &row139, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "gcc", Row: &row141, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gcl", Language: &language6},
-	{Name: "gcloud", Row: &row374, Arity: 4, Inspector: "transfer", Is: 0x8000000002, Risk: 5, Worse: worse375, Parent: true, Destroys: acts103, Recursive: []string{"*"}},
+	{Name: "gcloud", Row: &row385, Arity: 4, Inspector: "transfer", Is: 0x10000000002, Risk: 5, Worse: worse386, Parent: true, Destroys: acts105, Recursive: []string{"*"}},
 	{Name: "gcloud *", Parent: true},
 	{Name: "gcloud * *", Risk: 4, Parent: true},
 	{Name: "gcloud * * describe", Risk: 4},
@@ -6072,58 +6260,58 @@ var commands = [...]Command{
 	{Name: "gcloud secrets", Is: 0x100000},
 	{Name: "gcloud ssh", Row: &row65},
 	{Name: "gcloud storage"},
-	{Name: "gcloud storage cp", Transfer: &options376},
-	{Name: "gcloud storage mv", Transfer: &options376},
-	{Name: "gcloud storage rsync", Transfer: &options376},
-	{Name: "gconftool-2", Destroys: acts100},
+	{Name: "gcloud storage cp", Transfer: &options387},
+	{Name: "gcloud storage mv", Transfer: &options387},
+	{Name: "gcloud storage rsync", Transfer: &options387},
+	{Name: "gconftool-2", Destroys: acts102},
 	{Name: "gcore", Is: 0x20000},
-	{Name: "gdb", Row: &row97, Wrapper: &wrapper158, Is: 0x20000},
+	{Name: "gdb", Row: &row97, Wrapper: &wrapper166, Is: 0x20000},
 	{Name: "gdbserver", Is: 0x4},
 	{Name: "gdc", Is: 0x200},
-	{Name: "gdisk", Is: 0x2000000000, Destroys: acts82},
-	{Name: "gel", Is: 0x2000000},
-	{Name: "gem", Row: &row128, Arity: 2, Is: 0x10000020100000, Destroys: acts377},
+	{Name: "gdisk", Is: 0x4000000000, Destroys: acts82},
+	{Name: "gel", Is: 0x4000000},
+	{Name: "gem", Row: &row130, Arity: 2, Is: 0x20000040100000, Destroys: acts388},
 	{Name: "gem install", Is: 0x200000},
 	{Name: "gem update", Is: 0x200000},
-	{Name: "gemini", Is: 0x80000000},
-	{Name: "gemini-cli", Is: 0x80000000},
-	{Name: "gerrit", Destroys: acts137},
+	{Name: "gemini", Is: 0x100000000},
+	{Name: "gemini-cli", Is: 0x100000000},
+	{Name: "gerrit", Destroys: acts139},
 	{Name: "getconf", Is: 0x40, Risk: 1},
-	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse378},
+	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse389},
 	{Name: "getopts", Inspector: "names", Risk: 1},
 	{Name: "gforth", Language: &language6},
 	{Name: "gfortran", Row: &row44, Is: 0x200},
-	{Name: "gh", Row: &row380, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x20008030000000, Parent: true, Destroys: acts381},
-	{Name: "gh agent-task", Is: 0x80000000},
-	{Name: "gh alias", Row: &row382, Is: 0x100000},
-	{Name: "gh api", Row: &row384, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse385},
-	{Name: "gh attestation", Row: &row382},
-	{Name: "gh auth", Row: &row382, Arity: 3, Is: 0x100000, Parent: true},
-	{Name: "gh auth status", Row: &row387, Risk: 4, Worse: worse388},
-	{Name: "gh browse", Row: &row390, Risk: 4},
-	{Name: "gh cache", Row: &row390},
-	{Name: "gh codespace", Row: &row382},
+	{Name: "gh", Row: &row391, Arity: 3, Inspector: "gh", Passes: []string{"git:clone"}, Is: 0x40010060000000, Parent: true, Destroys: acts392},
+	{Name: "gh agent-task", Is: 0x100000000},
+	{Name: "gh alias", Row: &row393, Is: 0x100000},
+	{Name: "gh api", Row: &row395, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse396},
+	{Name: "gh attestation", Row: &row393},
+	{Name: "gh auth", Row: &row393, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh auth status", Row: &row398, Risk: 4, Worse: worse399},
+	{Name: "gh browse", Row: &row401, Risk: 4},
+	{Name: "gh cache", Row: &row401},
+	{Name: "gh codespace", Row: &row393},
 	{Name: "gh codespace ssh", Row: &row65},
-	{Name: "gh config", Row: &row382, Is: 0x110000},
-	{Name: "gh copilot", Is: 0x80000000},
-	{Name: "gh cs", Row: &row382},
-	{Name: "gh ext", Row: &row382},
-	{Name: "gh extension", Row: &row382, Is: 0x100000},
-	{Name: "gh gist", Row: &row390},
+	{Name: "gh config", Row: &row393, Is: 0x110000},
+	{Name: "gh copilot", Is: 0x100000000},
+	{Name: "gh cs", Row: &row393},
+	{Name: "gh ext", Row: &row393},
+	{Name: "gh extension", Row: &row393, Is: 0x100000},
+	{Name: "gh gist", Row: &row401},
 	{Name: "gh gist create", Row: &row65},
 	{Name: "gh gist edit", Row: &row65},
-	{Name: "gh gpg-key", Row: &row382},
-	{Name: "gh issue", Row: &row390, Arity: 3, Parent: true},
+	{Name: "gh gpg-key", Row: &row393},
+	{Name: "gh issue", Row: &row401, Arity: 3, Parent: true},
 	{Name: "gh issue comment", Is: 0x400000, Risk: 4},
 	{Name: "gh issue create", Is: 0x400000, Risk: 4},
 	{Name: "gh issue edit", Is: 0x400000, Risk: 4},
 	{Name: "gh issue list", Risk: 4},
 	{Name: "gh issue status", Risk: 4},
 	{Name: "gh issue view", Risk: 4},
-	{Name: "gh label", Row: &row390},
-	{Name: "gh models", Is: 0x80000000},
-	{Name: "gh org", Row: &row390},
-	{Name: "gh pr", Row: &row390, Arity: 3, Parent: true},
+	{Name: "gh label", Row: &row401},
+	{Name: "gh models", Is: 0x100000000},
+	{Name: "gh org", Row: &row401},
+	{Name: "gh pr", Row: &row401, Arity: 3, Parent: true},
 	{Name: "gh pr checkout", Risk: 4},
 	{Name: "gh pr checks", Risk: 4},
 	{Name: "gh pr close", Risk: 5},
@@ -6137,152 +6325,152 @@ var commands = [...]Command{
 	{Name: "gh pr review", Is: 0x400000, Risk: 4},
 	{Name: "gh pr status", Risk: 4},
 	{Name: "gh pr view", Risk: 4},
-	{Name: "gh project", Row: &row390},
-	{Name: "gh release", Row: &row390, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh project", Row: &row401},
+	{Name: "gh release", Row: &row401, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh release delete", Risk: 6},
 	{Name: "gh release delete-asset", Risk: 6},
 	{Name: "gh release download", Risk: 4},
 	{Name: "gh release list", Risk: 4},
 	{Name: "gh release view", Risk: 4},
-	{Name: "gh repo", Row: &row390, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh repo", Row: &row401, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "gh repo archive", Risk: 6},
 	{Name: "gh repo clone", Risk: 4},
 	{Name: "gh repo delete", Risk: 6},
 	{Name: "gh repo list", Risk: 4},
 	{Name: "gh repo rename", Risk: 6},
 	{Name: "gh repo view", Risk: 4},
-	{Name: "gh ruleset", Row: &row390},
-	{Name: "gh run", Row: &row390, Arity: 3, Parent: true},
+	{Name: "gh ruleset", Row: &row401},
+	{Name: "gh run", Row: &row401, Arity: 3, Parent: true},
 	{Name: "gh run cancel", Risk: 6},
 	{Name: "gh run delete", Risk: 6},
 	{Name: "gh run download", Risk: 4},
 	{Name: "gh run list", Risk: 4},
 	{Name: "gh run view", Risk: 4},
 	{Name: "gh run watch", Risk: 4},
-	{Name: "gh search", Row: &row390, Risk: 4},
-	{Name: "gh secret", Row: &row382, Is: 0x100000},
-	{Name: "gh skill", Row: &row382},
-	{Name: "gh ssh-key", Row: &row382},
-	{Name: "gh status", Row: &row390, Risk: 4},
-	{Name: "gh variable", Row: &row382},
-	{Name: "gh workflow", Row: &row390, Arity: 3, Parent: true},
+	{Name: "gh search", Row: &row401, Risk: 4},
+	{Name: "gh secret", Row: &row393, Is: 0x100000},
+	{Name: "gh skill", Row: &row393},
+	{Name: "gh ssh-key", Row: &row393},
+	{Name: "gh status", Row: &row401, Risk: 4},
+	{Name: "gh variable", Row: &row393},
+	{Name: "gh workflow", Row: &row401, Arity: 3, Parent: true},
 	{Name: "gh workflow list", Risk: 4},
 	{Name: "gh workflow view", Risk: 4},
-	{Name: "ghc", Row: &row392, Is: 0x1200, Risk: 2},
+	{Name: "ghc", Row: &row403, Is: 0x1200, Risk: 2},
 	{Name: "ghc --interactive", Is: 0x800},
 	{Name: "ghc -e", Is: 0x800},
 	{Name: "ghci", Language: &language6, Is: 0x100200},
 	{Name: "ghostty", Is: 0x4},
-	{Name: "ghz", Destroys: acts342},
-	{Name: "ginkgo", Row: &row394, Is: 0x8},
-	{Name: "gio", Row: &row54, Destroys: acts395, Wipes: "removed"},
-	{Name: "git", Row: &row397, Arity: 2, Handler: "git", Inspector: "git", Is: 0x40048620000110, Risk: 1, Parent: true},
-	{Name: "git add", Row: &row399, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
-	{Name: "git am", Row: &row401, Inspector: "gitapply", Is: 0x800000000, Risk: 3, Shows: "patch"},
-	{Name: "git annotate", Row: &row403, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git apply", Row: &row401, Inspector: "gitapply", Risk: 3, Worse: worse404},
+	{Name: "ghz", Destroys: acts351},
+	{Name: "ginkgo", Row: &row405, Is: 0x8},
+	{Name: "gio", Row: &row54, Destroys: acts406, Wipes: "removed"},
+	{Name: "git", Row: &row408, Arity: 2, Handler: "git", Inspector: "git", Is: 0x80090c40000110, Risk: 1, Parent: true},
+	{Name: "git add", Row: &row410, Inspector: "gitadd", Risk: 3, Recursive: []string{"-f", "--force"}},
+	{Name: "git am", Row: &row412, Inspector: "gitapply", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git annotate", Row: &row414, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git apply", Row: &row412, Inspector: "gitapply", Risk: 3, Worse: worse415},
 	{Name: "git archimport", Row: &row54},
-	{Name: "git archive", Row: &row406, Inspector: "gitshow", Risk: 3, Shows: "objects"},
-	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse407},
-	{Name: "git blame", Row: &row403, Inspector: "gitshow", Risk: 1, Shows: "named"},
-	{Name: "git branch", Row: &row409, Is: 0x100040, Risk: 1, Worse: worse410},
+	{Name: "git archive", Row: &row417, Inspector: "gitshow", Risk: 3, Shows: "objects"},
+	{Name: "git bisect", Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Worse: worse418},
+	{Name: "git blame", Row: &row414, Inspector: "gitshow", Risk: 1, Shows: "named"},
+	{Name: "git branch", Row: &row420, Is: 0x100040, Risk: 1, Worse: worse421},
 	{Name: "git bugreport", Row: &row54},
-	{Name: "git bundle", Row: &row412, Arity: 3, Inspector: "gitloss", Shows: "objects"},
-	{Name: "git cat-file", Row: &row414, Inspector: "gitshow", Risk: 1, Shows: "objects"},
-	{Name: "git check-attr", Row: &row414, Risk: 1},
-	{Name: "git check-ignore", Row: &row414, Risk: 1},
-	{Name: "git check-ref-format", Row: &row416, Risk: 1},
-	{Name: "git checkout", Row: &row418, Inspector: "gitcheckout", Is: 0x800100000, Risk: 3, Worse: worse419},
-	{Name: "git checkout-index", Row: &row421, Inspector: "gitshow", Shows: "objects"},
-	{Name: "git cherry", Row: &row423, Risk: 1},
-	{Name: "git cherry-pick", Row: &row425, Is: 0x800000000, Risk: 3, Worse: worse426},
+	{Name: "git bundle", Row: &row423, Arity: 3, Inspector: "gitloss", Shows: "objects"},
+	{Name: "git cat-file", Row: &row425, Inspector: "gitshow", Risk: 1, Shows: "objects"},
+	{Name: "git check-attr", Row: &row425, Risk: 1},
+	{Name: "git check-ignore", Row: &row425, Risk: 1},
+	{Name: "git check-ref-format", Row: &row427, Risk: 1},
+	{Name: "git checkout", Row: &row429, Inspector: "gitcheckout", Is: 0x1000100000, Risk: 3, Worse: worse430},
+	{Name: "git checkout-index", Row: &row432, Inspector: "gitshow", Shows: "objects"},
+	{Name: "git cherry", Row: &row434, Risk: 1},
+	{Name: "git cherry-pick", Row: &row436, Is: 0x1000000000, Risk: 3, Worse: worse437},
 	{Name: "git citool", Row: &row54},
-	{Name: "git clean", Row: &row428, Is: 0x100000, Risk: 6, Wipes: "untracked"},
-	{Name: "git clone", Row: &row430, Inspector: "gitclone", Is: 0x100000, Risk: 4},
-	{Name: "git commit", Row: &row432, Inspector: "gitadd", Is: 0x800000000, Risk: 3, Shows: "patch"},
-	{Name: "git config", Row: &row434, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse435, Parent: true},
+	{Name: "git clean", Row: &row439, Is: 0x100000, Risk: 6, Wipes: "untracked"},
+	{Name: "git clone", Row: &row441, Inspector: "gitclone", Is: 0x100000, Risk: 4},
+	{Name: "git commit", Row: &row443, Inspector: "gitadd", Is: 0x1000000000, Risk: 3, Shows: "patch"},
+	{Name: "git config", Row: &row445, Arity: 3, Inspector: "gitconfig", Is: 0x110000, Risk: 1, Worse: worse446, Parent: true},
 	{Name: "git config --get", Risk: 1},
 	{Name: "git config --get-all", Risk: 1},
 	{Name: "git config --get-regexp", Risk: 1},
 	{Name: "git config --list", Risk: 1},
 	{Name: "git config -l", Risk: 1},
-	{Name: "git config edit", Row: &row437, Risk: 5},
+	{Name: "git config edit", Row: &row448, Risk: 5},
 	{Name: "git config get", Risk: 1},
 	{Name: "git config list", Risk: 1},
-	{Name: "git count-objects", Row: &row416, Risk: 1},
+	{Name: "git count-objects", Row: &row427, Risk: 1},
 	{Name: "git credential", Row: &row54, Is: 0x100000},
 	{Name: "git credential-cache", Row: &row54},
 	{Name: "git credential-store", Row: &row54},
 	{Name: "git cvsimport", Row: &row54},
 	{Name: "git cvsserver", Row: &row54},
 	{Name: "git daemon", Row: &row54},
-	{Name: "git describe", Row: &row416, Is: 0x40, Risk: 1},
+	{Name: "git describe", Row: &row427, Is: 0x40, Risk: 1},
 	{Name: "git diagnose", Row: &row54},
-	{Name: "git diff", Row: &row423, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git diff-files", Row: &row423, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-index", Row: &row423, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git diff-tree", Row: &row423, Is: 0x100000000000000, Risk: 1, Shows: "patch"},
-	{Name: "git difftool", Row: &row439, Inspector: "gitshow"},
+	{Name: "git diff", Row: &row434, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "content"},
+	{Name: "git diff-files", Row: &row434, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-index", Row: &row434, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git diff-tree", Row: &row434, Is: 0x200000000000000, Risk: 1, Shows: "patch"},
+	{Name: "git difftool", Row: &row450, Inspector: "gitshow"},
 	{Name: "git fast-export", Row: &row54, Shows: "objects"},
 	{Name: "git fast-import", Row: &row54, Risk: 6},
-	{Name: "git fetch", Row: &row430, Inspector: "gitfetch", Risk: 4, Worse: worse440},
-	{Name: "git fetch-pack", Row: &row430},
-	{Name: "git filter-branch", Row: &row442, Is: 0x100000, Risk: 6},
+	{Name: "git fetch", Row: &row441, Inspector: "gitfetch", Risk: 4, Worse: worse451},
+	{Name: "git fetch-pack", Row: &row441},
+	{Name: "git filter-branch", Row: &row453, Is: 0x100000, Risk: 6},
 	{Name: "git filter-repo", Risk: 6},
 	{Name: "git flow", Row: &row54, Arity: 3},
-	{Name: "git for-each-ref", Row: &row416, Risk: 1},
+	{Name: "git for-each-ref", Row: &row427, Risk: 1},
 	{Name: "git for-each-repo", Row: &row54},
-	{Name: "git format-patch", Row: &row444, Risk: 3, Shows: "content"},
-	{Name: "git fsck", Row: &row446, Risk: 1},
-	{Name: "git gc", Row: &row421, Is: 0x100000, Risk: 3, Worse: worse447},
-	{Name: "git get-tar-commit-id", Row: &row416, Risk: 1},
+	{Name: "git format-patch", Row: &row455, Risk: 3, Shows: "content"},
+	{Name: "git fsck", Row: &row457, Risk: 1},
+	{Name: "git gc", Row: &row432, Is: 0x100000, Risk: 3, Worse: worse458},
+	{Name: "git get-tar-commit-id", Row: &row427, Risk: 1},
 	{Name: "git gitk", Row: &row54},
-	{Name: "git grep", Row: &row449, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
+	{Name: "git grep", Row: &row460, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Recursive: []string{"*"}, Shows: "tracked"},
 	{Name: "git gui", Row: &row54},
-	{Name: "git hash-object", Row: &row414, Inspector: "gitadd"},
+	{Name: "git hash-object", Row: &row425, Inspector: "gitadd"},
 	{Name: "git help", Row: &row54, Risk: 1},
 	{Name: "git hook", Row: &row54},
 	{Name: "git http-backend", Row: &row54},
 	{Name: "git imap-send", Row: &row54},
-	{Name: "git init", Row: &row451, Inspector: "gitinit", Risk: 3},
+	{Name: "git init", Row: &row462, Inspector: "gitinit", Risk: 3},
 	{Name: "git instaweb", Row: &row54},
-	{Name: "git interpret-trailers", Row: &row453},
-	{Name: "git lfs", Row: &row455, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
-	{Name: "git log", Row: &row423, Inspector: "gitshow", Is: 0x100000000000040, Risk: 1, Shows: "patch"},
-	{Name: "git ls-files", Row: &row457, Risk: 1},
-	{Name: "git ls-remote", Row: &row430, Inspector: "gitfetch", Risk: 4},
-	{Name: "git ls-tree", Row: &row457, Risk: 1},
+	{Name: "git interpret-trailers", Row: &row464},
+	{Name: "git lfs", Row: &row466, Arity: 3, Inspector: "gitloss", Is: 0x400000, Risk: 4},
+	{Name: "git log", Row: &row434, Inspector: "gitshow", Is: 0x200000000000040, Risk: 1, Shows: "patch"},
+	{Name: "git ls-files", Row: &row468, Risk: 1},
+	{Name: "git ls-remote", Row: &row441, Inspector: "gitfetch", Risk: 4},
+	{Name: "git ls-tree", Row: &row468, Risk: 1},
 	{Name: "git maintenance", Row: &row54, Risk: 3},
-	{Name: "git merge", Row: &row425, Is: 0x800000000, Risk: 3, Worse: worse426},
-	{Name: "git merge-base", Row: &row416, Is: 0x40, Risk: 1},
+	{Name: "git merge", Row: &row436, Is: 0x1000000000, Risk: 3, Worse: worse437},
+	{Name: "git merge-base", Row: &row427, Is: 0x40, Risk: 1},
 	{Name: "git merge-index", Row: &row54},
-	{Name: "git mergetool", Row: &row439},
-	{Name: "git mktree", Row: &row414},
-	{Name: "git mv", Row: &row459, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
-	{Name: "git name-rev", Row: &row416, Risk: 1},
-	{Name: "git notes", Row: &row461, Arity: 3, Inspector: "gitloss", Risk: 3},
+	{Name: "git mergetool", Row: &row450},
+	{Name: "git mktree", Row: &row425},
+	{Name: "git mv", Row: &row470, Inspector: "gitwrite", Is: 0x100000, Risk: 3},
+	{Name: "git name-rev", Row: &row427, Risk: 1},
+	{Name: "git notes", Row: &row472, Arity: 3, Inspector: "gitloss", Risk: 3},
 	{Name: "git p4", Row: &row54, Is: 0x400000, Risk: 4},
-	{Name: "git pack-redundant", Row: &row421},
-	{Name: "git patch-id", Row: &row416, Risk: 1},
-	{Name: "git prune", Row: &row421, Is: 0x100000, Risk: 6},
-	{Name: "git prune-packed", Row: &row421, Risk: 6},
-	{Name: "git pull", Row: &row430, Inspector: "gitfetch", Is: 0x800000000, Risk: 4, Worse: worse462},
-	{Name: "git push", Row: &row464, Inspector: "gitpush", Is: 0x800400000, Risk: 4, Worse: worse465},
+	{Name: "git pack-redundant", Row: &row432},
+	{Name: "git patch-id", Row: &row427, Risk: 1},
+	{Name: "git prune", Row: &row432, Is: 0x100000, Risk: 6},
+	{Name: "git prune-packed", Row: &row432, Risk: 6},
+	{Name: "git pull", Row: &row441, Inspector: "gitfetch", Is: 0x1000000000, Risk: 4, Worse: worse473},
+	{Name: "git push", Row: &row475, Inspector: "gitpush", Is: 0x1000400000, Risk: 4, Worse: worse476},
 	{Name: "git quiltimport", Row: &row54},
-	{Name: "git range-diff", Row: &row423, Risk: 1, Shows: "content"},
-	{Name: "git read-tree", Row: &row421},
-	{Name: "git rebase", Row: &row467, Is: 0x800100000, Risk: 3, Shows: "patch"},
+	{Name: "git range-diff", Row: &row434, Risk: 1, Shows: "content"},
+	{Name: "git read-tree", Row: &row432},
+	{Name: "git rebase", Row: &row478, Is: 0x1000100000, Risk: 3, Shows: "patch"},
 	{Name: "git receive-pack", Row: &row54},
-	{Name: "git reflog", Row: &row423, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
+	{Name: "git reflog", Row: &row434, Arity: 3, Inspector: "gitloss", Risk: 1, Parent: true, Shows: "patch"},
 	{Name: "git reflog delete", Risk: 6},
 	{Name: "git reflog exists", Risk: 1},
 	{Name: "git reflog expire", Risk: 6},
-	{Name: "git reflog show", Row: &row423, Risk: 1},
-	{Name: "git reflog-delete", Row: &row421},
-	{Name: "git refs", Row: &row421},
-	{Name: "git remote", Row: &row469, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git reflog show", Row: &row434, Risk: 1},
+	{Name: "git reflog-delete", Row: &row432},
+	{Name: "git refs", Row: &row432},
+	{Name: "git remote", Row: &row480, Arity: 3, Inspector: "gitremote", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git remote add", Risk: 5},
-	{Name: "git remote get-url", Row: &row471, Risk: 1},
+	{Name: "git remote get-url", Row: &row482, Risk: 1},
 	{Name: "git remote prune", Risk: 4},
 	{Name: "git remote remove", Risk: 5},
 	{Name: "git remote rename", Risk: 5},
@@ -6290,484 +6478,483 @@ var commands = [...]Command{
 	{Name: "git remote set-branches", Risk: 5},
 	{Name: "git remote set-head", Risk: 5},
 	{Name: "git remote set-url", Risk: 5},
-	{Name: "git remote show", Row: &row471, Risk: 4},
+	{Name: "git remote show", Row: &row482, Risk: 4},
 	{Name: "git remote update", Risk: 4},
-	{Name: "git remote-http", Row: &row430},
-	{Name: "git repack", Row: &row421, Risk: 3},
-	{Name: "git replace", Row: &row421, Is: 0x100000, Risk: 6},
+	{Name: "git remote-http", Row: &row441},
+	{Name: "git repack", Row: &row432, Risk: 3},
+	{Name: "git replace", Row: &row432, Is: 0x100000, Risk: 6},
 	{Name: "git request-pull", Row: &row54, Risk: 1},
-	{Name: "git reset", Row: &row473, Is: 0x100000, Risk: 3, Worse: worse474},
-	{Name: "git restore", Row: &row476, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse477},
-	{Name: "git rev-list", Row: &row423, Is: 0xc0, Risk: 1, Shows: "patch"},
-	{Name: "git rev-parse", Row: &row416, Inspector: "gitshow", Is: 0x40, Risk: 1},
-	{Name: "git revert", Row: &row425, Is: 0x800000000, Risk: 3, Worse: worse426},
-	{Name: "git rm", Row: &row459, Inspector: "gitwrite", Is: 0x100000, Risk: 6},
+	{Name: "git reset", Row: &row484, Is: 0x100000, Risk: 3, Worse: worse485},
+	{Name: "git restore", Row: &row487, Inspector: "gitrestore", Is: 0x100000, Risk: 3, Worse: worse488},
+	{Name: "git rev-list", Row: &row434, Is: 0xc0, Risk: 1, Shows: "patch"},
+	{Name: "git rev-parse", Row: &row427, Inspector: "gitshow", Is: 0x40, Risk: 1},
+	{Name: "git revert", Row: &row436, Is: 0x1000000000, Risk: 3, Worse: worse437},
+	{Name: "git rm", Row: &row470, Inspector: "gitwrite", Is: 0x100000, Risk: 6},
 	{Name: "git scalar", Row: &row54},
 	{Name: "git send-email", Row: &row54, Risk: 6},
-	{Name: "git send-pack", Row: &row464},
+	{Name: "git send-pack", Row: &row475},
 	{Name: "git shell", Row: &row54},
-	{Name: "git shortlog", Row: &row423, Risk: 1},
-	{Name: "git show", Row: &row423, Inspector: "gitshow", Is: 0x100000000000000, Risk: 1, Shows: "revision"},
-	{Name: "git show-branch", Row: &row416, Risk: 1},
-	{Name: "git show-index", Row: &row414, Shows: "objects"},
-	{Name: "git show-ref", Row: &row416, Risk: 1},
-	{Name: "git sparse-checkout", Row: &row421, Arity: 3, Risk: 3},
-	{Name: "git stage", Row: &row399, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
-	{Name: "git stash", Row: &row479, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
+	{Name: "git shortlog", Row: &row434, Risk: 1},
+	{Name: "git show", Row: &row434, Inspector: "gitshow", Is: 0x200000000000000, Risk: 1, Shows: "revision"},
+	{Name: "git show-branch", Row: &row427, Risk: 1},
+	{Name: "git show-index", Row: &row425, Shows: "objects"},
+	{Name: "git show-ref", Row: &row427, Risk: 1},
+	{Name: "git sparse-checkout", Row: &row432, Arity: 3, Risk: 3},
+	{Name: "git stage", Row: &row410, Inspector: "gitadd", Recursive: []string{"-f", "--force"}},
+	{Name: "git stash", Row: &row490, Arity: 3, Inspector: "gitloss", Is: 0x100000, Risk: 3, Parent: true},
 	{Name: "git stash apply", Risk: 3},
 	{Name: "git stash branch", Risk: 3},
 	{Name: "git stash clear", Risk: 6},
 	{Name: "git stash create", Risk: 3},
 	{Name: "git stash drop", Risk: 6},
-	{Name: "git stash list", Row: &row423, Risk: 1},
+	{Name: "git stash list", Row: &row434, Risk: 1},
 	{Name: "git stash pop", Risk: 3},
 	{Name: "git stash push", Risk: 3},
 	{Name: "git stash save", Risk: 3},
-	{Name: "git stash show", Row: &row423, Risk: 1, Shows: "patch"},
+	{Name: "git stash show", Row: &row434, Risk: 1, Shows: "patch"},
 	{Name: "git stash store", Risk: 3},
-	{Name: "git status", Row: &row457, Risk: 1, Shows: "patch"},
-	{Name: "git stripspace", Row: &row414, Risk: 1},
-	{Name: "git submodule", Row: &row481, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git status", Row: &row468, Risk: 1, Shows: "patch"},
+	{Name: "git stripspace", Row: &row425, Risk: 1},
+	{Name: "git submodule", Row: &row492, Arity: 3, Inspector: "gitfetch", Is: 0x100000, Risk: 1, Parent: true},
 	{Name: "git submodule absorbgitdirs", Risk: 4},
 	{Name: "git submodule add", Risk: 4},
 	{Name: "git submodule deinit", Risk: 6},
 	{Name: "git submodule init", Risk: 4},
 	{Name: "git submodule set-branch", Risk: 4},
 	{Name: "git submodule set-url", Risk: 4},
-	{Name: "git submodule status", Row: &row483, Risk: 1},
-	{Name: "git submodule summary", Row: &row483, Risk: 1},
+	{Name: "git submodule status", Row: &row494, Risk: 1},
+	{Name: "git submodule summary", Row: &row494, Risk: 1},
 	{Name: "git submodule sync", Risk: 4},
 	{Name: "git submodule update", Risk: 4},
 	{Name: "git svn", Row: &row54, Arity: 3, Is: 0x400000, Risk: 4},
-	{Name: "git switch", Row: &row485, Is: 0x800000000, Risk: 3, Worse: worse486},
-	{Name: "git symbolic-ref", Row: &row421, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse487},
-	{Name: "git tag", Row: &row489, Is: 0x100000, Risk: 1, Worse: worse490},
+	{Name: "git switch", Row: &row496, Is: 0x1000000000, Risk: 3, Worse: worse497},
+	{Name: "git symbolic-ref", Row: &row432, Inspector: "gitref", Is: 0x40, Risk: 1, Worse: worse498},
+	{Name: "git tag", Row: &row500, Is: 0x100000, Risk: 1, Worse: worse501},
 	{Name: "git unpack-file", Shows: "objects"},
-	{Name: "git update-index", Row: &row421, Inspector: "gitadd", Risk: 3},
-	{Name: "git update-ref", Row: &row421, Is: 0x100000, Risk: 3, Worse: worse491},
+	{Name: "git update-index", Row: &row432, Inspector: "gitadd", Risk: 3},
+	{Name: "git update-ref", Row: &row432, Is: 0x100000, Risk: 3, Worse: worse502},
 	{Name: "git upload-archive", Row: &row54},
 	{Name: "git upload-pack", Row: &row54},
-	{Name: "git var", Row: &row416, Inspector: "gitvar", Risk: 1},
-	{Name: "git verify-commit", Row: &row416, Risk: 1},
-	{Name: "git verify-tag", Row: &row416, Risk: 1},
-	{Name: "git version", Row: &row416, Risk: 1},
-	{Name: "git whatchanged", Row: &row423, Is: 0x100000000000000, Risk: 1, Shows: "content"},
-	{Name: "git worktree", Row: &row493, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
+	{Name: "git var", Row: &row427, Inspector: "gitvar", Risk: 1},
+	{Name: "git verify-commit", Row: &row427, Risk: 1},
+	{Name: "git verify-tag", Row: &row427, Risk: 1},
+	{Name: "git version", Row: &row427, Risk: 1},
+	{Name: "git whatchanged", Row: &row434, Is: 0x200000000000000, Risk: 1, Shows: "content"},
+	{Name: "git worktree", Row: &row504, Arity: 3, Inspector: "gitloss", Is: 0x100000, Parent: true},
 	{Name: "git worktree add", Risk: 3},
-	{Name: "git worktree list", Row: &row495, Risk: 1},
+	{Name: "git worktree list", Row: &row506, Risk: 1},
 	{Name: "git worktree lock", Risk: 3},
 	{Name: "git worktree move", Risk: 3},
 	{Name: "git worktree prune", Risk: 6},
 	{Name: "git worktree remove", Risk: 6},
 	{Name: "git worktree repair", Risk: 3},
 	{Name: "git worktree unlock", Risk: 3},
-	{Name: "gitlab-runner", Arity: 2, Is: 0x1000000000},
-	{Name: "glab", Arity: 2, Is: 0x10000000, Destroys: acts381, Like: "gh"},
+	{Name: "gitlab-runner", Arity: 2, Is: 0x2000000000},
+	{Name: "glab", Arity: 2, Is: 0x20000000, Destroys: acts392, Like: "gh"},
 	{Name: "gleam", Risk: 5},
-	{Name: "glow", Row: &row497, Risk: 5},
+	{Name: "glow", Row: &row508, Risk: 5},
 	{Name: "gm4", Language: &language6, Is: 0x2000},
 	{Name: "gmailctl", Destroys: acts19},
 	{Name: "gnome-terminal", Is: 0x4},
 	{Name: "gnuplot", Language: &language6, Is: 0x2000},
-	{Name: "go", Row: &row499, Arity: 2, Inspector: "go", Is: 0x10000020001118, Parent: true},
+	{Name: "go", Row: &row510, Arity: 2, Inspector: "go", Is: 0x20000040001118, Parent: true},
 	{Name: "go bug", Row: &row39},
-	{Name: "go build", Row: &row501, Is: 0x1000000000, Risk: 2, Worse: worse502},
-	{Name: "go clean", Row: &row504, Is: 0x100000, Risk: 3},
-	{Name: "go doc", Row: &row506, Risk: 1, Worse: worse507},
-	{Name: "go env", Row: &row509, Is: 0x100040, Risk: 1, Worse: worse510},
-	{Name: "go fix", Row: &row512, Risk: 3},
-	{Name: "go fmt", Row: &row514, Risk: 3},
-	{Name: "go generate", Row: &row515, Is: 0x1000000000, Risk: 5},
-	{Name: "go get", Row: &row501, Is: 0x300000, Risk: 4},
+	{Name: "go build", Row: &row512, Is: 0x2000000000, Risk: 2, Worse: worse513},
+	{Name: "go clean", Row: &row515, Is: 0x100000, Risk: 3},
+	{Name: "go doc", Row: &row517, Risk: 1, Worse: worse518},
+	{Name: "go env", Row: &row520, Is: 0x100040, Risk: 1, Worse: worse521},
+	{Name: "go fix", Row: &row523, Risk: 3},
+	{Name: "go fmt", Row: &row525, Risk: 3},
+	{Name: "go generate", Row: &row526, Is: 0x2000000000, Risk: 5},
+	{Name: "go get", Row: &row512, Is: 0x300000, Risk: 4},
 	{Name: "go help", Risk: 1},
-	{Name: "go install", Row: &row501, Is: 0x1000300000, Risk: 5},
-	{Name: "go list", Row: &row517, Is: 0x40, Risk: 1, Worse: worse507},
-	{Name: "go mod", Row: &row519, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "go install", Row: &row512, Is: 0x2000300000, Risk: 5},
+	{Name: "go list", Row: &row528, Is: 0x40, Risk: 1, Worse: worse518},
+	{Name: "go mod", Row: &row530, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "go mod download", Risk: 4},
 	{Name: "go mod edit", Risk: 3},
-	{Name: "go mod graph", Risk: 1, Worse: worse520},
+	{Name: "go mod graph", Risk: 1, Worse: worse531},
 	{Name: "go mod init", Risk: 3},
 	{Name: "go mod tidy", Risk: 4},
 	{Name: "go mod vendor", Risk: 3},
-	{Name: "go mod verify", Risk: 1, Worse: worse520},
-	{Name: "go mod why", Risk: 1, Worse: worse520},
-	{Name: "go run", Row: &row512, Arity: 3, Operation: 2, Is: 0x1000000000, Risk: 5},
+	{Name: "go mod verify", Risk: 1, Worse: worse531},
+	{Name: "go mod why", Risk: 1, Worse: worse531},
+	{Name: "go run", Row: &row523, Arity: 3, Operation: 2, Is: 0x2000000000, Risk: 5},
 	{Name: "go telemetry", Row: &row39},
-	{Name: "go test", Row: &row521, Is: 0x1000000000, Risk: 2, Worse: worse502},
-	{Name: "go tool", Row: &row54, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
-	{Name: "go tool addr2line", Row: &row523, Risk: 1},
-	{Name: "go tool cover", Row: &row525, Risk: 1},
-	{Name: "go tool nm", Row: &row523, Risk: 1},
-	{Name: "go tool objdump", Row: &row523, Risk: 1},
-	{Name: "go version", Row: &row527, Risk: 1},
-	{Name: "go vet", Row: &row512, Is: 0x1000000000, Risk: 2, Worse: worse502},
-	{Name: "go work", Row: &row529, Arity: 3, Risk: 3},
-	{Name: "go-task", Arity: 2, Is: 0x1000000000},
-	{Name: "gofmt", Row: &row531, Risk: 1, Worse: worse532},
-	{Name: "gofumpt", Row: &row531, Risk: 2, Worse: worse98},
+	{Name: "go test", Row: &row532, Is: 0x2000000000, Risk: 2, Worse: worse513},
+	{Name: "go tool", Row: &row54, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
+	{Name: "go tool addr2line", Row: &row534, Risk: 1},
+	{Name: "go tool cover", Row: &row536, Risk: 1},
+	{Name: "go tool nm", Row: &row534, Risk: 1},
+	{Name: "go tool objdump", Row: &row534, Risk: 1},
+	{Name: "go version", Row: &row538, Risk: 1},
+	{Name: "go vet", Row: &row523, Is: 0x2000000000, Risk: 2, Worse: worse513},
+	{Name: "go work", Row: &row540, Arity: 3, Risk: 3},
+	{Name: "gofmt", Row: &row542, Risk: 1, Worse: worse543},
+	{Name: "gofumpt", Row: &row542, Risk: 2, Worse: worse100},
 	{Name: "gog", Destroys: acts19},
 	{Name: "gogcli", Destroys: acts19},
-	{Name: "goimports", Row: &row531, Risk: 2, Worse: worse98},
+	{Name: "goimports", Row: &row542, Risk: 2, Worse: worse100},
 	{Name: "golang-migrate", Destroys: acts50},
-	{Name: "golangci-lint", Row: &row534, Is: 0x8, Risk: 2, Worse: worse84, Parent: true},
+	{Name: "golangci-lint", Row: &row545, Is: 0x8, Risk: 2, Worse: worse84, Parent: true},
 	{Name: "golangci-lint custom", Risk: 5},
 	{Name: "gold", Row: &row44, Is: 0x200},
 	{Name: "gomplate", Is: 0x4},
 	{Name: "goose", Arity: 2, Destroys: acts50},
-	{Name: "goose acp", Is: 0x80000000},
-	{Name: "goose recipe", Is: 0x80000000},
-	{Name: "goose run", Is: 0x80000000},
-	{Name: "goose session", Is: 0x80000000},
-	{Name: "goose web", Is: 0x80000000},
-	{Name: "goosed", Is: 0x80000000},
+	{Name: "goose acp", Is: 0x100000000},
+	{Name: "goose recipe", Is: 0x100000000},
+	{Name: "goose run", Is: 0x100000000},
+	{Name: "goose session", Is: 0x100000000},
+	{Name: "goose web", Is: 0x100000000},
+	{Name: "goosed", Is: 0x100000000},
 	{Name: "gopass", Is: 0x100000, Destroys: acts20},
 	{Name: "goreleaser", Destroys: acts53},
-	{Name: "goreman", Arity: 2, Is: 0x1000000000},
+	{Name: "goreman", Arity: 2, Is: 0x2000000000},
 	{Name: "gorun", Language: &language1},
-	{Name: "gosec", Row: &row339},
+	{Name: "gosec", Row: &row348},
 	{Name: "gosh", Language: &language6},
-	{Name: "gosu", Wrapper: &wrapper535, Is: 0x1},
-	{Name: "gotestsum", Row: &row537, Handler: "gotestsum", Risk: 2},
-	{Name: "govulncheck", Row: &row539, Risk: 2, Worse: worse84},
-	{Name: "gow", Arity: 2, Is: 0x1000000004},
-	{Name: "gowatch", Arity: 2, Is: 0x1000000004},
+	{Name: "gosu", Wrapper: &wrapper546, Is: 0x1},
+	{Name: "gotestsum", Row: &row548, Handler: "gotestsum", Risk: 2},
+	{Name: "govulncheck", Row: &row550, Risk: 2, Worse: worse84},
+	{Name: "gow", Arity: 2, Is: 0x2000000004},
+	{Name: "gowatch", Arity: 2, Is: 0x2000000004},
 	{Name: "gp", Language: &language6},
-	{Name: "gpasswd", Destroys: acts159},
-	{Name: "gpg", Row: &row541, Arity: 2, Is: 0x40000100000, Risk: 5, Destroys: acts20},
+	{Name: "gpasswd", Destroys: acts167},
+	{Name: "gpg", Row: &row552, Arity: 2, Is: 0x80000100000, Risk: 5, Destroys: acts20},
 	{Name: "gprof", Is: 0x200},
 	{Name: "gprolog", Language: &language6},
-	{Name: "gpt-engineer", Is: 0x80000000},
-	{Name: "gpte", Is: 0x80000000},
-	{Name: "gptme", Is: 0x80000000},
-	{Name: "gq", Is: 0x10000000},
-	{Name: "gradle", Row: &row30, Arity: 2, Is: 0x1021000018, Risk: 2, Destroys: acts542},
+	{Name: "gpt-engineer", Is: 0x100000000},
+	{Name: "gpte", Is: 0x100000000},
+	{Name: "gptme", Is: 0x100000000},
+	{Name: "gq", Is: 0x20000000},
+	{Name: "gradle", Row: &row30, Arity: 2, Is: 0x2041000018, Risk: 2, Destroys: acts553},
 	{Name: "gradle jshell", Is: 0x800},
-	{Name: "graphqurl", Is: 0x10000000},
+	{Name: "graphqurl", Is: 0x20000000},
 	{Name: "gremlin", Row: &row97},
-	{Name: "grep", Row: &row136, Arity: 1, Is: 0x600000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "groff", Row: &row134},
-	{Name: "grok", Is: 0x80000000},
-	{Name: "grok-cli", Is: 0x80000000},
-	{Name: "gron", Row: &row544, Risk: 5},
+	{Name: "grep", Row: &row138, Arity: 1, Is: 0xc00000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "groff", Row: &row136},
+	{Name: "grok", Is: 0x100000000},
+	{Name: "grok-cli", Is: 0x100000000},
+	{Name: "gron", Row: &row555, Risk: 5},
 	{Name: "groovy", Language: &language6, Arity: 2, Is: 0x400},
 	{Name: "groovyc", Is: 0x200},
 	{Name: "groovysh", Language: &language6},
 	{Name: "groupadd", Risk: 7},
-	{Name: "groupdel", Destroys: acts159},
-	{Name: "groupmod", Destroys: acts159},
+	{Name: "groupdel", Destroys: acts167},
+	{Name: "groupmod", Destroys: acts167},
 	{Name: "groups", Risk: 1},
-	{Name: "grpcurl", Destroys: acts342},
+	{Name: "grpcurl", Destroys: acts351},
 	{Name: "grub-install", Destroys: acts82},
-	{Name: "grunt", Row: &row49, Is: 0x1000000018},
-	{Name: "gsettings", Destroys: acts100},
+	{Name: "grunt", Row: &row49, Is: 0x2000000018},
+	{Name: "gsettings", Destroys: acts102},
 	{Name: "gsi", Language: &language6},
-	{Name: "gsql", Is: 0x2000000},
+	{Name: "gsql", Is: 0x4000000},
 	{Name: "gst", Language: &language6},
-	{Name: "gsutil", Row: &row39, Inspector: "transfer", Is: 0x4000000000, Destroys: acts103, Recursive: []string{"*"}},
-	{Name: "gsutil cp", Transfer: &options376},
-	{Name: "gsutil mv", Transfer: &options376},
-	{Name: "gsutil rsync", Transfer: &options376},
+	{Name: "gsutil", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts105, Recursive: []string{"*"}},
+	{Name: "gsutil cp", Transfer: &options387},
+	{Name: "gsutil mv", Transfer: &options387},
+	{Name: "gsutil rsync", Transfer: &options387},
 	{Name: "gt", Arity: 2},
 	{Name: "guake", Is: 0x4},
 	{Name: "guile", Language: &language6, Risk: 5},
 	{Name: "guix", Is: 0x100000, Destroys: acts31},
-	{Name: "gulp", Row: &row49, Is: 0x1000000018},
+	{Name: "gulp", Row: &row49, Is: 0x2000000018},
 	{Name: "gunicorn", Is: 0x80000},
-	{Name: "gunzip", Row: &row546, Is: 0x100000, Risk: 3},
-	{Name: "gvim", Row: &row193},
-	{Name: "gzcat", Row: &row134},
-	{Name: "gzip", Row: &row546, Is: 0x100000, Risk: 3},
-	{Name: "hadolint", Row: &row194, Risk: 2, Worse: worse84},
-	{Name: "halt", Risk: 6, Destroys: acts547},
+	{Name: "gunzip", Row: &row557, Is: 0x100000, Risk: 3},
+	{Name: "gvim", Row: &row201},
+	{Name: "gzcat", Row: &row136},
+	{Name: "gzip", Row: &row557, Is: 0x100000, Risk: 3},
+	{Name: "hadolint", Row: &row202, Risk: 2, Worse: worse84},
+	{Name: "halt", Risk: 6, Destroys: acts558},
 	{Name: "hanami"},
 	{Name: "hanami console", Is: 0x800},
-	{Name: "happy-coder", Is: 0x80000000},
+	{Name: "happy-coder", Is: 0x100000000},
 	{Name: "hash", Inspector: "state", Is: 0x4000, Risk: 1},
-	{Name: "hasura", Destroys: acts548},
-	{Name: "hatch", Row: &row207, Arity: 2, Passes: []string{"pytest"}, Is: 0x1020000018, Destroys: acts358},
+	{Name: "hasura", Destroys: acts559},
+	{Name: "hatch", Row: &row215, Arity: 2, Passes: []string{"pytest"}, Is: 0x2040000018, Destroys: acts367},
 	{Name: "hatch env", Is: 0x100000},
 	{Name: "hatch run", Wrapper: &wrapper46, Arity: 3},
-	{Name: "hcloud", Row: &row26, Arity: 3, Is: 0x8000000000, Destroys: acts176},
+	{Name: "hcloud", Row: &row26, Arity: 3, Is: 0x10000000000, Destroys: acts184},
 	{Name: "hdiutil", Destroys: acts47},
-	{Name: "hdparm", Is: 0x2000000000, Destroys: acts82},
-	{Name: "head", Row: &row550, Arity: 1, Risk: 1},
+	{Name: "hdparm", Is: 0x4000000000, Destroys: acts82},
+	{Name: "head", Row: &row561, Arity: 1, Risk: 1},
 	{Name: "heaptrack", Wrapper: &wrapper10},
 	{Name: "heft"},
-	{Name: "heft exec", Wrapper: &wrapper552},
+	{Name: "heft exec", Wrapper: &wrapper563},
 	{Name: "heimdall", Destroys: acts82},
-	{Name: "helix", Row: &row193},
-	{Name: "helm", Row: &row554, Arity: 2, Is: 0x8000100000, Parent: true, Destroys: acts555},
-	{Name: "helm create", Row: &row556},
-	{Name: "helm delete", Row: &row556, Risk: 6},
-	{Name: "helm dependency", Row: &row558, Arity: 3, Risk: 4},
-	{Name: "helm get", Row: &row558, Arity: 3, Risk: 4},
-	{Name: "helm history", Row: &row558, Risk: 4},
-	{Name: "helm install", Row: &row556},
-	{Name: "helm lint", Row: &row558, Risk: 4},
-	{Name: "helm list", Row: &row558, Risk: 4},
-	{Name: "helm ls", Row: &row558, Risk: 4},
-	{Name: "helm package", Row: &row558},
-	{Name: "helm plugin", Row: &row556, Is: 0x200000},
-	{Name: "helm pull", Row: &row558},
-	{Name: "helm push", Row: &row556},
-	{Name: "helm registry", Row: &row556},
-	{Name: "helm repo", Row: &row556, Arity: 3, Risk: 4},
-	{Name: "helm rollback", Row: &row556, Risk: 6},
+	{Name: "helix", Row: &row201},
+	{Name: "helm", Row: &row565, Arity: 2, Is: 0x10000100000, Parent: true, Destroys: acts566},
+	{Name: "helm create", Row: &row567},
+	{Name: "helm delete", Row: &row567, Risk: 6},
+	{Name: "helm dependency", Row: &row569, Arity: 3, Risk: 4},
+	{Name: "helm get", Row: &row569, Arity: 3, Risk: 4},
+	{Name: "helm history", Row: &row569, Risk: 4},
+	{Name: "helm install", Row: &row567},
+	{Name: "helm lint", Row: &row569, Risk: 4},
+	{Name: "helm list", Row: &row569, Risk: 4},
+	{Name: "helm ls", Row: &row569, Risk: 4},
+	{Name: "helm package", Row: &row569},
+	{Name: "helm plugin", Row: &row567, Is: 0x200000},
+	{Name: "helm pull", Row: &row569},
+	{Name: "helm push", Row: &row567},
+	{Name: "helm registry", Row: &row567},
+	{Name: "helm repo", Row: &row567, Arity: 3, Risk: 4},
+	{Name: "helm rollback", Row: &row567, Risk: 6},
 	{Name: "helm search", Risk: 4},
-	{Name: "helm show", Row: &row558, Arity: 3, Risk: 4},
-	{Name: "helm status", Row: &row558, Risk: 4},
-	{Name: "helm template", Row: &row558, Risk: 4},
-	{Name: "helm test", Row: &row556},
+	{Name: "helm show", Row: &row569, Arity: 3, Risk: 4},
+	{Name: "helm status", Row: &row569, Risk: 4},
+	{Name: "helm template", Row: &row569, Risk: 4},
+	{Name: "helm test", Row: &row567},
 	{Name: "helm un", Risk: 6},
-	{Name: "helm uninstall", Row: &row556, Risk: 6},
-	{Name: "helm upgrade", Row: &row556},
+	{Name: "helm uninstall", Row: &row567, Risk: 6},
+	{Name: "helm upgrade", Row: &row567},
 	{Name: "helm version", Risk: 4},
-	{Name: "helmfile", Destroys: acts555},
+	{Name: "helmfile", Destroys: acts566},
 	{Name: "help", Risk: 1},
-	{Name: "hermes-agent", Is: 0x80000000},
-	{Name: "heroku", Row: &row26, Arity: 2, Is: 0x8002100002, Risk: 5, Worse: worse27, Destroys: acts559},
-	{Name: "heroku run", Wrapper: &wrapper561, Is: 0x2},
-	{Name: "hex", Destroys: acts140},
-	{Name: "hexdump", Row: &row563, Risk: 1},
-	{Name: "hexyl", Row: &row565},
-	{Name: "hg", Arity: 2, Is: 0x200000000, Destroys: acts137},
-	{Name: "hhvm", Language: &language567},
+	{Name: "hermes-agent", Is: 0x100000000},
+	{Name: "heroku", Row: &row26, Arity: 2, Is: 0x10004100002, Risk: 5, Worse: worse27, Destroys: acts570},
+	{Name: "heroku run", Wrapper: &wrapper572, Is: 0x2},
+	{Name: "hex", Destroys: acts146},
+	{Name: "hexdump", Row: &row574, Risk: 1},
+	{Name: "hexyl", Row: &row576},
+	{Name: "hg", Arity: 2, Is: 0x400000000, Destroys: acts139},
+	{Name: "hhvm", Language: &language578},
 	{Name: "himalaya", Destroys: acts19},
 	{Name: "hipcc", Is: 0x200},
-	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse568, Destroys: acts569},
-	{Name: "hive", Row: &row97, Is: 0x2000000},
-	{Name: "hivemind", Is: 0x1000000000},
-	{Name: "honcho", Is: 0x1000000004},
+	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse579, Destroys: acts580},
+	{Name: "hive", Row: &row97, Is: 0x4000000},
+	{Name: "hivemind", Is: 0x2000000000},
+	{Name: "honcho", Is: 0x2000000004},
 	{Name: "horovodrun", Is: 0x4},
-	{Name: "host", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
+	{Name: "host", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "host-spawn", Is: 0x4},
-	{Name: "hostname", Row: &row571, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse572},
+	{Name: "hostname", Row: &row582, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse583},
 	{Name: "hostnamectl", Arity: 2},
 	{Name: "htop", Risk: 1},
-	{Name: "http", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts573},
-	{Name: "httpie", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts573},
-	{Name: "https", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts573},
-	{Name: "hub", Arity: 2, Destroys: acts381, Like: "gh"},
-	{Name: "hugo", Row: &row575, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "http", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts584},
+	{Name: "httpie", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts584},
+	{Name: "https", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts584},
+	{Name: "hub", Arity: 2, Destroys: acts392, Like: "gh"},
+	{Name: "hugo", Row: &row586, Arity: 2, Is: 0x18, Risk: 2},
 	{Name: "hugs", Language: &language6},
-	{Name: "hurl", Is: 0x10000000, Destroys: acts109},
-	{Name: "husky", Is: 0x1000080000},
-	{Name: "hx", Row: &row193},
-	{Name: "hy", Language: &language102},
-	{Name: "hyperfine", Wrapper: &wrapper577},
-	{Name: "i386", Wrapper: &wrapper579},
-	{Name: "ibazel", Arity: 2, Is: 0x1000000004},
-	{Name: "ibmcloud", Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts176, Recursive: []string{"*"}},
+	{Name: "hurl", Is: 0x20000000, Destroys: acts111},
+	{Name: "husky", Is: 0x2000080000},
+	{Name: "hx", Row: &row201},
+	{Name: "hy", Language: &language104},
+	{Name: "hyperfine", Wrapper: &wrapper588},
+	{Name: "i386", Wrapper: &wrapper590},
+	{Name: "ibazel", Arity: 2, Is: 0x2000000004},
+	{Name: "ibmcloud", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts184, Recursive: []string{"*"}},
 	{Name: "ibmcloud cos"},
 	{Name: "ibmcloud cos upload", Transfer: &options79},
 	{Name: "icacls", Wipes: "closed"},
 	{Name: "icc", Row: &row44, Is: 0x200},
-	{Name: "iconv", Row: &row581, Risk: 1},
+	{Name: "iconv", Row: &row592, Risk: 1},
 	{Name: "icpx", Is: 0x200},
 	{Name: "icx", Is: 0x200},
 	{Name: "id", Is: 0x140, Risk: 1},
 	{Name: "iex", Language: &language6},
-	{Name: "ifconfig", Risk: 1, Worse: worse121},
-	{Name: "ifdown", Destroys: acts330},
-	{Name: "iflow", Is: 0x80000000},
+	{Name: "ifconfig", Risk: 1, Worse: worse123},
+	{Name: "ifdown", Destroys: acts339},
+	{Name: "iflow", Is: 0x100000000},
 	{Name: "ifne", Wrapper: &wrapper10},
 	{Name: "ifort", Is: 0x200},
-	{Name: "impala-shell", Row: &row97, Is: 0x2000000},
+	{Name: "impala-shell", Row: &row97, Is: 0x4000000},
 	{Name: "imsg", Destroys: acts14},
 	{Name: "include-what-you-use", Is: 0x200},
 	{Name: "incus", Is: 0x2, Destroys: acts7},
-	{Name: "incus exec", Wrapper: &wrapper583},
-	{Name: "infisical", Is: 0x8000100000},
-	{Name: "infisical run", Wrapper: &wrapper585},
-	{Name: "influx", Row: &row216, Is: 0xa100000, Risk: 5, Worse: worse225, Destroys: acts183},
-	{Name: "influxd", Destroys: acts183},
-	{Name: "info", Row: &row587, Risk: 1},
+	{Name: "incus exec", Wrapper: &wrapper594},
+	{Name: "infisical", Is: 0x10000100000},
+	{Name: "infisical run", Wrapper: &wrapper596},
+	{Name: "influx", Row: &row224, Is: 0x14100000, Risk: 5, Worse: worse233, Destroys: acts191},
+	{Name: "influxd", Destroys: acts191},
+	{Name: "info", Row: &row598, Risk: 1},
 	{Name: "init", Risk: 6},
-	{Name: "initctl", Destroys: acts367},
+	{Name: "initctl", Destroys: acts378},
 	{Name: "insmod", Risk: 7},
-	{Name: "install", Row: &row589, Is: 0x100020, Risk: 3},
+	{Name: "install", Row: &row600, Is: 0x100020, Risk: 3},
 	{Name: "instruments", Is: 0x4},
 	{Name: "intercept-build", Wrapper: &wrapper10},
-	{Name: "interpreter", Is: 0x80000000},
+	{Name: "interpreter", Is: 0x100000000},
 	{Name: "interrogate", Row: &row56},
-	{Name: "inv", Row: &row112, Passes: []string{"pytest"}, Is: 0x1000000000},
-	{Name: "invoke", Row: &row112, Arity: 2, Passes: []string{"pytest"}, Is: 0x1001000000, Risk: 2},
-	{Name: "invoke-restmethod", Is: 0x4000000000},
-	{Name: "invoke-webrequest", Is: 0x4000000000},
-	{Name: "ionice", Wrapper: &wrapper591},
+	{Name: "inv", Row: &row114, Passes: []string{"pytest"}, Is: 0x2000000000},
+	{Name: "invoke", Row: &row114, Arity: 2, Passes: []string{"pytest"}, Is: 0x2001000000, Risk: 2},
+	{Name: "invoke-restmethod", Is: 0x8000000000},
+	{Name: "invoke-webrequest", Is: 0x8000000000},
+	{Name: "ionice", Wrapper: &wrapper602},
 	{Name: "iostat", Risk: 1},
-	{Name: "ip", Row: &row593, Arity: 2, Risk: 5, Parent: true},
-	{Name: "ip a", Risk: 1, Worse: worse121, Parent: true},
+	{Name: "ip", Row: &row604, Arity: 2, Risk: 5, Parent: true},
+	{Name: "ip a", Risk: 1, Worse: worse123, Parent: true},
 	{Name: "ip a list", Risk: 1},
 	{Name: "ip a ls", Risk: 1},
 	{Name: "ip a show", Risk: 1},
-	{Name: "ip addr", Risk: 1, Worse: worse121, Parent: true},
+	{Name: "ip addr", Risk: 1, Worse: worse123, Parent: true},
 	{Name: "ip addr list", Risk: 1},
 	{Name: "ip addr ls", Risk: 1},
 	{Name: "ip addr show", Risk: 1},
-	{Name: "ip address", Risk: 1, Worse: worse121, Parent: true},
+	{Name: "ip address", Risk: 1, Worse: worse123, Parent: true},
 	{Name: "ip address list", Risk: 1},
 	{Name: "ip address ls", Risk: 1},
 	{Name: "ip address show", Risk: 1},
-	{Name: "ip l", Risk: 1, Worse: worse121, Parent: true},
+	{Name: "ip l", Risk: 1, Worse: worse123, Parent: true},
 	{Name: "ip l list", Risk: 1},
 	{Name: "ip l ls", Risk: 1},
 	{Name: "ip l show", Risk: 1},
-	{Name: "ip link", Risk: 1, Worse: worse121, Parent: true},
+	{Name: "ip link", Risk: 1, Worse: worse123, Parent: true},
 	{Name: "ip link list", Risk: 1},
 	{Name: "ip link ls", Risk: 1},
 	{Name: "ip link show", Risk: 1},
-	{Name: "ip n", Risk: 1, Worse: worse121, Parent: true},
+	{Name: "ip n", Risk: 1, Worse: worse123, Parent: true},
 	{Name: "ip n list", Risk: 1},
 	{Name: "ip n ls", Risk: 1},
 	{Name: "ip n show", Risk: 1},
-	{Name: "ip neigh", Risk: 1, Worse: worse121, Parent: true},
+	{Name: "ip neigh", Risk: 1, Worse: worse123, Parent: true},
 	{Name: "ip neigh list", Risk: 1},
 	{Name: "ip neigh ls", Risk: 1},
 	{Name: "ip neigh show", Risk: 1},
 	{Name: "ip netns"},
-	{Name: "ip netns exec", Wrapper: &wrapper594},
-	{Name: "ip r", Risk: 1, Worse: worse121, Parent: true},
+	{Name: "ip netns exec", Wrapper: &wrapper605},
+	{Name: "ip r", Risk: 1, Worse: worse123, Parent: true},
 	{Name: "ip r get", Risk: 1},
 	{Name: "ip r list", Risk: 1},
 	{Name: "ip r ls", Risk: 1},
 	{Name: "ip r show", Risk: 1},
-	{Name: "ip ro", Risk: 1, Worse: worse121, Parent: true},
+	{Name: "ip ro", Risk: 1, Worse: worse123, Parent: true},
 	{Name: "ip ro get", Risk: 1},
 	{Name: "ip ro list", Risk: 1},
 	{Name: "ip ro ls", Risk: 1},
 	{Name: "ip ro show", Risk: 1},
-	{Name: "ip route", Risk: 1, Worse: worse121, Parent: true},
+	{Name: "ip route", Risk: 1, Worse: worse123, Parent: true},
 	{Name: "ip route get", Risk: 1},
 	{Name: "ip route list", Risk: 1},
 	{Name: "ip route ls", Risk: 1},
 	{Name: "ip route show", Risk: 1},
-	{Name: "ip rule", Risk: 1, Worse: worse121, Parent: true},
+	{Name: "ip rule", Risk: 1, Worse: worse123, Parent: true},
 	{Name: "ip rule list", Risk: 1},
 	{Name: "ip rule ls", Risk: 1},
 	{Name: "ip rule show", Risk: 1},
-	{Name: "ip6tables", Destroys: acts330},
-	{Name: "ipa", Destroys: acts159},
+	{Name: "ip6tables", Destroys: acts339},
+	{Name: "ipa", Destroys: acts167},
 	{Name: "ipcs", Risk: 1},
 	{Name: "ipdb", Row: &row97},
 	{Name: "ipfs", Inspector: "transfer"},
 	{Name: "ipfs add", Transfer: &options79},
-	{Name: "ipset", Destroys: acts330},
-	{Name: "iptables", Is: 0x100000, Destroys: acts330},
-	{Name: "ipython", Language: &language102, Is: 0x100000},
+	{Name: "ipset", Destroys: acts339},
+	{Name: "iptables", Is: 0x100000, Destroys: acts339},
+	{Name: "ipython", Language: &language104, Is: 0x100000},
 	{Name: "ipython3", Is: 0x100000},
-	{Name: "irb", Language: &language596, Is: 0x100000},
-	{Name: "iredis", Is: 0x2000000},
-	{Name: "irm", Is: 0x4000000000},
-	{Name: "isort", Row: &row56, Is: 0x80000, Risk: 3},
-	{Name: "isql", Row: &row97, Is: 0x2000000},
+	{Name: "irb", Language: &language607, Is: 0x100000},
+	{Name: "iredis", Is: 0x4000000},
+	{Name: "irm", Is: 0x8000000000},
+	{Name: "isort", Row: &row83, Is: 0x80000, Risk: 3},
+	{Name: "isql", Row: &row97, Is: 0x4000000},
 	{Name: "isql-fb", Row: &row97},
 	{Name: "istioctl", Row: &row26, Arity: 2, Destroys: acts38},
 	{Name: "iusql", Row: &row97},
-	{Name: "iwr", Is: 0x4000000000},
+	{Name: "iwr", Is: 0x8000000000},
 	{Name: "iwyu", Is: 0x200},
 	{Name: "janet", Language: &language6},
-	{Name: "jar", Row: &row3, Inspector: "archiver", Is: 0x200, Archive: &archive597},
+	{Name: "jar", Row: &row3, Inspector: "archiver", Is: 0x200, Archive: &archive608},
 	{Name: "jarsigner", Is: 0x200},
-	{Name: "jasmine", Row: &row58},
-	{Name: "java", Row: &row599, Inspector: "compiler", Is: 0x101200, Risk: 5},
-	{Name: "javac", Row: &row599, Inspector: "compiler", Is: 0x200, Risk: 2},
-	{Name: "javadoc", Row: &row599, Is: 0x200},
+	{Name: "jasmine", Row: &row143},
+	{Name: "java", Row: &row610, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row610, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row610, Is: 0x200},
 	{Name: "javap", Is: 0x200},
 	{Name: "javaw", Is: 0x100000},
-	{Name: "jbang", Language: &language601, Is: 0x100400},
+	{Name: "jbang", Language: &language612, Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row603, Arity: 2, Is: 0x18, Risk: 2},
-	{Name: "jest", Row: &row605, Is: 0x1000080018, Risk: 2},
+	{Name: "jekyll", Row: &row614, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row616, Is: 0x2000080018, Risk: 2},
 	{Name: "jimsh", Language: &language6},
 	{Name: "jira", Destroys: acts14},
 	{Name: "jiti", Language: &language6},
-	{Name: "jj", Arity: 2, Destroys: acts137},
-	{Name: "jless", Row: &row607, Risk: 5},
+	{Name: "jj", Arity: 2, Destroys: acts139},
+	{Name: "jless", Row: &row618, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
 	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
-	{Name: "joe", Row: &row193},
-	{Name: "join", Row: &row609, Risk: 1},
-	{Name: "journalctl", Row: &row611, Risk: 1, Worse: worse612, Destroys: acts613},
+	{Name: "joe", Row: &row201},
+	{Name: "join", Row: &row620, Risk: 1},
+	{Name: "journalctl", Row: &row622, Risk: 1, Worse: worse623, Destroys: acts624},
 	{Name: "jpackage", Is: 0x200},
 	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
 	{Name: "jsc", Language: &language6},
-	{Name: "jsdoc", Row: &row615, Is: 0x80000, Risk: 2},
-	{Name: "jshell", Row: &row599, Language: &language6, Is: 0x200},
-	{Name: "jsr", Destroys: acts119},
-	{Name: "jules", Is: 0x80000000},
+	{Name: "jsdoc", Row: &row626, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row610, Language: &language6, Is: 0x200},
+	{Name: "jsr", Destroys: acts121},
+	{Name: "jules", Is: 0x100000000},
 	{Name: "julia", Language: &language6, Arity: 2, Risk: 5},
-	{Name: "junie", Is: 0x80000000},
+	{Name: "junie", Is: 0x100000000},
 	{Name: "jupyter", Is: 0x100000},
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row617, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x1001000010, Risk: 2},
-	{Name: "jython", Language: &language102},
+	{Name: "just", Row: &row628, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000010, Risk: 2},
+	{Name: "jython", Language: &language104},
 	{Name: "k3d", Row: &row26, Destroys: acts38},
-	{Name: "k3s", Destroys: acts618},
+	{Name: "k3s", Destroys: acts629},
 	{Name: "k9s", Row: &row26},
-	{Name: "kadmin", Destroys: acts159},
-	{Name: "kafka-delete-records", Destroys: acts619},
-	{Name: "kafka-delete-records.sh", Destroys: acts619},
-	{Name: "kafka-topics", Destroys: acts619},
-	{Name: "kafka-topics.sh", Destroys: acts619},
-	{Name: "kak", Row: &row193},
-	{Name: "karma", Is: 0x1000000008, Risk: 2},
-	{Name: "kcat", Row: &row39, Destroys: acts619},
+	{Name: "kadmin", Destroys: acts167},
+	{Name: "kafka-delete-records", Destroys: acts630},
+	{Name: "kafka-delete-records.sh", Destroys: acts630},
+	{Name: "kafka-topics", Destroys: acts630},
+	{Name: "kafka-topics.sh", Destroys: acts630},
+	{Name: "kak", Row: &row201},
+	{Name: "karma", Is: 0x2000000008, Risk: 2},
+	{Name: "kcat", Row: &row39, Destroys: acts630},
 	{Name: "kcov", Is: 0x4},
 	{Name: "kdb", Row: &row97},
-	{Name: "kdb5_util", Destroys: acts159},
+	{Name: "kdb5_util", Destroys: acts167},
 	{Name: "keepassxc-cli", Is: 0x100000},
 	{Name: "kernprof", Language: &language1},
-	{Name: "kexec", Destroys: acts547},
-	{Name: "keyring", Row: &row120, Is: 0x100000, Destroys: acts20},
-	{Name: "keystone", Destroys: acts274},
+	{Name: "kexec", Destroys: acts558},
+	{Name: "keyring", Row: &row122, Is: 0x100000, Destroys: acts20},
+	{Name: "keystone", Destroys: acts283},
 	{Name: "keytool", Destroys: acts20},
 	{Name: "kgx", Is: 0x4},
-	{Name: "kill", Inspector: "kill", Is: 0x80000120000, Risk: 6, Destroys: acts356},
-	{Name: "kill-port", Destroys: acts356},
-	{Name: "killall", Inspector: "kill", Is: 0x80000100000, Risk: 6, Destroys: acts356},
-	{Name: "killall5", Is: 0x80000000000, Destroys: acts356},
-	{Name: "kilo", Is: 0x80000000},
-	{Name: "kilocode", Is: 0x80000000},
-	{Name: "kimi", Is: 0x80000000},
-	{Name: "kimi-cli", Is: 0x80000000},
+	{Name: "kill", Inspector: "kill", Is: 0x100000120000, Risk: 6, Destroys: acts365},
+	{Name: "kill-port", Destroys: acts365},
+	{Name: "killall", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts365},
+	{Name: "killall5", Is: 0x100000000000, Destroys: acts365},
+	{Name: "kilo", Is: 0x100000000},
+	{Name: "kilocode", Is: 0x100000000},
+	{Name: "kimi", Is: 0x100000000},
+	{Name: "kimi-cli", Is: 0x100000000},
 	{Name: "kind", Row: &row26, Destroys: acts38},
-	{Name: "kiro", Is: 0x80000000},
-	{Name: "kiro-cli", Is: 0x80000000},
+	{Name: "kiro", Is: 0x100000000},
+	{Name: "kiro-cli", Is: 0x100000000},
 	{Name: "kitty", Is: 0x4},
-	{Name: "knex", Arity: 2, Destroys: acts620},
+	{Name: "knex", Arity: 2, Destroys: acts631},
 	{Name: "knife", Row: &row26, Destroys: acts28},
 	{Name: "knip", Is: 0x80000},
 	{Name: "ko", Destroys: acts53},
-	{Name: "kode", Is: 0x80000000},
+	{Name: "kode", Is: 0x100000000},
 	{Name: "koi8rxterm", Is: 0x4},
 	{Name: "konsole", Is: 0x4},
 	{Name: "kopia", Destroys: acts52},
 	{Name: "kops", Destroys: acts38},
-	{Name: "kotlin", Row: &row599, Language: &language6, Is: 0x600},
+	{Name: "kotlin", Row: &row610, Language: &language6, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
 	{Name: "kotlinc", Language: &language6, Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
 	{Name: "kotlinc-jvm", Is: 0x100200},
 	{Name: "krew", Is: 0x100000},
-	{Name: "ksh", Arity: 2, Handler: "shell", Is: 0x100040000, Like: "bash"},
+	{Name: "ksh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "ktrace", Is: 0x4},
 	{Name: "kubeadm", Destroys: acts38},
-	{Name: "kubectl", Row: &row622, Arity: 2, Inspector: "kubectl", Is: 0x108000000002, Parent: true, Destroys: acts618},
-	{Name: "kubectl annotate", Row: &row556, Risk: 5},
-	{Name: "kubectl api-resources", Row: &row624, Risk: 4, Worse: worse625},
-	{Name: "kubectl api-versions", Risk: 4, Worse: worse625},
-	{Name: "kubectl apply", Row: &row556, Risk: 5},
-	{Name: "kubectl attach", Row: &row556, Risk: 5},
-	{Name: "kubectl auth", Row: &row624, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row556, Risk: 5},
-	{Name: "kubectl certificate", Row: &row556},
-	{Name: "kubectl cluster-info", Row: &row624, Risk: 4, Worse: worse625},
-	{Name: "kubectl config", Row: &row624, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubectl", Row: &row633, Arity: 2, Inspector: "kubectl", Is: 0x210000000002, Parent: true, Destroys: acts629},
+	{Name: "kubectl annotate", Row: &row567, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row635, Risk: 4, Worse: worse636},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse636},
+	{Name: "kubectl apply", Row: &row567, Risk: 5},
+	{Name: "kubectl attach", Row: &row567, Risk: 5},
+	{Name: "kubectl auth", Row: &row635, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row567, Risk: 5},
+	{Name: "kubectl certificate", Row: &row567},
+	{Name: "kubectl cluster-info", Row: &row635, Risk: 4, Worse: worse636},
+	{Name: "kubectl config", Row: &row635, Arity: 3, Is: 0x100000, Parent: true},
 	{Name: "kubectl config current-context", Risk: 1},
 	{Name: "kubectl config delete-context", Row: &row65},
 	{Name: "kubectl config get-clusters", Risk: 1},
@@ -6776,216 +6963,227 @@ var commands = [...]Command{
 	{Name: "kubectl config set-context", Row: &row65},
 	{Name: "kubectl config set-credentials", Row: &row65},
 	{Name: "kubectl config use-context", Row: &row65},
-	{Name: "kubectl config view", Risk: 1, Worse: worse626},
-	{Name: "kubectl cordon", Row: &row556, Risk: 5},
-	{Name: "kubectl cp", Row: &row556, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
-	{Name: "kubectl create", Row: &row556, Risk: 5},
-	{Name: "kubectl debug", Row: &row556, Risk: 5},
-	{Name: "kubectl delete", Row: &row556, Risk: 6},
-	{Name: "kubectl describe", Row: &row624, Risk: 4, Worse: worse625},
-	{Name: "kubectl diff", Row: &row624, Risk: 4, Worse: worse625},
-	{Name: "kubectl drain", Row: &row556, Risk: 6},
-	{Name: "kubectl edit", Row: &row556, Risk: 5},
-	{Name: "kubectl events", Row: &row624, Risk: 4, Worse: worse625},
+	{Name: "kubectl config view", Risk: 1, Worse: worse637},
+	{Name: "kubectl cordon", Row: &row567, Risk: 5},
+	{Name: "kubectl cp", Row: &row567, Is: 0x100000, Risk: 5, Recursive: []string{"*"}},
+	{Name: "kubectl create", Row: &row567, Risk: 5},
+	{Name: "kubectl debug", Row: &row567, Risk: 5},
+	{Name: "kubectl delete", Row: &row567, Risk: 6},
+	{Name: "kubectl describe", Row: &row635, Risk: 4, Worse: worse636},
+	{Name: "kubectl diff", Row: &row635, Risk: 4, Worse: worse636},
+	{Name: "kubectl drain", Row: &row567, Risk: 6},
+	{Name: "kubectl edit", Row: &row567, Risk: 5},
+	{Name: "kubectl events", Row: &row635, Risk: 4, Worse: worse636},
 	{Name: "kubectl evict", Risk: 6},
-	{Name: "kubectl exec", Wrapper: &wrapper628, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "kubectl explain", Row: &row624, Risk: 4, Worse: worse625},
-	{Name: "kubectl expose", Row: &row556, Risk: 5},
-	{Name: "kubectl get", Row: &row624, Risk: 4, Worse: worse625},
+	{Name: "kubectl exec", Wrapper: &wrapper639, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row635, Risk: 4, Worse: worse636},
+	{Name: "kubectl expose", Row: &row567, Risk: 5},
+	{Name: "kubectl get", Row: &row635, Risk: 4, Worse: worse636},
 	{Name: "kubectl krew", Is: 0x100000},
-	{Name: "kubectl kustomize", Row: &row556},
-	{Name: "kubectl label", Row: &row556, Risk: 5},
+	{Name: "kubectl kustomize", Row: &row567},
+	{Name: "kubectl label", Row: &row567, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row624, Risk: 4, Worse: worse625},
-	{Name: "kubectl patch", Row: &row556, Risk: 5},
-	{Name: "kubectl plugin", Row: &row556},
-	{Name: "kubectl port-forward", Row: &row556, Is: 0x100000, Risk: 5},
-	{Name: "kubectl proxy", Row: &row556, Is: 0x100000, Risk: 5},
-	{Name: "kubectl replace", Row: &row556, Risk: 6},
-	{Name: "kubectl rollout", Row: &row624, Arity: 3, Risk: 5},
-	{Name: "kubectl rsh", Wrapper: &wrapper628},
-	{Name: "kubectl run", Row: &row556, Risk: 5},
-	{Name: "kubectl scale", Row: &row556, Risk: 5},
-	{Name: "kubectl set", Row: &row556, Risk: 5},
-	{Name: "kubectl taint", Row: &row556, Risk: 5},
-	{Name: "kubectl top", Row: &row624, Arity: 3, Risk: 4, Worse: worse625},
-	{Name: "kubectl uncordon", Row: &row556, Risk: 5},
-	{Name: "kubectl version", Row: &row624, Risk: 4, Worse: worse625},
-	{Name: "kubectl wait", Row: &row624, Risk: 4, Worse: worse625},
+	{Name: "kubectl logs", Row: &row635, Risk: 4, Worse: worse636},
+	{Name: "kubectl patch", Row: &row567, Risk: 5},
+	{Name: "kubectl plugin", Row: &row567},
+	{Name: "kubectl port-forward", Row: &row567, Is: 0x100000, Risk: 5},
+	{Name: "kubectl proxy", Row: &row567, Is: 0x100000, Risk: 5},
+	{Name: "kubectl replace", Row: &row567, Risk: 6},
+	{Name: "kubectl rollout", Row: &row635, Arity: 3, Risk: 5},
+	{Name: "kubectl rsh", Wrapper: &wrapper639},
+	{Name: "kubectl run", Row: &row567, Risk: 5},
+	{Name: "kubectl scale", Row: &row567, Risk: 5},
+	{Name: "kubectl set", Row: &row567, Risk: 5},
+	{Name: "kubectl taint", Row: &row567, Risk: 5},
+	{Name: "kubectl top", Row: &row635, Arity: 3, Risk: 4, Worse: worse636},
+	{Name: "kubectl uncordon", Row: &row567, Risk: 5},
+	{Name: "kubectl version", Row: &row635, Risk: 4, Worse: worse636},
+	{Name: "kubectl wait", Row: &row635, Risk: 4, Worse: worse636},
 	{Name: "kustomize", Row: &row26, Arity: 2, Destroys: acts38},
 	{Name: "kwallet-query", Is: 0x100000},
-	{Name: "kwriteconfig5", Destroys: acts100},
-	{Name: "last", Row: &row630, Risk: 1},
-	{Name: "launchctl", Row: &row54, Arity: 2, Inspector: "service", Is: 0x80000100000, Destroys: acts367},
-	{Name: "lb4", Destroys: acts274},
+	{Name: "kwriteconfig5", Destroys: acts102},
+	{Name: "last", Row: &row641, Risk: 1},
+	{Name: "launchctl", Row: &row54, Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts378},
+	{Name: "lb4", Destroys: acts283},
 	{Name: "lckdo", Is: 0x4},
-	{Name: "ld", Row: &row139, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "ld", Row: &row141, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper632, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper643, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
-	{Name: "ldapdelete", Destroys: acts159},
-	{Name: "ldapmodify", Destroys: acts159},
+	{Name: "ldapdelete", Destroys: acts167},
+	{Name: "ldapmodify", Destroys: acts167},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row634},
-	{Name: "lein", Row: &row30, Arity: 2, Is: 0x1000000000, Risk: 2, Destroys: acts542},
+	{Name: "ldd", Row: &row645},
+	{Name: "lein", Row: &row30, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts553},
+	{Name: "lein check", Risk: 2},
+	{Name: "lein classpath", Risk: 2},
+	{Name: "lein compile", Risk: 2},
 	{Name: "lein repl", Is: 0x800},
 	{Name: "lein run", Is: 0x800},
-	{Name: "lerna", Row: &row49, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080000, Risk: 2, Parent: true, Destroys: acts53},
-	{Name: "lerna exec", Wrapper: &wrapper552, Risk: 5},
-	{Name: "less", Row: &row636, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "lein test", Risk: 2},
+	{Name: "lerna", Row: &row49, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080000, Risk: 2, Parent: true, Destroys: acts53},
+	{Name: "lerna exec", Wrapper: &wrapper563, Risk: 5},
+	{Name: "less", Row: &row647, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "let", Inspector: "let", Risk: 1},
-	{Name: "letta", Is: 0x80000000},
-	{Name: "letta-code", Is: 0x80000000},
-	{Name: "lftp", Row: &row39, Is: 0x14000400000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "letta", Is: 0x100000000},
+	{Name: "letta-code", Is: 0x100000000},
+	{Name: "lftp", Row: &row39, Is: 0x28000400000, Risk: 4, Recursive: []string{"*"}},
 	{Name: "lib", Is: 0x200},
 	{Name: "libfaketime", Is: 0x4},
-	{Name: "libsql", Row: &row97, Is: 0x2000000},
-	{Name: "lima", Is: 0x100000000000, Destroys: acts7},
+	{Name: "libsql", Row: &row97, Is: 0x4000000},
+	{Name: "lima", Is: 0x200000000000, Destroys: acts7},
 	{Name: "limactl", Is: 0x2, Destroys: acts7},
 	{Name: "linear", Destroys: acts14},
 	{Name: "link", Is: 0x200},
 	{Name: "linkerd", Destroys: acts38},
 	{Name: "links", Risk: 4},
-	{Name: "linode", Destroys: acts176},
-	{Name: "linode-cli", Row: &row26, Arity: 3, Risk: 5, Worse: worse27, Destroys: acts176},
-	{Name: "lint-staged", Row: &row49, Is: 0x1000080000},
-	{Name: "linux32", Wrapper: &wrapper579},
-	{Name: "linux64", Wrapper: &wrapper579},
-	{Name: "liquibase", Destroys: acts637},
-	{Name: "litecli", Row: &row639, Inspector: "sql", Is: 0x6000000, Risk: 5},
+	{Name: "linode", Destroys: acts184},
+	{Name: "linode-cli", Row: &row26, Arity: 3, Risk: 5, Worse: worse27, Destroys: acts184},
+	{Name: "lint-staged", Row: &row49, Is: 0x2000080000},
+	{Name: "linux32", Wrapper: &wrapper590},
+	{Name: "linux64", Wrapper: &wrapper590},
+	{Name: "liquibase", Destroys: acts648},
+	{Name: "litecli", Row: &row650, Inspector: "sql", Is: 0xc000000, Risk: 5},
 	{Name: "litefs", Row: &row97},
 	{Name: "llc", Is: 0x200},
 	{Name: "lld", Row: &row44, Is: 0x200},
-	{Name: "lldb", Row: &row97, Wrapper: &wrapper158, Is: 0x20000},
+	{Name: "lldb", Row: &row97, Wrapper: &wrapper166, Is: 0x20000},
 	{Name: "lli", Is: 0x200},
-	{Name: "llm-agent", Is: 0x80000000},
+	{Name: "llm-agent", Is: 0x100000000},
 	{Name: "llvm-ar", Is: 0x200},
 	{Name: "llvm-cov", Is: 0x200},
 	{Name: "llvm-link", Is: 0x200},
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row641, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "ln", Row: &row652, Inspector: "link", Is: 0x100020, Risk: 3},
 	{Name: "local", Inspector: "declare", Risk: 1},
 	{Name: "locale", Risk: 1},
 	{Name: "localtunnel", Row: &row39},
-	{Name: "locate", Row: &row643, Is: 0x200000000, Risk: 1},
+	{Name: "locate", Row: &row654, Is: 0x400000000, Risk: 1},
 	{Name: "lockrun", Wrapper: &wrapper10},
 	{Name: "loginctl", Arity: 2},
 	{Name: "logname", Risk: 1},
-	{Name: "logrotate", Destroys: acts644},
+	{Name: "logrotate", Destroys: acts655},
 	{Name: "logsave", Is: 0x4},
 	{Name: "lolcode", Language: &language6},
-	{Name: "look", Row: &row646, Risk: 1},
+	{Name: "look", Row: &row657, Risk: 1},
 	{Name: "loop", Is: 0x4},
 	{Name: "losetup", Risk: 6, Destroys: acts82},
 	{Name: "lpass", Is: 0x100000},
-	{Name: "ls", Row: &row273, Arity: 1, Is: 0x40200000000, Risk: 1, Wipes: "listed"},
+	{Name: "ls", Row: &row282, Arity: 1, Is: 0x80400000000, Risk: 1, Wipes: "listed"},
 	{Name: "lsblk", Risk: 1},
 	{Name: "lscpu", Risk: 1},
-	{Name: "lsd", Row: &row273, Risk: 1},
+	{Name: "lsd", Row: &row282, Risk: 1},
 	{Name: "lsmod", Risk: 1},
-	{Name: "lsof", Row: &row648, Is: 0x40, Risk: 1},
-	{Name: "lspci", Row: &row650, Risk: 1},
-	{Name: "lsusb", Row: &row652, Risk: 1},
-	{Name: "ltrace", Wrapper: &wrapper654, Is: 0x20000},
-	{Name: "lua", Language: &language350, Arity: 2, Is: 0x100000000, Risk: 5},
-	{Name: "luajit", Language: &language350, Arity: 2},
-	{Name: "luarocks", Row: &row128, Is: 0x100000, Destroys: acts140},
-	{Name: "lv", Row: &row636},
+	{Name: "lsof", Row: &row659, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row661, Risk: 1},
+	{Name: "lsusb", Row: &row663, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper665, Is: 0x20000},
+	{Name: "lua", Language: &language359, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "luajit", Language: &language359, Arity: 2},
+	{Name: "luarocks", Row: &row130, Is: 0x100000, Destroys: acts146},
+	{Name: "lv", Row: &row647},
 	{Name: "lvextend", Destroys: acts82},
 	{Name: "lvreduce", Destroys: acts82},
-	{Name: "lvremove", Is: 0x2000000000, Destroys: acts82},
+	{Name: "lvremove", Is: 0x4000000000, Destroys: acts82},
 	{Name: "lxc", Is: 0x2, Destroys: acts7},
-	{Name: "lxc exec", Wrapper: &wrapper583},
+	{Name: "lxc exec", Wrapper: &wrapper594},
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
 	{Name: "lynx", Risk: 4},
-	{Name: "lz4", Row: &row656},
-	{Name: "lz4cat", Row: &row134},
-	{Name: "lzcat", Row: &row134},
-	{Name: "lzgrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "lzless", Row: &row134},
-	{Name: "lzma", Row: &row658},
+	{Name: "lz4", Row: &row667},
+	{Name: "lz4cat", Row: &row136},
+	{Name: "lzcat", Row: &row136},
+	{Name: "lzgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "lzless", Row: &row136},
+	{Name: "lzma", Row: &row669},
 	{Name: "m4", Language: &language6, Is: 0x106000},
-	{Name: "mac2unix", Row: &row312},
+	{Name: "mac2unix", Row: &row321},
 	{Name: "machinectl", Is: 0x1},
-	{Name: "machinectl shell", Wrapper: &wrapper583},
+	{Name: "machinectl shell", Wrapper: &wrapper594},
 	{Name: "madge", Is: 0x80000},
-	{Name: "mage", Row: &row112, Arity: 2, Passes: []string{"go"}, Is: 0x1000000000},
-	{Name: "magic-wormhole", Is: 0x4000400000, Risk: 4},
-	{Name: "mail", Row: &row39, Is: 0x14000000000, Destroys: acts19},
+	{Name: "mage", Row: &row114, Arity: 2, Passes: []string{"go"}, Is: 0x2000000000},
+	{Name: "magic-wormhole", Is: 0x8000400000, Risk: 4},
+	{Name: "mail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "mailsend", Destroys: acts19},
-	{Name: "mailx", Row: &row39, Is: 0x14000000000, Destroys: acts19},
-	{Name: "make", Row: &row660, Arity: 2, Handler: "make", Inspector: "make", Is: 0x1021004010, Risk: 2},
-	{Name: "makim", Arity: 2, Is: 0x1000000000},
-	{Name: "man", Row: &row33, Is: 0x20004000, Risk: 1},
-	{Name: "manage.py", Is: 0x100000, Destroys: acts278},
+	{Name: "mailx", Row: &row39, Is: 0x28000000000, Destroys: acts19},
+	{Name: "make", Row: &row671, Arity: 2, Handler: "make", Inspector: "make", Is: 0x2041004010, Risk: 2},
+	{Name: "makim", Arity: 2, Is: 0x2000000000},
+	{Name: "man", Row: &row33, Is: 0x40004000, Risk: 1},
+	{Name: "manage.py", Is: 0x100000, Destroys: acts287},
 	{Name: "manage.py dbshell", Is: 0x800},
 	{Name: "manage.py runscript", Is: 0x800},
 	{Name: "manage.py shell", Is: 0x800},
 	{Name: "manage.py shell_plus", Is: 0x800},
 	{Name: "mangohud", Wrapper: &wrapper10},
 	{Name: "mapfile", Inspector: "names", Risk: 1},
-	{Name: "mariadb-admin", Destroys: acts661},
+	{Name: "mariadb-admin", Destroys: acts672},
 	{Name: "marimo", Is: 0x100000},
-	{Name: "markdownlint", Row: &row663, Is: 0x80000, Risk: 2, Worse: worse664},
-	{Name: "markdownlint-cli2", Row: &row663, Is: 0x80000, Risk: 2, Worse: worse664},
+	{Name: "markdownlint", Row: &row674, Is: 0x80000, Risk: 2, Worse: worse675},
+	{Name: "markdownlint-cli2", Row: &row674, Is: 0x80000, Risk: 2, Worse: worse675},
 	{Name: "masscan", Row: &row97},
 	{Name: "mate-terminal", Is: 0x4},
 	{Name: "matlab", Language: &language6},
 	{Name: "matrix-commander", Destroys: acts14},
 	{Name: "mattermost", Destroys: acts14},
-	{Name: "maturin", Is: 0x1000000000, Destroys: acts358},
+	{Name: "maturin", Is: 0x2000000000, Destroys: acts367},
 	{Name: "maxima", Language: &language6},
-	{Name: "mc", Inspector: "transfer", Is: 0x4000000000, Destroys: acts665, Recursive: []string{"*"}},
+	{Name: "mc", Inspector: "transfer", Is: 0x8000000000, Destroys: acts676, Recursive: []string{"*"}},
 	{Name: "mc cp", Transfer: &options78},
 	{Name: "mc mirror", Transfer: &options78},
 	{Name: "mc mv", Transfer: &options78},
-	{Name: "mcedit", Row: &row193},
-	{Name: "mcli", Inspector: "transfer", Destroys: acts665, Recursive: []string{"*"}},
+	{Name: "mcedit", Row: &row201},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts676, Recursive: []string{"*"}},
 	{Name: "mcli cp", Transfer: &options78},
 	{Name: "mcli mirror", Transfer: &options78},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row667, Risk: 1},
-	{Name: "md5sum", Row: &row669, Risk: 1},
-	{Name: "mdadm", Is: 0x2000000000, Destroys: acts82},
-	{Name: "mdbook", Row: &row671, Is: 0x8, Risk: 2},
-	{Name: "mdcat", Row: &row134},
-	{Name: "medusa", Destroys: acts274},
+	{Name: "md5", Row: &row678, Risk: 1},
+	{Name: "md5sum", Row: &row680, Risk: 1},
+	{Name: "mdadm", Is: 0x4000000000, Destroys: acts82},
+	{Name: "mdbook", Row: &row682, Is: 0x8, Risk: 2},
+	{Name: "mdcat", Row: &row136},
+	{Name: "medusa", Destroys: acts283},
 	{Name: "melos", Arity: 2},
-	{Name: "mentat", Is: 0x80000000},
-	{Name: "meson", Row: &row112, Is: 0x1000000018, Risk: 2},
+	{Name: "mentat", Is: 0x100000000},
+	{Name: "meson", Row: &row684, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true},
+	{Name: "meson compile", Risk: 2, Worse: worse685},
+	{Name: "meson configure", Risk: 2},
+	{Name: "meson introspect", Risk: 2},
+	{Name: "meson setup", Risk: 2},
+	{Name: "meson test", Risk: 2},
 	{Name: "meta"},
-	{Name: "meta exec", Wrapper: &wrapper552},
-	{Name: "metagpt", Is: 0x80000000},
-	{Name: "metal", Destroys: acts176},
-	{Name: "micro", Row: &row193},
-	{Name: "microk8s.kubectl", Destroys: acts618},
-	{Name: "micropython", Language: &language102},
+	{Name: "meta exec", Wrapper: &wrapper563},
+	{Name: "metagpt", Is: 0x100000000},
+	{Name: "metal", Destroys: acts184},
+	{Name: "micro", Row: &row201},
+	{Name: "microk8s.kubectl", Destroys: acts629},
+	{Name: "micropython", Language: &language104},
 	{Name: "migrate", Arity: 2, Destroys: acts50},
-	{Name: "mikro-orm", Destroys: acts672},
-	{Name: "mill", Is: 0x1000000000, Risk: 2},
+	{Name: "mikro-orm", Destroys: acts686},
+	{Name: "mill", Is: 0x2000000000, Risk: 2},
 	{Name: "mina", Arity: 2, Destroys: acts28},
-	{Name: "mini-swe-agent", Is: 0x80000000},
+	{Name: "mini-swe-agent", Is: 0x100000000},
 	{Name: "minijail0", Is: 0x4},
 	{Name: "minikube", Row: &row26, Destroys: acts38},
-	{Name: "minikube ssh", Wrapper: &wrapper674},
-	{Name: "minitest", Row: &row105, Risk: 2},
-	{Name: "mise", Arity: 2, Is: 0x60000000, Destroys: acts31},
-	{Name: "mise exec", Wrapper: &wrapper676, Arity: 3, Is: 0x100000},
+	{Name: "minikube ssh", Wrapper: &wrapper688},
+	{Name: "minitest", Row: &row107, Risk: 2},
+	{Name: "mise", Arity: 2, Is: 0xc0000000, Destroys: acts31},
+	{Name: "mise exec", Wrapper: &wrapper690, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper676, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper690, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper676},
+	{Name: "mise x", Wrapper: &wrapper690},
 	{Name: "mispipe", Is: 0x4},
-	{Name: "mistral-vibe", Is: 0x80000000},
-	{Name: "mix", Row: &row678, Arity: 2, Is: 0x1000000018, Risk: 5, Parent: true, Destroys: acts679},
+	{Name: "mistral-vibe", Is: 0x100000000},
+	{Name: "mix", Row: &row692, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts693},
 	{Name: "mix archive.install", Is: 0x100000},
 	{Name: "mix compile", Risk: 2},
 	{Name: "mix credo", Risk: 2},
+	{Name: "mix deps", Risk: 2},
+	{Name: "mix deps.tree", Risk: 2},
 	{Name: "mix dialyzer", Risk: 2},
 	{Name: "mix escript.install", Is: 0x100000},
 	{Name: "mix eval", Is: 0x100800},
@@ -6993,280 +7191,289 @@ var commands = [...]Command{
 	{Name: "mix local.hex", Is: 0x100000},
 	{Name: "mix run", Is: 0x100800},
 	{Name: "mix test", Risk: 2},
-	{Name: "mkdir", Row: &row681, Arity: 1, Is: 0x40000000020, Risk: 3},
-	{Name: "mkdocs", Row: &row683, Arity: 2, Is: 0x1000080018, Risk: 2, Parent: true},
+	{Name: "mix xref", Risk: 2},
+	{Name: "mkdir", Row: &row695, Arity: 1, Is: 0x80000000020, Risk: 3},
+	{Name: "mkdocs", Row: &row697, Arity: 2, Is: 0x2000080018, Risk: 2, Parent: true},
 	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
-	{Name: "mke2fs", Is: 0x2000000000, Destroys: acts82},
-	{Name: "mkfifo", Row: &row681, Is: 0x20, Risk: 3},
+	{Name: "mke2fs", Is: 0x4000000000, Destroys: acts82},
+	{Name: "mkfifo", Row: &row695, Is: 0x20, Risk: 3},
 	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts82},
 	{Name: "mkfs*", Risk: 6},
 	{Name: "mkfs.*", Destroys: acts82},
-	{Name: "mknod", Row: &row681, Is: 0x20},
+	{Name: "mknod", Row: &row695, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
-	{Name: "mkswap", Is: 0x2000000000, Risk: 6, Destroys: acts82},
-	{Name: "mktemp", Row: &row685, Is: 0x40, Risk: 1},
-	{Name: "mlocate", Row: &row643},
-	{Name: "mlr", Row: &row370, Risk: 5},
+	{Name: "mkswap", Is: 0x4000000000, Risk: 6, Destroys: acts82},
+	{Name: "mktemp", Row: &row699, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row654},
+	{Name: "mlr", Row: &row381, Risk: 5},
 	{Name: "mmctl", Destroys: acts14},
-	{Name: "mocha", Row: &row58, Is: 0x1000080008, Risk: 2},
-	{Name: "modd", Arity: 2, Is: 0x1000000004},
+	{Name: "mocha", Row: &row58, Is: 0x2000080008, Risk: 2},
+	{Name: "modd", Arity: 2, Is: 0x2000000004},
 	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
-	{Name: "moltbot", Is: 0x80000000},
-	{Name: "mongo", Row: &row216, Is: 0x8100000, Risk: 5, Worse: worse225, Destroys: acts686},
-	{Name: "mongodump", Row: &row688},
-	{Name: "mongorestore", Destroys: acts689},
-	{Name: "mongosh", Row: &row216, Is: 0x8100000, Risk: 5, Worse: worse225, Destroys: acts686},
-	{Name: "monit", Destroys: acts367},
-	{Name: "moon", Is: 0x1000000000},
-	{Name: "more", Row: &row636, Inspector: "less", Is: 0x4000, Risk: 1},
-	{Name: "mosh", Wrapper: &wrapper691, Is: 0x400000, Risk: 4},
+	{Name: "moltbot", Is: 0x100000000},
+	{Name: "mongo", Row: &row224, Is: 0x10100000, Risk: 5, Worse: worse233, Destroys: acts700},
+	{Name: "mongodump", Row: &row702},
+	{Name: "mongorestore", Destroys: acts703},
+	{Name: "mongosh", Row: &row224, Is: 0x10100000, Risk: 5, Worse: worse233, Destroys: acts700},
+	{Name: "monit", Destroys: acts378},
+	{Name: "moon", Is: 0x2000000000},
+	{Name: "more", Row: &row647, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper705, Is: 0x400000, Risk: 4},
 	{Name: "mosquitto_pub", Row: &row39},
-	{Name: "most", Row: &row636, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "most", Row: &row647, Inspector: "less", Is: 0x4000, Risk: 1},
 	{Name: "mount", Is: 0x100000, Risk: 7},
 	{Name: "mpiexec", Is: 0x4},
 	{Name: "mpirun", Is: 0x4},
 	{Name: "mprof", Is: 0x4},
-	{Name: "msbuild", Is: 0x1000000208},
+	{Name: "msbuild", Is: 0x2000000208},
 	{Name: "mshta", Row: &row54},
-	{Name: "msmtp", Row: &row39, Is: 0x4000000000, Destroys: acts19},
+	{Name: "msmtp", Row: &row39, Is: 0x8000000000, Destroys: acts19},
 	{Name: "mtr", Inspector: "lookup", Risk: 4},
 	{Name: "multipass", Is: 0x2, Destroys: acts7},
-	{Name: "multipass exec", Wrapper: &wrapper583},
-	{Name: "mutt", Row: &row39, Is: 0x4000000000, Destroys: acts19},
-	{Name: "mv", Row: &row692, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts693, Recursive: []string{"*"}, Wipes: "moved"},
-	{Name: "mvn", Row: &row30, Arity: 2, Inspector: "maven", Is: 0x1021000018, Risk: 2, Destroys: acts542},
-	{Name: "mycli", Row: &row639, Inspector: "sql", Is: 0x2004000, Risk: 5},
-	{Name: "mypy", Row: &row694, Is: 0x80208, Risk: 2, Worse: worse84},
-	{Name: "mysql", Row: &row696, Inspector: "sql", Is: 0x2104000, Risk: 5},
-	{Name: "mysql_secure_installation", Destroys: acts689},
-	{Name: "mysqladmin", Risk: 6, Destroys: acts661},
-	{Name: "mysqldump", Row: &row688, Risk: 4},
-	{Name: "mysqlimport", Destroys: acts689},
-	{Name: "mysqlsh", Row: &row97, Is: 0x2100000},
-	{Name: "nano", Row: &row193},
-	{Name: "nanobot", Is: 0x80000000},
-	{Name: "nanocoder", Is: 0x80000000},
-	{Name: "nasm", Row: &row698, Is: 0x200, Risk: 2},
-	{Name: "nats", Destroys: acts619},
-	{Name: "nc", Row: &row700, Is: 0x4014000400000, Risk: 4},
+	{Name: "multipass exec", Wrapper: &wrapper594},
+	{Name: "mutt", Row: &row39, Is: 0x8000000000, Destroys: acts19},
+	{Name: "mv", Row: &row706, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts707, Recursive: []string{"*"}, Wipes: "moved"},
+	{Name: "mvn", Row: &row30, Arity: 2, Inspector: "maven", Is: 0x2041000018, Risk: 2, Destroys: acts553},
+	{Name: "mycli", Row: &row650, Inspector: "sql", Is: 0x4004000, Risk: 5},
+	{Name: "mypy", Row: &row708, Is: 0x80208, Risk: 2, Worse: worse84},
+	{Name: "mysql", Row: &row710, Inspector: "sql", Is: 0x4104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts703},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts672},
+	{Name: "mysqldump", Row: &row702, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts703},
+	{Name: "mysqlsh", Row: &row97, Is: 0x4100000},
+	{Name: "nano", Row: &row201},
+	{Name: "nanobot", Is: 0x100000000},
+	{Name: "nanocoder", Is: 0x100000000},
+	{Name: "nasm", Row: &row712, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts630},
+	{Name: "nc", Row: &row714, Is: 0x8028000400000, Risk: 4},
 	{Name: "ncal", Risk: 1},
-	{Name: "ncat", Row: &row700, Is: 0x4014000400000, Risk: 4},
-	{Name: "ncftp", Is: 0x10000000000},
-	{Name: "ncu", Is: 0x20000000},
+	{Name: "ncat", Row: &row714, Is: 0x8028000400000, Risk: 4},
+	{Name: "ncftp", Is: 0x20000000000},
+	{Name: "ncu", Is: 0x40000000},
 	{Name: "neomutt", Destroys: acts19},
-	{Name: "neon", Destroys: acts701},
-	{Name: "neonctl", Is: 0x2000000, Destroys: acts701},
-	{Name: "net", Destroys: acts159},
-	{Name: "netcat", Row: &row700, Is: 0x4014000400000, Risk: 4},
-	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse27, Destroys: acts702, Recursive: []string{"*"}},
+	{Name: "neon", Destroys: acts715},
+	{Name: "neonctl", Is: 0x4000000, Destroys: acts715},
+	{Name: "net", Destroys: acts167},
+	{Name: "netcat", Row: &row714, Is: 0x8028000400000, Risk: 4},
+	{Name: "netlify", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts716, Recursive: []string{"*"}},
 	{Name: "netlify deploy", Transfer: &options79},
-	{Name: "netlify dev:exec", Wrapper: &wrapper704},
-	{Name: "netplan", Destroys: acts330},
-	{Name: "netsh", Destroys: acts330},
+	{Name: "netlify dev:exec", Wrapper: &wrapper718},
+	{Name: "netplan", Destroys: acts339},
+	{Name: "netsh", Destroys: acts339},
 	{Name: "netstat", Risk: 1},
 	{Name: "networkctl", Arity: 2},
-	{Name: "networksetup", Destroys: acts330},
+	{Name: "networksetup", Destroys: acts339},
 	{Name: "neverest", Destroys: acts19},
 	{Name: "newfs*", Destroys: acts82},
 	{Name: "newgrp", Is: 0x1},
 	{Name: "newlisp", Language: &language6},
-	{Name: "newman", Destroys: acts109},
+	{Name: "newman", Destroys: acts111},
 	{Name: "newrelic-admin", Is: 0x4},
-	{Name: "next", Row: &row49, Is: 0x1000080018, Parent: true},
+	{Name: "next", Row: &row49, Is: 0x2000080018, Parent: true},
 	{Name: "next build", Risk: 2},
 	{Name: "nextest", Risk: 2},
-	{Name: "nextflow", Is: 0x1000000000},
-	{Name: "nft", Destroys: acts330},
+	{Name: "nextflow", Is: 0x2000000000},
+	{Name: "nft", Destroys: acts339},
 	{Name: "ng", Row: &row49, Arity: 2, Is: 0x80010, Parent: true},
 	{Name: "ng build", Risk: 2},
 	{Name: "ng lint", Risk: 2},
 	{Name: "ng test", Risk: 2},
-	{Name: "ngrok", Row: &row39, Is: 0x8000000000},
-	{Name: "nice", Wrapper: &wrapper706},
+	{Name: "ngrok", Row: &row39, Is: 0x10000000000},
+	{Name: "nice", Wrapper: &wrapper720},
 	{Name: "nim", Language: &language6, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
-	{Name: "nimble", Row: &row128},
-	{Name: "ninja", Row: &row112, Arity: 2, Is: 0x1020000018, Risk: 2, Worse: worse707},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x1020000400, Risk: 5, Destroys: acts708},
+	{Name: "nimble", Row: &row130},
+	{Name: "ninja", Row: &row114, Arity: 2, Is: 0x2040000018, Risk: 2, Worse: worse685},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x2040000400, Risk: 5, Destroys: acts721},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
-	{Name: "nix-build", Is: 0x1000000000},
-	{Name: "nix-collect-garbage", Destroys: acts708},
-	{Name: "nix-env", Is: 0x20100000, Risk: 5, Destroys: acts31},
-	{Name: "nix-shell", Handler: "nix", Is: 0x1020000000, Risk: 5},
-	{Name: "nix-store", Destroys: acts708},
-	{Name: "nl", Row: &row710, Risk: 1},
-	{Name: "nm", Row: &row712, Is: 0x200, Risk: 1},
+	{Name: "nix-build", Is: 0x2000000000},
+	{Name: "nix-collect-garbage", Destroys: acts721},
+	{Name: "nix-env", Is: 0x40100000, Risk: 5, Destroys: acts31},
+	{Name: "nix-shell", Handler: "nix", Is: 0x2040000000, Risk: 5},
+	{Name: "nix-store", Destroys: acts721},
+	{Name: "nl", Row: &row723, Risk: 1},
+	{Name: "nm", Row: &row725, Is: 0x200, Risk: 1},
 	{Name: "nmap", Row: &row97, Risk: 4},
-	{Name: "nmcli", Destroys: acts330},
-	{Name: "nocorrect", Wrapper: &wrapper155},
-	{Name: "node", Language: &language118, Arity: 2, Is: 0x100000410, Risk: 5, Parent: true},
+	{Name: "nmcli", Destroys: acts339},
+	{Name: "nocorrect", Wrapper: &wrapper163},
+	{Name: "node", Language: &language120, Arity: 2, Is: 0x200000410, Risk: 5, Parent: true},
 	{Name: "node --check", Risk: 2},
 	{Name: "node --test", Risk: 2},
 	{Name: "node -c", Risk: 2},
-	{Name: "nodemon", Row: &row49, Wrapper: &wrapper714},
+	{Name: "nodemon", Row: &row49, Wrapper: &wrapper727},
 	{Name: "nodenv", Arity: 2},
 	{Name: "nodenv exec", Wrapper: &wrapper46},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
-	{Name: "noglob", Wrapper: &wrapper155},
-	{Name: "nohup", Wrapper: &wrapper716, Is: 0x1000000000000},
-	{Name: "nomad", Row: &row26, Arity: 2, Is: 0x8000000002, Destroys: acts99},
+	{Name: "noglob", Wrapper: &wrapper163},
+	{Name: "nohup", Wrapper: &wrapper729, Is: 0x2000000000000},
+	{Name: "nomad", Row: &row26, Arity: 2, Is: 0x10000000002, Destroys: acts101},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
 	{Name: "notify-slack", Destroys: acts14},
 	{Name: "notmuch", Destroys: acts19},
-	{Name: "now", Destroys: acts717},
-	{Name: "nox", Row: &row719, Passes: []string{"pytest"}, Is: 0x1000080218, Risk: 2},
-	{Name: "np", Destroys: acts720},
-	{Name: "npm", Row: &row722, Arity: 2, Inspector: "npm", Is: 0x10009260000010, Parent: true, Destroys: acts119},
-	{Name: "npm access", Row: &row120, Risk: 6},
-	{Name: "npm add", Row: &row724, Is: 0x300000, Risk: 4, Worse: worse121},
-	{Name: "npm adduser", Row: &row120},
-	{Name: "npm audit", Row: &row724, Is: 0x100000, Risk: 4, Worse: worse725},
-	{Name: "npm bin", Row: &row727, Is: 0x40, Risk: 1},
-	{Name: "npm c", Row: &row729, Is: 0x10000, Parent: true},
-	{Name: "npm c delete", Row: &row730},
-	{Name: "npm c edit", Row: &row730},
+	{Name: "now", Destroys: acts730},
+	{Name: "nox", Row: &row732, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2},
+	{Name: "np", Destroys: acts733},
+	{Name: "npm", Row: &row735, Arity: 2, Inspector: "npm", Is: 0x200124c0000010, Parent: true, Destroys: acts121},
+	{Name: "npm access", Row: &row122, Risk: 6},
+	{Name: "npm add", Row: &row737, Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "npm adduser", Row: &row122},
+	{Name: "npm audit", Row: &row737, Is: 0x100000, Risk: 4, Worse: worse738},
+	{Name: "npm bin", Row: &row740, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row742, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row743},
+	{Name: "npm c edit", Row: &row743},
 	{Name: "npm c get", Risk: 1},
 	{Name: "npm c list", Risk: 1},
 	{Name: "npm c ls", Risk: 1},
-	{Name: "npm c set", Row: &row730},
+	{Name: "npm c set", Row: &row743},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row724, Is: 0x100000, Risk: 4},
-	{Name: "npm cit", Row: &row724},
+	{Name: "npm ci", Row: &row737, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row737},
 	{Name: "npm clean-install", Risk: 4},
-	{Name: "npm config", Row: &row729, Arity: 3, Is: 0x110000, Parent: true},
-	{Name: "npm config delete", Row: &row730},
-	{Name: "npm config edit", Row: &row730},
-	{Name: "npm config fix", Row: &row730},
+	{Name: "npm config", Row: &row742, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row743},
+	{Name: "npm config edit", Row: &row743},
+	{Name: "npm config fix", Row: &row743},
 	{Name: "npm config get", Risk: 1},
 	{Name: "npm config list", Risk: 1},
 	{Name: "npm config ls", Risk: 1},
-	{Name: "npm config set", Row: &row730},
-	{Name: "npm create", Row: &row120, Is: 0x300000},
-	{Name: "npm ddp", Risk: 4, Worse: worse121},
-	{Name: "npm dedupe", Row: &row724, Risk: 4, Worse: worse121},
-	{Name: "npm deprecate", Row: &row120, Risk: 6},
-	{Name: "npm dist-tag", Row: &row120, Risk: 6},
-	{Name: "npm doctor", Row: &row727, Risk: 4},
-	{Name: "npm edit", Row: &row120},
-	{Name: "npm exec", Wrapper: &wrapper126, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row727, Risk: 1},
-	{Name: "npm explore", Row: &row120},
-	{Name: "npm fund", Row: &row727, Risk: 1, Worse: worse731},
-	{Name: "npm get", Row: &row727, Is: 0x10000, Risk: 1},
-	{Name: "npm help", Row: &row727, Risk: 1},
-	{Name: "npm hook", Row: &row120},
-	{Name: "npm i", Row: &row724, Is: 0x300000, Risk: 4, Worse: worse121},
+	{Name: "npm config set", Row: &row743},
+	{Name: "npm create", Row: &row122, Is: 0x300000},
+	{Name: "npm ddp", Risk: 4, Worse: worse123},
+	{Name: "npm dedupe", Row: &row737, Risk: 4, Worse: worse123},
+	{Name: "npm deprecate", Row: &row122, Risk: 6},
+	{Name: "npm dist-tag", Row: &row122, Risk: 6},
+	{Name: "npm doctor", Row: &row740, Risk: 4},
+	{Name: "npm edit", Row: &row122},
+	{Name: "npm exec", Wrapper: &wrapper128, Arity: 3, Is: 0x300000},
+	{Name: "npm explain", Row: &row740, Risk: 1},
+	{Name: "npm explore", Row: &row122},
+	{Name: "npm fund", Row: &row740, Risk: 1, Worse: worse744},
+	{Name: "npm get", Row: &row740, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row740, Risk: 1},
+	{Name: "npm hook", Row: &row122},
+	{Name: "npm i", Row: &row737, Is: 0x300000, Risk: 4, Worse: worse123},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row727, Risk: 4},
-	{Name: "npm init", Row: &row120, Is: 0x300000, Risk: 3},
-	{Name: "npm install", Row: &row724, Is: 0x300000, Risk: 4, Worse: worse121},
-	{Name: "npm install-test", Row: &row724, Is: 0x200000},
-	{Name: "npm it", Row: &row724, Is: 0x200000},
-	{Name: "npm la", Row: &row727, Risk: 1},
-	{Name: "npm link", Row: &row724, Is: 0x100000, Risk: 3},
-	{Name: "npm list", Row: &row727, Risk: 1},
-	{Name: "npm ll", Row: &row727, Risk: 1},
-	{Name: "npm login", Row: &row120, Is: 0x100000},
-	{Name: "npm logout", Row: &row120},
-	{Name: "npm ls", Row: &row727, Risk: 1},
-	{Name: "npm org", Row: &row120},
-	{Name: "npm outdated", Row: &row727, Risk: 4},
-	{Name: "npm owner", Row: &row120, Risk: 6},
-	{Name: "npm pack", Row: &row727, Risk: 3},
-	{Name: "npm ping", Row: &row727, Risk: 4},
-	{Name: "npm pkg", Row: &row729, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
-	{Name: "npm pkg delete", Row: &row732},
-	{Name: "npm pkg fix", Row: &row732},
+	{Name: "npm info", Row: &row740, Risk: 4},
+	{Name: "npm init", Row: &row122, Is: 0x300000, Risk: 3},
+	{Name: "npm install", Row: &row737, Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "npm install-test", Row: &row737, Is: 0x200000},
+	{Name: "npm it", Row: &row737, Is: 0x200000},
+	{Name: "npm la", Row: &row740, Risk: 1},
+	{Name: "npm link", Row: &row737, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row740, Risk: 1},
+	{Name: "npm ll", Row: &row740, Risk: 1},
+	{Name: "npm login", Row: &row122, Is: 0x100000},
+	{Name: "npm logout", Row: &row122},
+	{Name: "npm ls", Row: &row740, Risk: 1},
+	{Name: "npm org", Row: &row122},
+	{Name: "npm outdated", Row: &row740, Risk: 4},
+	{Name: "npm owner", Row: &row122, Risk: 6},
+	{Name: "npm pack", Row: &row740, Risk: 3},
+	{Name: "npm ping", Row: &row740, Risk: 4},
+	{Name: "npm pkg", Row: &row742, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row745},
+	{Name: "npm pkg fix", Row: &row745},
 	{Name: "npm pkg get", Risk: 1},
-	{Name: "npm pkg set", Row: &row732},
-	{Name: "npm prefix", Row: &row727, Risk: 1},
-	{Name: "npm profile", Row: &row120},
-	{Name: "npm prune", Row: &row724, Risk: 3},
-	{Name: "npm publish", Row: &row120, Risk: 6},
-	{Name: "npm query", Row: &row727, Risk: 1},
-	{Name: "npm r", Row: &row727, Risk: 3},
-	{Name: "npm rebuild", Row: &row724, Is: 0x100000, Risk: 3},
-	{Name: "npm remove", Row: &row727, Risk: 3},
-	{Name: "npm restart", Row: &row727},
-	{Name: "npm rm", Row: &row724, Risk: 3},
-	{Name: "npm root", Row: &row727, Is: 0x40, Risk: 1},
-	{Name: "npm rum", Row: &row727},
-	{Name: "npm run", Row: &row727, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse121},
+	{Name: "npm pkg set", Row: &row745},
+	{Name: "npm prefix", Row: &row740, Risk: 1},
+	{Name: "npm profile", Row: &row122},
+	{Name: "npm prune", Row: &row737, Risk: 3},
+	{Name: "npm publish", Row: &row122, Risk: 6},
+	{Name: "npm query", Row: &row740, Risk: 1},
+	{Name: "npm r", Row: &row740, Risk: 3},
+	{Name: "npm rebuild", Row: &row737, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row740, Risk: 3},
+	{Name: "npm restart", Row: &row740},
+	{Name: "npm rm", Row: &row737, Risk: 3},
+	{Name: "npm root", Row: &row740, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row740},
+	{Name: "npm run", Row: &row740, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row727, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse121},
-	{Name: "npm search", Row: &row727, Risk: 4},
-	{Name: "npm set", Row: &row120, Is: 0x100000},
-	{Name: "npm set-script", Row: &row120},
-	{Name: "npm show", Row: &row727, Risk: 4},
-	{Name: "npm shrinkwrap", Row: &row727, Risk: 3},
-	{Name: "npm star", Row: &row120},
-	{Name: "npm start", Row: &row727},
-	{Name: "npm stop", Row: &row727},
-	{Name: "npm t", Row: &row727, Risk: 2},
-	{Name: "npm team", Row: &row120},
-	{Name: "npm test", Row: &row727, Risk: 2},
-	{Name: "npm token", Row: &row120, Is: 0x100000},
-	{Name: "npm tst", Row: &row727, Risk: 2},
-	{Name: "npm un", Row: &row727, Risk: 3},
-	{Name: "npm uninstall", Row: &row724, Is: 0x100000, Risk: 3},
-	{Name: "npm unlink", Row: &row727, Risk: 3},
-	{Name: "npm unpublish", Row: &row120, Risk: 6},
-	{Name: "npm up", Row: &row724, Is: 0x200000, Risk: 4, Worse: worse121},
-	{Name: "npm update", Row: &row724, Is: 0x300000, Risk: 4, Worse: worse121},
-	{Name: "npm upgrade", Risk: 4, Worse: worse121},
-	{Name: "npm urn", Row: &row727},
-	{Name: "npm v", Row: &row727, Risk: 4},
-	{Name: "npm version", Row: &row120, Risk: 3},
-	{Name: "npm view", Row: &row727, Risk: 4},
-	{Name: "npm whoami", Row: &row727, Risk: 4},
-	{Name: "npm why", Row: &row727, Risk: 1},
-	{Name: "npm x", Wrapper: &wrapper126, Arity: 3, Is: 0x200000},
-	{Name: "npm-check-updates", Is: 0x20000000},
-	{Name: "npm-run-all", Handler: "texts", Is: 0x1000080000},
+	{Name: "npm run-script", Row: &row740, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
+	{Name: "npm search", Row: &row740, Risk: 4},
+	{Name: "npm set", Row: &row122, Is: 0x100000},
+	{Name: "npm set-script", Row: &row122},
+	{Name: "npm show", Row: &row740, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row740, Risk: 3},
+	{Name: "npm star", Row: &row122},
+	{Name: "npm start", Row: &row740},
+	{Name: "npm stop", Row: &row740},
+	{Name: "npm t", Row: &row740, Risk: 2},
+	{Name: "npm team", Row: &row122},
+	{Name: "npm test", Row: &row740, Risk: 2},
+	{Name: "npm token", Row: &row122, Is: 0x100000},
+	{Name: "npm tst", Row: &row740, Risk: 2},
+	{Name: "npm un", Row: &row740, Risk: 3},
+	{Name: "npm uninstall", Row: &row737, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row740, Risk: 3},
+	{Name: "npm unpublish", Row: &row122, Risk: 6},
+	{Name: "npm up", Row: &row737, Is: 0x200000, Risk: 4, Worse: worse123},
+	{Name: "npm update", Row: &row737, Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "npm upgrade", Risk: 4, Worse: worse123},
+	{Name: "npm urn", Row: &row740},
+	{Name: "npm v", Row: &row740, Risk: 4},
+	{Name: "npm version", Row: &row122, Risk: 3},
+	{Name: "npm view", Row: &row740, Risk: 4},
+	{Name: "npm whoami", Row: &row740, Risk: 4},
+	{Name: "npm why", Row: &row740, Risk: 1},
+	{Name: "npm x", Wrapper: &wrapper128, Arity: 3, Is: 0x200000},
+	{Name: "npm-check-updates", Is: 0x40000000},
+	{Name: "npm-run-all", Handler: "texts", Is: 0x2000080000},
 	{Name: "nproc", Is: 0xc0, Risk: 1},
-	{Name: "npx", Wrapper: &wrapper126, Arity: 2, Is: 0x800060000010, Risk: 5},
+	{Name: "npx", Wrapper: &wrapper128, Arity: 2, Is: 0x10000c0000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
-	{Name: "nroff", Row: &row134},
-	{Name: "nsenter", Wrapper: &wrapper734, Is: 0x1, Risk: 7},
+	{Name: "nroff", Row: &row136},
+	{Name: "nsenter", Wrapper: &wrapper747, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
-	{Name: "nslookup", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
-	{Name: "ntl", Destroys: acts702},
+	{Name: "nslookup", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
+	{Name: "ntl", Destroys: acts716},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
-	{Name: "nuget", Destroys: acts140},
-	{Name: "numactl", Wrapper: &wrapper736},
-	{Name: "numfmt", Row: &row738, Risk: 1},
-	{Name: "nuxt", Row: &row49, Is: 0x1000080018, Parent: true},
+	{Name: "nuget", Destroys: acts146},
+	{Name: "numactl", Wrapper: &wrapper749},
+	{Name: "numfmt", Row: &row751, Risk: 1},
+	{Name: "nuxt", Row: &row49, Is: 0x2000080018, Parent: true},
 	{Name: "nuxt build", Risk: 2},
 	{Name: "nvcc", Row: &row44, Is: 0x200},
-	{Name: "nvim", Row: &row193},
+	{Name: "nvim", Row: &row201},
 	{Name: "nvm", Is: 0x100000},
-	{Name: "nvme", Is: 0x2000000000, Destroys: acts82},
-	{Name: "nvram", Destroys: acts100},
+	{Name: "nvme", Is: 0x4000000000, Destroys: acts82},
+	{Name: "nvram", Destroys: acts102},
 	{Name: "nwipe", Destroys: acts82},
-	{Name: "nx", Row: &row49, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080018, Risk: 2, Parent: true},
-	{Name: "nx exec", Wrapper: &wrapper552, Risk: 5},
-	{Name: "nyc", Row: &row58, Is: 0x80008},
-	{Name: "nzsql", Is: 0x2000000},
+	{Name: "nx", Row: &row753, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2, Parent: true},
+	{Name: "nx affected", Is: 0x3000000, Risk: 2, Worse: worse754},
+	{Name: "nx build", Risk: 2, Worse: worse755},
+	{Name: "nx e2e", Risk: 2, Worse: worse755},
+	{Name: "nx exec", Wrapper: &wrapper563, Risk: 5},
+	{Name: "nx lint", Risk: 2, Worse: worse755},
+	{Name: "nx run", Is: 0x3000000, Risk: 2, Worse: worse754},
+	{Name: "nx run-many", Is: 0x3000000, Risk: 2, Worse: worse754},
+	{Name: "nx test", Risk: 2, Worse: worse755},
+	{Name: "nx typecheck", Risk: 2, Worse: worse755},
+	{Name: "nyc", Row: &row143, Is: 0x80008},
+	{Name: "nzsql", Is: 0x4000000},
 	{Name: "oao"},
-	{Name: "oao all", Wrapper: &wrapper552},
+	{Name: "oao all", Wrapper: &wrapper563},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row740, Is: 0x200, Risk: 1},
+	{Name: "objdump", Row: &row757, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "obsutil cp", Transfer: &options79},
 	{Name: "ocaml", Language: &language6},
 	{Name: "ocamlc", Risk: 2},
 	{Name: "ocamlfind", Is: 0x1000},
-	{Name: "oci", Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts176, Recursive: []string{"*"}},
+	{Name: "oci", Inspector: "transfer", Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts184, Recursive: []string{"*"}},
 	{Name: "oci os"},
 	{Name: "oci os object"},
 	{Name: "oci os object bulk-upload", Transfer: &options79},
@@ -7274,231 +7481,233 @@ var commands = [...]Command{
 	{Name: "oci os object put", Transfer: &options79},
 	{Name: "octave", Language: &language6},
 	{Name: "octosql", Row: &row97},
-	{Name: "od", Row: &row742, Risk: 1},
+	{Name: "od", Row: &row759, Risk: 1},
 	{Name: "ollama"},
-	{Name: "ollama launch", Is: 0x80000000},
+	{Name: "ollama launch", Is: 0x100000000},
 	{Name: "onchange", Is: 0x4},
 	{Name: "op", Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "op run", Wrapper: &wrapper318},
-	{Name: "opam", Row: &row128, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts140},
+	{Name: "op run", Wrapper: &wrapper327},
+	{Name: "opam", Row: &row130, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts146},
 	{Name: "open", Row: &row54},
-	{Name: "open-interpreter", Is: 0x80000000},
-	{Name: "openclaw", Is: 0x80000000},
-	{Name: "opencode", Is: 0x80000000},
-	{Name: "opencode-agent", Is: 0x80000000},
-	{Name: "opencode-ai", Is: 0x80000000},
-	{Name: "openhands", Is: 0x80000000},
-	{Name: "openhands-ai", Is: 0x80000000},
-	{Name: "opensearch", Destroys: acts238},
-	{Name: "openssl", Row: &row744, Arity: 2, Inspector: "openssl", Is: 0x4000100000, Parent: true},
+	{Name: "open-interpreter", Is: 0x100000000},
+	{Name: "openclaw", Is: 0x100000000},
+	{Name: "opencode", Is: 0x100000000},
+	{Name: "opencode-agent", Is: 0x100000000},
+	{Name: "opencode-ai", Is: 0x100000000},
+	{Name: "openhands", Is: 0x100000000},
+	{Name: "openhands-ai", Is: 0x100000000},
+	{Name: "opensearch", Destroys: acts246},
+	{Name: "openssl", Row: &row761, Arity: 2, Inspector: "openssl", Is: 0x8000100000, Parent: true},
 	{Name: "openssl asn1parse", Risk: 1},
 	{Name: "openssl dgst", Risk: 1},
 	{Name: "openssl rand", Risk: 1},
-	{Name: "openssl req", Risk: 1, Worse: worse745},
+	{Name: "openssl req", Risk: 1, Worse: worse762},
 	{Name: "openssl s_client", Risk: 4},
 	{Name: "openssl version", Risk: 1},
 	{Name: "openssl x509", Risk: 1},
-	{Name: "openstack", Row: &row26, Destroys: acts176},
-	{Name: "opentelemetry-instrument", Wrapper: &wrapper110},
+	{Name: "openstack", Row: &row26, Destroys: acts184},
+	{Name: "opentelemetry-instrument", Wrapper: &wrapper112},
 	{Name: "openvpn", Row: &row39},
 	{Name: "openvt", Is: 0x4},
 	{Name: "opkg", Is: 0x100000, Destroys: acts31},
 	{Name: "opt", Is: 0x200},
 	{Name: "optirun", Wrapper: &wrapper10},
-	{Name: "oras", Destroys: acts226},
+	{Name: "oras", Destroys: acts234},
 	{Name: "orb", Is: 0x4},
 	{Name: "osascript", Row: &row54, Language: &language6, Arity: 2, Risk: 5},
 	{Name: "osls", Destroys: acts37},
-	{Name: "osql", Row: &row97, Is: 0x2000000},
+	{Name: "osql", Row: &row97, Is: 0x4000000},
 	{Name: "osqueryi", Row: &row97},
 	{Name: "ossutil", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "ossutil cp", Transfer: &options79},
 	{Name: "otel-cli", Is: 0x4},
-	{Name: "overcommit", Is: 0x1000000000},
-	{Name: "overmind", Is: 0x1000000000},
-	{Name: "ovh", Destroys: acts176},
-	{Name: "ovsx", Destroys: acts140},
-	{Name: "oxlint", Is: 0x80000, Risk: 2, Worse: worse98},
-	{Name: "p4", Destroys: acts137},
-	{Name: "packer", Row: &row26, Arity: 2, Destroys: acts99},
-	{Name: "packet", Destroys: acts176},
-	{Name: "pacman", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts746},
+	{Name: "overcommit", Is: 0x2000000000},
+	{Name: "overmind", Is: 0x2000000000},
+	{Name: "ovh", Destroys: acts184},
+	{Name: "ovsx", Destroys: acts146},
+	{Name: "oxlint", Row: &row99, Is: 0x80008, Risk: 2, Worse: worse100},
+	{Name: "p4", Destroys: acts139},
+	{Name: "packer", Row: &row26, Arity: 2, Destroys: acts101},
+	{Name: "packet", Destroys: acts184},
+	{Name: "pacman", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts763},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000, Destroys: acts746},
-	{Name: "pandoc", Row: &row134},
-	{Name: "pants", Row: &row112, Is: 0x1000000000, Risk: 2},
+	{Name: "pamac", Is: 0x100000, Destroys: acts763},
+	{Name: "pandoc", Row: &row136},
+	{Name: "pants", Row: &row114, Is: 0x2000000000, Risk: 2},
 	{Name: "papermill", Language: &language1},
-	{Name: "parallel", Handler: "parallel", Is: 0x1000000000000},
-	{Name: "parcel", Row: &row49, Is: 0x1000080008, Risk: 2},
-	{Name: "parted", Is: 0x2000100000, Risk: 6, Destroys: acts82},
+	{Name: "parallel", Handler: "parallel", Is: 0x2000000000000},
+	{Name: "paratest", Row: &row765, Is: 0x2000000008, Risk: 2},
+	{Name: "parcel", Row: &row49, Is: 0x2000080008, Risk: 2},
+	{Name: "parted", Is: 0x4000100000, Risk: 6, Destroys: acts82},
 	{Name: "partprobe", Destroys: acts82},
-	{Name: "paru", Is: 0x100000, Destroys: acts746},
+	{Name: "paru", Is: 0x100000, Destroys: acts763},
 	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts20},
 	{Name: "passage", Is: 0x100000},
-	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts159},
-	{Name: "paste", Row: &row748, Risk: 1},
-	{Name: "patch", Row: &row750, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts167},
+	{Name: "paste", Row: &row767, Risk: 1},
+	{Name: "patch", Row: &row769, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive751},
-	{Name: "payload", Destroys: acts274},
-	{Name: "pcre2grep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "pcregrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "pax", Row: &row3, Inspector: "archiver", Archive: &archive770},
+	{Name: "payload", Destroys: acts283},
+	{Name: "pcre2grep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "pcregrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pct", Destroys: acts7},
 	{Name: "pdb", Row: &row97},
-	{Name: "pdb2", Is: 0x2000000},
-	{Name: "pdftotext", Row: &row134},
-	{Name: "pdm", Row: &row207, Arity: 2, Is: 0x1020000010, Destroys: acts358},
+	{Name: "pdb2", Is: 0x4000000},
+	{Name: "pdftotext", Row: &row136},
+	{Name: "pdm", Row: &row215, Arity: 2, Is: 0x2040000010, Destroys: acts367},
 	{Name: "pdm add", Is: 0x300000},
 	{Name: "pdm remove", Is: 0x100000},
 	{Name: "pdm run", Wrapper: &wrapper46, Arity: 3},
 	{Name: "pdm update", Is: 0x100000},
 	{Name: "pdsh", Is: 0x4},
-	{Name: "pdx", Is: 0x80000000},
+	{Name: "pdx", Is: 0x100000000},
 	{Name: "pear", Is: 0x100000},
 	{Name: "pearl", Is: 0x100000},
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
 	{Name: "perf", Row: &row97},
-	{Name: "perf record", Wrapper: &wrapper753},
-	{Name: "perf stat", Wrapper: &wrapper753},
-	{Name: "perf trace", Wrapper: &wrapper753},
-	{Name: "perl", Language: &language755, Arity: 2, Is: 0x100000000, Risk: 5},
-	{Name: "pest", Row: &row41, Is: 0x1000000000, Risk: 2},
-	{Name: "pfctl", Destroys: acts330},
-	{Name: "pg_dropcluster", Destroys: acts327},
-	{Name: "pg_dump", Row: &row688, Risk: 4},
-	{Name: "pg_dumpall", Row: &row688, Risk: 4},
+	{Name: "perf record", Wrapper: &wrapper772},
+	{Name: "perf stat", Wrapper: &wrapper772},
+	{Name: "perf trace", Wrapper: &wrapper772},
+	{Name: "perl", Language: &language774, Arity: 2, Is: 0x200000000, Risk: 5},
+	{Name: "pest", Row: &row41, Is: 0x2000000000, Risk: 2},
+	{Name: "pfctl", Destroys: acts339},
+	{Name: "pg_dropcluster", Destroys: acts336},
+	{Name: "pg_dump", Row: &row702, Risk: 4},
+	{Name: "pg_dumpall", Row: &row702, Risk: 4},
 	{Name: "pg_isready", Risk: 4},
-	{Name: "pg_resetwal", Destroys: acts689},
-	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts689},
-	{Name: "pg_upgrade", Destroys: acts689},
-	{Name: "pgbench", Is: 0x2000000},
-	{Name: "pgcli", Row: &row639, Inspector: "sql", Is: 0x2000000, Risk: 5},
-	{Name: "pgloader", Destroys: acts689},
-	{Name: "pgrep", Row: &row652, Is: 0x40, Risk: 1},
+	{Name: "pg_resetwal", Destroys: acts703},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts703},
+	{Name: "pg_upgrade", Destroys: acts703},
+	{Name: "pgbench", Is: 0x4000000},
+	{Name: "pgcli", Row: &row650, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts703},
+	{Name: "pgrep", Row: &row663, Is: 0x40, Risk: 1},
 	{Name: "pgroll", Destroys: acts50},
-	{Name: "phinx", Destroys: acts143},
-	{Name: "php", Language: &language567, Arity: 2, Is: 0x100000000, Risk: 5, Parent: true},
-	{Name: "php -l", Row: &row757, Risk: 1, Worse: worse758},
+	{Name: "phinx", Destroys: acts149},
+	{Name: "php", Language: &language578, Arity: 2, Is: 0x200000000, Risk: 5, Parent: true},
+	{Name: "php -l", Row: &row776, Risk: 1, Worse: worse777},
 	{Name: "php artisan", Arity: 3},
 	{Name: "php artisan tinker", Is: 0x100000},
-	{Name: "php-cgi", Language: &language567},
-	{Name: "php-cs-fixer", Row: &row41},
-	{Name: "phpcbf", Row: &row41},
-	{Name: "phpcs", Row: &row41},
-	{Name: "phpdbg", Language: &language567},
-	{Name: "phpstan", Row: &row41},
-	{Name: "phpunit", Row: &row41, Is: 0x1000000008, Risk: 2},
-	{Name: "pi-agent", Is: 0x80000000},
-	{Name: "pi-coding-agent", Is: 0x80000000},
-	{Name: "pico", Row: &row193},
-	{Name: "picoclaw", Is: 0x80000000},
+	{Name: "php-cgi", Language: &language578},
+	{Name: "php-cs-fixer", Row: &row779, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcbf", Row: &row779, Is: 0x2000000008, Risk: 3},
+	{Name: "phpcs", Row: &row765, Is: 0x2000000008, Risk: 2},
+	{Name: "phpdbg", Language: &language578},
+	{Name: "phpstan", Row: &row765, Is: 0x2000000008, Risk: 2},
+	{Name: "phpunit", Row: &row41, Is: 0x2000000008, Risk: 2},
+	{Name: "pi-agent", Is: 0x100000000},
+	{Name: "pi-coding-agent", Is: 0x100000000},
+	{Name: "pico", Row: &row201},
+	{Name: "picoclaw", Is: 0x100000000},
 	{Name: "picolisp", Language: &language6},
 	{Name: "pidproxy", Is: 0x4},
-	{Name: "pigz", Row: &row546},
+	{Name: "pigz", Row: &row557},
 	{Name: "pike", Language: &language6},
 	{Name: "pinentry", Is: 0x100000},
-	{Name: "ping", Inspector: "lookup", Is: 0x4000000000, Risk: 4},
+	{Name: "ping", Inspector: "lookup", Is: 0x8000000000, Risk: 4},
 	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pip", Row: &row760, Arity: 2, Is: 0x10000020080000, Parent: true, Destroys: acts31},
+	{Name: "pint", Row: &row779, Is: 0x2000000008, Risk: 3},
+	{Name: "pip", Row: &row781, Arity: 2, Is: 0x20000040080000, Parent: true, Destroys: acts31},
 	{Name: "pip cache", Is: 0x100000, Risk: 3},
-	{Name: "pip check", Row: &row762, Risk: 1},
-	{Name: "pip config", Row: &row120, Is: 0x100000, Risk: 5},
-	{Name: "pip debug", Row: &row120, Risk: 5},
-	{Name: "pip download", Row: &row764, Is: 0x300000, Risk: 4, Worse: worse765},
-	{Name: "pip freeze", Row: &row762, Risk: 1},
-	{Name: "pip help", Row: &row762, Risk: 1},
-	{Name: "pip index", Row: &row762, Risk: 4},
-	{Name: "pip install", Row: &row764, Is: 0x1000300000, Risk: 4, Worse: worse765},
-	{Name: "pip list", Row: &row762, Risk: 1},
+	{Name: "pip check", Row: &row783, Risk: 1},
+	{Name: "pip config", Row: &row122, Is: 0x100000, Risk: 5},
+	{Name: "pip debug", Row: &row122, Risk: 5},
+	{Name: "pip download", Row: &row785, Is: 0x300000, Risk: 4, Worse: worse786},
+	{Name: "pip freeze", Row: &row783, Risk: 1},
+	{Name: "pip help", Row: &row783, Risk: 1},
+	{Name: "pip index", Row: &row783, Risk: 4},
+	{Name: "pip install", Row: &row785, Is: 0x2000300000, Risk: 4, Worse: worse786},
+	{Name: "pip list", Row: &row783, Risk: 1},
 	{Name: "pip search", Risk: 4},
-	{Name: "pip show", Row: &row762, Risk: 1},
-	{Name: "pip uninstall", Row: &row764, Is: 0x100000, Risk: 3},
-	{Name: "pip wheel", Row: &row764, Is: 0x1000200000, Risk: 4, Worse: worse765},
-	{Name: "pipenv", Row: &row207, Arity: 2, Is: 0x1000000000, Parent: true},
-	{Name: "pipenv check", Risk: 4, Worse: worse121},
-	{Name: "pipenv graph", Risk: 4, Worse: worse121},
-	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse121},
-	{Name: "pipenv lock", Risk: 4, Worse: worse121},
+	{Name: "pip show", Row: &row783, Risk: 1},
+	{Name: "pip uninstall", Row: &row785, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row785, Is: 0x2000200000, Risk: 4, Worse: worse786},
+	{Name: "pipenv", Row: &row215, Arity: 2, Is: 0x2000000000, Parent: true},
+	{Name: "pipenv check", Risk: 4, Worse: worse123},
+	{Name: "pipenv graph", Risk: 4, Worse: worse123},
+	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "pipenv lock", Risk: 4, Worse: worse123},
 	{Name: "pipenv run", Wrapper: &wrapper46, Arity: 3},
-	{Name: "pipenv sync", Risk: 4, Worse: worse121},
-	{Name: "pipx", Arity: 2, Is: 0x10000060000000, Destroys: acts31},
+	{Name: "pipenv sync", Risk: 4, Worse: worse123},
+	{Name: "pipx", Arity: 2, Is: 0x200000c0000000, Destroys: acts31},
 	{Name: "pipx inject", Is: 0x300000},
 	{Name: "pipx install", Is: 0x300000},
-	{Name: "pipx run", Wrapper: &wrapper126},
+	{Name: "pipx run", Wrapper: &wrapper128},
 	{Name: "pipx runpip", Is: 0x100000},
 	{Name: "pipx upgrade", Is: 0x100000},
-	{Name: "pixi", Row: &row207, Arity: 2, Is: 0x1040000400, Risk: 5, Parent: true},
+	{Name: "pixi", Row: &row215, Arity: 2, Is: 0x2080000400, Risk: 5, Parent: true},
 	{Name: "pixi add", Is: 0x300000, Risk: 5},
-	{Name: "pixi exec", Wrapper: &wrapper767, Is: 0x100000},
+	{Name: "pixi exec", Wrapper: &wrapper788, Is: 0x100000},
 	{Name: "pixi global", Is: 0x300000, Risk: 5},
 	{Name: "pixi run", Wrapper: &wrapper46, Arity: 3, Is: 0x100000, Risk: 5},
-	{Name: "pkexec", Wrapper: &wrapper769, Is: 0x1000000000001, Risk: 7},
+	{Name: "pkexec", Wrapper: &wrapper790, Is: 0x2000000000001, Risk: 7},
 	{Name: "pkg", Is: 0x100000, Destroys: acts31},
 	{Name: "pkgin", Is: 0x100000, Destroys: acts31},
-	{Name: "pkill", Inspector: "kill", Is: 0x80000100000, Risk: 6, Destroys: acts356},
-	{Name: "plandex", Is: 0x80000000},
-	{Name: "playwright", Row: &row247, Is: 0x1000080008, Parent: true},
+	{Name: "pkill", Inspector: "kill", Is: 0x100000100000, Risk: 6, Destroys: acts365},
+	{Name: "plandex", Is: 0x100000000},
+	{Name: "playwright", Row: &row792, Is: 0x2000080008, Parent: true},
 	{Name: "playwright test", Risk: 2},
-	{Name: "plocate", Row: &row643},
-	{Name: "plutil", Row: &row771, Destroys: acts100},
-	{Name: "pm-suspend", Destroys: acts547},
-	{Name: "pm2", Row: &row49, Arity: 2, Is: 0x80000000000, Destroys: acts367},
+	{Name: "plocate", Row: &row654},
+	{Name: "plutil", Row: &row794, Destroys: acts102},
+	{Name: "pm-suspend", Destroys: acts558},
+	{Name: "pm2", Row: &row49, Arity: 2, Is: 0x100000000000, Destroys: acts378},
 	{Name: "pmap", Is: 0x20000},
-	{Name: "pmset", Destroys: acts100},
-	{Name: "pnpm", Row: &row773, Arity: 2, Inspector: "npm", Is: 0x10001060000010, Parent: true, Destroys: acts119},
+	{Name: "pmset", Destroys: acts102},
+	{Name: "pnpm", Row: &row796, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Parent: true, Destroys: acts121},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper775},
+	{Name: "pnpm -r exec", Wrapper: &wrapper798},
 	{Name: "pnpm add", Is: 0x300000, Risk: 5},
 	{Name: "pnpm build", Risk: 2},
 	{Name: "pnpm c", Is: 0x10000, Parent: true},
-	{Name: "pnpm c get", Row: &row729, Risk: 1},
-	{Name: "pnpm c list", Row: &row729, Risk: 1},
-	{Name: "pnpm c ls", Row: &row729, Risk: 1},
-	{Name: "pnpm c set", Row: &row730},
+	{Name: "pnpm c get", Row: &row742, Risk: 1},
+	{Name: "pnpm c list", Row: &row742, Risk: 1},
+	{Name: "pnpm c ls", Row: &row742, Risk: 1},
+	{Name: "pnpm c set", Row: &row743},
 	{Name: "pnpm check", Risk: 2},
-	{Name: "pnpm config", Row: &row120, Is: 0x110000, Parent: true},
-	{Name: "pnpm config delete", Row: &row730},
-	{Name: "pnpm config get", Row: &row729, Risk: 1},
-	{Name: "pnpm config list", Row: &row729, Risk: 1},
-	{Name: "pnpm config ls", Row: &row729, Risk: 1},
-	{Name: "pnpm config set", Row: &row730},
+	{Name: "pnpm config", Row: &row122, Is: 0x110000, Parent: true},
+	{Name: "pnpm config delete", Row: &row743},
+	{Name: "pnpm config get", Row: &row742, Risk: 1},
+	{Name: "pnpm config list", Row: &row742, Risk: 1},
+	{Name: "pnpm config ls", Row: &row742, Risk: 1},
+	{Name: "pnpm config set", Row: &row743},
 	{Name: "pnpm coverage", Risk: 2},
-	{Name: "pnpm create", Row: &row120, Is: 0x200000},
+	{Name: "pnpm create", Row: &row122, Is: 0x200000},
 	{Name: "pnpm dev", Risk: 2},
-	{Name: "pnpm dlx", Wrapper: &wrapper126, Arity: 3, Is: 0x200000},
+	{Name: "pnpm dlx", Wrapper: &wrapper128, Arity: 3, Is: 0x200000},
 	{Name: "pnpm e2e", Risk: 2},
-	{Name: "pnpm env", Row: &row120},
-	{Name: "pnpm exec", Wrapper: &wrapper775, Arity: 3, Is: 0x800000000000},
-	{Name: "pnpm fetch", Row: &row777, Risk: 4, Worse: worse121},
+	{Name: "pnpm env", Row: &row122},
+	{Name: "pnpm exec", Wrapper: &wrapper798, Arity: 3, Is: 0x1000000000000},
+	{Name: "pnpm fetch", Row: &row800, Risk: 4, Worse: worse123},
 	{Name: "pnpm format", Risk: 2},
-	{Name: "pnpm get", Row: &row727, Is: 0x10000, Risk: 1},
-	{Name: "pnpm i", Row: &row777, Is: 0x300000, Risk: 4, Worse: worse121},
-	{Name: "pnpm install", Row: &row777, Is: 0x300000, Risk: 4, Worse: worse121},
-	{Name: "pnpm la", Row: &row777, Risk: 1},
+	{Name: "pnpm get", Row: &row740, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row800, Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "pnpm install", Row: &row800, Is: 0x300000, Risk: 4, Worse: worse123},
+	{Name: "pnpm la", Row: &row800, Risk: 1},
 	{Name: "pnpm link", Risk: 3},
 	{Name: "pnpm lint", Risk: 2},
-	{Name: "pnpm list", Row: &row777, Risk: 1},
-	{Name: "pnpm ll", Row: &row777, Risk: 1},
-	{Name: "pnpm login", Row: &row120},
-	{Name: "pnpm ls", Row: &row777, Risk: 1},
-	{Name: "pnpm outdated", Row: &row777, Risk: 1},
+	{Name: "pnpm list", Row: &row800, Risk: 1},
+	{Name: "pnpm ll", Row: &row800, Risk: 1},
+	{Name: "pnpm login", Row: &row122},
+	{Name: "pnpm ls", Row: &row800, Risk: 1},
+	{Name: "pnpm outdated", Row: &row800, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row732},
+	{Name: "pnpm pkg set", Row: &row745},
 	{Name: "pnpm prune", Risk: 3},
-	{Name: "pnpm publish", Row: &row120, Risk: 6},
+	{Name: "pnpm publish", Row: &row122, Risk: 6},
 	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
 	{Name: "pnpm rm", Risk: 3},
-	{Name: "pnpm root", Row: &row777, Risk: 1},
-	{Name: "pnpm run", Row: &row777, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse121},
-	{Name: "pnpm setup", Row: &row120},
+	{Name: "pnpm root", Row: &row800, Risk: 1},
+	{Name: "pnpm run", Row: &row800, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
+	{Name: "pnpm setup", Row: &row122},
 	{Name: "pnpm start", Risk: 2},
-	{Name: "pnpm store", Row: &row120, Arity: 3, Is: 0x100000, Risk: 3},
-	{Name: "pnpm t", Row: &row777, Risk: 2},
-	{Name: "pnpm test", Row: &row777, Risk: 2},
+	{Name: "pnpm store", Row: &row122, Arity: 3, Is: 0x100000, Risk: 3},
+	{Name: "pnpm t", Row: &row800, Risk: 2},
+	{Name: "pnpm test", Row: &row800, Risk: 2},
 	{Name: "pnpm type-check", Risk: 2},
 	{Name: "pnpm typecheck", Risk: 2},
 	{Name: "pnpm uninstall", Risk: 3},
@@ -7507,19 +7716,19 @@ var commands = [...]Command{
 	{Name: "pnpm update", Is: 0x300000, Risk: 5},
 	{Name: "pnpm upgrade", Risk: 5},
 	{Name: "pnpm version", Risk: 3},
-	{Name: "pnpm why", Row: &row777, Risk: 1},
-	{Name: "pnpx", Wrapper: &wrapper126, Arity: 2, Is: 0x800060000000, Like: "npx"},
-	{Name: "pod", Row: &row128, Is: 0x20000000, Destroys: acts140},
-	{Name: "poetry", Row: &row207, Arity: 2, Is: 0x10001020000010, Parent: true, Destroys: acts358},
-	{Name: "poetry about", Row: &row779, Risk: 1},
+	{Name: "pnpm why", Row: &row800, Risk: 1},
+	{Name: "pnpx", Wrapper: &wrapper128, Arity: 2, Is: 0x10000c0000000, Like: "npx"},
+	{Name: "pod", Row: &row130, Is: 0x40000000, Destroys: acts146},
+	{Name: "poetry", Row: &row215, Arity: 2, Is: 0x20002040000010, Parent: true, Destroys: acts367},
+	{Name: "poetry about", Row: &row802, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
 	{Name: "poetry build", Risk: 4},
-	{Name: "poetry check", Row: &row779, Risk: 1},
+	{Name: "poetry check", Row: &row802, Risk: 1},
 	{Name: "poetry env", Parent: true},
-	{Name: "poetry env info", Row: &row779, Risk: 1},
-	{Name: "poetry env list", Row: &row779, Risk: 1},
-	{Name: "poetry env remove", Row: &row208},
-	{Name: "poetry env use", Row: &row208},
+	{Name: "poetry env info", Row: &row802, Risk: 1},
+	{Name: "poetry env list", Row: &row802, Risk: 1},
+	{Name: "poetry env remove", Row: &row216},
+	{Name: "poetry env use", Row: &row216},
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
 	{Name: "poetry lock", Risk: 4},
 	{Name: "poetry remove", Is: 0x100000},
@@ -7537,69 +7746,69 @@ var commands = [...]Command{
 	{Name: "poetry run tox", Risk: 2},
 	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row779, Risk: 1},
+	{Name: "poetry show", Row: &row802, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
 	{Name: "poetry update", Is: 0x100000, Risk: 4},
-	{Name: "poetry version", Row: &row779, Risk: 1, Worse: worse780},
+	{Name: "poetry version", Row: &row802, Risk: 1, Worse: worse803},
 	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
 	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts31},
 	{Name: "postcss", Row: &row49, Is: 0x80000},
-	{Name: "posting", Destroys: acts109},
-	{Name: "poweroff", Risk: 6, Destroys: acts547},
+	{Name: "posting", Destroys: acts111},
+	{Name: "poweroff", Risk: 6, Destroys: acts558},
 	{Name: "powershell", Row: &row54, Is: 0x100000, Risk: 5},
-	{Name: "pr", Row: &row782},
-	{Name: "pre-commit", Row: &row784, Is: 0x1020080018},
+	{Name: "pr", Row: &row805},
+	{Name: "pre-commit", Row: &row807, Is: 0x2040080018},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
-	{Name: "prek", Is: 0x1000000000},
-	{Name: "presto", Row: &row97, Is: 0x2000000},
-	{Name: "presto-cli", Is: 0x2000000},
-	{Name: "prettier", Row: &row786, Is: 0x1000080018, Risk: 2, Worse: worse98},
+	{Name: "prek", Is: 0x2000000000},
+	{Name: "presto", Row: &row97, Is: 0x4000000},
+	{Name: "presto-cli", Is: 0x4000000},
+	{Name: "prettier", Row: &row809, Is: 0x2000080018, Risk: 2, Worse: worse100},
 	{Name: "prime-run", Wrapper: &wrapper10},
 	{Name: "primusrun", Wrapper: &wrapper10},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse787, Dumps: []string{"<bare>", "-0", "--null"}},
-	{Name: "printf", Inspector: "printf", Is: 0x200008000, Risk: 1, Wipes: "listed"},
-	{Name: "prisma", Arity: 2, Is: 0x2080000, Destroys: acts788},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse810, Dumps: []string{"<bare>", "-0", "--null"}},
+	{Name: "printf", Inspector: "printf", Is: 0x400008000, Risk: 1, Wipes: "listed"},
+	{Name: "prisma", Arity: 2, Is: 0x4080000, Destroys: acts811},
 	{Name: "prisma db", Is: 0x800},
-	{Name: "prisma1", Destroys: acts788},
+	{Name: "prisma1", Destroys: acts811},
 	{Name: "prlctl", Destroys: acts7},
-	{Name: "prlimit", Wrapper: &wrapper790},
-	{Name: "profiles", Destroys: acts100},
+	{Name: "prlimit", Wrapper: &wrapper813},
+	{Name: "profiles", Destroys: acts102},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row792, Is: 0x200, Risk: 2},
+	{Name: "protoc", Row: &row815, Is: 0x200, Risk: 2},
 	{Name: "proxychains", Wrapper: &wrapper10},
 	{Name: "proxychains4", Wrapper: &wrapper10},
-	{Name: "pry", Language: &language596, Is: 0x100000},
+	{Name: "pry", Language: &language607, Is: 0x100000},
 	{Name: "ps", Inspector: "ps", Risk: 1},
-	{Name: "psake", Arity: 2, Is: 0x1000000000},
-	{Name: "psalm", Row: &row41},
+	{Name: "psake", Arity: 2, Is: 0x2000000000},
+	{Name: "psalm", Row: &row765, Is: 0x2000000008, Risk: 2},
 	{Name: "psc", Language: &language6},
-	{Name: "pscale", Is: 0x8002000000, Destroys: acts701},
-	{Name: "psql", Row: &row794, Inspector: "sql", Is: 0x2104000, Risk: 5},
+	{Name: "pscale", Is: 0x10004000000, Destroys: acts715},
+	{Name: "psql", Row: &row817, Inspector: "sql", Is: 0x4104000, Risk: 5},
 	{Name: "pssh", Is: 0x4},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row652, Risk: 1},
-	{Name: "psycopg", Is: 0x2000000},
-	{Name: "pt", Is: 0x400000000, Recursive: []string{"*"}},
-	{Name: "ptpython", Language: &language102, Is: 0x100000},
-	{Name: "ptx", Row: &row796},
+	{Name: "pstree", Row: &row663, Risk: 1},
+	{Name: "psycopg", Is: 0x4000000},
+	{Name: "pt", Is: 0x800000000, Recursive: []string{"*"}},
+	{Name: "ptpython", Language: &language104, Is: 0x100000},
+	{Name: "ptx", Row: &row819},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
 	{Name: "pueue add", Wrapper: &wrapper10},
-	{Name: "pulsar-admin", Destroys: acts619},
-	{Name: "pulumi", Row: &row26, Arity: 2, Risk: 5, Worse: worse27, Destroys: acts797},
+	{Name: "pulsar-admin", Destroys: acts630},
+	{Name: "pulumi", Row: &row26, Arity: 2, Risk: 5, Worse: worse27, Destroys: acts820},
 	{Name: "puppet", Row: &row26, Destroys: acts28},
 	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
-	{Name: "pvcreate", Is: 0x2000000000},
-	{Name: "pvremove", Is: 0x2000000000, Destroys: acts82},
-	{Name: "pwconv", Destroys: acts159},
+	{Name: "pvcreate", Is: 0x4000000000},
+	{Name: "pvremove", Is: 0x4000000000, Destroys: acts82},
+	{Name: "pwconv", Destroys: acts167},
 	{Name: "pwd", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "pwsh", Row: &row54, Language: &language6, Is: 0x100000, Risk: 5},
 	{Name: "py", Like: "python"},
 	{Name: "py-spy", Is: 0x4},
-	{Name: "py_compile", Row: &row202},
+	{Name: "py_compile", Row: &row210},
 	{Name: "pycodestyle", Row: &row56},
 	{Name: "pydocstyle", Row: &row56},
 	{Name: "pyenv", Arity: 2},
@@ -7609,12 +7818,12 @@ var commands = [...]Command{
 	{Name: "pyflakes", Row: &row56},
 	{Name: "pyinstrument", Language: &language1},
 	{Name: "pylint", Row: &row56, Is: 0x80008, Risk: 2, Worse: worse84},
-	{Name: "pypy", Language: &language102, Handler: "module"},
-	{Name: "pypy3", Language: &language102, Arity: 2, Handler: "module"},
+	{Name: "pypy", Language: &language104, Handler: "module"},
+	{Name: "pypy3", Language: &language104, Arity: 2, Handler: "module"},
 	{Name: "pyright", Row: &row56, Is: 0x80008, Risk: 2, Worse: worse84},
 	{Name: "pyspark", Row: &row97},
-	{Name: "pytest", Row: &row799, Is: 0x1000080218, Risk: 2},
-	{Name: "python", Language: &language102, Arity: 2, Handler: "module", Is: 0x100080410, Risk: 5, Parent: true},
+	{Name: "pytest", Row: &row822, Is: 0x2000080218, Risk: 2},
+	{Name: "python", Language: &language104, Arity: 2, Handler: "module", Is: 0x200080410, Risk: 5, Parent: true},
 	{Name: "python -m", Parent: true},
 	{Name: "python -m black", Risk: 3},
 	{Name: "python -m build", Risk: 2},
@@ -7628,13 +7837,13 @@ var commands = [...]Command{
 	{Name: "python -m mypy", Risk: 2},
 	{Name: "python -m nox", Risk: 2},
 	{Name: "python -m pip", Parent: true},
-	{Name: "python -m pip check", Risk: 1, Worse: worse800},
-	{Name: "python -m pip download", Risk: 4, Worse: worse801},
-	{Name: "python -m pip freeze", Risk: 1, Worse: worse800},
-	{Name: "python -m pip install", Risk: 4, Worse: worse801},
-	{Name: "python -m pip list", Risk: 1, Worse: worse800},
-	{Name: "python -m pip show", Risk: 1, Worse: worse800},
-	{Name: "python -m pip wheel", Risk: 4, Worse: worse801},
+	{Name: "python -m pip check", Risk: 1, Worse: worse823},
+	{Name: "python -m pip download", Risk: 4, Worse: worse824},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse823},
+	{Name: "python -m pip install", Risk: 4, Worse: worse824},
+	{Name: "python -m pip list", Risk: 1, Worse: worse823},
+	{Name: "python -m pip show", Risk: 1, Worse: worse823},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse824},
 	{Name: "python -m py_compile", Risk: 2},
 	{Name: "python -m pylint", Risk: 2},
 	{Name: "python -m pyright", Risk: 2},
@@ -7651,8 +7860,8 @@ var commands = [...]Command{
 	{Name: "python manage.py flush", Is: 0x100000},
 	{Name: "python manage.py runscript", Is: 0x100000},
 	{Name: "python manage.py shell", Is: 0x100000},
-	{Name: "python2", Language: &language102, Arity: 2, Handler: "module"},
-	{Name: "python3", Language: &language102, Arity: 2, Handler: "module", Is: 0x100080410, Like: "python"},
+	{Name: "python2", Language: &language104, Arity: 2, Handler: "module"},
+	{Name: "python3", Language: &language104, Arity: 2, Handler: "module", Is: 0x200080410, Like: "python"},
 	{Name: "python3 manage.py", Arity: 3},
 	{Name: "python3 manage.py dbshell", Is: 0x100000},
 	{Name: "python3 manage.py flush", Is: 0x100000},
@@ -7666,26 +7875,26 @@ var commands = [...]Command{
 	{Name: "python3.8", Handler: "module"},
 	{Name: "python3.9", Handler: "module"},
 	{Name: "q", Row: &row97},
-	{Name: "q chat", Is: 0x80000000},
-	{Name: "q run", Is: 0x80000000},
-	{Name: "q translate", Is: 0x80000000},
-	{Name: "qchat", Is: 0x80000000},
+	{Name: "q chat", Is: 0x100000000},
+	{Name: "q run", Is: 0x100000000},
+	{Name: "q translate", Is: 0x100000000},
+	{Name: "qchat", Is: 0x100000000},
 	{Name: "qjs", Language: &language6},
 	{Name: "qm", Destroys: acts7},
-	{Name: "qodo", Is: 0x80000000},
-	{Name: "qodo-gen", Is: 0x80000000},
+	{Name: "qodo", Is: 0x100000000},
+	{Name: "qodo-gen", Is: 0x100000000},
 	{Name: "qterminal", Is: 0x4},
-	{Name: "quart", Destroys: acts357},
-	{Name: "questdb", Row: &row97, Is: 0x2000000},
-	{Name: "qwen", Is: 0x80000000},
-	{Name: "qwen-code", Is: 0x80000000},
+	{Name: "quart", Destroys: acts366},
+	{Name: "questdb", Row: &row97, Is: 0x4000000},
+	{Name: "qwen", Is: 0x100000000},
+	{Name: "qwen-code", Is: 0x100000000},
 	{Name: "r2", Row: &row97},
-	{Name: "rabbitmqadmin", Destroys: acts619},
-	{Name: "rabbitmqctl", Destroys: acts619},
+	{Name: "rabbitmqadmin", Destroys: acts630},
+	{Name: "rabbitmqctl", Destroys: acts630},
 	{Name: "racket", Language: &language6, Risk: 5},
-	{Name: "raco", Row: &row128, Is: 0x100000},
+	{Name: "raco", Row: &row130, Is: 0x100000},
 	{Name: "radare2", Row: &row97},
-	{Name: "rails", Arity: 2, Is: 0x1000080000, Destroys: acts802},
+	{Name: "rails", Arity: 2, Is: 0x2000080000, Destroys: acts825},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
 	{Name: "rails db", Arity: 3, Is: 0x800},
@@ -7693,383 +7902,385 @@ var commands = [...]Command{
 	{Name: "rails destroy", Is: 0x100000},
 	{Name: "rails r", Is: 0x100800},
 	{Name: "rails runner", Is: 0x100800},
-	{Name: "railway", Row: &row26, Arity: 2, Is: 0x8000000000, Risk: 5, Worse: worse27, Destroys: acts803},
-	{Name: "railway run", Wrapper: &wrapper805},
-	{Name: "rake", Row: &row112, Arity: 2, Is: 0x1001080010, Risk: 5, Destroys: acts802},
+	{Name: "railway", Row: &row26, Arity: 2, Is: 0x10000000000, Risk: 5, Worse: worse27, Destroys: acts826},
+	{Name: "railway run", Wrapper: &wrapper828},
+	{Name: "rake", Row: &row114, Arity: 2, Is: 0x2001080010, Risk: 5, Destroys: acts825},
 	{Name: "raku", Language: &language6},
 	{Name: "rambler", Destroys: acts50},
 	{Name: "rancher", Destroys: acts38},
 	{Name: "ranlib", Is: 0x200},
 	{Name: "rar", Row: &row3, Inspector: "archiver", Archive: &archive4},
-	{Name: "rawdog", Is: 0x80000000},
+	{Name: "rawdog", Is: 0x100000000},
 	{Name: "rbash", Handler: "shell", Is: 0x40000},
 	{Name: "rbenv", Arity: 2},
 	{Name: "rbenv exec", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
-	{Name: "rc-service", Is: 0x80000000000, Destroys: acts367},
-	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x4000400000, Risk: 4, Parent: true, Destroys: acts806, Recursive: []string{"*"}},
-	{Name: "rclone bisync", Transfer: &options807},
+	{Name: "rc-service", Is: 0x100000000000, Destroys: acts378},
+	{Name: "rclone", Row: &row39, Inspector: "transfer", Is: 0x8000400000, Risk: 4, Parent: true, Destroys: acts829, Recursive: []string{"*"}},
+	{Name: "rclone bisync", Transfer: &options830},
 	{Name: "rclone cleanup", Risk: 6},
-	{Name: "rclone copy", Transfer: &options807},
-	{Name: "rclone copyto", Transfer: &options807},
+	{Name: "rclone copy", Transfer: &options830},
+	{Name: "rclone copyto", Transfer: &options830},
 	{Name: "rclone delete", Risk: 6},
 	{Name: "rclone deletefile", Risk: 6},
-	{Name: "rclone move", Transfer: &options807, Risk: 6},
-	{Name: "rclone moveto", Transfer: &options807, Risk: 6},
+	{Name: "rclone move", Transfer: &options830, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options830, Risk: 6},
 	{Name: "rclone purge", Risk: 6},
 	{Name: "rclone rmdir", Risk: 6},
 	{Name: "rclone rmdirs", Risk: 6},
-	{Name: "rclone sync", Transfer: &options807, Risk: 6},
+	{Name: "rclone sync", Transfer: &options830, Risk: 6},
 	{Name: "rd", Wipes: "removed"},
 	{Name: "rdiff-backup", Destroys: acts52},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row605, Is: 0x80000},
-	{Name: "read", Inspector: "names", Is: 0x400000100000, Risk: 1},
+	{Name: "react-scripts", Row: &row616, Is: 0x80000},
+	{Name: "read", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "readarray", Inspector: "names", Risk: 1},
-	{Name: "readelf", Row: &row809, Is: 0x200, Risk: 1},
+	{Name: "readelf", Row: &row832, Is: 0x200, Risk: 1},
 	{Name: "readlink", Risk: 1},
 	{Name: "readonly", Inspector: "declare", Risk: 1},
-	{Name: "realize", Arity: 2, Is: 0x1000000000},
-	{Name: "realm", Destroys: acts159},
+	{Name: "realize", Arity: 2, Is: 0x2000000000},
+	{Name: "realm", Destroys: acts167},
 	{Name: "realpath", Risk: 1},
-	{Name: "rebar3", Row: &row128, Arity: 2, Is: 0x1000000000, Destroys: acts140},
+	{Name: "rebar3", Row: &row130, Arity: 2, Is: 0x2000000000, Destroys: acts146},
 	{Name: "rebar3 shell", Is: 0x800},
-	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts547},
-	{Name: "red", Row: &row193},
-	{Name: "redis-cli", Row: &row216, Is: 0x8100000, Risk: 5, Worse: worse225, Destroys: acts810},
-	{Name: "reek", Row: &row105},
+	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts558},
+	{Name: "red", Row: &row201},
+	{Name: "redis-cli", Row: &row224, Is: 0x10100000, Risk: 5, Worse: worse233, Destroys: acts833},
+	{Name: "reek", Row: &row107},
 	{Name: "refinery", Destroys: acts50},
-	{Name: "reflex", Wrapper: &wrapper812},
-	{Name: "reg", Destroys: acts813},
-	{Name: "regctl", Destroys: acts226},
-	{Name: "regedit", Destroys: acts100},
+	{Name: "reflex", Wrapper: &wrapper835},
+	{Name: "reg", Destroys: acts836},
+	{Name: "regctl", Destroys: acts234},
+	{Name: "regedit", Destroys: acts102},
 	{Name: "regina", Language: &language6},
 	{Name: "regsvr32", Row: &row54},
-	{Name: "release-it", Destroys: acts720},
+	{Name: "release-it", Destroys: acts733},
 	{Name: "release-please", Destroys: acts53},
 	{Name: "remove-item", Wipes: "removed"},
 	{Name: "rename", Risk: 3},
-	{Name: "render", Row: &row26, Is: 0x8000000000, Destroys: acts814},
+	{Name: "render", Row: &row26, Is: 0x10000000000, Destroys: acts837},
 	{Name: "renice", Is: 0x20000},
-	{Name: "repo", Destroys: acts137},
-	{Name: "repo forall", Wrapper: &wrapper552},
+	{Name: "repo", Destroys: acts139},
+	{Name: "repo forall", Wrapper: &wrapper563},
 	{Name: "resize2fs", Destroys: acts82},
 	{Name: "resolvectl", Arity: 2, Inspector: "lookup"},
 	{Name: "restic", Destroys: acts52},
-	{Name: "restish", Is: 0x10000000, Destroys: acts109},
+	{Name: "restish", Is: 0x20000000, Destroys: acts111},
 	{Name: "retry", Is: 0x4},
-	{Name: "return", Is: 0x400000000000, Risk: 1},
-	{Name: "rev", Row: &row132, Risk: 1},
-	{Name: "revive", Row: &row339},
+	{Name: "return", Is: 0x800000000000, Risk: 1},
+	{Name: "rev", Row: &row134, Risk: 1},
+	{Name: "revive", Row: &row348},
 	{Name: "rexec", Row: &row39},
 	{Name: "rexx", Language: &language6},
-	{Name: "rg", Row: &row816, Is: 0x600000000, Risk: 1, Recursive: []string{"*"}},
-	{Name: "rga", Is: 0x400000000, Recursive: []string{"*"}},
+	{Name: "rg", Row: &row839, Is: 0xc00000000, Risk: 1, Recursive: []string{"*"}},
+	{Name: "rga", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "ri", Wipes: "removed"},
-	{Name: "rimraf", Row: &row259, Is: 0x80000, Destroys: acts257, Wipes: "removed"},
-	{Name: "rip", Destroys: acts257},
+	{Name: "rimraf", Row: &row268, Is: 0x80000, Destroys: acts266, Wipes: "removed"},
+	{Name: "rip", Destroys: acts266},
 	{Name: "rke", Destroys: acts38},
 	{Name: "rlogin", Row: &row39},
 	{Name: "rlwrap", Wrapper: &wrapper10},
-	{Name: "rm", Row: &row259, Arity: 1, Inspector: "remove", Is: 0x40000100020, Risk: 6, Destroys: acts257, Wipes: "asked"},
-	{Name: "rmdir", Row: &row259, Is: 0x100020, Risk: 3, Destroys: acts257, Wipes: "removed"},
-	{Name: "rollup", Row: &row49, Is: 0x1000080018, Risk: 2},
+	{Name: "rm", Row: &row268, Arity: 1, Inspector: "remove", Is: 0x80000100020, Risk: 6, Destroys: acts266, Wipes: "asked"},
+	{Name: "rmdir", Row: &row268, Is: 0x100020, Risk: 3, Destroys: acts266, Wipes: "removed"},
+	{Name: "rollup", Row: &row49, Is: 0x2000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
-	{Name: "roo", Is: 0x80000000},
-	{Name: "route", Risk: 1, Worse: worse121, Destroys: acts330},
-	{Name: "rovodev", Is: 0x80000000},
-	{Name: "rpk", Destroys: acts619},
-	{Name: "rpm", Row: &row818, Risk: 5, Parent: true, Destroys: acts325},
-	{Name: "rpm --query", Risk: 1, Worse: worse819},
-	{Name: "rpm --version", Risk: 1, Worse: worse819},
-	{Name: "rpm -V", Risk: 1, Worse: worse819},
-	{Name: "rpm -Va", Risk: 1, Worse: worse819},
-	{Name: "rpm -q", Risk: 1, Worse: worse819},
-	{Name: "rpm -qR", Risk: 1, Worse: worse819},
-	{Name: "rpm -qa", Risk: 1, Worse: worse819},
-	{Name: "rpm -qai", Risk: 1, Worse: worse819},
-	{Name: "rpm -qal", Risk: 1, Worse: worse819},
-	{Name: "rpm -qc", Risk: 1, Worse: worse819},
-	{Name: "rpm -qd", Risk: 1, Worse: worse819},
-	{Name: "rpm -qf", Risk: 1, Worse: worse819},
-	{Name: "rpm -qi", Risk: 1, Worse: worse819},
-	{Name: "rpm -ql", Risk: 1, Worse: worse819},
+	{Name: "roo", Is: 0x100000000},
+	{Name: "route", Risk: 1, Worse: worse123, Destroys: acts339},
+	{Name: "rovodev", Is: 0x100000000},
+	{Name: "rpk", Destroys: acts630},
+	{Name: "rpm", Row: &row841, Risk: 5, Parent: true, Destroys: acts334},
+	{Name: "rpm --query", Risk: 1, Worse: worse842},
+	{Name: "rpm --version", Risk: 1, Worse: worse842},
+	{Name: "rpm -V", Risk: 1, Worse: worse842},
+	{Name: "rpm -Va", Risk: 1, Worse: worse842},
+	{Name: "rpm -q", Risk: 1, Worse: worse842},
+	{Name: "rpm -qR", Risk: 1, Worse: worse842},
+	{Name: "rpm -qa", Risk: 1, Worse: worse842},
+	{Name: "rpm -qai", Risk: 1, Worse: worse842},
+	{Name: "rpm -qal", Risk: 1, Worse: worse842},
+	{Name: "rpm -qc", Risk: 1, Worse: worse842},
+	{Name: "rpm -qd", Risk: 1, Worse: worse842},
+	{Name: "rpm -qf", Risk: 1, Worse: worse842},
+	{Name: "rpm -qi", Risk: 1, Worse: worse842},
+	{Name: "rpm -ql", Risk: 1, Worse: worse842},
 	{Name: "rpm-ostree", Destroys: acts31},
-	{Name: "rpmquery", Row: &row818},
-	{Name: "rqlite", Is: 0x2000000},
-	{Name: "rr", Row: &row97, Wrapper: &wrapper753},
+	{Name: "rpmquery", Row: &row841},
+	{Name: "rqlite", Is: 0x4000000},
+	{Name: "rr", Row: &row97, Wrapper: &wrapper772},
 	{Name: "rsh", Row: &row39},
 	{Name: "rsnapshot", Destroys: acts52},
-	{Name: "rspec", Row: &row105, Is: 0x1000080008, Risk: 2},
-	{Name: "rsync", Row: &row821, Arity: 1, Is: 0x24020504000, Risk: 4, Worse: worse822, Destroys: acts823, Recursive: []string{"*"}, Wipes: "synced"},
+	{Name: "rspec", Row: &row107, Is: 0x2000080008, Risk: 2},
+	{Name: "rsync", Row: &row844, Arity: 1, Is: 0x48040504000, Risk: 4, Worse: worse845, Destroys: acts846, Recursive: []string{"*"}, Wipes: "synced"},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper676},
+	{Name: "rtx exec", Wrapper: &wrapper690},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row824, Is: 0x80008, Risk: 2, Worse: worse98},
-	{Name: "ruby", Language: &language596, Arity: 2, Is: 0x100000010, Risk: 5, Parent: true},
-	{Name: "ruby -c", Row: &row826, Risk: 1, Worse: worse827},
-	{Name: "ruff", Row: &row829, Is: 0x80200, Risk: 2, Worse: worse98, Parent: true},
-	{Name: "ruff analyze", Row: &row831},
-	{Name: "ruff check", Row: &row831},
+	{Name: "rubocop", Row: &row847, Is: 0x80008, Risk: 2, Worse: worse100},
+	{Name: "ruby", Language: &language607, Arity: 2, Is: 0x200000010, Risk: 5, Parent: true},
+	{Name: "ruby -c", Row: &row849, Risk: 1, Worse: worse850},
+	{Name: "ruff", Row: &row852, Is: 0x80200, Risk: 2, Worse: worse100, Parent: true},
+	{Name: "ruff analyze", Row: &row854},
+	{Name: "ruff check", Row: &row854},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row831, Risk: 3},
+	{Name: "ruff format", Row: &row854, Risk: 3},
 	{Name: "run-one", Is: 0x4},
-	{Name: "run-p", Handler: "texts", Is: 0x1000000000},
+	{Name: "run-p", Handler: "texts", Is: 0x2000000000},
 	{Name: "run-parts", Is: 0x100000},
-	{Name: "run-s", Handler: "texts", Is: 0x1000000000},
-	{Name: "run0", Wrapper: &wrapper833, Is: 0x1},
+	{Name: "run-s", Handler: "texts", Is: 0x2000000000},
+	{Name: "run0", Wrapper: &wrapper856, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row54},
 	{Name: "runghc", Language: &language6, Is: 0x100200},
 	{Name: "runhaskell", Language: &language6, Is: 0x100000},
-	{Name: "runme", Arity: 2, Is: 0x1000000000},
-	{Name: "runuser", Handler: "su", Is: 0x1000000000001, Risk: 7},
-	{Name: "rush", Passes: []string{"jest"}, Is: 0x1000000004},
+	{Name: "runme", Arity: 2, Is: 0x2000000000},
+	{Name: "runuser", Handler: "su", Is: 0x2000000000001, Risk: 7},
+	{Name: "rush", Passes: []string{"jest"}, Is: 0x2000000004},
 	{Name: "rush-pnpm"},
-	{Name: "rush-pnpm exec", Wrapper: &wrapper552},
+	{Name: "rush-pnpm exec", Wrapper: &wrapper563},
 	{Name: "rust-script", Language: &language1},
-	{Name: "rustc", Row: &row835, Is: 0x200, Risk: 2},
+	{Name: "rustc", Row: &row858, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustfmt", Risk: 3},
-	{Name: "rustup", Row: &row120, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts31},
+	{Name: "rustfmt", Row: &row860, Is: 0x8, Risk: 3},
+	{Name: "rustup", Row: &row122, Arity: 2, Is: 0x40000000, Parent: true, Destroys: acts31},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
 	{Name: "rustup show", Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
 	{Name: "rustup which", Risk: 1},
-	{Name: "rview", Row: &row193},
-	{Name: "rvim", Row: &row193},
+	{Name: "rview", Row: &row201},
+	{Name: "rvim", Row: &row201},
 	{Name: "rxvt", Is: 0x4},
-	{Name: "rye", Row: &row207, Arity: 2, Destroys: acts358},
+	{Name: "rye", Row: &row215, Arity: 2, Destroys: acts367},
 	{Name: "rye add", Is: 0x100000},
 	{Name: "rye install", Is: 0x100000},
 	{Name: "rye run", Wrapper: &wrapper46, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
 	{Name: "s-nail", Destroys: acts19},
-	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x4000000000, Destroys: acts665, Recursive: []string{"*"}},
+	{Name: "s3cmd", Row: &row39, Inspector: "transfer", Is: 0x8000000000, Destroys: acts676, Recursive: []string{"*"}},
 	{Name: "s3cmd get", Transfer: &options78},
 	{Name: "s3cmd put", Transfer: &options78},
 	{Name: "s3cmd sync", Transfer: &options78},
-	{Name: "s5cmd", Inspector: "transfer", Is: 0x4000000000, Destroys: acts665, Recursive: []string{"*"}},
+	{Name: "s5cmd", Inspector: "transfer", Is: 0x8000000000, Destroys: acts676, Recursive: []string{"*"}},
 	{Name: "s5cmd cp", Transfer: &options78},
 	{Name: "s5cmd mv", Transfer: &options78},
 	{Name: "s5cmd sync", Transfer: &options78},
-	{Name: "s6-setuidgid", Wrapper: &wrapper337},
-	{Name: "s6-svc", Destroys: acts367},
-	{Name: "sage", Language: &language102},
+	{Name: "s6-setuidgid", Wrapper: &wrapper346},
+	{Name: "s6-svc", Destroys: acts378},
+	{Name: "sage", Language: &language104},
 	{Name: "salt", Row: &row26, Destroys: acts28},
 	{Name: "salt-call", Row: &row26, Destroys: acts28},
 	{Name: "salt-ssh", Arity: 2, Destroys: acts28},
 	{Name: "sam", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "samba-tool", Destroys: acts159},
+	{Name: "samba-tool", Destroys: acts167},
 	{Name: "samply", Is: 0x4},
-	{Name: "samu", Row: &row112, Is: 0x1000000018},
+	{Name: "samu", Row: &row114, Is: 0x2000000018},
 	{Name: "sandbox-exec", Is: 0x4},
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbatch", Is: 0x4},
 	{Name: "sbcl", Language: &language6},
-	{Name: "sbt", Row: &row30, Arity: 2, Is: 0x1000000008, Risk: 2, Destroys: acts542},
+	{Name: "sbt", Row: &row862, Arity: 2, Is: 0x2003000010, Risk: 2, Destroys: acts553},
 	{Name: "sbt console", Is: 0x800},
-	{Name: "sc", Destroys: acts367},
-	{Name: "scala", Row: &row599, Language: &language6, Is: 0x1200},
+	{Name: "sc", Destroys: acts378},
+	{Name: "scala", Row: &row610, Language: &language6, Is: 0x1200},
 	{Name: "scala-cli", Language: &language6, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
 	{Name: "scalac", Is: 0x200, Risk: 2},
 	{Name: "scalene", Language: &language1},
-	{Name: "scaleway", Destroys: acts176},
+	{Name: "scaleway", Destroys: acts184},
 	{Name: "scan-build", Wrapper: &wrapper10},
-	{Name: "scc", Row: &row837, Risk: 1},
+	{Name: "scc", Row: &row864, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper10},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schroot", Is: 0x4},
-	{Name: "scons", Row: &row112, Is: 0x1000000018, Risk: 2},
-	{Name: "scoop", Is: 0x20100000, Risk: 5, Destroys: acts31},
-	{Name: "scp", Row: &row839, Arity: 1, Is: 0x24000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scons", Row: &row114, Is: 0x2000000018, Risk: 2},
+	{Name: "scoop", Is: 0x40100000, Risk: 5, Destroys: acts31},
+	{Name: "scp", Row: &row866, Arity: 1, Is: 0x48000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
 	{Name: "scrub", Destroys: acts82},
-	{Name: "scutil", Destroys: acts100},
-	{Name: "scw", Row: &row26, Destroys: acts176},
-	{Name: "sdiff", Row: &row841, Risk: 1},
+	{Name: "scutil", Destroys: acts102},
+	{Name: "scw", Row: &row26, Destroys: acts184},
+	{Name: "sdiff", Row: &row868, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts50},
 	{Name: "sea-orm-cli", Destroys: acts50},
 	{Name: "secret-tool", Is: 0x100000, Destroys: acts20},
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts20},
-	{Name: "sed", Row: &row843, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse844},
+	{Name: "sed", Row: &row870, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse871},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x1000080000, Destroys: acts720},
-	{Name: "semgrep", Row: &row846, Risk: 2, Worse: worse84},
+	{Name: "semantic-release", Is: 0x2000080000, Destroys: acts733},
+	{Name: "semgrep", Row: &row873, Risk: 2, Worse: worse84},
 	{Name: "sendemail", Destroys: acts19},
-	{Name: "sendmail", Row: &row39, Is: 0x14000000000, Destroys: acts19},
+	{Name: "sendmail", Row: &row39, Is: 0x28000000000, Destroys: acts19},
 	{Name: "sendxmpp", Destroys: acts14},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts847},
-	{Name: "sequelize-cli", Destroys: acts847},
+	{Name: "sequelize", Arity: 2, Destroys: acts874},
+	{Name: "sequelize-cli", Destroys: acts874},
 	{Name: "serverless", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "service", Arity: 2, Inspector: "service", Is: 0x80000100000, Destroys: acts367},
-	{Name: "set", Inspector: "set", Is: 0x400000100000, Risk: 1, Worse: worse787, Dumps: []string{"<bare>"}},
-	{Name: "setarch", Wrapper: &wrapper849},
+	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000100000, Destroys: acts378},
+	{Name: "set", Inspector: "set", Is: 0x800000100000, Risk: 1, Worse: worse810, Dumps: []string{"<bare>"}},
+	{Name: "setarch", Wrapper: &wrapper876},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts8},
-	{Name: "setfacl", Row: &row851, Is: 0x100000, Wipes: "closed"},
-	{Name: "setfattr", Row: &row853},
+	{Name: "setfacl", Row: &row878, Is: 0x100000, Wipes: "closed"},
+	{Name: "setfattr", Row: &row880},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
-	{Name: "setpriv", Wrapper: &wrapper535, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper855},
-	{Name: "setuidgid", Wrapper: &wrapper337},
-	{Name: "sfdisk", Is: 0x2000000000, Risk: 6, Destroys: acts82},
-	{Name: "sftp", Row: &row839, Is: 0x34000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper857, Is: 0x1},
+	{Name: "setpriv", Wrapper: &wrapper546, Is: 0x1},
+	{Name: "setsid", Wrapper: &wrapper882},
+	{Name: "setuidgid", Wrapper: &wrapper346},
+	{Name: "sfdisk", Is: 0x4000000000, Risk: 6, Destroys: acts82},
+	{Name: "sftp", Row: &row866, Is: 0x68000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper884, Is: 0x1},
 	{Name: "sg_format", Destroys: acts82},
-	{Name: "sgdisk", Is: 0x2000000000, Destroys: acts82},
-	{Name: "sgpt", Is: 0x80000000},
-	{Name: "sh", Arity: 2, Handler: "shell", Is: 0x100040000, Like: "bash"},
-	{Name: "sha1sum", Row: &row669, Risk: 1},
-	{Name: "sha224sum", Row: &row669, Risk: 1},
-	{Name: "sha256sum", Row: &row669, Risk: 1},
-	{Name: "sha384sum", Row: &row669, Risk: 1},
-	{Name: "sha512sum", Row: &row669, Risk: 1},
-	{Name: "shasum", Row: &row859, Risk: 1},
-	{Name: "shell-gpt", Is: 0x80000000},
-	{Name: "shellcheck", Row: &row194, Risk: 2, Worse: worse84},
-	{Name: "shfmt", Row: &row861, Risk: 2, Worse: worse84},
-	{Name: "shift", Is: 0x400000000000, Risk: 1},
+	{Name: "sgdisk", Is: 0x4000000000, Destroys: acts82},
+	{Name: "sgpt", Is: 0x100000000},
+	{Name: "sh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
+	{Name: "sha1sum", Row: &row680, Risk: 1},
+	{Name: "sha224sum", Row: &row680, Risk: 1},
+	{Name: "sha256sum", Row: &row680, Risk: 1},
+	{Name: "sha384sum", Row: &row680, Risk: 1},
+	{Name: "sha512sum", Row: &row680, Risk: 1},
+	{Name: "shasum", Row: &row886, Risk: 1},
+	{Name: "shell-gpt", Is: 0x100000000},
+	{Name: "shellcheck", Row: &row202, Risk: 2, Worse: worse84},
+	{Name: "shfmt", Row: &row888, Risk: 2, Worse: worse84},
+	{Name: "shift", Is: 0x800000000000, Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row863, Is: 0x2000100020, Risk: 6, Destroys: acts257, Wipes: "files"},
-	{Name: "shuf", Row: &row865, Risk: 1},
-	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts547},
-	{Name: "sift", Is: 0x400000000, Recursive: []string{"*"}},
+	{Name: "shred", Row: &row890, Is: 0x4000100020, Risk: 6, Destroys: acts266, Wipes: "files"},
+	{Name: "shuf", Row: &row892, Risk: 1},
+	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts558},
+	{Name: "sift", Is: 0x800000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts14},
-	{Name: "singularity", Is: 0x100000000000},
-	{Name: "size", Row: &row712, Is: 0x200, Risk: 1},
+	{Name: "singularity", Is: 0x200000000000},
+	{Name: "size", Row: &row725, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
-	{Name: "sk", Row: &row372},
-	{Name: "skaffold", Row: &row26, Is: 0x1000000000, Destroys: acts38},
-	{Name: "skill", Inspector: "kill", Is: 0x80000000000, Risk: 6, Destroys: acts356},
-	{Name: "skopeo", Destroys: acts226},
-	{Name: "sl", Destroys: acts137},
+	{Name: "sk", Row: &row383},
+	{Name: "skaffold", Row: &row26, Is: 0x2000000000, Destroys: acts38},
+	{Name: "skill", Inspector: "kill", Is: 0x100000000000, Risk: 6, Destroys: acts365},
+	{Name: "skopeo", Destroys: acts234},
+	{Name: "sl", Destroys: acts139},
 	{Name: "slack", Destroys: acts14},
-	{Name: "slack-cli", Is: 0x4000000000, Destroys: acts14},
+	{Name: "slack-cli", Is: 0x8000000000, Destroys: acts14},
 	{Name: "slackcat", Destroys: acts14},
 	{Name: "sleep", Risk: 1},
 	{Name: "sls", Row: &row26, Risk: 5, Worse: worse27, Destroys: acts37},
-	{Name: "smbclient", Is: 0x14000000000},
-	{Name: "smol-developer", Is: 0x80000000},
-	{Name: "snakemake", Is: 0x1000000000},
-	{Name: "snap", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts31},
+	{Name: "smbclient", Is: 0x28000000000},
+	{Name: "smol-developer", Is: 0x100000000},
+	{Name: "snakemake", Is: 0x2000000000},
+	{Name: "snap", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "snap install", Is: 0x200000},
 	{Name: "snap run", Arity: 3},
-	{Name: "snapcraft", Is: 0x1000000000},
-	{Name: "snice", Inspector: "kill", Is: 0x80000000000},
-	{Name: "snow", Is: 0x2000000},
-	{Name: "snowsql", Row: &row97, Is: 0x2000000},
-	{Name: "socat", Row: &row54, Is: 0x4014000400000, Risk: 4},
+	{Name: "snapcraft", Is: 0x2000000000},
+	{Name: "snice", Inspector: "kill", Is: 0x100000000000},
+	{Name: "snow", Is: 0x4000000},
+	{Name: "snowsql", Row: &row97, Is: 0x4000000},
+	{Name: "socat", Row: &row54, Is: 0x8028000400000, Risk: 4},
 	{Name: "soda", Destroys: acts50},
 	{Name: "softlimit", Wrapper: &wrapper10},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper867},
-	{Name: "sops exec-file", Wrapper: &wrapper869},
-	{Name: "sort", Row: &row871, Arity: 1, Risk: 1},
-	{Name: "source", Handler: "source", Is: 0x40100100000, Risk: 5},
+	{Name: "sops exec-env", Wrapper: &wrapper894},
+	{Name: "sops exec-file", Wrapper: &wrapper896},
+	{Name: "sort", Row: &row898, Arity: 1, Risk: 1},
+	{Name: "source", Handler: "source", Is: 0x80200100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
-	{Name: "spanner-cli", Is: 0x2000000},
-	{Name: "spark", Destroys: acts143},
+	{Name: "spanner-cli", Is: 0x4000000},
+	{Name: "spark", Destroys: acts149},
 	{Name: "spark-shell", Row: &row97},
-	{Name: "spark-sql", Row: &row97, Is: 0x2000000},
-	{Name: "spctl", Destroys: acts100},
-	{Name: "sphinx-build", Row: &row873, Is: 0x1000080008, Risk: 2},
+	{Name: "spark-sql", Row: &row97, Is: 0x4000000},
+	{Name: "spctl", Destroys: acts102},
+	{Name: "sphinx-build", Row: &row900, Is: 0x2000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
-	{Name: "split", Row: &row231, Risk: 3},
-	{Name: "sponge", Row: &row875, Is: 0x20},
-	{Name: "spps", Is: 0x80000000000},
+	{Name: "split", Row: &row239, Risk: 3},
+	{Name: "sponge", Row: &row902, Is: 0x20},
+	{Name: "spps", Is: 0x100000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
-	{Name: "sq", Is: 0x2000000},
+	{Name: "sq", Is: 0x4000000},
 	{Name: "sqitch", Destroys: acts50},
 	{Name: "sql-migrate", Destroys: acts50},
 	{Name: "sqlc", Arity: 2},
-	{Name: "sqlcipher", Row: &row97, Is: 0x2000000},
-	{Name: "sqlcl", Is: 0x2000000},
-	{Name: "sqlcmd", Row: &row877, Inspector: "sql", Is: 0x2000000, Risk: 5},
-	{Name: "sqld", Is: 0x2000000},
-	{Name: "sqlite", Row: &row97, Is: 0x2000000},
+	{Name: "sqlcipher", Row: &row97, Is: 0x4000000},
+	{Name: "sqlcl", Is: 0x4000000},
+	{Name: "sqlcmd", Row: &row904, Inspector: "sql", Is: 0x4000000, Risk: 5},
+	{Name: "sqld", Is: 0x4000000},
+	{Name: "sqlite", Row: &row97, Is: 0x4000000},
 	{Name: "sqlite-utils", Row: &row97},
-	{Name: "sqlite3", Row: &row329, Inspector: "sql", Is: 0x6104000, Risk: 5},
-	{Name: "sqlplus", Row: &row97, Is: 0x2100000},
+	{Name: "sqlite3", Row: &row338, Inspector: "sql", Is: 0xc104000, Risk: 5},
+	{Name: "sqlplus", Row: &row97, Is: 0x4100000},
 	{Name: "sqlx", Destroys: acts50},
-	{Name: "srm", Row: &row259, Is: 0x100000, Risk: 6, Destroys: acts257, Wipes: "removed"},
+	{Name: "srm", Row: &row268, Is: 0x100000, Risk: 6, Destroys: acts266, Wipes: "removed"},
 	{Name: "srun", Is: 0x4},
-	{Name: "ss", Row: &row879, Risk: 1},
-	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0x54020500000, Risk: 4},
-	{Name: "ssh-add", Row: &row881, Is: 0x40000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row881, Wrapper: &wrapper883, Is: 0x100000, Risk: 5},
-	{Name: "ssh-copy-id", Is: 0x40000000000},
-	{Name: "ssh-keygen", Row: &row885, Is: 0x40000100000, Risk: 5, Destroys: acts20},
+	{Name: "ss", Row: &row906, Risk: 1},
+	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0xa8040500000, Risk: 4},
+	{Name: "ssh-add", Row: &row908, Is: 0x80000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row908, Wrapper: &wrapper910, Is: 0x100000, Risk: 5},
+	{Name: "ssh-copy-id", Is: 0x80000000000},
+	{Name: "ssh-keygen", Row: &row912, Is: 0x80000100000, Risk: 5, Destroys: acts20},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts19},
 	{Name: "sst", Destroys: acts24},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row128, Arity: 2, Is: 0x1000000000, Risk: 5, Parent: true, Destroys: acts140},
-	{Name: "stack build", Risk: 2},
+	{Name: "stack", Row: &row914, Arity: 2, Is: 0x2000000018, Risk: 5, Parent: true, Destroys: acts146},
+	{Name: "stack bench", Risk: 2, Worse: worse123},
+	{Name: "stack build", Risk: 2, Worse: worse123},
 	{Name: "stack eval", Is: 0x800},
 	{Name: "stack exec", Is: 0x800},
 	{Name: "stack ghci", Is: 0x800},
+	{Name: "stack haddock", Risk: 2, Worse: worse123},
 	{Name: "stack install", Is: 0x100000},
 	{Name: "stack repl", Is: 0x800},
-	{Name: "stack test", Risk: 2},
+	{Name: "stack test", Risk: 2, Worse: worse123},
 	{Name: "stack-runghc", Is: 0x100000},
-	{Name: "standard", Risk: 2, Worse: worse98},
-	{Name: "standard-version", Destroys: acts720},
-	{Name: "standardrb", Row: &row105},
+	{Name: "standard", Risk: 2, Worse: worse100},
+	{Name: "standard-version", Destroys: acts733},
+	{Name: "standardrb", Row: &row107},
 	{Name: "start", Row: &row54},
 	{Name: "start-server-and-test", Is: 0x4},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row887, Is: 0x40000000000, Risk: 1},
-	{Name: "staticcheck", Row: &row339, Risk: 2, Worse: worse84},
-	{Name: "stdbuf", Wrapper: &wrapper889},
+	{Name: "stat", Row: &row916, Is: 0x80000000000, Risk: 1},
+	{Name: "staticcheck", Row: &row348, Is: 0x8, Risk: 2, Worse: worse84},
+	{Name: "stdbuf", Wrapper: &wrapper918},
 	{Name: "steampipe", Row: &row97},
 	{Name: "step", Is: 0x100000, Destroys: acts20},
-	{Name: "stop-process", Is: 0x80000000000},
+	{Name: "stop-process", Is: 0x100000000000},
 	{Name: "storybook", Row: &row49, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper654, Is: 0x20000},
-	{Name: "strapi", Destroys: acts274},
+	{Name: "strace", Wrapper: &wrapper665, Is: 0x20000},
+	{Name: "strapi", Destroys: acts283},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row891, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row920, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
-	{Name: "stylelint", Row: &row49, Is: 0x1000080008, Risk: 2, Worse: worse98},
-	{Name: "su", Handler: "su", Is: 0x1000000000001, Risk: 7},
-	{Name: "su-exec", Wrapper: &wrapper535, Is: 0x1},
-	{Name: "subl", Row: &row193},
+	{Name: "stylelint", Row: &row49, Is: 0x2000080008, Risk: 2, Worse: worse100},
+	{Name: "su", Handler: "su", Is: 0x2000000000001, Risk: 7},
+	{Name: "su-exec", Wrapper: &wrapper546, Is: 0x1},
+	{Name: "subl", Row: &row201},
 	{Name: "sucrase-node", Language: &language6},
-	{Name: "sudo", Wrapper: &wrapper893, Is: 0x1000000000001, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper922, Is: 0x2000000000001, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
-	{Name: "sum", Row: &row134, Risk: 1},
+	{Name: "sum", Row: &row136, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x8002000000, Destroys: acts894},
+	{Name: "supabase", Arity: 2, Is: 0x10004000000, Destroys: acts923},
 	{Name: "supabase db", Is: 0x800},
-	{Name: "supervisorctl", Is: 0x80000000000, Destroys: acts367},
+	{Name: "supervisorctl", Is: 0x100000000000, Destroys: acts378},
 	{Name: "supervisord", Is: 0x4},
 	{Name: "surge", Inspector: "transfer", Recursive: []string{"*"}},
 	{Name: "surge .", Transfer: &options79},
 	{Name: "surreal", Row: &row97},
-	{Name: "sv", Destroys: acts367},
+	{Name: "sv", Destroys: acts378},
 	{Name: "svelte-check", Row: &row49, Is: 0x80000, Risk: 2, Worse: worse84},
 	{Name: "svelte-kit", Is: 0x80000},
-	{Name: "svn", Arity: 2, Destroys: acts137},
+	{Name: "svn", Arity: 2, Destroys: acts139},
 	{Name: "sw_vers", Risk: 1},
-	{Name: "swaks", Is: 0x4000000000, Destroys: acts19},
+	{Name: "swaks", Is: 0x8000000000, Destroys: acts19},
 	{Name: "swapoff", Risk: 6, Destroys: acts8},
 	{Name: "swc", Risk: 2},
-	{Name: "swe-agent", Is: 0x80000000},
-	{Name: "sweagent", Is: 0x80000000},
-	{Name: "swift", Row: &row896, Arity: 2, Inspector: "transfer", Is: 0x1000001618, Parent: true, Recursive: []string{"*"}},
+	{Name: "swe-agent", Is: 0x100000000},
+	{Name: "sweagent", Is: 0x100000000},
+	{Name: "swift", Row: &row925, Arity: 2, Inspector: "transfer", Is: 0x2000001618, Parent: true, Recursive: []string{"*"}},
 	{Name: "swift -e", Is: 0x800},
 	{Name: "swift build", Risk: 2},
 	{Name: "swift download", Transfer: &options79},
@@ -8078,20 +8289,19 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options79},
-	{Name: "swift-frontend", Row: &row898, Is: 0x200},
-	{Name: "swiftc", Row: &row898, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row927, Is: 0x200},
+	{Name: "swiftc", Row: &row927, Is: 0x200, Risk: 2},
 	{Name: "swipl", Language: &language6},
 	{Name: "swupd", Destroys: acts31},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
-	{Name: "sysadminctl", Destroys: acts159},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts899},
+	{Name: "sysadminctl", Destroys: acts167},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts928},
 	{Name: "sysdig", Row: &row97},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row901, Arity: 2, Inspector: "service", Is: 0x80000100000, Parent: true, Destroys: acts367},
+	{Name: "systemctl", Row: &row930, Arity: 2, Inspector: "service", Is: 0x100000100000, Parent: true, Destroys: acts378},
 	{Name: "systemctl --user", Arity: 3},
-	{Name: "systemctl cat", Risk: 1},
 	{Name: "systemctl disable", Risk: 6},
 	{Name: "systemctl halt", Risk: 6},
 	{Name: "systemctl is-active", Risk: 1},
@@ -8105,219 +8315,219 @@ var commands = [...]Command{
 	{Name: "systemctl mask", Risk: 6},
 	{Name: "systemctl poweroff", Risk: 6},
 	{Name: "systemctl reboot", Risk: 6},
-	{Name: "systemctl show", Risk: 1},
+	{Name: "systemctl show", Risk: 1, Worse: worse931},
 	{Name: "systemctl status", Risk: 1},
 	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
 	{Name: "systemd-cat", Wrapper: &wrapper10},
 	{Name: "systemd-inhibit", Wrapper: &wrapper10},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper903},
-	{Name: "systemsetup", Destroys: acts100},
-	{Name: "tabnine", Is: 0x80000000},
-	{Name: "tac", Row: &row905, Risk: 1},
-	{Name: "tail", Row: &row907, Arity: 1, Risk: 1},
-	{Name: "tailscale", Is: 0x100000, Destroys: acts176},
+	{Name: "systemd-run", Wrapper: &wrapper933},
+	{Name: "systemsetup", Destroys: acts102},
+	{Name: "tabnine", Is: 0x100000000},
+	{Name: "tac", Row: &row935, Risk: 1},
+	{Name: "tail", Row: &row937, Arity: 1, Risk: 1},
+	{Name: "tailscale", Is: 0x100000, Destroys: acts184},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Wipes: "closed"},
 	{Name: "talosctl", Destroys: acts38},
-	{Name: "tap", Row: &row58, Is: 0x80000},
-	{Name: "tar", Row: &row909, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse910, Destroys: acts911, Recursive: []string{"*"}},
+	{Name: "tap", Row: &row143, Is: 0x80000},
+	{Name: "tar", Row: &row939, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse940, Destroys: acts941, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts52},
 	{Name: "tart", Destroys: acts7},
-	{Name: "task", Row: &row112, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x1001000410, Risk: 2},
-	{Name: "task-master", Is: 0x80000000},
-	{Name: "taskkill", Is: 0x80000000000, Destroys: acts356},
-	{Name: "taskset", Wrapper: &wrapper913, Is: 0x20000},
-	{Name: "tc", Destroys: acts330},
+	{Name: "task", Row: &row943, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x2003000410, Risk: 2},
+	{Name: "task-master", Is: 0x100000000},
+	{Name: "taskkill", Is: 0x100000000000, Destroys: acts365},
+	{Name: "taskset", Wrapper: &wrapper945, Is: 0x20000},
+	{Name: "tc", Destroys: acts339},
 	{Name: "tcc", Row: &row44, Is: 0x1200},
-	{Name: "tccutil", Destroys: acts100},
+	{Name: "tccutil", Destroys: acts102},
 	{Name: "tclsh", Language: &language6, Is: 0x4000, Risk: 5},
 	{Name: "tcpdump", Row: &row97},
 	{Name: "tcsh", Handler: "shell", Is: 0x40000},
 	{Name: "tdl", Destroys: acts14},
-	{Name: "tea", Arity: 2, Destroys: acts381},
+	{Name: "tea", Arity: 2, Destroys: acts392},
 	{Name: "teams", Destroys: acts14},
-	{Name: "tee", Row: &row915, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row947, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts14},
-	{Name: "telinit", Risk: 6, Destroys: acts547},
+	{Name: "telinit", Risk: 6, Destroys: acts558},
 	{Name: "teller"},
-	{Name: "teller run", Wrapper: &wrapper318},
-	{Name: "telnet", Row: &row700, Is: 0x4014000400000, Risk: 4},
+	{Name: "teller run", Wrapper: &wrapper327},
+	{Name: "telnet", Row: &row714, Is: 0x8028000400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts50},
-	{Name: "terraform", Row: &row917, Arity: 2, Is: 0x10, Parent: true, Destroys: acts918},
+	{Name: "terraform", Row: &row949, Arity: 2, Is: 0x18, Parent: true, Destroys: acts950},
 	{Name: "terraform apply", Row: &row26, Risk: 6},
 	{Name: "terraform console", Row: &row26},
 	{Name: "terraform destroy", Row: &row26, Risk: 6},
-	{Name: "terraform fmt", Row: &row920, Risk: 3},
+	{Name: "terraform fmt", Row: &row952, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row26, Risk: 6},
-	{Name: "terraform get", Row: &row920, Risk: 4},
-	{Name: "terraform graph", Row: &row920, Risk: 1},
+	{Name: "terraform get", Row: &row952, Risk: 4},
+	{Name: "terraform graph", Row: &row952, Risk: 1},
 	{Name: "terraform import", Row: &row26, Risk: 6},
-	{Name: "terraform init", Row: &row920, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row952, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row26},
-	{Name: "terraform output", Row: &row920, Risk: 1},
-	{Name: "terraform plan", Row: &row920, Risk: 4},
-	{Name: "terraform providers", Row: &row920, Arity: 3, Risk: 1, Worse: worse121, Parent: true},
+	{Name: "terraform output", Row: &row952, Risk: 1},
+	{Name: "terraform plan", Row: &row952, Risk: 4},
+	{Name: "terraform providers", Row: &row952, Arity: 3, Risk: 1, Worse: worse123, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row26, Risk: 4},
-	{Name: "terraform show", Row: &row920, Risk: 1},
+	{Name: "terraform show", Row: &row952, Risk: 1},
 	{Name: "terraform state", Row: &row26, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row922, Risk: 4},
-	{Name: "terraform state pull", Row: &row922, Risk: 4},
-	{Name: "terraform state show", Row: &row922, Risk: 4},
+	{Name: "terraform state list", Row: &row954, Risk: 4},
+	{Name: "terraform state pull", Row: &row954, Risk: 4},
+	{Name: "terraform state show", Row: &row954, Risk: 4},
 	{Name: "terraform taint", Row: &row26, Risk: 6},
 	{Name: "terraform untaint", Row: &row26, Risk: 6},
-	{Name: "terraform validate", Row: &row920, Risk: 1},
-	{Name: "terraform version", Row: &row920, Risk: 1},
+	{Name: "terraform validate", Row: &row952, Risk: 1},
+	{Name: "terraform version", Row: &row952, Risk: 1},
 	{Name: "terraform workspace", Row: &row26, Arity: 3},
-	{Name: "terragrunt", Row: &row917, Arity: 2, Destroys: acts918},
+	{Name: "terragrunt", Row: &row949, Arity: 2, Destroys: acts950},
 	{Name: "terragrunt apply", Row: &row26},
 	{Name: "terragrunt destroy", Row: &row26},
 	{Name: "terragrunt run-all", Row: &row26},
-	{Name: "test", Inspector: "test", Is: 0x440000000000, Risk: 1},
+	{Name: "test", Inspector: "test", Is: 0x880000000000, Risk: 1},
 	{Name: "testdisk", Destroys: acts82},
-	{Name: "texlua", Language: &language350},
+	{Name: "texlua", Language: &language359},
 	{Name: "textql", Row: &row97},
-	{Name: "tflint", Row: &row924, Is: 0x1000000010, Risk: 2, Worse: worse151},
-	{Name: "tftp", Row: &row39, Is: 0x4000000000},
+	{Name: "tflint", Row: &row956, Is: 0x2000000010, Risk: 2, Worse: worse157},
+	{Name: "tftp", Row: &row39, Is: 0x8000000000},
 	{Name: "tilix", Is: 0x4},
-	{Name: "tilt", Row: &row26, Is: 0x1000000000, Destroys: acts38},
-	{Name: "time", Wrapper: &wrapper926, Is: 0x1000000000000},
+	{Name: "tilt", Row: &row26, Is: 0x2000000000, Destroys: acts38},
+	{Name: "time", Wrapper: &wrapper958, Is: 0x2000000000000},
 	{Name: "timedatectl", Arity: 2},
-	{Name: "timeout", Wrapper: &wrapper928, Is: 0x1000000000000},
-	{Name: "times", Is: 0x400000000000, Risk: 1},
+	{Name: "timeout", Wrapper: &wrapper960, Is: 0x2000000000000},
+	{Name: "times", Is: 0x800000000000, Risk: 1},
 	{Name: "tini", Wrapper: &wrapper10},
 	{Name: "tldr", Risk: 5},
 	{Name: "tlmgr", Is: 0x100000},
 	{Name: "tmutil", Destroys: acts47},
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
-	{Name: "tnftp", Is: 0x10000000000},
-	{Name: "tokei", Row: &row930, Risk: 1},
-	{Name: "tomlq", Row: &row932, Risk: 5},
+	{Name: "tnftp", Is: 0x20000000000},
+	{Name: "tokei", Row: &row962, Risk: 1},
+	{Name: "tomlq", Row: &row964, Risk: 5},
 	{Name: "toolbox", Arity: 2},
-	{Name: "toolbox run", Wrapper: &wrapper934},
+	{Name: "toolbox run", Wrapper: &wrapper966},
 	{Name: "top", Risk: 1},
 	{Name: "torchrun", Language: &language1},
 	{Name: "torify", Wrapper: &wrapper10},
 	{Name: "torsocks", Wrapper: &wrapper10},
-	{Name: "touch", Row: &row936, Arity: 1, Is: 0x40000000000, Risk: 3},
-	{Name: "tox", Row: &row719, Passes: []string{"pytest"}, Is: 0x1000080218, Risk: 2},
-	{Name: "toybox", Wrapper: &wrapper114},
+	{Name: "touch", Row: &row968, Arity: 1, Is: 0x80000000000, Risk: 3},
+	{Name: "tox", Row: &row732, Passes: []string{"pytest"}, Is: 0x2000080218, Risk: 2},
+	{Name: "toybox", Wrapper: &wrapper116},
 	{Name: "tput", Risk: 1},
 	{Name: "tr", Arity: 1, Risk: 1},
 	{Name: "tracepath", Inspector: "lookup", Risk: 4},
 	{Name: "traceroute", Inspector: "lookup", Risk: 4},
-	{Name: "trae", Is: 0x80000000},
-	{Name: "trae-cli", Is: 0x80000000},
+	{Name: "trae", Is: 0x100000000},
+	{Name: "trae-cli", Is: 0x100000000},
 	{Name: "trap", Handler: "trap", Is: 0x104000, Risk: 1},
-	{Name: "trash", Row: &row259, Is: 0x100000, Destroys: acts257, Wipes: "removed"},
-	{Name: "trash-empty", Destroys: acts257},
-	{Name: "trash-put", Row: &row259, Destroys: acts257, Wipes: "removed"},
+	{Name: "trash", Row: &row268, Is: 0x100000, Destroys: acts266, Wipes: "removed"},
+	{Name: "trash-empty", Destroys: acts266},
+	{Name: "trash-put", Row: &row268, Destroys: acts266, Wipes: "removed"},
 	{Name: "trdsql", Row: &row97},
-	{Name: "tree", Row: &row938, Risk: 1, Wipes: "listed"},
+	{Name: "tree", Row: &row970, Risk: 1, Wipes: "listed"},
 	{Name: "trello-cli", Destroys: acts14},
 	{Name: "trickle", Wrapper: &wrapper10},
-	{Name: "trino", Row: &row97, Is: 0x2000000},
-	{Name: "troff", Row: &row134},
-	{Name: "true", Is: 0x400000000000, Risk: 1},
-	{Name: "truncate", Row: &row940, Is: 0x100020, Risk: 6, Destroys: acts257, Wipes: "files"},
-	{Name: "trunk", Is: 0x1000000000},
+	{Name: "trino", Row: &row97, Is: 0x4000000},
+	{Name: "troff", Row: &row136},
+	{Name: "true", Is: 0x800000000000, Risk: 1},
+	{Name: "truncate", Row: &row972, Is: 0x100020, Risk: 6, Destroys: acts266, Wipes: "files"},
+	{Name: "trunk", Is: 0x2000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper10},
 	{Name: "ts-node", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
-	{Name: "ts-node-dev", Wrapper: &wrapper942},
-	{Name: "tsc", Row: &row944, Is: 0x1000080218, Risk: 2},
+	{Name: "ts-node-dev", Wrapper: &wrapper974},
+	{Name: "tsc", Row: &row976, Is: 0x2000080218, Risk: 2},
 	{Name: "tsc-watch", Is: 0x4},
 	{Name: "tsd", Risk: 2},
 	{Name: "tsh", Is: 0x4},
 	{Name: "tshark", Row: &row97},
-	{Name: "tskill", Destroys: acts356},
-	{Name: "tslint", Risk: 2, Worse: worse98},
+	{Name: "tskill", Destroys: acts365},
+	{Name: "tslint", Risk: 2, Worse: worse100},
 	{Name: "tsocks", Wrapper: &wrapper10},
-	{Name: "tsort", Row: &row134, Risk: 1},
+	{Name: "tsort", Row: &row136, Risk: 1},
 	{Name: "tsp", Wrapper: &wrapper10},
 	{Name: "tsql", Row: &row97},
-	{Name: "tsup", Row: &row49, Is: 0x1000080018},
+	{Name: "tsup", Row: &row49, Is: 0x2000080018},
 	{Name: "tsx", Language: &language6, Arity: 2, Is: 0x80400, Risk: 5},
 	{Name: "tty", Is: 0x40, Risk: 1},
 	{Name: "ttyd", Wrapper: &wrapper10},
 	{Name: "tune2fs", Destroys: acts82},
-	{Name: "tup", Row: &row112, Is: 0x1000000000},
-	{Name: "turbo", Row: &row49, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080018, Risk: 2},
-	{Name: "turso", Is: 0x8002000000, Destroys: acts701},
+	{Name: "tup", Row: &row114, Is: 0x2000000000},
+	{Name: "turbo", Row: &row49, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x2000080018, Risk: 2},
+	{Name: "turso", Is: 0x10004000000, Destroys: acts715},
 	{Name: "turso db", Is: 0x800},
-	{Name: "tusk", Arity: 2, Is: 0x1000000000},
+	{Name: "tusk", Arity: 2, Is: 0x2000000000},
 	{Name: "twilio", Destroys: acts14},
-	{Name: "twine", Row: &row120, Destroys: acts358},
+	{Name: "twine", Row: &row122, Destroys: acts367},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row946, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts947},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts947},
-	{Name: "typeorm-ts-node-esm", Destroys: acts947},
+	{Name: "typedoc", Row: &row978, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts979},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts979},
+	{Name: "typeorm-ts-node-esm", Destroys: acts979},
 	{Name: "typeset", Inspector: "declare", Risk: 1, Dumps: []string{"<bare>", "-p", "-x", "-px", "-xp"}},
-	{Name: "typos", Row: &row194, Risk: 2, Worse: worse84},
+	{Name: "typos", Row: &row202, Risk: 2, Worse: worse84},
 	{Name: "uftrace", Is: 0x4},
-	{Name: "ufw", Is: 0x100000, Destroys: acts330},
-	{Name: "ug", Is: 0x400000000, Recursive: []string{"*"}},
-	{Name: "ugrep", Is: 0x400000000, Recursive: []string{"*"}},
-	{Name: "ul", Row: &row134},
+	{Name: "ufw", Is: 0x100000, Destroys: acts339},
+	{Name: "ug", Is: 0x800000000, Recursive: []string{"*"}},
+	{Name: "ugrep", Is: 0x800000000, Recursive: []string{"*"}},
+	{Name: "ul", Row: &row136},
 	{Name: "ulimit", Is: 0x100000, Risk: 1},
-	{Name: "ultra", Wrapper: &wrapper552},
+	{Name: "ultra", Wrapper: &wrapper563},
 	{Name: "umask", Is: 0x100000, Risk: 1},
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "unbuffer", Wrapper: &wrapper949},
-	{Name: "uncompress", Row: &row205},
-	{Name: "unexpand", Row: &row344, Risk: 1},
-	{Name: "uniq", Row: &row951, Arity: 1, Risk: 1},
-	{Name: "unittest", Row: &row953, Is: 0x18, Risk: 2},
-	{Name: "unix2dos", Row: &row312, Risk: 3},
-	{Name: "unix2mac", Row: &row312},
-	{Name: "unlink", Row: &row259, Is: 0x100020, Risk: 6, Destroys: acts257, Wipes: "files"},
-	{Name: "unlz4", Row: &row656},
-	{Name: "unlzma", Row: &row658},
-	{Name: "unpigz", Row: &row546},
+	{Name: "unbuffer", Wrapper: &wrapper981},
+	{Name: "uncompress", Row: &row213},
+	{Name: "unexpand", Row: &row353, Risk: 1},
+	{Name: "uniq", Row: &row983, Arity: 1, Risk: 1},
+	{Name: "unittest", Row: &row985, Is: 0x18, Risk: 2},
+	{Name: "unix2dos", Row: &row321, Risk: 3},
+	{Name: "unix2mac", Row: &row321},
+	{Name: "unlink", Row: &row268, Is: 0x100020, Risk: 6, Destroys: acts266, Wipes: "files"},
+	{Name: "unlz4", Row: &row667},
+	{Name: "unlzma", Row: &row669},
+	{Name: "unpigz", Row: &row557},
 	{Name: "unrar", Row: &row3, Inspector: "archiver", Archive: &archive4},
-	{Name: "unset", Inspector: "names", Is: 0x400000100000, Risk: 1},
+	{Name: "unset", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper955},
+	{Name: "unshare", Wrapper: &wrapper987},
 	{Name: "until-fail", Is: 0x4},
-	{Name: "unxz", Row: &row658, Risk: 3},
-	{Name: "unzip", Row: &row957, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse958},
-	{Name: "unzstd", Row: &row960, Risk: 3},
+	{Name: "unxz", Row: &row669, Risk: 3},
+	{Name: "unzip", Row: &row989, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse990},
+	{Name: "unzstd", Row: &row992, Risk: 3},
 	{Name: "up", Destroys: acts37},
-	{Name: "upcloud", Destroys: acts176},
-	{Name: "upctl", Destroys: acts176},
+	{Name: "upcloud", Destroys: acts184},
+	{Name: "upctl", Destroys: acts184},
 	{Name: "uptime", Risk: 1},
 	{Name: "urxvt", Is: 0x4},
 	{Name: "urxvtc", Is: 0x4},
 	{Name: "useradd", Is: 0x100000, Risk: 7},
-	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts159},
-	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts159},
-	{Name: "users", Row: &row134, Risk: 1},
-	{Name: "usql", Row: &row639, Inspector: "sql", Is: 0x2004000, Risk: 5},
+	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts167},
+	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts167},
+	{Name: "users", Row: &row136, Risk: 1},
+	{Name: "usql", Row: &row650, Inspector: "sql", Is: 0x4004000, Risk: 5},
 	{Name: "utmctl", Destroys: acts7},
-	{Name: "uudecode", Row: &row134},
-	{Name: "uuencode", Row: &row134},
-	{Name: "uv", Row: &row207, Arity: 2, Is: 0x10000060000410, Parent: true, Destroys: acts961},
+	{Name: "uudecode", Row: &row136},
+	{Name: "uuencode", Row: &row136},
+	{Name: "uv", Row: &row215, Arity: 2, Is: 0x200000c0000410, Parent: true, Destroys: acts993},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
-	{Name: "uv build", Row: &row963, Is: 0x1000000000, Risk: 4},
-	{Name: "uv export", Row: &row965, Risk: 4},
-	{Name: "uv lock", Is: 0x1000000000, Risk: 4},
-	{Name: "uv pip", Arity: 3, Is: 0x1000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row967, Risk: 1},
-	{Name: "uv pip freeze", Row: &row967, Risk: 1},
-	{Name: "uv pip list", Row: &row967, Risk: 1},
-	{Name: "uv pip show", Row: &row967, Risk: 1},
-	{Name: "uv pip tree", Row: &row967, Risk: 1},
+	{Name: "uv build", Row: &row995, Is: 0x2000000000, Risk: 4},
+	{Name: "uv export", Row: &row997, Risk: 4},
+	{Name: "uv lock", Is: 0x2000000000, Risk: 4},
+	{Name: "uv pip", Arity: 3, Is: 0x2000300000, Risk: 5, Parent: true},
+	{Name: "uv pip check", Row: &row999, Risk: 1},
+	{Name: "uv pip freeze", Row: &row999, Risk: 1},
+	{Name: "uv pip list", Row: &row999, Risk: 1},
+	{Name: "uv pip show", Row: &row999, Risk: 1},
+	{Name: "uv pip tree", Row: &row999, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper969, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
+	{Name: "uv run", Wrapper: &wrapper1001, Arity: 3, Is: 0x2000000000, Risk: 5, Parent: true},
 	{Name: "uv run black", Risk: 3},
 	{Name: "uv run coverage", Risk: 2},
 	{Name: "uv run flake8", Risk: 2},
@@ -8330,178 +8540,178 @@ var commands = [...]Command{
 	{Name: "uv run ruff", Risk: 2},
 	{Name: "uv run tox", Risk: 2},
 	{Name: "uv run unittest", Risk: 2},
-	{Name: "uv sync", Is: 0x1000100000, Risk: 4},
-	{Name: "uv tool", Arity: 3, Is: 0x1000300000, Risk: 5},
-	{Name: "uv tool run", Wrapper: &wrapper126},
+	{Name: "uv sync", Is: 0x2000100000, Risk: 4},
+	{Name: "uv tool", Arity: 3, Is: 0x2000300000, Risk: 5},
+	{Name: "uv tool run", Wrapper: &wrapper128},
 	{Name: "uv tree", Risk: 4},
 	{Name: "uv venv", Risk: 4},
 	{Name: "uvicorn", Is: 0x80000},
-	{Name: "uvx", Wrapper: &wrapper126, Arity: 2, Is: 0x60000000},
+	{Name: "uvx", Wrapper: &wrapper128, Arity: 2, Is: 0xc0000000},
 	{Name: "uxterm", Is: 0x4},
 	{Name: "v", Language: &language6},
 	{Name: "v run", Is: 0x100000},
-	{Name: "vagrant", Row: &row26, Arity: 2, Is: 0x1000000012, Destroys: acts7},
+	{Name: "vagrant", Row: &row26, Arity: 2, Is: 0x2000000012, Destroys: acts7},
 	{Name: "valac", Is: 0x200},
-	{Name: "vale", Row: &row194, Risk: 2, Worse: worse84},
-	{Name: "valgrind", Wrapper: &wrapper971},
+	{Name: "vale", Row: &row202, Risk: 2, Worse: worse84},
+	{Name: "valgrind", Wrapper: &wrapper1003},
 	{Name: "vared", Inspector: "state"},
-	{Name: "vault", Arity: 2, Is: 0x8000100000, Risk: 5, Destroys: acts85},
+	{Name: "vault", Arity: 2, Is: 0x10000100000, Risk: 5, Destroys: acts85},
 	{Name: "vbc", Is: 0x200},
 	{Name: "vboxmanage", Destroys: acts7},
-	{Name: "vcpkg", Row: &row128, Is: 0x100000, Destroys: acts140},
-	{Name: "vdir", Row: &row273, Risk: 1},
+	{Name: "vcpkg", Row: &row130, Is: 0x100000, Destroys: acts146},
+	{Name: "vdir", Row: &row282, Risk: 1},
 	{Name: "velero", Destroys: acts38},
-	{Name: "vercel", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x8000100000, Risk: 5, Worse: worse27, Destroys: acts717, Recursive: []string{"*"}},
+	{Name: "vercel", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10000100000, Risk: 5, Worse: worse27, Destroys: acts730, Recursive: []string{"*"}},
 	{Name: "vercel deploy", Transfer: &options79},
 	{Name: "vgreduce", Destroys: acts82},
-	{Name: "vgremove", Is: 0x2000000000, Destroys: acts82},
-	{Name: "vi", Row: &row193},
-	{Name: "vibe", Is: 0x80000000},
-	{Name: "vibe-kanban", Is: 0x80000000},
-	{Name: "view", Row: &row193},
-	{Name: "vim", Row: &row193},
-	{Name: "vimdiff", Row: &row193},
-	{Name: "vipw", Destroys: acts159},
+	{Name: "vgremove", Is: 0x4000000000, Destroys: acts82},
+	{Name: "vi", Row: &row201},
+	{Name: "vibe", Is: 0x100000000},
+	{Name: "vibe-kanban", Is: 0x100000000},
+	{Name: "view", Row: &row201},
+	{Name: "vim", Row: &row201},
+	{Name: "vimdiff", Row: &row201},
+	{Name: "vipw", Destroys: acts167},
 	{Name: "virsh", Destroys: acts7},
 	{Name: "visudo", Is: 0x1, Risk: 7},
-	{Name: "vite", Row: &row49, Is: 0x1000080018, Risk: 2},
+	{Name: "vite", Row: &row49, Is: 0x2000080018, Risk: 2},
 	{Name: "vite-node", Language: &language6},
-	{Name: "vitest", Row: &row973, Is: 0x1000080018, Risk: 2},
+	{Name: "vitest", Row: &row1005, Is: 0x2000080018, Risk: 2},
 	{Name: "viztracer", Language: &language1},
 	{Name: "vmstat", Risk: 1},
-	{Name: "volta", Is: 0x60000000, Destroys: acts31},
+	{Name: "volta", Is: 0xc0000000, Destroys: acts31},
 	{Name: "volta install", Is: 0x100000},
 	{Name: "volta run", Wrapper: &wrapper46},
-	{Name: "vsce", Destroys: acts140},
-	{Name: "vsql", Is: 0x2000000},
-	{Name: "vue-tsc", Row: &row944, Is: 0x1000080218, Risk: 2},
-	{Name: "vultr", Destroys: acts176},
-	{Name: "vultr-cli", Destroys: acts176},
+	{Name: "vsce", Destroys: acts146},
+	{Name: "vsql", Is: 0x4000000},
+	{Name: "vue-tsc", Row: &row976, Is: 0x2000080218, Risk: 2},
+	{Name: "vultr", Destroys: acts184},
+	{Name: "vultr-cli", Destroys: acts184},
 	{Name: "vulture", Row: &row56, Risk: 2, Worse: worse84},
 	{Name: "w", Risk: 1},
 	{Name: "w3m", Risk: 4},
 	{Name: "wacli", Destroys: acts14},
-	{Name: "waf", Row: &row112, Is: 0x1000000018},
-	{Name: "wait", Inspector: "names", Is: 0x400000100000, Risk: 1},
+	{Name: "waf", Row: &row114, Is: 0x2000000018},
+	{Name: "wait", Inspector: "names", Is: 0x800000100000, Risk: 1},
 	{Name: "warp"},
-	{Name: "warp agent", Is: 0x80000000},
-	{Name: "warp-cli", Is: 0x80000000},
-	{Name: "wasm-pack", Arity: 2, Is: 0x1000000000},
+	{Name: "warp agent", Is: 0x100000000},
+	{Name: "warp-cli", Is: 0x100000000},
+	{Name: "wasm-pack", Arity: 2, Is: 0x2000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper975, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper977},
+	{Name: "watch", Wrapper: &wrapper1007, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper1009},
 	{Name: "watchman", Is: 0x4},
 	{Name: "watchman-make", Is: 0x4},
-	{Name: "waypoint", Row: &row26, Destroys: acts99},
-	{Name: "wc", Row: &row979, Arity: 1, Is: 0x1c0, Risk: 1},
-	{Name: "web-ext", Destroys: acts140},
-	{Name: "webpack", Row: &row49, Is: 0x1000080018, Risk: 2},
-	{Name: "websocat", Row: &row54, Is: 0x8004000000000},
-	{Name: "werf", Destroys: acts555},
+	{Name: "waypoint", Row: &row26, Destroys: acts101},
+	{Name: "wc", Row: &row1011, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "web-ext", Destroys: acts146},
+	{Name: "webpack", Row: &row49, Is: 0x2000080018, Risk: 2},
+	{Name: "websocat", Row: &row54, Is: 0x10008000000000},
+	{Name: "werf", Destroys: acts566},
 	{Name: "west"},
-	{Name: "west forall", Wrapper: &wrapper552},
+	{Name: "west forall", Wrapper: &wrapper563},
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row39, Is: 0x100000},
-	{Name: "wg-quick", Destroys: acts330},
-	{Name: "wget", Row: &row981, Arity: 1, Inspector: "fetch", Is: 0x8004010100000, Risk: 4, Destroys: acts982, Keeps: &keeps983},
-	{Name: "wget2", Is: 0x8004000000000},
+	{Name: "wg-quick", Destroys: acts339},
+	{Name: "wget", Row: &row1013, Arity: 1, Inspector: "fetch", Is: 0x10008020100000, Risk: 4, Destroys: acts1014, Keeps: &keeps1015},
+	{Name: "wget2", Is: 0x10008000000000},
 	{Name: "wgo", Is: 0x4},
 	{Name: "whatis", Row: &row33, Risk: 1},
 	{Name: "when-changed", Is: 0x4},
 	{Name: "whereis", Risk: 1},
 	{Name: "which", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "who", Row: &row134, Risk: 1},
+	{Name: "who", Row: &row136, Risk: 1},
 	{Name: "whoami", Arity: 1, Is: 0x40, Risk: 1},
 	{Name: "whois", Row: &row39, Inspector: "lookup", Risk: 4},
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
-	{Name: "winget", Is: 0x20100000, Risk: 5, Destroys: acts31},
-	{Name: "wipe", Row: &row985, Is: 0x100000, Risk: 6, Destroys: acts257},
-	{Name: "wipefs", Is: 0x2000000000, Risk: 6, Destroys: acts82},
-	{Name: "wireit", Is: 0x1000000000},
+	{Name: "winget", Is: 0x40100000, Risk: 5, Destroys: acts31},
+	{Name: "wipe", Row: &row1017, Is: 0x100000, Risk: 6, Destroys: acts266},
+	{Name: "wipefs", Is: 0x4000000000, Risk: 6, Destroys: acts82},
+	{Name: "wireit", Is: 0x2000000000},
 	{Name: "wireshark", Row: &row97},
 	{Name: "wish", Language: &language6},
 	{Name: "wmic", Row: &row54},
 	{Name: "wolframscript", Language: &language6},
-	{Name: "woodpecker-cli", Arity: 2, Is: 0x1000000000},
-	{Name: "wormhole", Is: 0x4000000000, Recursive: []string{"*"}},
-	{Name: "wp", Row: &row41, Destroys: acts274},
+	{Name: "woodpecker-cli", Arity: 2, Is: 0x2000000000},
+	{Name: "wormhole", Is: 0x8000000000, Recursive: []string{"*"}},
+	{Name: "wp", Row: &row41, Destroys: acts283},
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x8002100000, Risk: 5, Worse: worse27, Destroys: acts986},
+	{Name: "wrangler", Row: &row26, Arity: 2, Inspector: "transfer", Is: 0x10004100000, Risk: 5, Worse: worse27, Destroys: acts1018},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options79},
 	{Name: "wrangler r2", Transfer: &options79},
-	{Name: "wscat", Row: &row39, Is: 0x8004000000000},
+	{Name: "wscat", Row: &row39, Is: 0x10008000000000},
 	{Name: "wscript", Row: &row54},
-	{Name: "wsl", Wrapper: &wrapper988, Is: 0x2},
-	{Name: "wsrun", Wrapper: &wrapper552},
+	{Name: "wsl", Wrapper: &wrapper1020, Is: 0x2},
+	{Name: "wsrun", Wrapper: &wrapper563},
 	{Name: "x-terminal-emulator", Is: 0x4},
-	{Name: "x86_64", Wrapper: &wrapper579},
-	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x1000020000000},
-	{Name: "xata", Is: 0x2000000},
-	{Name: "xbps-remove", Destroys: acts708},
-	{Name: "xc", Arity: 2, Is: 0x1000000000},
-	{Name: "xcodebuild", Row: &row990, Arity: 2, Is: 0x1000000210, Risk: 2, Worse: worse250},
+	{Name: "x86_64", Wrapper: &wrapper590},
+	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x2000040000000},
+	{Name: "xata", Is: 0x4000000},
+	{Name: "xbps-remove", Destroys: acts721},
+	{Name: "xc", Arity: 2, Is: 0x2000000000},
+	{Name: "xcodebuild", Row: &row1022, Arity: 2, Is: 0x2000000218, Risk: 2, Worse: worse1023},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xctrace", Is: 0x4},
 	{Name: "xdg-open", Row: &row54},
 	{Name: "xfce4-terminal", Is: 0x4},
 	{Name: "xfs_growfs", Destroys: acts82},
-	{Name: "xh", Inspector: "fetch", Is: 0x8004010000000, Risk: 4, Destroys: acts573},
-	{Name: "xhs", Is: 0x8004010000000, Destroys: acts573},
+	{Name: "xh", Inspector: "fetch", Is: 0x10008020000000, Risk: 4, Destroys: acts584},
+	{Name: "xhs", Is: 0x10008020000000, Destroys: acts584},
 	{Name: "xinit", Is: 0x4},
-	{Name: "xkill", Is: 0x80000000000, Risk: 6, Destroys: acts356},
-	{Name: "xmllint", Row: &row992, Risk: 1, Worse: worse993},
-	{Name: "xo", Risk: 2, Worse: worse98},
-	{Name: "xonsh", Language: &language102, Is: 0x100000},
-	{Name: "xq", Row: &row932, Risk: 5},
+	{Name: "xkill", Is: 0x100000000000, Risk: 6, Destroys: acts365},
+	{Name: "xmllint", Row: &row1025, Risk: 1, Worse: worse1026},
+	{Name: "xo", Risk: 2, Worse: worse100},
+	{Name: "xonsh", Language: &language104, Is: 0x100000},
+	{Name: "xq", Row: &row964, Risk: 5},
 	{Name: "xterm", Is: 0x4},
-	{Name: "xvfb-run", Wrapper: &wrapper256},
-	{Name: "xxd", Row: &row995, Risk: 1},
-	{Name: "xz", Row: &row658, Risk: 3},
-	{Name: "xzcat", Row: &row132, Risk: 1},
-	{Name: "xzdiff", Row: &row134},
-	{Name: "xzgrep", Row: &row136, Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "xzless", Row: &row134},
-	{Name: "xzmore", Row: &row134},
+	{Name: "xvfb-run", Wrapper: &wrapper265},
+	{Name: "xxd", Row: &row1028, Risk: 1},
+	{Name: "xz", Row: &row669, Risk: 3},
+	{Name: "xzcat", Row: &row134, Risk: 1},
+	{Name: "xzdiff", Row: &row136},
+	{Name: "xzgrep", Row: &row138, Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "xzless", Row: &row136},
+	{Name: "xzmore", Row: &row136},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Row: &row997, Is: 0x80000, Risk: 2, Worse: worse84},
+	{Name: "yamllint", Row: &row1030, Is: 0x80000, Risk: 2, Worse: worse84},
 	{Name: "yapf", Row: &row56, Risk: 3},
-	{Name: "yarn", Row: &row773, Arity: 2, Inspector: "npm", Is: 0x10001060000010, Risk: 4, Parent: true, Destroys: acts119},
+	{Name: "yarn", Row: &row796, Arity: 2, Inspector: "npm", Is: 0x210020c0000010, Risk: 4, Parent: true, Destroys: acts121},
 	{Name: "yarn add", Is: 0x300000, Risk: 5},
 	{Name: "yarn build", Risk: 2},
 	{Name: "yarn check", Risk: 2},
-	{Name: "yarn config", Row: &row120, Is: 0x110000, Parent: true},
-	{Name: "yarn config get", Row: &row729, Risk: 1},
-	{Name: "yarn config list", Row: &row729, Risk: 1},
-	{Name: "yarn config set", Row: &row730},
-	{Name: "yarn config unset", Row: &row730},
+	{Name: "yarn config", Row: &row122, Is: 0x110000, Parent: true},
+	{Name: "yarn config get", Row: &row742, Risk: 1},
+	{Name: "yarn config list", Row: &row742, Risk: 1},
+	{Name: "yarn config set", Row: &row743},
+	{Name: "yarn config unset", Row: &row743},
 	{Name: "yarn coverage", Risk: 2},
-	{Name: "yarn create", Row: &row120, Is: 0x200000},
+	{Name: "yarn create", Row: &row122, Is: 0x200000},
 	{Name: "yarn dedupe", Risk: 3},
 	{Name: "yarn dev", Risk: 2},
-	{Name: "yarn dlx", Wrapper: &wrapper126, Arity: 3, Is: 0x300000},
+	{Name: "yarn dlx", Wrapper: &wrapper128, Arity: 3, Is: 0x300000},
 	{Name: "yarn e2e", Risk: 2},
-	{Name: "yarn exec", Wrapper: &wrapper775, Arity: 3, Is: 0x800000000000},
+	{Name: "yarn exec", Wrapper: &wrapper798, Arity: 3, Is: 0x1000000000000},
 	{Name: "yarn format", Risk: 2},
-	{Name: "yarn global", Row: &row120, Is: 0x200000},
-	{Name: "yarn info", Row: &row777, Risk: 4},
-	{Name: "yarn install", Row: &row777, Is: 0x100000, Risk: 4},
-	{Name: "yarn licenses", Row: &row777, Risk: 1},
+	{Name: "yarn global", Row: &row122, Is: 0x200000},
+	{Name: "yarn info", Row: &row800, Risk: 4},
+	{Name: "yarn install", Row: &row800, Is: 0x100000, Risk: 4},
+	{Name: "yarn licenses", Row: &row800, Risk: 1},
 	{Name: "yarn link", Risk: 3},
 	{Name: "yarn lint", Risk: 2},
-	{Name: "yarn list", Row: &row777, Risk: 1},
-	{Name: "yarn login", Row: &row120},
-	{Name: "yarn npm", Row: &row120, Risk: 6},
-	{Name: "yarn plugin", Row: &row120, Is: 0x100000},
-	{Name: "yarn publish", Row: &row120, Risk: 6},
+	{Name: "yarn list", Row: &row800, Risk: 1},
+	{Name: "yarn login", Row: &row122},
+	{Name: "yarn npm", Row: &row122, Risk: 6},
+	{Name: "yarn plugin", Row: &row122, Is: 0x100000},
+	{Name: "yarn publish", Row: &row122, Risk: 6},
 	{Name: "yarn remove", Is: 0x100000, Risk: 3},
-	{Name: "yarn run", Row: &row777, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse121},
+	{Name: "yarn run", Row: &row800, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse123},
 	{Name: "yarn set", Is: 0x100000},
 	{Name: "yarn start", Risk: 2},
-	{Name: "yarn test", Row: &row777, Risk: 2},
+	{Name: "yarn test", Row: &row800, Risk: 2},
 	{Name: "yarn type-check", Risk: 2},
 	{Name: "yarn typecheck", Risk: 2},
 	{Name: "yarn unlink", Risk: 3},
@@ -8509,575 +8719,575 @@ var commands = [...]Command{
 	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
 	{Name: "yarn upgrade-interactive", Risk: 5},
 	{Name: "yarn version", Risk: 3},
-	{Name: "yarn versions", Row: &row777, Risk: 1},
-	{Name: "yarn why", Row: &row777, Risk: 1},
+	{Name: "yarn versions", Row: &row800, Risk: 1},
+	{Name: "yarn why", Row: &row800, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
-	{Name: "yarn workspaces foreach", Wrapper: &wrapper552},
+	{Name: "yarn workspaces foreach", Wrapper: &wrapper563},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row698, Is: 0x200},
-	{Name: "yay", Is: 0x100000, Destroys: acts746},
-	{Name: "yc", Destroys: acts176},
+	{Name: "yasm", Row: &row712, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts763},
+	{Name: "yc", Destroys: acts184},
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts20},
-	{Name: "youtube-dl", Row: &row999, Risk: 4},
-	{Name: "yq", Row: &row1001, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1002},
-	{Name: "yt-dlp", Row: &row999, Risk: 4},
-	{Name: "yum", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts31},
+	{Name: "youtube-dl", Row: &row1032, Risk: 4},
+	{Name: "yq", Row: &row1034, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse1035},
+	{Name: "yt-dlp", Row: &row1032, Risk: 4},
+	{Name: "yum", Arity: 2, Is: 0x40100000, Risk: 5, Destroys: acts31},
 	{Name: "yum install", Is: 0x200000},
 	{Name: "zappa", Destroys: acts37},
 	{Name: "zbackup", Destroys: acts52},
-	{Name: "zcat", Row: &row132, Risk: 1},
-	{Name: "zcmp", Row: &row134},
-	{Name: "zdiff", Row: &row134},
-	{Name: "zegrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "zcat", Row: &row134, Risk: 1},
+	{Name: "zcmp", Row: &row136},
+	{Name: "zdiff", Row: &row136},
+	{Name: "zegrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zenstack", Destroys: acts788},
-	{Name: "zeroclaw", Is: 0x80000000},
-	{Name: "zfgrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "zenstack", Destroys: acts811},
+	{Name: "zeroclaw", Is: 0x100000000},
+	{Name: "zfgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zfs", Destroys: acts82},
-	{Name: "zgrep", Row: &row136, Is: 0x400000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zig", Row: &row1004, Arity: 2, Is: 0x1000001208, Risk: 5, Parent: true},
+	{Name: "zgrep", Row: &row138, Is: 0x800000000, Risk: 1, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "zig", Row: &row1037, Arity: 2, Is: 0x2000001208, Risk: 5, Parent: true},
 	{Name: "zig build", Is: 0x1000000, Risk: 2},
 	{Name: "zig eval", Is: 0x800},
-	{Name: "zig fmt", Risk: 2},
+	{Name: "zig fmt", Risk: 3},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row1006, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
-	{Name: "zkCli.sh", Destroys: acts217},
+	{Name: "zip", Row: &row1039, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zkCli.sh", Destroys: acts225},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row636, Risk: 1},
+	{Name: "zless", Row: &row647, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row636},
-	{Name: "zpool", Is: 0x2000000000, Destroys: acts82},
+	{Name: "zmore", Row: &row647},
+	{Name: "zpool", Is: 0x4000000000, Destroys: acts82},
 	{Name: "zrun", Wrapper: &wrapper10},
-	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x100040000, Like: "bash"},
+	{Name: "zsh", Arity: 2, Handler: "shell", Is: 0x200040000, Like: "bash"},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row960, Risk: 3},
-	{Name: "zstdcat", Row: &row134},
-	{Name: "zstdgrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
-	{Name: "zstdless", Row: &row134},
-	{Name: "zstdmt", Row: &row960},
+	{Name: "zstd", Row: &row992, Risk: 3},
+	{Name: "zstdcat", Row: &row136},
+	{Name: "zstdgrep", Is: 0x800000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
+	{Name: "zstdless", Row: &row136},
+	{Name: "zstdmt", Row: &row992},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts14},
 	{Name: "zx", Language: &language6},
-	{Name: "zypper", Is: 0x20100000, Risk: 5, Destroys: acts31},
+	{Name: "zypper", Is: 0x40100000, Risk: 5, Destroys: acts31},
 }
 
 // index finds a command by the hash of its name: its place in commands from 1, 0 for a free slot.
 var index = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 388, 1722, 1863, 0, 0, 0, 0, 0, 2831, 0, 0, 0, 0, 1823, 0, 0,
-	0, 0, 2017, 0, 0, 0, 0, 0, 1220, 1035, 0, 0, 0, 0, 2562, 0, 0, 0, 0, 0, 821, 2048, 0, 0, 0, 0, 505, 0, 814, 0, 3601, 366,
-	0, 0, 0, 0, 0, 0, 2901, 0, 0, 3635, 476, 454, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1134, 0, 333, 0, 0, 0, 0, 2407, 2546, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 829, 0, 3531, 3159, 0, 1114, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3232, 0, 278, 2753, 0, 1457, 0, 0, 0, 0, 0, 2405, 0, 0, 0, 0, 608, 2075, 2250, 0, 1234,
-	0, 0, 0, 0, 0, 0, 0, 0, 3050, 0, 0, 0, 0, 0, 2117, 0, 0, 0, 0, 0, 0, 311, 1910, 0, 0, 0, 0, 0, 2086, 0, 1063, 3437,
-	2332, 0, 0, 0, 0, 0, 317, 0, 0, 3435, 1795, 0, 0, 0, 0, 0, 0, 0, 0, 1566, 0, 0, 0, 0, 1296, 0, 2249, 0, 2833, 1478, 0, 903,
-	537, 1828, 0, 395, 0, 0, 0, 0, 391, 0, 666, 0, 0, 0, 0, 3154, 0, 2880, 0, 0, 0, 0, 0, 0, 407, 2388, 0, 1772, 0, 0, 0, 0,
-	0, 0, 3201, 2473, 0, 0, 494, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1551, 43, 0, 0, 0, 0, 0, 0, 0, 2634, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 951, 519, 0, 0, 747, 3525, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1724, 2969, 0, 3027, 0, 0, 0, 2514, 0, 0, 50, 749, 2782, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 796, 178, 0, 0, 0, 2008, 0, 0, 0, 1642, 0, 0, 0, 52, 0, 0, 0, 0, 0, 1204, 0, 0,
-	737, 0, 2505, 3068, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2101, 2519, 3459, 0, 0, 290, 2050, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1689, 0, 1897, 1416, 0, 0, 0, 0, 0, 0, 0, 0, 0, 186, 2383, 369, 98, 916, 3466, 0, 0, 1408, 0, 2100, 3377, 0, 0, 0, 0,
-	0, 0, 0, 0, 1068, 0, 2702, 0, 0, 0, 0, 0, 0, 0, 0, 1718, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3580, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1010, 0, 0, 0, 0, 0, 1540, 0, 0, 3627, 0, 0, 0, 2556, 1459, 0, 1631,
-	2116, 0, 0, 0, 0, 0, 0, 0, 684, 2171, 2622, 2869, 0, 0, 0, 0, 0, 0, 1658, 0, 0, 2551, 0, 0, 0, 0, 0, 0, 2670, 336, 2876, 1964,
-	0, 0, 0, 0, 0, 0, 0, 831, 3001, 1836, 0, 0, 0, 3542, 0, 0, 0, 0, 0, 0, 423, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2529, 0, 0, 0, 0, 0, 0, 2366, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 621, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 459, 1200, 2414, 0, 0, 3298, 0, 0, 1990, 0, 2222, 0, 13, 0, 0, 0, 1808, 0, 1728, 2762, 0, 0, 0,
-	0, 0, 0, 1800, 0, 2776, 0, 0, 0, 254, 0, 0, 0, 2453, 0, 0, 0, 0, 0, 0, 0, 469, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	319, 0, 0, 452, 0, 0, 0, 0, 1892, 0, 0, 0, 0, 481, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2919, 0, 0, 0, 3656, 0,
-	0, 3139, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3469, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1756, 0, 0, 0, 0, 2002, 0, 0, 77, 374, 2443, 3023, 0, 0, 0, 1351, 0, 0, 0, 0, 0, 0, 0, 0, 3471, 2150, 0, 3605, 0, 0, 0, 0,
-	0, 0, 0, 0, 1309, 0, 1196, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2401, 2025, 0, 633, 0, 0, 0, 3240, 0, 0,
-	0, 0, 1092, 2074, 0, 0, 1146, 0, 1675, 0, 0, 0, 2865, 0, 0, 2799, 0, 0, 0, 169, 0, 1406, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1246, 0, 0, 876, 2701, 0, 2538, 0, 0, 1129, 0, 0, 0, 0, 0, 2953, 0, 0, 0, 0, 479, 0, 0, 0, 0, 0, 0, 0, 1733, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 511, 0, 0, 0, 0, 112, 0, 0, 0, 0, 0, 3626, 0, 0, 2507, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 984, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1918, 3510, 0, 0, 0, 1370, 0, 0, 2076,
-	0, 0, 0, 2395, 0, 0, 2411, 0, 3284, 1613, 0, 0, 0, 1303, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1451, 2289, 0, 0,
-	0, 0, 0, 0, 1565, 0, 0, 401, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 390, 3196, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 303, 0, 0, 0, 0, 0, 0, 1261, 0, 0, 0, 0, 0, 0, 2257, 0, 2031, 0, 0, 120, 0, 0, 0, 0, 0, 0, 0, 2598, 0,
-	0, 0, 0, 0, 0, 3200, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2572, 0, 0, 0, 0, 0, 0, 3149, 3581, 0, 1932, 1986, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 667, 0, 0, 0, 0, 0, 0, 0, 0, 657, 0, 0, 0, 1181, 0, 0, 0, 2600, 0, 2409, 0, 0, 0, 0,
-	0, 2581, 0, 0, 0, 0, 0, 1205, 1677, 0, 0, 0, 0, 0, 0, 0, 0, 3188, 0, 1177, 0, 0, 0, 0, 0, 0, 410, 0, 0, 0, 0, 0,
-	0, 0, 0, 2019, 0, 0, 2080, 3229, 0, 0, 0, 0, 0, 2613, 0, 0, 0, 0, 0, 3503, 0, 0, 0, 0, 0, 0, 1232, 0, 0, 0, 0, 0,
-	0, 1364, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 551, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2522, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 139, 0, 0, 3128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1255, 1794, 0, 0, 0, 0, 963, 0,
-	0, 0, 0, 0, 1455, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 901, 2426, 0, 0, 0, 0, 0, 341, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1646, 0, 0, 1401, 0, 515, 2699, 0, 446, 2378, 0, 3162, 1840, 0, 2604, 0, 370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1452, 0, 0, 0, 3123,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3561, 0, 0, 0, 0, 0, 0, 1318, 0, 0, 0, 0, 2438, 0, 0, 3203, 0, 0, 0, 0, 0, 2325,
-	0, 0, 0, 890, 2954, 0, 0, 0, 2215, 0, 3448, 0, 0, 0, 2264, 0, 0, 0, 0, 3396, 0, 0, 760, 501, 1582, 3009, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3650, 0, 0, 0, 0, 0, 688, 1155, 0, 0, 3255, 646, 2302, 0, 0, 0, 0, 2853, 0, 0, 0, 0,
-	0, 1810, 0, 1736, 3259, 0, 0, 0, 0, 0, 0, 0, 2750, 686, 0, 0, 0, 0, 1116, 1161, 102, 1954, 0, 0, 0, 3174, 1080, 0, 2713, 0, 0, 0,
-	0, 0, 793, 0, 0, 0, 0, 3264, 0, 0, 0, 296, 2521, 0, 0, 0, 1939, 0, 0, 0, 0, 2715, 1564, 0, 3258, 2449, 0, 0, 0, 0, 0, 1191,
-	0, 2627, 0, 0, 0, 0, 0, 0, 0, 0, 0, 35, 0, 0, 0, 1482, 0, 1253, 0, 0, 1139, 2838, 0, 0, 0, 1824, 0, 0, 0, 0, 0, 0,
-	1375, 2357, 2675, 0, 0, 0, 0, 0, 0, 1723, 0, 0, 0, 0, 0, 0, 0, 1206, 0, 0, 1197, 2377, 2732, 3384, 1510, 1878, 663, 3246, 0, 484, 0, 0,
-	0, 0, 0, 0, 0, 0, 986, 1543, 3655, 0, 0, 953, 2255, 3272, 0, 0, 0, 0, 2476, 0, 0, 0, 0, 0, 0, 0, 1889, 0, 0, 0, 0, 0,
-	0, 0, 782, 0, 0, 0, 0, 2571, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 929, 0, 1428, 0, 0, 2751, 0, 0, 0, 1203, 0, 0, 0,
-	0, 0, 0, 0, 1547, 0, 0, 0, 0, 0, 0, 3379, 3484, 670, 2105, 0, 0, 966, 0, 2219, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1610, 0, 0, 0, 0, 723, 0, 0, 0, 0, 0, 3563, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2183, 0, 0, 0, 78, 0, 0, 0,
-	0, 2731, 0, 0, 0, 1446, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 188, 0, 0, 0, 0, 0, 0, 295, 2897, 1012, 0,
-	0, 3176, 2015, 0, 0, 0, 0, 0, 0, 1942, 2899, 353, 2132, 0, 0, 0, 2697, 0, 0, 0, 678, 0, 0, 0, 0, 1470, 2462, 0, 0, 0, 0, 3077,
-	0, 565, 0, 0, 0, 0, 0, 0, 1007, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1003, 0, 0, 0, 48, 869, 3090, 0, 914,
-	0, 0, 1362, 0, 0, 0, 0, 0, 0, 3056, 0, 2092, 1349, 0, 0, 219, 0, 2482, 0, 412, 0, 3247, 0, 0, 3065, 0, 0, 0, 0, 0, 0, 0,
-	3059, 0, 0, 0, 0, 662, 0, 0, 0, 0, 2752, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2892, 0, 0, 0, 874, 0, 0, 0, 0,
-	0, 0, 1327, 0, 0, 1639, 0, 0, 0, 977, 2577, 3015, 0, 0, 3465, 0, 0, 0, 0, 0, 0, 2746, 0, 0, 0, 0, 1745, 0, 0, 3296, 1961, 97,
-	0, 0, 0, 3007, 0, 1678, 2385, 3637, 0, 0, 0, 0, 2338, 0, 0, 0, 626, 705, 1574, 1491, 0, 0, 3592, 0, 0, 193, 22, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3107, 0, 0, 0, 0, 1077, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1130, 0, 0, 3517, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3585, 2801, 0, 0, 0, 3119, 0, 0, 0, 0, 0, 1614, 1900, 0, 0, 0, 0, 0, 0, 0, 1774, 0, 0, 0, 2616, 0, 0, 2211,
-	0, 0, 0, 0, 1671, 0, 0, 0, 0, 0, 0, 0, 558, 0, 640, 0, 0, 307, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3219, 0, 0, 3020,
-	0, 3093, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2223, 2160, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2130, 3321, 0, 0, 0, 0, 0, 1962, 0,
-	0, 0, 0, 2982, 0, 0, 1715, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 828, 0, 3524, 0, 199, 2288, 2843, 1668, 0, 0,
-	0, 0, 893, 0, 0, 211, 0, 0, 0, 0, 0, 0, 0, 0, 1410, 0, 0, 0, 0, 0, 1765, 0, 0, 0, 0, 0, 2259, 0, 2543, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2392, 380, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 378, 912, 0, 0, 0, 0, 0, 0, 3425, 0, 0, 3008,
-	0, 0, 0, 0, 190, 0, 2354, 0, 0, 2737, 0, 0, 0, 0, 0, 0, 991, 0, 739, 0, 2863, 1829, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 267, 0, 325, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 183, 0, 0, 0, 0, 2905, 0, 385, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2114, 0, 2719, 2232, 3269, 0, 0, 1976, 3222, 0, 0, 787, 0, 900, 0, 0, 0, 0, 522, 711, 1098, 0, 0, 0, 0, 0, 3651, 115,
-	262, 0, 0, 0, 2566, 0, 0, 0, 0, 3537, 0, 0, 0, 0, 2896, 0, 0, 2157, 1047, 2624, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3273, 769,
-	0, 0, 0, 0, 0, 1641, 0, 2347, 0, 2026, 0, 0, 0, 428, 0, 0, 0, 2745, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1867, 0, 0, 0, 0,
-	2084, 0, 0, 0, 0, 0, 3408, 0, 0, 0, 0, 0, 0, 0, 0, 1827, 0, 2239, 3071, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 673, 0, 0, 0, 0, 0, 897, 0, 0, 0, 0, 0, 0, 0, 774, 587, 0, 0, 0, 0, 0,
-	0, 639, 0, 0, 0, 1637, 0, 0, 0, 0, 0, 0, 0, 422, 0, 0, 0, 0, 0, 1297, 289, 3089, 0, 0, 0, 0, 0, 0, 693, 0, 0, 0,
-	0, 0, 2127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2590, 0, 0, 1583, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 497, 0, 2455, 2929, 0, 0, 0, 0, 0, 0, 0, 2640, 0, 0, 0, 0, 0,
-	0, 0, 851, 1086, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1604, 0, 0, 2168, 0, 0, 0, 0, 0, 0, 0, 2773, 379, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 581, 0, 0, 1443, 2707, 0, 0, 0, 0, 945, 0, 0, 82, 2677, 0, 322, 464, 0, 0, 1923, 3644, 44, 0, 0, 2712,
-	0, 0, 0, 0, 0, 376, 2221, 0, 0, 0, 0, 0, 0, 1685, 3495, 0, 0, 2278, 0, 0, 0, 1674, 2621, 0, 0, 0, 0, 574, 2994, 3560, 0, 0,
-	0, 970, 0, 0, 2738, 0, 0, 0, 0, 0, 0, 0, 0, 0, 344, 0, 564, 0, 0, 0, 0, 0, 0, 0, 3301, 1279, 0, 0, 0, 0, 0, 0,
-	0, 942, 0, 3352, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1088, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2548, 237, 2027, 2540, 3453, 0, 0, 0,
-	3336, 0, 0, 0, 0, 0, 2943, 0, 0, 0, 0, 0, 2267, 0, 198, 0, 0, 578, 0, 0, 0, 438, 613, 49, 0, 0, 2725, 0, 0, 1436, 0, 0,
-	3482, 0, 0, 0, 0, 1713, 0, 0, 926, 0, 2095, 0, 0, 0, 0, 0, 0, 0, 920, 0, 0, 0, 0, 0, 0, 0, 0, 1586, 0, 0, 0, 0,
-	0, 0, 788, 0, 0, 3306, 0, 0, 0, 0, 0, 0, 0, 0, 1016, 0, 1647, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 153, 1053, 1693, 0,
-	3319, 2044, 3447, 0, 2587, 0, 671, 0, 0, 0, 0, 0, 0, 3529, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1683, 0, 0, 0, 0, 33, 1488,
-	0, 0, 1392, 0, 0, 0, 3208, 0, 2654, 0, 0, 0, 0, 0, 2958, 0, 0, 1326, 3500, 0, 0, 402, 1272, 40, 0, 0, 0, 0, 0, 2849, 0, 0,
-	0, 0, 677, 629, 3218, 0, 0, 0, 0, 2436, 0, 0, 0, 2145, 0, 0, 0, 0, 546, 0, 2118, 0, 1476, 2367, 0, 0, 0, 1887, 2228, 937, 2569, 2691,
-	1096, 3441, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1811, 3180, 0, 0, 0, 761, 889, 0, 0, 0, 2602, 0, 0, 0, 0, 0, 0, 2870,
-	0, 2848, 0, 570, 0, 3017, 0, 0, 0, 434, 143, 0, 0, 0, 0, 0, 2595, 0, 0, 0, 0, 0, 0, 2923, 0, 949, 1599, 2515, 0, 0, 0, 0,
-	0, 3076, 3189, 0, 0, 0, 487, 0, 0, 0, 0, 0, 0, 0, 0, 0, 485, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	3387, 709, 744, 2111, 0, 0, 359, 2824, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1356, 0, 0, 0, 0, 0, 0, 0, 0, 1970, 0, 0, 0, 2845,
-	0, 0, 0, 0, 1493, 0, 0, 0, 0, 0, 0, 0, 0, 0, 885, 0, 0, 0, 0, 0, 0, 1210, 1771, 0, 0, 0, 0, 0, 0, 1431, 0, 0,
-	839, 0, 0, 0, 0, 0, 0, 2573, 0, 0, 0, 0, 0, 1552, 989, 2303, 2326, 3403, 0, 0, 0, 1705, 0, 802, 3251, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1150, 0, 1336, 0, 0, 0, 1350, 0, 0, 598, 935, 0, 0, 0, 735, 0, 0, 0, 0, 917, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 272, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2418, 0, 0, 1029, 1388, 0, 0, 0, 0, 0, 0, 3002, 0, 0, 0,
-	0, 0, 1528, 1587, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 534, 742, 1611, 2187, 1245, 0, 0, 0, 0, 443, 0, 0, 0, 0, 0, 0, 0, 0,
-	3241, 0, 314, 0, 983, 0, 0, 0, 0, 2251, 0, 2679, 0, 0, 0, 0, 0, 0, 3608, 0, 0, 0, 0, 0, 0, 0, 862, 2565, 0, 0, 0, 0,
-	0, 2030, 0, 0, 0, 0, 0, 0, 0, 772, 0, 2052, 0, 0, 0, 0, 0, 2984, 0, 197, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 54, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2862, 0, 85, 0, 2391, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1489, 0, 0, 0, 0, 0, 0, 261, 724, 2821, 0, 845, 775, 0, 0, 0, 0, 0, 521, 0,
-	0, 0, 0, 0, 0, 2419, 0, 0, 852, 2165, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2384, 0, 0, 2463, 0, 2518, 0, 0, 2218, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 758, 2356, 0, 1524, 493, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2592, 0, 0, 976, 0, 0, 871, 928,
-	3479, 0, 0, 0, 0, 0, 0, 279, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1060, 0, 2608, 0, 0, 0, 1903, 0, 0, 0, 0, 0, 0,
-	0, 3594, 0, 0, 891, 0, 0, 0, 0, 1578, 0, 0, 0, 896, 2685, 0, 0, 0, 0, 0, 0, 3011, 0, 2987, 2343, 0, 0, 0, 0, 0, 0, 0,
-	743, 0, 0, 0, 0, 192, 0, 0, 0, 0, 0, 0, 2029, 2606, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3168, 393, 0, 3061, 0, 0, 2952, 3134,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 605, 727, 1450, 1596, 2173, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 499, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3418, 0, 0, 0, 0, 2258, 3026, 0, 0, 0, 1953, 0, 118, 0, 0, 0, 0, 1417, 0, 0, 0, 0, 3595, 1968,
-	0, 1559, 0, 0, 0, 0, 0, 0, 0, 2207, 0, 0, 0, 1024, 0, 0, 0, 461, 0, 0, 0, 1536, 0, 0, 561, 1133, 0, 0, 0, 1167, 1930, 3619,
-	0, 0, 0, 0, 0, 3402, 0, 3317, 0, 0, 3440, 0, 0, 0, 0, 0, 0, 0, 416, 0, 0, 0, 0, 0, 0, 0, 0, 2647, 0, 0, 1537, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 568, 1182, 740, 0, 0, 500, 0, 0, 0, 0, 1365, 0, 0, 0, 3612, 0, 0, 334, 0,
-	0, 0, 0, 0, 51, 1545, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1716, 0, 0, 0, 0, 0, 0, 0, 0, 543, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3044, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 135, 1838, 19,
-	0, 3206, 0, 0, 1316, 0, 0, 3325, 2170, 0, 0, 0, 0, 0, 0, 0, 2858, 0, 0, 1652, 0, 0, 0, 0, 0, 3153, 0, 0, 0, 0, 0, 3087,
-	1757, 0, 0, 792, 0, 3311, 0, 1164, 0, 0, 0, 0, 0, 2203, 2256, 3568, 0, 0, 0, 0, 1290, 0, 0, 1419, 0, 0, 0, 0, 0, 3351, 0, 0,
-	0, 0, 0, 0, 1221, 0, 0, 0, 1383, 0, 0, 0, 0, 0, 488, 0, 0, 0, 0, 0, 0, 3515, 0, 0, 2342, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1584, 0, 0, 0, 0, 0, 699, 3658, 1313, 0, 0, 302, 0, 1332, 2441, 0, 0, 0, 3648, 0, 0, 0, 0, 3355, 0, 1138, 1298, 0,
-	585, 0, 0, 0, 0, 0, 0, 2447, 0, 0, 785, 0, 0, 0, 0, 0, 3324, 0, 0, 3569, 0, 2000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	579, 0, 0, 0, 1477, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2339, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 741, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1692, 2478, 0, 0, 0, 0, 0, 0, 0, 0, 958, 0, 0,
-	0, 549, 3266, 0, 0, 1686, 1202, 0, 0, 1045, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2417, 0, 0, 3652, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2585, 0, 0, 0, 752, 2775, 0, 2350, 0, 3234, 0, 0, 0, 0, 3647, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 456, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1162, 0, 0, 0, 0, 0, 1252, 0, 0, 0, 0, 0, 0, 3535, 0, 0, 0, 0, 0, 0, 3596, 0, 0, 0, 0, 2144, 0, 0, 1626,
-	2837, 0, 0, 0, 0, 0, 0, 846, 3616, 0, 0, 0, 0, 0, 37, 0, 569, 0, 0, 0, 0, 0, 0, 0, 2055, 0, 0, 0, 0, 0, 3024, 0,
-	0, 0, 1905, 0, 0, 0, 0, 0, 0, 0, 1952, 0, 0, 2061, 0, 0, 0, 0, 962, 1981, 0, 0, 0, 0, 0, 681, 0, 0, 0, 0, 0, 1921,
-	0, 0, 0, 0, 0, 0, 1820, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3367, 1748, 0, 59, 2553, 213, 214, 3181, 0, 0, 0, 0, 0,
-	0, 225, 1554, 0, 3638, 0, 0, 0, 2603, 0, 2182, 2485, 0, 1612, 0, 536, 0, 0, 0, 0, 611, 2041, 0, 643, 0, 0, 0, 0, 1198, 0, 0, 0,
-	0, 0, 0, 0, 0, 2022, 0, 0, 3588, 0, 800, 0, 0, 0, 0, 0, 0, 0, 14, 2241, 0, 0, 0, 0, 0, 0, 882, 0, 0, 0, 2176, 0,
-	0, 131, 0, 0, 0, 1544, 0, 0, 421, 0, 0, 3407, 0, 8, 0, 0, 0, 0, 0, 3372, 0, 0, 0, 718, 0, 0, 0, 507, 0, 0, 0, 0,
-	0, 0, 0, 3305, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1770, 0, 0, 0, 0, 0, 1073, 0, 860, 0, 0, 0, 0, 0, 0, 0, 243,
-	0, 0, 0, 174, 2550, 1125, 2882, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3643, 0, 0, 242, 0, 692, 3046, 0, 0, 0, 0, 2688, 0, 0, 0, 0,
-	0, 3283, 0, 0, 0, 0, 0, 2978, 0, 0, 0, 588, 0, 0, 0, 861, 957, 0, 0, 0, 0, 722, 1974, 0, 0, 0, 0, 2842, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1913, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1113, 0, 0, 0, 0, 0, 0, 2202, 0, 0, 0, 0, 1783, 2791, 841,
-	0, 0, 0, 0, 0, 2421, 0, 0, 1928, 2313, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1207, 0, 0, 0, 1041, 1966, 0, 0, 0, 0, 306, 0, 0,
-	1896, 0, 2950, 0, 0, 0, 0, 2394, 0, 0, 0, 2397, 0, 0, 2723, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 365, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1112, 0, 763, 270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3526,
-	0, 0, 0, 1601, 2744, 0, 0, 0, 0, 0, 0, 0, 0, 1021, 0, 0, 2977, 2810, 0, 0, 1673, 995, 1170, 2446, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1855, 1449, 0, 715, 0,
-	0, 1959, 3345, 450, 0, 0, 0, 340, 470, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1049, 1632, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	580, 625, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1790, 0, 0, 0, 0, 0, 1906, 0, 0, 0, 0, 0, 698, 1924, 2154, 0, 0, 0, 0, 0, 0,
-	1022, 1826, 0, 0, 0, 0, 1512, 0, 0, 0, 0, 0, 2696, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2472, 0, 0, 0, 0, 0,
-	0, 0, 2530, 0, 0, 0, 3513, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 609, 1324, 441, 1570, 1709, 0, 0, 3221, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 6, 0, 0, 0, 0, 0, 0, 948, 1532, 0, 0, 1576, 0, 1870, 0, 0, 2567, 0, 1791, 0, 0, 2674, 0, 0, 0, 0, 38, 313, 1916, 3140,
-	3187, 2416, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 408, 2922, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2262, 3320, 0, 0, 0, 0, 0, 0, 0, 0, 1317, 0, 1448, 0, 0, 0, 2976, 1400, 2341, 1653, 3209, 0, 0, 1225, 0, 0, 1752,
-	0, 1103, 0, 0, 0, 0, 2396, 2508, 0, 0, 0, 0, 0, 0, 0, 0, 163, 2158, 0, 0, 0, 685, 1276, 2555, 909, 1240, 0, 0, 0, 0, 0, 0,
-	0, 0, 508, 0, 0, 2191, 0, 129, 544, 3371, 0, 0, 0, 0, 0, 0, 3331, 0, 0, 0, 1335, 3109, 0, 0, 0, 0, 0, 2059, 0, 0, 0, 1120,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3611, 0, 0, 0, 0, 1704, 0, 0, 0, 0, 0, 0,
-	0, 0, 189, 1104, 0, 0, 0, 0, 0, 700, 1236, 283, 0, 1423, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1028, 0, 0, 0, 3041, 1084, 2208, 2686,
-	394, 2610, 3130, 0, 0, 0, 0, 1754, 0, 2886, 0, 0, 3013, 0, 0, 69, 0, 0, 0, 0, 103, 0, 2774, 0, 0, 236, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1280, 0, 239, 710, 1005, 2639, 0, 156, 324, 0, 0, 1061, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1857, 2657, 661, 0, 0, 0, 0,
-	0, 0, 0, 704, 0, 0, 0, 0, 0, 0, 0, 300, 0, 0, 933, 0, 0, 458, 531, 2360, 87, 0, 288, 0, 0, 0, 2406, 3129, 0, 0, 0, 0,
-	2197, 0, 0, 2767, 0, 3126, 0, 1667, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 58, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3310, 0, 0, 943, 2593, 0, 0, 0, 2131, 0, 0, 656, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2393, 0, 899,
-	0, 0, 1656, 405, 1454, 0, 0, 1843, 0, 1712, 0, 0, 0, 0, 1738, 0, 0, 0, 0, 0, 3602, 0, 1034, 2012, 0, 1185, 3369, 0, 0, 0, 106, 0,
-	0, 0, 0, 0, 0, 0, 0, 3034, 0, 0, 0, 0, 0, 0, 0, 833, 0, 0, 0, 0, 0, 3641, 1654, 0, 0, 0, 2777, 0, 0, 0, 0, 0,
-	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1679, 0, 0, 0, 0, 0, 0, 0, 0, 1387, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1859, 0, 0, 0, 0, 0, 0, 3449, 2915, 0, 0, 3382, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1189, 2492, 0, 0, 2480, 0, 0, 0, 227, 0, 0, 732, 2693, 0, 0, 2687, 0, 0, 0, 0, 0, 0, 0, 3549, 1158, 2614, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2415, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 712, 0, 682, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2352, 0, 0, 0, 0, 659, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2484, 0, 2802, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1254, 0, 0, 0, 431, 0, 0, 0, 2792, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 941, 0, 0, 0,
-	0, 0, 0, 1299, 0, 0, 0, 3025, 0, 0, 0, 0, 176, 887, 2236, 1341, 2652, 0, 0, 0, 0, 0, 3374, 0, 0, 0, 0, 0, 0, 0, 0, 1621,
-	0, 0, 0, 0, 1367, 0, 0, 0, 0, 0, 0, 0, 0, 0, 489, 205, 0, 0, 0, 0, 0, 925, 0, 0, 0, 0, 0, 0, 0, 2841, 0, 0,
-	0, 0, 3474, 1778, 0, 0, 0, 0, 0, 0, 2363, 0, 0, 0, 0, 1391, 0, 540, 2323, 3411, 998, 0, 0, 0, 2974, 0, 0, 0, 0, 0, 1426, 0,
-	0, 0, 0, 0, 1008, 2321, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3401, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 532, 0, 0,
-	0, 0, 0, 1149, 0, 0, 0, 0, 0, 0, 0, 0, 762, 0, 0, 1095, 0, 0, 0, 0, 1132, 21, 0, 0, 0, 0, 0, 0, 0, 3172, 0, 1530,
-	1941, 2888, 0, 0, 3275, 1432, 0, 0, 0, 0, 1740, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2979, 1101, 0, 0, 0, 0, 0, 351,
-	2283, 0, 0, 2433, 0, 0, 1503, 0, 0, 0, 0, 0, 0, 577, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1786, 757, 1166, 2879, 0, 0, 0,
-	0, 0, 0, 0, 2143, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2535, 0, 0, 0, 1366, 0, 0, 0, 0, 0, 0, 0, 3462, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1539, 0, 0, 0, 0, 94, 0, 2559, 0, 0, 0, 0, 0, 1525, 0, 0, 0, 0, 3074, 0, 0,
-	0, 0, 0, 0, 0, 0, 1126, 0, 0, 0, 0, 0, 0, 0, 529, 0, 1807, 806, 1663, 0, 0, 0, 0, 1277, 0, 0, 2726, 3620, 109, 0, 0, 0,
-	167, 0, 0, 0, 822, 0, 0, 0, 0, 2506, 0, 0, 1638, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3169, 888, 0, 2680, 0, 0, 0, 0,
-	0, 0, 0, 0, 312, 2676, 0, 2465, 119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 107, 0, 0, 0, 0, 0, 0, 0, 3148, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3250, 0, 0, 3048, 0, 3003, 0, 0, 10, 0, 0, 0, 2939, 0, 0, 0, 0, 0, 0, 0, 387, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1907, 0, 0, 0, 0, 0, 0, 1011, 0, 1038, 0, 0, 68, 2260, 0, 0, 0, 0, 664, 619, 0, 0, 0, 3151, 2718, 0, 0,
-	0, 0, 0, 0, 0, 3494, 1866, 0, 0, 0, 0, 0, 0, 0, 886, 0, 0, 0, 0, 0, 0, 2695, 0, 0, 616, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1700, 0, 1110, 0, 2570, 0, 0, 0, 0, 0, 3577, 0, 0, 1305, 784, 0, 0, 0, 0, 240, 1333, 3267, 3294, 0,
-	0, 0, 0, 1143, 2489, 2192, 0, 0, 0, 0, 0, 927, 0, 2225, 0, 0, 2129, 0, 1943, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 172, 1187, 0, 3248, 999, 0, 780, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3633, 0, 0, 1398, 1701, 0, 0,
-	0, 0, 0, 2348, 0, 0, 0, 0, 0, 2227, 628, 3478, 0, 0, 0, 3157, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1026, 0, 0, 3338, 1746, 1000,
-	3161, 0, 0, 0, 0, 516, 1358, 1592, 3261, 2337, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2961, 0, 486, 1975, 3564, 3339, 0, 0, 0, 2520, 0, 0, 0,
-	0, 936, 0, 0, 1956, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 931, 2016, 2294, 0, 400, 0, 0, 2795, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2926, 3104, 0, 0, 1310, 0, 0, 3039, 0, 0, 0, 0, 2582, 0, 0, 0, 0, 0, 0, 0,
-	0, 142, 0, 0, 0, 0, 0, 0, 2435, 0, 0, 0, 3539, 0, 0, 0, 30, 2413, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1329, 0, 0,
-	0, 0, 0, 1902, 0, 0, 2121, 2512, 0, 0, 0, 2345, 0, 0, 0, 0, 2986, 575, 0, 0, 1937, 0, 0, 46, 0, 0, 0, 0, 0, 902, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2537, 0, 863, 0, 0, 0, 3460, 0, 0, 0, 0, 2815, 0, 1271, 1573, 0, 0, 2496, 0, 224, 424, 0, 2909, 1154, 3493,
-	0, 0, 2885, 1079, 0, 0, 0, 1848, 3120, 0, 0, 0, 0, 3516, 0, 0, 0, 0, 0, 921, 196, 1504, 1950, 0, 2645, 2788, 47, 3170, 0, 0, 0, 2834,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3559, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2370, 0,
-	1780, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1334, 0, 0, 0, 0, 0, 1508, 0, 0, 2156, 0, 0, 1695, 0, 0, 0, 0, 0, 0,
-	1753, 1030, 0, 1243, 0, 0, 0, 0, 0, 0, 2797, 0, 0, 0, 0, 0, 0, 41, 0, 0, 0, 0, 0, 284, 1931, 0, 0, 0, 1393, 0, 0, 0,
-	3398, 1153, 0, 0, 0, 0, 0, 2298, 2910, 2972, 0, 0, 1529, 854, 0, 2717, 0, 0, 0, 432, 0, 0, 0, 0, 0, 0, 0, 0, 0, 755, 0, 0,
-	0, 0, 0, 0, 0, 0, 2270, 2889, 0, 0, 0, 525, 0, 0, 0, 0, 0, 0, 3062, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1688, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2790, 1912, 3080, 0, 0, 0, 3108, 0,
-	2381, 0, 0, 0, 0, 0, 0, 2003, 1099, 2310, 0, 60, 0, 0, 0, 0, 0, 0, 1093, 2094, 0, 0, 2277, 0, 3578, 0, 0, 0, 0, 0, 419, 0,
-	3146, 0, 0, 0, 0, 0, 0, 0, 0, 1409, 0, 0, 0, 0, 0, 0, 1909, 824, 2126, 3483, 0, 0, 0, 1919, 3204, 1984, 1294, 0, 0, 0, 1885, 330,
-	0, 0, 0, 1997, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1803, 0, 0, 3519, 0, 0, 0, 1217, 0, 0, 0, 1893, 0, 253, 320, 2499, 3593, 0, 0,
-	0, 0, 3604, 0, 0, 0, 0, 0, 0, 2580, 0, 0, 0, 0, 0, 0, 0, 0, 217, 0, 0, 0, 721, 1257, 1882, 0, 274, 1237, 1925, 187, 0, 0,
-	0, 0, 0, 0, 0, 2043, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3599, 0, 0, 0, 2629, 0, 512, 0, 492, 0, 1883, 0,
-	0, 0, 0, 2011, 0, 1394, 0, 0, 0, 1284, 3392, 0, 2281, 0, 0, 1694, 268, 3138, 0, 0, 0, 0, 0, 0, 0, 0, 1435, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1598, 0, 777, 1732, 0, 0, 0, 0, 0, 0, 969, 0, 2, 3634, 0, 617, 1137, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 453, 2812, 0, 0, 0, 2561, 0, 0, 0, 3165, 0, 0, 0, 0, 0, 0, 0, 1608, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1475, 0, 0, 0, 0, 233, 0, 0, 0, 0, 318, 0, 0, 0, 3552, 0, 3570, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3385, 0, 0, 0, 2798, 0, 0, 2734, 0, 0, 0, 0, 3118, 0, 0, 1439, 0, 0, 0, 0, 0, 0, 0, 1071, 0, 2297, 0, 3042, 0, 0, 104,
-	0, 0, 0, 0, 0, 0, 297, 0, 0, 0, 0, 0, 2285, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2655, 2346, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3532, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 571, 0, 528, 0, 2947, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1268, 0, 0, 0, 0, 0, 0, 1266, 0, 0, 1720, 0, 0, 0, 0, 0, 0, 3192, 3353, 0, 974, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2072, 0, 0, 0, 0, 0, 0, 0, 0, 1343, 0, 3103, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1301, 0, 0, 0, 0,
-	0, 0, 0, 0, 1710, 0, 0, 0, 0, 0, 0, 1250, 0, 0, 3289, 1175, 0, 0, 0, 0, 2390, 0, 0, 0, 3347, 0, 0, 2353, 0, 1354, 0, 0,
-	1302, 0, 32, 73, 3100, 3409, 0, 70, 415, 1032, 0, 0, 0, 975, 0, 3131, 1999, 0, 0, 0, 0, 1390, 0, 0, 0, 55, 0, 0, 0, 0, 0, 0,
-	1002, 1680, 0, 0, 0, 437, 3520, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3198, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 805, 0, 0,
-	0, 0, 0, 0, 1502, 1628, 3079, 0, 0, 0, 0, 0, 0, 2200, 0, 0, 0, 0, 0, 0, 0, 2266, 0, 111, 1875, 0, 0, 0, 2578, 0, 778, 0,
-	304, 0, 0, 3101, 0, 0, 2464, 0, 0, 1222, 0, 0, 0, 827, 0, 0, 0, 0, 0, 0, 0, 0, 496, 2631, 781, 0, 816, 1871, 0, 0, 2660, 0,
-	0, 0, 0, 0, 0, 1055, 0, 0, 0, 0, 0, 0, 3438, 0, 0, 0, 0, 0, 0, 0, 0, 3621, 0, 152, 0, 1111, 0, 0, 0, 0, 0, 0,
-	2708, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1633, 0, 0, 0, 0, 0, 0, 2070, 2599, 0, 3538, 0, 1619,
-	1707, 0, 2286, 0, 0, 0, 0, 1812, 0, 16, 0, 3600, 0, 0, 0, 0, 1042, 0, 0, 0, 0, 0, 3343, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1355, 0, 2907, 0, 0, 0, 0, 0, 1944, 542, 858, 0, 0, 0, 0, 0, 0, 2220, 0, 0, 0, 171, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 337, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2162, 0, 2276, 2944, 0, 0,
-	0, 0, 0, 810, 0, 0, 0, 0, 0, 0, 589, 0, 0, 0, 683, 0, 0, 0, 3522, 0, 0, 0, 687, 0, 0, 1947, 0, 0, 1497, 0, 0, 1262,
-	0, 0, 0, 0, 716, 2021, 0, 0, 0, 0, 0, 3199, 0, 2904, 445, 0, 0, 0, 17, 2816, 0, 0, 0, 2229, 0, 0, 0, 0, 0, 0, 0, 3618,
-	2039, 2079, 3055, 0, 134, 0, 0, 3268, 0, 0, 0, 0, 0, 0, 0, 2544, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3202, 0, 0, 3094, 0, 181, 0, 0, 0, 473, 0, 0, 768, 0, 2828, 0, 0, 0, 0, 0, 2664, 0, 0, 0, 932, 2733, 0, 0, 3184, 0,
-	0, 2698, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2742, 0, 0, 0, 0, 0, 0, 0, 3214, 0, 0, 0, 0,
-	0, 0, 1538, 0, 0, 0, 3632, 3307, 0, 0, 0, 1994, 0, 0, 0, 0, 2468, 0, 0, 0, 0, 0, 64, 856, 0, 1993, 0, 3461, 0, 0, 0, 0,
-	0, 0, 0, 0, 2402, 3282, 1352, 0, 2864, 0, 0, 0, 0, 0, 3527, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1987, 0, 0, 3249, 0, 0, 478, 447, 523, 0, 0, 695, 2941, 0, 0, 0, 0, 0, 0, 3609, 0, 0, 1766, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 2293, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 706, 2722, 1215, 0, 0, 2051, 3297, 0, 0,
-	0, 0, 0, 1580, 0, 0, 0, 0, 0, 3064, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1337, 2340, 0, 676, 729, 0, 0, 960, 592, 0,
-	1471, 1781, 0, 0, 1278, 0, 0, 0, 2073, 746, 731, 2928, 2328, 0, 0, 0, 0, 0, 0, 2743, 0, 0, 0, 759, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 203, 0, 0, 2913, 2140, 2110, 0, 0, 0, 0, 0, 2968, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 498, 0, 0, 0, 0, 0, 2884,
-	0, 0, 0, 2475, 0, 0, 0, 0, 0, 819, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 939, 0, 2109, 0, 1157, 0, 0, 0, 1433, 0, 0, 0,
-	0, 0, 0, 0, 980, 0, 0, 0, 0, 2728, 0, 0, 0, 0, 0, 0, 3237, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1850, 0, 0, 0, 1019, 1403, 0, 0, 280, 0, 433, 0, 0, 1300, 3318, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 955, 409, 0, 0, 0,
-	2317, 0, 0, 0, 0, 0, 0, 0, 0, 1929, 0, 3394, 0, 0, 0, 3625, 0, 0, 0, 0, 0, 0, 2146, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 31, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3551, 509, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 276, 0, 0, 0, 1624, 0, 0, 0, 2063, 0, 0, 348, 3142, 0, 0, 0, 0, 0, 286, 0, 0, 0, 1291, 0, 0, 3314,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1650, 248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1142, 347, 3380, 0, 1998, 0, 0,
-	0, 0, 0, 0, 0, 2429, 0, 0, 1706, 3086, 0, 0, 0, 0, 0, 0, 0, 0, 838, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1339, 0, 0, 0,
-	0, 0, 0, 0, 0, 627, 2500, 0, 0, 0, 2851, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1735, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2594, 880, 3256, 0, 0, 0, 0, 907, 0, 0, 0, 0, 0, 764, 0, 0, 0, 1172, 2263, 0, 1548, 1037, 0, 0, 0, 436, 0, 0, 2959, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3645, 0, 2766, 0, 0, 0, 0, 0, 959, 0, 3207, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 216, 557, 0, 0, 0, 0, 1744, 0, 0, 0, 0, 0, 0, 563, 840, 1775, 0, 0, 0, 0, 0, 1519, 0, 0, 0, 2511, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2596, 2916, 0, 0, 0, 0, 2868, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1292, 0, 0, 0, 0, 0, 1607, 1381, 0, 125,
-	0, 0, 0, 2445, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 844, 0, 3467, 503, 0, 0, 0, 0, 0, 0, 2226, 0, 0, 0, 0, 1801,
-	0, 0, 0, 0, 3006, 0, 0, 0, 0, 946, 0, 0, 0, 0, 0, 0, 0, 3223, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3397, 3155, 0, 0,
-	3135, 0, 2710, 0, 0, 0, 0, 0, 1567, 0, 210, 3566, 0, 0, 2993, 0, 0, 1487, 396, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1081, 0, 0, 0,
-	0, 0, 0, 2128, 602, 0, 1338, 2542, 0, 0, 0, 0, 0, 182, 0, 0, 850, 0, 0, 0, 0, 0, 622, 0, 3116, 0, 0, 1505, 0, 0, 0, 0,
-	0, 0, 717, 145, 0, 847, 0, 0, 0, 0, 0, 0, 1577, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3417, 0, 0, 0, 0, 0, 0, 0, 855, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 790, 0, 0, 0, 0, 0, 0, 0, 0, 672, 0, 0, 0, 0, 99, 0, 0, 1649, 0, 0,
-	0, 0, 0, 0, 0, 346, 462, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3486, 648, 0, 0, 0, 2951, 1249, 3623, 0, 0, 0, 1983, 3156, 3190, 3540,
-	3334, 0, 0, 0, 0, 0, 0, 0, 0, 0, 754, 0, 3191, 0, 269, 0, 0, 177, 0, 0, 0, 0, 0, 1247, 3373, 0, 0, 0, 0, 0, 0, 2068,
-	0, 0, 3613, 0, 0, 0, 0, 0, 1359, 0, 0, 0, 0, 0, 0, 1023, 0, 2786, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2134, 0, 0, 0, 1144, 0, 2047, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 541, 1458, 0, 0, 0, 0,
-	0, 0, 3096, 0, 0, 0, 0, 2666, 74, 3584, 0, 200, 81, 0, 0, 636, 0, 0, 357, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1239, 1699, 0, 0, 0, 0, 0, 0, 1263, 0, 0, 0, 0, 0, 2672, 0, 0, 0, 2304, 0, 0, 2430, 0, 2832, 3303, 24, 2147, 1796, 2139, 0, 0,
-	0, 0, 0, 0, 0, 2887, 0, 0, 0, 0, 0, 0, 0, 3171, 0, 0, 0, 0, 0, 0, 0, 1660, 1020, 2024, 1880, 2854, 0, 0, 0, 0, 0, 0,
-	0, 0, 345, 0, 0, 0, 0, 1438, 1979, 0, 0, 1265, 2579, 1914, 0, 0, 0, 2558, 0, 0, 0, 0, 0, 1825, 89, 1676, 2001, 246, 0, 0, 0, 0,
-	0, 0, 0, 0, 1703, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3424, 0, 128, 0, 0, 0, 0, 0, 2185, 0, 0, 0,
-	0, 0, 798, 0, 0, 392, 2269, 3095, 0, 0, 0, 0, 0, 1374, 0, 0, 0, 3105, 3388, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1395, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1259, 86, 0, 2246, 0, 0, 658, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 2867, 0, 535, 0, 0, 0, 0, 0, 3243, 0, 1486, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3070, 0, 1553, 0,
-	2860, 1581, 3341, 853, 0, 0, 0, 0, 0, 0, 0, 2547, 0, 110, 0, 0, 1627, 0, 0, 0, 0, 3238, 0, 0, 0, 0, 0, 1160, 0, 0, 0, 0,
-	0, 0, 0, 3654, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1714, 0, 0, 0, 0, 0, 440, 3572, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2404, 0, 2214, 3415, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3166, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1788, 0, 0, 0, 1248, 0, 0, 0, 2032, 0, 2488, 0, 0, 0, 0, 3231, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1135, 0, 0, 0, 0, 0, 0, 1615, 0, 771, 0, 0, 0, 0, 2481, 0, 0, 0, 0, 281, 3630, 0, 651, 0, 0, 0, 0,
-	0, 0, 0, 0, 3163, 1655, 0, 0, 0, 0, 0, 3556, 0, 1131, 0, 0, 204, 0, 2119, 2539, 0, 0, 3366, 0, 0, 0, 0, 0, 2382, 826, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 403, 2911, 0, 0, 0, 0, 0, 1751, 0, 2891, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2380, 0, 0, 0, 3075, 0, 0, 0, 0, 1199, 0, 0, 0, 0, 0, 0, 0, 2470, 0, 0, 2400, 0, 0, 0, 0, 0,
-	0, 1799, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3085, 1549, 0, 3477, 0, 0, 0, 0, 0, 0,
-	1682, 0, 0, 0, 0, 2106, 0, 0, 0, 0, 0, 0, 84, 0, 0, 1609, 0, 0, 0, 0, 0, 0, 0, 0, 2611, 0, 0, 0, 3224, 0, 3177, 0,
-	0, 247, 3473, 0, 1472, 0, 0, 0, 0, 1851, 0, 0, 0, 0, 0, 1136, 3290, 0, 0, 1758, 0, 0, 0, 748, 0, 0, 2735, 0, 0, 0, 1492, 0,
-	0, 414, 0, 2642, 0, 1437, 2563, 0, 0, 791, 3263, 1006, 0, 0, 0, 0, 0, 2189, 993, 1659, 1711, 2125, 2045, 0, 0, 0, 0, 0, 2180, 0, 0, 0,
-	0, 0, 0, 0, 2626, 0, 3281, 0, 0, 0, 0, 0, 0, 0, 0, 0, 170, 2334, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2155, 1513, 1629, 0,
-	0, 0, 0, 0, 0, 0, 0, 194, 3019, 1100, 0, 0, 1495, 293, 2093, 0, 0, 0, 0, 0, 0, 0, 0, 1380, 0, 0, 0, 0, 0, 0, 0, 3357,
-	0, 1013, 2584, 1832, 3110, 2836, 2308, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3293, 0, 0, 0, 1730, 1511, 1312, 0, 0, 0, 0, 3029, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2623, 0, 2161, 0, 2077, 3337, 358, 0, 0, 0, 0, 2605, 527, 0, 0, 148, 0, 1792, 0, 0, 0, 0, 0, 0,
-	1533, 0, 0, 0, 0, 0, 0, 397, 2619, 0, 0, 2808, 0, 321, 0, 0, 0, 0, 0, 1743, 0, 3186, 0, 0, 0, 0, 2237, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 67, 533, 1274, 0, 1520, 0, 0, 2494, 2881, 0, 1097, 0, 0, 0, 0, 0, 1109, 0, 0, 0, 0, 2970, 0, 0,
-	0, 3576, 0, 0, 0, 0, 0, 0, 0, 3541, 2649, 0, 0, 0, 0, 0, 451, 0, 0, 0, 0, 0, 0, 0, 1330, 0, 0, 0, 0, 0, 1841, 0,
-	0, 0, 1106, 0, 0, 0, 0, 0, 0, 3393, 0, 0, 848, 1590, 2193, 0, 0, 0, 0, 0, 0, 0, 694, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1184, 0, 0, 922, 0, 0, 0, 2243, 0, 0, 0, 0, 0, 1238, 0, 2770, 0, 0, 0, 0,
-	1895, 0, 0, 0, 0, 2930, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1322, 2081, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2273, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2355, 0, 0, 0, 0, 0, 0, 0, 0, 2902, 0, 0, 0, 0, 0, 0, 0, 2893, 0, 0, 0, 1325, 1379,
-	0, 0, 2175, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3386, 39, 2973, 0, 0, 0, 0,
-	3496, 0, 0, 0, 3299, 0, 1562, 0, 0, 0, 315, 0, 0, 0, 3167, 0, 0, 0, 2373, 2927, 2088, 0, 127, 0, 3316, 0, 0, 3335, 0, 384, 864, 2536,
-	0, 0, 0, 0, 0, 0, 266, 0, 0, 0, 0, 0, 0, 0, 0, 3432, 0, 0, 0, 0, 0, 0, 0, 910, 0, 0, 0, 0, 0, 2135, 0, 0,
-	0, 0, 0, 0, 0, 2822, 0, 0, 0, 0, 2195, 356, 123, 3454, 1500, 1874, 0, 0, 0, 0, 0, 2190, 3141, 0, 2643, 0, 0, 184, 2771, 0, 0, 0,
-	0, 0, 1726, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 373, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1620, 2667, 0, 0, 0, 3111,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1563, 0, 0, 0, 3430, 0, 0, 0, 807, 1293,
-	3624, 0, 352, 3406, 0, 0, 0, 1283, 0, 0, 0, 0, 0, 3031, 0, 0, 0, 0, 996, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	513, 0, 0, 596, 0, 0, 0, 0, 426, 0, 0, 0, 0, 0, 0, 2844, 0, 0, 474, 0, 1989, 0, 0, 0, 0, 0, 0, 0, 2399, 0, 0, 0,
-	0, 1456, 0, 1917, 0, 0, 354, 2628, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2164, 0, 0, 0, 0, 0, 0, 2230, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 228, 0, 0, 3262, 866, 1264, 0, 0, 0, 0, 0, 0, 2376, 0, 0, 884, 3053, 1623, 0, 0, 0,
-	631, 0, 0, 0, 0, 0, 898, 2471, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2992, 0, 825, 1378, 0, 0, 0, 0, 0, 339, 0, 0, 0, 0,
-	0, 0, 0, 0, 425, 0, 0, 0, 0, 0, 0, 0, 940, 0, 0, 0, 0, 0, 0, 0, 630, 0, 2311, 0, 0, 0, 0, 0, 0, 0, 2272, 1849,
-	0, 0, 0, 0, 0, 0, 0, 0, 1776, 0, 0, 0, 1644, 0, 0, 0, 1127, 0, 0, 0, 0, 0, 0, 0, 0, 556, 1575, 2296, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3421, 2703, 475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3244, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 2694, 0, 0, 0, 0, 389, 0, 360, 1286, 2451, 905, 3436, 2013, 2646, 3514, 2534, 0, 612, 0, 0, 0, 0, 0, 108, 0, 0, 2908, 0, 1414, 0,
-	0, 720, 859, 2456, 0, 0, 0, 0, 0, 0, 0, 0, 0, 305, 0, 0, 0, 0, 2066, 3291, 0, 0, 0, 0, 0, 0, 0, 2196, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1729, 0, 0, 1346, 0, 0, 0, 0, 1636, 0, 0, 0, 0, 0, 0, 1797, 3045, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 3497, 0, 0, 0, 1235, 1698, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1124, 63, 0, 0, 0, 490, 0, 0, 3545, 0, 1894,
-	2819, 93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3073, 3193, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 679, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3252, 2938, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3106, 3391, 0, 0, 0, 0, 0, 0, 0, 2090, 0, 0, 0, 0, 0, 751, 1569,
-	0, 0, 1877, 0, 0, 0, 0, 0, 0, 1869, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 961, 0, 3504, 1188, 36, 1750, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 696, 0, 0, 0, 0, 0, 0, 0, 301, 0, 0, 0, 0, 0, 1413, 0, 0, 0, 0, 0, 3227, 0, 2740, 0, 0, 0, 0,
-	0, 0, 1842, 0, 3047, 0, 0, 1661, 0, 3233, 591, 0, 0, 372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1977, 3598, 0, 1589, 0, 2368, 0, 0, 1550, 1865, 0, 0, 0, 0, 0, 0, 0, 0, 2949, 0, 0, 3058, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 572, 2765, 3182, 0, 0, 843, 0, 3217, 0, 0, 0, 1769, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1759, 0, 3642, 804, 2589, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2724, 0, 0, 2900, 0, 1817, 0, 0, 0, 0, 3295, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1973, 1501, 2040, 3271, 0, 0, 0, 0, 0, 0, 0, 668, 2324, 2408, 0, 0, 0, 0, 0, 0, 0, 0, 0, 514, 0, 0, 0, 0,
-	0, 2591, 3121, 0, 1307, 0, 3395, 0, 1884, 0, 0, 0, 2637, 0, 0, 1269, 1696, 0, 0, 0, 0, 0, 0, 1773, 2033, 2998, 0, 2295, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 817, 0, 215, 0, 1802, 0, 0, 0, 1224, 0, 728, 141, 0, 0, 0, 0, 2528, 0, 273, 623, 1960, 0, 0, 0, 0, 0, 0,
-	0, 0, 2830, 0, 1122, 0, 1295, 2618, 1965, 2517, 3230, 0, 0, 0, 0, 0, 0, 1940, 0, 0, 0, 0, 0, 0, 1899, 3354, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2895, 0, 2133, 2374, 0, 0, 0, 0, 0, 1665, 0, 0, 0, 0, 0, 3342, 0, 0, 0, 0, 2216, 875, 1427, 0, 2369, 0, 3573,
-	0, 0, 0, 2268, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1128, 0, 547, 0, 0, 0, 1734, 0, 0, 0, 0, 0, 1949,
-	0, 0, 0, 0, 0, 0, 0, 0, 2274, 0, 0, 0, 0, 0, 0, 0, 0, 0, 158, 160, 2078, 2290, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	418, 2037, 0, 0, 645, 0, 0, 0, 0, 1490, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1373, 2454, 0, 0, 0, 442, 750, 0, 1876, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 235, 2186, 0, 0, 2124, 0, 0, 0, 0, 0, 0, 0, 0, 982, 779, 1216, 3000, 218, 1461, 3404, 0,
-	0, 0, 0, 2474, 0, 0, 0, 1991, 0, 973, 0, 2575, 0, 0, 0, 1171, 0, 1541, 0, 0, 0, 0, 3054, 0, 988, 0, 0, 0, 0, 0, 0, 0,
-	0, 1988, 3160, 0, 0, 0, 226, 231, 2736, 3091, 3327, 80, 0, 0, 0, 0, 2501, 0, 0, 947, 0, 0, 0, 0, 0, 1050, 0, 0, 0, 3554, 0, 0,
-	0, 0, 2466, 0, 0, 3098, 0, 1727, 0, 0, 0, 0, 1223, 0, 0, 3575, 0, 0, 1561, 0, 0, 0, 0, 1992, 0, 0, 1418, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2442, 0, 0, 0, 0, 328, 0, 0, 0, 0, 0, 1004, 0, 3546, 0, 0,
-	0, 0, 0, 3628, 0, 0, 0, 0, 0, 0, 0, 3426, 0, 0, 0, 0, 0, 3565, 0, 0, 0, 3400, 0, 0, 0, 0, 0, 0, 2638, 0, 0, 0,
-	0, 62, 0, 3213, 0, 0, 2457, 0, 0, 0, 0, 1067, 0, 2955, 0, 0, 1091, 0, 0, 0, 0, 0, 0, 2458, 0, 3543, 0, 0, 0, 701, 811, 2062,
-	0, 0, 3536, 3597, 0, 0, 0, 0, 162, 371, 0, 0, 117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 151, 0, 0, 2153, 0, 0, 0, 0, 1371,
-	0, 0, 0, 3032, 0, 1534, 0, 0, 0, 0, 0, 553, 2935, 0, 0, 0, 2741, 0, 0, 0, 1195, 3036, 448, 0, 229, 2009, 0, 0, 0, 0, 0, 0,
-	282, 0, 180, 992, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2178, 0, 0, 2727, 642, 0, 3302, 0, 0, 0, 1046, 0, 0, 1485, 0, 0, 0, 0,
-	649, 0, 923, 1643, 0, 0, 0, 0, 1691, 1793, 1193, 0, 1901, 0, 0, 0, 3505, 0, 0, 0, 0, 0, 264, 0, 1211, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1985, 0, 0, 0, 0, 1169, 2651, 0, 0, 0, 2067, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 653, 0,
-	0, 0, 0, 0, 0, 0, 0, 3049, 0, 0, 0, 0, 0, 0, 1311, 0, 0, 0, 0, 0, 0, 0, 0, 2890, 0, 0, 0, 0, 0, 0, 0, 0,
-	361, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1421, 0, 0, 491, 0, 0, 0, 0, 2779, 3376, 0, 0, 0, 1868, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 952, 1982, 0, 0, 1523, 506, 0, 0, 3005, 0, 0, 0, 0, 2940, 0, 803, 2099, 0, 223, 2754, 3444, 0, 0, 0, 2932, 2990, 3329, 0, 0,
-	0, 0, 2327, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1076, 0, 0, 2020, 0, 0, 0, 1460, 0, 0, 0, 0, 0, 0, 0, 1083,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2820, 0, 0, 0, 1315, 1805, 1846, 2331, 0, 0, 1152, 0, 0, 0, 0, 1173, 1288, 1634, 3434, 1306, 0, 0,
-	0, 0, 2883, 0, 0, 0, 0, 2089, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3072, 0, 0, 647, 0, 0, 0, 309,
-	1407, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 981, 1853, 0, 259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 207, 0, 0, 0,
-	0, 3518, 0, 0, 0, 0, 0, 1275, 0, 0, 2103, 0, 0, 0, 808, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3312, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1064, 0, 0, 0, 1186, 0, 0, 2811, 0, 689, 965, 0, 2906, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2785, 0, 0, 3038, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1860, 0, 0, 3220, 1651, 0, 0, 3487, 0, 0, 0,
-	0, 0, 0, 0, 1039, 3242, 2091, 0, 0, 0, 2209, 0, 0, 2184, 2320, 0, 0, 0, 0, 0, 0, 2504, 2004, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1911, 0, 0, 0, 0, 0, 0, 0, 0, 3507, 0, 0, 0, 1506, 0, 0, 0, 0, 0, 584, 594, 2434, 0, 660, 0, 1606,
-	3328, 0, 1363, 0, 0, 0, 0, 0, 0, 0, 606, 0, 0, 0, 1873, 0, 0, 0, 0, 0, 0, 2524, 0, 0, 0, 2855, 2120, 0, 0, 0, 3481, 0,
-	0, 0, 0, 0, 0, 0, 0, 2365, 0, 0, 0, 0, 3346, 0, 0, 2112, 2549, 0, 2857, 0, 0, 0, 0, 0, 0, 0, 624, 100, 0, 0, 375, 2545,
-	1662, 0, 0, 0, 0, 0, 0, 597, 0, 0, 0, 0, 0, 0, 849, 252, 1270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2784, 0, 0, 0, 0, 0, 0, 114, 0, 0, 0, 0, 0, 2361, 2428, 0, 0, 1209, 0, 0, 0, 0, 0, 0, 0, 2948, 3457, 0, 0,
-	0, 463, 0, 0, 0, 0, 0, 0, 0, 950, 0, 0, 0, 703, 2510, 0, 0, 2764, 0, 0, 0, 1430, 362, 0, 0, 0, 1469, 0, 0, 0, 0, 0,
-	0, 0, 2971, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2142, 0, 0, 0, 1058, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 391, 1743, 1884, 0, 0, 0, 0, 0, 2874, 0, 0, 0, 0, 1844, 0, 0,
+	0, 0, 2042, 0, 0, 0, 0, 0, 1242, 1050, 0, 0, 0, 0, 2605, 0, 0, 0, 0, 0, 836, 2073, 0, 0, 0, 0, 511, 0, 829, 0, 3645, 366,
+	0, 0, 0, 0, 0, 0, 2944, 0, 0, 3679, 482, 460, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1156, 0, 333, 0, 0, 0, 0, 2448, 2589, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 844, 0, 3575, 3204, 0, 1136, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3276, 0, 278, 2796, 0, 1479, 0, 0, 0, 0, 0, 2446, 0, 0, 0, 0, 614, 2105, 2283, 0, 1256,
+	0, 0, 0, 0, 0, 0, 0, 0, 3093, 0, 0, 0, 0, 0, 2150, 0, 0, 0, 0, 0, 0, 311, 1931, 0, 0, 0, 0, 0, 2118, 0, 1078, 3481,
+	2365, 0, 0, 0, 0, 0, 317, 0, 0, 3479, 1816, 0, 0, 0, 0, 0, 0, 0, 0, 1587, 0, 0, 0, 0, 1318, 0, 2282, 0, 2876, 1500, 0, 918,
+	543, 1849, 0, 398, 0, 0, 0, 0, 394, 0, 676, 0, 0, 0, 0, 3199, 0, 2923, 0, 0, 0, 0, 0, 0, 410, 2429, 0, 1793, 0, 0, 0, 0,
+	0, 0, 3245, 2515, 0, 0, 500, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1572, 43, 0, 0, 0, 0, 0, 0, 0, 2677, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 966, 525, 0, 0, 762, 3569, 0, 0, 0, 0, 0, 0, 0, 0, 2081, 1745, 3012, 0, 3070, 0, 0, 0, 2557, 0, 0, 50, 764, 2825, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 811, 178, 0, 0, 0, 2033, 0, 0, 0, 1663, 0, 0, 0, 52, 0, 0, 0, 0, 0, 1226, 0, 0,
+	752, 0, 2548, 3111, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2134, 2562, 3503, 0, 0, 290, 2075, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1710, 0, 1918, 1438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 186, 2424, 369, 98, 931, 3510, 0, 0, 1430, 0, 2133, 3421, 0, 0, 0, 0,
+	0, 0, 0, 0, 1083, 0, 2745, 0, 0, 0, 0, 0, 0, 0, 0, 1739, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3624, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1025, 0, 0, 0, 0, 0, 1561, 0, 0, 3671, 0, 0, 0, 2599, 1481, 0, 1652,
+	2149, 0, 0, 0, 0, 0, 0, 0, 699, 2204, 2665, 2912, 0, 0, 0, 0, 0, 0, 1679, 0, 0, 2594, 0, 0, 0, 0, 0, 0, 2713, 336, 2919, 1989,
+	0, 0, 0, 0, 0, 0, 0, 846, 3044, 1857, 0, 0, 0, 3586, 0, 0, 0, 0, 0, 0, 429, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2572, 0, 0, 0, 0, 0, 0, 2407, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 627, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 465, 1222, 2455, 0, 0, 3342, 0, 0, 2015, 0, 2255, 0, 13, 0, 0, 0, 1829, 0, 1749, 2805, 0, 0, 0,
+	0, 0, 0, 1821, 0, 2819, 0, 0, 0, 254, 0, 0, 0, 2495, 0, 0, 0, 0, 0, 0, 0, 475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	319, 0, 0, 458, 0, 0, 0, 0, 1913, 0, 0, 0, 0, 487, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2962, 0, 0, 0, 3700, 0,
+	0, 3184, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3513, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1777, 0, 0, 0, 0, 2027, 0, 0, 77, 374, 2485, 3066, 0, 0, 0, 1373, 0, 0, 0, 0, 0, 0, 0, 0, 3515, 2183, 0, 3649, 0, 0, 0, 0,
+	0, 0, 0, 0, 1331, 0, 1218, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2442, 2050, 0, 639, 0, 0, 0, 3284, 0, 0,
+	0, 0, 1107, 2104, 0, 0, 1168, 0, 1696, 0, 0, 0, 2908, 0, 0, 2842, 0, 0, 0, 169, 0, 1428, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1268, 0, 0, 891, 2744, 0, 2581, 0, 0, 1151, 0, 0, 0, 0, 0, 2996, 0, 0, 0, 0, 485, 0, 0, 0, 0, 0, 0, 0, 1754, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 517, 0, 0, 0, 0, 112, 0, 0, 0, 0, 0, 3670, 0, 0, 2550, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 999, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1939, 3554, 0, 0, 0, 1392, 0, 0, 2106,
+	0, 0, 0, 2436, 0, 0, 2452, 0, 3328, 1634, 0, 0, 0, 1325, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1473, 2322, 0, 0,
+	0, 0, 0, 0, 1586, 0, 0, 404, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 393, 3240, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 303, 0, 0, 0, 0, 0, 0, 1283, 0, 0, 0, 0, 0, 0, 2290, 0, 2056, 0, 0, 120, 0, 0, 0, 0, 0, 0, 0, 2641, 0,
+	0, 0, 0, 0, 0, 3244, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2615, 0, 0, 0, 0, 0, 0, 3194, 3625, 0, 1957, 2011, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 677, 0, 0, 0, 0, 0, 0, 0, 0, 663, 0, 0, 0, 1203, 0, 0, 0, 2643, 0, 2450, 0, 0, 0, 0,
+	0, 2624, 0, 0, 0, 0, 0, 1227, 1698, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1199, 0, 0, 0, 0, 0, 0, 413, 0, 0, 0, 0, 0,
+	0, 0, 0, 2044, 0, 0, 2110, 3273, 0, 0, 0, 0, 0, 2656, 0, 0, 0, 0, 0, 3547, 0, 0, 0, 0, 0, 0, 1254, 0, 0, 0, 0, 0,
+	0, 1386, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 557, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2565, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 139, 0, 0, 3173, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1277, 1815, 0, 0, 0, 0, 978, 0,
+	0, 0, 0, 0, 1477, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 916, 2467, 0, 0, 0, 0, 0, 341, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1667, 0, 0, 1423, 0, 521, 2742, 0, 452, 2419, 0, 3207, 1861, 0, 2647, 0, 370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1474, 0, 0, 0, 3168,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3605, 0, 0, 0, 0, 0, 0, 1340, 0, 0, 0, 0, 2480, 0, 0, 3247, 0, 0, 0, 0, 0, 2358,
+	0, 0, 0, 905, 2997, 0, 0, 0, 2248, 0, 3492, 0, 0, 0, 2297, 0, 0, 0, 0, 3440, 0, 0, 775, 507, 1603, 3052, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2388, 0, 3694, 0, 0, 0, 0, 0, 703, 1177, 0, 0, 3299, 652, 2335, 0, 0, 0, 0, 2896, 0, 0, 0, 0,
+	0, 1831, 0, 1757, 3303, 0, 0, 0, 0, 0, 0, 0, 2793, 701, 0, 0, 0, 0, 1138, 1183, 102, 1979, 0, 0, 0, 3219, 1095, 0, 2756, 0, 0, 0,
+	0, 0, 808, 0, 0, 0, 0, 3308, 0, 0, 0, 296, 2564, 0, 0, 0, 1964, 0, 0, 0, 0, 2758, 1585, 0, 3302, 2491, 0, 0, 0, 0, 0, 1213,
+	0, 2670, 0, 0, 0, 0, 0, 0, 0, 0, 0, 35, 0, 0, 0, 1504, 0, 1275, 0, 0, 1161, 2881, 0, 0, 0, 1845, 0, 0, 0, 0, 0, 0,
+	1397, 2398, 2718, 0, 0, 0, 0, 0, 0, 1744, 0, 0, 0, 0, 0, 0, 0, 1228, 0, 0, 1219, 2418, 2775, 3428, 1531, 1899, 673, 3290, 0, 490, 0, 0,
+	0, 0, 0, 0, 0, 0, 1001, 1564, 3699, 0, 0, 968, 2288, 3316, 0, 0, 0, 0, 2518, 0, 0, 0, 0, 0, 0, 0, 1910, 0, 0, 0, 0, 0,
+	0, 0, 797, 0, 0, 0, 0, 2614, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 944, 0, 1450, 0, 0, 2794, 0, 0, 0, 1225, 0, 0, 0,
+	0, 0, 0, 0, 1568, 0, 0, 0, 0, 0, 0, 3423, 3528, 685, 2138, 0, 0, 981, 0, 2252, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1631, 0, 0, 0, 0, 738, 0, 0, 0, 0, 0, 3607, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2216, 0, 0, 0, 78, 0, 0, 0,
+	0, 2774, 0, 0, 0, 1468, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 188, 0, 0, 0, 0, 0, 0, 295, 2940, 1027, 0,
+	0, 3221, 2040, 0, 0, 0, 0, 0, 0, 1967, 2942, 353, 2165, 0, 0, 0, 2740, 0, 0, 0, 693, 0, 0, 0, 0, 1492, 2504, 0, 0, 0, 0, 3120,
+	0, 571, 0, 0, 0, 0, 0, 0, 1022, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1018, 0, 0, 0, 48, 884, 3133, 0, 929,
+	0, 0, 1384, 0, 0, 0, 0, 0, 0, 3099, 0, 2125, 1371, 0, 0, 219, 0, 2524, 0, 415, 0, 3291, 0, 0, 3108, 0, 0, 0, 0, 0, 0, 0,
+	3102, 0, 0, 0, 0, 672, 0, 0, 0, 0, 2795, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2935, 0, 0, 0, 889, 0, 0, 0, 0,
+	0, 0, 1349, 0, 0, 1660, 0, 0, 0, 992, 2620, 3058, 0, 0, 3509, 0, 0, 0, 0, 0, 0, 2789, 0, 0, 0, 0, 1766, 0, 0, 3340, 1986, 97,
+	0, 0, 0, 3050, 0, 1699, 2426, 3681, 0, 0, 0, 0, 2371, 0, 0, 0, 632, 720, 1595, 1513, 0, 0, 3636, 0, 0, 193, 22, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3150, 0, 0, 0, 0, 1092, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1152, 0, 0, 3561, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3629, 2844, 0, 0, 0, 3164, 0, 0, 0, 0, 0, 1635, 1921, 0, 0, 0, 0, 0, 0, 0, 1795, 0, 0, 0, 2659, 0, 0, 2244,
+	0, 0, 0, 0, 1692, 0, 0, 0, 0, 0, 0, 0, 564, 0, 646, 0, 0, 307, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3263, 0, 0, 3063,
+	0, 3136, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2256, 2193, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2163, 3365, 0, 0, 0, 0, 0, 1987, 0,
+	0, 0, 0, 3025, 0, 0, 1736, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 843, 0, 3568, 0, 199, 2321, 2886, 1689, 0, 0,
+	0, 0, 908, 0, 0, 211, 0, 0, 0, 0, 0, 0, 0, 0, 1432, 0, 0, 0, 0, 0, 1786, 0, 0, 0, 0, 0, 2292, 0, 2586, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2433, 383, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 378, 927, 0, 0, 0, 0, 0, 0, 3469, 0, 0, 3051,
+	0, 0, 0, 0, 190, 0, 2395, 0, 0, 2780, 0, 0, 0, 0, 0, 0, 1006, 0, 754, 0, 2906, 1850, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 267, 0, 325, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 183, 0, 0, 0, 0, 2948, 0, 388, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2147, 0, 2762, 2265, 3313, 0, 0, 2001, 3266, 0, 0, 802, 0, 915, 0, 0, 0, 0, 528, 726, 1113, 0, 0, 0, 0, 0, 3695, 115,
+	262, 0, 0, 0, 2609, 0, 0, 0, 0, 3581, 0, 0, 0, 0, 2939, 0, 0, 2190, 1062, 2667, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3317, 784,
+	0, 0, 0, 0, 0, 1662, 0, 2380, 0, 2051, 0, 0, 0, 434, 0, 0, 0, 2788, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1888, 0, 0, 0, 0,
+	2116, 0, 0, 0, 0, 0, 3452, 0, 0, 0, 0, 0, 0, 0, 0, 1848, 0, 2272, 3114, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 688, 0, 0, 0, 0, 0, 912, 0, 0, 0, 0, 0, 0, 0, 789, 593, 0, 0, 0, 0, 0,
+	0, 645, 0, 0, 0, 1658, 0, 0, 0, 0, 0, 0, 0, 428, 0, 0, 0, 0, 0, 1319, 289, 3132, 0, 0, 0, 0, 0, 0, 708, 0, 0, 0,
+	0, 0, 2160, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2633, 0, 0, 1604, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 503, 0, 2497, 2972, 0, 0, 0, 0, 0, 0, 0, 2683, 0, 0, 0, 0, 0,
+	0, 0, 866, 1101, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1625, 0, 0, 2201, 0, 0, 0, 0, 0, 0, 0, 2816, 380, 0, 0, 0,
+	0, 1948, 0, 679, 0, 0, 0, 587, 0, 0, 1465, 2750, 0, 0, 0, 0, 960, 0, 0, 82, 2720, 0, 322, 470, 0, 0, 1944, 3688, 44, 0, 0, 2755,
+	0, 0, 0, 0, 0, 376, 2254, 0, 0, 0, 0, 0, 0, 1706, 3539, 0, 0, 2311, 0, 0, 0, 1695, 2664, 0, 0, 0, 0, 580, 3037, 3604, 0, 0,
+	0, 985, 0, 0, 2781, 0, 0, 0, 0, 0, 0, 0, 0, 0, 344, 0, 570, 0, 0, 0, 0, 0, 0, 0, 3345, 1301, 0, 0, 0, 0, 0, 0,
+	0, 957, 0, 3396, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1103, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2591, 237, 2052, 2583, 3497, 0, 0, 0,
+	3380, 0, 0, 0, 0, 0, 2986, 0, 0, 0, 0, 0, 2300, 0, 198, 0, 0, 584, 0, 0, 0, 444, 619, 49, 0, 0, 2768, 0, 0, 1458, 0, 0,
+	3526, 0, 0, 0, 0, 1734, 0, 0, 941, 0, 2128, 0, 0, 0, 0, 0, 0, 0, 935, 0, 0, 0, 0, 0, 0, 0, 0, 1607, 0, 0, 0, 0,
+	0, 0, 803, 0, 0, 3350, 0, 0, 0, 0, 0, 0, 0, 0, 1031, 0, 1668, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 153, 1068, 1714, 0,
+	3363, 2069, 3491, 0, 2630, 0, 686, 0, 0, 0, 0, 0, 0, 3573, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1704, 0, 0, 0, 0, 33, 1510,
+	0, 0, 1414, 0, 0, 0, 3252, 0, 2697, 0, 0, 0, 0, 0, 3001, 0, 0, 1348, 3544, 0, 0, 405, 1294, 40, 0, 0, 0, 0, 0, 2892, 0, 0,
+	0, 0, 692, 635, 3262, 0, 0, 0, 0, 2478, 0, 0, 0, 2178, 0, 0, 0, 0, 552, 0, 2151, 0, 1498, 2408, 0, 0, 0, 1908, 2261, 952, 2612, 2734,
+	1111, 3485, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1832, 3225, 0, 0, 0, 776, 904, 0, 0, 0, 2645, 0, 0, 0, 0, 0, 0, 2913,
+	0, 2891, 0, 576, 0, 3060, 0, 0, 0, 440, 143, 0, 0, 0, 0, 0, 2638, 0, 0, 0, 0, 0, 0, 2966, 0, 964, 1620, 2558, 0, 0, 0, 0,
+	0, 3119, 3233, 0, 0, 0, 493, 0, 0, 0, 0, 0, 0, 0, 0, 0, 491, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	3431, 724, 759, 2144, 0, 0, 359, 2867, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1378, 0, 0, 0, 0, 0, 0, 0, 0, 1995, 0, 0, 0, 2888,
+	0, 0, 0, 0, 1515, 0, 0, 0, 0, 0, 0, 0, 0, 0, 900, 0, 0, 0, 0, 0, 0, 1232, 1792, 0, 0, 0, 0, 0, 0, 1453, 0, 0,
+	854, 0, 0, 0, 0, 0, 0, 2616, 0, 0, 0, 0, 0, 1573, 1004, 2336, 2359, 3447, 0, 0, 0, 1726, 0, 817, 3295, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1172, 0, 1358, 0, 0, 0, 1372, 0, 0, 604, 950, 0, 0, 0, 750, 0, 0, 0, 0, 932, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 272, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2459, 0, 0, 1044, 1410, 0, 0, 0, 0, 0, 0, 3045, 0, 0, 0,
+	0, 0, 1549, 1608, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 540, 757, 1632, 2220, 1267, 0, 0, 0, 0, 449, 0, 0, 0, 0, 0, 0, 0, 0,
+	3285, 0, 314, 0, 998, 0, 0, 0, 0, 2284, 0, 2722, 0, 0, 0, 0, 0, 0, 3652, 0, 0, 0, 0, 0, 0, 0, 877, 2608, 0, 0, 0, 0,
+	0, 2055, 0, 0, 0, 0, 0, 0, 0, 787, 0, 2077, 0, 0, 0, 0, 0, 3027, 0, 197, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 54, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2905, 0, 85, 0, 2432, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1511, 0, 0, 0, 0, 0, 0, 261, 739, 2864, 0, 860, 790, 0, 0, 0, 0, 0, 527, 0,
+	0, 0, 0, 0, 0, 2460, 0, 0, 867, 2198, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2425, 0, 0, 2505, 0, 2561, 0, 0, 2251, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 773, 2397, 0, 1545, 499, 0, 0, 0, 0, 0, 1121, 0, 0, 0, 0, 0, 0, 2635, 0, 0, 991, 0, 0, 886, 943,
+	3523, 0, 0, 0, 0, 0, 0, 279, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1075, 0, 2651, 0, 0, 0, 1924, 0, 0, 0, 0, 0, 0,
+	0, 3638, 0, 0, 906, 0, 0, 0, 0, 1599, 0, 0, 0, 911, 2728, 0, 0, 0, 0, 0, 0, 3054, 0, 3030, 2376, 0, 0, 0, 0, 0, 0, 0,
+	758, 0, 0, 0, 0, 192, 0, 0, 0, 0, 0, 0, 2054, 2649, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3213, 396, 0, 3104, 0, 0, 2995, 3179,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 611, 742, 1472, 1617, 2206, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 505, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3462, 0, 0, 0, 0, 2291, 3069, 0, 0, 0, 1978, 0, 118, 0, 0, 0, 0, 1439, 0, 0, 0, 0, 3639, 1993,
+	0, 1580, 0, 0, 0, 0, 0, 0, 0, 2240, 0, 0, 0, 1039, 0, 0, 0, 467, 0, 0, 0, 1557, 0, 0, 567, 1155, 0, 0, 0, 1189, 1955, 3663,
+	0, 0, 0, 0, 0, 3446, 0, 3361, 0, 0, 3484, 0, 0, 0, 0, 0, 0, 0, 419, 0, 0, 0, 0, 0, 0, 0, 0, 2690, 0, 0, 1558, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 574, 1204, 755, 0, 0, 506, 0, 0, 0, 0, 1387, 0, 0, 0, 3656, 0, 0, 334, 0,
+	0, 0, 0, 0, 51, 1566, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1737, 0, 0, 0, 0, 0, 0, 0, 0, 549, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3087, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 135, 1859, 19,
+	0, 3250, 0, 0, 1338, 0, 0, 3369, 2203, 0, 0, 0, 0, 0, 0, 0, 2901, 0, 0, 1673, 0, 0, 0, 0, 0, 3198, 0, 0, 0, 0, 0, 3130,
+	1778, 0, 0, 807, 0, 3355, 0, 1186, 0, 0, 0, 0, 0, 2236, 2289, 3612, 0, 0, 0, 0, 1312, 0, 0, 1441, 0, 0, 0, 0, 0, 3395, 0, 0,
+	0, 0, 0, 0, 1243, 0, 0, 0, 1405, 0, 0, 0, 0, 0, 494, 1124, 0, 0, 0, 0, 0, 3559, 0, 0, 2375, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1605, 0, 0, 0, 0, 0, 714, 3702, 1335, 0, 0, 302, 0, 1354, 2483, 0, 0, 0, 3692, 0, 0, 0, 0, 3399, 0, 1160, 1320, 0,
+	591, 0, 0, 0, 0, 0, 0, 2489, 0, 0, 800, 0, 0, 0, 0, 0, 3368, 0, 0, 3613, 0, 2025, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	585, 0, 0, 0, 1499, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2372, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 756, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1713, 2520, 0, 0, 0, 0, 0, 0, 0, 0, 973, 0, 0,
+	0, 555, 3310, 0, 0, 1707, 1224, 0, 0, 1060, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2458, 0, 0, 3696, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2628, 0, 0, 0, 767, 2818, 0, 2383, 0, 3278, 0, 0, 0, 0, 3691, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 462, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1184, 681, 0, 0, 0, 0, 1274, 0, 0, 0, 0, 0, 0, 3579, 0, 0, 0, 0, 0, 0, 3640, 0, 0, 0, 0, 2177, 0, 0, 1647,
+	2880, 0, 0, 0, 0, 0, 0, 861, 3660, 0, 0, 0, 0, 0, 37, 0, 575, 0, 0, 0, 0, 0, 0, 0, 2085, 0, 0, 0, 0, 0, 3067, 0,
+	0, 0, 1926, 0, 0, 0, 0, 0, 0, 0, 1977, 0, 0, 2091, 0, 0, 0, 0, 977, 2006, 0, 0, 0, 0, 0, 696, 0, 0, 0, 0, 0, 1942,
+	0, 0, 0, 0, 0, 0, 1841, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3411, 1769, 0, 59, 2596, 213, 214, 3226, 0, 0, 0, 0, 0,
+	0, 225, 1575, 0, 3682, 0, 0, 0, 2646, 0, 2215, 2527, 0, 1633, 0, 542, 0, 0, 379, 0, 617, 2066, 0, 649, 0, 0, 0, 0, 1220, 0, 0, 0,
+	0, 0, 0, 0, 0, 2047, 2390, 0, 3632, 0, 815, 0, 0, 0, 0, 0, 0, 0, 14, 2274, 0, 0, 0, 0, 0, 0, 897, 0, 0, 0, 2209, 0,
+	0, 131, 0, 0, 0, 1565, 0, 0, 424, 0, 0, 3451, 0, 8, 0, 0, 0, 0, 0, 3416, 0, 0, 0, 733, 0, 0, 0, 513, 0, 0, 0, 0,
+	0, 0, 0, 3349, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1791, 0, 0, 0, 0, 0, 1088, 0, 875, 0, 0, 0, 0, 0, 0, 0, 243,
+	0, 0, 0, 174, 2593, 1147, 2925, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3687, 0, 0, 242, 0, 707, 3089, 0, 0, 0, 0, 2731, 0, 0, 0, 0,
+	0, 3327, 0, 0, 0, 0, 0, 3021, 0, 0, 0, 594, 0, 0, 0, 876, 972, 0, 0, 0, 0, 737, 1999, 0, 0, 0, 0, 2885, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1934, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1135, 0, 0, 0, 0, 0, 0, 2235, 0, 0, 0, 0, 1804, 2834, 856,
+	0, 0, 0, 0, 0, 2462, 0, 0, 1952, 2346, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1229, 0, 0, 0, 1056, 1991, 0, 0, 0, 0, 306, 0, 0,
+	1917, 0, 2993, 0, 0, 0, 0, 2435, 0, 2391, 0, 2438, 0, 0, 2766, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 365, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1134, 0, 778, 270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3570,
+	0, 0, 0, 1622, 2787, 0, 0, 0, 0, 0, 0, 0, 0, 1036, 0, 0, 3020, 2853, 0, 0, 1694, 1010, 1192, 2488, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1876, 1471, 0, 730, 0,
+	0, 1984, 3389, 456, 0, 0, 0, 340, 476, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1064, 1653, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	586, 631, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1811, 0, 0, 0, 0, 0, 1927, 0, 0, 0, 0, 0, 713, 1945, 2187, 0, 0, 0, 0, 0, 0,
+	1037, 1847, 0, 0, 0, 0, 1533, 0, 0, 0, 0, 0, 2739, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2514, 0, 0, 0, 0, 0,
+	0, 0, 2573, 0, 0, 0, 3557, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 615, 1346, 447, 1591, 1730, 0, 0, 3265, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 6, 0, 0, 0, 0, 0, 0, 963, 1553, 0, 0, 1597, 0, 1891, 0, 0, 2610, 0, 1812, 0, 0, 2717, 0, 0, 0, 0, 38, 313, 1937, 3185,
+	3232, 2457, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 411, 2965, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2295, 3364, 0, 0, 0, 0, 0, 0, 0, 0, 1339, 0, 1470, 0, 0, 0, 3019, 1422, 2374, 1674, 3253, 0, 0, 1247, 0, 0, 1773,
+	0, 1125, 0, 0, 0, 0, 2437, 2551, 0, 0, 0, 0, 0, 0, 0, 0, 163, 2191, 0, 0, 0, 700, 1298, 2598, 924, 1262, 0, 0, 0, 0, 0, 0,
+	0, 0, 514, 0, 0, 2224, 0, 129, 550, 3415, 0, 0, 0, 0, 0, 0, 3375, 0, 0, 0, 1357, 3152, 0, 0, 0, 0, 0, 2089, 0, 0, 0, 1142,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3655, 0, 0, 0, 0, 1725, 0, 0, 0, 0, 0, 0,
+	0, 0, 189, 1126, 0, 0, 0, 0, 0, 715, 1258, 283, 0, 1445, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1043, 0, 0, 0, 3084, 1099, 2241, 2729,
+	397, 2653, 3175, 0, 0, 0, 0, 1775, 0, 2929, 0, 0, 3056, 0, 0, 69, 0, 0, 0, 0, 103, 0, 2817, 0, 0, 236, 0, 0, 0, 2386, 0, 0,
+	2542, 0, 0, 1302, 0, 239, 725, 1020, 2682, 0, 156, 324, 0, 0, 1076, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1878, 2700, 671, 0, 0, 0, 0,
+	0, 0, 0, 719, 0, 0, 0, 0, 0, 0, 0, 300, 0, 0, 948, 0, 0, 464, 537, 2401, 87, 0, 288, 0, 0, 0, 2447, 3174, 0, 0, 0, 0,
+	2230, 0, 0, 2810, 0, 3171, 0, 1688, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 58, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3354, 0, 0, 958, 2636, 0, 0, 0, 2164, 0, 0, 662, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2434, 0, 914,
+	0, 0, 1677, 408, 1476, 0, 0, 1864, 0, 1733, 0, 0, 0, 0, 1759, 0, 0, 0, 0, 0, 3646, 0, 1049, 2037, 0, 1207, 3413, 0, 0, 0, 106, 0,
+	0, 0, 0, 0, 0, 0, 0, 3077, 0, 0, 0, 0, 0, 0, 0, 848, 0, 0, 0, 0, 0, 3685, 1675, 0, 0, 0, 2820, 0, 0, 0, 0, 0,
+	11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1700, 0, 0, 0, 0, 0, 0, 0, 0, 1409, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1880, 0, 0, 0, 0, 0, 0, 3493, 2958, 0, 0, 3426, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1211, 2534, 0, 0, 2522, 0, 0, 0, 227, 0, 0, 747, 2736, 0, 0, 2730, 0, 0, 0, 0, 2080, 0, 0, 3593, 1180, 2657, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2456, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 727, 0, 697, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2393, 0, 0, 0, 0, 669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2526, 0, 2845, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1276, 0, 0, 0, 437, 0, 0, 0, 2835, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 956, 0, 0, 0,
+	0, 0, 0, 1321, 0, 0, 0, 3068, 0, 0, 0, 0, 176, 902, 2269, 1363, 2695, 0, 0, 0, 0, 0, 3418, 0, 0, 0, 0, 0, 0, 0, 0, 1642,
+	0, 0, 0, 0, 1389, 0, 0, 0, 0, 0, 0, 0, 0, 0, 495, 205, 0, 0, 0, 0, 0, 940, 0, 0, 0, 0, 0, 0, 0, 2884, 0, 0,
+	0, 0, 3518, 1799, 0, 0, 0, 0, 0, 0, 2404, 0, 0, 0, 0, 1413, 0, 546, 2356, 3455, 1013, 0, 0, 0, 3017, 0, 0, 0, 0, 0, 1448, 0,
+	0, 0, 0, 0, 1023, 2354, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3445, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 538, 0, 0,
+	0, 0, 0, 1171, 0, 0, 0, 0, 0, 0, 0, 0, 777, 0, 0, 1110, 0, 0, 0, 0, 1154, 21, 0, 0, 0, 0, 0, 0, 0, 3217, 0, 1551,
+	1966, 2931, 0, 0, 3319, 1454, 0, 0, 0, 0, 1761, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3022, 1116, 0, 0, 0, 0, 0, 351,
+	2316, 0, 0, 2475, 0, 0, 1524, 0, 0, 0, 0, 0, 0, 583, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1807, 772, 1188, 2922, 0, 0, 2469,
+	0, 0, 0, 0, 2176, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2578, 0, 0, 0, 1388, 0, 0, 0, 0, 0, 0, 0, 3506, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1560, 0, 0, 0, 0, 94, 0, 2602, 0, 0, 0, 0, 0, 1546, 0, 0, 0, 0, 3117, 0, 0,
+	0, 0, 0, 0, 0, 0, 1148, 0, 0, 0, 0, 0, 0, 0, 535, 0, 1828, 821, 1684, 0, 0, 0, 0, 1299, 0, 0, 2769, 3664, 109, 0, 0, 0,
+	167, 0, 0, 0, 837, 0, 0, 0, 0, 2549, 0, 0, 1659, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3214, 903, 0, 2723, 0, 0, 0, 0,
+	0, 0, 0, 0, 312, 2719, 0, 2507, 119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 107, 0, 0, 0, 0, 0, 0, 0, 3193, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3294, 0, 0, 3091, 0, 3046, 0, 0, 10, 0, 0, 0, 2982, 0, 0, 0, 0, 0, 0, 0, 390, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1928, 0, 0, 0, 0, 0, 0, 1026, 0, 1053, 0, 0, 68, 2293, 0, 0, 0, 0, 674, 625, 0, 0, 0, 3196, 2761, 0, 0,
+	0, 0, 0, 0, 0, 3538, 1887, 0, 0, 0, 0, 0, 0, 0, 901, 0, 0, 0, 0, 0, 0, 2738, 0, 0, 622, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1721, 0, 1132, 0, 2613, 0, 0, 0, 0, 0, 3621, 0, 0, 1327, 799, 0, 0, 0, 0, 240, 1355, 3311, 3338, 0,
+	425, 0, 0, 1165, 2531, 2225, 0, 0, 0, 0, 0, 942, 0, 2258, 0, 0, 2162, 0, 1968, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 172, 1209, 0, 3292, 1014, 0, 795, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3677, 0, 0, 1420, 1722, 0, 0,
+	0, 0, 0, 2381, 0, 0, 0, 0, 0, 2260, 634, 3522, 0, 0, 0, 3202, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1041, 0, 0, 3382, 1767, 1015,
+	3206, 0, 0, 0, 0, 522, 1380, 1613, 3305, 2370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3004, 0, 492, 2000, 3608, 3383, 0, 0, 0, 2563, 0, 0, 0,
+	0, 951, 0, 0, 1981, 0, 0, 0, 0, 0, 0, 2392, 0, 0, 0, 946, 2041, 2327, 0, 403, 0, 0, 2838, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2969, 3147, 0, 0, 1332, 0, 0, 3082, 0, 0, 0, 0, 2625, 0, 0, 0, 0, 0, 0, 0,
+	0, 142, 0, 0, 0, 0, 0, 0, 2477, 0, 0, 0, 3583, 0, 0, 0, 30, 2454, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1351, 0, 0,
+	0, 0, 0, 1923, 0, 0, 2154, 2555, 0, 0, 0, 2378, 0, 0, 0, 0, 3029, 581, 0, 0, 1962, 0, 0, 46, 0, 0, 0, 0, 0, 917, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2580, 0, 878, 0, 0, 0, 3504, 0, 0, 0, 0, 2858, 0, 1293, 1594, 0, 0, 2538, 0, 224, 430, 0, 2952, 1176, 3537,
+	0, 0, 2928, 1094, 0, 0, 0, 1869, 3165, 0, 0, 0, 0, 3560, 0, 0, 0, 0, 0, 936, 196, 1525, 1975, 0, 2688, 2831, 47, 3215, 0, 0, 0, 2877,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3603, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2411, 0,
+	1801, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1356, 0, 0, 0, 0, 0, 1529, 0, 0, 2189, 0, 0, 1716, 0, 0, 0, 0, 0, 0,
+	1774, 1045, 0, 1265, 0, 0, 0, 0, 0, 0, 2840, 0, 0, 0, 0, 0, 0, 41, 0, 0, 0, 0, 0, 284, 1956, 0, 0, 0, 1415, 0, 0, 0,
+	3442, 1175, 0, 0, 0, 0, 0, 2331, 2953, 3015, 0, 0, 1550, 869, 0, 2760, 0, 0, 0, 438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 770, 0, 0,
+	0, 0, 0, 0, 0, 0, 2303, 2932, 0, 0, 0, 531, 0, 0, 0, 0, 0, 0, 3105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1709, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2833, 1933, 3123, 0, 0, 0, 3151, 0,
+	2422, 0, 0, 0, 0, 0, 0, 2028, 1114, 2343, 0, 60, 0, 0, 0, 0, 0, 0, 1108, 2127, 0, 0, 2310, 0, 3622, 0, 0, 0, 0, 0, 422, 0,
+	3191, 0, 0, 0, 0, 0, 0, 0, 0, 1431, 0, 0, 0, 0, 0, 0, 1930, 839, 427, 2159, 3527, 0, 0, 1940, 3248, 2009, 1316, 0, 0, 0, 1906, 330,
+	0, 0, 0, 2022, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1824, 0, 0, 3563, 0, 0, 0, 1239, 0, 0, 0, 1914, 0, 253, 320, 2541, 3637, 0, 0,
+	0, 0, 3648, 0, 0, 0, 0, 0, 0, 2623, 0, 0, 0, 0, 0, 0, 0, 0, 217, 0, 0, 0, 736, 1279, 1903, 0, 274, 1259, 1946, 187, 0, 0,
+	0, 0, 0, 0, 0, 2068, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3643, 0, 0, 0, 2672, 0, 518, 0, 498, 0, 1904, 0,
+	0, 0, 0, 2036, 0, 1416, 0, 0, 0, 1306, 3436, 0, 2314, 0, 0, 1715, 268, 3183, 0, 0, 0, 0, 0, 0, 0, 0, 1457, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1619, 0, 792, 1753, 0, 0, 0, 0, 0, 0, 984, 0, 2, 3678, 0, 623, 1159, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 459, 2855, 0, 0, 0, 2604, 0, 0, 0, 3210, 0, 0, 0, 0, 0, 0, 0, 1629, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1497, 0, 0, 0, 0, 233, 0, 0, 0, 0, 318, 0, 0, 0, 3596, 0, 3614, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3429, 0, 0, 0, 2841, 0, 0, 2777, 0, 0, 0, 0, 3163, 0, 0, 1461, 0, 0, 0, 0, 0, 0, 0, 1086, 0, 2330, 0, 3085, 0, 0, 104,
+	0, 0, 0, 0, 0, 0, 297, 0, 0, 0, 0, 0, 2318, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2698, 2379, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3576, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 577, 0, 534, 0, 2990, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1290, 0, 0, 0, 0, 0, 0, 1288, 0, 0, 1741, 0, 0, 0, 0, 0, 0, 3236, 3397, 0, 989, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2102, 0, 0, 0, 0, 0, 0, 0, 0, 1365, 0, 3146, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1323, 0, 0, 0, 0,
+	0, 0, 0, 0, 1731, 0, 0, 0, 0, 0, 0, 1272, 0, 0, 3333, 1197, 0, 0, 0, 0, 2431, 0, 0, 0, 3391, 0, 0, 2394, 0, 1376, 0, 0,
+	1324, 0, 32, 73, 3143, 3453, 0, 70, 418, 1047, 0, 0, 0, 990, 0, 3176, 2024, 0, 0, 0, 0, 1412, 0, 0, 0, 55, 0, 0, 0, 0, 0, 0,
+	1017, 1701, 0, 0, 0, 443, 3564, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3242, 0, 0, 0, 2384, 0, 0, 0, 0, 0, 0, 0, 820, 0, 0,
+	0, 0, 0, 0, 1523, 1649, 3122, 0, 0, 0, 0, 0, 0, 2233, 0, 0, 0, 0, 0, 0, 0, 2299, 0, 111, 1896, 0, 0, 0, 2621, 0, 793, 0,
+	304, 0, 0, 3144, 0, 0, 2506, 0, 0, 1244, 0, 0, 0, 842, 0, 0, 0, 0, 0, 0, 0, 0, 502, 2674, 796, 0, 831, 1892, 0, 3160, 2703, 0,
+	0, 0, 0, 0, 0, 1070, 0, 0, 0, 0, 0, 0, 3482, 0, 0, 0, 0, 0, 0, 0, 0, 3665, 0, 152, 0, 1133, 0, 0, 0, 0, 0, 0,
+	2751, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1654, 0, 0, 0, 0, 0, 0, 2100, 2642, 0, 3582, 0, 1640,
+	1728, 0, 2319, 0, 0, 0, 0, 1833, 0, 16, 0, 3644, 0, 0, 0, 0, 1057, 0, 0, 0, 0, 0, 3387, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1377, 0, 2950, 0, 0, 0, 0, 0, 1969, 548, 873, 2385, 0, 0, 0, 0, 0, 2253, 0, 0, 0, 171, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 337, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2195, 0, 2309, 2987, 0, 0,
+	0, 0, 0, 825, 0, 0, 0, 0, 0, 0, 595, 0, 0, 0, 698, 0, 0, 0, 3566, 0, 0, 0, 702, 0, 0, 1972, 0, 0, 1519, 0, 0, 1284,
+	0, 0, 0, 0, 731, 2046, 0, 0, 0, 0, 0, 3243, 0, 2947, 451, 0, 0, 0, 17, 2859, 0, 0, 0, 2262, 0, 0, 0, 0, 0, 0, 0, 3662,
+	2064, 2109, 3098, 0, 134, 0, 0, 3312, 0, 0, 0, 0, 0, 0, 0, 2587, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3246, 0, 0, 3137, 0, 181, 0, 0, 0, 479, 0, 0, 783, 0, 2871, 0, 0, 0, 0, 0, 2707, 0, 0, 0, 947, 2776, 0, 0, 3229, 0,
+	0, 2741, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2785, 0, 0, 0, 0, 0, 0, 0, 3258, 0, 0, 0, 0,
+	0, 0, 1559, 0, 0, 0, 3676, 3351, 0, 0, 0, 2019, 0, 0, 0, 0, 2510, 0, 0, 0, 0, 0, 64, 871, 0, 2018, 0, 3505, 0, 0, 0, 0,
+	0, 0, 0, 0, 2443, 3326, 1374, 0, 2907, 0, 1949, 0, 0, 0, 3571, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2012, 0, 0, 3293, 0, 0, 484, 453, 529, 0, 0, 710, 2984, 0, 0, 0, 0, 0, 0, 3653, 0, 0, 1787, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 2326, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 721, 2765, 1237, 0, 0, 2076, 3341, 0, 0,
+	0, 0, 0, 1601, 0, 0, 0, 0, 0, 3107, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1359, 2373, 0, 691, 744, 0, 0, 975, 598, 0,
+	1493, 1802, 0, 0, 1300, 0, 0, 0, 2103, 761, 746, 2971, 2361, 0, 0, 0, 0, 0, 0, 2786, 0, 0, 0, 774, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 203, 0, 0, 2956, 2173, 2143, 0, 0, 0, 0, 0, 3011, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 504, 0, 0, 0, 0, 0, 2927,
+	0, 0, 0, 2517, 0, 0, 0, 0, 0, 834, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 954, 0, 2142, 0, 1179, 0, 0, 0, 1455, 0, 0, 0,
+	0, 0, 0, 0, 995, 0, 0, 0, 0, 2771, 0, 0, 0, 0, 0, 0, 3281, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1871, 0, 0, 0, 1034, 1425, 0, 0, 280, 0, 439, 0, 0, 1322, 3362, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 970, 412, 0, 0, 0,
+	2350, 0, 0, 0, 0, 0, 0, 0, 0, 1954, 0, 3438, 0, 0, 0, 3669, 0, 0, 0, 0, 0, 0, 2179, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 31, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3595, 515, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 276, 0, 0, 0, 1645, 0, 0, 426, 2093, 0, 0, 348, 3187, 0, 0, 0, 0, 0, 286, 0, 0, 0, 1313, 0, 0, 3358,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1671, 248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1164, 347, 3424, 0, 2023, 0, 0,
+	0, 0, 0, 0, 0, 2471, 0, 0, 1727, 3129, 0, 0, 0, 0, 0, 0, 0, 0, 853, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1361, 0, 0, 0,
+	0, 0, 0, 0, 0, 633, 2543, 0, 0, 0, 2894, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1756, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2637, 895, 3300, 0, 0, 0, 0, 922, 0, 0, 0, 0, 0, 779, 0, 0, 0, 1194, 2296, 0, 1569, 1052, 0, 0, 0, 442, 0, 0, 3002, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3689, 0, 2809, 0, 0, 0, 0, 0, 974, 0, 3251, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 216, 563, 0, 0, 0, 0, 1765, 0, 0, 0, 0, 0, 0, 569, 855, 1796, 0, 0, 0, 0, 0, 1540, 0, 0, 0, 2554, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2639, 2959, 0, 0, 0, 0, 2911, 0, 0, 0, 0, 0, 1118, 0, 0, 0, 0, 1314, 0, 0, 0, 0, 0, 1628, 1403, 0, 125,
+	0, 0, 0, 2487, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 859, 0, 3511, 509, 0, 0, 0, 0, 0, 0, 2259, 0, 0, 0, 0, 1822,
+	0, 0, 0, 0, 3049, 0, 0, 0, 0, 961, 0, 0, 0, 0, 0, 0, 0, 3267, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3441, 3200, 0, 0,
+	3180, 0, 2753, 0, 0, 0, 0, 0, 1588, 0, 210, 3610, 0, 0, 3036, 0, 0, 1509, 399, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1096, 0, 0, 0,
+	0, 0, 0, 2161, 608, 0, 1360, 2585, 0, 0, 0, 0, 0, 182, 0, 0, 865, 0, 0, 0, 0, 0, 628, 0, 3161, 0, 0, 1526, 0, 0, 0, 0,
+	0, 0, 732, 145, 0, 862, 0, 0, 0, 0, 0, 0, 1598, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3461, 0, 0, 0, 0, 0, 0, 0, 870, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 805, 0, 0, 0, 0, 0, 0, 0, 0, 687, 0, 0, 0, 0, 99, 0, 0, 1670, 0, 0,
+	0, 0, 0, 0, 0, 346, 468, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3530, 654, 0, 0, 0, 2994, 1271, 3667, 0, 0, 0, 2008, 3201, 3234, 3584,
+	3378, 0, 0, 0, 0, 0, 0, 0, 0, 0, 769, 0, 3235, 0, 269, 0, 0, 177, 0, 0, 0, 0, 0, 1269, 3417, 0, 0, 0, 0, 0, 0, 2098,
+	0, 0, 3657, 0, 0, 0, 0, 0, 1381, 0, 0, 0, 0, 0, 0, 1038, 0, 2829, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2167, 0, 0, 0, 1166, 0, 2072, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 547, 1480, 0, 0, 0, 0,
+	0, 0, 3139, 0, 0, 0, 0, 2709, 74, 3628, 0, 200, 81, 0, 0, 642, 0, 0, 357, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1261, 1720, 0, 0, 0, 0, 0, 0, 1285, 0, 0, 0, 0, 0, 2715, 0, 0, 0, 2337, 0, 0, 2472, 0, 2875, 3347, 24, 2180, 1817, 2172, 0, 0,
+	0, 0, 0, 0, 0, 2930, 0, 0, 0, 0, 0, 0, 0, 3216, 0, 0, 0, 0, 0, 0, 0, 1681, 1035, 2049, 1901, 2897, 0, 0, 0, 0, 0, 0,
+	0, 0, 345, 0, 0, 0, 0, 1460, 2004, 0, 0, 1287, 2622, 1935, 0, 0, 0, 2601, 0, 0, 0, 0, 0, 1846, 89, 1697, 2026, 246, 0, 0, 0, 0,
+	0, 0, 0, 0, 1724, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3468, 0, 128, 0, 0, 0, 0, 0, 2218, 0, 0, 0,
+	0, 0, 813, 0, 0, 395, 2302, 3138, 0, 0, 0, 0, 0, 1396, 0, 0, 0, 3148, 3432, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1417, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1281, 86, 0, 2279, 0, 0, 664, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 2910, 0, 541, 0, 0, 0, 0, 0, 3287, 0, 1508, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3113, 0, 1574, 0,
+	2903, 1602, 3385, 868, 0, 0, 0, 0, 0, 0, 0, 2590, 0, 110, 0, 0, 1648, 0, 0, 0, 0, 3282, 0, 0, 0, 0, 0, 1182, 0, 0, 0, 0,
+	0, 0, 0, 3698, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1735, 0, 0, 0, 0, 0, 446, 3616, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2445, 0, 2247, 3459, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3211, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1809, 0, 0, 0, 1270, 0, 0, 0, 2057, 0, 2530, 0, 0, 0, 0, 3275, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1157, 0, 0, 0, 0, 0, 0, 1636, 0, 786, 0, 0, 0, 0, 2523, 0, 0, 0, 0, 281, 3674, 0, 657, 0, 0, 0, 0,
+	0, 0, 0, 0, 3208, 1676, 0, 0, 0, 0, 0, 3600, 0, 1153, 0, 0, 204, 0, 2152, 2582, 0, 0, 3410, 0, 0, 0, 0, 0, 2423, 841, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 406, 2954, 0, 0, 0, 0, 0, 1772, 0, 2934, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2421, 0, 0, 0, 3118, 0, 0, 0, 0, 1221, 0, 0, 0, 0, 0, 0, 0, 2512, 0, 0, 2441, 0, 0, 0, 0, 0,
+	0, 1820, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3128, 1570, 0, 3521, 0, 0, 0, 0, 0, 0,
+	1703, 0, 0, 0, 0, 2139, 0, 0, 0, 0, 0, 0, 84, 0, 0, 1630, 0, 0, 0, 0, 0, 0, 0, 0, 2654, 0, 0, 0, 3268, 0, 3222, 0,
+	0, 247, 3517, 0, 1494, 0, 0, 0, 0, 1872, 0, 0, 0, 0, 0, 1158, 3334, 0, 0, 1779, 0, 0, 0, 763, 0, 0, 2778, 0, 0, 0, 1514, 0,
+	0, 417, 0, 2685, 0, 1459, 2606, 0, 0, 806, 3307, 1021, 0, 0, 0, 0, 0, 2222, 1008, 1680, 1732, 2158, 2070, 0, 0, 0, 0, 0, 2213, 0, 0, 0,
+	0, 0, 0, 0, 2669, 0, 3325, 0, 0, 0, 0, 0, 0, 0, 0, 0, 170, 2367, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2188, 1534, 1650, 0,
+	0, 0, 0, 0, 0, 0, 0, 194, 3062, 1115, 0, 0, 1517, 293, 2126, 0, 0, 0, 0, 0, 0, 0, 0, 1402, 0, 0, 0, 0, 0, 0, 0, 3401,
+	0, 1028, 2627, 1853, 3153, 2879, 2341, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3337, 0, 0, 0, 1751, 1532, 1334, 0, 0, 0, 0, 3072, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2666, 0, 2194, 0, 2107, 3381, 358, 0, 0, 0, 0, 2648, 533, 0, 0, 148, 0, 1813, 0, 0, 0, 0, 0, 0,
+	1554, 0, 0, 0, 0, 0, 0, 400, 2662, 0, 0, 2851, 0, 321, 0, 0, 0, 0, 0, 1764, 0, 3231, 0, 0, 0, 0, 2270, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 67, 539, 1296, 0, 1541, 0, 0, 2536, 2924, 0, 1112, 0, 0, 0, 0, 0, 1131, 0, 0, 0, 0, 3013, 0, 0,
+	0, 3620, 0, 0, 0, 0, 0, 0, 0, 3585, 2692, 0, 0, 0, 0, 0, 457, 0, 0, 0, 0, 0, 0, 0, 1352, 0, 0, 0, 0, 0, 1862, 0,
+	0, 0, 1128, 0, 0, 0, 0, 0, 0, 3437, 0, 0, 863, 1611, 2226, 0, 0, 0, 0, 0, 0, 0, 709, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1206, 0, 0, 937, 0, 0, 0, 2276, 0, 0, 0, 0, 0, 1260, 0, 2813, 0, 0, 0, 0,
+	1916, 0, 0, 0, 0, 2973, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1344, 2111, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2306, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2396, 0, 0, 0, 0, 0, 0, 0, 0, 2945, 0, 0, 0, 0, 0, 0, 0, 2936, 0, 0, 0, 1347, 1401,
+	0, 0, 2208, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3430, 39, 3016, 0, 0, 0, 0,
+	3540, 0, 0, 0, 3343, 0, 1583, 0, 0, 0, 315, 0, 0, 0, 3212, 0, 0, 0, 2414, 2970, 2120, 0, 127, 0, 3360, 0, 0, 3379, 0, 387, 879, 2579,
+	0, 0, 0, 0, 0, 0, 266, 0, 0, 0, 0, 0, 0, 0, 0, 3476, 0, 0, 0, 0, 0, 0, 0, 925, 0, 0, 0, 0, 0, 2168, 0, 0,
+	0, 0, 0, 0, 0, 2865, 0, 0, 0, 0, 2228, 356, 123, 3498, 1521, 1895, 0, 0, 0, 0, 0, 2223, 3186, 0, 2686, 0, 0, 184, 2814, 0, 0, 0,
+	0, 0, 1747, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 373, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1641, 2710, 0, 0, 0, 3154,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1584, 0, 0, 0, 3474, 0, 0, 0, 822, 1315,
+	3668, 0, 352, 3450, 0, 0, 0, 1305, 0, 0, 0, 0, 0, 3074, 0, 0, 0, 0, 1011, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	519, 0, 0, 602, 0, 0, 0, 0, 432, 0, 0, 0, 0, 0, 0, 2887, 0, 3155, 480, 0, 2014, 0, 0, 0, 0, 0, 0, 0, 2440, 0, 0, 0,
+	0, 1478, 0, 1938, 0, 0, 354, 2671, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2197, 0, 0, 0, 0, 0, 0, 2263, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 228, 0, 0, 3306, 881, 1286, 0, 0, 0, 0, 0, 0, 2417, 0, 0, 899, 3096, 1644, 0, 0, 0,
+	637, 0, 0, 0, 0, 0, 913, 2513, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3035, 0, 840, 1400, 0, 0, 0, 0, 0, 339, 0, 0, 0, 0,
+	0, 0, 0, 0, 431, 0, 0, 0, 0, 0, 0, 0, 955, 0, 0, 0, 0, 0, 0, 0, 636, 0, 2344, 0, 0, 0, 0, 0, 0, 0, 2305, 1870,
+	0, 0, 0, 0, 0, 0, 0, 0, 1797, 0, 0, 0, 1665, 0, 0, 0, 1149, 0, 0, 0, 0, 0, 0, 0, 0, 562, 1596, 2329, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3465, 2746, 481, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3288, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 2737, 0, 0, 0, 0, 392, 0, 360, 1308, 2493, 920, 3480, 2038, 2689, 3558, 2577, 0, 618, 0, 0, 0, 0, 0, 108, 0, 0, 2951, 0, 1436, 0,
+	0, 735, 874, 2498, 0, 0, 0, 0, 0, 0, 0, 0, 0, 305, 0, 0, 0, 0, 2096, 3335, 0, 0, 0, 0, 0, 0, 0, 2229, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1750, 0, 0, 1368, 0, 0, 0, 0, 1657, 0, 0, 0, 0, 0, 0, 1818, 3088, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 3541, 0, 0, 0, 1257, 1719, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1146, 63, 0, 0, 0, 496, 0, 0, 3589, 0, 1915,
+	2862, 93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3116, 3237, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 694, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3296, 2981, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3149, 3435, 0, 0, 0, 0, 0, 0, 0, 2123, 0, 0, 0, 0, 0, 766, 1590,
+	0, 0, 1898, 0, 0, 0, 0, 0, 0, 1890, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 976, 2122, 3548, 1210, 36, 1771, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 711, 0, 0, 0, 0, 0, 0, 0, 301, 0, 0, 0, 0, 0, 1435, 0, 0, 0, 0, 0, 3271, 0, 2783, 0, 0, 0, 0,
+	0, 0, 1863, 0, 3090, 0, 0, 1682, 0, 3277, 597, 0, 0, 372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2002, 3642, 0, 1610, 0, 2409, 0, 0, 1571, 1886, 0, 0, 0, 0, 0, 0, 0, 0, 2992, 0, 0, 3101, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 578, 2808, 3227, 0, 0, 858, 0, 3261, 0, 0, 0, 1790, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1780, 0, 3686, 819, 2632, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2767, 0, 0, 2943, 0, 1838, 0, 0, 0, 0, 3339, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1998, 1522, 2065, 3315, 0, 0, 0, 0, 0, 0, 0, 682, 2357, 2449, 0, 0, 0, 0, 0, 0, 0, 0, 0, 520, 0, 0, 0, 0,
+	0, 2634, 3166, 0, 1329, 0, 3439, 0, 1905, 0, 0, 0, 2680, 0, 0, 1291, 1717, 0, 0, 0, 0, 0, 0, 1794, 2058, 3041, 0, 2328, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 832, 0, 215, 0, 1823, 0, 0, 0, 1246, 0, 743, 141, 0, 0, 0, 0, 2571, 0, 273, 629, 1985, 0, 0, 0, 0, 0, 0,
+	0, 0, 2873, 0, 1144, 0, 1317, 2661, 1990, 2560, 3274, 0, 0, 0, 0, 0, 0, 1965, 0, 0, 0, 0, 0, 0, 1920, 3398, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2938, 0, 2166, 2415, 0, 0, 0, 0, 0, 1686, 0, 0, 0, 0, 0, 3386, 0, 0, 0, 0, 2249, 890, 1449, 0, 2410, 0, 3617,
+	0, 0, 0, 2301, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1150, 0, 553, 0, 0, 0, 1755, 0, 0, 0, 0, 0, 1974,
+	0, 0, 0, 0, 0, 0, 0, 0, 2307, 0, 0, 0, 0, 0, 0, 0, 0, 0, 158, 160, 2108, 2323, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	421, 2062, 0, 0, 651, 0, 0, 0, 0, 1512, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1395, 2496, 0, 0, 0, 448, 765, 0, 1897, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 235, 2219, 0, 0, 2157, 0, 0, 0, 0, 0, 0, 0, 0, 997, 794, 1238, 3043, 218, 1483, 3448, 0,
+	0, 0, 0, 2516, 0, 0, 0, 2016, 0, 988, 0, 2618, 0, 0, 0, 1193, 0, 1562, 0, 0, 0, 0, 3097, 0, 1003, 0, 0, 0, 0, 0, 0, 0,
+	0, 2013, 3205, 0, 0, 0, 226, 231, 2779, 3134, 3371, 80, 0, 0, 0, 0, 2544, 0, 0, 962, 0, 0, 0, 0, 0, 1065, 0, 0, 0, 3598, 0, 0,
+	0, 0, 2508, 0, 0, 3141, 0, 1748, 0, 0, 0, 0, 1245, 0, 0, 3619, 0, 0, 1582, 0, 0, 0, 0, 2017, 0, 0, 1440, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2484, 0, 0, 0, 0, 328, 0, 0, 0, 0, 0, 1019, 0, 3590, 0, 0,
+	0, 0, 0, 3672, 0, 0, 0, 0, 0, 0, 0, 3470, 0, 0, 0, 0, 0, 3609, 0, 0, 0, 3444, 0, 0, 0, 0, 0, 0, 2681, 0, 0, 0,
+	0, 62, 0, 3257, 0, 0, 2499, 0, 0, 0, 0, 1082, 0, 2998, 0, 0, 1106, 0, 0, 0, 0, 0, 0, 2500, 0, 3587, 0, 0, 0, 716, 826, 2092,
+	0, 0, 3580, 3641, 0, 0, 0, 0, 162, 371, 0, 0, 117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 151, 0, 0, 2186, 0, 0, 0, 0, 1393,
+	0, 0, 0, 3075, 0, 1555, 0, 0, 0, 0, 0, 559, 2978, 0, 0, 0, 2784, 0, 0, 0, 1217, 3079, 454, 0, 229, 2034, 0, 0, 0, 0, 0, 0,
+	282, 0, 180, 1007, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2211, 0, 0, 2770, 648, 0, 3346, 0, 0, 0, 1061, 0, 0, 1507, 0, 0, 0, 0,
+	655, 0, 938, 1664, 0, 0, 0, 0, 1712, 1814, 1215, 0, 1922, 0, 0, 0, 3549, 0, 0, 0, 0, 0, 264, 0, 1233, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2010, 0, 0, 0, 0, 1191, 2694, 0, 0, 0, 2097, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 659, 0,
+	0, 0, 0, 0, 0, 0, 0, 3092, 0, 0, 0, 0, 0, 0, 1333, 0, 0, 0, 0, 0, 0, 0, 0, 2933, 0, 0, 0, 0, 0, 0, 0, 0,
+	361, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1443, 0, 0, 497, 0, 0, 0, 0, 2822, 3420, 0, 0, 0, 1889, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 967, 2007, 0, 0, 1544, 512, 0, 0, 3048, 0, 0, 0, 0, 2983, 0, 818, 2132, 0, 223, 2797, 3488, 0, 0, 0, 2975, 3033, 3373, 0, 0,
+	0, 0, 2360, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1091, 0, 0, 2045, 0, 0, 0, 1482, 0, 0, 0, 0, 0, 0, 0, 1098,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2863, 0, 0, 0, 1337, 1826, 1867, 2364, 0, 0, 1174, 0, 0, 0, 0, 1195, 1310, 1655, 3478, 1328, 0, 0,
+	0, 0, 2926, 0, 0, 0, 0, 2121, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3115, 0, 0, 653, 0, 0, 0, 309,
+	1429, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 996, 1874, 0, 259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 207, 0, 0, 0,
+	0, 3562, 0, 0, 0, 0, 0, 1297, 0, 0, 2136, 0, 0, 0, 823, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3356, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1079, 0, 0, 0, 1208, 0, 0, 2854, 0, 704, 980, 0, 2949, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2828, 0, 0, 3081, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1881, 0, 0, 3264, 1672, 0, 0, 3531, 0, 0, 0,
+	0, 0, 0, 0, 1054, 3286, 2124, 0, 0, 0, 2242, 0, 0, 2217, 2353, 0, 0, 0, 0, 0, 0, 2547, 2029, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1932, 0, 0, 0, 0, 0, 0, 0, 0, 3551, 0, 0, 0, 1527, 0, 0, 0, 0, 0, 590, 600, 2476, 0, 670, 0, 1627,
+	3372, 0, 1385, 0, 0, 0, 0, 0, 0, 0, 612, 0, 0, 0, 1894, 0, 0, 0, 0, 0, 0, 2567, 0, 0, 0, 2898, 2153, 0, 0, 0, 3525, 0,
+	0, 0, 0, 0, 0, 0, 0, 2406, 0, 0, 0, 0, 3390, 0, 0, 2145, 2592, 0, 2900, 0, 0, 0, 0, 0, 0, 0, 630, 100, 0, 0, 375, 2588,
+	1683, 0, 0, 0, 0, 0, 0, 603, 0, 0, 0, 0, 0, 0, 864, 252, 1292, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2827, 0, 0, 0, 0, 0, 0, 114, 0, 0, 0, 0, 0, 2402, 2470, 0, 0, 1231, 0, 0, 0, 0, 0, 0, 0, 2991, 3501, 0, 0,
+	0, 469, 0, 0, 0, 0, 0, 0, 0, 965, 0, 0, 0, 718, 2553, 0, 0, 2807, 0, 0, 0, 1452, 362, 0, 0, 0, 1491, 0, 0, 0, 0, 0,
+	0, 0, 3014, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2175, 0, 0, 0, 1073, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 830, 2212, 0, 1385, 258, 3590, 0, 0, 0, 1844, 2252, 0, 0, 0, 3491, 0, 0, 0, 3362, 0, 0, 0, 0, 0, 0, 0, 0, 2503, 1708, 0, 0,
-	0, 0, 0, 3253, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 604, 3442, 0, 0, 0, 0, 0, 0, 2319, 0, 0, 0, 0, 0, 0, 0, 0,
-	1831, 0, 1241, 2617, 0, 795, 0, 0, 1001, 1319, 1102, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1212, 0, 439, 1509, 0, 0, 0, 0, 0,
-	0, 0, 3254, 0, 0, 0, 2653, 0, 0, 0, 1040, 0, 0, 0, 0, 0, 472, 0, 0, 0, 0, 0, 0, 0, 0, 368, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 209, 0, 0, 0, 0, 3179, 0, 0, 1118, 0, 1852, 2659, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1955, 0, 0, 0, 0, 2213, 0, 75, 0, 0, 0, 0, 1226, 0, 0, 1557, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1231, 0, 0, 603,
-	0, 2231, 0, 0, 0, 0, 0, 708, 0, 0, 0, 0, 2835, 0, 0, 3280, 0, 555, 0, 0, 0, 0, 0, 0, 2720, 0, 0, 2714, 3512, 0, 3433, 0,
-	0, 0, 0, 0, 0, 1056, 0, 0, 0, 2825, 0, 0, 0, 0, 0, 0, 3450, 0, 1967, 0, 0, 3235, 0, 0, 0, 0, 0, 0, 0, 1031, 0, 1741,
-	0, 0, 0, 3498, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 113, 0, 2097, 0, 0, 0, 868, 0, 138, 0, 0, 0, 0, 0, 794, 0,
-	3428, 1617, 0, 0, 913, 0, 0, 0, 2322, 0, 2375, 0, 0, 0, 0, 0, 0, 0, 0, 0, 191, 0, 0, 0, 399, 0, 0, 3646, 0, 0, 0, 0,
-	3412, 1368, 0, 0, 0, 0, 327, 0, 0, 0, 0, 0, 0, 0, 1464, 0, 0, 0, 0, 0, 2199, 2787, 562, 3132, 0, 0, 0, 0, 0, 0, 1043, 0,
-	1664, 0, 3506, 0, 0, 0, 0, 0, 2247, 2721, 697, 0, 0, 0, 0, 0, 0, 2387, 0, 0, 530, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2678, 0, 0, 0, 132, 0, 0, 573, 0, 430, 0, 0, 0, 0, 0, 2053, 0, 0, 1382, 0, 2817, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1165, 0, 0, 0, 0, 2663, 0, 0, 2163, 3078, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3364, 0, 0, 0, 0, 0, 0, 0, 3215, 738, 0, 0, 2299, 140, 0, 0, 0, 122, 0, 0, 0, 0, 0, 919,
-	0, 0, 0, 680, 0, 144, 0, 2690, 0, 1014, 0, 0, 0, 2516, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2049, 0, 0, 0, 0, 0, 0,
-	0, 2010, 552, 0, 0, 0, 0, 0, 0, 0, 2437, 0, 0, 0, 0, 0, 0, 1089, 1861, 2759, 0, 0, 0, 0, 0, 3205, 3210, 0, 0, 0, 0, 1442,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 502, 0, 0, 65, 857, 0, 0, 3586, 0, 0, 1473, 0, 3528, 0, 0, 0, 0, 0, 0, 0, 2210, 0,
-	0, 0, 0, 655, 0, 0, 0, 1980, 0, 0, 0, 2669, 0, 0, 3309, 76, 0, 0, 0, 2995, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2554, 1717,
-	0, 0, 0, 3081, 1605, 3340, 1445, 0, 0, 0, 0, 0, 1151, 3124, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1156, 0, 0, 0, 0, 1818, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 363, 0, 0, 3492, 0, 0, 1048, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3378, 1289, 0, 0, 0, 0, 2839, 0, 583, 0, 0, 0, 0, 0, 0, 0, 3649, 0, 0, 3265, 0, 0, 0, 0, 0, 0, 0, 0,
-	2115, 1314, 0, 0, 0, 133, 0, 0, 0, 1784, 0, 0, 0, 0, 0, 0, 3030, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1833, 0, 329, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2198, 0, 0, 0, 0, 0, 0, 0, 2138, 0, 0, 3413, 3150, 0, 0, 130, 2169, 159, 2240, 3606, 0, 0, 3322, 0, 0,
-	0, 2840, 0, 0, 0, 635, 0, 0, 0, 2980, 0, 0, 2448, 0, 1074, 0, 0, 1555, 1764, 0, 2668, 2541, 0, 0, 0, 0, 0, 510, 834, 0, 0, 1323,
-	1420, 2035, 954, 0, 0, 644, 707, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2975, 0, 0, 0, 0, 3285, 0, 0, 0, 883, 238, 2102, 0, 2706, 0, 0,
-	0, 0, 0, 0, 2800, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2671, 0, 0, 0, 0, 0, 1119, 2058, 2917, 1995, 0,
-	0, 1057, 0, 0, 0, 0, 714, 0, 0, 2650, 0, 0, 0, 0, 0, 0, 675, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1044, 0, 3040, 1499,
-	0, 0, 0, 0, 0, 0, 0, 1121, 0, 0, 0, 1560, 0, 0, 455, 0, 0, 0, 815, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 1558, 2344, 0, 0, 0, 0, 0, 0, 0, 0, 2749, 0, 164, 2177, 0, 2205, 0, 25, 208, 0, 0, 0, 0, 0, 2760, 0, 0, 1755, 2301, 3292,
-	0, 0, 0, 0, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3359, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3088, 0, 0, 0, 520, 3511, 797, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1938, 2936, 0, 1052, 3260, 0, 1517, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2778, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 734, 0, 2985, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 865, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3330, 545, 0, 0, 0, 0, 2309, 0, 2852, 0, 2254, 726, 0, 292, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3212,
-	1228, 0, 0, 435, 1085, 0, 0, 0, 0, 2934, 0, 0, 0, 0, 0, 0, 0, 0, 367, 0, 0, 1069, 0, 2826, 2336, 0, 0, 0, 1287, 0, 0, 0,
-	2284, 0, 0, 0, 0, 1145, 0, 0, 0, 0, 1527, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 335, 2206, 0, 0, 0, 0, 0, 586, 136, 3063,
-	0, 0, 1507, 0, 0, 0, 0, 2644, 0, 0, 0, 2704, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3446, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1809, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 34, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3276, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 964, 0, 1879, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3389, 0, 0, 0, 0, 0, 2981, 0, 2497, 154, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1618, 0, 0, 1494, 1684, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3509, 0, 2615, 0, 0, 92, 0, 3178, 0, 0, 0, 944, 2748,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2945, 0, 0, 0, 2761, 0, 0, 2362, 0, 0, 0, 1645, 0, 0, 3183, 0, 0, 0, 0, 0, 0, 1070, 0,
-	0, 0, 0, 0, 0, 0, 0, 809, 930, 1424, 0, 0, 1845, 0, 0, 0, 0, 0, 0, 0, 997, 0, 0, 0, 2410, 0, 3583, 0, 0, 0, 0, 2903,
-	483, 0, 0, 0, 1082, 0, 0, 0, 0, 0, 323, 2962, 1872, 0, 0, 165, 0, 0, 0, 0, 837, 0, 1822, 0, 0, 0, 0, 0, 0, 1847, 0, 0,
-	0, 2444, 0, 0, 0, 0, 0, 0, 1669, 0, 0, 0, 0, 0, 0, 1180, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1635, 0, 241, 2242, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2358, 0, 0, 0, 2632, 3350, 1468, 0, 0, 0, 0, 753, 1721, 2149, 0, 0, 79, 251, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 823, 0, 0, 2689, 0, 116, 0, 0, 0, 0, 0, 0, 0, 3228, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1072, 812, 0, 0, 18, 3099, 1467, 2814, 0, 0, 0, 234, 0, 0, 0, 2036, 0, 733, 0, 0, 3133, 0, 0, 0, 620, 0, 3057, 0, 0,
-	0, 0, 0, 0, 1372, 0, 0, 0, 0, 0, 0, 465, 0, 0, 665, 0, 0, 2085, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3117, 0, 0, 0,
-	2038, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2460, 1320, 0, 0, 0, 0, 23, 0, 0, 2234, 2461, 0, 0, 0, 0, 0, 1348,
-	0, 0, 0, 0, 0, 3274, 2583, 3113, 906, 0, 0, 1107, 0, 1440, 96, 0, 0, 0, 0, 3464, 0, 956, 3363, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 904, 3636, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 652, 0, 206, 0, 0, 0, 0, 0, 576, 0, 0, 0, 2783, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3485, 0, 2248, 161, 634, 0, 0, 0, 0, 0, 1725, 0, 0, 1779, 0, 0, 1815, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3458, 0, 0, 0, 0, 0, 0, 2756, 0, 0, 1321, 0, 2233, 0, 0, 2265, 0, 0, 0, 0, 0, 0, 0, 1179, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1201, 0, 0, 0, 0, 0, 2965, 0, 0, 0, 0, 1331, 1697, 2104, 3037, 2279, 0, 0, 482, 0, 0, 0, 0, 0,
-	924, 0, 0, 146, 0, 0, 0, 0, 0, 2665, 0, 0, 2991, 0, 0, 0, 842, 0, 2502, 654, 0, 0, 0, 3127, 0, 0, 0, 0, 2113, 3610, 0, 3195,
-	0, 0, 0, 0, 0, 0, 0, 0, 550, 2172, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2781, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 57, 2064, 0, 0, 0, 0, 0, 3547, 0, 0, 0, 0, 3490, 0, 0, 0, 0, 0, 0, 0, 3639, 0, 0, 0, 298, 1963, 0, 0, 0,
-	0, 0, 2630, 994, 3225, 1898, 0, 0, 3239, 0, 0, 0, 0, 0, 0, 0, 818, 2005, 3033, 0, 2291, 0, 0, 2648, 0, 0, 0, 0, 0, 3365, 2963, 0,
-	0, 0, 0, 3021, 0, 0, 0, 0, 0, 0, 3423, 2452, 0, 0, 1474, 0, 2364, 0, 0, 554, 0, 0, 0, 0, 2432, 149, 0, 0, 1285, 0, 0, 0,
-	0, 1453, 0, 2768, 3066, 2533, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2682, 1066, 0, 0, 429, 0, 0,
-	0, 0, 3553, 0, 0, 0, 0, 1075, 0, 0, 0, 0, 0, 0, 1515, 0, 0, 0, 1908, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1881, 3084, 0, 0, 0, 0, 0, 0, 0, 1526, 0, 0, 0, 0, 0, 0, 0, 0, 2450, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1915, 0, 0, 0, 820, 0, 0, 0, 0, 2087, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2493, 0,
-	0, 0, 460, 0, 0, 265, 1065, 0, 245, 0, 0, 0, 0, 2921, 3534, 0, 0, 0, 0, 0, 3640, 0, 0, 0, 406, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2937, 0, 0, 0, 0, 121, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2422, 0, 0, 0, 0, 0, 2755,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2057, 1463, 2673, 0, 0, 0, 1178, 3358, 0, 967, 0, 0, 3427, 0, 0, 0, 124, 0, 0, 0, 0, 1518, 3158,
-	179, 0, 2065, 0, 0, 291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1546, 0, 0, 0, 3083, 0, 0, 0, 2034, 0, 0, 0, 0, 0, 0, 0, 338,
-	1479, 0, 0, 0, 3211, 2796, 0, 0, 0, 0, 0, 417, 0, 1951, 2866, 0, 1281, 0, 2557, 0, 0, 0, 3476, 0, 1804, 0, 0, 0, 1521, 767, 0, 0,
-	0, 0, 0, 0, 2490, 3508, 0, 0, 0, 0, 155, 0, 0, 0, 0, 0, 0, 420, 3488, 0, 783, 0, 0, 0, 0, 1233, 799, 2042, 3313, 0, 2794, 0,
-	0, 0, 0, 1213, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3607, 0, 0, 3521, 1719, 1834, 2633, 0, 3069, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 801, 736, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1025, 3589, 0, 0,
-	0, 0, 0, 0, 2006, 0, 0, 0, 0, 0, 2656, 1483, 0, 480, 3257, 1648, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1251, 15, 2312, 0, 0, 1376,
-	0, 0, 0, 0, 0, 1059, 0, 0, 0, 0, 0, 1304, 0, 0, 0, 0, 0, 471, 1412, 3236, 3562, 2330, 3315, 2586, 0, 0, 1078, 0, 0, 0, 0, 0,
-	0, 1934, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2028, 0, 0, 0, 548, 0, 0, 3455, 310, 0, 3344, 0, 0, 3043, 0,
-	0, 0, 0, 0, 0, 3587, 0, 0, 0, 1821, 0, 1340, 2859, 0, 0, 0, 0, 3137, 2403, 0, 0, 0, 0, 0, 0, 1603, 3308, 1496, 0, 0, 0, 0,
-	0, 0, 789, 0, 0, 0, 0, 2662, 1218, 2261, 0, 72, 0, 0, 0, 0, 0, 0, 1737, 0, 0, 0, 0, 1591, 0, 0, 0, 0, 1036, 0, 0, 0,
-	3226, 0, 0, 1267, 3122, 0, 0, 0, 1051, 1465, 0, 2151, 232, 0, 1978, 0, 0, 0, 0, 0, 0, 2386, 0, 0, 377, 0, 0, 0, 0, 0, 2333, 0,
-	0, 0, 0, 0, 4, 1767, 0, 0, 3185, 0, 1434, 0, 0, 0, 3582, 250, 0, 0, 990, 2758, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1904, 2306, 0,
-	0, 0, 0, 0, 0, 0, 2803, 0, 0, 0, 468, 0, 0, 0, 0, 1230, 3615, 0, 765, 0, 1816, 0, 0, 2964, 0, 0, 0, 0, 0, 0, 2960, 3550,
-	0, 0, 0, 0, 0, 0, 0, 3004, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 467, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 745, 0, 0, 0, 0, 0, 2527, 0, 0, 1531, 3144, 0, 3114, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 27, 504, 466, 0, 0, 0, 0, 0, 1556, 2872, 0, 3197, 0, 0, 0, 0, 0, 0, 1328, 0, 1762,
-	0, 0, 2424, 0, 0, 0, 0, 168, 0, 1854, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 600, 0, 1670, 3591, 0,
-	0, 0, 0, 0, 0, 0, 0, 1377, 0, 0, 0, 0, 0, 691, 0, 2071, 2275, 0, 0, 0, 0, 0, 0, 0, 3014, 0, 0, 0, 0, 0, 0, 386,
-	0, 201, 615, 3175, 0, 0, 0, 105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1229, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1946, 0, 0, 0, 0, 0, 0, 0, 835, 1192, 2683, 0, 2925, 1256, 0, 0, 0, 0, 0, 2597, 0, 0, 0, 0, 0, 0, 1798, 0, 0, 398, 1425,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1357, 0, 0, 0, 0, 1386, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2999, 0, 2123,
-	0, 0, 595, 0, 0, 0, 0, 0, 42, 892, 2335, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3420, 0,
-	0, 0, 0, 0, 0, 1888, 2054, 0, 0, 0, 0, 0, 0, 0, 3451, 0, 0, 0, 0, 2716, 0, 0, 0, 0, 3194, 0, 1837, 0, 1123, 0, 0, 5,
-	3304, 0, 1411, 2818, 0, 0, 0, 0, 0, 0, 0, 0, 0, 918, 0, 0, 0, 0, 0, 0, 0, 1360, 0, 0, 0, 1864, 0, 477, 0, 0, 0, 1148,
-	713, 2420, 0, 0, 349, 2513, 2757, 0, 0, 0, 0, 0, 0, 3016, 0, 0, 0, 0, 0, 2174, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	91, 0, 0, 0, 0, 0, 0, 0, 2459, 0, 90, 83, 0, 1, 0, 0, 0, 0, 2805, 0, 3361, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1813, 1405,
-	0, 0, 0, 0, 0, 0, 26, 0, 0, 0, 0, 1466, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1444, 0, 3445, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 526, 2315, 1140, 1789, 0, 2739, 0, 0, 0, 0, 0, 3472, 0, 2014, 0, 0, 0, 0, 0, 20, 0, 0, 0, 0, 0,
-	0, 1244, 2956, 0, 3502, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2966, 0, 972, 1945, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1402, 0, 0,
-	0, 0, 766, 0, 0, 2439, 0, 2431, 0, 3152, 1342, 0, 0, 0, 0, 0, 637, 0, 0, 1141, 2873, 3614, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2856,
-	0, 0, 0, 2609, 0, 0, 0, 1922, 0, 101, 0, 0, 1219, 0, 0, 1830, 0, 1579, 0, 2846, 3470, 0, 3136, 0, 382, 0, 0, 0, 0, 0, 0, 0,
-	0, 2425, 0, 0, 0, 0, 0, 0, 0, 3028, 0, 3287, 0, 0, 0, 0, 0, 0, 1168, 0, 0, 0, 0, 0, 0, 277, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3245, 0, 0, 0, 0, 1657, 0, 0, 3653, 0, 0, 3443, 0, 2359, 2069, 0, 126, 0, 0, 0, 0,
-	0, 404, 867, 1890, 2253, 3349, 2809, 0, 0, 0, 244, 0, 0, 0, 0, 0, 0, 2167, 832, 2763, 0, 0, 1972, 0, 0, 0, 0, 1447, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 383, 0, 0, 2137, 88, 1087, 2141, 3657, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	157, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 1600, 0, 0, 0, 1768, 0, 0, 2620, 2861, 0, 0, 0, 0, 0, 0, 0, 3216, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 641, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 56,
-	0, 0, 0, 1891, 2372, 2467, 0, 0, 0, 560, 0, 0, 2136, 0, 0, 987, 1625, 2477, 0, 0, 0, 0, 0, 0, 0, 1117, 0, 0, 2804, 0, 0, 0,
-	0, 3270, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1027, 0, 287, 518, 0, 0, 0, 0, 0, 0, 2996, 0, 0, 0, 0, 0, 0, 0,
-	0, 3530, 95, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1622, 0, 0, 0, 881, 938, 0,
-	1344, 0, 0, 0, 0, 1090, 2188, 0, 0, 0, 0, 0, 0, 1858, 0, 0, 0, 0, 3629, 0, 0, 0, 0, 0, 0, 61, 979, 2194, 0, 0, 0, 0,
-	2166, 381, 0, 0, 0, 0, 2729, 332, 2780, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1194, 0, 0, 0, 0, 0, 0, 257, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2486, 3567, 0, 0, 730, 0, 1163, 0, 0, 0, 0, 0, 0, 1516, 427, 0, 0, 2351, 2894, 0, 0, 0, 0, 0, 1839,
-	0, 0, 66, 0, 2957, 1115, 0, 0, 2224, 0, 0, 0, 2924, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1593, 0, 3143, 538, 971, 0, 0,
-	2564, 1731, 2060, 2316, 2122, 2479, 607, 2920, 1535, 0, 0, 0, 2007, 0, 0, 0, 2245, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2271, 776, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 650, 0, 1258, 2769, 0, 0, 0, 0, 0, 968, 1588, 0, 0, 0, 0, 0, 0, 0, 0, 1396, 0, 0, 0, 0, 0, 0, 1397,
-	0, 3125, 0, 0, 0, 0, 0, 0, 566, 2532, 690, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1105, 1597, 0, 0, 0, 1862, 2379, 0, 0, 0, 29,
-	3501, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3571, 0, 0, 3370, 0, 0, 1933, 0, 166, 2148, 610, 3574, 0, 2082, 0, 2625, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 582, 2946, 0, 299, 0, 0, 0, 0, 0, 2847, 0, 2709, 3414, 0, 0, 0, 0, 0, 0, 0, 0, 2997, 0, 0, 0, 1568, 260, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1018, 0, 0, 0, 0, 0, 0, 0, 2349, 0, 0, 770, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	308, 0, 0, 978, 0, 411, 0, 0, 0, 908, 0, 0, 0, 0, 0, 0, 3360, 590, 2700, 0, 2878, 0, 2201, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 342, 756, 0, 0, 0, 0, 0, 444, 0, 0, 0, 0, 1760, 0, 0, 3323, 0, 0, 0, 1749, 0, 0, 2412, 3555, 0, 0, 0, 0, 1183, 0, 2181,
-	0, 0, 0, 0, 0, 0, 618, 1015, 0, 2292, 0, 0, 0, 2588, 0, 1415, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2314, 0, 1462,
-	1260, 539, 3405, 0, 0, 0, 0, 0, 3147, 0, 0, 0, 1498, 0, 0, 2305, 3480, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2967, 0, 0, 0,
-	3410, 0, 0, 0, 0, 0, 3383, 0, 0, 1806, 0, 0, 0, 1345, 2300, 0, 0, 0, 222, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2793, 0, 0, 0, 0, 0, 0, 0, 1595, 0, 0, 2159, 0, 0, 0, 0, 3332, 0, 0, 0, 0, 0, 0, 0, 0, 3558, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 355, 1747, 3052, 316, 1971, 0, 0, 0, 0, 0, 331, 2179, 0, 0, 2747, 0, 0, 0, 0, 0, 0, 0, 0, 2829, 0,
-	0, 2389, 0, 195, 0, 0, 0, 0, 0, 1481, 0, 2491, 0, 3348, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1687, 0, 0, 0, 0, 0, 0, 0,
-	0, 449, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 147, 0, 0, 0, 1399, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 220, 0, 0, 0,
-	0, 0, 0, 3416, 3368, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1681, 0, 1819, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1353, 0, 0, 0, 0, 0, 0, 0, 0, 2898, 0, 0, 0, 0, 0, 1702, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2552, 0, 0, 0, 0, 3115, 0, 0, 2641, 0, 1422, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1522, 0, 2661, 0, 0, 0, 2108, 0, 2806, 0, 0, 0, 0, 3092, 0, 0, 0, 0, 1602, 0, 0, 0, 0, 0, 0, 638, 0, 0, 0, 0, 0, 0,
-	413, 2636, 3452, 3617, 2576, 0, 0, 3035, 0, 0, 0, 0, 0, 3333, 28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3300, 0, 1484, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3022, 0, 0, 0, 350, 0, 0, 0, 0, 0, 934, 0, 3278, 0, 0, 0, 0, 1672,
-	0, 702, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2427, 2287, 3579, 0, 0, 0, 0, 0, 0, 3112, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1347, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3051, 0, 3439, 0, 0, 0, 0,
-	0, 0, 212, 0, 0, 0, 0, 0, 0, 0, 0, 1273, 0, 0, 0, 2612, 894, 0, 1384, 2705, 249, 0, 0, 1214, 0, 1785, 2983, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 878, 0, 0, 0, 0, 0, 0, 0, 1814, 0, 2772, 0, 0, 0, 0, 0, 0, 0, 175, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2107, 524, 2684, 2238, 1594, 1174, 2498, 2850, 0, 0, 0, 0, 0, 0, 0, 137, 0, 0, 0, 0, 0, 3523, 0, 0, 1308,
-	0, 0, 3164, 1361, 0, 0, 0, 0, 0, 3399, 0, 1782, 0, 0, 0, 0, 0, 2469, 0, 0, 0, 0, 364, 0, 0, 3390, 0, 0, 0, 0, 0, 0,
-	71, 0, 2560, 1147, 0, 0, 2280, 0, 2217, 0, 0, 0, 2526, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3533, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3544, 0, 0, 0, 0, 0, 0, 3603, 0, 0, 0, 0, 0, 0, 0, 1920, 2329, 0, 0, 0, 1572, 0, 0, 0, 1369, 0, 0, 3622,
-	0, 0, 0, 0, 0, 0, 0, 2525, 0, 0, 1739, 0, 0, 0, 0, 0, 0, 0, 2023, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 173,
-	2730, 1542, 2509, 0, 2692, 0, 0, 0, 0, 0, 0, 0, 0, 1094, 2098, 2813, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2083, 0, 0, 0, 3499, 0, 0,
-	1159, 2440, 0, 0, 0, 0, 0, 0, 1441, 3419, 0, 0, 0, 0, 0, 2282, 0, 0, 0, 0, 0, 0, 0, 0, 1404, 0, 870, 0, 2875, 0, 0, 813,
-	0, 0, 0, 185, 2789, 0, 0, 0, 0, 0, 0, 1033, 1935, 2523, 3173, 0, 0, 0, 0, 0, 786, 0, 0, 343, 0, 0, 0, 2398, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1227, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 674, 0, 0, 202,
-	0, 0, 1886, 1969, 2318, 3468, 0, 3082, 0, 632, 915, 2918, 0, 0, 0, 275, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3381, 0, 0, 495, 1763,
-	0, 0, 1571, 0, 3463, 0, 0, 0, 0, 0, 1927, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3429, 873, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1835, 773, 2096, 3097, 0, 0, 0, 0, 0, 3060, 0, 0, 2988, 3631, 0, 0, 0, 0, 0, 0, 0, 2601, 0, 0, 0, 2989, 2495, 0, 0, 0, 0, 0,
-	0, 0, 0, 1742, 3145, 0, 0, 0, 0, 1108, 0, 53, 0, 0, 0, 3431, 895, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1176,
-	0, 0, 614, 0, 593, 2635, 2807, 3557, 0, 0, 0, 0, 0, 911, 0, 2912, 0, 0, 3375, 0, 0, 0, 1389, 0, 0, 0, 0, 0, 1585, 0, 0, 1208,
-	0, 1761, 0, 0, 0, 294, 3326, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 601, 0,
-	0, 0, 0, 0, 0, 0, 0, 3010, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2871, 1514, 2827, 3279, 1616, 0, 0, 1017, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1009, 0, 0, 1958, 0, 0, 0, 559, 0, 0, 0, 2244, 326, 2531, 0, 0, 0, 1054, 0, 0, 0, 2307, 0,
-	0, 3018, 0, 271, 0, 0, 0, 1996, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3067, 0, 0, 1242, 0, 2877, 0, 0, 719, 879, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2487, 0, 0, 0, 0, 0, 2046, 0, 0, 0, 3456, 0, 0, 0, 2931, 0, 0, 0, 0,
-	0, 0, 877, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1787, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 221, 2874,
-	2607, 0, 0, 3277, 0, 0, 2823, 457, 2933, 0, 1190, 0, 836, 0, 0, 2574, 0, 0, 0, 0, 1957, 1926, 1640, 3475, 2681, 3012, 3422, 0, 2483, 2423, 0, 0,
-	0, 0, 0, 0, 0, 2152, 0, 0, 0, 0, 0, 2204, 0, 0, 0, 0, 0, 3102, 3548, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3288, 0, 0, 0, 0, 0, 0, 1630, 0, 0, 2018, 0, 1777, 0, 0, 0, 0, 2942, 0, 0, 1282, 3489, 0, 0, 0, 0, 0,
-	0, 985, 0, 0, 0, 0, 0, 0, 1948, 0, 0, 0, 0, 0, 2371, 0, 0, 0, 0, 0, 0, 0, 0, 567, 2711, 0, 0, 3286, 150, 1062, 0, 0,
-	0, 0, 0, 0, 1429, 0, 0, 0, 0, 1856, 0, 0, 1936, 0, 0, 0, 0, 0, 0, 2235, 2568, 3356, 0, 0, 0, 0, 0, 1690, 1666, 0, 0, 0,
-	0, 599, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2056, 0, 0, 0, 0, 0, 0, 0, 0, 517, 0, 0, 263, 872, 2658,
-	0, 1480, 2914, 230, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 725, 0, 0, 0, 0, 0, 0, 0, 0, 285, 0, 0, 0,
+	2083, 845, 2245, 0, 1407, 258, 3634, 0, 0, 0, 1865, 2285, 0, 0, 0, 3535, 0, 0, 0, 3406, 0, 0, 0, 0, 0, 0, 0, 0, 2546, 1729, 0, 0,
+	0, 0, 0, 3297, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 610, 3486, 0, 0, 0, 0, 0, 0, 2352, 0, 0, 0, 0, 0, 0, 0, 0,
+	1852, 0, 1263, 2660, 0, 810, 0, 0, 1016, 1341, 1123, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1234, 0, 445, 1530, 0, 678, 0, 0, 0,
+	0, 0, 3298, 0, 0, 0, 2696, 0, 0, 0, 1055, 0, 0, 0, 0, 0, 478, 0, 0, 0, 0, 0, 0, 0, 0, 368, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 209, 0, 0, 0, 0, 3224, 0, 0, 1140, 0, 1873, 2702, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1980, 0, 0, 0, 0, 2246, 0, 75, 0, 0, 0, 0, 1248, 0, 0, 1578, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1253, 0, 0, 609,
+	0, 2264, 0, 0, 0, 0, 0, 723, 0, 0, 0, 0, 2878, 0, 0, 3324, 0, 561, 0, 0, 0, 0, 0, 0, 2763, 0, 0, 2757, 3556, 0, 3477, 0,
+	0, 0, 0, 0, 0, 1071, 0, 0, 0, 2868, 0, 0, 0, 0, 0, 0, 3494, 0, 1992, 0, 0, 3279, 0, 0, 0, 0, 0, 0, 0, 1046, 0, 1762,
+	0, 0, 0, 3542, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 113, 0, 2130, 0, 0, 0, 883, 0, 138, 0, 0, 0, 0, 0, 809, 0,
+	3472, 1638, 0, 0, 928, 0, 0, 0, 2355, 0, 2416, 0, 0, 0, 0, 0, 0, 0, 0, 0, 191, 0, 0, 0, 402, 0, 0, 3690, 0, 0, 0, 0,
+	3456, 1390, 0, 0, 0, 0, 327, 0, 0, 0, 0, 0, 0, 0, 1486, 0, 0, 0, 0, 0, 2232, 2830, 568, 3177, 0, 0, 0, 0, 0, 0, 1058, 0,
+	1685, 0, 3550, 1122, 0, 0, 0, 0, 2280, 2764, 712, 0, 0, 0, 0, 0, 0, 2428, 0, 0, 536, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2721, 0, 0, 0, 132, 0, 0, 579, 0, 436, 0, 0, 0, 0, 0, 2078, 0, 0, 1404, 0, 2860, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1187, 0, 0, 0, 0, 2706, 0, 0, 2196, 3121, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3408, 0, 0, 0, 0, 0, 0, 0, 3259, 753, 0, 0, 2332, 140, 0, 0, 0, 122, 0, 0, 0, 0, 0, 934,
+	0, 0, 0, 695, 0, 144, 0, 2733, 0, 1029, 0, 0, 0, 2559, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2074, 0, 0, 0, 0, 0, 0,
+	0, 2035, 558, 0, 0, 0, 0, 0, 0, 0, 2479, 0, 0, 0, 0, 0, 0, 1104, 1882, 2802, 0, 0, 0, 0, 0, 3249, 3254, 0, 0, 0, 0, 1464,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 508, 0, 0, 65, 872, 0, 0, 3630, 0, 0, 1495, 0, 3572, 0, 0, 0, 0, 0, 0, 0, 2243, 0,
+	0, 0, 0, 661, 0, 0, 0, 2005, 0, 0, 0, 2712, 0, 0, 3353, 76, 0, 0, 0, 3038, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2597, 1738,
+	0, 0, 0, 3124, 1626, 3384, 1467, 0, 0, 0, 0, 0, 1173, 3169, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1178, 0, 0, 0, 0, 1839, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 363, 0, 0, 3536, 0, 0, 1063, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 668, 0, 0, 0,
+	0, 0, 0, 0, 3422, 1311, 0, 0, 0, 0, 2882, 0, 589, 0, 0, 0, 0, 0, 0, 0, 3693, 0, 0, 3309, 0, 0, 0, 0, 0, 0, 0, 0,
+	2148, 1336, 0, 0, 0, 133, 0, 0, 0, 1805, 0, 0, 0, 0, 0, 0, 3073, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1854, 0, 329, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2231, 0, 0, 0, 0, 0, 0, 0, 2171, 0, 0, 3457, 3195, 0, 0, 130, 2202, 159, 2273, 3650, 0, 0, 3366, 0, 0,
+	0, 2883, 0, 0, 0, 641, 0, 0, 0, 3023, 0, 0, 2490, 0, 1089, 0, 0, 1576, 1785, 0, 2711, 2584, 0, 0, 0, 0, 0, 516, 849, 0, 0, 1345,
+	1442, 2060, 969, 0, 0, 650, 722, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3018, 0, 0, 0, 0, 3329, 0, 0, 0, 898, 238, 2135, 0, 2749, 0, 0,
+	0, 0, 0, 0, 2843, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2714, 0, 0, 0, 0, 0, 1141, 2088, 2960, 2020, 0,
+	0, 1072, 0, 0, 0, 0, 729, 0, 0, 2693, 0, 0, 0, 0, 0, 0, 690, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1059, 0, 3083, 0,
+	0, 0, 0, 0, 0, 0, 0, 1143, 0, 0, 0, 1581, 0, 0, 461, 0, 0, 0, 830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 1579, 2377, 0, 0, 0, 0, 0, 0, 0, 0, 2792, 0, 164, 2210, 0, 2238, 0, 25, 208, 0, 0, 0, 1120, 0, 2803, 0, 0, 1776, 2334, 3336,
+	0, 0, 0, 0, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3403, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3131, 0, 0, 0, 526, 3555, 812, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1963, 2979, 0, 1067, 3304, 0, 1538, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2821, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 749, 0, 3028, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 880, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3374, 551, 0, 0, 0, 0, 2342, 0, 2895, 0, 2287, 741, 0, 292, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3256,
+	1250, 0, 0, 441, 1100, 0, 0, 0, 0, 2977, 0, 0, 0, 0, 0, 0, 0, 0, 367, 0, 0, 1084, 0, 2869, 2369, 0, 0, 0, 1309, 0, 0, 0,
+	2317, 0, 0, 0, 0, 1167, 0, 0, 0, 0, 1548, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 335, 2239, 0, 0, 0, 0, 0, 592, 136, 3106,
+	0, 0, 1528, 0, 0, 0, 0, 2687, 0, 0, 0, 2747, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3490, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 34, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3320, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 979, 0, 1900, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3433, 0, 0, 0, 0, 0, 3024, 0, 2539, 154, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1639, 0, 0, 1516, 1705, 0, 680, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3553, 0, 2658, 0, 0, 92, 0, 3223, 0, 0, 0, 959, 2791,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2988, 0, 0, 0, 2804, 0, 0, 2403, 0, 0, 0, 1666, 0, 0, 3228, 0, 0, 0, 0, 0, 0, 1085, 0,
+	0, 0, 0, 0, 0, 0, 0, 824, 945, 1446, 0, 0, 665, 1866, 0, 0, 0, 0, 0, 0, 1012, 0, 0, 0, 2451, 0, 3627, 0, 0, 0, 0, 2946,
+	489, 0, 0, 0, 1097, 0, 0, 0, 0, 0, 323, 3005, 1893, 0, 0, 165, 0, 0, 0, 0, 852, 0, 1843, 0, 0, 0, 0, 0, 0, 1868, 2389, 0,
+	0, 2486, 0, 0, 0, 0, 0, 0, 1690, 0, 0, 0, 0, 0, 0, 1202, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1656, 0, 241, 2275, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2399, 0, 0, 0, 2675, 3394, 1490, 0, 0, 0, 0, 768, 1742, 2182, 0, 0, 79, 251, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 838, 0, 0, 2732, 0, 116, 0, 0, 0, 0, 0, 0, 0, 3272, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1087, 827, 0, 0, 18, 3142, 1489, 2857, 0, 0, 0, 234, 0, 0, 0, 2061, 0, 748, 0, 0, 3178, 0, 0, 0, 626, 0, 3100, 0, 0,
+	0, 0, 0, 0, 1394, 0, 0, 0, 0, 0, 0, 471, 0, 0, 675, 0, 0, 2117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3162, 0, 0, 0,
+	2063, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2502, 1342, 0, 0, 0, 0, 23, 0, 0, 2267, 2503, 0, 0, 0, 0, 0, 1370,
+	0, 0, 0, 0, 0, 3318, 2626, 3157, 921, 0, 0, 1129, 0, 1462, 96, 0, 0, 0, 0, 3508, 0, 971, 3407, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 919, 3680, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 658, 0, 206, 0, 0, 0, 0, 0, 582, 0, 0, 0, 2826, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3529, 0, 2281, 161, 640, 0, 0, 0, 0, 0, 1746, 0, 0, 1800, 0, 0, 1836, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3502, 0, 0, 0, 0, 0, 0, 2799, 0, 0, 1343, 0, 2266, 0, 0, 2298, 0, 0, 0, 0, 0, 0, 0, 1201, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1223, 2113, 0, 0, 0, 0, 3008, 0, 0, 0, 0, 1353, 1718, 2137, 3080, 2312, 0, 0, 488, 0, 0, 0, 0, 0,
+	939, 0, 0, 146, 0, 0, 0, 0, 0, 2708, 0, 0, 3034, 0, 0, 0, 857, 0, 2545, 660, 0, 0, 0, 3172, 0, 0, 0, 0, 2146, 3654, 0, 3239,
+	0, 0, 0, 0, 0, 666, 0, 0, 556, 2205, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2824, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 57, 2094, 0, 0, 0, 0, 0, 3591, 0, 0, 0, 0, 3534, 0, 0, 0, 0, 0, 0, 0, 3683, 0, 0, 0, 298, 1988, 0, 0, 0,
+	0, 0, 2673, 1009, 3269, 1919, 0, 0, 3283, 0, 0, 0, 0, 0, 0, 0, 833, 2030, 3076, 0, 2324, 0, 0, 2691, 0, 0, 0, 0, 0, 3409, 3006, 0,
+	0, 0, 0, 3064, 0, 0, 0, 0, 0, 0, 3467, 2494, 0, 0, 1496, 0, 2405, 0, 0, 560, 0, 0, 0, 0, 2474, 149, 0, 0, 1307, 0, 0, 0,
+	0, 1475, 0, 2811, 3109, 2576, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2725, 1081, 0, 0, 435, 0, 0,
+	0, 0, 3597, 0, 0, 0, 0, 1090, 0, 0, 0, 0, 0, 0, 1536, 0, 0, 0, 1929, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1902, 3127, 0, 0, 0, 0, 0, 0, 0, 1547, 0, 0, 0, 0, 0, 0, 0, 0, 2492, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1936, 0, 0, 0, 835, 0, 0, 0, 0, 2119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2535, 0,
+	0, 0, 466, 0, 0, 265, 1080, 0, 245, 0, 0, 0, 0, 2964, 3578, 0, 0, 0, 0, 0, 3684, 0, 0, 0, 409, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2980, 0, 0, 0, 0, 121, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2082, 2463, 0, 0, 0, 0, 0, 2798,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2087, 1485, 2716, 0, 0, 0, 1200, 3402, 0, 982, 0, 0, 3471, 0, 0, 0, 124, 0, 0, 0, 0, 1539, 3203,
+	179, 0, 2095, 0, 0, 291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1567, 0, 0, 0, 3126, 0, 0, 0, 2059, 0, 0, 0, 0, 0, 0, 0, 338,
+	1501, 0, 0, 0, 3255, 2839, 0, 0, 0, 0, 0, 420, 0, 1976, 2909, 0, 1303, 0, 2600, 0, 0, 0, 3520, 0, 1825, 0, 0, 0, 1542, 782, 0, 0,
+	0, 0, 0, 0, 2532, 3552, 0, 0, 0, 0, 155, 0, 0, 0, 0, 0, 0, 423, 3532, 0, 798, 0, 0, 0, 0, 1255, 814, 2067, 3357, 0, 2837, 0,
+	0, 0, 0, 1235, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3651, 0, 0, 3565, 1740, 1855, 2676, 0, 3112, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 816, 751, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1040, 3633, 0, 0,
+	0, 0, 0, 0, 2031, 0, 0, 0, 0, 0, 2699, 1505, 0, 486, 3301, 1669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1273, 15, 684, 2345, 0, 1398,
+	0, 0, 0, 0, 0, 1074, 0, 0, 0, 0, 0, 1326, 0, 0, 0, 0, 0, 477, 1434, 3280, 3606, 2363, 3359, 2629, 0, 0, 1093, 0, 0, 0, 0, 0,
+	0, 1959, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2053, 0, 0, 0, 554, 0, 0, 3499, 310, 0, 3388, 0, 0, 3086, 0,
+	0, 0, 0, 0, 0, 3631, 0, 0, 0, 1842, 0, 1362, 2902, 0, 0, 0, 0, 3182, 2444, 0, 0, 0, 0, 0, 0, 1624, 3352, 1518, 0, 0, 0, 0,
+	0, 0, 804, 0, 0, 0, 0, 2705, 1240, 2294, 0, 72, 2084, 0, 0, 0, 0, 0, 1758, 0, 0, 0, 0, 1612, 0, 0, 0, 0, 1051, 0, 0, 0,
+	3270, 0, 0, 1289, 3167, 0, 0, 0, 1066, 1487, 0, 2184, 232, 0, 2003, 0, 0, 0, 0, 0, 0, 2427, 0, 0, 377, 0, 0, 0, 0, 0, 2366, 0,
+	0, 0, 0, 0, 4, 1788, 0, 0, 3230, 0, 1456, 0, 0, 0, 3626, 250, 0, 0, 1005, 2801, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1925, 2339, 0,
+	0, 0, 0, 0, 0, 0, 2846, 0, 0, 0, 474, 0, 0, 0, 0, 1252, 3659, 0, 780, 0, 1837, 0, 0, 3007, 0, 0, 0, 0, 0, 0, 3003, 3594,
+	0, 0, 0, 0, 0, 0, 0, 3047, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 473, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 760, 0, 0, 0, 0, 0, 2570, 0, 0, 1552, 3189, 0, 3158, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 27, 510, 472, 0, 0, 0, 0, 0, 1577, 2915, 0, 3241, 0, 0, 0, 0, 0, 0, 1350, 0, 1783,
+	0, 0, 2465, 0, 0, 0, 0, 168, 0, 1875, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 606, 0, 1691, 3635, 0,
+	0, 0, 0, 0, 0, 0, 0, 1399, 0, 0, 0, 0, 0, 706, 0, 2101, 2308, 0, 0, 0, 0, 0, 0, 0, 3057, 0, 0, 0, 0, 0, 0, 389,
+	0, 201, 621, 3220, 0, 0, 0, 105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1251, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1971, 0, 0, 0, 0, 0, 0, 0, 850, 1214, 2726, 0, 2968, 1278, 0, 0, 0, 0, 0, 2640, 0, 0, 0, 0, 0, 0, 1819, 0, 0, 401, 1447,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1379, 0, 0, 0, 0, 1408, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3042, 0, 2156,
+	0, 0, 601, 0, 0, 0, 0, 0, 42, 907, 2368, 0, 0, 0, 0, 0, 0, 0, 0, 0, 381, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3464, 0,
+	0, 0, 0, 0, 0, 1909, 2079, 0, 0, 0, 0, 0, 0, 0, 3495, 0, 0, 0, 0, 2759, 0, 0, 0, 0, 3238, 0, 1858, 0, 1145, 0, 0, 5,
+	3348, 0, 1433, 2861, 0, 0, 0, 0, 0, 0, 0, 0, 0, 933, 0, 0, 0, 0, 0, 0, 0, 1382, 0, 0, 0, 1885, 0, 483, 0, 0, 0, 1170,
+	728, 2461, 0, 0, 349, 2556, 2800, 0, 0, 0, 0, 0, 0, 3059, 0, 0, 0, 0, 0, 2207, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	91, 0, 0, 0, 0, 0, 0, 0, 2501, 0, 90, 83, 0, 1, 0, 0, 0, 0, 2848, 0, 3405, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1834, 1427,
+	0, 0, 0, 0, 0, 0, 26, 0, 0, 0, 0, 1488, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1466, 1953, 3489, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 532, 2348, 1162, 1810, 0, 2782, 0, 0, 0, 0, 0, 3516, 0, 2039, 0, 0, 0, 0, 0, 20, 0, 0, 0, 0, 0,
+	0, 1266, 2999, 0, 3546, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3009, 0, 987, 1970, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1424, 0, 0,
+	0, 0, 781, 0, 0, 2481, 0, 2473, 0, 3197, 1364, 0, 0, 0, 0, 0, 643, 0, 0, 1163, 2916, 3658, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2899,
+	0, 0, 0, 2652, 0, 0, 0, 1943, 0, 101, 0, 0, 1241, 0, 0, 1851, 0, 1600, 0, 2889, 3514, 0, 3181, 0, 385, 0, 0, 0, 0, 0, 0, 0,
+	0, 2466, 0, 0, 0, 0, 0, 0, 0, 3071, 0, 3331, 0, 0, 0, 0, 0, 0, 1190, 0, 0, 0, 0, 0, 0, 277, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3289, 0, 0, 0, 0, 1678, 0, 0, 3697, 0, 0, 3487, 0, 2400, 2099, 0, 126, 0, 0, 382, 0,
+	0, 407, 882, 1911, 2286, 3393, 2852, 0, 0, 0, 244, 0, 0, 0, 0, 0, 0, 2200, 847, 2806, 0, 0, 1997, 0, 0, 0, 0, 1469, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 386, 0, 0, 2170, 88, 1102, 2174, 3701, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	157, 0, 0, 0, 0, 0, 1119, 0, 0, 0, 0, 0, 0, 7, 1621, 0, 0, 0, 1789, 0, 0, 2663, 2904, 0, 0, 0, 0, 0, 0, 0, 3260, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 647, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 56,
+	0, 0, 0, 1912, 2413, 2509, 0, 0, 0, 566, 0, 0, 2169, 0, 0, 1002, 1646, 2519, 0, 0, 0, 0, 0, 0, 0, 1139, 0, 0, 2847, 0, 0, 0,
+	0, 3314, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1042, 0, 287, 524, 0, 0, 0, 0, 0, 0, 3039, 0, 0, 0, 0, 0, 0, 0,
+	0, 3574, 95, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 683, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1643, 0, 0, 0, 896, 953, 0,
+	1366, 0, 0, 0, 0, 1105, 2221, 0, 0, 0, 0, 0, 0, 1879, 0, 0, 0, 0, 3673, 0, 0, 0, 0, 0, 0, 61, 994, 2227, 0, 0, 0, 0,
+	2199, 384, 0, 0, 0, 0, 2772, 332, 2823, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1216, 0, 0, 0, 0, 0, 0, 257, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2528, 3611, 0, 0, 745, 0, 1185, 0, 0, 0, 0, 0, 0, 1537, 433, 0, 0, 2387, 2937, 0, 0, 0, 0, 0, 1860,
+	0, 0, 66, 0, 3000, 1137, 0, 0, 2257, 0, 0, 0, 2967, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1614, 0, 3188, 544, 986, 0, 0,
+	2607, 1752, 2090, 2349, 2155, 2521, 613, 2963, 1556, 0, 0, 0, 2032, 0, 0, 0, 2278, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2304, 791, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 656, 0, 1280, 2812, 0, 0, 0, 0, 0, 983, 1609, 0, 0, 0, 0, 0, 0, 0, 0, 1418, 0, 0, 0, 0, 0, 0, 1419,
+	0, 3170, 0, 0, 0, 0, 0, 0, 572, 2575, 705, 0, 0, 667, 0, 0, 0, 0, 0, 0, 0, 1127, 1618, 0, 0, 0, 1883, 2420, 0, 0, 0, 29,
+	3545, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3615, 0, 0, 3414, 0, 0, 1958, 0, 166, 2181, 616, 3618, 0, 2112, 0, 2668, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 588, 2989, 0, 299, 0, 0, 0, 0, 0, 2890, 0, 2752, 3458, 0, 0, 0, 0, 0, 0, 0, 0, 3040, 0, 0, 0, 1589, 260, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1033, 0, 0, 0, 0, 0, 0, 0, 2382, 0, 0, 785, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	308, 0, 0, 993, 0, 414, 0, 0, 0, 923, 0, 0, 0, 0, 0, 0, 3404, 596, 2743, 0, 2921, 0, 2234, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 342, 771, 0, 0, 0, 0, 0, 450, 0, 0, 0, 0, 1781, 0, 0, 3367, 0, 0, 0, 1770, 0, 0, 2453, 3599, 0, 0, 0, 0, 1205, 0, 2214,
+	0, 0, 0, 0, 0, 0, 624, 1030, 0, 2325, 0, 0, 0, 2631, 0, 1437, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2347, 0, 1484,
+	1282, 545, 3449, 0, 0, 0, 0, 0, 3192, 0, 0, 0, 1520, 0, 0, 2338, 3524, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3010, 0, 0, 0,
+	3454, 0, 0, 0, 0, 0, 3427, 0, 0, 1827, 0, 0, 0, 1367, 2333, 0, 0, 0, 222, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2836, 0, 0, 0, 0, 0, 0, 0, 1616, 0, 0, 2192, 0, 0, 0, 0, 3376, 0, 0, 0, 0, 0, 0, 0, 0, 3602, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 355, 1768, 3095, 316, 1996, 0, 0, 0, 0, 0, 331, 2212, 0, 0, 2790, 0, 0, 0, 0, 0, 0, 0, 0, 2872, 0,
+	0, 2430, 0, 195, 0, 0, 0, 0, 0, 1503, 0, 2533, 0, 3392, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1708, 0, 0, 0, 0, 0, 0, 0,
+	0, 455, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 147, 0, 0, 0, 1421, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 220, 0, 0, 0,
+	0, 0, 0, 3460, 3412, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1702, 0, 1840, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1375, 0, 0, 0, 0, 0, 0, 0, 0, 2941, 0, 0, 0, 0, 0, 1723, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2595, 0, 0, 0, 0, 3159, 0, 0, 2684, 0, 1444, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1543, 0, 2704, 0, 0, 0, 2141, 0, 2849, 0, 0, 0, 0, 3135, 0, 0, 0, 0, 1623, 0, 0, 0, 0, 0, 0, 644, 0, 0, 0, 0, 0, 0,
+	416, 2679, 3496, 3661, 2619, 0, 0, 3078, 0, 0, 0, 0, 0, 3377, 28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3344, 0, 1506, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3065, 0, 0, 0, 350, 0, 0, 0, 0, 0, 949, 0, 3322, 0, 0, 0, 0, 1693,
+	0, 717, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2468, 2320, 3623, 0, 0, 0, 0, 0, 0, 3156, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1369, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3094, 0, 3483, 0, 0, 0, 0,
+	0, 0, 212, 0, 0, 0, 0, 0, 0, 0, 0, 1295, 0, 0, 0, 2655, 909, 0, 1406, 2748, 249, 0, 0, 1236, 0, 1806, 3026, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 893, 0, 0, 0, 0, 0, 0, 0, 1835, 0, 2815, 0, 0, 0, 0, 0, 0, 0, 175, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2140, 530, 2727, 2271, 1615, 1196, 2540, 2893, 0, 0, 0, 0, 0, 0, 0, 137, 0, 0, 0, 0, 0, 3567, 0, 0, 1330,
+	0, 0, 3209, 1383, 0, 0, 0, 0, 0, 3443, 0, 1803, 0, 0, 0, 0, 0, 2511, 0, 0, 0, 2114, 364, 0, 0, 3434, 0, 0, 0, 0, 0, 0,
+	71, 0, 2603, 1169, 0, 0, 2313, 0, 2250, 0, 0, 0, 2569, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3577, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3588, 0, 0, 0, 0, 0, 0, 3647, 0, 0, 0, 0, 0, 0, 0, 1941, 2362, 0, 0, 0, 1593, 0, 0, 0, 1391, 0, 0, 3666,
+	0, 0, 0, 0, 0, 0, 0, 2568, 0, 0, 1760, 0, 0, 0, 0, 0, 0, 0, 2048, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 173,
+	2773, 1563, 2552, 0, 2735, 0, 0, 0, 0, 0, 0, 0, 0, 1109, 2131, 2856, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2115, 0, 0, 0, 3543, 0, 0,
+	1181, 2482, 0, 0, 0, 0, 0, 0, 1463, 3463, 0, 0, 0, 0, 0, 2315, 0, 0, 0, 0, 0, 0, 0, 0, 1426, 0, 885, 0, 2918, 0, 0, 828,
+	0, 0, 0, 185, 2832, 0, 0, 0, 0, 0, 0, 1048, 1960, 2566, 3218, 0, 0, 0, 0, 0, 801, 0, 0, 343, 0, 0, 0, 2439, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1249, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 689, 0, 0, 202,
+	0, 0, 1907, 1994, 2351, 3512, 0, 3125, 0, 638, 930, 2961, 0, 0, 0, 275, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3425, 0, 0, 501, 1784,
+	0, 0, 1592, 0, 3507, 0, 0, 0, 0, 0, 1951, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3473, 888, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1856, 788, 2129, 3140, 0, 0, 0, 0, 0, 3103, 0, 0, 3031, 3675, 0, 0, 0, 0, 0, 0, 0, 2644, 0, 0, 0, 3032, 2537, 0, 0, 0, 0, 0,
+	0, 0, 0, 1763, 3190, 0, 0, 0, 0, 1130, 0, 53, 0, 0, 0, 3475, 910, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1198,
+	0, 0, 620, 0, 599, 2678, 2850, 3601, 0, 0, 0, 0, 0, 926, 0, 2955, 0, 0, 3419, 0, 0, 0, 1411, 0, 0, 0, 0, 0, 1606, 0, 0, 1230,
+	0, 1782, 0, 0, 0, 294, 3370, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 607, 0,
+	0, 0, 0, 0, 0, 0, 0, 3053, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2914, 1535, 2870, 3323, 1637, 0, 0, 1032, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1024, 0, 0, 1983, 0, 0, 0, 565, 0, 0, 0, 2277, 326, 2574, 0, 0, 0, 1069, 0, 0, 0, 2340, 0,
+	0, 3061, 0, 271, 0, 0, 0, 2021, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3110, 0, 0, 1264, 0, 2920, 0, 0, 734, 894, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2529, 0, 0, 0, 0, 0, 2071, 0, 0, 0, 3500, 0, 0, 0, 2974, 0, 0, 0, 0,
+	0, 0, 892, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1808, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 221, 2917,
+	2650, 0, 0, 3321, 0, 0, 2866, 463, 2976, 0, 1212, 0, 851, 0, 0, 2617, 0, 0, 0, 0, 1982, 1947, 1661, 3519, 2724, 3055, 3466, 0, 2525, 2464, 0, 0,
+	0, 0, 0, 0, 0, 2185, 0, 0, 0, 0, 0, 2237, 0, 0, 0, 0, 0, 3145, 3592, 0, 0, 1117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3332, 0, 0, 0, 0, 0, 0, 1651, 0, 0, 2043, 0, 1798, 0, 0, 0, 0, 2985, 0, 0, 1304, 3533, 0, 0, 0, 0, 0,
+	0, 1000, 0, 0, 0, 0, 0, 0, 1973, 0, 0, 0, 0, 0, 2412, 0, 0, 0, 0, 0, 0, 0, 0, 573, 2754, 0, 0, 3330, 150, 1077, 0, 0,
+	0, 0, 0, 0, 1451, 0, 0, 0, 0, 1877, 0, 0, 1961, 0, 0, 0, 0, 0, 0, 2268, 2611, 3400, 0, 0, 0, 0, 0, 1711, 1687, 0, 0, 0,
+	0, 605, 0, 0, 1950, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2086, 0, 0, 0, 0, 0, 0, 0, 0, 523, 0, 0, 263, 887, 2701,
+	0, 1502, 2957, 230, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 740, 0, 0, 0, 0, 0, 0, 0, 0, 285, 0, 0, 0,
 }
 
 var patterns = [...]pattern{
@@ -9103,13 +9313,13 @@ var patterns = [...]pattern{
 	{"aws ecr", "get-", 160},
 	{"aws ecr", "list-", 164},
 	{"az", "", 189},
-	{"", "fsck.", 1122},
-	{"gcloud", "", 1141},
-	{"gcloud *", "", 1142},
-	{"gcloud compute", "", 1154},
-	{"", "mkfs", 2095},
-	{"", "mkfs.", 2096},
-	{"", "newfs", 2164},
+	{"", "fsck.", 1144},
+	{"gcloud", "", 1163},
+	{"gcloud *", "", 1164},
+	{"gcloud compute", "", 1176},
+	{"", "mkfs", 2128},
+	{"", "mkfs.", 2129},
+	{"", "newfs", 2197},
 }
 
 var aliases = [...]alias{
@@ -9175,6 +9385,7 @@ var aliases = [...]alias{
 	{"gnohup", "nohup"},
 	{"gnproc", "nproc"},
 	{"gnumfmt", "numfmt"},
+	{"go-task", "task"},
 	{"goawk", "awk"},
 	{"god", "od"},
 	{"gojq", "jq"},

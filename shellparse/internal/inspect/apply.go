@@ -10,8 +10,11 @@ import (
 
 // apply notes what an option of a wrapper or program does.
 func apply(a *walk.Walker, h word.Hit, c *walk.Call) {
-	if h.Opt == word.Unlisted && !(looks(c) && h.Value.Known && word.HasPrefix(h.Value.Text, "/", "..")) {
-		return // it names no file elsewhere, or the program runs the project and may write there as it is
+	if h.Opt == word.Unlisted {
+		if !c.Is(programs.PackageManager) && leadsOut(a, c, h.Value) { // that hands it to a script of the project
+			c.EffectOf("option "+h.Name+" "+h.Value.Text, h)
+		}
+		return
 	}
 	if h.Has && applyFile(a, h, c) {
 		return
@@ -46,18 +49,6 @@ func apply(a *walk.Walker, h word.Hit, c *walk.Call) {
 	}
 }
 
-// looks reports whether a command is one that looks at things, here or on another machine, and changes nothing by
-// itself.
-func looks(c *walk.Call) bool {
-	risk := c.Facts().Risk
-	if len(c.Argv) > 1 {
-		if sub := programs.Find(c.Name, c.Argv[1].Text); sub.Risk != programs.NoRisk {
-			risk = sub.Risk
-		}
-	}
-	return (risk == programs.ReadOnly || risk == programs.Network) && !c.Is(programs.RunsProject)
-}
-
 // hides reports whether the value of an option has an effect that a rule has to name with the words up to it.
 func hides(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 	v := h.Value
@@ -70,7 +61,7 @@ func hides(a *walk.Walker, h word.Hit, c *walk.Call) bool {
 		method := strings.ToUpper(v.Text)
 		return !v.Known || method != "GET" && method != "HEAD"
 	case 'o':
-		return h.Has && (!v.Known || v.Text == "-" || a.Outside(word.JoinDirs(c.Sc.Dirs, v.Text)))
+		return h.Has && (!v.Known || v.Text == "-" || leadsOut(a, c, v))
 	case 'v':
 		return a.Words.EnvEffect(strings.SplitN(v.Text, "=", 2)[0], v) != "" || !v.Known
 	case 'g':

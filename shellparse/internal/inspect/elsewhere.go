@@ -105,11 +105,14 @@ func passedOn(a *walk.Walker, c *walk.Call) {
 	}
 }
 
-// installed looks at a program in a folder that a package manager fills as at the program of its name. It may be another
+// installed looks at a program in a folder that a package manager fills, and at one that this runs, as at the program of its name. It may be another
 // one: what is found is noted beside what holds of every path.
 func installed(a *walk.Walker, c *walk.Call) {
 	if name := programs.Installed(c.Name); name != "" {
 		inspectAs(a, c, append([]word.Word{word.Lit(name)}, c.Argv[1:]...), c.Name)
+	}
+	if len(c.Argv) > 1 && c.Argv[1].Known && programs.RunsTool(c.Name, c.Argv[1].Text) {
+		inspectAs(a, c, c.Argv[1:], c.Name)
 	}
 }
 

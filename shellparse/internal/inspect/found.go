@@ -7,6 +7,7 @@ import (
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
 	"callgate/shellparse/programs"
+	"callgate/shellparse/script"
 )
 
 // xargsOptions are those of GNU and BSD xargs.
@@ -157,7 +158,7 @@ func runFind(a *walk.Walker, c *walk.Call) bool {
 				if !a.Found.Spend(len(via)) {
 					return false
 				}
-				inner = append(inner, runsFound(c, words, via, tests, strings.HasSuffix(w.Text, "dir")))
+				inner = append(inner, runsFound(a, c, words, via, tests, strings.HasSuffix(w.Text, "dir")))
 			}
 			i = end
 		}
@@ -183,7 +184,7 @@ func execEnd(argv []word.Word, begin int) int {
 
 // runsFound is the command that find runs on what passes the tests; within says that it runs in the folder of each
 // file.
-func runsFound(c *walk.Call, words []word.Word, via string, tests []word.Word, within bool) *walk.Call {
+func runsFound(a *walk.Walker, c *walk.Call, words []word.Word, via string, tests []word.Word, within bool) *walk.Call {
 	item := word.Word{}
 	if !within {
 		item.Globs = word.Found(tests, false)
@@ -197,6 +198,14 @@ func runsFound(c *walk.Call, words []word.Word, via string, tests []word.Word, w
 	in := c.Child(words, via)
 	in.Sc.Effects = c.Sc.Effects
 	in.Sc.Lost = in.Sc.Lost || within
+	for _, start := range tests {
+		if !within || start.Known && word.HasPrefix(start.Text, "-", "(", "!") {
+			break
+		}
+		if leadsOut(a, c, start) {
+			in.Sc.Effects = append(slices.Clip(in.Sc.Effects), script.Effect{Text: "directory " + start.Text})
+		}
+	}
 	return in
 }
 

@@ -231,17 +231,31 @@ func elsewhere(a *walk.Walker, c *walk.Call, s *word.Scanned) {
 		return
 	}
 	for _, w := range s.Operands {
-		text := w.Text
-		if !w.Known {
-			text = w.Head
-		}
-		if c.Is(programs.TakesLabels) && strings.HasPrefix(text, "//") {
+		if c.Is(programs.TakesLabels) && (strings.HasPrefix(w.Text, "//") || !w.Known && strings.HasPrefix(w.Head, "//")) {
 			continue
 		}
-		if (strings.HasPrefix(text, "/") || slices.Contains(strings.Split(text, "/"), "..")) && a.Outside(word.JoinDirs(c.Sc.Dirs, text)) {
+		if leadsOut(a, c, w) {
 			c.Effect("directory " + w.Text)
 		}
 	}
+}
+
+// leadsOut says that a word names a place that is not below the start, as a whole or as a part: file:/srv/x, a=../b.
+func leadsOut(a *walk.Walker, c *walk.Call, w word.Word) bool {
+	text := w.Text
+	if !w.Known {
+		text = w.Head
+	}
+	if strings.Contains(text, "://") {
+		return false // an address is no path
+	}
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(":=,;", r) }) {
+		named := word.HasPrefix(part, "/", "~") || slices.Contains(strings.Split(part, "/"), "..")
+		if named && !word.HasPrefix(part, "/dev/null", "/dev/std") && a.Outside(word.JoinDirs(c.Sc.Dirs, part)) {
+			return true
+		}
+	}
+	return false
 }
 
 // operands notes the files that the operands of a program name.

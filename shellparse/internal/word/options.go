@@ -69,7 +69,7 @@ type Scanned struct {
 	Dashes   bool   // -- was seen
 }
 
-// Unlisted is a long option with a value that nothing is known of. What it names may be a file that is written.
+// Unlisted is an option with a value that nothing is known of. What it names may be a file that is written or run.
 var Unlisted = &programs.Option{Name: "unlisted", Last: "unlisted", Arg: programs.Needed, Does: 'o'}
 
 // Scan reads words as a program with these options does. It never fails: an option that is not listed is
@@ -163,7 +163,10 @@ func (set *Options) long(s *Scanned, words []Word, i int, st programs.Style) int
 		if s.Unknown == "" {
 			s.Unknown = name
 		}
-		if attached && strings.HasPrefix(name, "--") {
+		if !attached {
+			val = text[min(2, len(text)):] // -I/srv/x
+		}
+		if val != "" {
 			s.Hits = append(s.Hits, Hit{Opt: Unlisted, Name: name, Has: true, Value: Word{Text: val, Known: w.Known, Head: val}})
 		}
 		return 0
@@ -199,6 +202,9 @@ func (set *Options) short(s *Scanned, words []Word, i int, st programs.Style) in
 		if o == nil {
 			if s.Unknown == "" {
 				s.Unknown = name
+			}
+			if rest := text[k+1:]; rest != "" {
+				s.Hits = append(s.Hits, Hit{Opt: Unlisted, Name: name, Has: true, Value: Word{Text: rest, Known: w.Known, Head: rest}})
 			}
 			continue
 		}

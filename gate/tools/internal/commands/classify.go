@@ -158,7 +158,7 @@ func Risks(program string, args []shellparse.Word) permissions.Risk {
 	switch {
 	case n.Risk == programs.NoRisk:
 		return permissions.Unknown
-	case (root.Has(programs.RunsTargets) || n.Has(programs.RunsTargets)) && !onlyTargets(program, args):
+	case root.Has(programs.RunsTargets) && !onlyTargets(root, args), n.Has(programs.RunsTargets) && !onlyTargets(n, args):
 		return riskWith(n, args).Worse(permissions.Unknown)
 	case n.Has(programs.RunsScripts) && len(args) > 0 && args[0].Known && isScript(args[0].Value):
 		return permissions.BuildTest
@@ -189,16 +189,29 @@ func riskWith(n *programs.Command, args []shellparse.Word) permissions.Risk {
 
 // onlyTargets reports whether the operands are targets that build or test by custom. What mvn calls install goes into
 // the repository of the user's builds.
-func onlyTargets(program string, args []shellparse.Word) bool {
+func onlyTargets(runner *programs.Command, args []shellparse.Word) bool {
+	tasks := runner.Has(programs.RunsTasks)
 	for i, a := range args {
 		if i > 0 && args[i-1].Known && targetValues[args[i-1].Value] && a.Known {
 			continue
 		}
-		if !a.Known || !IsOption(a.Value) && !isScript(a.Value) && !(program == "mvn" && a.Value == "install") && !strings.Contains(a.Value, "=") {
+		switch {
+		case !a.Known:
+			return false
+		case IsOption(a.Value), tasks && isTask(a.Value):
+		case !tasks && (isScript(a.Value) || strings.Contains(a.Value, "=") || runner.Name == "mvn" && a.Value == "install"):
+		default:
 			return false
 		}
 	}
 	return true
+}
+
+// isTask reports whether a task with its arguments builds or tests: test, core/Test/compile, testOnly a.B.
+func isTask(word string) bool {
+	name, args, _ := strings.Cut(word, " ")
+	inside := !strings.HasPrefix(name, "/") && !strings.Contains(name, "..")
+	return inside && scriptNames[name[strings.LastIndexAny(name, "/:")+1:]] && !strings.Contains(args, ";")
 }
 
 // descend finds the sub-command of n among args, with the words from it on. opaque says that a word which

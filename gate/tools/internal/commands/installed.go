@@ -7,11 +7,11 @@ import (
 
 // BehindLauncher returns the words of a command behind npx and what does the same, from the program on; nil for others.
 func BehindLauncher(words []shellparse.Word) []shellparse.Word {
-	switch {
-	case programs.Find(words[0].Value).Has(programs.RunsInstalled):
-		words = words[1:]
+	switch first := programs.Find(words[0].Value); {
 	case len(words) > 1 && programs.Find(words[0].Value, words[1].Value).Has(programs.RunsInstalled):
 		words = words[2:]
+	case len(words) > 1 && programs.RunsTool(words[0].Value, words[1].Value), first.Has(programs.RunsInstalled) && !first.Has(programs.PackageManager):
+		words = words[1:]
 	default:
 		return nil
 	}
