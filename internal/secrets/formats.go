@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 
@@ -74,24 +75,35 @@ type keyword struct {
 	format *format
 }
 
-// starts tells which keywords begin with two bytes, without regard to case. Most of a text is passed over by it, so it
-// is small enough to stay in the processor's first cache: it knows each byte as one of a few classes.
+// starts tells which keywords begin with two bytes, without regard to case, and what can stand behind those. Most of a
+// text is passed over by it, so it is small enough to stay in the processor's first cache: it knows each byte as one of
+// a few classes.
 var starts = sync.OnceValue(func() *beginnings {
-	s := &beginnings{lists: [][]*keyword{nil}}
+	s := &beginnings{lists: [][]*keyword{nil}, thirds: []uint64{0}}
 	count := uint8(0)
 	classOf := func(b byte) uint8 {
-		if s.class[b] == 0 {
+		lower := unicode.ToLower(rune(b))
+		if s.class[lower] == 0 {
 			count++
-			s.class[b] = count
-			if 'a' <= b && b <= 'z' {
-				s.class[b-'a'+'A'] = count
-			}
+			s.class[lower], s.class[unicode.ToUpper(lower)] = count, count
 		}
-		return s.class[b]
+		return s.class[lower]
 	}
 	for start, list := range formats() {
 		s.list[int(classOf(start[0]))*classes+int(classOf(start[1]))] = uint8(len(s.lists))
-		s.lists = append(s.lists, list)
+		third := uint64(0)
+		for _, k := range list {
+			if len(k.text) > 2 {
+				third |= 1 << classOf(k.text[2])
+				continue
+			}
+			for b := range byte(utf8.RuneSelf) { // as runsOn has it
+				if ofCredential(b) {
+					third |= 1 << classOf(b)
+				}
+			}
+		}
+		s.lists, s.thirds = append(s.lists, list), append(s.thirds, third)
 	}
 	if len(s.lists) > 1<<8 || count >= classes {
 		panic("more beginnings of keywords than the table has room for")
@@ -103,9 +115,10 @@ var starts = sync.OnceValue(func() *beginnings {
 const classes = 64
 
 type beginnings struct {
-	class [1 << 8]uint8
-	list  [classes * classes]uint8 // index in lists by two classes
-	lists [][]*keyword             // the first is empty
+	class  [1 << 8]uint8
+	list   [classes * classes]uint8 // index in lists by two classes
+	lists  [][]*keyword             // the first is empty
+	thirds []uint64                 // beside lists: a bit for each class that the third byte can have
 }
 
 // Formed is a credential that a text holds.
@@ -196,18 +209,18 @@ func formed(text string, known Words, fine func(string) bool) (Formed, bool) {
 // suspects are the formats of which a text holds a keyword, in the order in which it does, and where they can be.
 func suspects(text string) (list []*format, where map[*format]parts) {
 	begins := starts()
-	first := 0
+	first, second := 0, 0
 	for i := range len(text) {
-		second := int(begins.class[text[i]])
+		third := int(begins.class[text[i]])
 		of := begins.list[(first*classes+second)%len(begins.list)]
-		first = second
-		if of == 0 {
+		first, second = second, third
+		if begins.thirds[of]>>third&1 == 0 {
 			continue
 		}
-		i := i - 1
+		i := i - 2
 		for _, k := range begins.lists[of] {
 			end := i + len(k.text)
-			if end > len(text) || len(k.text) > 2 && text[i+2]|0x20 != k.text[2]|0x20 || !strings.EqualFold(text[i:end], k.text) {
+			if end > len(text) || !strings.EqualFold(text[i:end], k.text) {
 				continue
 			}
 			if len(k.text) < shortKeyword && !runsOn(text[end:]) {
@@ -235,12 +248,14 @@ func runsOn(text string) bool {
 		return false
 	}
 	for i := range 12 {
-		if c := text[i]; !codeByte[c] && c != '.' && c != '~' && c != '=' {
+		if !ofCredential(text[i]) {
 			return false
 		}
 	}
 	return true
 }
+
+func ofCredential(c byte) bool { return codeByte[c] || c == '.' || c == '~' || c == '=' }
 
 // in returns a credential of the format that stands in one of the parts of a text.
 func (f *format) in(text string, where parts, fine func(string) bool) (string, bool) {

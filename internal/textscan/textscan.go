@@ -48,6 +48,24 @@ func IsASCII(text string) bool {
 	return true
 }
 
+// HasDigit reports whether a text has a digit of ASCII, or a character that may be one of another script.
+func HasDigit(text string) bool {
+	b := bytesOf(text)
+	for ; len(b) >= 8; b = b[8:] {
+		w := binary.LittleEndian.Uint64(b)
+		low := w &^ highs
+		if (w|atLeast(low, '0')&^atLeast(low, '9'+1))&highs != 0 {
+			return true
+		}
+	}
+	for _, c := range b {
+		if c >= 0x80 || '0' <= c && c <= '9' {
+			return true
+		}
+	}
+	return false
+}
+
 // atLeast sets the highest bit of every byte of w that is n or more. No byte of w, and not n, is over 127.
 func atLeast(w uint64, n byte) uint64 { return w + uint64(0x80-n)*ones }
 

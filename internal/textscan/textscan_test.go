@@ -37,6 +37,9 @@ func check(t *testing.T, text, word string) {
 	if got, want := IsASCII(text), !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 }); got != want {
 		t.Fatalf("%q is ASCII: %v", text, got)
 	}
+	if got, want := HasDigit(text), strings.ContainsFunc(text, func(r rune) bool { return '0' <= r && r <= '9' || r >= 0x80 }); got != want {
+		t.Fatalf("%q has a digit: %v", text, got)
+	}
 	if Lower(text) != slowLower(text) {
 		t.Fatalf("%q is %q in lower case", text, Lower(text))
 	}

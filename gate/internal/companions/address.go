@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
@@ -56,13 +55,8 @@ func Reaches(arguments []byte, texts []facts.Text, a *tools.Analysis, ports []st
 
 // MayNameAddress reports whether text can spell a number at all, in digits of any script, or a URL. Most calls
 // cannot, and nobody needs to know the ports for those.
-func MayNameAddress(text []byte) bool {
-	for i, b := range text {
-		if isDigit(b) || b >= utf8.RuneSelf || (b == '/' || b == '\\') && i > 0 && text[i-1] == ':' {
-			return true
-		}
-	}
-	return false
+func MayNameAddress(text string) bool {
+	return textscan.HasDigit(text) || strings.Contains(text, ":/") || strings.Contains(text, `:\`)
 }
 
 // HasNumber reports whether JSON may hold a number outside of strings that is one of the ports, or one that is not

@@ -10,7 +10,6 @@ import (
 
 	"callgate/internal/jsonx"
 	"callgate/internal/lazyregexp"
-	"callgate/internal/textscan"
 )
 
 // Value is one text or number of the arguments, under the name of the top-level argument that holds it.
@@ -71,18 +70,13 @@ func argumentsOf(raw []byte) (list []Value) {
 // Links returns the first n addresses within a text: what links finds. No address goes on beyond a sign of unlinked, so only
 // what stands between two of them is looked at closely, where it holds what addresses hold.
 func Links(text string, n int) (list []string) {
-	lower := textscan.Lower(text)
-	next := func(found, at int, what string) int {
-		if found >= at {
-			return found
-		}
-		if i := strings.Index(lower[at:], what); i >= 0 {
-			return at + i
-		}
-		return len(lower)
-	}
 	for at, scheme, www := 0, -1, -1; len(list) < n; {
-		scheme, www = next(scheme, at, "://"), next(www, at, "www.")
+		if scheme < at {
+			scheme = indexFrom(text, at, "://")
+		}
+		for www < at || www < len(text) && !strings.EqualFold(text[www-3:www], "www") { // the dot behind it
+			www = indexFrom(text, max(at, www+1, 3), ".")
+		}
 		i := min(scheme, www)
 		if i == len(text) {
 			break
@@ -95,6 +89,16 @@ func Links(text string, n int) (list []string) {
 		list = append(list, links.FindAllString(text[start:at], n-len(list))...)
 	}
 	return list
+}
+
+// indexFrom is where a text holds another one, from a place on; its length where it does not.
+func indexFrom(text string, at int, other string) int {
+	if at < len(text) {
+		if i := strings.Index(text[at:], other); i >= 0 {
+			return at + i
+		}
+	}
+	return len(text)
 }
 
 // unlinked are the characters that no address holds.

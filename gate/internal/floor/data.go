@@ -224,8 +224,8 @@ var (
 
 // mayNameMetadata is a quick look for what every spelling of an address has: a digit, a name, a letter of another
 // script.
-func mayNameMetadata(text []byte) bool {
-	return companions.MayNameAddress(text) || holdsAny(strings.ToLower(textscan.String(text)), mayMetadata)
+func mayNameMetadata(text string) bool {
+	return companions.MayNameAddress(text) || holdsAny(textscan.Lower(text), mayMetadata)
 }
 
 var mayMetadata = []string{"metadata", "instance-data"}
@@ -273,7 +273,7 @@ var losses = []loss{
 
 // What a tool's arguments say that destroys data of a database as a whole.
 var (
-	losingSQL     = lazyregexp.New(`(?i)^(?:drop\s+(?:database|schema|table|owned|keyspace|user|role)|truncate(?:\s+table)?\s+["\w\x60\[]|delete\s+from\s+["\w.\x60\[\]]+\s*(?:;|$)|detach\s+database)\b?`)
+	losingSQL     = lazyregexp.New(`(?i)^(?:drop\s+(?:database|schema|table|owned|keyspace|user|role)|truncate(?:\s+table)?\s+["\w\x60\[]|delete\s+from\s+["\w.\x60\[\]]+\s*(?:;|$)|detach\s+database)`)
 	losingGraphQL = lazyregexp.New(`(?i)\bmutation\b[^{]*\{[^}]*?\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*[({]`)
 	mayLoseData   = strings.Fields("drop truncate delete detach mutation") // one of which each of them has
 	localDatabase = lazyregexp.New(`(?i)sqlite|duckdb|local`)

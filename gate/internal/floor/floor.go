@@ -189,7 +189,7 @@ func (f *floored) asksCloud() string {
 	if at := f.proxied(); at != "" {
 		return fmt.Sprintf("goes by way of %s, where clouds give out the machine's credentials", tools.Visible(at))
 	}
-	if !mayNameMetadata(f.call.Arguments) || f.call.Tool.Kind == tools.KindShell || quiet(f.call.Tool) {
+	if f.call.Tool.Kind == tools.KindShell || quiet(f.call.Tool) {
 		return ""
 	}
 	for _, t := range f.call.Said() {
@@ -202,10 +202,13 @@ func (f *floored) asksCloud() string {
 
 // proxied returns the metadata service that a variable names as the way to the network; "" when none does.
 func (f *floored) proxied() string {
-	if !slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return c.Risk.Exceeds(permissions.Write) }) || !mayNameMetadata(f.call.Arguments) {
+	if !slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return c.Risk.Exceeds(permissions.Write) }) {
 		return ""
 	}
 	for _, t := range f.call.Said() {
+		if !t.Holds("proxy") {
+			continue
+		}
 		for _, m := range proxyVariable.FindAllStringSubmatch(t.Said, 16) {
 			if at := metadataIn(m[1], true); at != "" {
 				return at
@@ -442,7 +445,7 @@ func stays(program, before, word, store string) bool {
 // metadataIn returns the metadata service that a text leads to, "" when it leads to none. In words of a command a bare
 // host is an address.
 func metadataIn(text string, word bool) string {
-	if len(text) > maxAddressText || !mayNameMetadata([]byte(text)) {
+	if len(text) > maxAddressText || !mayNameMetadata(text) {
 		return ""
 	}
 	candidates := EmbeddedAddresses(address.Unbroken(text), len(text))
