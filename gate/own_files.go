@@ -9,7 +9,6 @@ import (
 	"callgate/gate/internal/companions"
 	"callgate/gate/internal/facts"
 	"callgate/gate/tools"
-	"callgate/internal/textscan"
 )
 
 // Protected is what no tool call may touch, whatever the rules say: callgate's own files and the approvers' addresses.
@@ -142,7 +141,7 @@ func (p *Protected) touched(call Call, a *tools.Analysis) string {
 	if why := p.named(texts); why != "" {
 		return why
 	}
-	if (len(a.Commands) > 0 || companions.MayNameAddress(textscan.String(call.Arguments))) && companions.Reaches(call.Arguments, texts, a, p.allPorts()) {
+	if (len(a.Commands) > 0 || companions.MayReach(call.Arguments)) && companions.Reaches(call.Arguments, texts, a, p.allPorts()) {
 		return "An argument names the address that approvals are given at: no tool may talk to it."
 	}
 	return ""

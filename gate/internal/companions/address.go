@@ -59,6 +59,9 @@ func MayNameAddress(text string) bool {
 	return textscan.HasDigit(text) || strings.Contains(text, ":/") || strings.Contains(text, `:\`)
 }
 
+// MayReach is MayNameAddress for arguments.
+func MayReach(arguments []byte) bool { return MayNameAddress(textscan.String(arguments)) }
+
 // HasNumber reports whether JSON may hold a number outside of strings that is one of the ports, or one that is not
 // spelled with its digits, such as 7777e0. It looks at the arguments of most calls, which an expression would do a
 // hundred times slower.
