@@ -275,3 +275,12 @@ func TestCallgateTargets(t *testing.T) {
 		t.Errorf("a reset keeps state: %v", err)
 	}
 }
+
+// Both texts are as long as they have to be, and stdio's lines hold them as they are.
+func TestCountedTexts(t *testing.T) {
+	for _, text := range []string{prose(5000), noise(5000)} {
+		if len(text) != 5000 || strings.ContainsAny(text, "\"\\\n") {
+			t.Errorf("%d bytes: %.80q", len(text), text)
+		}
+	}
+}

@@ -99,14 +99,20 @@ const startLimit = 30 * time.Second
 
 // startHTTP starts a program that says on its first line where it serves.
 func startHTTP(program string, args ...string) (url string, end func() error, err error) {
+	_, url, end, err = launchHTTP(program, args...)
+	return url, end, err
+}
+
+// launchHTTP is startHTTP that tells the process, too.
+func launchHTTP(program string, args ...string) (pid int, url string, end func() error, err error) {
 	cmd := exec.Command(program, args...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return "", nil, err
+		return 0, "", nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		return "", nil, err
+		return 0, "", nil, err
 	}
 	end = func() error {
 		var killed *exec.ExitError
@@ -118,9 +124,9 @@ func startHTTP(program string, args ...string) (url string, end func() error, er
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		return "", nil, errors.Join(fmt.Errorf("%s says no address: %w", program, err), end())
+		return 0, "", nil, errors.Join(fmt.Errorf("%s says no address: %w", program, err), end())
 	}
-	return strings.TrimSpace(line), end, nil
+	return cmd.Process.Pid, strings.TrimSpace(line), end, nil
 }
 
 // serveHTTP starts callgate serve in front of the server, with rules that allow everything and its record on.

@@ -2,7 +2,7 @@
 // (floor) and behind callgate, all in one process and in turns, so that what else the machine does meets all of them
 // alike. It prints a Markdown table and compares the figures with the targets; a missed target is no failure.
 //
-//	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB] [-only approvals|growth|http|parts|peers|replicas|sessions|stdio|tenants|trail] [-peers DIR] [-install] [-sessions N] [-most N] [-records N] [-plots DIR]
+//	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB] [-only approvals|counts|growth|http|parts|peers|replicas|sessions|stdio|tenants|trail] [-peers DIR] [-install] [-sessions N] [-most N] [-records N] [-plots DIR]
 //
 // Then it does the same over HTTP, with Go's reverse proxy for the cheapest relay, and beside other MCP proxies over
 // every transport. At last it has people decide: it measures how long a question takes to a client's screen and an
@@ -44,7 +44,7 @@ func main() {
 	flag.IntVar(&o.starts, "starts", 3, "cold and warm starts per round")
 	flag.IntVar(&o.inflight, "inflight", 16, "calls open at the same time")
 	flag.IntVar(&o.large, "large", 100, "length of the large text in `KIB`, 512 at most")
-	flag.StringVar(&o.only, "only", "", "measure nothing but `approvals`, growth, http, parts, peers, replicas, sessions, stdio, tenants or trail")
+	flag.StringVar(&o.only, "only", "", "measure nothing but `approvals`, counts, growth, http, parts, peers, replicas, sessions, stdio, tenants or trail")
 	flag.StringVar(&o.peers, "peers", peersFolder(), "`folder` of the other proxies")
 	flag.IntVar(&o.sessions, "sessions", 1000, "idle sessions of hosts over HTTP")
 	flag.IntVar(&o.most, "most", 40_000, "rules, grants, tools and sessions at most while growth is measured")
@@ -88,7 +88,7 @@ type part func(o options, dir string, out, progress io.Writer) error
 // partNamed is what -only names; nil for stdio and for everything.
 func partNamed(name string) part {
 	return map[string]part{
-		"approvals": runApprovals, "http": runHTTP, "peers": benchPeers, "growth": benchGrowth,
+		"approvals": runApprovals, "counts": benchCounts, "http": runHTTP, "peers": benchPeers, "growth": benchGrowth,
 		"parts": benchParts, "trail": benchTrail, "sessions": benchSessions, "replicas": benchReplicas, "tenants": benchTenants,
 	}[name]
 }

@@ -131,6 +131,9 @@ func (c *Client) request(method, params string) (json.RawMessage, error) {
 	}
 }
 
+// PID is the server's own process.
+func (c *Client) PID() int { return c.cmd.Process.Pid }
+
 // explain adds what the server last wrote to stderr.
 func (c *Client) explain(err error) error {
 	if text := c.stderr.text(); text != "" {

@@ -31,6 +31,28 @@ func CPUOf(pid int) (total time.Duration, ok bool) {
 	return total, len(files) > 0
 }
 
+// WakeupsOf is how often the threads of a process have slept and been woken; false where the system does not tell.
+func WakeupsOf(pid int) (total int64, ok bool) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	if err != nil {
+		return 0, false
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil { // the thread has ended
+			continue
+		}
+		_, rest, found := strings.Cut(string(text), "\nvoluntary_ctxt_switches:\t")
+		count, _, _ := strings.Cut(rest, "\n")
+		n, err := strconv.ParseInt(count, 10, 64)
+		if !found || err != nil {
+			return 0, false
+		}
+		total += n
+	}
+	return total, len(files) > 0
+}
+
 // PeakOf is the memory that a process that has ended had at most, 0 where the system does not tell.
 func PeakOf(p *os.ProcessState) int64 {
 	usage, ok := p.SysUsage().(*syscall.Rusage)
