@@ -62,7 +62,7 @@ func (v ruling) asksToRead(p *Policy, c Context, s *Subject) bool {
 // asksByName reports whether a rule asks about a command that needs no allow of its own, by its name: "exit *". A rule
 // for every command says what happens where nothing matches.
 func (v ruling) asksByName(s *Subject) bool {
-	return s.Kind == shellKind && v.action == Ask && v.rule != nil && !v.rule.pattern.All
+	return s.Kind == ShellKind && v.action == Ask && v.rule != nil && !v.rule.pattern.All
 }
 
 // pattern is the pattern of the rule or grant that lets the subject run; nil if none does.

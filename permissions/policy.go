@@ -285,7 +285,7 @@ func (p *Policy) viewOf(s *Subject) *view {
 // first. The digest is another where newView makes something else of them.
 func (p *Policy) concerned(s *Subject) (rules []viewRule, agent int, grants []*Grant, digest [sha256.Size]byte) {
 	numbers := []byte{0, 0}
-	if s.Kind == shellKind {
+	if s.Kind == ShellKind {
 		numbers[0] = 1
 	}
 	if s.KindBound {
@@ -358,7 +358,7 @@ func (v *view) add(r viewRule, s *Subject) {
 			v.patterns.Add(r.pattern)
 		}
 	}
-	if r.Action > Confirm || s.Kind != shellKind || r.pattern.Bare == "" || r.pattern.HasArgument() {
+	if r.Action > Confirm || s.Kind != ShellKind || r.pattern.Bare == "" || r.pattern.HasArgument() {
 		take(r)
 		return
 	}

@@ -108,3 +108,6 @@ type Finding struct {
 // EffectKeys are keys of a permissions file that stand for all calls of an effect (see docs/flow.md): their patterns
 // are about destinations.
 var EffectKeys = []string{"outside", "money", "access", "deletes"}
+
+// ShellKind is the kind whose values are commands.
+const ShellKind = "shell_exec"

@@ -23,6 +23,7 @@ import (
 	"callgate/internal/hooks"
 	"callgate/internal/testserver/built"
 	"callgate/permissions"
+	"callgate/permissions/lint"
 )
 
 // The tests of the page need node and "npm ci" in web/; those in web/test/browser need chromium too. They are skipped
@@ -242,8 +243,8 @@ func (hostile) Rules() (RulesView, error) {
 			{Layer: permissions.LayerFile, Name: evil("layerfile"), Rules: []RuleView{{Place: evil("place"), Tool: evil("ruletool"), Pattern: evil("rulepattern"), Action: "allow"}}},
 			{Layer: permissions.LayerAgent, Name: evil("agentlayer"), Rules: []RuleView{}},
 		},
-		RulesCheck: RulesCheck{Problems: []permissions.Problem{{
-			Check: evil("check"), Severity: permissions.Warning, Source: evil("source"), Rule: evil("problem"), Why: evil("problemwhy"), Cure: evil("problemcure"),
+		RulesCheck: RulesCheck{Problems: []lint.Problem{{
+			Check: evil("check"), Severity: lint.Warning, Source: evil("source"), Rule: evil("problem"), Why: evil("problemwhy"), Cure: evil("problemcure"),
 		}}},
 	}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
 	"callgate/permissions"
+	"callgate/permissions/lint"
 	"callgate/permissions/store"
 )
 
@@ -49,9 +50,9 @@ type RulesView struct {
 
 // RulesCheck is what a text of a rules file is worth.
 type RulesCheck struct {
-	Rules    int                   `json:"rules"`              // how many it has
-	Fault    *RulesFault           `json:"fault,omitempty"`    // why it is not valid: as long as the file is, everything is denied
-	Problems []permissions.Problem `json:"problems,omitempty"` // rules that do not do what they seem to
+	Rules    int            `json:"rules"`              // how many it has
+	Fault    *RulesFault    `json:"fault,omitempty"`    // why it is not valid: as long as the file is, everything is denied
+	Problems []lint.Problem `json:"problems,omitempty"` // rules that do not do what they seem to
 }
 
 // RulesFault says where a text stops being valid. Line and Column count from 1, Column in bytes.

@@ -17,6 +17,7 @@ import (
 	"callgate/internal/companion/wire"
 	"callgate/internal/hooks"
 	"callgate/permissions"
+	"callgate/permissions/lint"
 )
 
 // showcase is two sessions with calls of every kind, as the pictures show them.
@@ -156,8 +157,8 @@ func showcaseRules(t *testing.T) *fakeRules {
 	}, view: RulesView{
 		Worker: "default",
 		Layers: []RuleLayer{layer, explore},
-		RulesCheck: RulesCheck{Rules: len(file.Rules), Problems: []permissions.Problem{{
-			Check: "lifted-deny", Severity: permissions.Warning, Source: "permissions.jsonc:4", Rule: `read_file "*.env.*" deny`,
+		RulesCheck: RulesCheck{Rules: len(file.Rules), Problems: []lint.Problem{{
+			Check: "lifted-deny", Severity: lint.Warning, Source: "permissions.jsonc:4", Rule: `read_file "*.env.*" deny`,
 			Why: `A later rule allows what it denies: read_file "*.env.example" allow.`, Cure: "Leave it as it is when that is what you want.",
 		}}},
 	}}

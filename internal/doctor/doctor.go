@@ -27,6 +27,7 @@ import (
 	"callgate/internal/install"
 	"callgate/internal/presence"
 	"callgate/permissions"
+	"callgate/permissions/lint"
 	"callgate/permissions/store"
 )
 
@@ -190,14 +191,14 @@ func (x *examination) rules() {
 		x.add(Finding{About: "rules", Text: "every call is denied, because the rules cannot be read: " + err.Error(), Cure: "callgate rules edit"})
 		return
 	}
-	problems, err := permissions.Lint(file.Rules, permissions.LintOptions{Kinds: x.o.Kinds})
+	problems, err := lint.Rules(file.Rules, lint.Options{Kinds: x.o.Kinds})
 	if err != nil {
 		x.add(Finding{About: "rules", Text: err.Error()})
 		return
 	}
 	n := 0
 	for _, p := range problems {
-		if p.Severity == permissions.Warning {
+		if p.Severity == lint.Warning {
 			n++
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"callgate/internal/upstream"
 	"callgate/internal/visible"
 	"callgate/permissions"
+	"callgate/permissions/lint"
 	"callgate/proxy"
 )
 
@@ -208,17 +209,17 @@ func allTools(ctx context.Context, c *config.Config) ([]Tool, error) {
 }
 
 // LintTools lists the tools of all servers as lint knows them, and callgate's own.
-func LintTools(ctx context.Context, c *config.Config) ([]permissions.LintTool, error) {
+func LintTools(ctx context.Context, c *config.Config) ([]lint.Tool, error) {
 	rows, err := allTools(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	var list []permissions.LintTool
+	var list []lint.Tool
 	for _, r := range rows {
-		list = append(list, permissions.LintTool{Name: r.Tool, Kind: r.Kind, Bound: r.Bound})
+		list = append(list, lint.Tool{Name: r.Tool, Kind: r.Kind, Bound: r.Bound})
 	}
 	for _, name := range tools.Own() { // rules for them are in every new file
-		list = append(list, permissions.LintTool{Name: proxy.OwnName + "_" + name})
+		list = append(list, lint.Tool{Name: proxy.OwnName + "_" + name})
 	}
 	return list, nil
 }

@@ -12,14 +12,15 @@ import (
 
 	"callgate/internal/visible"
 	"callgate/permissions"
+	"callgate/permissions/lint"
 )
 
 // Problems prints what lint found.
-func Problems(w io.Writer, problems []permissions.Problem) error {
+func Problems(w io.Writer, problems []lint.Problem) error {
 	var text strings.Builder
 	warnings := 0
 	for _, p := range problems {
-		if p.Severity == permissions.Warning {
+		if p.Severity == lint.Warning {
 			warnings++
 		}
 		fmt.Fprintf(&text, "%s: %s %s: %s\n    %s\n    cure: %s\n", visible.Text(filepath.Base(p.Source)), p.Severity, p.Check, visible.Text(p.Rule), visible.Text(p.Why), visible.Text(p.Cure))

@@ -11,6 +11,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/visible"
 	"callgate/permissions"
+	"callgate/permissions/lint"
 	"callgate/permissions/store"
 )
 
@@ -78,7 +79,7 @@ func (b *Book) doubts(r *permissions.Rule) (lines []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	problems, err := permissions.Lint(policy.File, permissions.LintOptions{Kinds: tools.Kinds()})
+	problems, err := lint.Rules(policy.File, lint.Options{Kinds: tools.Kinds()})
 	if err != nil {
 		return nil, err
 	}

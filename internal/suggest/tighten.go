@@ -17,6 +17,7 @@ import (
 	"callgate/internal/rulebook"
 	"callgate/internal/visible"
 	"callgate/permissions"
+	"callgate/permissions/lint"
 	"callgate/permissions/store"
 )
 
@@ -226,7 +227,7 @@ func (u *usage) ran(r *audit.Record) {
 
 // unreachable finds rules that decide nothing, because later rules match everything that they match.
 func (t *Tightening) unreachable(policy *permissions.Policy, own func(*permissions.Rule) bool) error {
-	problems, err := permissions.Lint(policy.File, permissions.LintOptions{Kinds: tools.Kinds()})
+	problems, err := lint.Rules(policy.File, lint.Options{Kinds: tools.Kinds()})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/companion"
 	"callgate/permissions"
+	"callgate/permissions/lint"
 )
 
 // rulesPart is the worker's rules and grants.
@@ -97,7 +98,7 @@ func (p rulesPart) CheckRules(text string) companion.RulesCheck {
 		return companion.RulesCheck{Fault: &companion.RulesFault{Line: 1, Column: 1, Message: err.Error()}}
 	}
 	check := companion.RulesCheck{Rules: len(file.Rules)}
-	check.Problems, err = permissions.Lint(file.Rules, permissions.LintOptions{Kinds: tools.Kinds()})
+	check.Problems, err = lint.Rules(file.Rules, lint.Options{Kinds: tools.Kinds()})
 	if err != nil {
 		check.Fault = &companion.RulesFault{Line: 1, Column: 1, Message: err.Error()}
 	}

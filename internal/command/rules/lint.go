@@ -11,7 +11,7 @@ import (
 	"callgate/internal/inventory"
 	"callgate/internal/output"
 	"callgate/internal/rulebook"
-	"callgate/permissions"
+	"callgate/permissions/lint"
 )
 
 func newRulesLintCommand(s *config.Settings) *cobra.Command {
@@ -46,19 +46,19 @@ then leave without a question.
 			if flows {
 				return lintFlow(cmd, c, asJSON)
 			}
-			options := permissions.LintOptions{Kinds: tools.Kinds()}
+			options := lint.Options{Kinds: tools.Kinds()}
 			if live {
 				if options.Tools, err = inventory.LintTools(cmd.Context(), c); err != nil {
 					return err
 				}
 			}
-			problems, err := permissions.Lint(policy.File, options)
+			problems, err := lint.Rules(policy.File, options)
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				if problems == nil {
-					problems = []permissions.Problem{}
+					problems = []lint.Problem{}
 				}
 				err = output.JSON(cmd.OutOrStdout(), map[string]any{"problems": problems})
 			} else {
@@ -67,7 +67,7 @@ then leave without a question.
 			if err != nil {
 				return err
 			}
-			if strict && slices.ContainsFunc(problems, func(p permissions.Problem) bool { return p.Severity == permissions.Warning }) {
+			if strict && slices.ContainsFunc(problems, func(p lint.Problem) bool { return p.Severity == lint.Warning }) {
 				return exit.Code(1)
 			}
 			return nil

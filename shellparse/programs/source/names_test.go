@@ -99,9 +99,9 @@ var allowed = map[string]string{
 	"gate/terminal.go": "ls cat wc find grep which whoami echo printenv uname stat du df tree npm npx yarn pnpm pip pip3 python python3 node cargo go dotnet make cmake mvn gradle",
 
 	// Rules are tried on these; nothing is concluded from the names.
-	"permissions/lintshell.go":    "rm dropdb dd sudo doas su pkexec run0 chroot nsenter",
+	"permissions/lint/shell.go":   "rm dropdb dd sudo doas su pkexec run0 chroot nsenter",
 	"permissions/agent.go":        "grep",
-	"permissions/lint.go":         "grep",
+	"permissions/lint/lint.go":    "grep",
 	"gate/internal/facts/call.go": "grep",
 	"gate/tools/kinds/kinds.go":   "grep",
 

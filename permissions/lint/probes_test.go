@@ -1,4 +1,4 @@
-package permissions_test
+package lint_test
 
 import (
 	"testing"
@@ -7,11 +7,12 @@ import (
 
 	"callgate/gate/tools"
 	"callgate/permissions"
+	"callgate/permissions/lint"
 )
 
-// What Lint warns of is what the classifier fears.
+// What lint warns of is what the classifier fears.
 func TestProbesAreAsBadAsLintSays(t *testing.T) {
-	lossy, interpreting := permissions.Probes()
+	lossy, interpreting := lint.Probes()
 	for _, c := range []struct {
 		commands []string
 		atLeast  permissions.Risk

@@ -1,6 +1,6 @@
-package permissions
+package lint
 
-// Probes are the commands that Lint tries, for a test that holds them against what callgate knows of commands.
+// Probes are the commands that Rules tries, for a test that holds them against what callgate knows of commands.
 func Probes() (lossy, interpreting []string) {
 	return commands(lossyProbes), commands(interpretingProbes)
 }

@@ -1,14 +1,16 @@
-package permissions
+// Package lint finds rules of a permissions file that do not do what their author most likely means.
+package lint
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"callgate/permissions"
 	"callgate/permissions/internal/pattern"
 )
 
-// Severity says how sure a lint finding is to be a mistake.
+// Severity says how sure a finding is to be a mistake.
 type Severity string
 
 const (
@@ -16,7 +18,7 @@ const (
 	Note    Severity = "note"    // worth a look
 )
 
-// Problem is one finding of Lint.
+// Problem is one finding.
 type Problem struct {
 	Check    string   `json:"check"` // stable, for programs: "shadowed", "lifted-deny", …
 	Severity Severity `json:"severity"`
@@ -26,27 +28,32 @@ type Problem struct {
 	Cure     string   `json:"cure"`
 }
 
-// LintOptions tell Lint about kinds and tools. What is left out is not looked at.
-type LintOptions struct {
-	Kinds []string   // names of all kinds
-	Tools []LintTool // the tools of all servers; nil when they are not known
+// Options tell Rules about kinds and tools. What is left out is not looked at.
+type Options struct {
+	Kinds []string // names of all kinds
+	Tools []Tool   // the tools of all servers; nil when they are not known
 }
 
-// LintTool is one tool that rules can be about.
-type LintTool struct {
+// Tool is one tool that rules can be about.
+type Tool struct {
 	Name  string // qualified
 	Kind  string // "" for none
 	Bound bool   // the kind is certain; a guessed one lets no rule allow
 }
 
-// Lint looks for rules of a file that do not do what they seem to, in file order. It is slow. The error names a
-// rule that does not compile; rules that ParseFile returned do.
-func Lint(rules []Rule, o LintOptions) ([]Problem, error) {
-	policy, err := NewPolicy(nil, rules, nil)
+// Rules looks for rules of a file that do not do what they seem to, in file order. It is slow. The error names a rule
+// that does not compile; rules that permissions.ParseFile returned do.
+func Rules(rules []permissions.Rule, o Options) ([]Problem, error) {
+	policy, err := permissions.NewPolicy(nil, rules, nil)
 	if err != nil {
 		return nil, err
 	}
-	l := &linter{options: o, policy: policy, rules: policy.File}
+	l := &linter{options: o, policy: policy, rules: make([]rule, len(policy.File))}
+	for i := range l.rules {
+		if l.rules[i], err = compile(&policy.File[i]); err != nil {
+			return nil, err
+		}
+	}
 	for i := range l.rules {
 		l.at = &l.rules[i]
 		l.condition()
@@ -58,12 +65,28 @@ func Lint(rules []Rule, o LintOptions) ([]Problem, error) {
 	return l.found, nil
 }
 
+// rule is a rule of the policy with its compiled patterns.
+type rule struct {
+	*permissions.Rule
+	tool    *pattern.Glob
+	pattern *pattern.Value
+}
+
+func compile(r *permissions.Rule) (rule, error) {
+	tool, err := pattern.Compile(r.Tool)
+	if err != nil {
+		return rule{}, err
+	}
+	value, err := pattern.CompileValue(r.Pattern)
+	return rule{r, tool, value}, err
+}
+
 // linter holds one run. at is the rule that is looked at.
 type linter struct {
-	options LintOptions
-	policy  *Policy
-	rules   []Rule
-	at      *Rule
+	options Options
+	policy  *permissions.Policy
+	rules   []rule
+	at      *rule
 	found   []Problem
 }
 
@@ -80,7 +103,7 @@ func (l *linter) tool() bool {
 			"Use one of the kinds ("+strings.Join(l.options.Kinds, ", ")+"), or a tool that callgate tools lists.")
 		return false
 	}
-	if r.Action != Allow {
+	if r.Action != permissions.Allow {
 		return true
 	}
 	var guessed []string
@@ -105,32 +128,32 @@ func (l *linter) tool() bool {
 
 // condition looks for calls that the rule's condition is about and that no session can make.
 func (l *linter) condition() {
-	c := l.at.condition
-	if c == nil {
-		return
-	}
+	w := &l.at.When
 	for _, p := range []struct {
 		name    string
-		past    *pastPattern
+		past    permissions.Past
 		outcome string
-	}{{"after", c.after, "never holds"}, {"notAfter", c.notAfter, "always holds"}, {"count", c.count, "counts nothing"}} {
-		if p.past != nil && !l.canMatchTool(p.past.tool) {
-			l.add("condition", Warning, fmt.Sprintf("%q %s: %q is neither a kind nor the name of a tool, which is {server}_{tool}.", p.name, p.outcome, p.past.tool.String()),
+	}{{"after", w.After, "never holds"}, {"notAfter", w.NotAfter, "always holds"}, {"count", w.Count, "counts nothing"}} {
+		if p.past == (permissions.Past{}) {
+			continue
+		}
+		if tool, err := pattern.Compile(p.past.Tool); err == nil && !l.canMatchTool(tool) {
+			l.add("condition", Warning, fmt.Sprintf("%q %s: %q is neither a kind nor the name of a tool, which is {server}_{tool}.", p.name, p.outcome, p.past.Tool),
 				"Use one of the kinds ("+strings.Join(l.options.Kinds, ", ")+"), or a tool that callgate tools lists.")
 		}
 	}
 }
 
 // canMatchTool reports whether there is, or can be, a tool of that name.
-func (l *linter) canMatchTool(tool *Glob) bool {
-	if slices.Contains(EffectKeys, tool.String()) {
+func (l *linter) canMatchTool(tool *pattern.Glob) bool {
+	if slices.Contains(permissions.EffectKeys, tool.String()) {
 		return true
 	}
 	if len(l.options.Kinds) == 0 || slices.ContainsFunc(l.options.Kinds, tool.Match) {
 		return true
 	}
 	if l.options.Tools != nil {
-		return slices.ContainsFunc(l.options.Tools, func(t LintTool) bool { return tool.Match(t.Name) })
+		return slices.ContainsFunc(l.options.Tools, func(t Tool) bool { return tool.Match(t.Name) })
 	}
 	names := tool.Filled("_")
 	return names == nil || slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, "_") })
@@ -138,18 +161,18 @@ func (l *linter) canMatchTool(tool *Glob) bool {
 
 // order looks at the rules after this one. It is false if they leave nothing for this rule to decide.
 func (l *linter) order(i int) bool {
-	if winner := CoveredBy(l.rules, i); winner != nil {
+	if winner := permissions.CoveredBy(l.policy.File, i); winner != nil {
 		switch {
 		case winner.Action == l.at.Action:
 			l.add("shadowed", Note, fmt.Sprintf("%s comes later, matches all that it matches, and says the same.", winner), "Remove it.")
-		case l.at.Action == Deny:
+		case l.at.Action == permissions.Deny:
 			l.add("lifted-deny", Warning, fmt.Sprintf("%s comes later and lifts it altogether: the last rule that matches wins.", winner), "Move it behind that rule.")
 		default:
 			l.add("shadowed", Warning, fmt.Sprintf("It never decides: %s comes later and matches all that it matches.", winner), "Move it behind that rule, or remove it.")
 		}
 		return false
 	}
-	if l.at.Action == Deny {
+	if l.at.Action == permissions.Deny {
 		l.lifted(i)
 	}
 	return true
@@ -159,12 +182,12 @@ func (l *linter) order(i int) bool {
 func (l *linter) lifted(i int) {
 	for k := i + 1; k < len(l.rules); k++ {
 		r := &l.rules[k]
-		if r.Action != Allow {
+		if r.Action != permissions.Allow {
 			continue
 		}
 		value, ok := l.at.pattern.Glob.Meets(r.pattern.Glob)
 		if !ok || l.isException(k) || l.deniedAgain(k, value) ||
-			r.tool.Match(shellKind) && r.pattern.Overreaches(Form{value}, headWords(r.pattern.Glued)) {
+			r.tool.Match(permissions.ShellKind) && r.pattern.Overreaches(permissions.Form{value}, headWords(r.pattern.Glued)) {
 			continue
 		}
 		tool, severity := l.sharedTool(l.at, r)
@@ -180,20 +203,20 @@ func (l *linter) lifted(i int) {
 
 // isException reports whether the allow at index k lies within a deny before it, as exceptions do.
 func (l *linter) isException(k int) bool {
-	return slices.ContainsFunc(l.rules[:k], func(q Rule) bool {
-		return q.Action == Deny && q.pattern.Glob.String() != l.rules[k].pattern.Glob.String() && q.pattern.Covers(l.rules[k].pattern, true, false)
+	return slices.ContainsFunc(l.rules[:k], func(q rule) bool {
+		return q.Action == permissions.Deny && q.pattern.Glob.String() != l.rules[k].pattern.Glob.String() && q.pattern.Covers(l.rules[k].pattern, true, false)
 	})
 }
 
 // deniedAgain reports whether a rule after index k denies the value for all that the rule at k is about.
 func (l *linter) deniedAgain(k int, value string) bool {
-	return slices.ContainsFunc(l.rules[k+1:], func(q Rule) bool {
-		return q.Action <= Confirm && q.tool.Covers(l.rules[k].tool) && q.pattern.Glob.Match(value)
+	return slices.ContainsFunc(l.rules[k+1:], func(q rule) bool {
+		return q.Action <= permissions.Confirm && q.tool.Covers(l.rules[k].tool) && q.pattern.Glob.Match(value)
 	})
 }
 
 // sharedTool names a tool that both rules are about, and how sure that is; "" if they share none.
-func (l *linter) sharedTool(r, q *Rule) (string, Severity) {
+func (l *linter) sharedTool(r, q *rule) (string, Severity) {
 	for _, kind := range l.options.Kinds {
 		if r.tool.Match(kind) && q.tool.Match(kind) {
 			return kind, Warning
@@ -220,12 +243,12 @@ func (l *linter) sharedTool(r, q *Rule) (string, Severity) {
 }
 
 // isOpen reports whether the pattern, or the first of its alternatives, is more than one name.
-func isOpen(tool *Glob) bool {
+func isOpen(tool *pattern.Glob) bool {
 	names := tool.Filled("\x00")
 	return names == nil || strings.Contains(names[0], "\x00")
 }
 
-func about(r *Rule, t LintTool) bool {
+func about(r *rule, t Tool) bool {
 	return r.tool.Match(t.Name) || t.Kind != "" && r.tool.Match(t.Kind)
 }
 
@@ -238,19 +261,19 @@ func (l *linter) values() {
 	text := r.Pattern
 	name := pattern.ArgumentName(text)
 	isKind := slices.Contains(l.options.Kinds, r.Tool)
-	if isKind && name != "" && r.Tool != shellKind && r.Tool != "web_fetch" && r.Tool != "resource_read" {
+	if isKind && name != "" && r.Tool != permissions.ShellKind && r.Tool != "web_fetch" && r.Tool != "resource_read" {
 		l.add("never-matches", Warning,
 			fmt.Sprintf("It names the argument %q, but a rule for a kind looks at values: paths, names.", strings.TrimSuffix(name, "=")),
 			"Name the tool itself, or write the value's pattern alone.")
 		return
 	}
-	if !slices.ContainsFunc(pathKinds, r.tool.Match) || r.tool.Match(shellKind) {
+	if !slices.ContainsFunc(pathKinds, r.tool.Match) || r.tool.Match(permissions.ShellKind) {
 		return
 	}
 	switch {
 	case strings.HasSuffix(text, "/"):
 		l.add("never-matches", Warning, "A path never ends in a slash.", fmt.Sprintf("Write %q for everything in the folder.", text+"**"))
-	case r.Action <= Confirm && r.pattern.Glob.IsLiteral() && !strings.Contains(text, "/"):
+	case r.Action <= permissions.Confirm && r.pattern.Glob.IsLiteral() && !strings.Contains(text, "/"):
 		l.add("narrow", Warning,
 			fmt.Sprintf("It covers %q in the workspace's own folder alone, and none of that name in folders below it.", text),
 			fmt.Sprintf("Write %q for any folder.", "**/"+text))

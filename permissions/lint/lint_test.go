@@ -1,8 +1,11 @@
-package permissions
+package lint
 
 import (
 	"strings"
 	"testing"
+
+	"callgate/permissions"
+	"callgate/permissions/store"
 )
 
 var lintKinds = []string{
@@ -14,7 +17,7 @@ var lintKinds = []string{
 // the finding holds.
 var lintCases = []struct {
 	name, file string
-	tools      []LintTool
+	tools      []Tool
 	want       []string // "check severity line: text"
 }{
 	{name: "nothing to say", file: `{"*": "ask", "read_file": {"*": "allow", "*.env": "deny"}, "shell_exec": {"*": "ask", "git @(status|diff|log) *": "allow"}}`},
@@ -27,13 +30,13 @@ var lintCases = []struct {
 	{name: "an exception to a deny", file: "{\"read_file\": {\"*.env.*\": \"deny\",\n\"*.env.example\": \"allow\"}}"},
 	{name: "lifted and denied again", file: "{\"read_file\": {\"*.env\": \"deny\",\n\"src/*\": \"allow\",\n\"**/*.env\": \"deny\"}}", want: []string{"shadowed note 1: says the same"}},
 	{name: "lifted by the name of a tool", file: "{\"read_file\": {\"*.env\": \"deny\"},\n\"fs_*\": \"allow\"}", want: []string{"lifted-deny note 1: a tool fs_* that is of the kind read_file"}},
-	{name: "lifted for a tool that is known", file: "{\"read_file\": {\"*.env\": \"deny\"},\n\"fs_*\": \"allow\"}", tools: []LintTool{{"fs_cat", "read_file", true}},
+	{name: "lifted for a tool that is known", file: "{\"read_file\": {\"*.env\": \"deny\"},\n\"fs_*\": \"allow\"}", tools: []Tool{{"fs_cat", "read_file", true}},
 		want: []string{"lifted-deny warning 1: for fs_cat"}},
-	{name: "no tool is both", file: "{\"read_file\": {\"*.env\": \"deny\"},\n\"fs_*\": \"allow\"}", tools: []LintTool{{"fs_x", "", false}, {"a_cat", "read_file", true}}},
+	{name: "no tool is both", file: "{\"read_file\": {\"*.env\": \"deny\"},\n\"fs_*\": \"allow\"}", tools: []Tool{{"fs_x", "", false}, {"a_cat", "read_file", true}}},
 
 	{name: "a condition about no tool", file: `{"glob": {"a": {"action": "allow", "when": {"after": "tests", "notAfter": "edit_file"}}}}`, want: []string{`condition warning 1: "after" never holds`}},
 	{name: "no such kind", file: `{"bash": "deny"}`, want: []string{`never-matches warning 1: "bash" is neither a kind`}},
-	{name: "no such tool", file: `{"read_files": "deny", "fs_cat": "ask"}`, tools: []LintTool{{"fs_cat", "", false}}, want: []string{`never-matches warning 1: "read_files" is neither`}},
+	{name: "no such tool", file: `{"read_files": "deny", "fs_cat": "ask"}`, tools: []Tool{{"fs_cat", "", false}}, want: []string{`never-matches warning 1: "read_files" is neither`}},
 	{name: "an argument of a kind", file: `{"read_file": {"path=*.env": "deny"}}`, want: []string{`never-matches warning 1: names the argument "path"`}},
 	{name: "an argument of a tool", file: `{"fs_cat": {"path=*.env": "deny"}}`},
 	{name: "a folder with a slash", file: `{"write_file": {"src/": "allow"}}`, want: []string{"never-matches warning 1: never ends in a slash"}},
@@ -45,7 +48,7 @@ var lintCases = []struct {
 	{name: "git push --force", file: "{\"shell_exec\": {\n\"git *\": \"allow\"}}", want: []string{`stops-short note 2: does not reach "git push origin main"`}},
 	{name: "git push --force is denied later", file: `{"shell_exec": {"git push *": "allow", "git push *--force*": "confirm"}}`},
 	{name: "force that is meant", file: `{"shell_exec": {"git push --force *": "allow"}}`},
-	{name: "a tool that is a shell", file: `{"sh_run": {"git push *": "allow"}}`, tools: []LintTool{{"sh_run", "shell_exec", true}}},
+	{name: "a tool that is a shell", file: `{"sh_run": {"git push *": "allow"}}`, tools: []Tool{{"sh_run", "shell_exec", true}}},
 	{name: "interpreters", file: "{\"shell_exec\": {\"bash *\": \"allow\",\n\"python3 *\": \"allow\",\n\"npx *\": \"allow\"}}", want: []string{`stops-short note 1: does not reach "bash any-script.sh"`, `stops-short note 2: does not reach "python3 -c code"`, `stops-short note 3: does not reach "npx any-package"`}},
 	{name: "a script that is meant", file: `{"shell_exec": {"python3 scripts/build.py *": "allow", "bash run.sh *": "allow"}}`},
 	{name: "any image", file: `{"shell_exec": {"docker run *": "allow"}}`, want: []string{"interpreter warning 1: docker run any-image"}},
@@ -68,20 +71,20 @@ var lintCases = []struct {
 	{name: "a deny with a star without a space", file: `{"shell_exec": {"rm*": "deny"}}`},
 	{name: "a star that reaches less far", file: `{"shell_exec": {"lsof *": "deny", "ls*": "allow"}}`, want: []string{"glued-star note 1: "}},
 
-	{name: "a kind that is only guessed", file: `{"read_file": {"*": "allow", "*.env": "deny"}}`, tools: []LintTool{{"fs_cat", "read_file", false}, {"x_y", "", false}},
+	{name: "a kind that is only guessed", file: `{"read_file": {"*": "allow", "*.env": "deny"}}`, tools: []Tool{{"fs_cat", "read_file", false}, {"x_y", "", false}},
 		want: []string{"guessed-kind warning 1: (fs_cat)"}},
-	{name: "a kind that is certain once", file: `{"read_file": "allow"}`, tools: []LintTool{{"fs_cat", "read_file", false}, {"fs_read", "read_file", true}}},
-	{name: "a guess that the name makes good", file: `{"{read_file,fs_*}": "allow"}`, tools: []LintTool{{"fs_cat", "read_file", false}}},
+	{name: "a kind that is certain once", file: `{"read_file": "allow"}`, tools: []Tool{{"fs_cat", "read_file", false}, {"fs_read", "read_file", true}}},
+	{name: "a guess that the name makes good", file: `{"{read_file,fs_*}": "allow"}`, tools: []Tool{{"fs_cat", "read_file", false}}},
 }
 
-func TestLint(t *testing.T) {
+func TestRules(t *testing.T) {
 	for _, c := range lintCases {
 		t.Run(c.name, func(t *testing.T) {
-			f, err := ParseFile("/d/permissions.jsonc", []byte(c.file), "/h")
+			f, err := permissions.ParseFile("/d/permissions.jsonc", []byte(c.file), "/h")
 			if err != nil {
 				t.Fatal(err)
 			}
-			problems, err := Lint(f.Rules, LintOptions{Kinds: lintKinds, Tools: c.tools})
+			problems, err := Rules(f.Rules, Options{Kinds: lintKinds, Tools: c.tools})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,23 +109,31 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// Lint says something of any file that parses, and ends.
-func FuzzLint(f *testing.F) {
+func TestTheDefaultsHaveNoProblems(t *testing.T) {
+	f, err := permissions.ParseFile("defaults.jsonc", store.Seed("/h"), "/h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := Rules(f.Rules, Options{Kinds: lintKinds})
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %+v", err, problems)
+	}
+}
+
+// Rules says something of any file that parses, and ends.
+func FuzzRules(f *testing.F) {
 	for _, c := range lintCases {
 		f.Add(c.file)
-	}
-	for _, c := range fileCases {
-		f.Add(c.text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 4<<10 {
 			t.Skip()
 		}
-		file, err := ParseFile("p", []byte(text), "/h")
+		file, err := permissions.ParseFile("p", []byte(text), "/h")
 		if err != nil {
 			t.Skip()
 		}
-		if _, err := Lint(file.Rules, LintOptions{Kinds: lintKinds}); err != nil {
+		if _, err := Rules(file.Rules, Options{Kinds: lintKinds}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -1,15 +1,13 @@
-package permissions
+package lint
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"callgate/permissions"
 	"callgate/shellparse"
 )
-
-// shellKind is the kind whose values are commands.
-const shellKind = "shell_exec"
 
 // probe is a command that a rule may cover by mistake. A pattern that covers it on purpose contains Loud.
 type probe struct{ command, loud string }
@@ -44,16 +42,16 @@ var escalating = []string{"sudo", "doas", "su", "pkexec", "run0", "chroot", "nse
 // shell looks at a rule that is about commands.
 func (l *linter) shell() {
 	r := l.at
-	subject := Subject{Tool: shellKind, Kind: shellKind, KindBound: true}
-	if !r.tool.Match(shellKind) {
-		i := slices.IndexFunc(l.options.Tools, func(t LintTool) bool { return t.Kind == shellKind && r.tool.Match(t.Name) })
+	subject := permissions.Subject{Tool: permissions.ShellKind, Kind: permissions.ShellKind, KindBound: true}
+	if !r.tool.Match(permissions.ShellKind) {
+		i := slices.IndexFunc(l.options.Tools, func(t Tool) bool { return t.Kind == permissions.ShellKind && r.tool.Match(t.Name) })
 		if i < 0 {
 			return
 		}
 		subject.Tool = l.options.Tools[i].Name
 	}
 	if r.pattern.All {
-		if r.Action == Allow && l.decides(subject, "any command") {
+		if r.Action == permissions.Allow && l.decides(subject, "any command") {
 			l.add("broad", Warning, "It lets every command run but those that callgate itself holds back.",
 				`Make it "ask" and allow commands one by one: "git status *", "npm run test *".`)
 		}
@@ -62,7 +60,7 @@ func (l *linter) shell() {
 	if l.spelling() {
 		return
 	}
-	if r.Action == Allow {
+	if r.Action == permissions.Allow {
 		l.stopsShort()
 		l.covered(subject, lossyProbes, "lossy", "which loses data or history", `Name the subcommands that you mean, and put "confirm" for the rest behind it.`)
 		l.covered(subject, interpretingProbes, "interpreter", "which runs whatever program or code it is given", "Allow the exact scripts that you mean, or leave it to ask.")
@@ -92,7 +90,7 @@ func (l *linter) stopsShort() {
 }
 
 // reachOf returns what a rule for the only command of a text has to spell out.
-func reachOf(command string) (operation int, effects []Effect) {
+func reachOf(command string) (operation int, effects []permissions.Effect) {
 	script := shellparse.Parse(command, shellparse.Options{})
 	if len(script.Commands) == 0 {
 		return 0, nil
@@ -107,11 +105,11 @@ func reachOf(command string) (operation int, effects []Effect) {
 		case named > 0:
 			named = span(named)
 		case named == shellparse.Whole:
-			named = Whole
+			named = permissions.Whole
 		default:
 			named = 0
 		}
-		effects = append(effects, Effect{e.Text, named})
+		effects = append(effects, permissions.Effect{Text: e.Text, Named: named})
 	}
 	if c.Operation == 0 {
 		return len(c.Text()), effects
@@ -120,14 +118,14 @@ func reachOf(command string) (operation int, effects []Effect) {
 }
 
 // decides reports whether the rule decides about the command.
-func (l *linter) decides(s Subject, command string) bool {
-	s.Decides = Form{command}
+func (l *linter) decides(s permissions.Subject, command string) bool {
+	s.Decides = permissions.Form{command}
 	s.Operation, s.Effects = reachOf(command)
-	return Evaluate(l.policy, Context{}, &s).Rule == l.at
+	return permissions.Evaluate(l.policy, permissions.Context{}, &s).Rule == l.at.Rule
 }
 
 // covered looks for commands that the rule allows and does not spell out.
-func (l *linter) covered(s Subject, probes []probe, check, what, cure string) {
+func (l *linter) covered(s permissions.Subject, probes []probe, check, what, cure string) {
 	var found []string
 	for _, p := range probes {
 		if (p.loud == "" || !strings.Contains(l.at.Pattern, p.loud)) && !l.at.pattern.Glob.IsLiteral() && l.decides(s, p.command) {
@@ -143,7 +141,7 @@ func (l *linter) covered(s Subject, probes []probe, check, what, cure string) {
 func (l *linter) spelling() bool {
 	r, text := l.at, l.at.Pattern
 	first, _, _ := strings.Cut(text, " ")
-	if r.Action > Confirm && slices.Contains(escalating, first) {
+	if r.Action > permissions.Confirm && slices.Contains(escalating, first) {
 		l.add("wrapper", Warning, fmt.Sprintf("%s gains privileges: that is refused, or asked with escalation: ask, whatever rules say.", first), "Remove it.")
 		return true
 	}
@@ -156,11 +154,11 @@ func (l *linter) spelling() bool {
 		return true
 	}
 	switch {
-	case r.pattern.Glob.IsLiteral() && r.Action <= Confirm && strings.Count(text, " ") >= max(headWords(text), 1):
+	case r.pattern.Glob.IsLiteral() && r.Action <= permissions.Confirm && strings.Count(text, " ") >= max(headWords(text), 1):
 		l.add("prefix", Warning, "It covers this command without any further words: one more argument dodges it.", fmt.Sprintf("Write %q.", text+" *"))
-	case r.pattern.Glob.IsLiteral() && r.Action == Allow && strings.Count(text, " ") < 2 && !l.hasPrefixRule(text):
+	case r.pattern.Glob.IsLiteral() && r.Action == permissions.Allow && strings.Count(text, " ") < 2 && !l.hasPrefixRule(text):
 		l.add("prefix", Note, "It covers this command without any further words.", fmt.Sprintf("Write %q if arguments are meant too.", text+" *"))
-	case r.Action == Allow && r.pattern.Overreaches(Form{r.pattern.Glued + "x"}, headWords(r.pattern.Glued)):
+	case r.Action == permissions.Allow && r.pattern.Overreaches(permissions.Form{r.pattern.Glued + "x"}, headWords(r.pattern.Glued)):
 		l.add("glued-star", Note, fmt.Sprintf("Its last word names the command, so it lets no other one run, %q for instance: the star means the arguments.", r.pattern.Glued+"x"),
 			fmt.Sprintf("Write %q.", r.pattern.Glued+" *"))
 	}
@@ -178,7 +176,7 @@ func headWords(command string) int {
 
 // hasPrefixRule reports whether another rule is about the command with arguments.
 func (l *linter) hasPrefixRule(text string) bool {
-	return slices.ContainsFunc(l.rules, func(r Rule) bool { return r.Pattern == text+" *" })
+	return slices.ContainsFunc(l.rules, func(r rule) bool { return r.Pattern == text+" *" })
 }
 
 // askedInstead reads the pattern as a shell text, with a word for each `*`. Where rules would not see a command that
@@ -201,7 +199,7 @@ func (l *linter) askedInstead() (asked []string, wrapped bool) {
 
 // seen reports whether the rule would match the command.
 func (l *linter) seen(c shellparse.Command) bool {
-	if l.at.Action > Confirm {
+	if l.at.Action > permissions.Confirm {
 		return l.at.pattern.Glob.Match(c.Text())
 	}
 	return slices.ContainsFunc(c.Forms(), l.at.pattern.Glob.Match)
