@@ -119,14 +119,16 @@ func (r *relay) trace(system map[string]float64, n, width int, text, file string
 	}
 	lines := bufio.NewReader(said)
 	_, err = lines.ReadString('\n') // that it is attached
-	drained := make(chan struct{})
-	go func() { io.Copy(io.Discard, lines); close(drained) }()
+	drained := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, lines)
+		drained <- err
+	}()
 	time.Sleep(200 * time.Millisecond)
 	if err == nil {
 		_, _, err = r.calls(n, width, text)
 	}
-	err = errors.Join(err, cmd.Process.Signal(syscall.SIGINT))
-	<-drained
+	err = errors.Join(err, cmd.Process.Signal(syscall.SIGINT), <-drained)
 	var exit *exec.ExitError
 	if waitErr := cmd.Wait(); !errors.As(waitErr, &exit) {
 		err = errors.Join(err, waitErr)
@@ -287,6 +289,6 @@ func prose(size int) string {
 func noise(size int) string {
 	random := rand.NewChaCha8([32]byte{1})
 	bytes := make([]byte, size)
-	random.Read(bytes)
+	_, _ = random.Read(bytes) // never fails
 	return base64.StdEncoding.EncodeToString(bytes)[:size]
 }
