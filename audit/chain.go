@@ -46,10 +46,12 @@ func checkSealed(line []byte) (hash string, ok bool) {
 }
 
 // manifestGenesis is what the first entry of every manifest names as the hash before it.
-var manifestGenesis = func() string {
-	sum := sha256.Sum256([]byte("callgate audit manifest 1"))
+var manifestGenesis = digest([]byte("callgate audit manifest 1"))
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
-}()
+}
 
 // Head names one line of a chain by its file, its number and its hash. A head that is kept elsewhere shows whether
 // anything up to it was changed, cut or removed since. A head of the manifest covers every log that the manifest had

@@ -53,7 +53,7 @@ type Log struct {
 	disk     disk
 	dir      string
 	options  Options
-	manifest manifest
+	manifest *manifest
 
 	mu      sync.Mutex // guards all below; held for the write itself, so that records are written in order
 	segment *segment
@@ -80,7 +80,7 @@ func Open(dir string, o Options) (*Log, error) { return open(dir, o, osDisk{}) }
 
 func open(dir string, o Options, d disk) (*Log, error) {
 	l := &Log{
-		disk: d, dir: dir, options: o.withDefaults(), manifest: manifest{dir: dir, disk: d},
+		disk: d, dir: dir, options: o.withDefaults(), manifest: &manifest{dir: dir, disk: d},
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := l.start(); err != nil {
@@ -164,7 +164,7 @@ func (l *Log) Append(r Record) (Record, error) {
 		}
 		return Record{}, ErrClosed
 	}
-	if l.err != nil || l.gap != nil {
+	if l.err != nil || l.gap != nil || l.manifest.damaged.Load() > 0 {
 		if err := l.resume(); err != nil {
 			l.suffer(err)
 			return Record{}, err

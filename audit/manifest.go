@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -44,6 +45,8 @@ type entry struct {
 type manifest struct {
 	dir  string
 	disk disk
+	// damaged counts lines at the end of the manifest that are no entries, which update has gone on behind.
+	damaged atomic.Int64
 }
 
 // errManifest means that the manifest was touched and its content is not known.
@@ -52,7 +55,7 @@ var errManifest = errors.New("manifest not written")
 // update appends the entries that build returns, in order, by one write, and makes them durable. It
 // holds the manifest's lock from before build runs until after the write. The entries come back with
 // their numbers and hashes. After an error that is not errManifest nothing was written.
-func (m manifest) update(build func() ([]entry, error)) (written []entry, err error) {
+func (m *manifest) update(build func() ([]entry, error)) (written []entry, err error) {
 	unlock, err := m.disk.lock(filepath.Join(m.dir, "manifest"+lockExt), manifestWait)
 	if err != nil {
 		return nil, err
@@ -65,28 +68,28 @@ func (m manifest) update(build func() ([]entry, error)) (written []entry, err er
 	}
 	defer func() { err = closing(f, err) }()
 
-	last, size, err := lastEntry(f)
+	at, err := findEnd(f)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w: move the folder away and keep it as evidence", manifestName, err)
 	}
 	entries, err := build()
 	if err != nil {
 		return nil, err
 	}
-	var lines []byte
+	lines := at.newline
 	for i := range entries {
 		e := &entries[i]
-		e.Seq, e.Prev, e.Time = last.Seq+1, last.Hash, time.Now().UTC().Round(0)
+		e.Seq, e.Prev, e.Time = at.seq+1, at.hash, time.Now().UTC().Round(0)
 		line, err := json.Marshal(e)
 		if err != nil {
 			return nil, err
 		}
 		line, e.Hash = appendSealed(line[:len(line)-1])
 		lines = append(lines, line...)
-		last = *e
+		at.seq, at.hash = e.Seq, e.Hash
 	}
 	if _, err := f.Write(lines); err != nil {
-		if failed := f.Truncate(size); failed != nil {
+		if failed := f.Truncate(at.size); failed != nil {
 			return nil, fmt.Errorf("%w: %w", errManifest, errors.Join(err, failed))
 		}
 		return nil, err
@@ -97,6 +100,7 @@ func (m manifest) update(build func() ([]entry, error)) (written []entry, err er
 	if err := m.disk.syncDir(m.dir); err != nil {
 		return nil, fmt.Errorf("%w: %w", errManifest, err)
 	}
+	m.damaged.Add(int64(at.damaged))
 	return entries, nil
 }
 
@@ -108,34 +112,77 @@ func closing(c io.Closer, err error) error {
 	return err
 }
 
-// lastEntry returns the end of the chain and the size of the manifest up to there. A line without a newline is from a
-// process that died while it wrote. Nobody relies on it, so it is cut off.
-func lastEntry(f file) (last entry, size int64, err error) {
+// end is where the manifest goes on.
+type end struct {
+	seq     uint64 // of the last line
+	hash    string // what the next entry names as the hash before it
+	size    int64  // of what stays
+	damaged int    // lines at the end that are no entries
+	newline []byte // what the last of them lacks
+}
+
+// findEnd returns where the manifest goes on, and cuts off the beginning of an entry: its process died while it wrote,
+// and nobody relies on it. Damaged lines stay as evidence. The next entry names the digest of the last one, so Verify
+// reports the damage for ever, also after the line is removed.
+func findEnd(f file) (at end, err error) {
 	info, err := f.Stat()
 	if err != nil {
-		return entry{}, 0, err
+		return end{}, err
 	}
-	b := newBackward(f, info.Size())
+	at.size = info.Size()
+	b := newBackward(f, at.size)
 	if err := b.settle(); err != nil {
-		return entry{}, 0, err
+		return end{}, err
 	}
-	if size = b.end(); size < info.Size() {
-		if err := f.Truncate(size); err != nil {
-			return entry{}, 0, err
+	whole := b.end()
+	if err := at.chain(b); err != nil {
+		return end{}, err
+	}
+	if at.size-whole > maxLine {
+		return end{}, errLong
+	}
+	rest := make([]byte, at.size-whole)
+	if _, err := f.ReadAt(rest, whole); err != nil && !errors.Is(err, io.EOF) {
+		return end{}, err
+	}
+	switch {
+	case len(rest) == 0:
+	case isTorn(rest, at.seq+1):
+		at.size = whole
+		return at, f.Truncate(whole)
+	default:
+		at.seq++
+		at.damaged++
+		at.hash, at.newline = digest(rest), []byte("\n")
+	}
+	return at, nil
+}
+
+// chain reads back to the last entry.
+func (at *end) chain(b *backward) error {
+	at.hash = manifestGenesis
+	for {
+		line, err := b.line()
+		if errors.Is(err, io.EOF) {
+			at.seq = uint64(at.damaged)
+			return nil
 		}
+		if err != nil {
+			return err
+		}
+		last, err := decodeEntry(line)
+		if err != nil {
+			last.Hash = digest(line)
+		}
+		if at.damaged == 0 {
+			at.hash = last.Hash
+		}
+		if err == nil {
+			at.seq = last.Seq + uint64(at.damaged)
+			return nil
+		}
+		at.damaged++
 	}
-	line, err := b.line()
-	if errors.Is(err, io.EOF) {
-		return entry{Hash: manifestGenesis}, size, nil
-	}
-	if err != nil {
-		return entry{}, 0, err
-	}
-	last, err = decodeEntry(line)
-	if err != nil {
-		return entry{}, 0, fmt.Errorf("%s: last line: %w: it was changed after it was written", manifestName, err)
-	}
-	return last, size, nil
 }
 
 var errHash = errors.New("the hash does not fit the line")

@@ -9,6 +9,8 @@ import (
 // A disk that is full makes every Append fail, and so every call. When there is room again the log goes on by itself:
 // where the end of its file is known, in that file, else in a new one, after it has sealed the old one as it is. The
 // trail says how long nothing could be written.
+//
+// A manifest whose end is damaged stops nothing either: it goes on behind the damage, and the trail says so.
 
 // gap is a time in which nothing could be written for want of room.
 type gap struct {
@@ -31,8 +33,8 @@ func (l *Log) suffer(err error) {
 	l.gap.refused++
 }
 
-// resume makes a log that broke for want of room write again, and puts on record that it could not. An error says that
-// it still cannot. The caller MUST hold l.mu.
+// resume makes a log that broke for want of room write again, and puts on record that it could not, or that the manifest
+// is damaged. An error says that it still cannot. The caller MUST hold l.mu.
 func (l *Log) resume() error {
 	if l.err != nil {
 		if !noSpace(l.err) {
@@ -42,12 +44,16 @@ func (l *Log) resume() error {
 			return errors.Join(l.err, err)
 		}
 	}
+	if lines := l.manifest.damaged.Load(); lines > 0 {
+		if err := l.note(fmt.Sprintf("The manifest of the audit logs ends with %d damaged lines. They stay as evidence, and it goes on after them.", lines)); err != nil {
+			return err
+		}
+		l.manifest.damaged.Add(-lines)
+	}
 	if l.gap == nil {
 		return nil
 	}
-	lost := Record{Event: Control, By: "callgate", Summary: fmt.Sprintf("The audit log could not be written from %s on: %v. %d records were refused, and what they were about did not happen.", l.gap.since.Format(time.RFC3339), l.gap.why, l.gap.refused)}
-	lost.redact(l.options.MaxString, l.options.MaxRecord/2)
-	if _, err := l.write(lost, lost); err != nil {
+	if err := l.note(fmt.Sprintf("The audit log could not be written from %s on: %v. %d records were refused, and what they were about did not happen.", l.gap.since.Format(time.RFC3339), l.gap.why, l.gap.refused)); err != nil {
 		return err
 	}
 	l.gap = nil
@@ -55,6 +61,14 @@ func (l *Log) resume() error {
 		l.options.Trouble(nil)
 	}
 	return nil
+}
+
+// note puts on record what became of the log itself. The caller MUST hold l.mu.
+func (l *Log) note(text string) error {
+	r := Record{Event: Control, By: "callgate", Summary: text}
+	r.redact(l.options.MaxString, l.options.MaxRecord/2)
+	_, err := l.write(r, r)
+	return err
 }
 
 // replace goes on in a new file in place of one whose end is not known. The caller MUST hold l.mu.

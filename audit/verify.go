@@ -177,7 +177,7 @@ func heldLogs(dir string, ends []logEnd) (map[string]bool, error) {
 // readManifest checks the manifest's chain and collects its claims, those after a break too: what they
 // say of a log can only add breaks.
 func (v *verifier) readManifest() error {
-	c := chain{file: manifestName, hash: manifestGenesis, marks: v.anchored[manifestName]}
+	c := chain{file: manifestName, hash: manifestGenesis, resumes: true, marks: v.anchored[manifestName]}
 	f, err := durable.Open(filepath.Join(v.dir, manifestName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -185,7 +185,7 @@ func (v *verifier) readManifest() error {
 	var unfit []Break
 	if err == nil {
 		defer f.Close()
-		err = c.walk(f, true, func(line []byte) (link, error) {
+		err = c.walk(f, func(line []byte) (link, error) {
 			e, err := decodeEntry(line)
 			if err != nil {
 				return link{}, err
@@ -245,7 +245,7 @@ func (v *verifier) verifyLog(of *claim) error {
 		return err
 	default:
 		defer f.Close()
-		err = c.walk(f, false, func(line []byte) (link, error) {
+		err = c.walk(f, func(line []byte) (link, error) {
 			r, err := decode(line)
 			return link{r.Seq, r.Prev}, err
 		})

@@ -279,17 +279,74 @@ func TestTornManifestIsMended(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesAChangedManifest(t *testing.T) {
-	dir := three(t)
-	edit(t, filepath.Join(dir, manifestName), func(b []byte) []byte { b[len(b)-100] ^= 1; return b })
-	before := logNames(t, dir)
-	if l, err := Open(dir, Options{}); err == nil {
-		l.Close()
-		t.Fatal("Open went on")
+// A manifest with a damaged end stops nobody. The damage stays, and stays visible whatever is done to it later.
+func TestDamagedManifestGoesOn(t *testing.T) {
+	for name, damage := range map[string]func([]byte) []byte{
+		"a bit":           func(b []byte) []byte { b[len(b)-100] ^= 1; return b },
+		"another line":    func(b []byte) []byte { return append(b, "x\n"...) },
+		"three lines":     func(b []byte) []byte { return append(b, "\n\x00\xff\n{}\n"...) },
+		"no end of line":  func(b []byte) []byte { return append(b, "not an entry"...) },
+		"nothing left":    func(b []byte) []byte { return bytes.Repeat([]byte{0xfe}, len(b)) },
+		"both":            func(b []byte) []byte { return append(b, "{}\nrubbish"...) },
+		"a line too much": func(b []byte) []byte { return append(b, b[bytes.LastIndexByte(b[:len(b)-1], '\n')+1:len(b)-2]...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := three(t)
+			path := filepath.Join(dir, manifestName)
+			edit(t, path, damage)
+			damaged, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, 2)
+			after, err := os.ReadFile(path)
+			if err != nil || !bytes.HasPrefix(after, damaged) {
+				t.Errorf("the damaged lines are gone (%v)", err)
+			}
+			report, err := Verify(dir)
+			if first, broken := report.First(); err != nil || !broken || first.File != manifestName {
+				t.Errorf("Verify finds %v, %v", report.Breaks, err)
+			}
+			if last := report.Logs[len(report.Logs)-1]; last.Records != 3 || last.State != Closed || last.Break != nil {
+				t.Errorf("the log behind the damage: %+v", last)
+			}
+			var told int
+			for r, err := range Read(dir, Filter{}) {
+				if err == nil && strings.Contains(r.Summary, "damaged lines") {
+					told++
+				}
+			}
+			if told != 1 {
+				t.Errorf("%d records tell of the damage, want 1", told)
+			}
+			later := report.Manifest
+			write(t, dir, 1)
+			if report, err := Verify(dir, later); err != nil || len(report.Breaks) != len(mustVerify(t, dir).Breaks) {
+				t.Errorf("a head behind the damage does not fit: %v, %v", report.Breaks, err)
+			}
+
+			// Without the damaged lines the entries behind them have lost their place.
+			edit(t, path, func(b []byte) []byte {
+				good := slices.DeleteFunc(bytes.SplitAfter(b, []byte("\n")), func(line []byte) bool {
+					_, err := decodeEntry(bytes.TrimSuffix(line, []byte("\n")))
+					return err != nil
+				})
+				return bytes.Join(good, nil)
+			})
+			if mustVerify(t, dir).OK() {
+				t.Error("without the damaged lines the manifest is taken for whole")
+			}
+		})
 	}
-	if !slices.Equal(before, logNames(t, dir)) {
-		t.Error("a log was left behind")
+}
+
+func mustVerify(t *testing.T, dir string) *Report {
+	t.Helper()
+	r, err := Verify(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return &r
 }
 
 func TestAnchoredHeadsCatchWhatTheManifestCannot(t *testing.T) {

@@ -19,6 +19,8 @@ type chain struct {
 	hash  string
 	marks []mark
 	end   *entry // a log that was closed or sealed: nothing follows its last record
+	// resumes is true for the manifest: entries may follow a damaged line, whose digest the first of them names.
+	resumes bool
 
 	line   int    // lines read
 	torn   int    // bytes after the last newline, when they may be the beginning of a line
@@ -45,11 +47,11 @@ func (c *chain) breaks(why Why, format string, args ...any) {
 	}
 }
 
-// walk checks each line. After a break it stops, or, if it is to go on, calls parse on all other lines.
-func (c *chain) walk(r io.Reader, on bool, parse func(line []byte) (link, error)) error {
+// walk checks each line. After a break it stops, or, if the chain resumes, calls parse on all other lines.
+func (c *chain) walk(r io.Reader, parse func(line []byte) (link, error)) error {
 	c.compare()
 	lines := bufio.NewReaderSize(r, lastBlock)
-	for c.broken == nil || on {
+	for c.broken == nil || c.resumes {
 		line, err := readLine(lines)
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -77,13 +79,15 @@ func (c *chain) step(line []byte, parse func(line []byte) (link, error)) {
 	hash, ok := checkSealed(line)
 	if !ok {
 		c.breaks(WhyHash, "the line was changed: its hash does not fit it")
+		if c.resumes {
+			c.seq, c.hash = c.seq+1, digest(line)
+		}
 		return
 	}
 	at, err := parse(line)
 	switch {
 	case err != nil:
 		c.breaks(WhyHash, "%v", err)
-	case c.broken != nil:
 	case c.end != nil && c.seq == c.end.Records:
 		c.breaks(WhyChain, "the log was complete with the line before: this one was added")
 	case at.seq != c.seq+1:
@@ -106,20 +110,25 @@ func (c *chain) compare() {
 	}
 }
 
-// tail judges bytes after the last newline. A process that was killed while it wrote leaves the beginning
-// of a line, or all of one but the newline; anything else was changed later.
+// tail judges bytes after the last newline.
 func (c *chain) tail(line []byte) {
-	begin := fmt.Sprintf(`{"seq":%d,"time":"`, c.seq+1)
-	n := min(len(begin), len(line))
-	_, whole := checkSealed(line)
 	switch {
 	case c.end != nil && c.end.Kind == entryClose:
 		c.breaks(WhyHash, "the log was closed, and this line is not whole")
-	case whole, begin[:n] == string(line[:n]) && isUnfinished(line):
+	case isTorn(line, c.seq+1):
 		c.torn = len(line)
 	default:
 		c.breaks(WhyHash, "the last line is not whole and no beginning of one either")
 	}
+}
+
+// isTorn reports whether a process that was killed while it wrote line seq may have left these bytes: the beginning of
+// the line, or all of it but the newline.
+func isTorn(line []byte, seq uint64) bool {
+	begin := fmt.Sprintf(`{"seq":%d,"time":"`, seq)
+	n := min(len(begin), len(line))
+	_, whole := checkSealed(line)
+	return whole || begin[:n] == string(line[:n]) && isUnfinished(line)
 }
 
 // isUnfinished reports whether line is JSON as far as it goes.
