@@ -61,7 +61,7 @@ func (p *problems) look(dir string, keeps *proxy.Checkpoints) {
 	}
 	durable.Sweep(dir, 0)
 	if keeps != nil {
-		if found, err := keeps.Store.Check(); err != nil {
+		if found, err := keeps.Store.Check(false); err != nil {
 			p.set("the checkpoints", "checkpoints cannot be looked at: "+err.Error())
 		} else {
 			p.set("the checkpoints", found...)

@@ -7,8 +7,8 @@ import (
 )
 
 // Check looks at the segments that nobody writes, and says what is wrong with each: emptied, cut, or replaced. It reads
-// no contents, which are checked when they are used.
-func (s *Store) Check() (problems []string, err error) {
+// all contents if it is told to; else they are checked when they are used.
+func (s *Store) Check(contents bool) (problems []string, err error) {
 	all, err := s.volume.list()
 	if err != nil {
 		return nil, err
@@ -30,6 +30,11 @@ func (s *Store) Check() (problems []string, err error) {
 					problems = append(problems, fmt.Sprintf("the checkpoints in %s cannot be read: %v", one.name, err))
 				}
 				break
+			}
+			if contents {
+				if err := checkPayload(r, at, h); err != nil {
+					problems = append(problems, fmt.Sprintf("%s: %v: what it holds cannot be restored", one.name, err))
+				}
 			}
 			at += headerSize + h.size
 		}

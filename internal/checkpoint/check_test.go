@@ -34,7 +34,7 @@ func TestCheck(t *testing.T) {
 	if _, err := taken.End(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.Check(); len(got) > 0 || err != nil {
+	if got, err := s.Check(true); len(got) > 0 || err != nil {
 		t.Errorf("while it is written: %q, %v", got, err)
 	}
 	if err := s.Close(); err != nil {
@@ -57,12 +57,13 @@ func TestCheck(t *testing.T) {
 		"empty":    {nil, "is damaged from byte 0 of 0"},
 		"garbage":  {bytes.Repeat([]byte("x"), len(whole)), "is damaged from byte 0"},
 		"a header": {append([]byte{whole[0] ^ 1}, whole[1:]...), "is damaged from byte 0"},
+		"a bit":    {bytes.Replace(whole, []byte("before"), []byte("beforf"), 1), "the record at byte 0 is damaged: what it holds"},
 	} {
 		if err := os.WriteFile(segments[0], c.text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		s := open()
-		got, err := s.Check()
+		got, err := s.Check(true)
 		if said := strings.Join(got, "; "); err != nil || (said == "") != (c.want == "") || !strings.Contains(said, c.want) {
 			t.Errorf("%s: %q, %v", name, said, err)
 		}

@@ -78,10 +78,24 @@ func readPayload(r io.ReaderAt, at int64, h header) ([]byte, error) {
 		return nil, cmpErr(err)
 	}
 	if sha256.Sum256(payload) != h.hash {
-		return nil, fmt.Errorf("the record at byte %d is damaged", at)
+		return nil, damagedAt(at)
 	}
 	return payload, nil
 }
+
+// checkPayload checks the payload of the record whose header is at, and keeps nothing of it.
+func checkPayload(r io.ReaderAt, at int64, h header) error {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(r, at+headerSize, h.size)); err != nil {
+		return err
+	}
+	if Hash(sum.Sum(nil)) != h.hash {
+		return damagedAt(at)
+	}
+	return nil
+}
+
+func damagedAt(at int64) error { return fmt.Errorf("the record at byte %d is damaged", at) }
 
 // span is where a record is.
 type span struct {

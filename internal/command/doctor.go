@@ -2,8 +2,10 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,7 +34,7 @@ func newDoctorCommand(s *config.Settings) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check that everything that gates your agents works",
 		Long: `Doctor checks the hosts on this machine, servers that bypass the gate, hooks and whether hosts obey them, rules,
-credentials, running processes, files and the audit trail. Each line says ok, warning or broken, and which command fixes
+credentials, running processes, files, the audit trail and checkpoints. Each line says ok, warning or broken, and which command fixes
 it. Doctor also sends two test calls through the hook and the MCP entry of each connected host: one that no rule can allow,
 which must be refused, and one that reads a file in a new folder.
 
@@ -84,6 +86,9 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 	o.Hooks, o.HooksErr = hooksOf(c)
 	o.Guard = c.CommonWall().Probe().String()
 	o.Presence, o.Servers = c.Presence, serversOf(c)
+	if k := c.Checkpoints.Storage; o.ConfigErr == nil && k != config.CheckpointsOff && k != config.CheckpointsInMemory {
+		o.Checkpoints = func() ([]string, error) { return checkpointDamage(c) }
+	}
 	o.DataDir, o.Rules = c.DataDir, c.Files().Permissions()
 	o.Target = companionclient.Target{DataDir: c.DataDir, Credential: credentials.View}
 	here, err := os.Getwd()
@@ -121,6 +126,16 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 	}
 	o.Start = func() error { return app.LaunchHub(ctx, c.DataDir, o.Config) }
 	return doctor.Look(ctx, o), nil
+}
+
+// checkpointDamage reads all snapshots.
+func checkpointDamage(c *config.Config) ([]string, error) {
+	store, err := c.OpenCheckpoints(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	problems, err := store.Check(true)
+	return problems, errors.Join(err, store.Close())
 }
 
 // hooksOf lists the hooks of the configuration.

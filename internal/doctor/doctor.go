@@ -75,6 +75,8 @@ type Options struct {
 	Hooks     []Hook
 	HooksErr  error // why it cannot be told what they match
 	Presence  presence.Class
+	// Checkpoints reads all snapshots and says what is wrong with them; nil where there are none on disk.
+	Checkpoints func() ([]string, error)
 	// Try asks, as a host would that works in a folder, whether a file may be read; why is what the host is told, "" when
 	// it may.
 	Try func(ctx context.Context, d *hosthooks.Dialect, path, folder string) (why string, err error)
@@ -118,6 +120,7 @@ func Look(ctx context.Context, o Options) []Finding {
 	x.files()
 	x.writable()
 	x.trail()
+	x.checkpoints()
 	return x.findings
 }
 
@@ -431,5 +434,22 @@ func (x *examination) trail() {
 		} else if err == nil {
 			x.add(Finding{About: "clock", State: Warning, Text: fmt.Sprintf("the newest record is from %s, which is in the future: the clock was set back", r.Time.Local().Format(time.DateTime))})
 		}
+	}
+}
+
+// checkpoints reads what can be restored.
+func (x *examination) checkpoints() {
+	if x.o.Checkpoints == nil {
+		return
+	}
+	problems, err := x.o.Checkpoints()
+	if err != nil {
+		problems = append(problems, err.Error())
+	}
+	for _, text := range problems {
+		x.add(Finding{About: "checkpoints", State: Warning, Text: text})
+	}
+	if len(problems) == 0 {
+		x.add(Finding{About: "checkpoints", State: OK, Text: "no damage found"})
 	}
 }

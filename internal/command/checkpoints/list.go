@@ -33,7 +33,7 @@ func newCheckpointsListCommand(s *config.Settings) *cobra.Command {
 				}
 			}
 			list, err := store.List(filter)
-			damaged, checkErr := store.Check()
+			damaged, checkErr := store.Check(false)
 			for _, one := range damaged {
 				fmt.Fprintf(cmd.ErrOrStderr(), "callgate: %s\n", one)
 			}
