@@ -100,12 +100,30 @@ func Survey(ctx context.Context, s Server, cacheDir, version string) (offered []
 	if err != nil {
 		return nil, wall, fmt.Errorf("its tools could not be listed: %w", err)
 	}
-	items := catalogue.Chosen(&s.Choice, upstream.Tools, list.Items)
-	offered = make([]Offered, len(items))
+	return offersOf(s, list.Items), wall, nil
+}
+
+// Accepted returns the server's tools as they were accepted last. It asks no server.
+func Accepted(s Server, pins *tools.Pins) ([]Offered, error) {
+	pinned, err := pins.Of(s.Tools.Identity)
+	if err != nil {
+		return nil, err
+	}
+	var items []upstream.Item
+	for _, name := range slices.Sorted(pinned.Tools()) {
+		items = append(items, upstream.Item{Key: name, Raw: pinned.Definition(name)})
+	}
+	return offersOf(s, items), nil
+}
+
+// offersOf leaves out what the server's choice does.
+func offersOf(s Server, all []upstream.Item) []Offered {
+	items := catalogue.Chosen(&s.Choice, upstream.Tools, all)
+	offered := make([]Offered, len(items))
 	for i, item := range items {
 		offered[i] = Offered{server: s, name: item.Key, definition: item.Raw}
 	}
-	return offered, wall, nil
+	return offered
 }
 
 // Name gives the tools of all surveyed servers the names that hosts and rules know them by.

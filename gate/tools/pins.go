@@ -113,6 +113,14 @@ func (p Pinned) Check(tool, hash string) (known, changed bool, old []byte) {
 // Tools yields the names of the tools that have pins.
 func (p Pinned) Tools() iter.Seq[string] { return maps.Keys(p.known) }
 
+// Definition returns the pinned definition of a tool, nil if it has none.
+func (p Pinned) Definition(tool string) []byte {
+	if was, known := p.known[tool]; known {
+		return []byte(was.Definition)
+	}
+	return nil
+}
+
 // Room returns how many further tools may be pinned, and how many bytes their definitions may have.
 func (p Pinned) Room() (tools, bytes int) {
 	return max(maxPins-len(p.known), 0), max(maxPinBytes-p.bytes, 0)
@@ -172,13 +180,13 @@ func (p *Pins) reload() error {
 	case errors.Is(err, fs.ErrNotExist) && p.last == nil:
 		return nil
 	case err != nil:
-		return fmt.Errorf("tool all: %w", err) // gone after it was there counts, too
+		return unreadable(err) // gone after it was there counts, too
 	case p.last != nil && os.SameFile(p.last, info) && p.last.Size() == info.Size() && p.last.ModTime().Equal(info.ModTime()):
 		return nil
 	}
 	data, err := durable.ReadFile(p.path, maxPinsFile)
 	if err != nil {
-		return fmt.Errorf("tool all: %w", err)
+		return unreadable(err)
 	}
 	var known map[string]map[string]pin
 	if err := json.Unmarshal(data, &known, json.RejectUnknownMembers(true)); err != nil {
@@ -196,6 +204,10 @@ func (p *Pins) reload() error {
 		p.bytes[server] = sizeOf(pins)
 	}
 	return nil
+}
+
+func unreadable(err error) error {
+	return fmt.Errorf("the accepted tool definitions cannot be read: %w", err)
 }
 
 // damaged says what is wrong with the file's content, and the cure.

@@ -51,6 +51,7 @@ type Sidecar struct {
 	rules     *store.Store
 	people    *backend.Backend // what the companion shows; set when all else is open
 	Proxy     *proxy.Proxy
+	pins      *tools.Pins // nil if they cannot be read by a process without a proxy
 	companion sideServer
 	metrics   *metrics.Metrics   // nil when nothing is counted
 	keeps     *proxy.Checkpoints // nil when checkpoints are off
@@ -190,11 +191,11 @@ func (s *Sidecar) approvals() string {
 // openProxy opens what stands between the host and the servers, callgate's own among them.
 func (s *Sidecar) openProxy(servers []proxy.Server) error {
 	c := s.config
-	pins, err := tools.OpenPins(c.Files().Pins())
-	if err != nil {
+	var err error
+	if s.pins, err = tools.OpenPins(c.Files().Pins()); err != nil {
 		return err
 	}
-	s.replica.sharePins(pins)
+	s.replica.sharePins(s.pins)
 	tracer, err := s.openTracer()
 	if err != nil {
 		return err
@@ -232,7 +233,7 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 		return err
 	}
 	s.Proxy, err = proxy.New(proxy.Options{
-		Gate: s.Gate, Servers: append(servers, s.own.Configured()...), Reserved: names, Pins: pins, Agent: c.Agent, Version: Version, CacheDir: c.Files().Cache(), Logger: s.log,
+		Gate: s.Gate, Servers: append(servers, s.own.Configured()...), Reserved: names, Pins: s.pins, Agent: c.Agent, Version: Version, CacheDir: c.Files().Cache(), Logger: s.log,
 		HandOver: c.HandOver, Hosts: c.HostLimits, HostApproves: c.Approvers.Host, Page: s.companion.page, IdleTimeout: c.IdleTimeout, Secret: c.Files().SealingSecret(), MaxSessions: c.MaxSessions, Place: s.replica.place(),
 		Expose: shown, Workspaces: workspaces, Hooks: c.HookRunner, Tracer: tracer, Checkpoints: s.keeps, Verification: checks, Budget: s.budget,
 	})
@@ -278,8 +279,14 @@ func (s *Sidecar) openAudit() (*audit.Log, error) {
 
 // openCompanion starts the side server, unless it is off, and protects what belongs to callgate.
 func (s *Sidecar) openCompanion() error {
+	if s.Proxy == nil {
+		var err error
+		if s.pins, err = tools.OpenPins(s.config.Files().Pins()); err != nil {
+			s.problems.set("the tools", err.Error())
+		}
+	}
 	s.people = &backend.Backend{
-		Config: s.config, Log: s.log, Gate: s.Gate, Proxy: s.Proxy, Store: s.rules, Retrieval: s.retrieval,
+		Config: s.config, Log: s.log, Gate: s.Gate, Proxy: s.Proxy, Store: s.rules, Retrieval: s.retrieval, Pins: s.pins,
 		Checker: func() (*rulebook.Checker, error) { return NewChecker(s.current.Load()) },
 	}
 	s.closers = append(s.closers, func() error { s.people.Close(); return nil })

@@ -245,3 +245,38 @@ func TestCompose(t *testing.T) {
 		t.Errorf("%d replicas", replicas)
 	}
 }
+
+// TestSystemService loads the configuration as the system service does.
+func TestSystemService(t *testing.T) {
+	unit := deploy + "/systemd/callgate.service"
+	secrets := t.TempDir()
+	set := 0
+	for line := range strings.Lines(string(readFile(t, unit))) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		switch key {
+		case "LoadCredential":
+			name, _, _ := strings.Cut(value, ":")
+			if err := os.WriteFile(filepath.Join(secrets, name), []byte("a secret of the cluster's replicas, long enough"), 0o400); err != nil {
+				t.Fatal(err)
+			}
+		case "Environment":
+			name, value, _ := strings.Cut(value, "=")
+			if !strings.HasPrefix(name, "CALLGATE_") {
+				t.Errorf("%s is none of callgate's variables", name)
+			}
+			if path, ok := strings.CutPrefix(value, "%d/"); ok {
+				value = filepath.Join(secrets, path)
+				if _, err := os.Stat(value); err != nil {
+					t.Errorf("%s: the service loads no such secret: %v", name, err)
+				}
+			}
+			t.Setenv(name, strings.ReplaceAll(value, "%H", "gate-1"))
+			set++
+		}
+	}
+	c := loads(t, "cluster: {peers: [\"gate-0:7779\", \"gate-1:7779\", \"gate-2:7779\"]}\n")
+	if set == 0 || !c.Cluster.On() || len(c.Cluster.Peers) != 3 || c.Cluster.Name != "gate-1" || filepath.Dir(c.Cluster.Key) != secrets {
+		t.Errorf("%+v", c.Cluster)
+	}
+	verifyUnit(t, unit, "--system")
+}

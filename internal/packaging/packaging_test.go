@@ -343,13 +343,24 @@ func TestUnitsAreWellFormed(t *testing.T) {
 			if err := xml.Unmarshal(text, new(struct{})); err != nil {
 				t.Errorf("%s: %v", path, err)
 			}
-		} else if analyze, err := exec.LookPath("systemd-analyze"); err == nil {
-			verify := exec.Command(analyze, "verify", "--user", path)
-			verify.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir())
-			if out, err := verify.CombinedOutput(); err != nil && !strings.Contains(string(out), "is not executable") {
-				t.Errorf("%s: %v: %s", path, err, out)
-			}
+		} else {
+			verifyUnit(t, path, "--user")
 		}
+	}
+}
+
+// verifyUnit has systemd look at a unit, where there is systemd.
+func verifyUnit(t *testing.T, path, scope string) {
+	t.Helper()
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		return
+	}
+	verify := exec.Command(analyze, "verify", scope, path)
+	verify.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir())
+	out, err := verify.CombinedOutput()
+	if said := strings.TrimSpace(string(out)); said != "" && (!strings.HasSuffix(said, "is not executable: No such file or directory") || strings.Contains(said, "\n")) {
+		t.Errorf("%s: %v: %s", path, err, said)
 	}
 }
 

@@ -29,6 +29,7 @@ type Backend struct {
 	Store     *store.Store
 	Retrieval *retrieval.Service                // nil where search is off
 	Checker   func() (*rulebook.Checker, error) // judges as the configuration says
+	Pins      *tools.Pins                       // the accepted tool definitions; nil if they cannot be read
 
 	suggestions suggestions
 	indexing    indexing
@@ -39,13 +40,13 @@ type Backend struct {
 func (b *Backend) Parts(kept *checkpoint.Store, hosts func() []wire.HostState) companion.Backend {
 	parts := companion.Backend{
 		Gate: b, Prompts: b, Rules: rulesPart{b}, Suggestions: trailPart{b}, Reports: trailPart{b}, Pusher: b.pusher(), Hooks: hooksPart{b},
-		Freezer: b.Gate.Controls, Hosts: hosts,
+		Freezer: b.Gate.Controls, Hosts: hosts, Tools: toolsPart{b},
 	}
 	if kept != nil {
 		parts.Checkpoints = checkpoints{b, kept}
 	}
 	if b.Proxy != nil {
-		parts.Changes, parts.Tools, parts.Bringer, parts.Chatter, parts.Retrieval = b, toolsPart{b}, clientPart{b}, clientPart{b}, b.indexes()
+		parts.Changes, parts.Bringer, parts.Chatter, parts.Retrieval = b, clientPart{b}, clientPart{b}, b.indexes()
 	}
 	return parts
 }

@@ -13,10 +13,17 @@ import (
 	"callgate/proxy"
 )
 
-// toolsPart is the tools of sessions.
+// toolsPart is the tools of sessions, and of the configured servers while no host is connected.
 type toolsPart struct{ b *Backend }
 
 func (p toolsPart) Tools(sessionID string) (wire.ToolsView, error) {
+	if p.b.Proxy == nil {
+		if sessionID != "" {
+			return wire.ToolsView{}, gate.ErrSession
+		}
+		servers, err := p.accepted()
+		return wire.ToolsView{Servers: servers}, err
+	}
 	session, standings, err := p.b.Proxy.Standings(sessionID)
 	if err != nil {
 		return wire.ToolsView{}, err
@@ -26,7 +33,7 @@ func (p toolsPart) Tools(sessionID string) (wire.ToolsView, error) {
 		view.Servers = append(view.Servers, wire.ServerView{UpstreamState: u})
 	}
 	if session == "" {
-		return view, nil
+		return view, p.remember(view.Servers)
 	}
 	see, err := p.sight(session)
 	if err != nil {
@@ -42,6 +49,54 @@ func (p toolsPart) Tools(sessionID string) (wire.ToolsView, error) {
 	return view, nil
 }
 
+// remember gives servers of which no host has seen a tool yet the tools that were accepted last.
+func (p toolsPart) remember(servers []wire.ServerView) error {
+	accepted, err := p.accepted()
+	if err != nil {
+		return err
+	}
+	for i := range servers {
+		for _, s := range accepted {
+			if s.Name == servers[i].Name {
+				servers[i].Tools, servers[i].Offered = s.Tools, s.Offered
+			}
+		}
+	}
+	return nil
+}
+
+// accepted lists the configured servers with the tools that were accepted last, and what the rules make of them now.
+func (p toolsPart) accepted() ([]wire.ServerView, error) {
+	checker, err := p.b.Checker()
+	if err != nil {
+		return nil, err
+	}
+	policy, fault := checker.Policy()
+	see := seen(policy, fault, checker.Judge.Mode, checker.Judge.Autonomy.String())
+	var all []proxy.Offered
+	views := make([]wire.ServerView, len(checker.Servers))
+	for i, s := range checker.Servers {
+		views[i].UpstreamState = wire.UpstreamState{Name: s.Tools.Name, State: wire.UpstreamIdle}
+		if p.b.Pins == nil {
+			continue
+		}
+		offered, err := proxy.Accepted(s, p.b.Pins)
+		if err != nil {
+			return nil, err
+		}
+		views[i].Tools = len(offered)
+		all = append(all, offered...)
+	}
+	for _, t := range proxy.Name(all) {
+		for i := range views {
+			if views[i].Name == t.Server {
+				views[i].Offered = append(views[i].Offered, see(proxy.Standing{Tool: t}))
+			}
+		}
+	}
+	return views, nil
+}
+
 // sight returns what shows a tool to people as the session's rules see it. Rules that cannot be read deny.
 func (p toolsPart) sight(session string) (func(proxy.Standing) wire.ToolView, error) {
 	policy, fault := p.b.Gate.Controls.Policy(session)
@@ -54,6 +109,11 @@ func (p toolsPart) sight(session string) (func(proxy.Standing) wire.ToolView, er
 			level = s.Autonomy
 		}
 	}
+	return seen(policy, fault, p.b.Config.GateMode, level), nil
+}
+
+// seen shows a tool under a policy, which is nil if fault says why it cannot be read.
+func seen(policy *permissions.Policy, fault error, mode gate.Mode, level string) func(proxy.Standing) wire.ToolView {
 	return func(standing proxy.Standing) wire.ToolView {
 		t := standing.Tool
 		view := wire.ToolView{
@@ -72,10 +132,10 @@ func (p toolsPart) sight(session string) (func(proxy.Standing) wire.ToolView, er
 			view.Rule = fault.Error()
 			return view
 		}
-		o := OutlookOf(policy, t, p.b.Config.GateMode, level)
+		o := OutlookOf(policy, t, mode, level)
 		view.Verdict, view.Rule, view.Patterns = o.Verdict, o.Rule, o.Patterns
 		return view
-	}, nil
+	}
 }
 
 func labelsOf(l tools.Labels) *wire.Labels {
@@ -83,6 +143,9 @@ func labelsOf(l tools.Labels) *wire.Labels {
 }
 
 func (p toolsPart) AcceptTool(sessionID, tool, hash string, who audit.Author) error {
+	if p.b.Proxy == nil {
+		return companion.ErrNoTool
+	}
 	if _, standings, err := p.b.Proxy.Standings(sessionID); err != nil {
 		return err
 	} else if err := acceptable(standings, tool, hash); err != nil {

@@ -211,8 +211,20 @@ func (a Request) Each(r *http.Request, whom []*Process, uri string) []answer {
 	return slices.DeleteFunc(answers, func(one answer) bool { return one.Status == 0 })
 }
 
-// Everyone is this process and then all others.
-func (a Request) Everyone() []*Process { return append([]*Process{nil}, a.Processes...) }
+// Everyone is this process and then all others. Processes that serve hosts come before those that only keep the page.
+func (a Request) Everyone() []*Process {
+	all := append([]*Process{nil}, a.Processes...)
+	slices.SortStableFunc(all, func(x, y *Process) int { return cmp.Compare(a.keepsThePage(x), a.keepsThePage(y)) })
+	return all
+}
+
+// keepsThePage returns 1 for a process without hosts, else 0.
+func (a Request) keepsThePage(p *Process) int {
+	if p == nil && a.hub.o.Worker == "" || p != nil && p.Worker == "" {
+		return 1
+	}
+	return 0
+}
 
 // owner finds who has the thing with that id, and asks only when nobody has shown it yet.
 func (a Request) owner(r *http.Request, things, id string) []*Process {

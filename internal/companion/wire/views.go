@@ -31,7 +31,7 @@ type HostState struct {
 
 // ToolsView is what one session is offered.
 type ToolsView struct {
-	SessionID string       `json:"sessionId"` // "" while no host is connected: nothing is known of tools then
+	SessionID string       `json:"sessionId"` // "" while no host is connected: tools are shown as they were accepted last
 	Servers   []ServerView `json:"servers"`
 }
 

@@ -41,6 +41,11 @@ export function Servers({ store, state }: { store: Store; state: State }) {
           {changed.length === 1 ? "this tool" : "these tools"} ask every time until someone accepts the new definition.
         </p>
       )}
+      {data?.sessionId === "" && data.servers.some((s) => s.offered.length > 0) && (
+        <p class="note" role="status">
+          No host is connected. These are the tools that were accepted last.
+        </p>
+      )}
       {data && data.servers.length === 0 && <p class="empty">No MCP server is configured.</p>}
       {data?.servers.map((server) => (
         <Offered
