@@ -250,7 +250,7 @@ conformance: build $(SUITES) $(NPM) ## run the official conformance suites, the 
 	CGO_ENABLED=0 go build -o bin/extension-server ./internal/testserver/extension
 	CGO_ENABLED=0 go build -C $(DEV) -o ../../bin/conformance-run ./conformance
 	bin/conformance-run $(CONFORMANCEFLAGS)
-	CALLGATE_CONFORMANCE=1 go test -count=1 -timeout 40m -run 'TestInspector|TestMatrixOfThree|TestSDKsOfThree|TestBalancers' ./internal/command
+	CALLGATE_CONFORMANCE=1 $(TEST) -count=1 -run 'TestInspector|TestMatrixOfThree|TestSDKsOfThree|TestBalancers' ./internal/command
 
 # Where the embedding table is trained, and how many Debian packages are read: 0 is all.
 OUT ?= .embedding

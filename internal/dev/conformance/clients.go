@@ -29,9 +29,6 @@ var clientSuites = []clientSuite{
 	{"0.2.0-alpha.12, client at 2026-07-28", "conformance-0.2.0-alpha.12", []string{"--spec-version", "2026-07-28"}},
 }
 
-// atOnce is how many scenarios run side by side: most of their time they wait.
-const atOnce = 3
-
 // between runs the scenarios that are not about authorization with the reference client, directly and with callgate
 // between it and the suite's server, and prints a row for each. failing are the checks that the client itself fails.
 func (r *runner) between(ctx context.Context) (lost int, failing map[string][]string, err error) {
@@ -145,30 +142,23 @@ func (r *runner) play(ctx context.Context, s clientSuite, scenarios []string, co
 	}
 	p = played{checks{}, checks{}}
 	var mu sync.Mutex
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
-	for _, scenario := range scenarios {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			found, passed, failure := r.scenario(ctx, s, scenario, command, filepath.Join(out, folderName(scenario)))
-			mu.Lock()
-			defer mu.Unlock()
-			if failure != nil {
-				err = errors.Join(err, fmt.Errorf("%s: %w", scenario, failure))
-				return
-			}
-			if found == nil {
-				return
-			}
-			p.whole[scenario] = passed
-			for check, ok := range found {
-				p.all[scenario+":"+check] = ok
-			}
-		})
-	}
-	wg.Wait()
-	return p, err
+	return p, sideBySide(len(scenarios), func(i int) error {
+		scenario := scenarios[i]
+		found, passed, err := r.scenario(ctx, s, scenario, command, filepath.Join(out, folderName(scenario)))
+		if err != nil {
+			return fmt.Errorf("%s: %w", scenario, err)
+		}
+		if found == nil {
+			return nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		p.whole[scenario] = passed
+		for check, ok := range found {
+			p.all[scenario+":"+check] = ok
+		}
+		return nil
+	})
 }
 
 // scenario runs one; found is nil when the suite does not have it at its revision.

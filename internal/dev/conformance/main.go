@@ -130,24 +130,37 @@ func (r *runner) parts(ctx context.Context, only string) (lost int, failing map[
 	return lost, failing, nil
 }
 
-// all runs every suite directly and through callgate, and prints a row for each. failing are the checks that
-// the server fails by itself.
+// all runs every suite directly and through callgate, some side by side, and prints a row for each. failing are the
+// checks that the server fails by itself.
 func (r *runner) all(ctx context.Context) (lost int, failing map[string][]string, err error) {
+	rows := 1 + len(ways) // of a suite: directly, and each way
+	found := make([]checks, len(suites)*rows)
+	err = sideBySide(len(found), func(i int) (err error) {
+		s := suites[i/rows]
+		if i%rows == 0 {
+			if found[i], err = r.direct(ctx, s); err != nil {
+				return fmt.Errorf("%s, directly: %w", s.name, err)
+			}
+			return nil
+		}
+		w := ways[i%rows-1]
+		if found[i], err = r.through(ctx, s, w); err != nil {
+			return fmt.Errorf("%s, %s: %w", s.name, w.name, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, nil, err
+	}
 	failing = map[string][]string{}
 	fmt.Fprintln(r.out, "| suite | way | checks | passed | failed | of those that pass directly |")
 	fmt.Fprintln(r.out, "|---|---|---|---|---|---|")
-	for _, s := range suites {
-		direct, err := r.direct(ctx, s)
-		if err != nil {
-			return lost, nil, fmt.Errorf("%s, directly: %w", s.name, err)
-		}
+	for i, s := range suites {
+		direct := found[i*rows]
 		r.row(s.name, "direct", direct, direct)
 		failing[s.name] = direct.names(false)
-		for _, w := range ways {
-			through, err := r.through(ctx, s, w)
-			if err != nil {
-				return lost, nil, fmt.Errorf("%s, %s: %w", s.name, w.name, err)
-			}
+		for j, w := range ways {
+			through := found[i*rows+1+j]
 			r.row(s.name, w.name, through, direct)
 			for _, check := range direct.names(true) {
 				if !through[check] {

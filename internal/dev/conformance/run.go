@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -39,6 +41,25 @@ func (c checks) names(passed bool) (all []string) {
 		}
 	}
 	return all
+}
+
+// atOnce is how many scenarios, and how many runs of suites, are side by side: most of their time they wait.
+const atOnce = 3
+
+// sideBySide does each of n, atOnce at a time, and joins what failed.
+func sideBySide(n int, do func(i int) error) error {
+	failures := make([]error, n)
+	slots := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			failures[i] = do(i)
+		})
+	}
+	all.Wait()
+	return errors.Join(failures...)
 }
 
 // direct runs the suite against the server itself.
@@ -233,12 +254,19 @@ func start(ctx context.Context, program string, args ...string) (end func(), err
 	}, nil
 }
 
+// freeAddress returns one that nobody listens on. Its port is none of those that systems choose themselves, so nobody
+// takes it before its program listens.
 func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	for {
+		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
+		l, err := net.Listen("tcp", address)
+		if err == nil {
+			return address, l.Close()
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return "", err
+		}
 	}
-	return l.Addr().String(), l.Close()
 }
 
 // listening waits until somebody listens.
