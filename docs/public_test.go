@@ -14,7 +14,7 @@ import (
 )
 
 // public are the packages that an outside program can import.
-var public = []string{"audit", "gate", "permissions", "proxy", "rag", "shellparse"}
+var public = []string{"audit", "gate", "gate/tools", "permissions", "permissions/lint", "permissions/store", "proxy", "rag", "shellparse"}
 
 // unnamed are the places where proxy still shows a type that a program outside cannot name. The list only shrinks.
 var unnamed = []string{

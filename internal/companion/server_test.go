@@ -49,7 +49,7 @@ func startIn(t *testing.T, b *fakeBackend, timing timing, prepare func(dataDir s
 	}
 	log := new(lockedBuffer)
 	s, err := listen(Options{
-		DataDir: dir, Address: "127.0.0.1:0", Version: "1.2.3", Protocols: []string{"2025-11-25"}, Backend: Backend{Gate: b},
+		DataDir: dir, Address: "127.0.0.1:0", Version: "1.2.3", Worker: "first", Protocols: []string{"2025-11-25"}, Backend: Backend{Gate: b},
 		Credentials: creds, Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}, timing)
 	if err != nil {
