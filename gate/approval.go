@@ -92,12 +92,28 @@ func (g questions) enqueue(s *Session, call Call, v Verdict) (a *approval, claim
 		g.gate.queue.recount(s)
 		return a, nil, nil
 	}
-	if err := g.gate.queue.enter(a); err != nil {
+	if err := g.gate.queue.ask(a); err != nil {
 		no := v.deny(DecidedDenied, "callgate", "cluster", fmt.Sprintf("A person would have to approve the call, and the cluster could not be told, so it does not run: %v.", err))
 		return nil, nil, &no
 	}
-	g.gate.queue.put(a)
 	return a, nil, nil
+}
+
+// ask makes the approval pending, shows it and notes it in the Ledger. Nobody's answer is taken before it is noted,
+// because the caller holds mu. What cannot be noted is withdrawn, with its duplicates.
+func (q *queue) ask(a *approval) error {
+	q.put(a)
+	err := q.enter(a)
+	if err != nil {
+		r := resolution{decision: "withdrawn", by: "callgate", reason: fmt.Sprintf("callgate could not tell the cluster that the call waits: %v. %s", err, repeat)}
+		duplicates := a.duplicates
+		a.duplicates = nil
+		q.resolve(a, r)
+		for _, duplicate := range duplicates {
+			duplicate.done <- r
+		}
+	}
+	return err
 }
 
 // put makes the approval pending and shows it; the caller holds mu.
@@ -105,7 +121,7 @@ func (q *queue) put(a *approval) {
 	q.pending[a.call.ID] = a
 	q.order = append(q.order, a.call.ID)
 	q.recount(a.session)
-	if q.journal.o.Ledger == nil { // else it was entered
+	if q.journal.o.Ledger == nil { // else it is entered
 		q.asked.keep(a)
 	}
 	q.journal.events.publish(Asked{a.shown})
@@ -215,13 +231,7 @@ func (q *queue) resolveDuplicates(a *approval, r resolution) {
 	}
 	next := a.duplicates[0]
 	next.duplicates = a.duplicates[1:]
-	if err := q.enter(next); err != nil {
-		for _, duplicate := range append([]*approval{next}, next.duplicates...) {
-			duplicate.done <- resolution{decision: "withdrawn", by: "callgate", reason: fmt.Sprintf("callgate could not tell the cluster that the call waits: %v. %s", err, repeat)}
-		}
-		return
-	}
-	q.put(next)
+	_ = q.ask(next) // it is told to those that wait
 }
 
 // withdraw resolves every approval that which names. The caller does not hold mu.

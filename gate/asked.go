@@ -200,12 +200,9 @@ func (g *Gate) restore() {
 		if a == nil {
 			continue
 		}
-		if err := g.queue.enter(a); err != nil {
-			a.expiry.Stop()
+		if err := g.queue.ask(a); err != nil {
 			g.journal.o.Logger.Warn("a call that waited when callgate ended is not shown: the cluster cannot be told", "approval", a.call.ID, "error", err)
-			continue
 		}
-		g.queue.put(a)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // is taken once. A gate without a Ledger keeps approvals in its folder. Methods may be called concurrently. After an
 // error the caller MUST NOT let the call run, because the change may not have happened.
 type Ledger interface {
-	// Ask notes an approval that waits here, before people see it.
+	// Ask notes an approval that waits here, while people are shown it, and before any answer is taken.
 	Ask(Kept) error
 	// Change replaces an approval that Ask noted.
 	Change(Kept) error
@@ -44,7 +44,7 @@ func (a *approval) kept() (Kept, error) {
 	return Kept{ID: a.call.ID, Key: a.key, Waits: !a.detached, Expires: a.expires, Question: text}, err
 }
 
-// enter notes an approval that is about to be shown. The caller holds mu.
+// enter notes an approval that was put. The caller holds mu.
 func (q *queue) enter(a *approval) error {
 	if q.journal.o.Ledger == nil {
 		return nil

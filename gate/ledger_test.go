@@ -217,6 +217,45 @@ func TestOthersDoNotWaitForTheLedger(t *testing.T) {
 	})
 }
 
+// People see a question while the cluster is told of it. Their answer counts once it was, and they hear when it cannot
+// be.
+func TestShownWhileNoted(t *testing.T) {
+	for name, c := range map[string]struct {
+		away   error
+		wanted permissions.Action
+	}{
+		"noted":     {nil, permissions.Allow},
+		"not noted": {errors.New("the cluster cannot be reached"), permissions.Deny},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(t *testing.T, l *memoryLedger, a, _ *bench) {
+				l.answers = make(chan struct{})
+				sub := a.gate.SubscribeQuestions()
+				defer sub.Close()
+				<-sub.Events // the session
+				waiting := a.decide(t.Context(), a.shell("1", "make"))
+				shown, ok := (<-sub.Events).(Asked)
+				if !ok || len(l.kept) > 0 {
+					t.Fatalf("%+v, noted %d", shown, len(l.kept))
+				}
+				answered := make(chan error, 1)
+				go func() { answered <- a.answer(shown.Approval, "approve", nil) }()
+				l.away = c.away
+				close(l.answers)
+				if err := <-answered; c.away == nil && err != nil || c.away != nil && !errors.Is(err, ErrNotPending) {
+					t.Errorf("the answer: %v", err)
+				}
+				if d := <-waiting; d.verdict.Action != c.wanted {
+					t.Errorf("%s: %s", d.verdict.Decision, d.verdict.Reason)
+				}
+				if e, ok := (<-sub.Events).(Resolved); !ok || c.away != nil && (e.Decision != "withdrawn" || !strings.Contains(e.Reason, "cannot be reached")) {
+					t.Errorf("%+v", e)
+				}
+			})
+		})
+	}
+}
+
 // Nothing runs while rules may be old, whatever they say.
 func TestNotCurrent(t *testing.T) {
 	var old error
