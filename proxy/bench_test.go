@@ -74,7 +74,7 @@ func BenchmarkAround(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			w.proxy.o.Tracer = tracer
+			w.proxy.tracer = tracer
 		}},
 		{name: "a hook that decides", hooks: []hooks.Config{{
 			Name: "h", Event: []string{hooks.ToolRequested}, When: "before", Action: hooks.Action{Command: "true"},

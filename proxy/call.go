@@ -12,7 +12,6 @@ import (
 	"callgate/internal/rpc"
 	"callgate/internal/traces"
 	"callgate/permissions"
-	"callgate/proxy/internal/checkpoints"
 	"callgate/proxy/internal/limits"
 	"callgate/proxy/internal/raw"
 	"callgate/proxy/internal/tasks"
@@ -36,7 +35,7 @@ type gated struct {
 	respond func(response []byte)
 	span    *traces.Call
 	verdict gate.Verdict
-	kept    *checkpoints.Kept
+	kept    Kept
 	began   time.Time // to be forwarded
 }
 
@@ -50,7 +49,7 @@ type steps interface {
 	// fail composes the response to a request that got no answer.
 	fail(failure string) []byte
 	// verify composes the response from the answer. It may check what the call did.
-	verify(ctx context.Context, call gate.Call, v *gate.Verdict, kept *checkpoints.Kept, answer rpc.Message) []byte
+	verify(ctx context.Context, call gate.Call, v *gate.Verdict, kept Kept, answer rpc.Message) []byte
 }
 
 // pass is the life of every request that passes the gate, in the order that keeps it safe:
@@ -65,7 +64,7 @@ type steps interface {
 // runs the rest. Only a request that waits gets a goroutine of its own.
 func (h *host) pass(ctx context.Context, r *inflight, g *gated, respond func(response []byte)) {
 	g.host, g.ctx, g.r, g.respond = h, ctx, r, respond
-	g.span = g.trace(h.p.o.Tracer, h.session.ID())
+	g.span = g.trace(h.p.tracer, h.session.ID())
 	g.call = waiter{h}.askHooks(ctx, r, g.call)
 	waiting := func() {}
 	if r != nil {
@@ -85,10 +84,12 @@ func (h *host) pass(ctx context.Context, r *inflight, g *gated, respond func(res
 	}
 
 	var err error
-	g.kept, err = h.p.o.Checkpoints.Keep(ctx, h.p.o.Gate, h.session, h.log, g.call, &g.verdict)
+	if h.p.o.Checkpoints != nil {
+		g.kept, err = h.p.o.Checkpoints.Keep(ctx, h.p.o.Gate, h.session, g.call, &g.verdict)
+	}
 	g.began = time.Now()
 	if err != nil {
-		g.ended(rpc.Message{}, err)
+		g.ended(rpc.Message{}, &unkeptError{err.Error()})
 		return
 	}
 	h.events.Executes(g.call, g.verdict)
@@ -98,7 +99,9 @@ func (h *host) pass(ctx context.Context, r *inflight, g *gated, respond func(res
 // ended is the rest of pass, from the outcome on.
 func (g *gated) ended(answer rpc.Message, err error) {
 	defer g.span.End()
-	g.kept.End(g.ctx)
+	if g.kept != nil {
+		g.kept.End(g.ctx)
+	}
 	if errors.Is(err, context.Canceled) {
 		err = cmp.Or(context.Cause(g.ctx), err)
 	}
@@ -161,7 +164,7 @@ func (t *toolCall) refuse(call gate.Call, v gate.Verdict) []byte {
 
 func (t *toolCall) fail(failure string) []byte { return rpc.Result(t.m.ID, raw.ErrorResult(failure)) }
 
-func (t *toolCall) verify(ctx context.Context, call gate.Call, v *gate.Verdict, kept *checkpoints.Kept, answer rpc.Message) []byte {
+func (t *toolCall) verify(ctx context.Context, call gate.Call, v *gate.Verdict, kept Kept, answer rpc.Message) []byte {
 	answer = t.to.server.refusals.note(raw.WithNote(answer, v.Note), t.to.server.alias)
 	return t.host.checks.After(ctx, t, call, v, kept, answer).Readdressed(t.m.ID)
 }
@@ -238,7 +241,7 @@ func (t *toolCall) forward(g *gated, onward bool) {
 
 // Compose implements rpc.Posted.
 func (t *toolCall) Compose(id []byte) []byte {
-	return t.m.WithParams(id, t.sent.of, t.sent.edits...)
+	return rpc.WithParams(t.m, id, t.sent.of, t.sent.edits...)
 }
 
 // Answered implements rpc.Posted.

@@ -10,6 +10,7 @@ import (
 
 	"callgate/internal/pool"
 	"callgate/internal/rpc"
+	"callgate/internal/traces"
 	"callgate/internal/upstream"
 	"callgate/proxy/internal/catalogue"
 	"callgate/proxy/internal/events"
@@ -23,6 +24,9 @@ func New(o Options) (*Proxy, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Hooks == nil {
+		o.Hooks = events.None
+	}
 	if o.IdleTimeout <= 0 {
 		o.IdleTimeout = 30 * time.Minute
 	}
@@ -32,7 +36,12 @@ func New(o Options) (*Proxy, error) {
 		return nil, err
 	}
 	p.set.Store(first)
-	p.stateless, err = p.newStateless()
+	if p.stateless, err = p.newStateless(); err != nil {
+		return nil, err
+	}
+	if o.Traces {
+		p.tracer, err = traces.New(traces.Options{Version: o.Version, Worker: o.Gate.Worker(), Logger: o.Logger})
+	}
 	return p, err
 }
 
@@ -166,11 +175,13 @@ func (h *host) newServer(o Server, among map[string]*shared.Server) *server {
 		s.up = s.shared.Up
 		return s
 	}
-	o.Upstream.Connect, o.Upstream.Refused, o.Upstream.Widen = wall{s}.connects, wall{s}.refused, wall{s}.widens
 	s.up = upstream.New(o.Upstream, upstream.Options{
 		Budget:   h.p.o.Budget,
 		CacheDir: h.p.o.CacheDir,
 		Logger:   h.log,
+		Connect:  wall{s}.connects,
+		Refused:  wall{s}.refused,
+		Widen:    wall{s}.widens,
 		Events: upstream.Events{
 			Notification: func(_ *upstream.Upstream, m rpc.Message, cause any) {
 				s.Notified(m, cause)
@@ -189,10 +200,12 @@ func (h *host) newServer(o Server, among map[string]*shared.Server) *server {
 }
 
 // Close ends the sessions of stateless hosts and the servers that hosts share, and waits until nothing of them runs.
-// The proxy does not end hosts with connections of their own; they MUST have ended already.
-func (p *Proxy) Close() {
+// The proxy does not end hosts with connections of their own; they MUST have ended already. The error is that traces
+// could not be sent.
+func (p *Proxy) Close() error {
 	p.stateless.Close()
 	p.closeShared()
+	return p.tracer.Close()
 }
 
 // newStateless prepares for hosts without sessions.

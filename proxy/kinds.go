@@ -14,7 +14,6 @@ import (
 	"callgate/internal/sandbox"
 	"callgate/internal/traces"
 	"callgate/proxy/internal/catalogue"
-	"callgate/proxy/internal/checkpoints"
 	"callgate/proxy/internal/limits"
 	"callgate/proxy/internal/raw"
 )
@@ -98,7 +97,7 @@ func (k *kindRequest) fail(failure string) []byte {
 	return rpc.Error(k.m.ID, rpc.CodeInternal, failure)
 }
 
-func (k *kindRequest) verify(_ context.Context, _ gate.Call, _ *gate.Verdict, _ *checkpoints.Kept, answer rpc.Message) []byte {
+func (k *kindRequest) verify(_ context.Context, _ gate.Call, _ *gate.Verdict, _ Kept, answer rpc.Message) []byte {
 	return answer.WithID(k.m.ID)
 }
 
@@ -122,7 +121,7 @@ func (k *kindRequest) forward(g *gated, _ bool) {
 	defer forwarded()
 	params := raw.WithTrace(k.params, trace)
 	k.r.from.Store(k.s)
-	answer, err := k.s.forward(ctx, func(id []byte) []byte { return k.m.WithParams(id, params) })
+	answer, err := k.s.forward(ctx, func(id []byte) []byte { return rpc.WithParams(k.m, id, params) })
 	if err != nil {
 		err = limits.Timed(ctx, err, limit)
 	} else {
@@ -194,7 +193,7 @@ func (h resources) complete(ctx context.Context, m rpc.Message, _ *inflight) []b
 	}
 	renamedRef := jsonx.Splice(ref[0].Value, jsonx.Edit{Start: of[1].Start, End: of[1].End(), With: jsonx.Quote(e.Name)})
 	params := jsonx.Splice(m.Params, jsonx.Edit{Start: ref[0].Start, End: ref[0].End(), With: renamedRef})
-	return h.passOn(ctx, m, e.server, func(id []byte) []byte { return m.WithParams(id, params) })
+	return h.passOn(ctx, m, e.server, func(id []byte) []byte { return rpc.WithParams(m, id, params) })
 }
 
 // passOn forwards a request that needs no gate and relays the answer.
@@ -220,7 +219,7 @@ func (s stepFuncs) refuse(_ gate.Call, v gate.Verdict) []byte { return s.onRefus
 
 func (s stepFuncs) fail(string) []byte { return s.onFail() }
 
-func (s stepFuncs) verify(_ context.Context, _ gate.Call, _ *gate.Verdict, _ *checkpoints.Kept, answer rpc.Message) []byte {
+func (s stepFuncs) verify(_ context.Context, _ gate.Call, _ *gate.Verdict, _ Kept, answer rpc.Message) []byte {
 	return s.onAnswer(answer)
 }
 

@@ -15,7 +15,6 @@ import (
 	"callgate/gate"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
-	"callgate/proxy/internal/checkpoints"
 	"callgate/proxy/internal/raw"
 )
 
@@ -151,12 +150,17 @@ func refusal(call gate.Call, v gate.Verdict) []byte {
 	return raw.ErrorResult(b.String())
 }
 
+// unkeptError is why a call was not forwarded: its files could not be kept.
+type unkeptError struct{ why string }
+
+func (e *unkeptError) Error() string { return e.why }
+
 // outcome reads how a forwarded call ended. failure is for people and, when no result came, for the model.
 func outcome(answer rpc.Message, err error) (result []byte, isError bool, failure string) {
 	switch {
 	case err != nil:
-		if unkept, ok := errors.AsType[*checkpoints.UnkeptError](err); ok {
-			return nil, true, "callgate: the call was not run. " + unkept.Error()
+		if unkept, ok := errors.AsType[*unkeptError](err); ok {
+			return nil, true, "callgate: the call was not run. " + unkept.why
 		}
 		if refused, ok := errors.AsType[*hostError](err); ok {
 			return nil, true, refused.text

@@ -17,11 +17,10 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/budget"
 	"callgate/internal/hooks"
-	"callgate/internal/rpc"
 	"callgate/internal/traces"
 	"callgate/internal/upstream"
 	"callgate/proxy/internal/catalogue"
-	"callgate/proxy/internal/checkpoints"
+	"callgate/proxy/internal/events"
 	"callgate/proxy/internal/limits"
 	"callgate/proxy/internal/shared"
 	"callgate/proxy/internal/stateless"
@@ -30,7 +29,7 @@ import (
 
 // Server is one configured upstream.
 type Server struct {
-	Upstream upstream.Config
+	Upstream Upstream
 	Tools    tools.Server // Name is the alias; it MUST pass CheckAliases
 	Place    tools.Place  // where its calls run
 	Shared   bool         // one for all hosts, instead of one for each
@@ -63,14 +62,14 @@ type Options struct {
 	Hosts    []HostLimit // what users know of their hosts' limits
 	// HostApproves makes the host an approver: the answers of its person in a form count.
 	HostApproves bool
-	Page         func() string  // address of the page for approvers, "" when there is none; may be nil
-	Hooks        *hooks.Runner  // nil has none
-	Tracer       *traces.Tracer // nil makes no traces
-	CacheDir     string         // of what upstreams said of themselves; "" means none
-	Checkpoints  *Checkpoints   // keeps files before calls change them; nil keeps none
-	Verification *Verification  // runs checks after calls changed files; nil runs none
+	Page         func() string // address of the page for approvers, "" when there is none; may be nil
+	Hooks        Hooks         // nil has none
+	Traces       bool          // sends OpenTelemetry spans of calls; the OTEL_* variables say where, and alone send none
+	CacheDir     string        // of what upstreams said of themselves; "" means none
+	Checkpoints  Checkpoints   // keeps files before calls change them; nil keeps none
+	Verification *Verification // runs checks after calls changed files; nil runs none
 	Logger       *slog.Logger
-	Budget       *budget.Budget // of messages in flight; nil has no bound
+	Budget       *Budget // of messages in flight; nil has no bound
 
 	// Place makes the names of what stateless hosts go on with, which say where that is, see Places; nil makes those that
 	// say nothing.
@@ -97,6 +96,24 @@ type settings struct {
 	shared map[string]*shared.Server // servers that hosts share, by alias; the proxy's mu guards it
 }
 
+// Upstream says which server, and how it is run.
+type Upstream = upstream.Config
+
+// Budget bounds the memory of messages in flight. Proxies can share one.
+type Budget = budget.Budget
+
+// NewBudget returns a budget of limit bytes; nil for 0, which is no bound.
+func NewBudget(limit int64) *Budget { return budget.New(limit) }
+
+// Hooks hear what happens to calls, and can tighten what the gate decides.
+type Hooks = events.Hooks
+
+// HookEvent is what Hooks hear, and HookOpinion what one of them says of a call before the gate decides.
+type (
+	HookEvent   = hooks.Event
+	HookOpinion = hooks.Opinion
+)
+
 // Bounds are the limits of every request to one server.
 type Bounds = limits.Bounds
 
@@ -106,8 +123,22 @@ type HostLimit = limits.Host
 // Expose shows hosts few tools of many.
 type Expose = catalogue.Expose
 
-// Checkpoints snapshot files before calls change them.
-type Checkpoints = checkpoints.Checkpoints
+// Checkpoints keep files before calls change them.
+type Checkpoints interface {
+	// Keep keeps what an allowed call is about to change, and returns nil if that is nothing. When it returns without an
+	// error, the files are on the disk, and the call is forwarded. The error is for the model; the call is not forwarded.
+	Keep(ctx context.Context, g *gate.Gate, s *gate.Session, call gate.Call, v *gate.Verdict) (Kept, error)
+}
+
+// Kept is what was kept before one call.
+type Kept interface {
+	// ID is that of the checkpoint; "" when none was taken.
+	ID() string
+	// End notes what the call left. The host may have taken the call back: what it did is done all the same.
+	End(ctx context.Context)
+	// Changed are the paths that the call was seen to change. It is asked after End.
+	Changed() (paths []string, known bool)
+}
 
 // Verification runs the user's checks after a call changed files.
 type Verification = verification.Checks
@@ -138,6 +169,7 @@ type Proxy struct {
 	shared []*shared.Server // all that were begun: they end when nobody uses them for long, or with the proxy
 
 	stateless *stateless.Clients
+	tracer    *traces.Tracer // nil makes no traces
 }
 
 // Workspaces learns which folders the hosts of a proxy work in.
@@ -148,24 +180,6 @@ type Workspaces interface {
 
 	// Closed is called when the session ends, also for one that was never opened.
 	Closed(sessionID string)
-}
-
-// Peer is one host's session, for a transport that reads the host's messages by itself.
-type Peer interface {
-	// Handle takes any message of the host, except an answer to a request that went out by Line.Ask. It does not wait
-	// for the outcome.
-	Handle(m rpc.Message)
-
-	// Serve is Handle for a request, on the caller's goroutine. It calls answered when the request has its response, or
-	// gets none. Then it does the rest of the work; after a long response it does so in the background, and Close waits
-	// for it.
-	Serve(m rpc.Message, answered func())
-
-	// Malformed puts on record that the host sent what is not a message.
-	Malformed(err error)
-
-	// Close ends the session and waits until nothing of it runs.
-	Close()
 }
 
 // page is the address that a host may lead its person to.
@@ -213,31 +227,6 @@ func (q *quota) leave(principal string) {
 	if q.of[principal]--; q.of[principal] == 0 {
 		delete(q.of, principal)
 	}
-}
-
-// Line carries messages to one host. Each transport has its own. All methods may be called by many goroutines at once;
-// they may wait for a host that reads slowly, and MUST NOT wait for a host that is gone.
-//
-// Messages about a request of the host travel with that request: about is its id, as spelled, or nil for no request.
-// Notify and Ask about a request come before its Respond, never after it.
-type Line interface {
-	// Respond sends the response to the request with that id; an id of nil stands for what could not be read.
-	// A nil response says that there will be none, because the host took the request back.
-	Respond(id, response []byte) error
-
-	// Notify sends a notification.
-	Notify(about, message []byte) error
-
-	// Ask sends a request that compose makes for the id it is given. Label is a name for it where questions have
-	// names, and may be "". The caller MUST Wait or Forget.
-	Ask(about []byte, label string, compose func(id []byte) []byte) (*rpc.Pending, error)
-
-	// Waits says that the request waits for a person: a host that could lose its connection meanwhile hears at once that
-	// the request is being looked at.
-	Waits(about []byte)
-
-	// Hurry is called when the session ends. From then on, a write may take only a moment.
-	Hurry()
 }
 
 // View is the part of callgate that a host is shown. The zero value is everything.

@@ -162,7 +162,7 @@ func (s serverSide) askHost(ctx context.Context, m rpc.Message, r *inflight) []b
 		}
 		params, err := s.server.words.Signed(message.Params)
 		if err == nil {
-			message, err = rpc.Parse(message.WithParams(message.ID, params))
+			message, err = rpc.Parse(rpc.WithParams(message, message.ID, params))
 		}
 		if err != nil {
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())

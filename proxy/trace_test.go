@@ -55,7 +55,7 @@ func collected(t *testing.T) (*spans.Collector, *traces.Tracer) {
 func TestTraces(t *testing.T) {
 	got, tracer := collected(t)
 	w := newWorld(t, `{ "*": "allow" }`, false, []string{"s"}, script{Lists: map[string]string{"tools/list": oneTool}})
-	w.proxy.o.Tracer = tracer
+	w.proxy.tracer = tracer
 	h := w.connect().collect()
 	h.greet(helloParams)
 	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -118,7 +118,7 @@ func TestTracesOfOtherMethods(t *testing.T) {
 		"tools/list": oneTool, "prompts/list": `{"prompts":[{"name":"p"}]}`, "prompts/get": `{"messages":[]}`,
 		"resources/list": `{"resources":[{"uri":"x:PRIVATE","name":"a"}]}`, "resources/read": `{"contents":[]}`,
 	}})
-	w.proxy.o.Tracer = tracer
+	w.proxy.tracer = tracer
 	h := w.connect().collect()
 	h.greet(helloParams)
 	const trace = "0af7651916cd43dd8448eb211c80319c"

@@ -1,11 +1,13 @@
 package app
 
 import (
+	"context"
 	"fmt"
 
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/app/checkpoints"
 	"callgate/internal/config"
 	"callgate/internal/verify"
 	"callgate/proxy"
@@ -13,14 +15,14 @@ import (
 
 // openCheckpoints opens what keeps files before calls, and what marks calls whose files cannot be kept; both are
 // nil when they are not wanted.
-func (s *Sidecar) openCheckpoints() (*proxy.Checkpoints, func(gate.Call, *tools.Analysis) string, error) {
+func (s *Sidecar) openCheckpoints() (*checkpoints.Checkpoints, func(gate.Call, *tools.Analysis) string, error) {
 	store, err := s.config.OpenCheckpoints(s.log)
 	if store == nil || err != nil {
 		return nil, nil, err
 	}
 	s.closers = append(s.closers, store.Close)
 	k := &s.config.Checkpoints
-	keeps := &proxy.Checkpoints{Store: store, Required: k.OnFailure != "continue", Workspaces: k.Workspaces}
+	keeps := &checkpoints.Checkpoints{Store: store, Log: s.log, Required: k.OnFailure != "continue", Workspaces: k.Workspaces}
 	if k.OnFailure == "ask" {
 		return keeps, keeps.Unkept, nil
 	}
@@ -44,5 +46,12 @@ func (s *Sidecar) openVerification() (*proxy.Verification, error) {
 		return nil, fmt.Errorf("configuration: verify: %w", err)
 	}
 	s.closers = append(s.closers, runner.Close)
-	return &proxy.Verification{Runner: runner, Workspaces: v.Folders, Paths: v.Globs}, nil
+	run := func(ctx context.Context, workspace, checkpoint string) (string, map[string]any) {
+		report, full, err := runner.Verify(ctx, workspace, checkpoint)
+		if err != nil {
+			report = &verify.Report{Workspace: workspace, Failure: err.Error()}
+		}
+		return report.Text(full), report.Meta()
+	}
+	return &proxy.Verification{Run: run, Workspaces: v.Folders, Paths: v.Globs}, nil
 }

@@ -33,7 +33,11 @@ func (s *Sidecar) Desk() (*hosthooks.Desk, error) {
 	}
 	if s.keeps != nil {
 		o.Keep = func(ctx context.Context, session *gate.Session, call gate.Call, v *gate.Verdict) (func(context.Context), error) {
-			return s.keeps.Take(ctx, s.Gate, session, s.log, call, v)
+			kept, err := s.keeps.Keep(ctx, s.Gate, session, call, v)
+			if kept == nil {
+				return func(context.Context) {}, err
+			}
+			return kept.End, err
 		}
 	}
 	return hosthooks.NewDesk(o), nil

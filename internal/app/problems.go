@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"callgate/audit"
+	"callgate/internal/app/checkpoints"
 	"callgate/internal/durable"
-	"callgate/proxy"
 )
 
 // problems are faults in callgate's files. They are logged when they are found and when they end, and shown by health
@@ -55,7 +55,7 @@ func (p *problems) list() (all []string) {
 const maxCheckedAtStart = 64 << 20
 
 // look checks the files that earlier processes left, and removes unfinished ones.
-func (p *problems) look(dir string, keeps *proxy.Checkpoints) {
+func (p *problems) look(dir string, keeps *checkpoints.Checkpoints) {
 	for _, folder := range []string{"approvals", "companions", "credentials", "hub", "workers", "logins", "hooks", "webhooks", "cache"} {
 		durable.Sweep(filepath.Join(dir, folder), 3)
 	}

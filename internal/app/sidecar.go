@@ -20,6 +20,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/app/anchor"
 	"callgate/internal/app/backend"
+	"callgate/internal/app/checkpoints"
 	"callgate/internal/app/own"
 	"callgate/internal/app/reload"
 	"callgate/internal/budget"
@@ -53,12 +54,12 @@ type Sidecar struct {
 	Proxy     *proxy.Proxy
 	pins      *tools.Pins // nil if they cannot be read by a process without a proxy
 	companion sideServer
-	metrics   *metrics.Metrics   // nil when nothing is counted
-	keeps     *proxy.Checkpoints // nil when checkpoints are off
-	own       own.Server         // what callgate itself offers to models; complete before the proxy is made
-	retrieval *retrieval.Service // nil unless rag.enabled
-	budget    *budget.Budget     // of messages in flight
-	replica   *replica           // nil when this callgate is by itself
+	metrics   *metrics.Metrics         // nil when nothing is counted
+	keeps     *checkpoints.Checkpoints // nil when checkpoints are off
+	own       own.Server               // what callgate itself offers to models; complete before the proxy is made
+	retrieval *retrieval.Service       // nil unless rag.enabled
+	budget    *budget.Budget           // of messages in flight
+	replica   *replica                 // nil when this callgate is by itself
 	problems  problems
 	level     slog.LevelVar                 // of the log
 	current   atomic.Pointer[config.Config] // as it was read last; what needs a restart goes by config
@@ -196,10 +197,6 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 		return err
 	}
 	s.replica.sharePins(s.pins)
-	tracer, err := s.openTracer()
-	if err != nil {
-		return err
-	}
 	checks, err := s.openVerification()
 	if err != nil {
 		return err
@@ -210,7 +207,7 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 	}
 	config.Bound(servers, c.Limits.MaxResultBytes)
 	for _, server := range servers {
-		if config.Unpinned(server.Upstream) {
+		if config.Unpinned(server) {
 			s.log.Warn("the server's package has no version: tomorrow the same command may run another program", "server", server.Tools.Name, "package", server.Tools.Packages)
 		}
 	}
@@ -235,12 +232,12 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 	s.Proxy, err = proxy.New(proxy.Options{
 		Gate: s.Gate, Servers: append(servers, s.own.Configured()...), Reserved: names, Pins: s.pins, Agent: c.Agent, Version: Version, CacheDir: c.Files().Cache(), Logger: s.log,
 		HandOver: c.HandOver, Hosts: c.HostLimits, HostApproves: c.Approvers.Host, Page: s.companion.page, IdleTimeout: c.IdleTimeout, Secret: c.Files().SealingSecret(), MaxSessions: c.MaxSessions, Place: s.replica.place(),
-		Expose: shown, Workspaces: workspaces, Hooks: c.HookRunner, Tracer: tracer, Checkpoints: s.keeps, Verification: checks, Budget: s.budget,
+		Expose: shown, Workspaces: workspaces, Hooks: c.HookRunner, Traces: c.Traces, Checkpoints: s.keeps, Verification: checks, Budget: s.budget,
 	})
 	if err != nil {
 		return err
 	}
-	s.closers = append(s.closers, func() error { s.Proxy.Close(); return nil })
+	s.closers = append(s.closers, s.Proxy.Close)
 	return nil
 }
 

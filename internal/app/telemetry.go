@@ -14,7 +14,6 @@ import (
 	"callgate/internal/config"
 	"callgate/internal/metrics"
 	"callgate/internal/siem"
-	"callgate/internal/traces"
 )
 
 // startMetrics begins to count, if that is configured. No session is open yet.
@@ -71,19 +70,6 @@ func (e exports) progress() (list []metrics.Export) {
 		list = append(list, metrics.Export{Name: one.Name, Sent: one.Sent.Load(), Behind: one.Behind.Load()})
 	}
 	return list
-}
-
-// openTracer starts tracing, if that is configured. The OpenTelemetry variables alone do not turn it on, because a host
-// may pass on its own.
-func (s *Sidecar) openTracer() (*traces.Tracer, error) {
-	if !s.config.Traces {
-		return nil, nil
-	}
-	tracer, err := traces.New(traces.Options{Version: Version, Worker: s.config.Worker, Logger: s.log})
-	if err == nil {
-		s.closers = append(s.closers, tracer.Close)
-	}
-	return tracer, err
 }
 
 // upstreamsUp tells which servers are ready.

@@ -106,7 +106,7 @@ func (b *Budget) Adopt(message []byte) {
 // Alloc returns memory of that capacity for a message that may become most bytes long. It waits for room until done is
 // closed. It takes the place of the memory that old is the charge of, nil for none: that is not passed on, so it counts
 // once from now on. The caller MUST call Grown when the message is whole.
-func (b *Budget) Alloc(done <-chan struct{}, size, most int, old *Charge) ([]byte, *Charge, error) {
+func Alloc(b *Budget, done <-chan struct{}, size, most int, old *Charge) ([]byte, *Charge, error) {
 	if b == nil || size <= Free {
 		return textscan.Room(size), nil, nil
 	}
@@ -152,7 +152,7 @@ func (b *Budget) charge(done <-chan struct{}, size, most int, old *Charge) (*Cha
 }
 
 // Grown says that the message with that charge is whole. c may be nil.
-func (b *Budget) Grown(c *Charge) {
+func Grown(b *Budget, c *Charge) {
 	if b == nil || c == nil {
 		return
 	}
@@ -160,7 +160,7 @@ func (b *Budget) Grown(c *Charge) {
 	defer b.mu.Unlock()
 	b.grown(c)
 	b.grant()
-	b.above.Grown(c.above)
+	Grown(b.above, c.above)
 }
 
 func (b *Budget) grown(c *Charge) {

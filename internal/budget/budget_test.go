@@ -63,22 +63,22 @@ func TestMemoryCountsUntilNobodyUsesIt(t *testing.T) {
 // What waits goes on when there is room, and what would never fit says so at once.
 func TestWaiting(t *testing.T) {
 	b := New(MinLimit)
-	held, _, err := b.Alloc(nil, 1<<20, 0, nil)
+	held, _, err := Alloc(b, nil, 1<<20, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var full *Error
-	if _, _, err := b.Alloc(nil, MinLimit, 0, nil); !errors.As(err, &full) || !full.Never || !strings.Contains(err.Error(), Key) {
+	if _, _, err := Alloc(b, nil, MinLimit, 0, nil); !errors.As(err, &full) || !full.Never || !strings.Contains(err.Error(), Key) {
 		t.Errorf("too large: %v", err)
 	}
 	gaveUp := make(chan struct{})
 	close(gaveUp)
-	if _, _, err := b.Alloc(gaveUp, 1<<20, 0, nil); !errors.As(err, &full) || full.Never || !strings.Contains(err.Error(), Key) {
+	if _, _, err := Alloc(b, gaveUp, 1<<20, 0, nil); !errors.As(err, &full) || full.Never || !strings.Contains(err.Error(), Key) {
 		t.Errorf("given up: %v", err)
 	}
 	got := make(chan error)
 	go func() {
-		next, _, err := b.Alloc(nil, 1<<20, 0, nil)
+		next, _, err := Alloc(b, nil, 1<<20, 0, nil)
 		runtime.KeepAlive(next)
 		got <- err
 	}()

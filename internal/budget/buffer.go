@@ -22,7 +22,7 @@ type Buffer struct {
 
 // Bytes is what was written. The buffer MUST NOT be used afterwards.
 func (x *Buffer) Bytes() []byte {
-	x.Budget.Grown(x.charge)
+	Grown(x.Budget, x.charge)
 	if x.scratch != nil {
 		x.data = bytes.Clone(x.data)
 		x.release()
@@ -60,7 +60,7 @@ func (x *Buffer) room(n int) error {
 		size = min(size, x.Max)
 	}
 	size = max(need, min(size, x.Budget.fits(x.charge)))
-	data, charge, err := x.Budget.Alloc(x.Done, size, x.Max, x.charge)
+	data, charge, err := Alloc(x.Budget, x.Done, size, x.Max, x.charge)
 	if err != nil {
 		return err
 	}

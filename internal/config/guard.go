@@ -89,14 +89,15 @@ func (c *Config) CommonWall() *guard.Wall {
 
 // Enclose says what the server runs behind, and what it reaches when it is in a sandbox.
 func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
-	if u.Wall, err = c.wall(s); err != nil {
+	terms := upstream.TermsOf(u)
+	if terms.Wall, err = c.wall(s); err != nil {
 		return err
 	}
 	level, err := sandbox.ParseLevel(onOff(s.Sandbox))
 	if err != nil {
 		return err
 	}
-	u.Secret, u.Intercept = vault.At(c.DataDir).Get, s.Intercept
+	terms.Secret, terms.Intercept = vault.At(c.DataDir).Get, s.Intercept
 	proxied := level != sandbox.Off && (s.Network == string(guard.ProxyNet) || s.Network == "" && level == sandbox.Workspace)
 	held := false
 	for _, entry := range s.Env {
@@ -125,8 +126,8 @@ func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	wall := *u.Wall
-	u.Sandbox = func(path string) (*guard.Wall, error) {
+	wall := *terms.Wall
+	terms.Sandbox = func(path string) (*guard.Wall, error) {
 		policy, err := store.Open(c.Files().Permissions(), store.Options{Home: xdg.Home}).Policy()
 		if err != nil {
 			return nil, fmt.Errorf("sandbox: %w", err)
@@ -135,7 +136,7 @@ func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
 		now.Rules, now.Grants = policy.File, policy.Grants
 		return sandbox.Wall(wall, path, now), nil
 	}
-	u.Narrowed = func(ctx context.Context) error { return narrowed(ctx, c.Files().Permissions(), u.Sandbox) }
+	terms.Narrowed = func(ctx context.Context) error { return narrowed(ctx, c.Files().Permissions(), terms.Sandbox) }
 	return nil
 }
 

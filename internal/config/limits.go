@@ -41,11 +41,11 @@ var strict = limitsConfig{
 }
 
 // Budget is the bound on messages in flight.
-func (l limitsConfig) Budget() *budget.Budget {
+func (l limitsConfig) Budget() *proxy.Budget {
 	if l.MaxInFlightBytes == nil {
-		return budget.New(budget.DefaultLimit)
+		return proxy.NewBudget(budget.DefaultLimit)
 	}
-	return budget.New(*l.MaxInFlightBytes)
+	return proxy.NewBudget(*l.MaxInFlightBytes)
 }
 
 // assemble checks the limits. What is written beside a preset counts before what the preset says.

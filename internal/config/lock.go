@@ -26,10 +26,11 @@ func (c *Config) hold(s *ServerConfig, server *proxy.Server, lock *supply.Lock) 
 			server.Locked = e.Tools
 		}
 	}
-	server.Upstream.Check = func(ctx context.Context) (upstream.Launch, error) {
+	terms := upstream.TermsOf(&server.Upstream)
+	terms.Check = func(ctx context.Context) (upstream.Launch, error) {
 		return c.Examiner().Check(ctx, c.Files().Lock(), it)
 	}
-	server.Upstream.Checked = func(ctx context.Context) error { return supply.Changed(ctx, c.Files().Lock()) }
+	terms.Checked = func(ctx context.Context) error { return supply.Changed(ctx, c.Files().Lock()) }
 	return nil
 }
 

@@ -102,7 +102,8 @@ func (c *Config) ProxyServers() ([]proxy.Server, error) {
 		if account, err := s.Account(c.DataDir, server.Upstream); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Source, err)
 		} else if account != nil {
-			server.Upstream.Authorize, server.Upstream.Await = account.Authorize, account.Await
+			terms := upstream.TermsOf(&server.Upstream)
+			terms.Authorize, terms.Await = account.Authorize, account.Await
 			c.Accounts = append(c.Accounts, account)
 		}
 		if err := c.Enclose(&s, &server.Upstream); err != nil {
@@ -144,17 +145,18 @@ func (s *ServerConfig) Assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 	if s.Package != "" {
 		packages = append(packages, s.Package)
 	}
-	return proxy.Server{
+	server := proxy.Server{
 		Upstream: upstream.Config{
 			Name: s.Name, Command: at.command, Args: at.args, Env: at.env, InheritEnv: s.InheritEnv, Dir: at.dir,
-			URL: at.url, Transport: s.transport(), Header: at.header, Era: era,
-			Trusted: s.Trusted, Packages: packages,
-			IdleTimeout: s.IdleTimeout, MaxMessage: maxMessage(s.MaxResultBytes),
+			URL: at.url, Header: at.header, IdleTimeout: s.IdleTimeout, MaxMessage: maxMessage(s.MaxResultBytes),
 		},
 		Shared: s.Shared, Choice: choice, Bounds: proxy.Bounds{Timeout: s.Timeout, MaxResult: s.MaxResultBytes},
 		Tools: tools.Server{Name: s.Name, Packages: packages, Identity: identity(at.command, at.args, at.url, packages), Trusted: s.Trusted, Mappings: mappings},
 		Place: tools.Place{Dir: at.dir, Roots: roots(at.dir, at.args), Workspace: []string{at.dir}, Home: xdg.Home, Shell: shell},
-	}, nil
+	}
+	terms := upstream.TermsOf(&server.Upstream)
+	terms.Transport, terms.Era = s.transport(), era
+	return server, nil
 }
 
 // check looks at what needs neither variables nor the disk.
@@ -416,11 +418,11 @@ func identity(command string, args []string, url string, packages []string) stri
 var runners = []string{"npx", "npx.cmd", "bunx", "uvx", "pipx", "pnpm", "yarn", "npm", "deno"}
 
 // Unpinned reports whether the server's command fetches a package without saying which version.
-func Unpinned(c upstream.Config) bool {
-	if !slices.Contains(runners, filepath.Base(c.Command)) {
+func Unpinned(s proxy.Server) bool {
+	if !slices.Contains(runners, filepath.Base(s.Upstream.Command)) {
 		return false
 	}
-	return slices.ContainsFunc(c.Args, func(arg string) bool { return slices.Contains(c.Packages, arg) })
+	return slices.ContainsFunc(s.Upstream.Args, func(arg string) bool { return slices.Contains(s.Tools.Packages, arg) })
 }
 
 var variableReference = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)

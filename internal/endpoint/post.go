@@ -115,7 +115,7 @@ func (s *Server) read(v visit) (rpc.Message, error) {
 		return rpc.Message{}, &httpError{http.StatusBadRequest, rpc.CodeParse, "the message did not arrive whole: " + err.Error()}
 	}
 	expect(v.w, 0) // the response may take its time
-	m, err := rpc.ParseRequest(body)
+	m, err := proxy.ParseMessage(body)
 	if err != nil {
 		code := rpc.CodeInvalidRequest
 		if !looksLikeObject(body) {
@@ -127,7 +127,7 @@ func (s *Server) read(v visit) (rpc.Message, error) {
 		return m, nil
 	}
 	// What was parsed has line ends between its tokens alone, where they are white space. Servers get lines.
-	return rpc.ParseRequest(bytes.Map(func(r rune) rune {
+	return proxy.ParseMessage(bytes.Map(func(r rune) rune {
 		if r == '\n' || r == '\r' {
 			return ' '
 		}

@@ -13,6 +13,7 @@ import (
 	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/supply"
+	"callgate/internal/upstream"
 	"callgate/internal/visible"
 	"callgate/proxy"
 )
@@ -122,7 +123,8 @@ func (s *lockedServer) drift(ctx context.Context, c *config.Config, x *supply.Ex
 // attack, with the reason; they are left out.
 func (s *lockedServer) definitions(ctx context.Context, c *config.Config) (digests, held map[string]string, err error) {
 	server := s.Server
-	server.Upstream.Check, server.Upstream.Checked = nil, nil // it was looked at
+	terms := upstream.TermsOf(&server.Upstream)
+	terms.Check, terms.Checked = nil, nil // it was looked at
 	offered, _, err := proxy.Survey(ctx, server, c.Files().Cache(), app.Version)
 	if err != nil {
 		return nil, nil, errors.New(whyDown(ctx, err))

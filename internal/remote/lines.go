@@ -42,7 +42,7 @@ func (l *lines) next() ([]byte, error) {
 			line := l.buf[l.start : l.start+l.scanned+i]
 			l.after = l.buf[l.start+len(line)] == '\r'
 			l.start, l.scanned = l.start+len(line)+1, 0
-			l.room.Budget.Grown(l.charge)
+			budget.Grown(l.room.Budget, l.charge)
 			return line, nil
 		}
 		if l.scanned = l.end - l.start; l.scanned > l.limit {
@@ -62,7 +62,7 @@ func (l *lines) fill() error {
 	}
 	if l.end == len(l.buf) {
 		size := max(quietLines, min(2*len(l.buf), l.limit+1))
-		grown, charge, err := l.room.Budget.Alloc(l.room.Done, size, l.limit, l.charge)
+		grown, charge, err := budget.Alloc(l.room.Budget, l.room.Done, size, l.limit, l.charge)
 		if err != nil {
 			return err
 		}

@@ -143,9 +143,9 @@ func (m Message) Readdressed(id []byte) []byte {
 // long is the length from which on a copy of a message is worth avoiding.
 const long = 16 << 10
 
-// WithParams returns the message with another id and other params, everything else byte for byte. It MUST
-// have both. The edits are made in the params.
-func (m Message) WithParams(id, params []byte, edits ...jsonx.Edit) []byte {
+// WithParams returns a message with another id and other params, everything else byte for byte. It MUST have both. The
+// edits are made in the params.
+func WithParams(m Message, id, params []byte, edits ...jsonx.Edit) []byte {
 	if len(edits) > 0 && len(params) == len(m.Params) && len(params) > 0 && &params[0] == &m.Params[0] { // long ones are copied once
 		all := append(make([]jsonx.Edit, 0, 4), jsonx.Edit{Start: m.idStart, End: m.idStart + len(m.ID), With: id})
 		for _, e := range edits {

@@ -90,7 +90,7 @@ func TestSplicedMessageKeepsItsBytes(t *testing.T) {
 	if got, want := string(m.WithID([]byte(`"x"`))), `{ "extra":1.0 , "params": {"n":9007199254740993,"u":"\u0041"}, "id" : "x", "method":"m","jsonrpc":"2.0"}`; got != want {
 		t.Errorf("WithID = %s", got)
 	}
-	if got, want := string(m.WithParams([]byte(`8`), []byte(`{}`))), `{ "extra":1.0 , "params": {}, "id" : 8, "method":"m","jsonrpc":"2.0"}`; got != want {
+	if got, want := string(WithParams(m, []byte(`8`), []byte(`{}`))), `{ "extra":1.0 , "params": {}, "id" : 8, "method":"m","jsonrpc":"2.0"}`; got != want {
 		t.Errorf("WithParams = %s", got)
 	}
 }

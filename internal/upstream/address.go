@@ -20,7 +20,7 @@ var _ link = (*address)(nil)
 
 func (u *Upstream) dial() (*address, error) {
 	endpoint, err := remote.New(remote.Config{
-		URL: u.cfg.URL, Transport: u.cfg.Transport, Header: u.cfg.Header, Authorize: u.cfg.Authorize, Mirror: u.Lists.mirror,
+		URL: u.cfg.URL, Transport: u.cfg.terms.Transport, Header: u.cfg.Header, Authorize: u.cfg.terms.Authorize, Mirror: u.Lists.mirror,
 		MaxMessage: u.cfg.MaxMessage, Budget: u.budget, Logger: u.log,
 	})
 	if err != nil {

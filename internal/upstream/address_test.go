@@ -89,7 +89,7 @@ func (a reached) reach(t *testing.T, h *host, s *mcpserver.MCPServer) *Upstream 
 	web := httptest.NewServer(a.serve(s))
 	t.Cleanup(web.Close)
 	t.Cleanup(web.CloseClientConnections)
-	u := New(Config{Name: "real", URL: web.URL + "/", Transport: a.transport, Era: a.only}, Options{Events: h.events(), Logger: logger(t)})
+	u := New(Config{Name: "real", URL: web.URL + "/", terms: Terms{Transport: a.transport, Era: a.only}}, Options{Events: h.events(), Logger: logger(t)})
 	t.Cleanup(u.Close)
 	u.Start(Hello{ProtocolVersion: "2025-11-25", Capabilities: []byte(`{"elicitation":{}}`), ClientInfo: hello.ClientInfo})
 	return u
@@ -287,7 +287,7 @@ func TestLargeResults(t *testing.T) {
 			_, _ = w.Write(answer)
 		}))
 		for limit, ok := range map[int]bool{0: false, 65 << 20: true} {
-			u := open(t, Config{Name: "large", URL: web.URL, Era: Legacy, MaxMessage: limit}, Options{})
+			u := open(t, Config{Name: "large", URL: web.URL, terms: Terms{Era: Legacy}, MaxMessage: limit}, Options{})
 			m, err := u.Request(short(t), "tools/call", []byte(`{"name":"x"}`))
 			if ok != (err == nil) || ok && len(m.Result) < size || !ok && !strings.Contains(err.Error(), "too long") {
 				t.Errorf("stream %v, limit %d: %d bytes, %v", stream, limit, len(m.Result), err)

@@ -48,7 +48,7 @@ func TestCause(t *testing.T) {
 		defer mu.Unlock()
 		told[fmt.Sprintf("%s %s because of %v", m.Method, m.Params, cause)]++
 	}
-	u := open(t, Config{Name: "s", URL: web.URL, Era: Legacy}, Options{Events: Events{Notification: note, Request: note}})
+	u := open(t, Config{Name: "s", URL: web.URL, terms: Terms{Era: Legacy}}, Options{Events: Events{Notification: note, Request: note}})
 	var calls sync.WaitGroup
 	for _, name := range []string{"a", "b"} {
 		calls.Go(func() {

@@ -21,14 +21,35 @@ type Config struct {
 	Args    []string // as they are, no shell
 	Env     []string // NAME=value, expanded; added to the clean environment, later entries win
 
+	// InheritEnv gives the process callgate's environment, except callgate's own variables.
+	InheritEnv bool
+	Dir        string // working directory; "" means callgate's own
+
+	URL    string      // of a remote server, instead of Command
+	Header http.Header // sent to it with every request
+
+	// Serve is a server inside this program, instead of Command: it reads a message a line from in and
+	// writes such to out until in ends or ctx does. It is called again when it has ended. Nothing that it
+	// says is cached.
+	Serve func(ctx context.Context, in io.Reader, out io.Writer) error
+
+	StartTimeout time.Duration // from the spawn to the end of the handshake; 0 means DefaultStartTimeout
+	IdleTimeout  time.Duration // after which a server that nobody uses is stopped, until it is used again; 0 means never
+	MaxMessage   int           // bytes of one message from the server; 0 means 64 MiB
+
+	terms Terms
+}
+
+// Terms are the part of a Config that callgate's own configuration sets: what a server runs behind, what it is given,
+// and what has to hold before it starts. The zero value asks for nothing.
+type Terms struct {
+	Era       Era              // AnyEra asks the server
+	Transport remote.Transport // of a server behind a URL
+
 	// Secret returns the value of a secret that Env names; nil knows none. Intercept lets the proxy of a sandbox read what
 	// the process sends over TLS to the hosts that secrets are for, to put them in.
 	Secret    func(name string) (string, error)
 	Intercept bool
-
-	// InheritEnv gives the process callgate's environment, except callgate's own variables.
-	InheritEnv bool
-	Dir        string // working directory; "" means callgate's own
 
 	// Wall is what the process runs behind; nil is none.
 	Wall *guard.Wall
@@ -37,17 +58,6 @@ type Config struct {
 	// Narrowed returns nil as soon as Sandbox opens less than it did at the call, which stops the process once nobody
 	// uses it. It returns an error when ctx ends. If it is nil, nothing is watched.
 	Narrowed func(ctx context.Context) error
-	// Connect says whether a server in a sandbox may connect; nil is yes. It may wait. Without it nothing connects.
-	Connect func(ctx context.Context, to sandbox.Peer) error
-
-	// Refused hears what the sandbox keeps from a server, and Widen says whether its next process may have it; nil is no.
-	// It may wait.
-	Refused func(guard.Access)
-	Widen   func(ctx context.Context, a guard.Access) error
-
-	URL       string           // of a remote server, instead of Command
-	Transport remote.Transport // of a server behind a URL
-	Header    http.Header      // sent to it with every request
 
 	// Authorize is as in remote.Config. Its error says why the server is down.
 	Authorize func(ctx context.Context, refused *remote.Refusal) (string, error)
@@ -60,21 +70,10 @@ type Config struct {
 	// may have changed its answer, which starts the server. It returns an error when ctx ends. Set both or neither.
 	Check   func(ctx context.Context) (Launch, error)
 	Checked func(ctx context.Context) error
-
-	Era Era // AnyEra asks the server
-
-	// Serve is a server inside this program, instead of Command: it reads a message a line from in and
-	// writes such to out until in ends or ctx does. It is called again when it has ended. Nothing that it
-	// says is cached.
-	Serve func(ctx context.Context, in io.Reader, out io.Writer) error
-
-	Trusted  bool     // carried for the caller, see Upstream.Config
-	Packages []string // likewise; the function Packages finds them
-
-	StartTimeout time.Duration // from the spawn to the end of the handshake; 0 means DefaultStartTimeout
-	IdleTimeout  time.Duration // after which a server that nobody uses is stopped, until it is used again; 0 means never
-	MaxMessage   int           // bytes of one message from the server; 0 means 64 MiB
 }
+
+// TermsOf returns the terms of a server, to be set before it is given to New.
+func TermsOf(c *Config) *Terms { return &c.terms }
 
 // Launch is how Check changes a start: it runs what was checked, and nothing newer.
 type Launch struct {
@@ -106,6 +105,13 @@ type Options struct {
 	Logger   *slog.Logger
 	Events   Events
 	Budget   *budget.Budget // of messages in flight; nil has no bound
+
+	// Connect says whether a server in a sandbox may connect; nil is yes. It may wait. Without it nothing connects.
+	Connect func(ctx context.Context, to sandbox.Peer) error
+	// Refused hears what the sandbox keeps from a server, and Widen says whether its next process may have it; nil is no.
+	// It may wait.
+	Refused func(guard.Access)
+	Widen   func(ctx context.Context, a guard.Access) error
 }
 
 // State is where an upstream is in its life.

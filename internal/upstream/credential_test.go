@@ -65,21 +65,20 @@ func TestServerComesBackWithItsCredential(t *testing.T) {
 	there := make(chan struct{})
 	h := newHost(t)
 	u := open(t, Config{
-		Name: "locked", URL: l.guard(t, oneTool()), Era: Legacy,
-		Authorize: func(_ context.Context, refused *remote.Refusal) (string, error) {
+		Name: "locked", URL: l.guard(t, oneTool()), terms: Terms{Era: Legacy, Authorize: func(_ context.Context, refused *remote.Refusal) (string, error) {
 			if refused != nil && (refused.Status != http.StatusUnauthorized || len(refused.Challenge) != 1) {
 				t.Errorf("%+v", refused)
 			}
 			return have.Load().(string), nil
 		},
-		Await: func(ctx context.Context) error {
-			select {
-			case <-there:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		},
+			Await: func(ctx context.Context) error {
+				select {
+				case <-there:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}},
 	}, Options{Events: h.events()})
 	if _, err := u.Ready(short(t)); err == nil || !strings.Contains(err.Error(), `callgate login locked`) {
 		t.Fatal(err)
@@ -100,17 +99,16 @@ func TestCredentialThatIsNotThereNow(t *testing.T) {
 	var asked atomic.Int32
 	h := newHost(t)
 	u := open(t, Config{
-		Name: "locked", URL: l.guard(t, oneTool()), Era: Legacy,
-		Authorize: func(context.Context, *remote.Refusal) (string, error) {
+		Name: "locked", URL: l.guard(t, oneTool()), terms: Terms{Era: Legacy, Authorize: func(context.Context, *remote.Refusal) (string, error) {
 			if asked.Add(1) <= 2 {
 				return "", &remote.PassingError{Err: errors.New("nobody answers")}
 			}
 			return "Bearer good", nil
 		},
-		Await: func(ctx context.Context) error {
-			t.Error("a person is waited for")
-			return ctx.Err()
-		},
+			Await: func(ctx context.Context) error {
+				t.Error("a person is waited for")
+				return ctx.Err()
+			}},
 	}, Options{Events: h.events()})
 	if _, err := u.Ready(short(t)); err == nil || !strings.Contains(err.Error(), "nobody answers") || strings.Contains(err.Error(), "callgate login") {
 		t.Error(err)
@@ -128,13 +126,12 @@ func TestListThatIsForbidden(t *testing.T) {
 	have.Store("Bearer some")
 	h := newHost(t)
 	u := open(t, Config{
-		Name: "locked", URL: l.guard(t, oneTool()), Era: Legacy,
-		Authorize: func(_ context.Context, refused *remote.Refusal) (string, error) {
+		Name: "locked", URL: l.guard(t, oneTool()), terms: Terms{Era: Legacy, Authorize: func(_ context.Context, refused *remote.Refusal) (string, error) {
 			if refused != nil && have.Load() == refused.Credential {
 				return "", errors.New("more is wanted")
 			}
 			return have.Load().(string), nil
-		},
+		}},
 	}, Options{Events: h.events()})
 	h.wait("list tools")
 	if err := u.Lists.Error(Tools); err == nil || !strings.Contains(err.Error(), "more is wanted") {
@@ -173,7 +170,7 @@ func TestServerThatComesLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := newHost(t)
-	u := open(t, Config{Name: "late", URL: "http://" + address, Era: Legacy}, Options{Events: h.events()})
+	u := open(t, Config{Name: "late", URL: "http://" + address, terms: Terms{Era: Legacy}}, Options{Events: h.events()})
 	if _, err := u.Ready(short(t)); err == nil {
 		t.Fatal("nobody is there")
 	}

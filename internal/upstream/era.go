@@ -88,13 +88,13 @@ type greeter struct {
 // greet greets the server in the era that callgate expects of it.
 func (g *greeter) greet(ctx context.Context, era Era) (err error) {
 	switch {
-	case g.in.u.cfg.URL != "" && g.in.u.cfg.Transport == remote.SSE: // it is older than the other era
+	case g.in.u.cfg.URL != "" && g.in.u.cfg.terms.Transport == remote.SSE: // it is older than the other era
 		err = g.initialize(ctx)
 	case era == Legacy:
-		if err = g.initialize(ctx); errors.Is(err, errOtherEra) && g.in.u.cfg.Era == AnyEra {
+		if err = g.initialize(ctx); errors.Is(err, errOtherEra) && g.in.u.cfg.terms.Era == AnyEra {
 			err = g.discover(ctx)
 		}
-	case g.in.u.cfg.Era == Modern:
+	case g.in.u.cfg.terms.Era == Modern:
 		err = g.discover(ctx)
 	default:
 		patient := probePatience

@@ -135,7 +135,7 @@ func TestEras(t *testing.T) {
 			t.Parallel()
 			var starts atomic.Int32
 			serve := scripted(nil, c.answers)
-			u := open(t, Config{Name: "s", Era: c.only, Serve: func(ctx context.Context, in io.Reader, out io.Writer) error {
+			u := open(t, Config{Name: "s", terms: Terms{Era: c.only}, Serve: func(ctx context.Context, in io.Reader, out io.Writer) error {
 				starts.Add(1)
 				return serve(ctx, in, out)
 			}}, Options{})
@@ -309,7 +309,7 @@ func TestServerThatWantsToBeAskedAgain(t *testing.T) {
 				}
 				return nil
 			}
-			u := open(t, Config{Name: "s", Era: only, Serve: serve}, Options{})
+			u := open(t, Config{Name: "s", terms: Terms{Era: only}, Serve: serve}, Options{})
 			if _, err := u.Ready(short(t)); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
 				t.Errorf("era %q, refused %d times: %v", only, refusals, err)
 			}
@@ -451,7 +451,7 @@ func TestLostSessionIsBegunAgain(t *testing.T) {
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
 	h := newHost(t)
-	u := open(t, Config{Name: "s", URL: web.URL, Era: Legacy}, Options{Events: h.events()})
+	u := open(t, Config{Name: "s", URL: web.URL, terms: Terms{Era: Legacy}}, Options{Events: h.events()})
 	call(t, u, "tools/call", `{"name":"a"}`)
 	h.wait("list tools a")
 	s.mu.Lock()
@@ -474,7 +474,7 @@ func TestServerThatFailsEveryRequestIsDown(t *testing.T) {
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
 	h := newHost(t)
-	u := open(t, Config{Name: "s", URL: web.URL, Era: Legacy}, Options{Events: h.events()})
+	u := open(t, Config{Name: "s", URL: web.URL, terms: Terms{Era: Legacy}}, Options{Events: h.events()})
 	call(t, u, "x", "")
 	h.wait("state ready")
 	for _, kind := range []Kind{Tools, Prompts, Resources, Templates} {
@@ -504,7 +504,7 @@ func TestCircuitOpensAndTriesOnce(t *testing.T) {
 	var starts atomic.Int32
 	var works atomic.Bool
 	good := scripted(nil, map[string]string{"initialize": legacyHello, "": "{}"})
-	u := open(t, Config{Name: "s", Era: Legacy, Serve: func(ctx context.Context, in io.Reader, out io.Writer) error {
+	u := open(t, Config{Name: "s", terms: Terms{Era: Legacy}, Serve: func(ctx context.Context, in io.Reader, out io.Writer) error {
 		starts.Add(1)
 		if works.Load() {
 			return good(ctx, in, out)
@@ -541,7 +541,7 @@ func TestHostileListsOverHTTP(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			web := httptest.NewServer(&sessions{tools: c.tools})
 			t.Cleanup(web.Close)
-			u := open(t, Config{Name: "s", URL: web.URL, Era: Legacy}, Options{})
+			u := open(t, Config{Name: "s", URL: web.URL, terms: Terms{Era: Legacy}}, Options{})
 			list, err := u.Lists.Fresh(short(t), Tools)
 			if keys(list) != c.want || c.want != "" && err != nil {
 				t.Errorf("%q, %v", keys(list), err)

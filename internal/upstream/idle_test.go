@@ -82,7 +82,7 @@ func TestNarrowedServerIsStopped(t *testing.T) {
 	h := newHost(t)
 	cfg := configOf(t, behaviour{})
 	less := make(chan struct{}, 1)
-	cfg.Narrowed = func(ctx context.Context) error {
+	cfg.terms.Narrowed = func(ctx context.Context) error {
 		select {
 		case <-less:
 			return nil

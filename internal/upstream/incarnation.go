@@ -81,7 +81,7 @@ func (in *incarnation) wait(ctx context.Context) error {
 	if limit := in.u.cfg.IdleTimeout; limit > 0 {
 		in.workers.Go(func() { retire(limit, fmt.Errorf("%w for %v", errIdle, limit)) })
 	}
-	if narrowed := in.u.cfg.Narrowed; narrowed != nil {
+	if narrowed := in.u.cfg.terms.Narrowed; narrowed != nil {
 		in.workers.Go(func() {
 			if narrowed(in.ctx) == nil {
 				retire(breath, fmt.Errorf("%w, and its sandbox opens less by now", errIdle))

@@ -71,7 +71,7 @@ func TestServerInsideThatEnds(t *testing.T) {
 		}, "it ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u := open(t, Config{Name: "own", Serve: c.serve, Era: Legacy}, Options{})
+			u := open(t, Config{Name: "own", Serve: c.serve, terms: Terms{Era: Legacy}}, Options{})
 			for range 2 { // the second time it was started again
 				_, err := u.Request(short(t), "x", nil)
 				var down *DownError

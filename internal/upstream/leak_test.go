@@ -27,7 +27,7 @@ func TestConversationsLeaveNothing(t *testing.T) {
 			t.Cleanup(web.Close)
 			t.Cleanup(web.CloseClientConnections)
 			round := func() {
-				u := New(Config{Name: "real", URL: web.URL + "/", Transport: a.transport, Era: a.only}, Options{})
+				u := New(Config{Name: "real", URL: web.URL + "/", terms: Terms{Transport: a.transport, Era: a.only}}, Options{})
 				u.Start(hello)
 				call(t, u, "tools/call", `{"name":"echo","arguments":{"text":"x"}}`)
 				u.Close()

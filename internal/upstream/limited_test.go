@@ -34,7 +34,7 @@ func TestServersOfOneEra(t *testing.T) {
 			for _, version := range []string{modernVersion, "2025-11-25", modernVersion, "2025-03-26"} {
 				server := limitedTo(version)
 				now.Store(&server)
-				u := New(Config{Name: "limited", URL: web.URL, Transport: transport}, Options{Logger: logger(t), CacheDir: cache})
+				u := New(Config{Name: "limited", URL: web.URL, terms: Terms{Transport: transport}}, Options{Logger: logger(t), CacheDir: cache})
 				greeting := hello
 				greeting.Era = host
 				u.Start(greeting)

@@ -52,7 +52,7 @@ func (u *Upstream) open() (link, error) {
 		cfg.Args = u.how.Args
 	}
 	cfg.Env = slices.Concat(cfg.Env, u.how.Env)
-	proc, err := startProcess(cfg, os.Environ(), u.refusals, u.log)
+	proc, err := startProcess(cfg, os.Environ(), u.refusals, u.connect, u.log)
 	if err != nil {
 		return nil, fmt.Errorf("cannot start: %w", err)
 	}

@@ -133,7 +133,7 @@ func legacy(id, message []byte) []byte {
 	if err != nil || m.Params == nil {
 		return message
 	}
-	return m.WithParams(id, withoutProtocol(m.Params))
+	return rpc.WithParams(m, id, withoutProtocol(m.Params))
 }
 
 // askModern also answers the methods that the modern era does not have, and the questions that stand between a
@@ -154,7 +154,7 @@ func (in *incarnation) askModern(ctx context.Context, compose func(id []byte) []
 			if request.Params == nil {
 				return rpc.Request(id, request.Method, described)
 			}
-			return request.WithParams(id, described)
+			return rpc.WithParams(request, id, described)
 		})
 		if err != nil || m.Error != nil {
 			return m, err

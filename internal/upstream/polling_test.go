@@ -35,7 +35,7 @@ func TestServerThatEndsTheStreamOfACall(t *testing.T) {
 			web := httptest.NewServer(gomcp.NewStreamableHTTPHandler(func(*http.Request) *gomcp.Server { return s }, &gomcp.StreamableHTTPOptions{EventStore: c.store}))
 			t.Cleanup(web.Close)
 			t.Cleanup(web.CloseClientConnections)
-			u := New(Config{Name: "polled", URL: web.URL, Era: Legacy}, Options{Logger: logger(t)})
+			u := New(Config{Name: "polled", URL: web.URL, terms: Terms{Era: Legacy}}, Options{Logger: logger(t)})
 			t.Cleanup(u.Close)
 			u.Start(Hello{ProtocolVersion: "2025-11-25"}) // older revisions do not poll
 			m, err := u.Request(short(t), "tools/call", []byte(`{"name":"slow","arguments":{}}`))

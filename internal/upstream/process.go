@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -42,7 +43,7 @@ type process struct {
 }
 
 // startProcess spawns the server of cfg. own is the environment of callgate itself.
-func startProcess(cfg Config, own []string, refusals *sandbox.Refusals, log *slog.Logger) (_ *process, err error) {
+func startProcess(cfg Config, own []string, refusals *sandbox.Refusals, connect func(context.Context, sandbox.Peer) error, log *slog.Logger) (_ *process, err error) {
 	env, err := environment.Of(own, cfg.Env, cfg.InheritEnv)
 	if err != nil {
 		return nil, err
@@ -84,9 +85,9 @@ func startProcess(cfg Config, own []string, refusals *sandbox.Refusals, log *slo
 	if p.stdin, err = pipe.NewWriter(inW); err != nil {
 		return nil, err
 	}
-	wall := cfg.Wall
-	if cfg.Sandbox != nil {
-		if wall, err = cfg.Sandbox(path); err != nil {
+	wall := cfg.terms.Wall
+	if cfg.terms.Sandbox != nil {
+		if wall, err = cfg.terms.Sandbox(path); err != nil {
 			return nil, err
 		}
 		if refusals != nil {
@@ -117,7 +118,7 @@ func startProcess(cfg Config, own []string, refusals *sandbox.Refusals, log *slo
 		log.Warn("the kernel does not keep this server from callgate's files", "guard", s)
 	}
 	if l := p.tree.Proxy(); l != nil {
-		p.proxy = &sandbox.Proxy{Judge: cfg.Connect, Swaps: swaps, Authority: authority, Logger: log}
+		p.proxy = &sandbox.Proxy{Judge: connect, Swaps: swaps, Authority: authority, Logger: log}
 		p.proxy.Start(l)
 	}
 	closeAll([]*os.File{inR, outW, errW})
@@ -136,7 +137,7 @@ func (p *process) keepSecrets(cfg *Config, env []string, wall *guard.Wall) (fill
 	if wall == nil || wall.Box == nil || wall.Box.Net != guard.ProxyNet {
 		return nil, nil, nil, errors.New("a secret for a host needs a sandbox with the network proxy")
 	}
-	if cfg.Intercept {
+	if cfg.terms.Intercept {
 		authority, p.trust, filled, err = cfg.trust(filled, wall.Box)
 	}
 	return filled, swaps, authority, err

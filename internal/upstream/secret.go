@@ -36,10 +36,10 @@ func (cfg *Config) secrets(env []string) (filled []string, swaps []sandbox.Swap,
 		if !ok {
 			continue
 		}
-		if cfg.Secret == nil {
+		if cfg.terms.Secret == nil {
 			return nil, nil, errors.New("secrets cannot be used here")
 		}
-		value, err := cfg.Secret(name)
+		value, err := cfg.terms.Secret(name)
 		if err != nil {
 			return nil, nil, err
 		}

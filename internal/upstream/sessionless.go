@@ -12,7 +12,7 @@ import (
 // reports false for a server that stays in the legacy era: it speaks no other, or nothing would be gained.
 func (g *greeter) reconsider(ctx context.Context) bool {
 	a, ok := g.in.link.(*address)
-	if !ok || g.in.u.cfg.Era != AnyEra || g.in.u.eraKnown || !a.endpoint.Sessionless() || !canBeAsked(g.hello.Capabilities) {
+	if !ok || g.in.u.cfg.terms.Era != AnyEra || g.in.u.eraKnown || !a.endpoint.Sessionless() || !canBeAsked(g.hello.Capabilities) {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, knownPatience)

@@ -47,7 +47,7 @@ func TestSessionlessServers(t *testing.T) {
 			t.Cleanup(web.CloseClientConnections)
 			dir := t.TempDir()
 			for range 2 { // the second time it is known
-				u := New(Config{Name: "s", URL: web.URL, Era: c.only}, Options{CacheDir: dir, Logger: logger(t)})
+				u := New(Config{Name: "s", URL: web.URL, terms: Terms{Era: c.only}}, Options{CacheDir: dir, Logger: logger(t)})
 				t.Cleanup(u.Close)
 				u.Start(Hello{Era: Legacy, ProtocolVersion: "2025-11-25", Capabilities: []byte(c.can), ClientInfo: hello.ClientInfo})
 				info, err := u.Ready(short(t))

@@ -33,7 +33,8 @@ type Upstream struct {
 	cache  *cache
 	budget *budget.Budget
 
-	refusals *sandbox.Refusals // nil for a server without a sandbox
+	refusals *sandbox.Refusals                         // nil for a server without a sandbox
+	connect  func(context.Context, sandbox.Peer) error // see Options
 
 	how Launch // of the start that goes on; of the one goroutine that launches
 
@@ -83,7 +84,7 @@ func New(cfg Config, o Options) *Upstream {
 		events: o.Events,
 		grace:  2 * time.Second,
 		cache:  newCache(o.CacheDir),
-		budget: o.Budget,
+		budget: o.Budget, connect: o.Connect,
 		status: Status{State: Idle, Since: time.Now()},
 	}
 	u.ctx, u.cancel = context.WithCancel(context.Background())
@@ -93,18 +94,15 @@ func New(cfg Config, o Options) *Upstream {
 			u.events.ListChanged(u, k)
 		}
 	}
-	if cfg.Sandbox != nil {
-		u.refusals = sandbox.NewRefusals(u.refused, cfg.Widen)
+	if cfg.terms.Sandbox != nil {
+		u.refusals = sandbox.NewRefusals(func(a guard.Access) {
+			u.log.Warn("the sandbox refused the server a file", "path", a.Path, "write", a.Write)
+			if o.Refused != nil {
+				o.Refused(a)
+			}
+		}, o.Widen)
 	}
 	return u
-}
-
-// refused tells of what the sandbox has kept from the server.
-func (u *Upstream) refused(a guard.Access) {
-	u.log.Warn("the sandbox refused the server a file", "path", a.Path, "write", a.Write)
-	if u.cfg.Refused != nil {
-		u.cfg.Refused(a)
-	}
 }
 
 // Start fixes what the server is told of the host, reads the cache, and begins to spawn and greet the
@@ -122,7 +120,7 @@ func (u *Upstream) Start(hello Hello) {
 
 // remember takes over what the cache knows. The caller holds mu.
 func (u *Upstream) remember(r record) {
-	switch u.era = u.cfg.Era; {
+	switch u.era = u.cfg.terms.Era; {
 	case u.era != AnyEra:
 	case time.Since(r.EraAt) < eraKept:
 		u.era, u.eraKnown = r.Era, true
@@ -272,8 +270,8 @@ func (u *Upstream) launch() (*incarnation, error) {
 	ctx, cancel := context.WithTimeoutCause(u.ctx, u.cfg.StartTimeout,
 		fmt.Errorf("the handshake was not finished within %v", u.cfg.StartTimeout))
 	defer cancel()
-	if u.cfg.Check != nil {
-		how, err := u.cfg.Check(ctx)
+	if u.cfg.terms.Check != nil {
+		how, err := u.cfg.terms.Check(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errRefused, err)
 		}
@@ -291,7 +289,7 @@ func (u *Upstream) launch() (*incarnation, error) {
 		u.log.Info("the server ended when it was offered a handshake of MCP: started again, without one")
 		in, err = u.meet(ctx, Modern)
 	}
-	if in != nil && u.era == Legacy && u.cfg.Era == AnyEra && refusesAnyHandshake(err) {
+	if in != nil && u.era == Legacy && u.cfg.terms.Era == AnyEra && refusesAnyHandshake(err) {
 		in.end(u.downError(err, in))
 		u.log.Info("the server takes no handshake of MCP: asked for its era")
 		in, err = u.meet(ctx, AnyEra)
@@ -343,12 +341,12 @@ func (u *Upstream) fall(err error, up time.Duration, in *incarnation) *DownError
 		}
 		switch {
 		case u.waiting:
-		case isAuth(err) && u.cfg.Await != nil:
+		case isAuth(err) && u.cfg.terms.Await != nil:
 			u.waiting = true
-			u.wg.Go(func() { u.await(u.cfg.Await) })
+			u.wg.Go(func() { u.await(u.cfg.terms.Await) })
 		case errors.Is(err, errRefused):
 			u.waiting = true
-			u.wg.Go(func() { u.await(u.cfg.Checked) })
+			u.wg.Go(func() { u.await(u.cfg.terms.Checked) })
 		}
 	})
 	return down

@@ -13,9 +13,28 @@ import (
 	"callgate/internal/hooks"
 )
 
+// Hooks hear what happens to calls, and can tighten what the gate decides. All methods may be called by many goroutines
+// at once.
+type Hooks interface {
+	// Wants reports whether a hook may be for events of that name. If none is, the event need not be made.
+	Wants(event string) bool
+	// Fire tells of an event, and waits for nobody.
+	Fire(e hooks.Event)
+
+	// Decides reports whether a hook wants to look at calls before the gate decides.
+	Decides() bool
+	// Decide asks such hooks one after the other, and hands over what each says. e is the event as it is now: heed
+	// returns it with what the hook said applied, or false when no other has to be asked. Its error is that the hook's
+	// arguments cannot be used, which is a failure of the hook.
+	Decide(ctx context.Context, e hooks.Event, heed func(hooks.Opinion) (hooks.Event, bool, error))
+}
+
+// None are no hooks.
+var None Hooks = (*hooks.Runner)(nil)
+
 // Events tells hooks of the requests of one session.
 type Events struct {
-	Hooks   *hooks.Runner // nil has none
+	Hooks   Hooks
 	Session *gate.Session
 }
 

@@ -43,7 +43,7 @@ func Traced(m rpc.Message, trace map[string]string) (rpc.Message, error) {
 	if len(trace) == 0 || m.Params == nil {
 		return m, nil
 	}
-	return rpc.Parse(m.WithParams(m.ID, WithTrace(m.Params, trace)))
+	return rpc.Parse(rpc.WithParams(m, m.ID, WithTrace(m.Params, trace)))
 }
 
 // Trace is the trace that params say their request belongs to.

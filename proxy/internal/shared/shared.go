@@ -230,7 +230,7 @@ func (sh *Server) Forward(ctx context.Context, s User, compose func(id []byte) [
 	} else {
 		defer release()
 	}
-	return sh.Up.Forward(ctx, func(id []byte) []byte { return m.WithParams(id, params) })
+	return sh.Up.Forward(ctx, func(id []byte) []byte { return rpc.WithParams(m, id, params) })
 }
 
 // work counts a request of the host in; done counts it out.

@@ -94,7 +94,7 @@ func (all *Clients) start(c *Client, l *round, r incoming) error {
 	c.mu.Lock()
 	e.id = c.newID()
 	c.mu.Unlock()
-	message, err := rpc.Parse(r.WithParams(e.id, ownParams(r, e.id)))
+	message, err := rpc.Parse(rpc.WithParams(r.Message, e.id, ownParams(r, e.id)))
 	if err != nil {
 		return err
 	}

@@ -17,13 +17,16 @@ import (
 	"callgate/internal/rpc"
 	"callgate/internal/verify"
 	"callgate/permissions"
-	"callgate/proxy/internal/checkpoints"
 	"callgate/proxy/internal/raw"
 )
 
 // Checks are the user's own, which run after calls changed files.
 type Checks struct {
-	Runner     *verify.Runner
+	// Run runs the checks on a workspace after a call, and waits for their end. checkpoint is the id of the checkpoint
+	// that was taken before the call, "" for none. Run returns its report for the model, and the same for programs.
+	// When ctx ends, the report says why.
+	Run func(ctx context.Context, workspace, checkpoint string) (text string, meta map[string]any)
+
 	Workspaces []string            // absolute and real: only these; none means every workspace of a server or host
 	Paths      []*permissions.Glob // only when one of these matches a changed file's path; none means every file
 }
@@ -39,6 +42,14 @@ type Session struct {
 	reports [][]byte // that the host could not wait for, as content
 }
 
+// Kept is what was kept before a call.
+type Kept interface {
+	// ID is that of the checkpoint; "" when none was taken.
+	ID() string
+	// Changed are the paths that the call was seen to change. It is asked once the call has ended.
+	Changed() (paths []string, known bool)
+}
+
 // Request is a host's request that waits for checks.
 type Request interface {
 	Record()             // puts the outcome of the call on record, if it is not
@@ -49,7 +60,7 @@ type Request interface {
 // After runs the checks for what the call changed and appends their report to its result. The host's call
 // waits for them, and nothing else does: the outcome of the call is on record before. When the host would not
 // wait so long, the report comes with the next result of the session.
-func (s *Session) After(ctx context.Context, r Request, call gate.Call, v *gate.Verdict, k *checkpoints.Kept, answer rpc.Message) rpc.Message {
+func (s *Session) After(ctx context.Context, r Request, call gate.Call, v *gate.Verdict, k Kept, answer rpc.Message) rpc.Message {
 	if s.Checks == nil || !raw.TakesContent(answer) {
 		return answer
 	}
@@ -57,10 +68,20 @@ func (s *Session) After(ctx context.Context, r Request, call gate.Call, v *gate.
 	if raw.IsErrorResult(answer.Result) {
 		return answer
 	}
-	began := time.Now()
-	for _, workspace := range s.Checks.workspacesOf(k.ChangedBy(v), call.Place) {
+	began, checkpoint := time.Now(), ""
+	changed, known := []string(nil), false
+	if k != nil {
+		checkpoint = k.ID()
+		changed, known = k.Changed()
+	}
+	if !known {
+		for _, w := range v.Analysis.Writes { // what the call names
+			changed = append(changed, w.Path)
+		}
+	}
+	for _, workspace := range s.Checks.workspacesOf(changed, call.Place) {
 		r.Record()
-		answer = s.in(ctx, r, workspace, k.ID(), began, answer)
+		answer = s.in(ctx, r, workspace, checkpoint, began, answer)
 	}
 	return answer
 }
@@ -100,18 +121,19 @@ func (o *Checks) matches(rel, path string) bool {
 // in waits for one run, as long as the host does.
 func (s *Session) in(ctx context.Context, r Request, workspace, checkpoint string, began time.Time, answer rpc.Message) rpc.Message {
 	if why := s.Unseen(); why != "" {
-		return raw.WithContent(answer, reportItem(&verify.Report{Workspace: workspace, Failure: why}, true, ""))
+		unseen := &verify.Report{Workspace: workspace, Failure: why}
+		return raw.WithContent(answer, reportItem(unseen.Text(true), unseen.Meta()))
 	}
 	done := make(chan []byte, 1)
 	running, cancel := context.WithCancelCause(s.Ended)
 	leave := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	s.Work.Go(func() {
 		defer cancel(nil)
-		run, full, err := s.Checks.Runner.Verify(running, workspace, checkpoint)
-		if err != nil {
-			run = &verify.Report{Workspace: workspace, Failure: err.Error()}
+		text, meta := s.Checks.Run(running, workspace, checkpoint)
+		if checkpoint != "" {
+			meta["checkpoint"] = checkpoint
 		}
-		done <- reportItem(run, full, checkpoint)
+		done <- reportItem(text, meta)
 	})
 	stop := r.Beat()
 	defer stop()
@@ -150,14 +172,10 @@ func (s *Session) withReports(answer rpc.Message) rpc.Message {
 }
 
 // reportItem is a content item that says that it is callgate's own.
-func reportItem(run *verify.Report, full bool, id string) []byte {
-	meta := run.Meta()
-	if id != "" {
-		meta["checkpoint"] = id
-	}
-	text, err := json.Marshal(map[string]any{"type": "text", "text": run.Text(full), "_meta": map[string]any{"callgate/verification": meta}}, json.Deterministic(true))
+func reportItem(words string, meta map[string]any) []byte {
+	text, err := json.Marshal(map[string]any{"type": "text", "text": words, "_meta": map[string]any{"callgate/verification": meta}}, json.Deterministic(true))
 	if err != nil { // a report is text and numbers
-		return append(append([]byte(`{"type":"text","text":`), jsonx.Quote(run.Text(full))...), '}')
+		return append(append([]byte(`{"type":"text","text":`), jsonx.Quote(words)...), '}')
 	}
 	return text
 }

@@ -3,6 +3,7 @@ package checkpoints
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -12,11 +13,13 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/checkpoint"
+	"callgate/proxy"
 )
 
-// Checkpoints snapshot files before calls change them.
+// Checkpoints snapshot files before calls change them. Nil keeps none.
 type Checkpoints struct {
 	Store *checkpoint.Store
+	Log   *slog.Logger
 	// Required refuses calls whose files cannot be kept, unless a person released the mark gate.MarkUnkept.
 	// Else they run, and the log says so.
 	Required   bool
@@ -54,13 +57,10 @@ func (k *Checkpoints) Undo(call gate.Call, a *tools.Analysis) *gate.Undo {
 	return &gate.Undo{Kept: true, Text: "callgate takes a snapshot first. You can restore it from Checkpoints."}
 }
 
-// UnkeptError is why a call was not forwarded: its files could not be kept.
-type UnkeptError struct{ why string }
+var _ proxy.Checkpoints = (*Checkpoints)(nil)
 
-func (e *UnkeptError) Error() string { return e.why }
-
-// Kept is what was kept before one call. Nil is nothing.
-type Kept struct {
+// kept is what was kept before one call.
+type kept struct {
 	taken   *checkpoint.Taken
 	log     *slog.Logger
 	tool    string
@@ -71,16 +71,8 @@ type Kept struct {
 // keepPatience bounds how long the keeping of one call's files may take.
 const keepPatience = 15 * time.Second
 
-// Take keeps what an allowed call that runs elsewhere is about to change. The caller MUST call end once the call has
-// run; end is never nil. The error is a reason not to let it run.
-func (k *Checkpoints) Take(ctx context.Context, g *gate.Gate, s *gate.Session, log *slog.Logger, call gate.Call, v *gate.Verdict) (end func(context.Context), err error) {
-	one, err := k.Keep(ctx, g, s, log, call, v)
-	return one.End, err
-}
-
-// Keep keeps what an allowed call is about to change. When it returns without an error, that is on the disk and the
-// call MUST be forwarded or ended; the error, an *UnkeptError, is a reason not to forward it.
-func (k *Checkpoints) Keep(ctx context.Context, g *gate.Gate, s *gate.Session, log *slog.Logger, call gate.Call, v *gate.Verdict) (*Kept, error) {
+// Keep implements proxy.Checkpoints.
+func (k *Checkpoints) Keep(ctx context.Context, g *gate.Gate, s *gate.Session, call gate.Call, v *gate.Verdict) (proxy.Kept, error) {
 	if k == nil || v.Analysis == nil {
 		return nil, nil
 	}
@@ -100,7 +92,7 @@ func (k *Checkpoints) Keep(ctx context.Context, g *gate.Gate, s *gate.Session, l
 		CallID: call.ID, Tool: call.Tool.Qualified, SessionID: s.ID(), Worker: g.Worker(), Workspace: call.Place.Dir, Paths: paths,
 		Secret: func(path string) bool { return g.Files.HidesFile(s, place, path) },
 	})
-	out := &Kept{taken: taken, log: log, tool: call.Tool.Qualified}
+	out := &kept{taken: taken, log: k.Log, tool: call.Tool.Qualified}
 	var why string
 	switch {
 	case err != nil:
@@ -116,9 +108,9 @@ func (k *Checkpoints) Keep(ctx context.Context, g *gate.Gate, s *gate.Session, l
 	released := slices.ContainsFunc(v.Marks, func(m tools.Mark) bool { return m.Code == gate.MarkUnkept })
 	if k.Required && !released {
 		out.abandon()
-		return nil, &UnkeptError{"What it would change could not be kept: " + why + " If that cannot be helped, tell the user."}
+		return nil, errors.New("What it would change could not be kept: " + why + " If that cannot be helped, tell the user.") //nolint:staticcheck // a sentence for the model
 	}
-	log.Warn("a call runs although not all of its files could be kept", "tool", call.Tool.Qualified, "call", call.ID, "reason", why)
+	k.Log.Warn("a call runs although not all of its files could be kept", "tool", call.Tool.Qualified, "call", call.ID, "reason", why)
 	return out, nil
 }
 
@@ -156,17 +148,17 @@ func unkept(list []checkpoint.Conflict) string {
 	return strings.Join(parts, ", ") + "."
 }
 
-// ID is that of the checkpoint; "" when none was taken.
-func (k *Kept) ID() string {
-	if k == nil || k.taken == nil {
+// ID implements proxy.Kept.
+func (k *kept) ID() string {
+	if k.taken == nil {
 		return ""
 	}
 	return k.taken.ID
 }
 
-// End notes what the call left. The host may have taken the call back: what it did is done all the same.
-func (k *Kept) End(ctx context.Context) {
-	if k == nil || k.taken == nil {
+// End implements proxy.Kept.
+func (k *kept) End(ctx context.Context) {
+	if k.taken == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepPatience)
@@ -182,7 +174,7 @@ func (k *Kept) End(ctx context.Context) {
 }
 
 // abandon is End for a call that is not forwarded.
-func (k *Kept) abandon() {
+func (k *kept) abandon() {
 	if k.taken == nil {
 		return
 	}
@@ -191,13 +183,5 @@ func (k *Kept) abandon() {
 	}
 }
 
-// ChangedBy returns the paths that the call changed: what was seen to change, or else what the call names.
-func (k *Kept) ChangedBy(v *gate.Verdict) (paths []string) {
-	if k != nil && k.known {
-		return k.changed
-	}
-	for _, w := range v.Analysis.Writes {
-		paths = append(paths, w.Path)
-	}
-	return paths
-}
+// Changed implements proxy.Kept.
+func (k *kept) Changed() (paths []string, known bool) { return k.changed, k.known }
