@@ -222,6 +222,7 @@ func (b *shells) command(all []shellparse.Command, at int, whole string, otherNe
 		}
 	}
 	risk, category, why := b.classified(all, at)
+	elsewhere = joinEffects(elsewhere, b.strays(c, risk))
 	b.remarks(c, risk, why)
 	plain := b.plainly(c)
 	effects := append(b.effects(plain, elsewhere), b.leads(c)...)

@@ -103,6 +103,36 @@ func (b *shells) leads(c *shellparse.Command) (effects []permissions.Effect) {
 	return effects
 }
 
+// strays says that a command which executes what the files around it say runs, by a link or by what depends on the run,
+// outside the workspace.
+func (b *shells) strays(c *shellparse.Command, risk permissions.Risk) (effect string) {
+	if b.record.tool.remote || b.record.place.Dir == "" || c.Remote || len(c.Argv) == 0 ||
+		risk != permissions.BuildTest && !commands.Known(c.Argv[0].Value).Has(programs.Configured) {
+		return ""
+	}
+	if c.Anywhere {
+		return "runs in a folder that depends on the run"
+	}
+	var folders []string
+	for _, dir := range c.Dirs {
+		folders = append(folders, b.record.place.At(dir).Dir)
+	}
+	for _, pattern := range c.Within {
+		found, err := b.files.globs.Expand(pattern+"/", false)
+		if err != nil || len(found.Files) > workspace.MaxGlob {
+			return "runs in folders that cannot be told"
+		}
+		folders = slices.Concat(folders, found.Files, found.Folders)
+	}
+	for _, folder := range folders {
+		real, _, err := workspace.RealPath(folder)
+		if _, _, in := b.record.place.InWorkspace(real); err != nil || !in {
+			return "runs outside the workspace, in " + Visible(folder)
+		}
+	}
+	return ""
+}
+
 // outside makes rules that ask about files count for a file that a command reads outside the workspace.
 func (b *files) outside(s *permissions.Subject, l *workspace.Location) {
 	if b.reading == nil || b.record.tool.remote || s.Kind != KindReadFile || strings.HasPrefix(l.Real(), "/dev/") {

@@ -167,6 +167,8 @@ const (
 	VersionControl                   // it keeps versions, and knows other places by names of its own
 	FindExpression                   // its words are places and an expression of find
 	OnlyPaths                        // it shows nothing but what the paths among its words name
+	Folders                          // it prints the names of what is in folders
+	OnlyNames                        // it opens none of the files that its operands name
 )
 
 // What a command can show of a repository, and how commands can make folders useless. README.md says what these mean.
@@ -189,7 +191,7 @@ var Traits = map[string]Trait{
 	"kills": Kills, "runs-containers": RunsContainers, "takes-labels": TakesLabels, "runs-installed": RunsInstalled,
 	"unoffered": Unoffered, "one-host": OneHost, "connects": Connects, "fetches": Fetches, "package-manager": PackageManager, "uploads": Uploads,
 	"version-control": VersionControl, "find-expression": FindExpression, "only-paths": OnlyPaths,
-	"control": Control,
+	"control": Control, "folders": Folders, "only-names": OnlyNames,
 }
 
 // nothing is known of the commands that the table does not have.

@@ -79,6 +79,10 @@ type Command struct {
 	Dir string
 	// Dirs are the places that it may run in, as far as they are known: two where a cd may have failed.
 	Dirs []string
+	// Within are patterns, like File.Pattern, of more places that it may run in. Anywhere says that it may run in a
+	// place which neither Dirs nor Within name.
+	Within   []string
+	Anywhere bool
 	// Escalates says that a wrapper gains privileges (sudo, doas, su, pkexec), or that the command is one.
 	Escalates bool
 }
@@ -121,7 +125,7 @@ type File struct {
 	// anything. It is a pattern of path.Match with two additions: a segment ** is the directory and all that is
 	// below it, and a segment that does not begin with a dot matches no name that does, unless it follows such
 	// a segment or options of the shell say otherwise; after ** names match in any case. It is absolute where the
-	// directory is known. Several possible patterns make several files.
+	// directory is known. One that ends in a slash matches folders alone. Several possible patterns make several files.
 	Pattern string
 	// Split says that the shell splits what the pattern matches at blanks, and globs it again.
 	Split bool

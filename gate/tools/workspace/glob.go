@@ -40,7 +40,7 @@ func (g *Globs) Expand(pattern string, loose bool) (expansion, error) {
 	volume := filepath.VolumeName(pattern)
 	bases := []string{volume + string(filepath.Separator)}
 	segments := strings.FieldsFunc(pattern[len(volume):], func(r rune) bool { return r == '/' })
-	literal := true
+	literal, folders := true, strings.HasSuffix(pattern, "/")
 	for i, segment := range segments {
 		last := i == len(segments)-1
 		switch {
@@ -73,7 +73,7 @@ func (g *Globs) Expand(pattern string, loose bool) (expansion, error) {
 			var matches []string
 			for _, base := range bases {
 				var err error
-				if matches, err = g.list(matches, base, segment, !last, loose); err != nil {
+				if matches, err = g.list(matches, base, segment, !last || folders, loose); err != nil {
 					return expansion{}, err
 				}
 			}
@@ -92,7 +92,7 @@ func (g *Globs) spend(n int) error {
 }
 
 // list appends the entries of folder that match segment; folders alone, and links that may lead to one,
-// when more segments follow.
+// when more segments or a slash follow.
 func (g *Globs) list(matches []string, folder, segment string, onlyFolders, loose bool) ([]string, error) {
 	entries, err := g.read(folder)
 	if err != nil {

@@ -32,7 +32,7 @@ func apply(a *walk.Walker, h word.Hit, c *walk.Call) {
 	case 'F':
 		c.EffectOf("option "+h.Name, h)
 	case 'd':
-		chdir(h.Value, c)
+		chdir(a, h.Value, c)
 	case 'u':
 		upload(a, h, c)
 	case 'D':
@@ -116,10 +116,16 @@ func upload(a *walk.Walker, h word.Hit, c *walk.Call) {
 }
 
 // chdir moves a call to another directory.
-func chdir(w word.Word, c *walk.Call) {
+func chdir(a *walk.Walker, w word.Word, c *walk.Call) {
 	if !w.Known {
-		c.Sc.Lost = true
-		c.Effect("directory " + w.Text)
+		if len(w.Globs) > 0 {
+			c.Sc.EnterAny(w.Globs)
+		} else {
+			c.Sc.Stray()
+		}
+		if c.Sc.Anywhere || a.Outside(c.Sc.Within) {
+			c.Effect("directory " + w.Text)
+		}
 		return
 	}
 	c.Sc.Enter(w.Text)

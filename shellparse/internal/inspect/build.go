@@ -46,11 +46,11 @@ func runMake(a *walk.Walker, c *walk.Call) bool {
 			n = 0
 		case (w.Text == "-C" || w.Text == "--directory") && i+1 < len(c.Argv):
 			n = 2
-			chdir(next, c)
+			chdir(a, next, c)
 		case strings.HasPrefix(w.Text, "-C"):
-			chdir(word.Lit(w.Text[2:]), c)
+			chdir(a, word.Lit(w.Text[2:]), c)
 		case strings.HasPrefix(w.Text, "--directory="):
-			chdir(word.Lit(w.Text[len("--directory="):]), c)
+			chdir(a, word.Lit(w.Text[len("--directory="):]), c)
 		case !makeManner.MatchString(w.Text):
 			n = 0
 		case w.Text == "-j" && next.Known && strings.Trim(next.Text, "0123456789") == "" && next.Text != "":

@@ -79,7 +79,7 @@ func runEval(a *walk.Walker, c *walk.Call) bool {
 	inner := c.Inner(c.Argv, "eval")
 	a.RunWords(inner, words)
 	if c.Outer != nil && strings.Contains(word.Texts(words), "cd") {
-		c.Outer.Lost = true
+		c.Outer.Stray()
 	}
 	return true
 }
@@ -126,7 +126,7 @@ func runSource(a *walk.Walker, c *walk.Call) bool {
 		return false // a virtual environment of the project, which stays in its directory
 	}
 	if c.Outer != nil {
-		c.Outer.Lost = true
+		c.Outer.Stray()
 	}
 	a.Found.Poison("source " + w.Text)
 	return false

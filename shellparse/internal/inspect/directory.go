@@ -3,6 +3,7 @@ package inspect
 import (
 	"strings"
 
+	"callgate/internal/lazyregexp"
 	"callgate/shellparse/internal/walk"
 	"callgate/shellparse/internal/word"
 )
@@ -23,27 +24,64 @@ func runCd(a *walk.Walker, c *walk.Call) bool {
 	before := outer.Dirs
 	outer.Astray = outer.Astray || outer.Lost
 	switch {
-	case c.Name == "popd" || len(words) > 1:
-		outer.Lost = true
-	case len(words) == 0 && (a.Words.Home == "" || c.Name != "cd"):
-		outer.Lost = true
+	case c.Name == "popd", len(words) == 1 && words[0].Known && (words[0].Text == "-" || strings.HasPrefix(words[0].Text, "+")),
+		len(words) == 0 && c.Name == "pushd":
+		// It goes back to where the text went before, as long as the text does not say where that is.
+		outer.Lose()
+		outer.Anywhere = outer.Anywhere || a.Shell.Assigned["OLDPWD"] || a.Shell.Assigned["DIRSTACK"] || a.Shell.Once[word.Anything] > 0
+	case len(words) > 1, len(words) == 0 && a.Words.Home == "":
+		outer.Stray()
 	case len(words) == 0:
 		outer.Dirs = []string{word.Clean(a.Words.Home)}
+	case !words[0].Known && isProject(a, words[0].Text):
+		outer.Lose()
+	case !words[0].Known && len(words[0].Globs) > 0 && !a.Shell.Assigned["CDPATH"]:
+		outer.EnterAny(words[0].Globs)
+		intoFolders(c, words[0])
 	case !words[0].Known:
-		outer.Lost = true
+		outer.Stray()
 		if strings.HasPrefix(words[0].Text, "~") {
 			outer.Dirs = []string{words[0].Text}
 		}
-	case words[0].Text == "-" || strings.HasPrefix(words[0].Text, "+") || words[0].Text == "":
-		outer.Lost = true
+	case words[0].Text == "":
+		outer.Lose()
 	default:
 		outer.Enter(words[0].Text)
-		outer.Lost = outer.Lost || a.Shell.Assigned["CDPATH"]
+		if a.Shell.Assigned["CDPATH"] {
+			outer.Stray()
+		}
 	}
 	outer.Failed = outer.Union(outer.Failed, before)
 	followed(a, c, outer)
 	return false
 }
+
+// intoFolders notes that of what a word can be, a change of directory means folders alone.
+func intoFolders(c *walk.Call, w word.Word) {
+	for i, o := range c.Argv {
+		if o.Known || o.Text != w.Text {
+			continue
+		}
+		folders := make([]string, len(w.Globs))
+		for k, g := range w.Globs {
+			folders[k] = strings.TrimSuffix(g, "/") + "/"
+		}
+		c.Argv[i].Globs = folders
+	}
+}
+
+// isProject says that a word is the project which the text works on: the top of the repository, or a variable with such
+// a name that the text does not set.
+func isProject(a *walk.Walker, text string) bool {
+	m := projectWord.FindStringSubmatch(text)
+	if m == nil {
+		return false
+	}
+	name := m[1] + m[2]
+	return name == "" || !a.Shell.Assigned[name] && a.Shell.Once[word.Anything] == 0
+}
+
+var projectWord = lazyregexp.New(`^"?(?:\$\(git rev-parse --show-toplevel\)|\$(\w*(?:PROJECT|REPO|WORKSPACE)\w*)|\$\{(\w*(?:PROJECT|REPO|WORKSPACE)\w*)(?::?-\.?)?\})"?$`)
 
 // followed notes whether a change of directory needs a rule.
 func followed(a *walk.Walker, c *walk.Call, outer *word.Scope) {

@@ -28,7 +28,7 @@ const (
 func runEnv(a *walk.Walker, c *walk.Call) bool {
 	at, step := 1, envTaken
 	for at < len(c.Argv) && step == envTaken {
-		at, step = envOption(c, at)
+		at, step = envOption(a, c, at)
 	}
 	switch step {
 	case envNothing:
@@ -54,7 +54,7 @@ func runEnv(a *walk.Walker, c *walk.Call) bool {
 }
 
 // envOption reads the word at a place of env's arguments, and what stands behind it if it is an option with a value.
-func envOption(c *walk.Call, at int) (next int, step envStep) {
+func envOption(a *walk.Walker, c *walk.Call, at int) (next int, step envStep) {
 	w := c.Argv[at]
 	if !w.Known && !w.Safe() {
 		return at, envUnclear
@@ -68,11 +68,11 @@ func envOption(c *walk.Call, at int) (next int, step envStep) {
 	case t == "--":
 		return at + 1, envEnd
 	}
-	return envLetters(c, at, t)
+	return envLetters(a, c, at, t)
 }
 
 // envLetters is envOption for an option.
-func envLetters(c *walk.Call, at int, t string) (next int, step envStep) {
+func envLetters(a *walk.Walker, c *walk.Call, at int, t string) (next int, step envStep) {
 	name, val, has := strings.Cut(t, "=")
 	switch {
 	case envFlags[t] || word.HasPrefix(t, "--block-signal", "--ignore-signal", "--default-signal"):
@@ -81,13 +81,13 @@ func envLetters(c *walk.Call, at int, t string) (next int, step envStep) {
 		if at+1 >= len(c.Argv) {
 			return at, envNothing
 		}
-		envValue(t, c.Argv[at+1], c)
+		envValue(a, t, c.Argv[at+1], c)
 		return at + 2, envTaken
 	case has && (name == "--unset" || name == "--chdir" || name == "--argv0"):
-		envValue(name, word.Lit(val), c)
+		envValue(a, name, word.Lit(val), c)
 		return at + 1, envTaken
 	case strings.HasPrefix(t, "-u") || strings.HasPrefix(t, "-C"):
-		envValue(t[:2], word.Lit(t[2:]), c)
+		envValue(a, t[:2], word.Lit(t[2:]), c)
 		return at + 1, envTaken
 	case t == "-S" || name == "--split-string" || splitsString(t):
 		return at, envSplit(c, at)
@@ -131,10 +131,10 @@ func splitsString(t string) bool {
 }
 
 // envValue notes what an option of env with a value does.
-func envValue(name string, v word.Word, c *walk.Call) {
+func envValue(a *walk.Walker, name string, v word.Word, c *walk.Call) {
 	switch name {
 	case "-C", "--chdir":
-		chdir(v, c)
+		chdir(a, v, c)
 	case "-P", "-a", "--argv0":
 		c.Effect("option " + name)
 	}

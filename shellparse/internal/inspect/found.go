@@ -185,9 +185,9 @@ func execEnd(argv []word.Word, begin int) int {
 // runsFound is the command that find runs on what passes the tests; within says that it runs in the folder of each
 // file.
 func runsFound(a *walk.Walker, c *walk.Call, words []word.Word, via string, tests []word.Word, within bool) *walk.Call {
-	item := word.Word{}
-	if !within {
-		item.Globs = word.Found(tests, false)
+	item := word.Word{Globs: word.Found(tests, false)}
+	if within {
+		item.Globs = word.FoundNames(tests)
 	}
 	word.ReplaceToken(words, "{}", item)
 	for k := range words {
@@ -197,7 +197,9 @@ func runsFound(a *walk.Walker, c *walk.Call, words []word.Word, via string, test
 	}
 	in := c.Child(words, via)
 	in.Sc.Effects = c.Sc.Effects
-	in.Sc.Lost = in.Sc.Lost || within
+	if within {
+		in.Sc.EnterAny(word.Folders(tests))
+	}
 	for _, start := range tests {
 		if !within || start.Known && word.HasPrefix(start.Text, "-", "(", "!") {
 			break

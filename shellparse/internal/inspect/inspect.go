@@ -44,7 +44,7 @@ func Inspect(a *walk.Walker, c *walk.Call) {
 			c.Effect("prints the environment")
 		}
 	}
-	if row == nil && inspector == "" || programs.LanguageOf(c.Name) != nil {
+	if row == nil && inspector == "" && !c.Is(programs.OnlyNames) || programs.LanguageOf(c.Name) != nil {
 		for _, w := range c.Argv[1:] {
 			if !w.Known && len(w.Globs) > 0 {
 				a.Reads(c, w) // nobody knows what it does with them
@@ -220,8 +220,8 @@ func valueOf(s *word.Scanned, w word.Word) bool {
 
 // workspace notes that a program which executes what it finds in its directory runs outside of the start.
 func workspace(a *walk.Walker, c *walk.Call) {
-	if c.Is(programs.Configured) && a.Outside(c.Sc.Dirs) {
-		c.Effect("directory " + strings.Join(c.Sc.Dirs, " "))
+	if c.Is(programs.Configured) && (a.Outside(c.Sc.Dirs) || a.Outside(c.Sc.Within)) {
+		c.Effect("directory " + strings.Join(append(slices.Clip(c.Sc.Dirs), c.Sc.Within...), " "))
 	}
 }
 

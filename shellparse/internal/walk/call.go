@@ -107,7 +107,7 @@ func (c *Call) Named(t *tables.Tables) script.Command {
 // Command makes the record of a call, with another program name when argv0 is not empty.
 func (c *Call) Command(argv0 string) script.Command {
 	cmd := script.Command{Raw: c.raw, Via: c.Sc.Via, Env: c.Sc.Env, Reads: c.Reads, Writes: c.Writes, Connects: c.connects, Lists: c.Lists, DenyOnly: c.Sc.DenyOnly || c.Sc.Remote, Remote: c.Sc.Remote,
-		Escalates: c.Sc.Escalates || c.Is(programs.Escalates), Dir: c.Sc.Dir(), Dirs: c.Sc.Dirs}
+		Escalates: c.Sc.Escalates || c.Is(programs.Escalates), Dir: c.Sc.Dir(), Dirs: c.Sc.Dirs, Within: c.Sc.Within, Anywhere: c.Sc.Anywhere}
 	if argv0 != "" {
 		cmd.Argv = []script.Word{{Value: argv0, Known: true}}
 	} else {

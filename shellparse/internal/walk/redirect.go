@@ -74,7 +74,7 @@ func (r *redirs) open(a *Walker, list []*syntax.Redirect, sc *word.Scope) {
 		case syntax.Hdoc, syntax.DashHdoc:
 			r.input = &word.Input{Kind: word.InputText, Text: r.heredoc(a, rd, sc)}
 		case syntax.WordHdoc:
-			r.input = &word.Input{Kind: word.InputText, Text: a.Words.Value(rd.Word, sc)}
+			r.input = &word.Input{Kind: word.InputText, Text: a.Words.Value(rd.Word, sc), List: a.Words.ListedIn(rd.Word, sc)}
 		case syntax.DplIn, syntax.DplOut:
 			w := a.Words.Target(rd.Word, sc)
 			if raw := sc.Text(rd.Word); len(raw) > 1 && raw[0] == '-' {
@@ -101,7 +101,7 @@ func (r *redirs) open(a *Walker, list []*syntax.Redirect, sc *word.Scope) {
 			w := a.Words.Target(rd.Word, sc)
 			r.input = &word.Input{Kind: word.InputFile}
 			if processSubst(rd.Word) {
-				r.input = &word.Input{Kind: word.InputPipe}
+				r.input = &word.Input{Kind: word.InputPipe, List: a.Words.ListedIn(rd.Word, sc)}
 			} else if !r.connection(w) {
 				r.reads = a.Words.File(r.reads, w, "redirect", sc)
 			}

@@ -40,24 +40,34 @@ func (a *Walker) branch(list []*syntax.Stmt, sc *word.Scope) {
 
 // loop walks a body that runs several times.
 func (a *Walker) loop(list []*syntax.Stmt, sc *word.Scope) {
-	if changesDir(list) {
-		sc.Lost = true
+	if a.changesDir(list) {
+		sc.Lose()
 	}
 	a.branch(list, sc)
 }
 
-// changesDir says that a body changes the directory, so that its next run begins elsewhere.
-func changesDir(list []*syntax.Stmt) bool {
+// changesDir says that a body may change the directory, so that its next run begins elsewhere.
+func (a *Walker) changesDir(list []*syntax.Stmt) bool {
+	return a.calls(list, "cd", "pushd", "popd")
+}
+
+// calls says that a body may call one of some builtins in its own shell: by name, or by what runs a text or a function.
+func (a *Walker) calls(list []*syntax.Stmt, names ...string) bool {
 	found := false
 	for _, st := range list {
 		syntax.Walk(st, func(n syntax.Node) bool {
-			if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 {
-				name, known := word.Unquoted(c.Args[0])
-				switch name {
-				case "cd", "pushd", "popd", "eval", "command", "builtin":
-					found = true
+			switch n := n.(type) {
+			case *syntax.Subshell, *syntax.CmdSubst, *syntax.ProcSubst:
+				return false
+			case *syntax.CallExpr:
+				if len(n.Args) > 0 {
+					name, known := word.Unquoted(n.Args[0])
+					found = found || !known || slices.Contains(names, name) || a.Shell.Defines(name)
+					switch name {
+					case "eval", "command", "builtin", "source", ".", "trap":
+						found = true
+					}
 				}
-				found = found || !known
 			}
 			return !found
 		})
@@ -118,7 +128,7 @@ func (a *Walker) compound(st *syntax.Stmt, sc *word.Scope) {
 	case *syntax.IfClause:
 		a.ifClause(cmd, sc)
 	case *syntax.WhileClause:
-		a.loop(slices.Concat(cmd.Cond, cmd.Do), sc)
+		a.whileClause(cmd, sc)
 	case *syntax.ForClause:
 		a.forClause(cmd, sc)
 	case *syntax.CaseClause:
@@ -194,6 +204,19 @@ func (a *Walker) ifClause(cmd *syntax.IfClause, sc *word.Scope) {
 	}
 }
 
+// whileClause walks a while or until loop. What one that reads a list of files holds in its variable is known.
+func (a *Walker) whileClause(cmd *syntax.WhileClause, sc *word.Scope) {
+	name, item := a.Words.Line(cmd, sc)
+	if name == "" || a.calls(cmd.Do, "exec") { // it may give the loop another input
+		a.loop(slices.Concat(cmd.Cond, cmd.Do), sc)
+		return
+	}
+	a.loop(cmd.Cond, sc)
+	a.Shell.Vars[name] = item
+	a.loop(cmd.Do, sc)
+	delete(a.Shell.Vars, name)
+}
+
 func (a *Walker) forClause(cmd *syntax.ForClause, sc *word.Scope) {
 	switch l := cmd.Loop.(type) {
 	case *syntax.WordIter:
@@ -227,8 +250,8 @@ func (a *Walker) function(cmd *syntax.FuncDecl, sc *word.Scope) {
 	child := *sc
 	child.Sure = false
 	child.Input = &word.Input{Kind: word.InputPipe} // whatever its callers give it
-	if len(sc.Dirs) != 1 || changesDir([]*syntax.Stmt{cmd.Body}) || strings.Contains(sc.Src, "cd ") {
-		child.Lost = true
+	if len(sc.Dirs) != 1 || a.changesDir([]*syntax.Stmt{cmd.Body}) || strings.Contains(sc.Src, "cd ") {
+		child.Lose()
 	}
 	a.Shell.Within(func() { a.stmt(cmd.Body, &child) })
 	if sc.Sure && sc.Start {

@@ -25,6 +25,7 @@ type decoder struct {
 	many    bool
 	resplit bool // the current field has a value that the shell splits
 	pipe    bool
+	tracked bool     // the current field is the value of a variable that holds a file which git tracks
 	globs   [][]byte // what an unknown field matches, none when it can be anything
 }
 
@@ -36,7 +37,7 @@ func (d *decoder) lit(s string) {
 // vague adds a part whose value can be anything. class tells what it can be.
 func (d *decoder) vague(class partClass) {
 	d.some = true
-	d.globs = nil
+	d.globs, d.tracked = nil, false
 	if !d.unknown {
 		d.unknown = true
 		if len(d.buf) > 0 {
@@ -69,7 +70,7 @@ func (d *decoder) one(src string) Word {
 	if !d.unknown && utf8.Valid(d.buf) {
 		return Lit(string(d.buf))
 	}
-	w := Word{Text: src, Head: d.head, Files: d.files, Many: d.many, split: d.resplit, pipe: d.pipe}
+	w := Word{Text: src, Head: d.head, Files: d.files, Many: d.many, split: d.resplit, pipe: d.pipe, tracked: d.tracked}
 	for _, g := range d.globs {
 		if !utf8.Valid(g) {
 			w.Globs = nil
@@ -330,7 +331,10 @@ func (d *decoder) variable(v Word, quoted bool) {
 	case !v.Known:
 		first := !d.unknown && len(d.buf) == 0
 		if d.glob(partGlob, v.Globs...); first {
-			d.head = v.Head
+			d.head, d.tracked = v.Head, v.tracked
+		}
+		if first && d.head == "" && v.dashless && (quoted || !d.splitting) {
+			d.head = "n"
 		}
 		d.resplit = d.resplit || v.split || !quoted && d.globbing
 	case quoted || !d.globbing:

@@ -19,15 +19,19 @@ func (a *Reader) files(list []script.File, w Word, by string, sc *Scope) []scrip
 			continue
 		}
 		switch {
-		case climbs(g) || sc.Lost && !path.IsAbs(g):
+		case climbs(g) || sc.Lost && len(sc.Within) == 0 && !path.IsAbs(g):
 			f.Pattern = ""
 			return a.Note(list, f)
 		case path.IsAbs(g):
-			f.Pattern = path.Clean(g)
+			f.Pattern = below("/", g)
 			list = a.Note(list, f)
 		default:
 			for _, d := range sc.Dirs {
-				f.Pattern = path.Join(literal(d), g)
+				f.Pattern = below(literal(d), g)
+				list = a.Note(list, f)
+			}
+			for _, d := range sc.Within {
+				f.Pattern = below(d, g)
 				list = a.Note(list, f)
 			}
 		}
@@ -36,6 +40,15 @@ func (a *Reader) files(list []script.File, w Word, by string, sc *Scope) []scrip
 		list = a.Note(list, f)
 	}
 	return list
+}
+
+// below joins a pattern to a directory. One that ends in a slash is of folders alone.
+func below(dir, pattern string) string {
+	p := path.Join(dir, pattern)
+	if strings.HasSuffix(pattern, "/") && p != "/" {
+		p += "/"
+	}
+	return p
 }
 
 // climbs says that a pattern goes up from a place that is not certain, which a link can make any place.
@@ -66,13 +79,27 @@ func (a *Reader) File(list []script.File, w Word, by string, sc *Scope) []script
 		return a.Note(list, script.File{Path: script.Word{Value: p, Known: true}, By: by})
 	}
 	if sc.Lost {
-		list = a.Note(list, script.File{Path: script.Word{Value: w.Text, Known: false}, By: by})
+		list = a.lost(list, w, by, sc)
 	}
 	for _, d := range sc.Dirs {
 		p := path.Join(d, w.Text)
 		if !harmlessDevice(p) {
 			list = a.Note(list, script.File{Path: script.Word{Value: p, Known: true}, By: by})
 		}
+	}
+	return list
+}
+
+// lost appends what a known name can be in a directory that is not known.
+func (a *Reader) lost(list []script.File, w Word, by string, sc *Scope) []script.File {
+	f := script.File{Path: script.Word{Value: w.Text}, By: by}
+	name := literal(w.Text)
+	if len(sc.Within) == 0 || slices.ContainsFunc(sc.Within, func(d string) bool { return climbs(d + "/" + name) }) {
+		return a.Note(list, f)
+	}
+	for _, d := range sc.Within {
+		f.Pattern = path.Join(d, name)
+		list = a.Note(list, f)
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package word
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -20,29 +21,8 @@ var findOperands = map[string]int{"-type": 1, "-maxdepth": 1, "-mindepth": 1, "-
 // before it: what lies below its starting points, narrowed by names. printed says that the action is the output.
 // It returns nil when that can be anything.
 func Found(words []Word, printed bool) []string {
-	var starts []string
-	i := 0
-	for ; i < len(words); i++ {
-		w := words[i]
-		if w.Known && (strings.HasPrefix(w.Text, "-") || w.Text == "(" || w.Text == "!" || w.Text == ",") {
-			break
-		}
-		switch {
-		case w.Known:
-			starts = append(starts, literal(w.Text))
-		case len(w.Globs) == 0:
-			return nil
-		default:
-			starts = append(starts, w.Globs...)
-		}
-	}
-	if len(starts) == 0 {
-		starts = []string{"."}
-	}
-	if len(starts) > maxGlobs {
-		return nil
-	}
-	names, ok := foundNames(words[i:], printed)
+	starts, tests := startsOf(words)
+	names, ok := foundNames(tests, printed)
 	if !ok {
 		return nil
 	}
@@ -59,6 +39,58 @@ func Found(words []Word, printed bool) []string {
 	}
 	if len(list) > maxGlobs {
 		return nil
+	}
+	return list
+}
+
+// startsOf returns the patterns of where find starts, none when that can be anywhere, and its expression.
+func startsOf(words []Word) (starts []string, tests []Word) {
+	i := 0
+	for ; i < len(words); i++ {
+		w := words[i]
+		if w.Known && (strings.HasPrefix(w.Text, "-") || w.Text == "(" || w.Text == "!" || w.Text == ",") {
+			break
+		}
+		switch {
+		case w.Known:
+			starts = append(starts, literal(w.Text))
+		case len(w.Globs) == 0:
+			return nil, words[i:]
+		default:
+			starts = append(starts, w.Globs...)
+		}
+	}
+	if len(starts) == 0 {
+		starts = []string{"."}
+	}
+	if len(starts) > maxGlobs {
+		return nil, words[i:]
+	}
+	return starts, words[i:]
+}
+
+// Folders returns the patterns of the folders in which find runs an action -execdir behind these words, none when it can
+// be any.
+func Folders(words []Word) (list []string) {
+	starts, _ := startsOf(words)
+	for _, s := range starts {
+		list = append(list, path.Dir(s), s+"/**")
+	}
+	return list
+}
+
+// FoundNames returns the patterns of the names that find hands to an action -execdir, none when they can be anything.
+func FoundNames(words []Word) (list []string) {
+	_, tests := startsOf(words)
+	names, ok := foundNames(tests, false)
+	switch {
+	case !ok:
+		return nil
+	case len(names) == 0:
+		return []string{"./*"}
+	}
+	for _, n := range names {
+		list = append(list, "./"+n)
 	}
 	return list
 }
@@ -187,6 +219,11 @@ func (a *Reader) Listed(st *syntax.Stmt, sc *Scope) Word {
 		}
 	case about.Has(programs.VersionControl):
 		w.Globs, w.tracked = gitNames(argv[1:])
+		for _, o := range argv[min(2, len(argv)):] {
+			w.split = w.split && !(o.Text == "-z" && argv[1].Text != "grep")
+		}
+	case about.Has(programs.Folders):
+		w.Globs = entries(argv[1:])
 	default:
 		var zeros bool
 		w.Globs, zeros = Searched(argv)
@@ -196,6 +233,72 @@ func (a *Reader) Listed(st *syntax.Stmt, sc *Scope) Word {
 		return Word{}
 	}
 	return w
+}
+
+// ListedIn returns what a word becomes that is the input of a command: <(git ls-files), or "$(git ls-files)" as a text.
+func (a *Reader) ListedIn(w *syntax.Word, sc *Scope) Word {
+	if len(w.Parts) != 1 {
+		return Word{}
+	}
+	switch p := w.Parts[0].(type) {
+	case *syntax.ProcSubst:
+		if p.Op == syntax.CmdIn && len(p.Stmts) == 1 {
+			return a.Listed(p.Stmts[0], sc)
+		}
+	case *syntax.DblQuoted:
+		return a.listedIn(&syntax.Word{Parts: p.Parts}, sc)
+	}
+	return a.listedIn(w, sc)
+}
+
+// Line returns the variable that a loop reads lines of a list of files into, and what it then holds: while read -r f.
+// The name is empty for other loops.
+func (a *Reader) Line(cmd *syntax.WhileClause, sc *Scope) (name string, item Word) {
+	item = sc.Input.List
+	if cmd.Until || len(cmd.Cond) != 1 || len(item.Globs) == 0 {
+		return "", Word{}
+	}
+	st := cmd.Cond[0]
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || st.Negated || st.Background || len(st.Redirs) > 0 || len(call.Args) == 0 {
+		return "", Word{}
+	}
+	if program, _ := Unquoted(call.Args[0]); program != "read" || a.Shell.Defines(program) {
+		return "", Word{}
+	}
+	var argv []Word
+	for _, w := range call.Args[1:] {
+		argv = append(argv, a.Value(w, sc))
+	}
+	s := readOptions.Scan(argv, programs.POSIX)
+	if !AllKnown(argv) || s.Unknown != "" || len(s.Operands) != 1 || !a.splitsByNothing(call.Assigns) {
+		return "", Word{}
+	}
+	end, zeros := s.Find("-d")
+	if name = s.Operands[0].Text; !syntax.ValidName(name) || special[name] || a.Shell.Once[name] != 2 || a.Shell.Once[Anything] > 0 ||
+		zeros == item.split || zeros && end.Text != "" {
+		return "", Word{}
+	}
+	item.Many = false
+	return name, item
+}
+
+// readOptions are those of read with which it takes a whole line, or a name that a zero byte ends.
+var readOptions = MustOptions("-r -d=")
+
+// splitsByNothing says that read runs under these assignments, and under no other value of IFS than they give it: the
+// usual one, or none.
+func (a *Reader) splitsByNothing(assigns []*syntax.Assign) bool {
+	if len(assigns) == 0 {
+		return !a.Shell.Assigned["IFS"]
+	}
+	as := assigns[0]
+	empty := as.Value == nil
+	if !empty {
+		text, known := Unquoted(as.Value)
+		empty = known && text == ""
+	}
+	return len(assigns) == 1 && as.Name != nil && as.Name.Value == "IFS" && !as.Append && as.Array == nil && as.Index == nil && empty && a.Shell.Once["IFS"] == 2
 }
 
 // listedIn returns what a word becomes that is one substitution of a command that prints names of files, and nothing
@@ -231,6 +334,22 @@ func byZero(text string) bool { return text != "-size" && zeroOption.MatchString
 
 var zeroOption = lazyregexp.New(`^(?:-[a-zA-Z.]*[0zZ].*|-print0|--print0|--null)$`)
 
+// folderLists are the options of ls with which it prints names of files alone, those with a leading dot left out.
+var folderLists = MustOptions("-1 -r,--reverse -t -S -U -v -X -c -u -q,--hide-control-chars --sort= --group-directories-first")
+
+// entries returns the patterns of what ls prints for one folder: names in it, or the operand where that is a file.
+func entries(words []Word) []string {
+	s := folderLists.Scan(words, programs.GNU)
+	if s.Unknown != "" || s.Vague != "" || len(s.Operands) > 1 || !AllKnown(words) {
+		return nil
+	}
+	globs := []string{"*"}
+	for _, w := range s.Operands {
+		globs = append(globs, literal(w.Text))
+	}
+	return globs
+}
+
 // gitNames returns the patterns of the files whose names a git command prints, and whether it prints those of tracked
 // files alone. It returns no patterns for one that may print something else.
 func gitNames(words []Word) (globs []string, tracked bool) {
@@ -241,14 +360,18 @@ func gitNames(words []Word) (globs []string, tracked bool) {
 		return gitGrep(words[1:])
 	}
 	flags, names := trackedFlags[words[0].Text], words[0].Text == "ls-files"
+	paths := names // the operands are paths
+	var picked []string
 	for _, w := range words[1:] {
 		switch {
 		case !w.Known:
 			return nil, false
 		case w.Text == "--":
+			paths = true
 		case flags[w.Text]:
 			names = names || w.Text == "--name-only"
-		case !strings.HasPrefix(w.Text, "-") && words[0].Text == "ls-files" && !upward(w.Text): // picks some of them
+		case paths && !strings.HasPrefix(w.Text, "-") && !upward(w.Text): // picks some of them
+			picked = append(picked, picks(w.Text))
 		case words[0].Text == "diff" && (w.Text == "--cached" || w.Text == "--staged" || !strings.HasPrefix(w.Text, "-")):
 			globs = []string{"./**"} // a file of another commit need not be tracked now
 		default:
@@ -258,7 +381,20 @@ func gitNames(words []Word) (globs []string, tracked bool) {
 	if !names {
 		return nil, false
 	}
-	return []string{"./**"}, globs == nil
+	if tracked = globs == nil; len(picked) == 0 || slices.Contains(picked, "") {
+		return []string{"./**"}, tracked
+	}
+	return picked, tracked
+}
+
+// picks returns the pattern of the files that a path of git picks by how their names end, "" when it may pick others:
+// *.go, or src/**/*.go.
+func picks(path string) string {
+	end := strings.LastIndexByte(path, '*') + 1
+	if name := path[strings.LastIndexByte(path, '/')+1:]; end > 0 && end < len(path) && !strings.ContainsAny(path, `?[\`) {
+		return "./**/*" + name[strings.LastIndexByte(name, '*')+1:]
+	}
+	return ""
 }
 
 // gitGrepLists are the options of git grep with which it searches tracked files and prints no more than their names.

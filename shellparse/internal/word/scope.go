@@ -25,6 +25,7 @@ func JoinDirs(dirs []string, p string) []string {
 // Follow takes over the directory of a scope that ran in the same shell.
 func (sc *Scope) Follow(inner *Scope) {
 	sc.Dirs, sc.Failed, sc.Lost, sc.Astray = inner.Dirs, inner.Failed, inner.Lost, inner.Astray
+	sc.Within, sc.Anywhere = inner.Within, inner.Anywhere
 }
 
 // Enter moves the scope to a directory.
@@ -32,13 +33,61 @@ func (sc *Scope) Enter(p string) {
 	dirs := JoinDirs(sc.Dirs, p)
 	for _, d := range dirs {
 		if len(d) > maxDirPath {
-			sc.Lost = true
+			sc.Stray()
 			return
 		}
 	}
 	sc.Dirs = dirs
 	if path.IsAbs(p) {
-		sc.Lost = false
+		sc.Lost, sc.Within, sc.Anywhere = false, nil, false
+		return
+	}
+	within := make([]string, 0, len(sc.Within))
+	for _, w := range sc.Within {
+		if climbs(w + "/" + literal(p)) {
+			sc.Stray()
+			return
+		}
+		within = append(within, path.Join(w, literal(p)))
+	}
+	sc.Within = within
+}
+
+// Lose notes that the scope is moved to a directory that the text went through, nobody knows which.
+func (sc *Scope) Lose() {
+	sc.Lost, sc.Anywhere, sc.Within = true, sc.Anywhere || len(sc.Within) > 0, nil
+}
+
+// Stray notes that the scope is moved to a directory that depends on the run.
+func (sc *Scope) Stray() { sc.Lost, sc.Within, sc.Anywhere = true, nil, true }
+
+// EnterAny moves the scope to a directory that one of some patterns matches.
+func (sc *Scope) EnterAny(globs []string) {
+	if len(globs) == 0 {
+		sc.Stray()
+	}
+	var within []string
+	for _, g := range globs {
+		switch {
+		case climbs(g):
+			sc.Stray()
+			return
+		case path.IsAbs(g):
+			within = append(within, path.Clean(g))
+			continue
+		case sc.Lost && len(sc.Within) == 0, len(within) > maxDirs: // below a directory that is not known
+			sc.Anywhere = true
+		}
+		for _, d := range sc.Dirs {
+			within = append(within, path.Join(literal(d), g))
+		}
+		for _, d := range sc.Within {
+			within = append(within, path.Join(d, g))
+		}
+	}
+	sc.Lost, sc.Within = true, within
+	if sc.Anywhere {
+		sc.Within = nil
 	}
 }
 
@@ -50,7 +99,7 @@ func (sc *Scope) Union(x, y []string) []string {
 			continue
 		}
 		if len(x) >= maxDirs {
-			sc.Lost = true
+			sc.Stray()
 			break
 		}
 		x = append(slices.Clip(x), d)
@@ -83,6 +132,9 @@ type Scope struct {
 	Failed []string // where it runs if the cd before it failed
 	Lost   bool     // the directory is not known
 	Astray bool     // nor is it if the cd before it failed
+
+	Within   []string // patterns of what it can be beside Dirs, when it is lost
+	Anywhere bool     // it can be another one than those that Dirs and Within say
 
 	Testing bool // inside of [[ ]]
 

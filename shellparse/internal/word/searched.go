@@ -77,12 +77,12 @@ func Searched(argv []Word) (globs []string, zeros bool) {
 	if !recursive {
 		return starts, zeros
 	}
-	return below(starts, names), zeros
+	return beneath(starts, names), zeros
 }
 
-// below returns the patterns of the files in these folders, . if there are none, with one of the names; any name when
+// beneath returns the patterns of the files in these folders, . if there are none, with one of the names; any name when
 // one of them says nothing of what it lets through.
-func below(starts, names []string) []string {
+func beneath(starts, names []string) []string {
 	if len(starts) == 0 {
 		starts = []string{"."}
 	}

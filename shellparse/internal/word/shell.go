@@ -12,6 +12,12 @@ func (a *Shell) holdsNumber(name string) bool {
 	return ok && v.Known && IsNumber(v.Text)
 }
 
+// Defines says that the text defines a function of this name.
+func (a *Shell) Defines(name string) bool {
+	_, ok := a.bodies[name]
+	return ok
+}
+
 // Counts says that a variable only ever holds numbers: each value that the text assigns is one.
 func (a *Shell) Counts(name string) bool { return a.numbers[name] }
 
@@ -92,13 +98,14 @@ func (a *Shell) LoopVar(name string, items []Word, choice bool) {
 	if choice || a.Once[name] != 1 || a.Once["*"] != 0 {
 		return
 	}
-	value, names := Word{Files: true}, len(items) > 0
+	value, names := Word{Files: true, tracked: len(items) > 0, dashless: len(items) > 0}, len(items) > 0
 	for i := range items {
 		w := &items[i]
 		if !w.Files && !w.Safe() {
 			return
 		}
 		value.split = value.split || w.split
+		value.tracked, value.dashless = value.tracked && w.tracked, value.dashless && w.Safe()
 		names = names && w.Safe() && !w.Files && (!w.Known || !strings.ContainsAny(w.Text, " \t\n"))
 	}
 	if names && !a.Assigned["IFS"] {

@@ -120,6 +120,8 @@ type Word struct {
 	split   bool // the shell splits and globs what the patterns match
 	tracked bool // it is one of the files that git tracks below the directory
 	pipe    bool // the word is a process substitution
+	// dashless says that the value begins with no dash, though a part of it may, once the shell has split it.
+	dashless bool
 }
 
 // Safe says that the word cannot begin with a dash, so that no program takes it for an option.

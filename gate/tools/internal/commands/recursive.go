@@ -33,6 +33,9 @@ func ReadsBelow(c *shellparse.Command) (words []shellparse.Word, ok bool) {
 	if slices.ContainsFunc(c.Reads, func(f shellparse.File) bool { return f.Pattern != "" }) {
 		return nil, false // the files that find hands over are judged
 	}
+	if Known(c.Argv[0].Value).Has(programs.OnlyNames) || !slices.ContainsFunc(c.Argv, func(w shellparse.Word) bool { return !w.Known && strings.Contains(w.Value, "{}") }) {
+		return nil, false // it hands over none, or the command opens none
+	}
 	// find hands over what lies below its own operands
 	for w := range strings.FieldsSeq(strings.TrimPrefix(c.Via[len(c.Via)-1], "find ")) {
 		words = append(words, shellparse.Word{Value: w, Known: true})
