@@ -3,8 +3,6 @@ package gate
 import (
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"callgate/gate/internal/past"
 	"callgate/gate/internal/provenance"
 	"callgate/internal/jsonx"
@@ -55,8 +53,6 @@ func (j *Judge) Returned(call Call, result []byte) {
 
 // isError reports whether a result of a tool says that the call failed.
 func isError(result []byte) bool {
-	var r struct {
-		IsError bool `json:"isError"`
-	}
-	return json.Unmarshal(result, &r) == nil && r.IsError
+	var m [1]jsonx.Member
+	return jsonx.Members(result, []string{"isError"}, m[:]) == nil && string(m[0].Value) == "true"
 }

@@ -8,10 +8,9 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
-
-	"github.com/go-json-experiment/json"
 
 	"callgate/gate"
 	"callgate/internal/jsonx"
@@ -338,8 +337,11 @@ func (r *inflight) server() *server {
 // progress before and the server's value is not higher, as when it begins at 0 after a wait. The caller holds r.mu.
 func (r *inflight) told(params []byte) []byte {
 	var m [1]jsonx.Member
-	var progress float64
-	if jsonx.Members(params, []string{"progress"}, m[:]) != nil || m[0].Value == nil || json.Unmarshal(m[0].Value, &progress) != nil {
+	if jsonx.Members(params, []string{"progress"}, m[:]) != nil {
+		return params
+	}
+	progress, err := strconv.ParseFloat(string(m[0].Value), 64)
+	if err != nil {
 		return params
 	}
 	if r.ours && progress <= r.reached {

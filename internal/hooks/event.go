@@ -1,9 +1,11 @@
 package hooks
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"callgate/audit"
 	"callgate/gate/tools"
@@ -82,16 +84,16 @@ type message struct {
 	By         string          `json:"by,omitempty"`
 	Error      string          `json:"error,omitempty"`
 	Detail     string          `json:"detail,omitempty"`
-	DurationMs float64         `json:"durationMs,omitempty"`
+	DurationMs float64         `json:"durationMs,omitzero"`
 }
 
 type messageTool struct {
-	ID         string          `json:"id"`   // qualified, as rules spell it
-	Name       string          `json:"name"` // the server's own
-	CallID     string          `json:"callId,omitempty"`
-	Server     string          `json:"server,omitempty"`
-	Kind       string          `json:"kind,omitempty"`
-	Parameters json.RawMessage `json:"parameters,omitempty"`
+	ID         string         `json:"id"`   // qualified, as rules spell it
+	Name       string         `json:"name"` // the server's own
+	CallID     string         `json:"callId,omitempty"`
+	Server     string         `json:"server,omitempty"`
+	Kind       string         `json:"kind,omitempty"`
+	Parameters jsontext.Value `json:"parameters,omitzero"`
 }
 
 type messageResult struct {
@@ -122,7 +124,7 @@ func (e *Event) message(h *hook) ([]byte, error) {
 	if e.SessionID != "" {
 		m.Session = &messageSession{ID: e.SessionID, Agent: e.Agent, Host: e.Host}
 	}
-	return json.Marshal(m)
+	return json.Marshal(m, jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

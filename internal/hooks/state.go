@@ -1,7 +1,6 @@
 package hooks
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +8,9 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"callgate/internal/durable"
 )
@@ -79,7 +81,7 @@ func (s *state) set(name string, on bool) error {
 			switched = map[string]bool{}
 		}
 		switched[name] = on
-		text, err := json.MarshalIndent(stateFile{switched}, "", "  ")
+		text, err := json.Marshal(stateFile{switched}, json.Deterministic(true), jsontext.WithIndent("  "))
 		if err != nil {
 			return err
 		}

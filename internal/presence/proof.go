@@ -16,7 +16,7 @@ import (
 	"net"
 	"net/url"
 
-	jsonv2 "github.com/go-json-experiment/json"
+	"callgate/internal/jsonx"
 )
 
 // Statement is what a person signs. Its hash is the challenge, so a signature is good for nothing else.
@@ -91,23 +91,25 @@ func (p *Proof) Verify() error {
 }
 
 func (p *Proof) checkClientData(challenge string) error {
-	var said struct {
-		Type        string `json:"type"`
-		Challenge   string `json:"challenge"`
-		Origin      string `json:"origin"`
-		CrossOrigin bool   `json:"crossOrigin"`
-		TopOrigin   string `json:"topOrigin"`
+	var said [5]jsonx.Member
+	err := jsonx.Check(p.ClientData)
+	if err == nil {
+		err = jsonx.Members(p.ClientData, []string{"type", "challenge", "origin", "crossOrigin", "topOrigin"}, said[:])
 	}
-	if err := jsonv2.Unmarshal(p.ClientData, &said); err != nil {
+	if err != nil {
 		return fmt.Errorf("the browser's data is not JSON: %w", err)
 	}
+	kind, _ := jsonx.String(said[0].Value)
+	signed, _ := jsonx.String(said[1].Value)
+	origin, _ := jsonx.String(said[2].Value)
+	crosses := said[3].Value != nil && string(said[3].Value) != "false" || said[4].Value != nil && string(said[4].Value) != `""`
 	switch {
-	case said.Type != "webauthn.get":
-		return fmt.Errorf("the browser signed %q, not webauthn.get", said.Type)
-	case said.Challenge != challenge:
+	case kind != "webauthn.get":
+		return fmt.Errorf("the browser signed %q, not webauthn.get", kind)
+	case signed != challenge:
 		return errors.New("something other than this answer was signed")
-	case said.Origin != p.Origin || said.CrossOrigin || said.TopOrigin != "":
-		return fmt.Errorf("it was signed on the page %q, not on %q", said.Origin, p.Origin)
+	case origin != p.Origin || crosses:
+		return fmt.Errorf("it was signed on the page %q, not on %q", origin, p.Origin)
 	}
 	return nil
 }

@@ -1,9 +1,11 @@
 package provenance
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"callgate/gate/internal/facts"
 	"callgate/gate/internal/floor"
@@ -216,8 +218,8 @@ func installs(argv []string) bool {
 func requires(definition []byte, names []string) bool {
 	var d struct {
 		InputSchema struct {
-			Properties map[string]json.RawMessage `json:"properties"`
-			Required   []string                   `json:"required"`
+			Properties map[string]jsontext.Value `json:"properties"`
+			Required   []string                  `json:"required"`
 		} `json:"inputSchema"`
 	}
 	if json.Unmarshal(definition, &d) != nil || d.InputSchema.Properties == nil {

@@ -108,7 +108,7 @@ func (k *Checkpoints) Keep(ctx context.Context, g *gate.Gate, s *gate.Session, c
 	released := slices.ContainsFunc(v.Marks, func(m tools.Mark) bool { return m.Code == gate.MarkUnkept })
 	if k.Required && !released {
 		out.abandon()
-		return nil, errors.New("What it would change could not be kept: " + why + " If that cannot be helped, tell the user.") //nolint:staticcheck // a sentence for the model
+		return nil, errors.New("What it would change could not be kept: " + why + " If that cannot be helped, tell the user.")
 	}
 	k.Log.Warn("a call runs although not all of its files could be kept", "tool", call.Tool.Qualified, "call", call.ID, "reason", why)
 	return out, nil

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gorilla/websocket"
 
@@ -20,6 +19,7 @@ import (
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/rest"
 	"callgate/internal/companion/wire"
+	"callgate/internal/jsonx"
 )
 
 // Relay connects one client of the hub with every process that joined: a WebSocket (protocol version 1) to each,
@@ -405,9 +405,11 @@ func glance(data []byte) (f glimpse, err error) {
 		default:
 			continue
 		}
-		if err := jsonv2.Unmarshal(value, into); err != nil {
-			return f, err
+		text, ok := jsonx.String(value)
+		if !ok && string(value) != "null" {
+			return f, fmt.Errorf("a frame whose %q is no text", name)
 		}
+		*into = text
 	}
 	_, err = d.ReadToken() // the end of the object
 	return f, err

@@ -3,11 +3,11 @@ package stateless
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"callgate/internal/jsonx"
@@ -185,7 +185,7 @@ func headersAgree(h headed, m rpc.Message, version string) error {
 			return fmt.Errorf("the header %s is %q, the request's taskId is %q", mcp.HeaderName, value, id)
 		}
 	}
-	return mcp.ValidateStandardHeaders(get, version, mcp.MCPMethod(m.Method), json.RawMessage(m.Params))
+	return mcp.ValidateStandardHeaders(get, version, mcp.MCPMethod(m.Method), m.Params)
 }
 
 // argumentHeadersAgree says which argument of a tool that wants to see it in a header is another there.

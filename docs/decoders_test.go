@@ -1,0 +1,84 @@
+package docs
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A package reads JSON in two ways at most: as it is spelled (internal/jsonx, jsontext), and with one decoder. That is
+// v2, which refuses members that decoders read differently, for what models, servers and hooks write, and encoding/json
+// for what callgate, its clients and other programs' APIs write. Their types, such as json.RawMessage, are no decoder.
+func TestOneDecoder(t *testing.T) {
+	decoders := []string{"encoding/json", "github.com/go-json-experiment/json"}
+	used := map[string]map[string]string{} // by folder and decoder: where
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		below := strings.TrimPrefix(filepath.ToSlash(path), "../")
+		if d.IsDir() && (slices.Contains(unlisted, below) || d.Name() == "node_modules") {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		imports, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		names := map[string]string{} // of decoders in this file
+		for _, spec := range imports.Imports {
+			if imported, _ := strconv.Unquote(spec.Path.Value); slices.Contains(decoders, imported) {
+				name := "json"
+				if spec.Name != nil {
+					name = spec.Name.Name
+				}
+				names[name] = imported
+			}
+		}
+		if len(names) == 0 {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := s.X.(*ast.Ident); ok && names[x.Name] != "" && decodes(s.Sel.Name) {
+					in := filepath.Dir(below)
+					if used[in] == nil {
+						used[in] = map[string]string{}
+					}
+					used[in][names[x.Name]] = below
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(used) < 50 {
+		t.Fatalf("only %d packages read JSON", len(used))
+	}
+	for in, of := range used {
+		if len(of) > 1 {
+			t.Errorf("package %s has two decoders: %v", in, of)
+		}
+	}
+}
+
+// decodes reports whether a name of a JSON package is a function that reads or writes.
+func decodes(name string) bool {
+	return name != "Marshaler" && strings.HasPrefix(name, "Marshal") || name != "Unmarshaler" && strings.HasPrefix(name, "Unmarshal") ||
+		slices.Contains([]string{"NewDecoder", "NewEncoder", "Valid", "Indent", "Compact"}, name)
+}
